@@ -1,6 +1,6 @@
-"""One poollet's host side: look at `live` and the runtimes, decide, begin what is to be done, offer the report.
+"""One poollet's agent: read `live` and the runtimes' lists, decide, start the actions, offer the report.
 
-Owns what it knows of its own host. A turn reads, decides and hands on; it never waits for the network, and what must not be
+Owns what is known of its own host. A pass reads, decides and hands on; it never waits for the network, and what must not be
 forgotten is in the report that the last run left.
 """
 
@@ -11,25 +11,28 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from msgspec.structs import replace
+
+from iri.identity import UID_LABELS
 from poollet.clock import Clock
-from poollet.decide import elsewhere
-from poollet.decide.actions import NAMES, EventText, ObjectAction
+from poollet.decide.actions import EventText, ObjectAction
 from poollet.decide.decision import Decision, Situation
+from poollet.decide.gates import CallEffect, GateInput, HostPermissions, closed_gate
 from poollet.decide.host_facts import HostFacts, HostSecrets, PoolFacts
 from poollet.decide.memory import Memory, remembered
 from poollet.decide.preconditions import still_holds
 from poollet.report import pool_report
 from poollet.report.assemble import Pools, assembled, stamp
-from poollet.report.events import Events, Subject
-from poollet.report.pool_report import Matter, Wanted
+from poollet.report.event_sink import EventSink
+from poollet.report.pool_report import Wanted
 from poollet.runtimes.executor import Executor, OnEnd, StillValid
 from poollet.runtimes.runtime_client import RuntimeClient
 from poollet.runtimes.runtime_lists import ListFailed, Listing, ListKey, RuntimeLists
 from poollet.sync.git_sync import Remote
-from poollet.sync.live_policy import Followed, Hold
-from poollet.sync.live_view import LiveView
-from poollet.sync.report_publisher import Post
-from reconciler.gitstore.objects.tree import ObjectId
+from poollet.sync.live_sync import LiveProblem, LiveState, LiveSync
+from poollet.sync.live_view import PoolId
+from poollet.sync.report_lease import CANDIDATE, Acquire, Candidate, LeaseVerdict, Wait
+from poollet.sync.report_publisher import ReportPublisher
 from schemas import report
 from schemas.kinds import Key, Kind
 from schemas.live_layout import MAX_TEXT
@@ -58,11 +61,11 @@ class Setup:
 
 @dataclass(frozen=True)
 class Parts:
-    """What a poollet is put together of. `decide` is pure; `execution` is told here how its steps ended, and asks
-    here whether they still stand; `ask` is for a fresh list of a runtime."""
+    """What an agent is put together of. `decide` is pure; `execution` is told here how its actions ended, and asks
+    here whether their preconditions still hold; `ask` is for a fresh list of a runtime."""
 
     remote: Remote
-    post: Post
+    publisher: ReportPublisher
     connections: Mapping[str, RuntimeClient]
     decide: Callable[[Situation], Decision]
     execution: Callable[[OnEnd, StillValid], Executor]
@@ -70,105 +73,105 @@ class Parts:
     clock: Clock
 
 
-class Poollet:
+class Agent:
     def __init__(self, setup: Setup, parts: Parts) -> None:
         self.setup = setup
-        self.remote, self.post, self.connections = parts.remote, parts.post, parts.connections
-        self.execution = parts.execution(self._step_ended, self._still_stands)
+        self.remote, self.publisher, self.connections = parts.remote, parts.publisher, parts.connections
+        self.execution = parts.execution(self._on_action_ended, self._still_holds)
         self.leaving: Leaving | None = None
         self._decide, self._ask, self._clock = parts.decide, parts.ask, parts.clock
         self._pools = {(Kind(pool.kind), pool.name): pool for pool in setup.pools}
-        self._memory: Memory | None = None
-        self._events = Events()
+        self._live = LiveSync(parts.remote, self._pools, parts.publisher.ref)
+        self._events = EventSink(setup.name, parts.clock)
+        self._memory = Memory()
         self._last = Report()
-        self._good: ObjectId | None = None
-        self._fleet = ""  # whose the objects on this host are
-        self._matter: Matter | None = None
-        self._is_begun = False
-        self._is_free = self._has_steps = False
-        self._orders: LiveView | None = None  # the newest that may be applied: preconditions are asked of it
+        self._problem: LiveProblem | None = None
+        self._has_begun = False
+        self._is_quiet = False
 
-    def turn(self) -> int | None:
-        """One look and what follows from it; by when to look at fresh lists again, as a moment."""
-        if self.post.ended:
+    def run_pass(self) -> int | None:
+        """One decision and what follows from it; by when to look at fresh lists again, as a moment."""
+        if self.publisher.ended:
             self.execution.cancel_queued()
-        if self.post.last is None or self.post.ended:
             return None
-        if not self._is_begun:
-            self._begin(self.post.last)
+        if not self.publisher.has_fetched:
+            return None
+        self._begin()
         with self.remote.reading:
-            followed = self.remote.follow(self._good)
-            if followed is None:
+            live = self._live.read(self._uids_here())
+            if live is None:
                 return None
-            view = self._view(followed)
-            if view is not None:
-                self._orders = view
-            settings = self.remote.live.settings
-            if settings is None:
-                return None
-            is_own = self._is_own(settings)
-            self._note(_matter(followed, self._good) if is_own else self._other_fleet(settings))
-            if settings.reports.ref + self.setup.name != self.post.ref:
-                self.post.end(f"the fleet's reports moved to {settings.reports.ref}; a restart follows them")
-                return None
+            self._note(live.problem)
+            lease = self._judge_lease(live)
             wanted = self._wanted()
             is_early = any(one.state.is_preliminary for one in self.connections.values())
-            if is_early and self.leaving != "leaving":
+            if lease is None or (is_early and self.leaving != "leaving"):
                 return None  # the next answer, which was asked for, comes at once: no pool is Ready before it
-            pools, facts = self._announced(wanted)
-            is_obeyed = followed.is_obeyed and view is not None and is_own
-            self._is_free = self.post.has_landed
-            decision = self._decided(view, facts, settings, is_obeyed and self._is_free)
-        if is_obeyed:
-            self._good = followed.use
+            pools, facts = self._announced(wanted, live)
+            host = HostPermissions(
+                is_own_fleet=live.is_own_fleet,
+                is_live_applied=live.view is not None,
+                has_lease=isinstance(lease, Acquire),
+                has_landed=self.publisher.has_landed,
+                is_leaving=self.leaving is not None,
+            )
+            decision = self._decided(live, facts, host)
+        self._live.mark_applied(live)
         self._memory = decision.memory
-        self.post.wait(decision.waits)
-        if (
-            not decision.memory.former
-        ):  # Under this host's id unmarked words of another one would be its own after a restart.
-            self._offer(pools, decision, settings)
-        self._carry_out(decision, may_act=is_obeyed and self._is_free and self.leaving is None)
-        return decision.again_ms
-
-    def _carry_out(self, decision: Decision, *, may_act: bool) -> None:
-        self._has_steps = bool(decision.steps)
-        if may_act:
-            self.execution.submit(decision.steps)
-        else:
-            self.execution.cancel_queued()
+        self._offer(lease, pools, decision, live.settings)
+        self._carry_out(decision, host)
+        moments = (decision.again_ms, lease.until_ms if isinstance(lease, Wait | Candidate) else None)
+        return min((one for one in moments if one is not None), default=None)
 
     @property
     def is_at_rest(self) -> bool:
-        """Nothing is under way, and the last look, which was free to act, found nothing to do."""
-        return self._is_free and not self._has_steps and self.execution.is_idle
+        """Nothing is under way, and the last pass, with all gates of the host open or without the lease, found nothing to do."""
+        return self._is_quiet and self.execution.is_idle
 
     def close(self) -> None:
         self.execution.close()
 
-    def _begin(self, last: Report) -> None:
-        self._memory = remembered(last, self.setup.host_id)
-        self._events = Events(last.events)
-        if former := self._memory.former:
-            told = f"the host {former} had this name before; what it may have is not made here"
-            self._record(Subject("Poollet", self.setup.name), EventText("NameTakenOver", told, True))
-        self._last = last
-        self._good = last.poollet.live_commit if last.poollet else None
-        self._fleet = last.poollet.fleet if last.poollet else ""
-        self._is_begun = True
+    def _begin(self) -> None:
+        """Only the last report of this very host is remembered: another host's says nothing about what is here."""
+        if self._has_begun:
+            return
+        self._last = self.publisher.own_report()
+        self._memory = remembered(self._last)
+        self._events.start(self._last.events)
+        self._live.start(self._last)
+        self._has_begun = True
 
-    def _is_own(self, settings: FleetSettings) -> bool:
-        """Under another fleet's id all that is here would be foreign, thus missing, and made a second time."""
-        by = self._last.poollet
-        if by is not None and by.fleet != settings.fleet.id and by.host_id != self.setup.host_id:
-            self._begin(Report())  # A fork brings along what hosts of the fleet that it came from have said.
-        self._fleet = self._fleet or settings.fleet.id
-        return settings.fleet.id == self._fleet
-
-    def _view(self, followed: Followed) -> LiveView | None:
-        """What may be read of `live`; of one that is not to be obeyed only what was read before."""
-        if followed.use is None or not followed.is_obeyed or not self.remote.advance(followed.use):
+    def _judge_lease(self, live: LiveState) -> LeaseVerdict | None:
+        """None when this run is over."""
+        if live.settings.reports.ref + self.setup.name != self.publisher.ref:
+            self.publisher.end(
+                f"the fleet's reports moved to {live.settings.reports.ref}; a restart follows them"
+            )
             return None
-        return self.remote.live.view(self._pools.keys() | elsewhere.pools(self._memory or Memory()))
+        lease = self.publisher.judge(live.grants)
+        return None if self.publisher.ended else lease
+
+    def _carry_out(self, decision: Decision, host: HostPermissions) -> None:
+        closed = closed_gate(GateInput(host), CallEffect.CHANGE)
+        if closed is not None:
+            self.execution.cancel_queued()
+        self.execution.submit(decision.steps)
+        self._is_quiet = not decision.steps and (host.has_landed or not host.has_lease)
+
+    def _uids_here(self) -> frozenset[str]:
+        """Of the objects of this or another fleet that runtimes list: `live` may assign them anywhere."""
+        listings = [
+            (place.kind, answer)
+            for connection in self.connections.values()
+            for place, answer in connection.lists.items()
+            if isinstance(answer, Listing)
+        ]
+        return frozenset(
+            uid
+            for kind, listing in listings
+            for one in listing.objects.values()
+            if (uid := one.labels.get(UID_LABELS[kind]))
+        )
 
     def _wanted(self) -> Wanted:
         """The classes that there are; a runtime that has not been asked about one of them is asked."""
@@ -180,37 +183,38 @@ class Poollet:
                 self._ask(name)
         return wanted
 
-    def _announced(self, wanted: Wanted) -> tuple[Pools, Mapping[tuple[Kind, str], PoolFacts]]:
+    def _announced(self, wanted: Wanted, live: LiveState) -> tuple[Pools, Mapping[PoolId, PoolFacts]]:
         machines: dict[str, report.PoolReport] = {}
         volumes: dict[str, report.VolumePoolReport] = {}
-        facts: dict[tuple[Kind, str], PoolFacts] = {}
+        facts: dict[PoolId, PoolFacts] = {}
         for (kind, name), pool in self._pools.items():
             runtime_state = self.connections[pool.runtime or ""].state
             if kind is Kind.MACHINE_POOL:
-                live = self.remote.live.get(Key(kind, "", name))
-                declared = live if isinstance(live, MachinePool) else None
-                found, facts[kind, name] = pool_report.machine_pool(
-                    pool, runtime_state, wanted, declared, self._last.pools.get(name)
-                )
-                machines[name] = pool_report.of_host(found, self._matter, self.leaving)
+                found = self.remote.live.get(Key(kind, "", name))
+                declared = found if isinstance(found, MachinePool) else None
+                last = self._last.pools.get(name)
+                one, facts[kind, name] = pool_report.machine_pool(pool, runtime_state, wanted, declared, last)
+                whole = pool_report.of_host(one, self._problem, self.leaving)
+                machines[name] = replace(whole, epoch=self._epoch((kind, name), live, last))
             else:
-                held, facts[kind, name] = pool_report.volume_pool(
-                    pool,
-                    runtime_state,
-                    wanted,
-                    self.setup.reaches.get(name),
-                    self._last.volume_pools.get(name),
+                before, reaches = self._last.volume_pools.get(name), self.setup.reaches.get(name)
+                stored, facts[kind, name] = pool_report.volume_pool(
+                    pool, runtime_state, wanted, reaches, before
                 )
-                volumes[name] = pool_report.of_host_volumes(held, self._matter, self.leaving)
+                of_host = pool_report.of_host_volumes(stored, self._problem, self.leaving)
+                volumes[name] = replace(of_host, epoch=self._epoch((kind, name), live, before))
         return Pools(machines, volumes), facts
 
-    def _decided(
-        self,
-        view: LiveView | None,
-        facts: Mapping[tuple[Kind, str], PoolFacts],
-        settings: FleetSettings,
-        is_obeyed: bool,
-    ) -> Decision:
+    def _epoch(
+        self, pool: PoolId, live: LiveState, last: report.PoolReport | report.VolumePoolReport | None
+    ) -> int:
+        """The epoch it acts under: that of its own grant on the last `live` that was applied, and 0 without one."""
+        if live.view is None or not live.is_own_fleet:
+            return last.epoch if last is not None else 0
+        grant = live.view.grants.get(pool)
+        return grant.epoch if grant is not None and grant.host == self.setup.host_id else 0
+
+    def _decided(self, live: LiveState, facts: Mapping[PoolId, PoolFacts], host: HostPermissions) -> Decision:
         lists: dict[ListKey, Listing | ListFailed] = {}
         for connection in self.connections.values():
             lists |= connection.lists
@@ -219,99 +223,67 @@ class Poollet:
             for name, connection in self.connections.items()
             if connection.state.about is not None
         }
-        assert self._memory is not None
         return self._decide(
             Situation(
-                view=view,
+                view=live.view,
                 observed=RuntimeLists(lists),
                 executor=self.execution.state(),
                 memory=self._memory,
                 facts=HostFacts(
-                    fleet=self._fleet,
+                    fleet=self._live.fleet,
+                    host_id=self.setup.host_id,
                     pools=facts,
                     providers=providers,
                     secrets=self.setup.secrets(),
-                    plain_secrets=settings.secrets.plain == "allow",
+                    plain_secrets=live.settings.secrets.plain == "allow",
                 ),
                 now_ms=self._clock.moment_ms(),
-                obeyed=is_obeyed,
+                host=host,
             )
         )
 
-    def _other_fleet(self, settings: FleetSettings) -> Matter:
-        return Matter(
-            "FleetChanged",
-            f"gitvirt.yaml now has fleet.id {settings.fleet.id}, but the objects on this host belong to fleet {self._fleet}. Restore "
-            f"fleet.id, or, if the change is intended, stop this poollet, delete {self.post.ref} and start it again.",
-            True,
-        )
+    def _note(self, problem: LiveProblem | None) -> None:
+        """That `live` is not applied, or is again, is an event, and a condition of every pool."""
+        if problem != self._problem:
+            found = problem or LiveProblem("Following", "the target branch is followed again", False)
+            self._events.record_own(EventText(found.reason, found.message, problem is not None))
+        self._problem = problem
 
-    def _note(self, matter: Matter | None) -> None:
-        """A change in what is followed is an event, and a condition of every pool."""
-        if matter != self._matter:
-            told = matter or Matter("Following", "the target branch is followed again", False)
-            self._record(
-                Subject("Poollet", self.setup.name), EventText(told.reason, told.message, matter is not None)
-            )
-        self._matter = matter
-
-    def _offer(self, pools: Pools, decision: Decision, settings: FleetSettings) -> None:
-        runtimes = {name: _runtime(connection) for name, connection in sorted(self.connections.items())}
+    def _offer(self, lease: LeaseVerdict, pools: Pools, decision: Decision, settings: FleetSettings) -> None:
+        if not isinstance(lease, Acquire):
+            self.publisher.stand_by(render(Report(candidate=self._candidate()))[CANDIDATE])
+            return
         by = report.PoolletReport(
-            fleet=self._fleet,
+            fleet=self._live.fleet,
             name=self.setup.name,
             host_id=self.setup.host_id,
             instance=self.setup.instance,
             interval=settings.heartbeat.interval,
-            live_commit=self._good,
+            live_commit=self._live.last_applied,
             version=self.setup.version,
-            runtimes=runtimes,
+            runtimes={name: _runtime(connection) for name, connection in sorted(self.connections.items())},
             leaving=self.leaving,
         )
         at = stamp(self._clock.now())
         self._last = assembled(by, pools, decision, self._events.all(), self._last, at)
-        self.post.offer(render(self._last), settings.heartbeat.interval)
+        self.publisher.offer(render(self._last), settings.heartbeat.interval)
 
-    def _still_stands(self, step: ObjectAction) -> bool:
-        """By the newest target branch that was seen, in the thread that is about to make a call."""
-        known, orders = self.remote.ruling(self._good), self._orders
-        if known is not None and orders is not None and known.use == orders.commit:
-            return self._is_justified(
-                step, known, orders
-            )  # without the lock, which a decision may hold for long
-        with self.remote.reading:
-            followed = self.remote.follow(self._good)
-            if followed is None or followed.use is None:
-                return False
-            if self._orders is None or followed.use != self._orders.commit:
-                self._orders = self._view(followed) or self._orders
-            return self._is_justified(step, followed, self._orders)
+    def _candidate(self) -> report.CandidateReport:
+        return report.CandidateReport(
+            name=self.setup.name,
+            host_id=self.setup.host_id,
+            instance=self.setup.instance,
+            pools=tuple(sorted({name for _, name in self._pools})),
+            version=self.setup.version,
+        )
 
-    def _is_justified(self, step: ObjectAction, followed: Followed, orders: LiveView | None) -> bool:
-        settings = self.remote.live.settings
-        is_own = settings is not None and settings.fleet.id == self._fleet
-        if not followed.is_obeyed or not is_own or self.post.ended:
-            return False
-        return orders is not None and orders.commit == followed.use and still_holds(step, orders)
+    def _still_holds(self, action: ObjectAction) -> bool:
+        """By the newest `live` that was fetched, in the thread that is about to make a call."""
+        return not self.publisher.ended and self._live.holds(lambda view: still_holds(action, view))
 
-    def _step_ended(self, step: ObjectAction, fault: str) -> None:
-        subject = Subject(NAMES[step.ref.kind], step.name, step.namespace, step.ref.uid)
-        if fault:
-            self._record(subject, EventText("Failed", fault, True))
-        for happening in step.events if not fault else ():
-            self._record(subject, happening)
-        self._ask(step.runtime)
-
-    def _record(self, subject: Subject, happening: EventText) -> None:
-        self._events.record(subject, happening, stamp(self._clock.now()))
-
-
-def _matter(followed: Followed, good: ObjectId | None) -> Matter | None:
-    if not followed.message:
-        return None
-    is_first = followed.hold is Hold.MISSING and good is None
-    reason = followed.hold or Hold.UNTRUSTED
-    return Matter(reason, followed.message, followed.hold is not None and not is_first)
+    def _on_action_ended(self, action: ObjectAction, error: str) -> None:
+        self._events.record_result(action, error)
+        self._ask(action.runtime)
 
 
 def _runtime(connection: RuntimeClient) -> report.RuntimeReport:

@@ -18,7 +18,7 @@ from iri.address import parse as parse_runtime
 from iri.client import MACHINE, VOLUME, Client, discover
 from iri.errors import IRIError, Unavailable
 from iri.runtime import RuntimeKind
-from poollet.agent import Parts, Poollet, Setup
+from poollet.agent import Agent, Parts, Setup
 from poollet.clock import Clock
 from poollet.decide.decision import Decision, Situation
 from poollet.host_secrets import SecretsFile
@@ -28,8 +28,8 @@ from poollet.runtimes.runtime_poller import RuntimePoller
 from poollet.runtimes.runtime_processes import RuntimeProcess
 from poollet.sync.git_sync import Remote
 from poollet.sync.live_policy import Trust
-from poollet.sync.report_lease import Claimant
-from poollet.sync.report_publisher import Post
+from poollet.sync.report_lease import ReportLease
+from poollet.sync.report_publisher import ReportPublisher
 from poollet.threads import Member, Running
 from reconciler.gitstore.bootstrap import open_store
 from reconciler.gitstore.effective_settings import read_effective_settings
@@ -279,9 +279,11 @@ def member(
     settings: PoolletSettings, ref: str, remote: Remote, waker: Waker, decide: Decide, ambient: Ambient
 ) -> Member:
     instance = str(uuid.uuid4())
-    claimant = Claimant(settings.name, host_id(settings), instance)
-    post = Post(claimant, ref, ambient.clock, ambient.chance, milliseconds(settings.intervals.push))
-    remote.posts.append(post)
+    lease = ReportLease(settings.name, host_id(settings), instance)
+    publisher = ReportPublisher(
+        lease, ref, ambient.clock, ambient.chance, milliseconds(settings.intervals.push)
+    )
+    remote.publishers.append(publisher)
     connections = {one.name: connection(one, ambient) for one in runtimes_of(settings)}
     seconds = milliseconds(settings.intervals.list) / 1000
     observers = {
@@ -291,7 +293,7 @@ def member(
     pools = pools_of(settings, connections)
     setup = Setup(
         name=settings.name,
-        host_id=claimant.host_id,
+        host_id=lease.host_id,
         instance=instance,
         version=ambient.version,
         pools=pools,
@@ -303,7 +305,7 @@ def member(
     runtimes = {name: found.runtime for name, found in connections.items()}
     parts = Parts(
         remote=remote,
-        post=post,
+        publisher=publisher,
         connections=connections,
         decide=decide,
         execution=lambda on_end, still_valid: Executor(
@@ -312,4 +314,4 @@ def member(
         ask=lambda runtime: observers[runtime].request_list(),
         clock=ambient.clock,
     )
-    return Member(Poollet(setup, parts), tuple(observers.values()), waker)
+    return Member(Agent(setup, parts), tuple(observers.values()), waker)

@@ -13,13 +13,13 @@ PAUSE_SECONDS = 0.1
 
 def run(running: Running) -> str:
     """Until nothing is left to do and it is reported, or the patience is over; what went wrong, or nothing."""
-    return _turned(running, lambda: all(one.poollet.is_at_rest for one in running.members))
+    return _turned(running, lambda: all(one.agent.is_at_rest for one in running.members))
 
 
 def leave(running: Running) -> str:
     """The last report of a host that goes for good; nothing is changed any more."""
     for member in running.members:
-        member.poollet.leaving = "leaving"
+        member.agent.leaving = "leaving"
     return _turned(running, lambda: True)
 
 
@@ -30,15 +30,15 @@ def _turned(running: Running, is_done: Callable[[], bool]) -> str:
         if not remote.look():
             return f"the remote cannot be used: {remote.trouble}"
         for member in running.members:
-            for connection in member.poollet.connections.values():
+            for connection in member.agent.connections.values():
                 connection.probe()
                 connection.fetch_lists()
-            member.poollet.turn()
+            member.agent.run_pass()
         remote.push()
-        for post in remote.posts:
-            if post.ended or post.waits:
-                return post.ended or post.waits
-        if all(post.is_settled for post in remote.posts) and is_done():
-            return ""
+        for publisher in remote.publishers:
+            if publisher.ended:
+                return publisher.ended
+        if all(one.is_flushed for one in remote.publishers) and is_done():
+            return next((one.waiting for one in remote.publishers if one.waiting), "")
         time.sleep(PAUSE_SECONDS)
     return f"not everything was done within {PATIENCE_MS // 1000} s"

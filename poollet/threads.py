@@ -12,7 +12,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from poollet.agent import Leaving, Poollet
+from poollet.agent import Agent, Leaving
 from poollet.clock import Clock
 from poollet.runtimes.runtime_poller import RuntimePoller
 from poollet.sync.git_sync import Remote
@@ -34,7 +34,7 @@ BREATH, LONGEST_BREATH_SECONDS = 2, 1.0
 class Member:
     """One poollet with the observers of its runtimes."""
 
-    poollet: Poollet
+    agent: Agent
     observers: Sequence[RuntimePoller]
     waker: Waker
 
@@ -58,7 +58,7 @@ class Running:
         self._threads = [threading.Thread(target=self._serve_remote, name="remote", daemon=True)]
         self._threads += [
             threading.Thread(
-                target=self._serve, args=(one,), name=f"poollet-{one.poollet.setup.name}", daemon=True
+                target=self._serve, args=(one,), name=f"poollet-{one.agent.setup.name}", daemon=True
             )
             for one in members
         ]
@@ -85,9 +85,9 @@ class Running:
         for thread in self._threads[1:]:
             thread.join(STOP_SECONDS)
         for member in self.members:
-            member.poollet.leaving = leaving
-            member.poollet.close()
-            member.poollet.turn()
+            member.agent.leaving = leaving
+            member.agent.close()
+            member.agent.run_pass()
         self.refs.stop()
         self._threads[0].join(STOP_SECONDS)
         for member in self.members:
@@ -97,7 +97,7 @@ class Running:
     def close(self) -> None:
         """What was opened, once everything has come to its end."""
         for member in self.members:
-            member.poollet.close()
+            member.agent.close()
         self.remote.repo.close()
 
     def _serve_remote(self) -> None:
@@ -117,12 +117,12 @@ class Running:
                 if is_there:
                     backoff.reset()
             self.remote.push(is_last=reason is WakeReason.STOPPED)
-            if all(post.ended for post in self.remote.posts):
+            if all(one.ended for one in self.remote.publishers):
                 self._ended.set()
             if reason is WakeReason.STOPPED:
                 return
             due = min(
-                (post_ms / 1000 for post in self.remote.posts if (post_ms := post.due_ms()) is not None),
+                (post_ms / 1000 for one in self.remote.publishers if (post_ms := one.due_ms()) is not None),
                 default=next_look,
             )
             reason = self.refs.wait(min(next_look, due) - self._seconds())
@@ -131,15 +131,15 @@ class Running:
                 self._is_stopping.wait(LEAST_GAP_SECONDS)
 
     def _serve(self, member: Member) -> None:
-        poollet = member.poollet
+        agent = member.agent
         is_fresh = True
         while not self._is_stopping.is_set():
             started = self._seconds()
-            again_ms = poollet.turn()
+            again_ms = agent.run_pass()
             spent = self._seconds() - started
-            if not poollet.post.is_settled:
+            if not agent.publisher.is_flushed:
                 self.refs.wake(WakeReason.CALLED)
-            if is_fresh and poollet.remote.live.commit is not None:
+            if is_fresh and agent.remote.live.commit is not None:
                 # What was just loaded stays: the collector need not look at it again and again.
                 gc.freeze()
                 is_fresh = False

@@ -14,7 +14,7 @@ from poollet import bootstrap
 from poollet.bootstrap import Ambient
 from poollet.cli import settings
 from poollet.clock import Clock
-from poollet.sync.publish import AUTHOR_MAIL
+from poollet.sync.report_publisher import AUTHOR_MAIL
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.terminal import Terminal, out, printable
 from reconciler.gitstore.errors import RepoError

@@ -13,8 +13,7 @@ from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
-from poollet import bootstrap as assembly
-from poollet import run_once as once
+from poollet import bootstrap, run_once
 from poollet.bootstrap import Ambient, SetupError
 from poollet.cli import settings
 from poollet.clock import Clock
@@ -66,17 +65,17 @@ def serve(
     hosts: Sequence[PoolletSettings], arguments: argparse.Namespace, ambient: Ambient, opened: ExitStack
 ) -> int:
     for one in hosts:
-        opened.callback(os.close, assembly.only_here(one))
+        opened.callback(os.close, bootstrap.only_here(one))
     stop, supervisor = StopSignal(), ServiceNotifier.of(os.environ)
     children = opened.enter_context(runtimes(hosts, arguments, ambient))
     is_brief = arguments.once or arguments.leave
     fleet = fleet_settings(hosts[0], ambient, None if is_brief else stop)
     if fleet is None:
         return Exit.OK
-    running = assembly.running(hosts, fleet, decide, ambient)
+    running = bootstrap.running(hosts, fleet, decide, ambient)
     opened.callback(running.close)
     if is_brief:
-        found = once.leave(running) if arguments.leave else once.run(running)
+        found = run_once.leave(running) if arguments.leave else run_once.run(running)
         if found:
             raise CommandError(found, "the log says more")
         return Exit.OK
@@ -104,7 +103,7 @@ def runtimes(
     hosts: Sequence[PoolletSettings], arguments: argparse.Namespace, ambient: Ambient
 ) -> Iterator[RuntimeProcesses]:
     """The runtimes that are to be started run meanwhile, and go on afterwards unless they are to end."""
-    children = RuntimeProcesses([child for one in hosts for child in assembly.children(one)], ambient.chance)
+    children = RuntimeProcesses([child for one in hosts for child in bootstrap.children(one)], ambient.chance)
     if not arguments.leave:
         children.start()
     try:
@@ -120,14 +119,14 @@ def served(
     ambient: Ambient,
     supervisor: ServiceNotifier,
 ) -> None:
-    """Ready once each host's first report stands."""
+    """Ready once each host's first report is on its ref, or the host waits as a candidate."""
     place = address.parse_address(hosts[0].repo.url, ambient.here)
     with ExitStack() as around:
         around.enter_context(Housekeeping(running.remote.repo.housekeep))
         if place.scheme.is_local:
             folder = Path(place.url.removeprefix("file://").removeprefix("localhost"))
             # Who else may write a report of one's own is found with the next poll.
-            live = assembly.HEADS + hosts[0].repo.target
+            live = bootstrap.HEADS + hosts[0].repo.target
             around.enter_context(watch_refs(folder, lambda: running.refs.wake(WakeReason.REFS), ref=live))
         gc.freeze()
         gc.set_threshold(*COLLECTING)
@@ -135,10 +134,10 @@ def served(
         running.start()
         log.info("poollet runs name=%s repo=%s", ",".join(one.name for one in hosts), place)
         while not stop.wait(LOOK_SECONDS) and not running.has_ended.is_set():
-            if all(post.has_landed for post in running.remote.posts):
+            if all(one.is_ready for one in running.remote.publishers):
                 supervisor.ready()
         supervisor.stopping()
-        ended = [post.ended for post in running.remote.posts if post.ended]
+        ended = [one.ended for one in running.remote.publishers if one.ended]
         running.stop("stopping")
     if running.has_ended.is_set():
         if not ended:
@@ -172,7 +171,7 @@ def fleet_settings(one: PoolletSettings, ambient: Ambient, stop: StopSignal | No
     """What the fleet's repo says of itself. Waits for a remote that cannot be used; None when told to stop meanwhile."""
     backoff = Backoff(1.0, MOST_BACKOFF_SECONDS, chance=ambient.chance)
     while True:
-        found = assembly.fleet_settings(one.repo, ambient)
+        found = bootstrap.fleet_settings(one.repo, ambient)
         if isinstance(found, FleetSettings):
             return found
         cause, cure = why_not(found)

@@ -1,6 +1,20 @@
-"""What the target branch orders of this host: to have an object, to keep one, to let one go, or to leave it as it is.
+"""What `live` orders of this host: to ensure an object, to retain one, to remove one, or to leave it as it is.
 
-Only an order that stands there counts. Reads documents; knows no runtime.
+Theory of operation of the fence on the host. A pool is granted to one host on `live` (`status.host`, `status.epoch`), and each
+assignment names the host and the epoch that it was made under. `is_granted` is the only place where a host asks whether an assignment is
+its own:
+
+    assignment names     the pool is granted to    epochs        this host
+    this host            this host                 equal         acts on it
+    this host            this host                 differ        leaves it alone: the reconciler is about to rewrite it
+    this host            nobody                                  leaves it alone: the grant was cleared
+    this host            another host                            powers it off, keeps its data, reports an orphan
+    another host                                                 powers it off, keeps its data, reports an orphan
+    no host                                                      leaves it alone
+
+All of it on a `live` that may be applied, and asked again right before each call (preconditions.py).
+
+Must never happen: a host acts on an assignment because its pool has the right name.
 """
 
 from __future__ import annotations
@@ -8,18 +22,19 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import TypeVar
 
 from iri.machine import RuntimeMachine
 from iri.runtime import RuntimeKind
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.decide.actions import Ref
+from poollet.decide.gates import CallEffect, GateInput, closed_gate
 from poollet.decide.host_facts import HostFacts, PoolFacts
-from poollet.decide.memory import Entry, Memory, is_of_other_host
-from poollet.sync.live_view import Document, LiveView
+from poollet.decide.memory import Entry, Memory
+from poollet.sync.live_view import Document, LiveView, PoolGrant, PoolId
 from schemas import live_layout
 from schemas.kinds import Key, Kind
-from schemas.model import Machine, Object, Volume, VolumeSnapshot
+from schemas.model import Machine, Volume, VolumeSnapshot
+from schemas.model.part import Assignment
 
 UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
@@ -51,7 +66,6 @@ class Leave:
 
 Intent = Have | Keep | Go | Leave
 Ordered = Machine | Volume | VolumeSnapshot
-AnyOrdered = TypeVar("AnyOrdered", Machine, Volume, VolumeSnapshot)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,28 +79,20 @@ class Order:
     assignment: str
     object: Ordered
     intent: Intent
+    at: GateInput
 
 
 def orders(view: LiveView, facts: HostFacts, memory: Memory) -> tuple[Order, ...]:
     """One for each uid, and one for each name: what is on its way out comes before what takes its name."""
-    found = [*machine_orders(view, facts), *volume_orders(view, facts)]
+    found = [*assigned_orders(view, facts)]
     found += snapshot_orders(view, facts, memory, found)
-    by_ref: dict[Ref, list[Order]] = {}
+    by_ref: dict[Ref, Order] = {}
     for order in found:
-        by_ref.setdefault(order.ref, []).append(order)
+        by_ref.setdefault(order.ref, order)
     by_key: dict[Key, list[Order]] = {}
-    for same in by_ref.values():
-        order = same[0] if len(same) == 1 else contradictory(same)
+    for order in by_ref.values():
         by_key.setdefault(order.key, []).append(order)
     return tuple(first_of(by_key[key]) for key in sorted(by_key))
-
-
-def contradictory(same: list[Order]) -> Order:
-    """Several documents of one uid: whichever is right, doing nothing is."""
-    places = ", ".join(sorted(f"{order.key}" for order in same))
-    return replaced(
-        same[0], Leave("Contradictory", f"the target branch names this uid {len(same)} times: {places}")
-    )
 
 
 def first_of(same: list[Order]) -> Order:
@@ -94,34 +100,48 @@ def first_of(same: list[Order]) -> Order:
     return min(same, key=lambda order: (not isinstance(order.intent, Go), order.ref.uid))
 
 
-def replaced(order: Order, intent: Intent) -> Order:
-    return Order(order.ref, order.key, order.pool, order.runtime, order.assignment, order.object, intent)
+def is_granted(assignment: Assignment, pool: PoolId, facts: HostFacts, view: LiveView) -> bool:
+    """The fence: whether this host, and no other, may act on the assignment."""
+    own = PoolGrant(facts.host_id, assignment.epoch)
+    return assignment.host == facts.host_id and view.grants.get(pool) == own
 
 
-def machine_orders(view: LiveView, facts: HostFacts) -> Iterable[Order]:
+def other_host(uid: str, facts: HostFacts, view: LiveView) -> str:
+    """The host that `live` assigns the object to when it is not this one; empty when none other is named."""
+    for document in view.by_uid.get(uid, ()):
+        object = document.object
+        if not isinstance(object, Machine | Volume) or object.status.assignment is None:
+            continue
+        grant = view.grants.get(pool_of_assignment(object, object.status.assignment))
+        for host in (object.status.assignment.host, grant.host if grant is not None else ""):
+            if host not in ("", facts.host_id):
+                return host
+    return ""
+
+
+def pool_of_assignment(object: Machine | Volume, assignment: Assignment) -> PoolId:
+    return Kind.MACHINE_POOL if isinstance(object, Machine) else Kind.VOLUME_POOL, assignment.pool
+
+
+def assigned_orders(view: LiveView, facts: HostFacts) -> Iterable[Order]:
     for document in view.mine:
-        machine = document.object
-        if isinstance(machine, Machine) and (order := assigned(document, machine, RuntimeMachine, facts)):
+        object = document.object
+        if isinstance(object, Machine | Volume) and (order := assigned(document, object, facts, view)):
             yield order
 
 
-def volume_orders(view: LiveView, facts: HostFacts) -> Iterable[Order]:
-    for document in view.mine:
-        volume = document.object
-        if isinstance(volume, Volume) and (order := assigned(document, volume, RuntimeVolume, facts)):
-            yield order
-
-
-def assigned(
-    document: Document, object: Machine | Volume, kind: RuntimeKind, facts: HostFacts
-) -> Order | None:
+def assigned(document: Document, object: Machine | Volume, facts: HostFacts, view: LiveView) -> Order | None:
     assignment = object.status.assignment
     if assignment is None or not UID.fullmatch(object.metadata.uid) or not UID.fullmatch(assignment.id):
         return None
-    pool_kind = Kind.MACHINE_POOL if isinstance(object, Machine) else Kind.VOLUME_POOL
-    pool = facts.pools.get((pool_kind, assignment.pool))
-    if pool is None:
+    pool_id = pool_of_assignment(object, assignment)
+    pool, same = facts.pools.get(pool_id), view.by_uid.get(object.metadata.uid, ())
+    at = gate_input(document, object)._replace(
+        is_granted=is_granted(assignment, pool_id, facts, view), documents=len(same)
+    )
+    if pool is None or closed_gate(at, CallEffect.REPORT):
         return None
+    kind: RuntimeKind = RuntimeMachine if isinstance(object, Machine) else RuntimeVolume
     return Order(
         ref=Ref(kind, object.metadata.uid),
         key=object.key,
@@ -129,15 +149,33 @@ def assigned(
         runtime=pool.runtime,
         assignment=assignment.id,
         object=object,
-        intent=intent(document, object),
+        intent=gated_intent(at, document, object, same),
+        at=at,
     )
 
 
+def gate_input(document: Document, object: Ordered) -> GateInput:
+    is_paused = object.metadata.annotations.get(live_layout.PAUSED) == "true"
+    return GateInput(is_retained=document.is_retained, is_paused=is_paused)
+
+
+def gated_intent(at: GateInput, document: Document, object: Ordered, same: tuple[Document, ...]) -> Intent:
+    """Several documents of one uid contradict each other: whichever is right, doing nothing is."""
+    gate = closed_gate(at, CallEffect.CHANGE)
+    if gate is None:
+        return ordered_intent(object)
+    if at.documents > 1:
+        places = ", ".join(sorted(f"{one.object.key}" for one in same))
+        return Leave(gate.reason, f"{gate.message}: {places}")
+    return Keep() if document.is_retained else Leave(gate.reason, gate.message)
+
+
 def intent(document: Document, object: Ordered) -> Intent:
-    if document.is_retained:
-        return Keep()
-    if object.metadata.annotations.get(live_layout.PAUSED) == "true":
-        return Leave("Paused", f"paused by the annotation {live_layout.PAUSED}")
+    """What one document orders, whatever other documents of its uid say."""
+    return gated_intent(gate_input(document, object), document, object, ())
+
+
+def ordered_intent(object: Ordered) -> Intent:
     if object.metadata.is_deleting:
         return Go("deleted")
     if not isinstance(object, VolumeSnapshot):
@@ -152,32 +190,35 @@ def snapshot_orders(
 ) -> list[Order]:
     """A snapshot is where its volume is; one whose volume has left is where it was reported."""
     homes = {order.key: order for order in volumes if isinstance(order.object, Volume)}
-    standing = frozenset(order.assignment for order in volumes)
     found = []
     for document in view.mine:
         snapshot = document.object
         if not isinstance(snapshot, VolumeSnapshot) or not UID.fullmatch(snapshot.metadata.uid):
             continue
-        key = Key(Kind.VOLUME, snapshot.namespace, snapshot.spec.volume_ref.name)
         entry = memory.entries.get(snapshot.key)
-        at: Order | Entry | None = homes.get(key)
+        key = Key(Kind.VOLUME, snapshot.namespace, snapshot.spec.volume_ref.name)
+        home: Order | Entry | None = homes.get(key)
         if entry is not None and entry.uid == snapshot.metadata.uid:
-            at = at if is_past(entry, view.objects.get(key), standing) else entry
-        if at is not None and (place := facts.pools.get((Kind.VOLUME_POOL, at.pool))) is not None:
-            found.append(snapshot_order(document, snapshot, at, place))
+            home = entry
+        if home is None:
+            continue
+        pool_id = (Kind.VOLUME_POOL, home.pool)
+        grant, pool = view.grants.get(pool_id), facts.pools.get(pool_id)
+        if pool is not None and grant is not None and grant.host == facts.host_id:
+            found.append(snapshot_order(document, snapshot, home, pool))
     return found
 
 
-def is_past(entry: Entry, volume: Object | None, standing: Collection[str]) -> bool:
-    """It may be at another host, by an assignment of its volume that stands no more. Of a volume that has left nobody can tell."""
-    if not is_of_other_host(entry) or entry.assignment in standing or not isinstance(volume, Volume):
-        return False
-    assignment = volume.status.assignment
-    return assignment is None or assignment.id != entry.assignment
-
-
 def snapshot_order(
-    document: Document, snapshot: VolumeSnapshot, at: Order | Entry, place: PoolFacts
+    document: Document, snapshot: VolumeSnapshot, home: Order | Entry, pool: PoolFacts
 ) -> Order:
-    ref, found = Ref(RuntimeSnapshot, snapshot.metadata.uid), intent(document, snapshot)
-    return Order(ref, snapshot.key, at.pool, place.runtime, at.assignment, snapshot, found)
+    return Order(
+        ref=Ref(RuntimeSnapshot, snapshot.metadata.uid),
+        key=snapshot.key,
+        pool=home.pool,
+        runtime=pool.runtime,
+        assignment=home.assignment,
+        object=snapshot,
+        intent=intent(document, snapshot),
+        at=gate_input(document, snapshot),
+    )

@@ -13,19 +13,20 @@ from msgspec.structs import replace
 from iri.machine import RuntimeMachine
 from iri.runtime import RuntimeObject
 from iri.volume import RuntimeSnapshot, RuntimeVolume
-from poollet.decide import elsewhere
+from poollet.decide import memory
 from poollet.decide import orphans as unordered
 from poollet.decide.actions import Create, ObjectAction, Ref
-from poollet.decide.assignments import Go, Have, Order, orders
+from poollet.decide.assignments import Go, Have, Order, orders, other_host
 from poollet.decide.capacity_ledger import find_pool, take_larger
 from poollet.decide.decision import Decision, Situation, by_name
 from poollet.decide.decision_pass import FINAL, Round, Standing, next_memory
-from poollet.decide.inventory import Absent, Inventory, Presence, Present, Several, Unsettled
+from poollet.decide.inventory import Absent, Inventory, Presence, Present, Several, Unknown, Unsettled
 from poollet.decide.machines import machine_entry
 from poollet.decide.memory import Entry
 from poollet.decide.snapshots import snapshot_entry
-from poollet.decide.standstill import standstill
 from poollet.decide.volumes import Holders, volume_entry
+from poollet.report import iri_to_report
+from poollet.sync.live_view import LiveView
 from schemas import live_layout, report
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, Volume, VolumeSnapshot
@@ -38,31 +39,42 @@ Refusals = dict[Ref, tuple[report.ReportedReason, ...]]
 def decide(situation: Situation) -> Decision:
     facts = situation.facts
     inventory = Inventory(situation.observed, situation.executor, situation.memory, facts.fleet)
-    if situation.view is None or not situation.obeyed or situation.memory.former:
-        return standstill(situation, inventory)
-    round = Round(situation, situation.view, inventory)
-    standings = [
-        Standing(order, presence_of(order, round))
-        for order in orders(situation.view, facts, situation.memory)
-    ]
+    round = Round(situation, situation.view or LiveView(commit=""), inventory)
+    knows_orders = situation.host.knows_orders
+    standings = standings_of(round) if knows_orders else []
     ordered = {one.order.ref for one in standings if not is_refused_and_there(one, round)}
     priorities = {one.order.ref: priority(one.order) for one in standings}
     refusals = admitted(standings, ordered, round)
     look(standings, refusals, round)
-    round.entries |= unreadable(round)
-    round.entries |= elsewhere.without_pool(round)
+    if knows_orders:
+        round.entries |= unreadable(round)
+    else:
+        round.entries |= observe_only(round)
+        ordered |= {ref_of(key, entry) for key, entry in round.entries.items() if entry.phase not in FINAL}
     found = unordered.orphans(round, ordered)
-    round.carry([one.order.ref for one in standings])
-    memory = next_memory(round, found)
     return Decision(
         steps=tuple(sorted(round.steps, key=lambda step: rank(step, priorities))),
         machines=by_name(round.entries, report.MachineReport),
         volumes=by_name(round.entries, report.VolumeReport),
         snapshots=by_name(round.entries, report.SnapshotReport),
         orphans=found,
-        memory=memory,
+        memory=next_memory(round, found, is_observing=not knows_orders),
         again_ms=round.again_ms,
     )
+
+
+def standings_of(round: Round) -> list[Standing]:
+    """What is ordered of this host, and whether it is there."""
+    situation = round.situation
+    assert situation.view is not None, "LiveNotApplied closes the gates for all orders"
+    standings = []
+    for order in orders(situation.view, situation.facts, situation.memory):
+        standing = Standing(order, presence_of(order, round))
+        standings.append(standing)
+        round.gates[order.ref] = order.at._replace(
+            host=situation.host, presence=standing.presence, is_answered=is_answered(standing, round)
+        )
+    return standings
 
 
 def presence_of(order: Order, round: Round) -> Presence:
@@ -87,14 +99,20 @@ def has_status_id(order: Order) -> bool:
 
 def is_refused_and_there(standing: Standing, round: Round) -> bool:
     """Answered with a no and there all the same: it counts as without an order, for it is not on the target branch's account."""
+    return (
+        is_answered(standing, round)
+        and not isinstance(standing.order.intent, Go)
+        and isinstance(standing.presence, Present | Several)
+    )
+
+
+def is_answered(standing: Standing, round: Round) -> bool:
+    """Reported as gone or rejected, which is final for this assignment."""
     entry = round.situation.memory.entries.get(standing.order.key)
     return (
         entry is not None
-        and entry.uid == standing.order.ref.uid
-        and entry.assignment == standing.order.assignment
+        and (entry.uid, entry.assignment) == (standing.order.ref.uid, standing.order.assignment)
         and entry.phase in FINAL
-        and not isinstance(standing.order.intent, Go)
-        and isinstance(standing.presence, Present | Several)
     )
 
 
@@ -114,6 +132,7 @@ def admitted(standings: list[Standing], ordered: set[Ref], round: Round) -> Refu
         pool, need = pool_id(one.order), round.ledger.order_charge(one.order)
         if round.ledger.is_known(pool) and (reasons := round.ledger.find_shortfalls(pool, need)):
             refusals[one.order.ref] = reasons
+            round.gates[one.order.ref] = round.gates[one.order.ref]._replace(has_room=False)
         else:
             round.ledger.charge(pool, need)
     return refusals
@@ -132,12 +151,7 @@ def is_over(standing: Standing, round: Round) -> bool:
     """Nothing of it is there, nor will be."""
     if isinstance(standing.order.intent, Go):
         return isinstance(standing.presence, Absent)
-    entry = round.situation.memory.entries.get(standing.order.key)
-    return (
-        entry is not None
-        and (entry.uid, entry.assignment) == (standing.order.ref.uid, standing.order.assignment)
-        and entry.phase in FINAL
-    )
+    return is_answered(standing, round)
 
 
 def charge_of(standing: Standing, round: Round) -> Vector:
@@ -201,9 +215,7 @@ def look(standings: list[Standing], refusals: Refusals, round: Round) -> None:
     """Machines first, for a volume can go as soon as the machine that held it has."""
     gone = set()
     for one in standings:
-        if (held := elsewhere.held(one, round)) is not None:
-            round.entries[one.order.key] = held
-        elif isinstance(one.order.object, Machine):
+        if isinstance(one.order.object, Machine):
             entry = machine_entry(one, one.order.object, refusals.get(one.order.ref, ()), round)
             round.entries[one.order.key] = entry
             if entry.phase == "gone":
@@ -234,10 +246,36 @@ def being_attached(standings: Iterable[Standing]) -> set[Key]:
     }
 
 
-def unreadable(round: Round) -> dict[Key, Entry]:
-    """What was reported and may still be ordered, in a file that cannot be read: nobody knows, so it is not let go.
+def observe_only(round: Round) -> dict[Key, Entry]:
+    """While no orders are known: what was reported last, with the states that runtimes list now."""
+    return {key: observed_entry(key, entry, round) for key, entry in round.situation.memory.entries.items()}
 
-    A final answer stays one: it is wanted again once the file can be read.
+
+def observed_entry(key: Key, entry: Entry, round: Round) -> Entry:
+    pool, ref = round.situation.facts.pools.get(memory.pool_of(entry)), ref_of(key, entry)
+    if entry.phase in FINAL or pool is None:
+        return entry
+    match round.inventory.presence(ref, pool.runtime, was_there=True, is_doubted=True):
+        case Unknown():
+            return replace(entry, phase="unknown")
+        case Present(RuntimeMachine() as there) if isinstance(entry, report.MachineReport):
+            status = entry.status or report.ReportedMachineStatus()
+            status = replace(status, state=iri_to_report.machine_state(there))
+            return replace(entry, phase="present", status=status)
+        case Present():
+            return replace(entry, phase="present")
+        case _:
+            return entry
+
+
+def ref_of(key: Key, entry: Entry) -> Ref:
+    return Ref(memory.RUNTIME_KINDS[key.kind], entry.uid)
+
+
+def unreadable(round: Round) -> dict[Key, Entry]:
+    """Entries whose orders may be in a file that cannot be read: it is unknown whether they still hold, so they are kept.
+
+    A final answer stays one: it is asked for again once the file can be read.
     """
     if not round.view.unread:
         return {}
@@ -245,7 +283,9 @@ def unreadable(round: Round) -> dict[Key, Entry]:
     return {
         key: entry if entry.phase in FINAL else replace(entry, phase="unknown")
         for key, entry in round.situation.memory.entries.items()
-        if key not in round.entries and entry.uid not in uids
+        if key not in round.entries
+        and entry.uid not in uids
+        and not other_host(entry.uid, round.situation.facts, round.view)
     }
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from poollet.decide.actions import ExecutorState, ObjectAction
+from poollet.decide.gates import OPEN, HostPermissions
 from poollet.decide.host_facts import HostFacts
 from poollet.decide.memory import Entry, Memory
 from poollet.runtimes.runtime_lists import RuntimeLists
@@ -20,7 +21,8 @@ AnyEntry = TypeVar("AnyEntry", report.MachineReport, report.VolumeReport, report
 
 @dataclass(frozen=True)
 class Situation:
-    """`now_ms` is a moment of a clock that never jumps. Without a view, or with one that is not to be obeyed, nothing is done and all is reported as before."""
+    """`now_ms` is a moment of a clock that never jumps. `view` is None while `live` is not applied; `host` says which gates are
+    closed for everything on this host."""
 
     view: LiveView | None
     observed: RuntimeLists
@@ -28,13 +30,12 @@ class Situation:
     memory: Memory
     facts: HostFacts
     now_ms: int
-    obeyed: bool = True
+    host: HostPermissions = OPEN
 
 
 @dataclass(frozen=True)
 class Decision:
-    """`steps` in the order to begin them. `again_ms`: look at fresh lists by then, though nothing else happens.
-    `waits` is what keeps all of it from being reported."""
+    """`steps` in the order to begin them. `again_ms`: look at fresh lists by then, though nothing else happens."""
 
     steps: tuple[ObjectAction, ...] = ()
     machines: Mapping[Name, report.MachineReport] = field(default_factory=dict)
@@ -43,7 +44,6 @@ class Decision:
     orphans: tuple[report.Orphan, ...] = ()
     memory: Memory = field(default_factory=Memory)
     again_ms: int | None = None
-    waits: str = ""
 
 
 def by_name(entries: Mapping[Key, Entry], kind: type[AnyEntry]) -> dict[Name, AnyEntry]:

@@ -17,8 +17,9 @@ from poollet.decide.assignments import Order
 from poollet.decide.capacity_ledger import CapacityLedger
 from poollet.decide.decision import Situation
 from poollet.decide.dependencies import Lookups
+from poollet.decide.gates import GateInput, closed_gate, effect_of
 from poollet.decide.inventory import Doubtful, Inventory, Presence
-from poollet.decide.memory import CachedMachine, Entry, Memory, Missing, is_of_other_host
+from poollet.decide.memory import CachedMachine, Entry, Memory, Missing
 from poollet.decide.preconditions import digest_orders
 from poollet.decide.retry import NO_RETRIES, Retries, RetryDecision, choose_calls, record_results
 from poollet.sync.live_view import LiveView
@@ -44,6 +45,7 @@ class Round:
         self.inventory = inventory
         self.around = Lookups(view.objects, inventory, situation.facts)
         self.ledger = CapacityLedger(situation.facts, view.objects)
+        self.gates: dict[Ref, GateInput] = {}
         self.steps: list[ObjectAction] = []
         self.entries: dict[Key, Entry] = {}
         self.missing: dict[Ref, Missing] = {}
@@ -62,16 +64,23 @@ class Round:
         return self.situation.facts.providers.get(runtime, runtime)
 
     def step(
-        self, standing: Order, needed: tuple[Call, ...], events: tuple[EventText, ...] = ()
+        self, order: Order, needed: tuple[Call, ...], events: tuple[EventText, ...] = ()
     ) -> RetryDecision:
-        """Of the calls that are needed those that are due become the object's step."""
-        key = standing.key
-        precondition = digest_orders(standing.ref.uid, self.view) if needed else ""
-        return self.due_of(
-            ObjectAction(
-                standing.ref, standing.runtime, key.namespace, key.name, needed, events, precondition
-            )
-        )
+        """Of the calls that are needed those that pass the gates and are due become the object's step."""
+        key, at = order.key, self.gates.get(order.ref, GateInput(self.situation.host))
+        precondition = digest_orders(order.ref.uid, self.view) if needed else ""
+        action = ObjectAction(order.ref, order.runtime, key.namespace, key.name, needed, events, precondition)
+        if any(closed_gate(at, effect_of(call)) for call in needed):
+            return self.withheld(action)
+        return self.due_of(action)
+
+    def withheld(self, action: ObjectAction) -> RetryDecision:
+        """A gate is closed: no call is made, no try is counted, and what is reported of the calls stays the same."""
+        known = self.retries_of(action.ref)
+        self._stepped.add(action.ref)
+        if known != NO_RETRIES:
+            self.retries[action.ref] = known
+        return choose_calls(action.calls, known, self.now_ms)
 
     def due_of(self, whole: ObjectAction) -> RetryDecision:
         ref, needed = whole.ref, whole.calls
@@ -92,7 +101,7 @@ class Round:
         return record_results(known, self.situation.executor.results.get(ref, ()))
 
     def carry(self, refs: Iterable[Ref]) -> None:
-        """Of what could not be judged this time, all that was remembered still holds."""
+        """Of objects about which nothing was decided this time, all that was remembered still holds."""
         before = self.situation.memory
         for ref in refs:
             if ref in self._stepped:
@@ -125,16 +134,14 @@ class Round:
             return None
         if entry.assignment == order.assignment:
             return entry
-        if entry.phase in FINAL or is_of_other_host(entry):
+        if entry.phase in FINAL:
             return None
         return replace(entry, assignment=order.assignment, pool=order.pool)
 
     def was_reported(self, order: Order) -> bool:
         """Whether it was there once, by this poollet's own report."""
         entry = self.situation.memory.entries.get(order.key)
-        if entry is None or entry.uid != order.ref.uid or is_of_other_host(entry):
-            return False
-        return has_id(entry)
+        return entry is not None and entry.uid == order.ref.uid and has_id(entry)
 
 
 def has_id(entry: Entry) -> bool:
@@ -149,12 +156,15 @@ def has_id(entry: Entry) -> bool:
             return False
 
 
-def next_memory(round: Round, orphans: tuple[report.Orphan, ...]) -> Memory:
+def next_memory(round: Round, orphans: tuple[report.Orphan, ...], *, is_observing: bool) -> Memory:
+    """While it only observes, nothing was decided about any object, and all that was remembered still holds."""
+    before = round.situation.memory
+    round.carry([*before.removing_since_ms, *before.retries] if is_observing else round.gates)
     return Memory(
         entries=round.entries,
         orphans=orphans,
-        missing=round.missing,
+        missing={**before.missing, **round.missing} if is_observing else round.missing,
         removing_since_ms=round.removing_since_ms,
         retries=round.retries,
-        unchanged=round.unchanged,
+        unchanged=before.unchanged if is_observing else round.unchanged,
     )

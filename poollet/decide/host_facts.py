@@ -52,6 +52,7 @@ class HostFacts:
     secrets: HostSecrets = field(default_factory=HostSecrets)
     plain_secrets: bool = False  # the fleet allows plain text in Secrets
     grace_seconds: int = GRACE_SECONDS  # for a guest to power off before its machine is removed
+    host_id: str = ""  # that `live` grants pools to
 
     @property
     def machine_runtimes(self) -> frozenset[str]:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from iri.machine import RuntimeMachine
@@ -14,19 +14,11 @@ from iri.runtime import RuntimeKind
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.decide.actions import CallError, Ref
 from poollet.decide.retry import Retries
-from poollet.report.conditions import (
-    CALL_REASONS,
-    IMAGE_READY,
-    INTERFACES_READY,
-    OTHER_HOST,
-    SOURCE_READY,
-    UP_TO_DATE,
-)
+from poollet.report.conditions import CALL_REASONS, IMAGE_READY, INTERFACES_READY, SOURCE_READY, UP_TO_DATE
 from schemas import report
 from schemas.kinds import Key, Kind
 from schemas.model import Object
 
-UNKNOWN_HOST = "unknown"  # of a report that does not say whose it is, and that may well be another's
 OF_CREATION = (IMAGE_READY, SOURCE_READY, INTERFACES_READY, UP_TO_DATE)
 RUNTIME_KINDS: Mapping[Kind, RuntimeKind] = {
     Kind.MACHINE: RuntimeMachine,
@@ -64,7 +56,6 @@ class Memory:
 
     `missing` is what a list lacked, `removing_since_ms` since when an object is being removed, `retries` the tries of its calls.
     `unchanged` are the reports about converged machines.
-    `former` is the host that had the name before, until all that it may have is marked; `former_pools` are those it spoke of.
     """
 
     entries: Mapping[Key, Entry] = field(default_factory=dict)
@@ -73,14 +64,6 @@ class Memory:
     removing_since_ms: Mapping[Ref, int] = field(default_factory=dict)
     retries: Mapping[Ref, Retries] = field(default_factory=dict)
     unchanged: Mapping[Ref, CachedMachine] = field(default_factory=dict)
-    former: str = ""
-    former_pools: frozenset[Pool] = frozenset()
-
-
-def is_of_other_host(entry: Entry) -> bool:
-    """The host that had this poollet's name before may have it: nothing was ever said of it here."""
-    said = entry.status.conditions if entry.status is not None else ()
-    return any(one.type == UP_TO_DATE and one.reason == OTHER_HOST for one in said)
 
 
 def pool_of(entry: Entry) -> Pool:
@@ -88,8 +71,8 @@ def pool_of(entry: Entry) -> Pool:
     return kind, entry.pool
 
 
-def remembered(last: report.Report, host_id: str = "") -> Memory:
-    """What a poollet that has just started knows from its own last report, or from that of another host."""
+def remembered(last: report.Report) -> Memory:
+    """What a poollet that has just started knows from the last report of its own host."""
     entries: dict[Key, Entry] = {}
     for kind, found in (
         (Kind.MACHINE, last.machines),
@@ -97,14 +80,7 @@ def remembered(last: report.Report, host_id: str = "") -> Memory:
         (Kind.VOLUME_SNAPSHOT, last.snapshots),
     ):
         entries |= {Key(kind, namespace, name): entry for (namespace, name), entry in found.items()}
-    nobody = host_id if last == report.Report() else UNKNOWN_HOST
-    by = last.poollet.host_id if last.poollet is not None else nobody
-    known = recalled(entries, last.orphans)
-    if by == host_id:
-        return known
-    pools = {(Kind.MACHINE_POOL, name) for name in last.pools}
-    pools |= {(Kind.VOLUME_POOL, name) for name in last.volume_pools}
-    return replace(known, former=by, former_pools=frozenset(pools))
+    return recalled(entries, last.orphans)
 
 
 def recalled(entries: Mapping[Key, Entry], orphans: tuple[report.Orphan, ...]) -> Memory:

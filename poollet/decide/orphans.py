@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Literal
 
-from iri.machine import RuntimeMachine
+from iri.change import SetPower
+from iri.machine import MachineState, Power, RuntimeMachine
 from iri.runtime import RuntimeKind
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.decide import model_to_iri
-from poollet.decide.actions import NAMES, Call, EventText, ObjectAction, Ref, Remove
-from poollet.decide.assignments import UID
+from poollet.decide.actions import NAMES, Call, EventText, ObjectAction, Ref, Remove, Update
+from poollet.decide.assignments import UID, other_host
 from poollet.decide.capacity_ledger import find_pool
 from poollet.decide.decision_pass import Round
-from poollet.decide.inventory import Absent, Doubtful, Found
+from poollet.decide.gates import CallEffect, GateInput, closed_gate
+from poollet.decide.inventory import Absent, Doubtful, Found, Several
 from poollet.decide.preconditions import digest_orders
 from poollet.decide.removal import removal_calls
 from poollet.runtimes.runtime_lists import ListKey
@@ -28,6 +30,7 @@ KINDS: Mapping[RuntimeKind, Kind] = {
 }
 IRI_KINDS: Mapping[str, RuntimeKind] = {name: kind for kind, name in NAMES.items()}
 UNORDERED = "not assigned to this host on live"
+FENCED = "`live` assigns it to host {}; it does not run here, and its data is kept"
 
 
 def pool_kind(kind: RuntimeKind) -> Literal[Kind.MACHINE_POOL, Kind.VOLUME_POOL]:
@@ -48,8 +51,16 @@ def orphans(round: Round, ordered: Collection[Ref]) -> tuple[report.Orphan, ...]
     found = unordered(round, ordered)
     seen = {(NAMES[ref.kind], one.object.id) for ref, one in found}
     result = [orphan for ref, one in found if (orphan := orphan_of(ref, one, round)) is not None]
+    if round.situation.view is None:  # its class is not known then, and its charge neither
+        known = {(one.kind, one.id): one for one in round.situation.memory.orphans}
+        result = [known.get((one.kind, one.id), one) for one in result]
     for ref, one in found:
-        remove_if_told(ref, one, round)
+        if isinstance(one.object, RuntimeMachine) and (
+            other := other_host(ref.uid, round.situation.facts, round.view)
+        ):
+            fence(ref, one, one.object, other, round)
+        else:
+            remove_if_told(ref, one, round)
     result += [one for one in held_over(round, ordered) if (one.kind, one.id) not in seen]
     return tuple(sorted(result, key=lambda one: (one.kind, one.pool, one.id)))
 
@@ -60,6 +71,7 @@ def orphan_of(ref: Ref, found: Found, round: Round) -> report.Orphan | None:
     if pool is None:
         return None
     namespace, name = model_to_iri.read_name(ref, KINDS[ref.kind], found.object.labels)
+    other = other_host(ref.uid, round.situation.facts, round.view)
     return report.Orphan(
         kind=NAMES[ref.kind],
         pool=pool[1],
@@ -68,7 +80,7 @@ def orphan_of(ref: Ref, found: Found, round: Round) -> report.Orphan | None:
         namespace=namespace[:63],
         name=name[:253],
         charge=dict(format_vector(round.ledger.object_charge(pool, found))),
-        reason=UNORDERED,
+        reason=FENCED.format(other) if other else UNORDERED,
     )
 
 
@@ -92,14 +104,37 @@ def held_over(round: Round, ordered: Collection[Ref]) -> Iterable[report.Orphan]
                 assert isinstance(missing, Absent)
 
 
+def gate_input(ref: Ref, found: Found, round: Round) -> GateInput:
+    """An orphan has no order, so it is looked at as it is listed."""
+    same = round.inventory.ours[ref]
+    presence = round.inventory.presence(ref, found.runtime, was_there=True, is_doubted=True)
+    return GateInput(
+        host=round.situation.host,
+        has_unreadable_files=bool(round.view.unread),
+        presence=presence if len(same) == 1 else Several(tuple(same)),
+    )
+
+
+def fence(ref: Ref, found: Found, machine: RuntimeMachine, other: str, round: Round) -> None:
+    """It may run on the other host by now: its guest here is switched off, whatever else `live` says of it."""
+    if closed_gate(gate_input(ref, found, round), CallEffect.FENCE):
+        return
+    is_off = machine.spec.power is Power.OFF and machine.status.state is not MachineState.RUNNING
+    calls = () if is_off or machine.deleted_at else (Update(machine.id, SetPower(Power.OFF)),)
+    namespace, name = model_to_iri.read_name(ref, KINDS[ref.kind], machine.labels)
+    events = (EventText("Fenced", f"`live` assigns it to host {other}, so it is powered off here", True),)
+    precondition = digest_orders(ref.uid, round.view)
+    round.due_of(ObjectAction(ref, found.runtime, namespace, name, calls, events, precondition))
+
+
 def remove_if_told(ref: Ref, found: Found, round: Round) -> None:
     """By a file on the target branch, which names the pool that reported it. Never while a part of the branch is unread."""
     facts = round.situation.facts.pools
     pool = find_pool(found, pool_kind(ref.kind), facts, found.object.labels.get(live_layout.POOL, ""))
-    told = [order for order in round.view.orphan_orders if order.uid == ref.uid]
-    if pool is None or round.view.unread or not any(order.pool == pool[1] for order in told):
+    discards = [order for order in round.view.orphan_orders if order.uid == ref.uid]
+    if pool is None or not any(order.pool == pool[1] for order in discards):
         return
-    if len(round.inventory.ours[ref]) > 1 or not is_settled(ref, found, round):
+    if closed_gate(gate_input(ref, found, round), CallEffect.DISCARD):
         return
     calls: tuple[Call, ...]
     match found.object:
@@ -113,11 +148,6 @@ def remove_if_told(ref: Ref, found: Found, round: Round) -> None:
     events = (EventText("RemovingOrphan", "ordered by a file in .gitvirt/orphans"),)
     precondition = digest_orders(ref.uid, round.view)
     round.due_of(ObjectAction(ref, found.runtime, namespace, name, calls, events, precondition))
-
-
-def is_settled(ref: Ref, found: Found, round: Round) -> bool:
-    listing = round.inventory.observed.listing(ListKey(found.runtime, ref.kind))
-    return listing is not None and round.inventory.is_settled(ref, listing)
 
 
 def is_held(volume: RuntimeVolume, round: Round) -> bool:

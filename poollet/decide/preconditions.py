@@ -10,7 +10,7 @@ call the digest is computed once more, from the newest `live` that was fetched:
     the action carries no digest      as another digest: no call without an order
 
 The digest covers, of each document of the uid, what it orders (ensure, retain, remove or skip), the whole assignment, the spec and
-the annotations, and the orphan files that name the uid. It leaves out status and report fields: they change all the time
+the annotations, the orphan files that name the uid, and the grants of this poollet's pools. It leaves out status and report fields: they change all the time
 and order nothing. Orphan files count only while every file on `live` is readable, because the unreadable one may be the orphan's order.
 
 Must never happen: a call follows from an order that the newest fetched `live` does not contain.
@@ -34,7 +34,8 @@ def digest_orders(uid: str, view: LiveView) -> str:
     orphans = [] if view.unread else sorted(one.pool for one in view.orphan_orders if one.uid == uid)
     if not documents and not orphans:
         return ""
-    return blake2b(msgspec.msgpack.encode((documents, orphans)), digest_size=16).hexdigest()
+    grants = sorted((*pool, grant.host, grant.epoch) for pool, grant in view.grants.items())
+    return blake2b(msgspec.msgpack.encode((documents, orphans, grants)), digest_size=16).hexdigest()
 
 
 def still_holds(action: ObjectAction, view: LiveView) -> bool:

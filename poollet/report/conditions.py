@@ -18,7 +18,6 @@ SOURCE_READY = "DataSourceReady"
 IMAGE_READY = "ImageReady"
 UP_TO_DATE = "UpToDate"
 ACCESS_SECRET = "AccessSecret"
-OTHER_HOST = "OtherHost"  # a reason
 NO_EFFECT = "NoEffect"  # a reason: the runtime accepted a call again and again, and nothing changed
 # Reasons that tell of a call, by the classes of errors; all others follow from what `live` says.
 CALL_REASONS = frozenset(

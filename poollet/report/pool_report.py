@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from iri import host as iri
 from poollet.decide.host_facts import PoolFacts
 from poollet.runtimes.runtime_client import RuntimeState
+from poollet.sync.live_sync import LiveProblem
 from schemas import report
 from schemas.live_layout import MAX_TEXT, SHARE
 from schemas.model import MachineClass, MachinePool, MachinePoolSpec, VolumeClass
@@ -36,15 +37,6 @@ READY, FOLLOWS, MATCHED = "Ready", "FollowsLive", "ClassesMatch"
 ADDRESS_TYPES = ("Hostname", "InternalIP", "ExternalIP", "InternalDNS", "ExternalDNS")
 LONGEST_WORD = 253
 MILLIS = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class Matter:
-    """Why a poollet does not follow the target branch as it stands."""
-
-    reason: str
-    message: str
-    is_held: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +165,7 @@ def _unknown_volume_pool(
     return report.VolumePoolReport(status=status, labels=labels, runtime=runtime), PoolFacts(runtime)
 
 
-def of_host(pool: report.PoolReport, matter: Matter | None, leaving: str | None) -> report.PoolReport:
+def of_host(pool: report.PoolReport, matter: LiveProblem | None, leaving: str | None) -> report.PoolReport:
     """The pool with what holds for all pools of the host."""
     status = pool.status
     state = status.state
@@ -187,7 +179,7 @@ def of_host(pool: report.PoolReport, matter: Matter | None, leaving: str | None)
 
 
 def of_host_volumes(
-    pool: report.VolumePoolReport, matter: Matter | None, leaving: str | None
+    pool: report.VolumePoolReport, matter: LiveProblem | None, leaving: str | None
 ) -> report.VolumePoolReport:
     status = pool.status
     is_out = leaving == "leaving" or (matter is not None and matter.is_held)
@@ -197,7 +189,7 @@ def of_host_volumes(
     )
 
 
-def _following(matter: Matter | None) -> report.ReportedCondition:
+def _following(matter: LiveProblem | None) -> report.ReportedCondition:
     """Whether the target branch is acted on as it stands."""
     if matter is None:
         return report.ReportedCondition(type=FOLLOWS, status="True", reason="Following")

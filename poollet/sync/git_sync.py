@@ -13,7 +13,7 @@ from typing import TypeAlias
 from poollet.clock import Clock
 from poollet.sync.live_index import Live
 from poollet.sync.live_policy import Followed, Trust, follow
-from poollet.sync.report_publisher import Offer, Post
+from poollet.sync.report_publisher import PendingReport, ReportPublisher
 from reconciler.gitstore.errors import RepoError
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.remote.transport import PushConflict, PushRefused, RemoteUnavailable
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 # Signers' keys expire while nothing moves.
 RULING_KEPT_MS = 60_000
 
-Due: TypeAlias = tuple[Post, Draft, Offer]
+Due: TypeAlias = tuple[ReportPublisher, Draft, PendingReport]
 
 
 class Remote:
@@ -40,7 +40,7 @@ class Remote:
         moved: Callable[[], None],
     ) -> None:
         self.repo = repo
-        self.posts: list[Post] = []
+        self.publishers: list[ReportPublisher] = []
         self.reading = threading.Lock()  # held by whoever reads `live` or makes it advance
         self.live = Live(settings=settings)
         self.trouble = ""
@@ -64,31 +64,29 @@ class Remote:
             return False
         if self.trouble:
             log.info("remote is back")
-            for post in self.posts:
-                post.hurry()
+            for publisher in self.publishers:
+                publisher.reset_backoff()
         self.trouble = ""
-        is_claimed = [post.last is not None or bool(post.ended) for post in self.posts]
+        fetched = [one.fetched for one in self.publishers]
         self._see(snapshot)
         was = (self._has_seen, self._head)
         self._head, self._has_seen = snapshot.target, True
-        if was != (True, self._head) or is_claimed != [
-            post.last is not None or bool(post.ended) for post in self.posts
-        ]:
+        if was != (True, self._head) or fetched != [one.fetched for one in self.publishers]:
             self._moved()
         return True
 
     def push(self, *, is_last: bool = False) -> None:
         """Writes all reports that are due, in one push as far as they can be."""
         due: list[Due] = [
-            (post, *found) for post in self.posts if (found := post.draft(is_last=is_last)) is not None
+            (one, *found) for one in self.publishers if (found := one.draft(is_last=is_last)) is not None
         ]
         while due:
             outcome = self.repo.write([draft for _, draft, _ in due])
             settled = self._settled(due, outcome)
-            for post, draft, offer in settled:
-                is_first = not post.has_landed
-                post.settle(draft, offer, outcome)
-                if is_first and post.has_landed:
+            for publisher, draft, pending in settled:
+                is_first = not publisher.has_landed
+                publisher.on_push_result(draft, pending, outcome)
+                if is_first and publisher.has_landed:
                     self._moved()
             due = [one for one in due if one not in settled]
 
@@ -132,11 +130,11 @@ class Remote:
         return True
 
     def _see(self, snapshot: Snapshot) -> None:
-        for post in self.posts:
+        for publisher in self.publishers:
             try:
-                post.see(self.repo, snapshot.reports.get(post.ref.rpartition("/")[2]))
+                publisher.on_fetch(self.repo, snapshot.reports.get(publisher.ref.rpartition("/")[2]))
             except RepoError as error:
-                log.warning("report cannot be read ref=%s cause=%s", post.ref, error.cause)
+                log.warning("report cannot be read ref=%s cause=%s", publisher.ref, error.cause)
 
     def _settled(self, due: Sequence[Due], outcome: object) -> list[Due]:
         """Those whom the outcome is about: a push of several fails whole for what one of them met."""

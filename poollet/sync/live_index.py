@@ -6,12 +6,12 @@ this. One thread advances it; nobody else may change it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeVar
 
-from poollet.sync.live_view import Document, LiveView, OrphanOrder, Pools, is_current
+from poollet.sync.live_view import Document, LiveView, OrphanOrder, Pools, grants_of, is_current
 from reconciler.gitstore.objects.tree import FileMode, ObjectId
 from reconciler.gitstore.repo import FileChange
 from schemas import live_layout
@@ -57,6 +57,7 @@ class Live:
     _objects: dict[Key, Object] = field(default_factory=dict)
     _pools: dict[tuple[Kind, str], dict[Place, Object]] = field(default_factory=dict)
     _snapshots: dict[Place, Object] = field(default_factory=dict)
+    _assigned: dict[str, tuple[tuple[Place, Object], ...]] = field(default_factory=dict)  # by uid
     _orphans: dict[str, OrphanOrder] = field(default_factory=dict)
 
     def get(self, key: Key) -> Object | None:
@@ -73,15 +74,18 @@ class Live:
             assert isinstance(found, type)
             yield found
 
-    def view(self, pools: Pools) -> LiveView | None:
-        """What stands there now as the owner of these pools looks at it; good until the next step."""
+    def view(self, pools: Pools, uids: Iterable[str] = ()) -> LiveView | None:
+        """`live` for the poollet that serves these pools and whose host has objects of these uids; good until the next step."""
         if self.commit is None:
             return None
-        mine = [item for pool in pools for item in self._pools.get(pool, {}).items()]
+        mine = {place: found for pool in pools for place, found in self._pools.get(pool, {}).items()}
+        mine |= self._snapshots
+        mine |= {place: found for uid in uids for place, found in self._assigned.get(uid, ())}
         return LiveView(
             commit=self.commit,
             objects=MappingProxyType(self._objects),
-            mine=tuple(Document(place.path, found) for place, found in (*mine, *self._snapshots.items())),
+            mine=tuple(Document(place.path, found) for place, found in mine.items()),
+            grants=grants_of(self._objects, pools),
             orphan_orders=tuple(self._orphans.values()),
             unread=tuple(path for path in self.frozen if is_manifest(path) and not self._ignore(path)),
         )
@@ -133,6 +137,7 @@ class Live:
         files, self._files = self._files, {}
         for index in (self._places, self._kinds, self._objects, self._pools, self._snapshots):
             index.clear()
+        self._assigned.clear()
         self._ignore = ignore
         for path, objects in files.items():
             self._put(path, objects)
@@ -155,6 +160,8 @@ class Live:
             self._snapshots[place] = found
         elif pool := _pool(found):
             self._pools.setdefault(pool, {})[place] = found
+            uid = found.metadata.uid
+            self._assigned[uid] = (*self._assigned.get(uid, ()), (place, found))
 
     def _remove(self, place: Place, found: Object) -> None:
         if self._places.get(found.key, {}).pop(place, None) is not None:
@@ -162,6 +169,10 @@ class Live:
         self._snapshots.pop(place, None)
         if pool := _pool(found):
             self._pools.get(pool, {}).pop(place, None)
+            uid = found.metadata.uid
+            self._assigned[uid] = tuple(one for one in self._assigned.get(uid, ()) if one[0] != place)
+            if not self._assigned[uid]:
+                del self._assigned[uid]
 
     def _settle(self, key: Key) -> None:
         """Of two documents of one key, the one that the reconciler took up; else the first by its place."""

@@ -12,9 +12,18 @@ from typing import Protocol
 
 from schemas import live_layout
 from schemas.kinds import Key, Kind
-from schemas.model import Machine, Object, Volume, VolumeSnapshot
+from schemas.model import Machine, MachinePool, Object, Volume, VolumePool, VolumeSnapshot
 
-Pools = Collection[tuple[Kind, str]]
+PoolId = tuple[Kind, str]
+Pools = Collection[PoolId]
+
+
+@dataclass(frozen=True, slots=True)
+class PoolGrant:
+    """The only host that may act on a pool's assignments, and the number of that grant: it grows with each."""
+
+    host: str
+    epoch: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +53,9 @@ class Lookup(Protocol):
 
 @dataclass(frozen=True)
 class LiveView:
-    """`objects` is what references lead to, `mine` what this poollet has orders for, several documents of one name included,
-    and what another host of its name may have.
+    """`objects` is what references lead to. `mine` are the documents that are assigned to this poollet's pools, several of one name
+    included, and those of objects that are on this host, wherever they are assigned. `grants` are those of its pools that
+    `live` grants to a host.
 
     `unread` names paths that are there and cannot be read: what they say is unknown, so nothing counts as unordered.
     """
@@ -53,6 +63,7 @@ class LiveView:
     commit: str
     objects: Lookup = field(default_factory=dict[Key, Object])
     mine: tuple[Document, ...] = ()
+    grants: Mapping[PoolId, PoolGrant] = field(default_factory=dict)
     orphan_orders: tuple[OrphanOrder, ...] = ()
     unread: tuple[str, ...] = ()
 
@@ -84,3 +95,12 @@ def concerns(object: Object, pools: Pools) -> bool:
             return True
         case _:
             return False
+
+
+def grants_of(objects: Lookup, pools: Pools) -> dict[PoolId, PoolGrant]:
+    found: dict[PoolId, PoolGrant] = {}
+    for kind, name in pools:
+        pool = objects.get(Key(kind, "", name))
+        if isinstance(pool, MachinePool | VolumePool) and pool.status.host is not None:
+            found[kind, name] = PoolGrant(pool.status.host.id, pool.status.epoch)
+    return found

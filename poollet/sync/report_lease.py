@@ -1,96 +1,189 @@
-"""Whose the report ref is: when a poollet may take it over, when it waits, and when it goes because another has it. Pure.
+"""The report lease: which run of which host may write a poollet's report ref. Pure.
 
-A host that comes back takes its own ref at once. Another host of the same name is either dead, which a grace without a
-move shows, or alive, and then one of the two must go: the one that finds the other's moves.
+Theory of operation. A report ref has one writer at a time. The fence of a pool is its grant on `live` (`status.host`); the lease only
+keeps a host without the grant from writing over the report of the host that has it. With each look the ref is judged again:
+
+    the ref is                        `live` says of the pools that this poollet serves    verdict
+    empty                             (not asked)                                          Acquire
+    written by this run               (not asked)                                          Acquire (keep)
+    written by this host, other run   (not asked)                                          Acquire; StepDown once own report has landed
+    written by another host           granted to this host, all that are granted at all    Acquire
+    written by another host           one is granted to another host                       Candidate
+    written by another host           none is granted, its heartbeat is not expired        Wait; Candidate once the ref moved
+    written by another host           none is granted, its heartbeat expired, or it left   Acquire
+    written by another host           cannot be applied at present                         Wait
+
+A restarted poollet finds its own host's report and goes on at once. Two runs on one host: the one whose report was replaced ends.
+A Candidate writes `candidate.json` beside the other host's report, once, and nothing else; it acts on no assignment, but it
+powers off the machines that `live` assigns to another host, for it may be the host that was cut off. A report whose poollet.json
+cannot be read counts as another host's.
+
+A sign of life of the other host is a commit in which anything but `candidate.json` changed, or nothing at all (a heartbeat).
+
+Must never happen:
+- two hosts write one ref in turns: of two hosts at most one is granted, and without a grant the one whose heartbeat lives keeps the ref;
+- a candidate's own push counts as the other host's sign of life, which would keep a dead host's lease for ever.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from poollet.sync.live_view import PoolGrant, PoolId
 from reconciler.gitstore.objects.tree import ObjectId
 from schemas.report import PoolletReport
 from schemas.settings import fleet
 
+CANDIDATE = "candidate.json"
+MOST_NAMED = 5  # pools in a message
+# The grants of this poollet's pools on `live`; None while `live` cannot be applied, so that they are not known.
+Grants: TypeAlias = Mapping[PoolId, PoolGrant] | None
+
 
 @dataclass(frozen=True, slots=True)
-class Take:
+class Acquire:
     """The ref may be written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    until_ms: int
+    """Not yet. `until_ms` is when the other host's heartbeat expires, None where nothing but a change of `live` ends it."""
+
+    until_ms: int | None
     message: str
 
 
 @dataclass(frozen=True, slots=True)
-class Yield:
-    """Somebody else writes it. The process ends and says so."""
+class StepDown:
+    """Another run on this host writes it. The process ends and says so."""
 
     message: str
 
 
-Claim: TypeAlias = Take | Wait | Yield
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Another host has the lease. `until_ms` as in Wait."""
+
+    message: str
+    until_ms: int | None = None
+
+
+LeaseVerdict: TypeAlias = Acquire | Wait | StepDown | Candidate
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What a look at the ref found: its commit, and who wrote it; `by` is None where that cannot be read."""
+class RefContents:
+    """What the ref holds. No commit: it does not exist."""
 
-    commit: ObjectId | None
-    by: PoolletReport | None
+    commit: ObjectId | None = None
+    files: Mapping[str, bytes] = field(default_factory=dict)
+
+    @property
+    def report_files(self) -> Mapping[str, bytes]:
+        """Without what a candidate wrote beside the report."""
+        return {path: data for path, data in self.files.items() if path != CANDIDATE}
+
+
+def is_sign_of_life(before: RefContents, after: RefContents) -> bool:
+    """Whether the report's writer moved the ref."""
+    if after.commit == before.commit:
+        return False
+    is_same_report = after.report_files == before.report_files
+    return not is_same_report or after.files.get(CANDIDATE) == before.files.get(CANDIDATE)
 
 
 @dataclass
-class Claimant:
+class ReportLease:
     """One run of a poollet before its ref. `moment_ms` are of a clock that never jumps."""
 
     name: str
     host_id: str
     instance: str
-    has_landed: bool = False
-    _before: set[str] = field(default_factory=set)  # instances whose reports this one has replaced
-    _seen: Found | None = None
+    has_landed: bool = False  # a report of this run is on the ref
+    _replaced: set[str] = field(
+        default_factory=set
+    )  # other runs on this host whose reports this one replaced
+    _seen: RefContents | None = None  # of another host, when it gave its last sign of life
     _since_ms: int = 0
+    _has_moved: bool = False
 
-    def judge(self, found: Found, moment_ms: int) -> Claim:
-        by = found.by
-        if found.commit is None or (by is not None and by.instance in {self.instance, *self._before}):
-            return Take()
+    def judge(
+        self, found: RefContents, by: PoolletReport | None, grants: Grants, moment_ms: int
+    ) -> LeaseVerdict:
+        """`by` is who wrote the report, None where that cannot be read."""
+        if found.commit is None:
+            return Acquire()
+        if by is not None and by.host_id == self.host_id:
+            return self._judge_own(by)
+        self._watch(found, moment_ms)
+        verdict = self._judge_other(by, grants, moment_ms)
+        if not isinstance(verdict, Acquire):
+            self.has_landed = False
+        return verdict
+
+    def _judge_own(self, by: PoolletReport) -> LeaseVerdict:
+        if by.instance in {self.instance, *self._replaced}:
+            return Acquire()
         if self.has_landed:
-            return Yield(self._taken_over(found))
-        if by is not None and (by.host_id == self.host_id or by.leaving == "leaving"):
-            self._before.add(by.instance)
-            return Take()
-        if self._seen is None:
-            self._seen, self._since_ms = found, moment_ms
-        if self._seen.commit != found.commit:
-            return Yield(self._taken_over(found))
-        until_ms = self._since_ms + _grace_ms(by)
+            return StepDown(
+                f"another poollet named {self.name} runs on this host and writes its report; stop one of the two"
+            )
+        self._replaced.add(by.instance)
+        return Acquire()
+
+    def _judge_other(self, by: PoolletReport | None, grants: Grants, moment_ms: int) -> LeaseVerdict:
+        writer = "an unknown host" if by is None else f"host {by.host_id}"
+        if grants is None:
+            return Wait(
+                None,
+                f"{writer} wrote the report of {self.name}; waiting for a `live` that can be applied, which says whose its pools are",
+            )
+        others = {pool: grant.host for pool, grant in grants.items() if grant.host != self.host_id}
+        if others:
+            return Candidate(self._ways_out(others))
+        if grants or (by is not None and by.leaving == "leaving"):
+            return Acquire()
+        until_ms = self._since_ms + _timeout_ms(by)
         if moment_ms >= until_ms:
-            if by is not None:
-                self._before.add(by.instance)
-            return Take()
-        seconds = (until_ms - moment_ms + 999) // 1000
-        return Wait(until_ms, f"{self._last(found)}; it is taken over unless that moves within {seconds} s")
+            return Acquire()
+        if not self._has_moved:
+            seconds = (until_ms - moment_ms + 999) // 1000
+            return Wait(
+                until_ms,
+                f"{writer} wrote the report of {self.name} last; this host, {self.host_id}, writes it unless it changes within {seconds} s",
+            )
+        message = (
+            f"another poollet named {self.name} is alive on {writer}, and this is host {self.host_id}; "
+            "give one of the two another name in poollet.yaml, or stop the other one"
+        )
+        return Candidate(message, until_ms)
 
-    def _last(self, found: Found) -> str:
-        who = "somebody unknown" if found.by is None else f"the host {found.by.host_id}"
-        return f"the report of poollet {self.name} was last written by {who}, and this host is {self.host_id}"
+    def _watch(self, found: RefContents, moment_ms: int) -> None:
+        """Since when the other host has given no sign of life."""
+        if self._seen is None:
+            self._since_ms = moment_ms
+        elif is_sign_of_life(self._seen, found):
+            self._since_ms, self._has_moved = moment_ms, True
+        self._seen = found
 
-    def _taken_over(self, found: Found) -> str:
-        if found.by is not None and found.by.host_id == self.host_id:
-            return f"another poollet named {self.name} runs on this host, and has taken the report over"
-        who = "somebody unknown" if found.by is None else f"the host {found.by.host_id}"
+    def _ways_out(self, others: Mapping[PoolId, str]) -> str:
+        hosts = {name: host for (_, name), host in sorted(others.items())}
+        named = list(hosts.items())[:MOST_NAMED]
+        more = f" (and {len(hosts) - len(named)} more)" if len(hosts) > len(named) else ""
+        pools = ", ".join(f"{name} to host {host}" for name, host in named)
+        destroyed = " and ".join(f"`Pool-Destroyed: {name}={host}`" for name, host in named)
+        moved = " and ".join(f"`Pool-Host: {name}={self.host_id}`" for name, _ in named)
         return (
-            f"another poollet named {self.name} is alive: {who} writes its report, and this host is {self.host_id}; "
-            "names are unique, so give one of the two another name in poollet.yaml"
+            f"this is host {self.host_id}, and `live` grants pool {pools}{more}; nothing is done here before a commit on the source "
+            f"branch says what became of that host: {destroyed} if it is gone with all that it held, or {moved} if its pool goes "
+            "on here with the assignments that it has. Either counts once its heartbeat has expired. If it is to stay, give this "
+            "poollet another name"
         )
 
 
-def _grace_ms(by: PoolletReport | None) -> int:
+def _timeout_ms(by: PoolletReport | None) -> int:
     return (
         fleet.MIN_HEARTBEAT_TIMEOUT_MILLISECONDS
         if by is None

@@ -1,6 +1,17 @@
-"""The way of one poollet's reports to their ref: claimed first, then kept as the host side wants it, with heartbeats.
+"""Publishes one poollet's report on its ref: only what differs, by compare-and-swap, and a heartbeat when nothing does.
 
-Owns what the ref holds. One thread sees and writes; the host's thread offers what shall stand there.
+Theory of operation. Three parties meet here. The Git thread fetches (`on_fetch`) and pushes (`draft`, `on_push_result`); the agent's thread
+has the lease judged (`judge`) and offers what the ref shall hold (`offer`, or `stand_by` without the lease). A verdict counts for the
+contents that it was given on: when the ref moves, nothing is pushed before the agent has judged anew.
+
+    verdict      what is pushed
+    none yet     nothing
+    Acquire      the report; its first push of a run drops candidate.json, later ones leave it alone
+    Candidate    candidate.json: where it is absent, and once in a run where it differs; at a clean end it is removed
+    Wait         nothing
+    StepDown     nothing, and the process ends
+
+Must never happen: a report is pushed over contents on which the lease was not judged.
 """
 
 from __future__ import annotations
@@ -14,49 +25,63 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from poollet.clock import Clock
-from poollet.sync.publish import Held, draft, held
-from poollet.sync.report_lease import Claimant, Found, Take, Wait, Yield
+from poollet.sync.report_lease import (
+    CANDIDATE,
+    Acquire,
+    Candidate,
+    Grants,
+    LeaseVerdict,
+    RefContents,
+    ReportLease,
+    StepDown,
+    Wait,
+)
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.remote.transport import PushConflict, PushRefused, RemoteUnavailable
-from reconciler.gitstore.repo import Draft, Outcome, Pushed, Repo, Unchanged
+from reconciler.gitstore.repo import Draft, Edit, Identity, Outcome, Pushed, Repo, Unchanged
 from schemas.backoff import Backoff
-from schemas.report import Report, read
+from schemas.report import PoolletReport, Report, read
+from schemas.report.tree import read_file
 from schemas.settings.duration import milliseconds
 
 log = logging.getLogger(__name__)
 
 POOLLET, EVENTS = "poollet.json", "events.json"
+AUTHOR_MAIL = "poollet@gitvirt.dev"
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
-# Of the interval that the report names, when a heartbeat is due: late ones count as silence.
-EARLY = 0.8
+# Of the interval that the report names, when a heartbeat is due: a late one counts as none.
+HEARTBEAT_AT = 0.8
 
 
 @dataclass(frozen=True)
-class Offer:
-    """What the ref shall hold, and the longest silence that it names."""
+class PendingReport:
+    """What the ref shall hold, and the interval of heartbeats that it names. `essence` is what is worth a push of its own."""
 
     files: Mapping[str, bytes]
-    interval_ms: int
+    interval_ms: int = 0
     essence: Mapping[str, bytes] = field(default_factory=dict)
+    is_candidate: bool = False
 
 
-class Post:
-    """`last` is the report that was there when the ref was claimed, from which everything begins. `ended` says why it is over,
-    `waits` why there is nothing to write."""
+class ReportPublisher:
+    """`ended` says why it is over, `waiting` why there is no lease."""
 
     def __init__(
-        self, claimant: Claimant, ref: str, clock: Clock, chance: random.Random, least_ms: int = 0
+        self, lease: ReportLease, ref: str, clock: Clock, chance: random.Random, least_ms: int = 0
     ) -> None:
-        self.claimant = claimant
+        self.lease = lease
         self.ref = ref
-        self.last: Report | None = None
         self.ended = ""
-        self.waits = ""
+        self.waiting = ""
         self._clock = clock
         self._least_ms = least_ms
-        self._held = Held()
+        self._contents = RefContents()
+        self._has_fetched = False
+        self._verdict: LeaseVerdict | None = None  # on `_contents`
+        self._offer: PendingReport | None = None
+        self._candidate: bytes | None = None
+        self._has_replaced = False  # a candidate.json that was there already
         self._essence: Mapping[str, bytes] | None = None  # of what this run has written
-        self._offer: Offer | None = None
         self._backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE, chance=chance)
         self._written_ms = clock.moment_ms() - least_ms
         self._after_ms: int | None = None
@@ -64,121 +89,251 @@ class Post:
 
     @property
     def has_landed(self) -> bool:
-        """A report of this run stands, or stood, on the ref: from then on the host may be changed."""
-        return self.claimant.has_landed
-
-    def offer(self, files: Mapping[str, bytes], interval: str) -> bool:
-        """What shall stand on the ref; whether that is news worth a push of its own."""
-        offer = Offer(files, milliseconds(interval), essence(files))
-        with self._lock:
-            self._offer = offer
-            return offer.essence != self._essence
+        """A report of this run is on the ref: from then on the host may be changed."""
+        return self.lease.has_landed
 
     @property
-    def is_settled(self) -> bool:
-        """The ref holds what was offered, or this poollet is not to write it."""
-        with self._lock:
-            return bool(self.ended) or (self._offer is not None and self._offer.essence == self._essence)
+    def is_ready(self) -> bool:
+        """It has told the fleet that it is here: by a report, or as a candidate beside another host's."""
+        return self.has_landed or (isinstance(self._verdict, Candidate) and self.is_flushed)
 
-    def see(self, repo: Repo, commit: ObjectId | None) -> None:
-        """Where the ref stands. Raises what the repo raises when a report there cannot be read."""
-        if self.ended or (self.last is not None and commit == self._held.commit):
-            return
-        found = held(repo, commit)
-        report = read(found.files)
-        claim = self.claimant.judge(Found(commit, report.poollet), self._clock.moment_ms())
-        match claim:
-            case Take():
-                self.waits = ""
-                self._held = found
-                self.last = self.last or report
-                if report.poollet is None or report.poollet.instance != self.claimant.instance:
-                    self._essence = None  # somebody else's words, or none
-            case Wait(_, message):
-                if not self.waits:
-                    log.warning("waiting for the report ref ref=%s message=%s", self.ref, message)
-                self.waits = message
-            case Yield(message):
+    @property
+    def has_lease(self) -> bool:
+        return isinstance(self._verdict, Acquire)
+
+    @property
+    def has_fetched(self) -> bool:
+        return self._has_fetched
+
+    def own_report(self) -> Report:
+        """The report on the ref if this host wrote it, else an empty one."""
+        contents = self._contents
+        by = _writer(contents)
+        is_own = by is not None and by.host_id == self.lease.host_id
+        return read(contents.report_files) if is_own else Report()
+
+    @property
+    def fetched(self) -> tuple[bool, ObjectId | None]:
+        """Whether the ref was read at all, and its commit."""
+        return self._has_fetched, self._contents.commit
+
+    @property
+    def is_flushed(self) -> bool:
+        """The ref holds what this run has to say there."""
+        with self._lock:
+            match self._verdict:
+                case Acquire():
+                    return self._offer is not None and self._offer.essence == self._essence
+                case Candidate():
+                    return not self._owes_candidate()
+                case None:
+                    return bool(self.ended)
+                case _:
+                    return True
+
+    # The agent's side
+
+    def judge(self, grants: Grants) -> LeaseVerdict | None:
+        """Whether the ref may be written, by what it holds and by the grants on `live`; None before it was read."""
+        with self._lock:
+            contents, has_fetched = self._contents, self._has_fetched
+        if self.ended or not has_fetched:
+            return None
+        by = _writer(contents)
+        verdict = self.lease.judge(contents, by, grants, self._clock.moment_ms())
+        match verdict:
+            case Acquire():
+                self._acquire(by)
+            case Wait(_, message) | Candidate(message):
+                if message != self.waiting and type(verdict) is not type(self._verdict):
+                    log.warning("waiting for the report lease ref=%s message=%s", self.ref, message)
+                self.waiting, self._essence = message, None
+            case StepDown(message):
                 self.end(message)
             case _:
-                assert_never(claim)
+                assert_never(verdict)
+        with self._lock:
+            if contents is self._contents:
+                self._verdict = verdict
+        return verdict
 
-    def hurry(self) -> None:
+    def _acquire(self, by: PoolletReport | None) -> None:
+        self.waiting = ""
+        if by is None or by.instance != self.lease.instance:
+            self._essence = None  # another run's report, or none
+
+    def offer(self, files: Mapping[str, bytes], interval: str) -> None:
+        """What the ref shall hold."""
+        with self._lock:
+            self._offer = PendingReport(files, milliseconds(interval), without_volatile_fields(files))
+
+    def stand_by(self, candidate: bytes) -> None:
+        """What is written beside another host's report while there is no lease."""
+        with self._lock:
+            self._candidate = candidate
+
+    def end(self, message: str) -> None:
+        """Nothing is written any more."""
+        log.error("ending ref=%s message=%s", self.ref, message)
+        self.ended = message
+
+    # The Git side
+
+    def on_fetch(self, repo: Repo, commit: ObjectId | None) -> None:
+        """Where the ref stands. Raises what the repo raises when a report there cannot be read."""
+        if self.ended or (self._has_fetched and commit == self._contents.commit):
+            return
+        contents = read_ref(repo, commit)
+        with self._lock:
+            self._contents, self._has_fetched, self._verdict = contents, True, None
+
+    def reset_backoff(self) -> None:
         """The remote is back after it was away: what is due waits no longer for its pause."""
         self._after_ms = None
         self._backoff.reset()
 
-    def wait(self, message: str) -> None:
-        """From the host's side: why there is nothing to write yet, or nothing."""
-        if message and message != self.waits:
-            log.warning("waiting with the first report ref=%s message=%s", self.ref, message)
-        self.waits = message
-
-    def end(self, message: str) -> None:
-        """From the host's side: nothing is written any more."""
-        log.error("ending ref=%s message=%s", self.ref, message)
-        self.ended = message
-
-    def draft(self, *, is_last: bool = False) -> tuple[Draft, Offer] | None:
-        """What is to be written now, if anything is; the last words wait for no interval."""
+    def draft(self, *, is_last: bool = False) -> tuple[Draft, PendingReport] | None:
+        """What is to be written now, if anything is; the last report waits for no interval."""
         with self._lock:
-            offer = self._offer
-        if offer is None or self.last is None or self.ended:
+            pending = self._pending(is_last=is_last)
+            if pending is None:
+                return None
+            return self._draft(pending), pending
+
+    def _pending(self, *, is_last: bool) -> PendingReport | None:
+        now_ms = self._clock.moment_ms()
+        match self._verdict:
+            case Acquire() if self._offer is not None and not self.ended:
+                is_news = self._offer.essence != self._essence
+                is_due = now_ms >= self._due_ms(self._offer) or (is_last and is_news)
+                return self._offer if is_due else None
+            case Candidate() if is_last:
+                return self._without_candidate()
+            case Candidate() if self._owes_candidate() and (
+                self._after_ms is None or now_ms >= self._after_ms
+            ):
+                assert self._candidate is not None, "it owes one"
+                files = {**self._contents.report_files, CANDIDATE: self._candidate}
+                return PendingReport(files, is_candidate=True)
+            case _:
+                return None
+
+    def _owes_candidate(self) -> bool:
+        there = self._contents.files.get(CANDIDATE)
+        if self._candidate is None or there == self._candidate:
+            return False
+        return there is None or not self._has_replaced
+
+    def _without_candidate(self) -> PendingReport | None:
+        there = self._contents.files.get(CANDIDATE)
+        if there is None or there != self._candidate:
             return None
-        if self._clock.moment_ms() < self._due_ms(offer) and not (is_last and offer.essence != self._essence):
-            return None
-        return draft(self.ref, self.claimant.name, self._held, offer.files, self._clock.now()), offer
+        return PendingReport(self._contents.report_files, is_candidate=True)
+
+    def _draft(self, pending: PendingReport) -> Draft:
+        """The commit that makes the ref hold these files; with the same files, a heartbeat."""
+        before, files = self._contents.files, dict(pending.files)
+        if not pending.is_candidate and self.has_landed and CANDIDATE in before:
+            files[CANDIDATE] = before[CANDIDATE]
+        edits: dict[str, Edit] = {path: data for path, data in files.items() if before.get(path) != data}
+        edits |= dict.fromkeys(before.keys() - files.keys())
+        return Draft(
+            ref=self.ref,
+            expected=self._contents.commit,
+            base=self._contents.commit,
+            edits=edits,
+            message=_message(edits),
+            author=Identity(f"poollet {self.lease.name}", AUTHOR_MAIL),
+            time=self._clock.now(),
+            has_parents=False,
+            even_if_unchanged=True,
+        )
 
     def due_ms(self) -> int | None:
         """When there is something to write next, as a moment."""
         with self._lock:
-            offer = self._offer
-        if offer is None or self.last is None or self.ended:
-            return None
-        return self._due_ms(offer)
+            match self._verdict:
+                case Acquire() if self._offer is not None and not self.ended:
+                    return self._due_ms(self._offer)
+                case Candidate() if self._owes_candidate():
+                    return self._clock.moment_ms() if self._after_ms is None else self._after_ms
+                case _:
+                    return None
 
-    def settle(self, written: Draft, offer: Offer, outcome: Outcome) -> None:
-        """How the writing went."""
-        now_ms = self._clock.moment_ms()
-        match outcome:
-            case Pushed(commits) if self.ref in commits:
-                self._held = Held(commits[self.ref], dict(offer.files))
-                with self._lock:
-                    self._essence = offer.essence
-                self.claimant.has_landed = True
-                self._written_ms, self._after_ms = now_ms, None
-                self._backoff.reset()
-                log.info("report written ref=%s files=%d", self.ref, len(written.edits))
-            case Pushed() | Unchanged():
-                raise AssertionError("a heartbeat always makes a commit")
-            case PushConflict(refs):
-                # Looked at anew before anything is written again.
-                log.warning("report ref moved ref=%s to=%s", self.ref, refs.get(self.ref))
-                self._after_ms = now_ms + round(1000 * self._backoff.next())
-            case PushRefused(_, words):
-                log.error("report refused ref=%s words=%s", self.ref, words)
-                self._after_ms = now_ms + round(1000 * self._backoff.next())
-            case RemoteUnavailable(trouble, cause):
-                log.warning("report not written ref=%s trouble=%s cause=%s", self.ref, trouble, cause)
-                self._after_ms = now_ms + round(1000 * self._backoff.next())
-            case _:
-                assert_never(outcome)
-
-    def _due_ms(self, offer: Offer) -> int:
-        pause_ms = self._least_ms if offer.essence != self._essence else round(offer.interval_ms * EARLY)
+    def _due_ms(self, offer: PendingReport) -> int:
+        is_news = offer.essence != self._essence
+        pause_ms = self._least_ms if is_news else round(offer.interval_ms * HEARTBEAT_AT)
         due_ms = self._written_ms + pause_ms
         return due_ms if self._after_ms is None else max(due_ms, self._after_ms)
 
+    def on_push_result(self, written: Draft, pending: PendingReport, outcome: Outcome) -> None:
+        """How the push went."""
+        match outcome:
+            case Pushed(commits) if self.ref in commits:
+                self._on_pushed(commits[self.ref], written, pending)
+                self._after_ms = None
+                self._backoff.reset()
+                return
+            case Pushed() | Unchanged():
+                raise AssertionError("a heartbeat always makes a commit")
+            case PushConflict(refs):
+                # Fetched and judged anew before anything is written again.
+                log.warning("report ref moved ref=%s to=%s", self.ref, refs.get(self.ref))
+            case PushRefused(_, words):
+                log.error("report refused ref=%s words=%s", self.ref, words)
+            case RemoteUnavailable(kind, cause):
+                log.warning("report not written ref=%s trouble=%s cause=%s", self.ref, kind, cause)
+            case _:
+                assert_never(outcome)
+        self._after_ms = self._clock.moment_ms() + round(1000 * self._backoff.next())
 
-def essence(files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The report without what may wait for the next push: up to which commit `live` was followed, and how often something
-    has happened again that was told before."""
+    def _on_pushed(self, commit: ObjectId, written: Draft, pending: PendingReport) -> None:
+        files = {**self._contents.files, **written.edits}
+        contents = RefContents(
+            commit, {path: data for path, data in files.items() if isinstance(data, bytes)}
+        )
+        with self._lock:
+            self._contents = contents
+            if pending.is_candidate:
+                self._has_replaced = True
+                log.info("candidate written ref=%s", self.ref)
+                return
+            self._essence, self._verdict = pending.essence, Acquire()
+        self.lease.has_landed = True
+        self._written_ms = self._clock.moment_ms()
+        log.info("report written ref=%s files=%d", self.ref, len(written.edits))
+
+
+def read_ref(repo: Repo, commit: ObjectId | None) -> RefContents:
+    """Raises what the repo raises when the commit cannot be read."""
+    if commit is None:
+        return RefContents()
+    return RefContents(commit, {file.path: repo.read(file.id) for file in repo.files(commit)})
+
+
+def without_volatile_fields(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The report without what may wait for the next push: the commit of `live` that was applied, and how often an event that was
+    reported before happened again."""
     found = dict(files)
     if POOLLET in found:
         by = json.loads(found[POOLLET])
         by.pop("liveCommit", None)
         found[POOLLET] = json.dumps(by, sort_keys=True).encode()
     if EVENTS in found:
-        told = [{**one, "count": 0, "last": ""} for one in json.loads(found[EVENTS]).get("events", ())]
-        found[EVENTS] = "\n".join(sorted(json.dumps(one, sort_keys=True) for one in told)).encode()
+        events = [{**one, "count": 0, "last": ""} for one in json.loads(found[EVENTS]).get("events", ())]
+        found[EVENTS] = "\n".join(sorted(json.dumps(one, sort_keys=True) for one in events)).encode()
     return found
+
+
+def _writer(contents: RefContents) -> PoolletReport | None:
+    data = contents.files.get(POOLLET)
+    found = read_file(POOLLET, data) if data is not None else None
+    return found if isinstance(found, PoolletReport) else None
+
+
+def _message(edits: Mapping[str, Edit]) -> str:
+    if not edits:
+        return "heartbeat"
+    named = sorted(edits)
+    more = f" and {len(named) - 1} more" if len(named) > 1 else ""
+    return f"report: {named[0]}{more}"

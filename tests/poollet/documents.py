@@ -11,6 +11,7 @@ from schemas.model import decode
 
 FLEET = "f1ee7000-0000-4000-8000-000000000001"
 GIB = 1 << 30
+HOST, EPOCH = "this host", 3  # that the pools are granted to
 NAMESPACE = uuid.UUID("00000000-0000-4000-8000-00000000a11c")
 
 
@@ -44,7 +45,8 @@ def document(
 def assigned(
     kind: Kind, name: str, pool: str, spec: dict[str, Any], *, turn: int = 0, **more: Any
 ) -> Document:
-    """`going` orders it away, `evicted` does so with an eviction; `annotations`, `owner`, `status` and `path` as they say."""
+    """`going` orders it away, `evicted` does so with an eviction; `annotations`, `owner`, `status`, `host`, `epoch` and
+    `path` as they say."""
     uid = uid_of(kind, name, turn)
     metadata: dict[str, Any] = {"uid": uid, "annotations": more.get("annotations", {})}
     if more.get("going"):
@@ -53,7 +55,14 @@ def assigned(
         metadata["ownerReferences"] = [
             {"apiVersion": api_version(Kind.MACHINE), "kind": "Machine", "name": "x", "uid": owner}
         ]
-    status: dict[str, Any] = {"assignment": {"pool": pool, "id": assignment_of(uid, more.get("round", 0))}}
+    status: dict[str, Any] = {
+        "assignment": {
+            "pool": pool,
+            "id": assignment_of(uid, more.get("round", 0)),
+            "host": more.get("host", HOST),
+            "epoch": more.get("epoch", EPOCH),
+        }
+    }
     if more.get("evicted"):
         status["evict"] = {"assignment": status["assignment"]["id"], "reason": "drained"}
     status |= more.get("status", {})

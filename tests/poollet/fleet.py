@@ -17,14 +17,20 @@ ROBOT = Identity("gitvirt", "gitvirt@example.org")
 SETTINGS = f"fleet: {{id: {FLEET}}}\nsecrets: {{plain: allow}}\n"
 
 
+def host_id(name: str) -> str:
+    """Of the host that serves the pool of that name."""
+    return f"{name}'s own"
+
+
 class Fleet:
-    """A remote in memory and whoever writes `live` and `main`."""
+    """A remote in memory and whoever writes `live` and `main`. The pools of host-1 and host-2 are granted on `live`."""
 
     def __init__(self, files: Mapping[str, str] | None = None, *, is_bare: bool = False) -> None:
         self.remote = MemoryRemote()
         self.writer = self.client(Refs())
         if not is_bare:
-            self.commit({"gitvirt.yaml": SETTINGS, **(files or {})})
+            grants = {f"pools/{name}.yaml": granted(name) for name in ("host-1", "host-2")}
+            self.commit({"gitvirt.yaml": SETTINGS, **grants, **(files or {})})
 
     def client(self, refs: Refs, fault: Fault = no_fault, sign: Sign | None = None) -> Store:
         local = MemoryObjects(self.remote)
@@ -47,9 +53,24 @@ class Fleet:
         return outcome.commits[ref]
 
 
+def granted(name: str, host: str | None = None, epoch: int = 1) -> str:
+    """Pools of both kinds as they are on `live`. An empty host: nobody has the grant."""
+    host = host_id(name) if host is None else host
+    status = (f'host: {{id: "{host}"}}, ' if host else "") + f"epoch: {epoch}"
+    return "---\n".join(
+        f"apiVersion: {group}.ironcore.dev/v1alpha1\nkind: {kind}\nmetadata: {{name: {name}}}\nstatus: {{{status}}}\n"
+        for group, kind in (("compute", "MachinePool"), ("storage", "VolumePool"))
+    )
+
+
+def assignment(pool: str, id: str, host: str | None = None, epoch: int = 1) -> str:
+    host = host_id(pool) if host is None else host
+    return f'{{pool: {pool}, id: {id}, host: "{host}", epoch: {epoch}}}'
+
+
 def machine(name: str, pool: str = "", uid: str = "", id: str = "", more: str = "", spec: str = "") -> str:
     """A machine as it stands on `live`: with a uid once it was taken up, and an assignment once it was placed."""
-    status = f"status:\n  assignment: {{pool: {pool}, id: {id}}}\n" if id else ""
+    status = f"status:\n  assignment: {assignment(pool, id)}\n" if id else ""
     return (
         "apiVersion: compute.ironcore.dev/v1alpha1\nkind: Machine\n"
         f"metadata:\n  name: {name}\n"

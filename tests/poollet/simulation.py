@@ -150,7 +150,7 @@ class Simulation:
     def is_at_ease(self) -> bool:
         """Everybody lives, and nobody waits for a time to come."""
         runs = self.runs.values()
-        is_waiting = any(run.again_ms is not None or not run.post.has_landed for run in runs)
+        is_waiting = any(run.again_ms is not None or not run.publisher.has_landed for run in runs)
         return self.reconciler is not None and len(runs) == len(self.hosts) and not is_waiting
 
     def round(self) -> None:

@@ -32,13 +32,14 @@ from poollet.decide.actions import (
 )
 from poollet.decide.decide import decide
 from poollet.decide.decision import Decision, Situation
+from poollet.decide.gates import OPEN, HostPermissions
 from poollet.decide.host_facts import HostFacts, HostSecrets, PoolFacts
 from poollet.decide.memory import Memory, recalled
 from poollet.runtimes.runtime_lists import ListFailed, Listing, ListKey, RuntimeLists
-from poollet.sync.live_view import Document, LiveView, OrphanOrder, concerns, is_current
+from poollet.sync.live_view import Document, LiveView, OrphanOrder, PoolGrant, PoolId, concerns, is_current
 from schemas.kinds import Key, Kind
 from schemas.model import Object
-from tests.poollet.documents import CLASSES, FLEET, GIB
+from tests.poollet.documents import CLASSES, EPOCH, FLEET, GIB, HOST
 
 KINDS: tuple[RuntimeKind, ...] = (RuntimeMachine, RuntimeVolume, RuntimeSnapshot)
 START_MS = 1_700_000_000_000
@@ -90,11 +91,16 @@ class Site:
     documents: list[Document] = field(default_factory=list)
     profile: Profile | None = None
     facts: HostFacts = field(
-        default_factory=lambda: HostFacts(FLEET, POOLS, {"sim": "gitvirt-simulated"}, grace_seconds=30)
+        default_factory=lambda: HostFacts(
+            FLEET, POOLS, {"sim": "gitvirt-simulated"}, grace_seconds=30, host_id=HOST
+        )
     )
     orphan_orders: tuple[OrphanOrder, ...] = ()
     unread: tuple[str, ...] = ()
-    obeyed: bool = True
+    host: HostPermissions = OPEN
+    grants: dict[PoolId, PoolGrant] = field(
+        default_factory=lambda: dict.fromkeys(POOLS, PoolGrant(HOST, EPOCH))
+    )
     now_ms: int = START_MS
     memory: Memory = field(default_factory=Memory)
     ended_ms: dict[Ref, int] = field(default_factory=dict)
@@ -121,8 +127,14 @@ class Site:
         objects: dict[Key, Object] = {
             one.object.key: one.object for one in everything if is_current(one.path)
         }
-        mine = tuple(one for one in self.documents if concerns(one.object, self.facts.pools))
-        return LiveView("c0ffee", objects, mine, self.orphan_orders, self.unread)
+        here = {uid for one in self.runners.values() for uid in uids_at(one)}
+        mine = tuple(
+            one
+            for one in self.documents
+            if concerns(one.object, self.facts.pools) or one.object.metadata.uid in here - {""}
+        )
+        grants = {pool: grant for pool, grant in self.grants.items() if pool in self.facts.pools}
+        return LiveView("c0ffee", objects, mine, grants, self.orphan_orders, self.unread)
 
     def observed(self) -> RuntimeLists:
         lists: dict[ListKey, Listing | ListFailed] = {}
@@ -141,13 +153,13 @@ class Site:
 
     def situation(self, observed: RuntimeLists | None = None) -> Situation:
         return Situation(
-            view=self.view,
+            view=self.view if self.host.is_live_applied else None,
             observed=observed or self.observed(),
             executor=ExecutorState(frozenset(), dict(self.ended_ms), dict(self.results)),
             memory=self.memory,
             facts=self.facts,
             now_ms=self.now_ms,
-            obeyed=self.obeyed,
+            host=self.host,
         )
 
     def decide(self) -> Decision:
@@ -241,6 +253,15 @@ class Site:
         """In the host's file, as default/<name> with one key."""
         secrets = {("default", name): {"key": value} for name, value in values.items()}
         self.facts = replace(self.facts, secrets=HostSecrets(secrets))
+
+
+def uids_at(one: Runner) -> set[str]:
+    there = SimulatedRuntime(one.host)
+    return {
+        found.labels.get(UID_LABELS[kind], "")
+        for kind in KINDS
+        for found in there.objects(kind).values()  # type: ignore[type-var]
+    }
 
 
 def site(*documents: Document, profile: Profile | None = None) -> Site:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from iri.runtime import Runtime
 from iri.simulated.clock import SimulatedClock
@@ -18,15 +18,15 @@ from iri.simulated.host import SimulatedHost
 from iri.simulated.profile import Profile
 from iri.simulated.runtime import SimulatedRuntime
 from iri.simulated.seeded_random import SeededRandom
-from poollet.agent import Parts, Poollet, Setup
+from poollet.agent import Agent, Parts, Setup
 from poollet.clock import Clock
 from poollet.decide.decision import Decision, Situation
 from poollet.runtimes.executor import Executor
 from poollet.runtimes.runtime_client import MACHINE_KINDS, VOLUME_KINDS, RuntimeClient
 from poollet.sync.git_sync import Remote
 from poollet.sync.live_policy import Trust
-from poollet.sync.report_lease import Claimant
-from poollet.sync.report_publisher import Post
+from poollet.sync.report_lease import ReportLease
+from poollet.sync.report_publisher import ReportPublisher
 from reconciler.gitstore.memory import Fault, no_fault
 from reconciler.gitstore.repo import Refs, Repo
 from reconciler.gitstore.signatures.signers import Signers
@@ -37,13 +37,13 @@ from schemas.settings import fleet
 from schemas.settings.fleet import FleetSettings
 from schemas.settings.host import PoolSettings
 from tests.iri.quick_host import PROFILE
-from tests.poollet.fleet import LIVE, REPORTS, SETTINGS, START, Fleet
+from tests.poollet.fleet import LIVE, REPORTS, SETTINGS, START, Fleet, host_id
 
 START_MS = int(START.timestamp() * 1000)
 
 
 def nothing(situation: Situation) -> Decision:
-    return Decision(memory=replace(situation.memory, former=""))
+    return Decision(memory=situation.memory)
 
 
 def settings() -> FleetSettings:
@@ -92,7 +92,7 @@ class Run:
     time: Time
     machine: StagedHost
     name: str = "host-1"
-    host_id: str = "host-1's own"
+    host_id: str = ""  # by default that of tests.poollet.fleet for the name
     instance: int = 1
     decide: Callable[[Situation], Decision] = nothing
     fault: Fault = no_fault
@@ -103,20 +103,22 @@ class Run:
     workers: int = 0  # without any a step is over when the turn is
     repo: Repo = field(init=False)
     remote: Remote = field(init=False)
-    post: Post = field(init=False)
-    poollet: Poollet = field(init=False)
+    publisher: ReportPublisher = field(init=False)
+    agent: Agent = field(init=False)
     connection: RuntimeClient = field(init=False)
     again_ms: int | None = None  # when the last turn asked to look again
 
     def __post_init__(self) -> None:
+        self.host_id = self.host_id or host_id(self.name)
         clock, chance = self.time.clock, random.Random(self.instance)
         ref = REPORTS + self.name
         self.repo = self.fleet.client(Refs(source=None, target=LIVE, reports=ref), self.fault)
         trust = Trust(self.mode, Verifier(Signers(), os.environ))
         self.remote = Remote(self.repo, trust, settings(), clock, lambda: None)
         instance = f"00000000-0000-4000-9000-{self.instance:012d}"
-        self.post = Post(Claimant(self.name, self.host_id, instance), ref, clock, chance, self.least_ms)
-        self.remote.posts.append(self.post)
+        lease = ReportLease(self.name, self.host_id, instance)
+        self.publisher = ReportPublisher(lease, ref, clock, chance, self.least_ms)
+        self.remote.publishers.append(self.publisher)
         runtime = self.runtime or self.machine.runtime
         self.connection = RuntimeClient("r1", runtime, (*MACHINE_KINDS, *VOLUME_KINDS), clock.moment_ms)
         names = (self.name, *self.more_pools)
@@ -125,11 +127,11 @@ class Run:
             PoolSettings(name=self.name, kind="VolumePool", runtime="r1"),
         )
         setup = Setup(self.name, self.host_id, instance, "0.0.0", pools, reaches={self.name: (self.name,)})
-        self.poollet = Poollet(
+        self.agent = Agent(
             setup,
             Parts(
                 self.remote,
-                self.post,
+                self.publisher,
                 {"r1": self.connection},
                 self.decide,
                 lambda ended, stands: Executor(
@@ -145,10 +147,10 @@ class Run:
         self.remote.look()
         self.connection.probe()
         self.connection.fetch_lists()
-        self.again_ms = self.poollet.turn()
+        self.again_ms = self.agent.run_pass()
         if self.connection.state.is_preliminary:
             self.connection.probe()
-            self.again_ms = self.poollet.turn()
+            self.again_ms = self.agent.run_pass()
         self.remote.push()
 
     def report(self) -> Report:

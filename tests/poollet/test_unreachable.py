@@ -106,7 +106,7 @@ def run_to_end(scene: Scene) -> str:
 
     run = scene.start()
     run.remote.look()
-    member = Member(run.poollet, (), Waker())
+    member = Member(run.agent, (), Waker())
     return run_once.run(Running(run.remote, [member], 60.0, Clock(moment_ms=moment_ms), random.Random(1)))
 
 

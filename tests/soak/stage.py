@@ -26,10 +26,9 @@ from reconciler.gitstore.store import Store
 from reconciler.loop.outcome import Committed, Conflict, Failed, NoChange, Outcome, RefsChanged
 from reconciler.loop.tick import CommitIdentity, Reconciler
 from reconciler.plan import Plan
-from reconciler.world.record.condition import DESTROYED, condition
 from schemas.kinds import Key, Kind
 from schemas.model import Machine as Declared
-from schemas.model import MachinePool, Volume
+from schemas.model import MachinePool, Volume, VolumePool
 from tests.iri.quick_host import PROFILE
 from tests.poollet.fleet import LIVE, REPORTS
 from tests.poollet.simulation import Doom, Kill, KilledError, Lying, Simulation, Watched, When
@@ -89,8 +88,10 @@ class Stage(Simulation):
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     weathers: dict[str, Weather] = field(default_factory=dict)
     plan: Plan | None = None
-    burnt: dict[str, int] = field(default_factory=dict)  # how often a host was made anew
-    off: set[str] = field(default_factory=set)  # hosts that people do not start yet
+    ids: dict[str, list[int]] = field(
+        default_factory=dict
+    )  # that each host has had since it was last replaced, the newest last
+    replaced: dict[str, int] = field(default_factory=dict)  # how often a host was replaced by an empty one
     _busy: set[str] = field(default_factory=set)
     _live: Live = field(default_factory=Live)
     _reader: Store = field(init=False)
@@ -99,6 +100,7 @@ class Stage(Simulation):
         super().__post_init__()
         self.weathers = {who: Weather() for who in (*RECONCILERS, *self.hosts)}
         self._reader = self.fleet.client(Refs())
+        self.ids = {name: [0] for name in self.hosts}
 
     def turn(self, who: str) -> None:
         """Of one party; nobody's begins in the middle of their own."""
@@ -164,21 +166,34 @@ class Stage(Simulation):
             machine_calls.act(host, guest, action, now_ns)
             return guest.machine.id
 
-    def burn(self, name: str) -> None:
-        """The host is replaced by an empty one of the same name, which is not started yet."""
+    def host_id(self, name: str) -> str:
+        return f"{name}-id-{self.ids[name][-1]}"
+
+    def rename(self, name: str) -> None:
+        """The host goes on with what it has, under a new hostID."""
         self.forget(name)
-        self.off.add(name)
-        self.burnt[name] = self.burnt.get(name, 0) + 1
-        seed = self.hosts.index(name) + 1 + 10 * self.burnt[name]
+        self.ids[name].append(self.ids[name][-1] + 1)
+
+    def burn(self, name: str) -> None:
+        """The host is replaced by an empty one of the same name."""
+        self.rename(name)
+        self.ids[name] = self.ids[name][-1:]
+        self.replaced[name] = self.replaced.get(name, 0) + 1
+        seed = self.hosts.index(name) + 1 + 10 * self.replaced[name]
         self.machines[name] = StagedHost(self.time, self.profile, seed=seed)
 
-    def is_destroyed(self, name: str) -> bool:
-        """Whether live follows what people said of its pool, or knows of none: then nothing is there to be let go."""
-        pool = self.live().get(Key(Kind.MACHINE_POOL, "", name))
-        if pool is None:
-            return True
-        said = condition(pool.status.conditions, DESTROYED) if isinstance(pool, MachinePool) else None
-        return said is not None and said.status == "True"
+    def mismatch(self, name: str) -> tuple[str, str] | None:
+        """What people have to say where live grants a pool of the host to another hostID than it has."""
+        for kind in (Kind.MACHINE_POOL, Kind.VOLUME_POOL):
+            pool = self.live().get(Key(kind, "", name))
+            if not isinstance(pool, MachinePool | VolumePool) or pool.status.host is None:
+                continue
+            granted = pool.status.host.id
+            if granted in {f"{name}-id-{number}" for number in self.ids[name][:-1]}:
+                return "Pool-Host", f"{name}={self.host_id(name)}"
+            if granted != self.host_id(name):
+                return "Pool-Destroyed", f"{name}={granted}"
+        return None
 
     def is_trying(self) -> bool:
         """Whether somebody waits for a pool that refused, or a host for a call that fails: both are tried again for ever."""
@@ -194,8 +209,8 @@ class Stage(Simulation):
         soon_ms = self.time.ms + SOON_MS  # what is hopeless is tried again every few minutes for ever
         is_waiting = any(
             (run.again_ms is not None and run.again_ms < soon_ms)
-            or not run.post.has_landed
-            or not run.post.is_settled
+            or not run.publisher.has_landed
+            or not run.publisher.is_flushed
             or is_removing(run)
             for run in runs
         )
@@ -220,14 +235,11 @@ class Stage(Simulation):
                 pass
 
     def _host(self, name: str) -> None:
-        if name in self.off and not self.is_destroyed(name):
-            return
-        self.off.discard(name)
         if name not in self.runs:
             self.runs[name] = self._run(name)
         run = self.runs[name]
         run.turn()
-        if run.post.ended:
+        if run.publisher.ended:
             self.forget(name)  # another run has its ref: it ends, and is started again
 
     def _run(self, name: str) -> Run:
@@ -239,7 +251,7 @@ class Stage(Simulation):
             self.time,
             machine,
             name=name,
-            host_id=f"{name}'s own, {self.burnt.get(name, 0)}",
+            host_id=self.host_id(name),
             instance=self.lives,
             decide=decide,
             fault=weather.transport,
@@ -257,5 +269,5 @@ class Stage(Simulation):
 
 def is_removing(run: Run) -> bool:
     """A removal that failed often is tried again only in minutes, and then it goes."""
-    results = run.poollet.execution.state().results.values()
+    results = run.agent.execution.state().results.values()
     return any(isinstance(one.call, Remove) and one.error is not None for each in results for one in each)

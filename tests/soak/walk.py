@@ -115,16 +115,18 @@ class Life:
         self._stay()
 
     def mourn(self) -> None:
-        """What people said of hosts that burned may never have been read: they say it again, until all of them are back."""
+        """What people said of hosts that are gone may never have been read: they say it again, until every pool is granted."""
+        trailers: list[tuple[str, str]] = []
         for _ in range(MOST_CONSENTS):
             for _ in range(QUIET_ROUNDS):
                 self._round()
-            if not self.stage.off:
+            trailers = [found for name in HOSTS if (found := self.stage.mismatch(name)) is not None]
+            if not trailers:
                 return
             self.stage.time.ms += 300_000
             self.confirm()  # a source that was rewritten is not read before
-            self.people.commit([("Pool-Destroyed", name) for name in sorted(self.stage.off)])
-        raise AssertionError(f"nobody follows that these are destroyed: {sorted(self.stage.off)}")
+            self.people.commit(trailers)
+        raise AssertionError(f"pools stay granted to hosts that are gone: {trailers}")
 
     def settle(self) -> None:
         quiet = 0
@@ -246,23 +248,27 @@ class Life:
         return f"{name} {action.name} {self.stage.upset(name, self.chance.randrange(9), action)}"
 
     def burn(self) -> str:
-        """A host is gone for good, people say so, and an empty one comes in its place, which they start once that is followed."""
+        """A host is gone for good, an empty one comes in its place, and people say so, sooner or later."""
         name = self.host()
-        if name in self.stage.off or self.stage.is_destroyed(name):
-            return ""
         self.stage.burn(name)
-        for _ in range(3):
-            self._others(name, 30_000)
-        self.stage.time.ms += 300_000
-        self.people.commit((("Pool-Destroyed", name),))
-        self._others(name, 20_000)
-        return name
+        return f"{name}: {self.say_of(name)}"
 
-    def _others(self, name: str, pause_ms: int) -> None:
-        for who in PARTIES:
-            if who != name:
+    def rename(self) -> str:
+        """A host gets a new hostID, and people say so, sooner or later."""
+        name = self.host()
+        self.stage.rename(name)
+        return f"{name}: {self.say_of(name)}"
+
+    def say_of(self, name: str) -> str:
+        found = self.stage.mismatch(name)
+        if found is None or self.chance.random() < 0.2:
+            return ""
+        if self.chance.random() < 0.5:
+            for who in self.chance.sample(PARTIES, 3):
                 self.turn(who)
-        self.stage.time.ms += pause_ms
+            self.stage.time.ms += 300_000
+        self.people.commit((found,))
+        return ": ".join(found)
 
     def shut(self) -> str:
         how = self.chance.choice(sorted(TAINTS))
@@ -294,5 +300,6 @@ ACTS: Mapping[str, tuple[int, Act]] = {
     "reboot": (2, Life.reboot),
     "guest": (2, Life.upset),
     "burn": (1, Life.burn),
+    "new-id": (1, Life.rename),
 }
 assert set(RECONCILERS) < set(PARTIES)

@@ -11,8 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from poollet import bootstrap
 from schemas.report import Report, read
-from tests.poollet.fleet import SETTINGS, machine, machine_class, uid
+from schemas.settings.host import PoolletSettings, RepoSettings
+from tests.poollet.fleet import SETTINGS, granted, host_id, machine, machine_class, uid
 from tests.servers.repository import bare, git
 
 PATIENCE_SECONDS = 60.0
@@ -30,7 +32,9 @@ class Ground:
 
     def begin(self, files: Mapping[str, str] | None = None) -> None:
         bare(self.repo)
-        self.commit({"gitvirt.yaml": SETTINGS, "classes/small.yaml": machine_class(), **(files or {})})
+        self.commit(
+            {"gitvirt.yaml": SETTINGS, "classes/small.yaml": machine_class(), **grants(), **(files or {})}
+        )
 
     def commit(self, files: Mapping[str, str | None], branch: str = "live") -> str:
         head = self.head(f"refs/heads/{branch}")
@@ -97,5 +101,16 @@ def until(holds: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> None:
         time.sleep(0.05)
 
 
+def this_host() -> str:
+    """The hostID of poollets on this machine that are given none."""
+    return bootstrap.host_id(PoolletSettings(name="host-1", repo=RepoSettings(url="")))
+
+
+def grants() -> dict[str, str]:
+    """The pools of host-1 and host-2, granted to this machine."""
+    return {f"pools/{name}.yaml": granted(name, this_host()) for name in ("host-1", "host-2")}
+
+
 def web(number: int = 1, pool: str = "host-1", more: str = "") -> str:
-    return machine(f"web-{number}", pool, uid(number), uid(100 + number), more=more)
+    text = machine(f"web-{number}", pool, uid(number), uid(100 + number), more=more)
+    return text.replace(host_id(pool), this_host())

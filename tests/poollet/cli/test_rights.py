@@ -11,7 +11,7 @@ from iri.address import UnixAddress
 from iri.simulated.host import SimulatedHost
 from iri.simulated.server import SimulatedServer
 from tests.iri.quick_host import PROFILE
-from tests.poollet.cli.process import Ground, running, until, web
+from tests.poollet.cli.process import Ground, grants, running, until, web
 from tests.poollet.fleet import SETTINGS, machine_class
 from tests.servers import repository
 from tests.servers.gitolite import GitoliteServer
@@ -24,7 +24,7 @@ def ground(gitolite: GitoliteServer) -> Ground:
     for name in repository.git(repo, "for-each-ref", "--format=%(refname)").split():
         repository.git(repo, "update-ref", "-d", name)
     ground = Ground(gitolite.repos)
-    files = {"gitvirt.yaml": SETTINGS, "classes/small.yaml": machine_class(), "web-1.yaml": web()}
+    files = {"gitvirt.yaml": SETTINGS, "classes/small.yaml": machine_class(), **grants(), "web-1.yaml": web()}
     ground.commit(files)
     return ground
 

@@ -11,12 +11,13 @@ from iri.machine import RuntimeMachine
 from iri.simulated.faults.fault_rules import FaultEffect, FaultRule
 from iri.volume import RuntimeVolume
 from poollet.decide.assignments import Go, Have, Intent, Keep, Leave, orders
+from poollet.decide.gates import HostPermissions
 from poollet.decide.memory import Memory
 from poollet.sync.live_view import Document, OrphanOrder
 from schemas.kinds import Kind
 from schemas.live_layout import SHARE
 from schemas.model.capacity import WHOLE_HOST, share
-from tests.poollet.documents import FLEET, document, machine, uid_of, volume
+from tests.poollet.documents import document, machine, uid_of, volume
 from tests.poollet.site import DISKS, A, Site, kinds_of, runner, site, with_allocatable
 
 WEB = ("default", "web")
@@ -196,7 +197,7 @@ def test_a_target_branch_that_is_not_to_be_obeyed_orders_nothing() -> None:
     here = site(machine())
     before = here.settle()
     here.calls.clear()
-    here.obeyed = False
+    here.host = HostPermissions(is_live_applied=False)
     here.documents = [machine(going=True), machine("new")]
     decision = here.rounds(5)
     assert here.calls == []
@@ -210,7 +211,7 @@ def test_running_objects_are_reported_before_any_order_is_known() -> None:
     here.settle()
     here.restart()
     here.memory = Memory()
-    here.obeyed = False
+    here.host = HostPermissions(is_live_applied=False)
     decision = here.rounds(2)
     assert [(one.uid, one.name) for one in decision.orphans] == [(WEB_UID, "web")]
 
@@ -218,7 +219,7 @@ def test_running_objects_are_reported_before_any_order_is_known() -> None:
 def test_orders_for_pools_of_another_poollet_are_ignored() -> None:
     here = site(machine())
     here.settle()
-    here.facts = type(here.facts)(FLEET, {DISKS: here.facts.pools[DISKS]}, here.facts.providers)
+    here.facts = with_changes(here.facts, pools={DISKS: here.facts.pools[DISKS]})
     here.calls.clear()
     decision = here.settle()
     assert (here.calls, decision.machines, decision.orphans) == ([], {}, ())
@@ -306,7 +307,9 @@ def test_a_pool_of_unknown_capacity_admits_nothing_and_rejects_nothing() -> None
 def test_each_runtime_gets_only_the_calls_of_its_own_pools() -> None:
     here = site(machine(), machine("db", pool="b"), volume())
     other = with_changes(here.facts.pools[A], runtime="other")
-    here.facts = with_changes(here.facts, pools={**here.facts.pools, (Kind.MACHINE_POOL, "b"): other})
+    b = (Kind.MACHINE_POOL, "b")
+    here.facts = with_changes(here.facts, pools={**here.facts.pools, b: other})
+    here.grants[b] = here.grants[A]
     here.runners["other"] = runner(lambda: here.now_ms, seed=2)
     here.settle()
     assert (list(here.machines()), list(here.machines("other"))) == ([WEB_UID], [uid_of(Kind.MACHINE, "db")])

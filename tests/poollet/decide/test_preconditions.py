@@ -196,9 +196,9 @@ def queued(gate: threading.Event, removals: list[str]) -> tuple[Fleet, Run]:
     run = Run(
         grounds, time, host, decide=decide, runtime=FaultInjectingRuntime(host.runtime, slow), workers=1
     )
-    until(run, lambda: len(host.host.state.objects(RuntimeMachine)) == 3 and run.poollet.is_at_rest)
+    until(run, lambda: len(host.host.state.objects(RuntimeMachine)) == 3 and run.agent.is_at_rest)
     grounds.commit(dict(texts(GOING)))
-    until(run, lambda: len(removals) == 1 and len(run.poollet.execution.state().busy) == 3)
+    until(run, lambda: len(removals) == 1 and len(run.agent.execution.state().busy) == 3)
     return grounds, run
 
 
@@ -224,14 +224,14 @@ def test_a_removal_that_is_withdrawn_while_queued_is_not_made(is_withdrawn: bool
     run.remote.look()  # Seen, and nothing decided by it yet.
     gate.set()
     for _ in range(6_000):
-        if run.poollet.execution.is_idle:
+        if run.agent.execution.is_idle:
             break
         breath.wait(0.01)
     until(run, lambda: phases(run) == ["gone", *(["present"] * 2 if is_withdrawn else ["gone"] * 2)])
     turned(run)
     assert len(run.machine.host.state.objects(RuntimeMachine)) == (2 if is_withdrawn else 0)
     assert len(removals) == (1 if is_withdrawn else 3)
-    run.poollet.close()
+    run.agent.close()
 
 
 def phases(run: Run) -> list[str]:

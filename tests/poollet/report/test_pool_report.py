@@ -6,8 +6,9 @@ import pytest
 
 from iri import host as iri
 from poollet.report import pool_report
-from poollet.report.pool_report import Matter, Wanted
+from poollet.report.pool_report import Wanted
 from poollet.runtimes.runtime_client import RuntimeState
+from poollet.sync.live_sync import LiveProblem
 from schemas import report
 from schemas.live_layout import SHARE
 from schemas.manifest import parse
@@ -188,12 +189,12 @@ def test_runtimes_are_told_classes_in_whole_numbers_and_one_order() -> None:
         (None, None, "Ready", "True"),
         (None, "stopping", "Ready", "True"),
         (None, "leaving", "Offline", "True"),
-        (Matter("LiveRewritten", "x", True), None, "Error", "False"),
-        (Matter("LiveMissing", "x", False), None, "Ready", "True"),
+        (LiveProblem("LiveRewritten", "x", True), None, "Error", "False"),
+        (LiveProblem("LiveMissing", "x", False), None, "Ready", "True"),
     ],
 )
 def test_what_holds_for_the_host_holds_for_its_pools(
-    matter: Matter | None, leaving: str | None, state: str, follows: str
+    matter: LiveProblem | None, leaving: str | None, state: str, follows: str
 ) -> None:
     pool = machine_pool(RuntimeState(ABOUT, offers()))
     found = pool_report.of_host(pool, matter, leaving)

@@ -30,7 +30,7 @@ def classes(report: Report) -> tuple[str, list[str]]:
 def turned(run: Run) -> None:
     """A turn that no new answer of the runtime comes before."""
     run.remote.look()
-    run.poollet.turn()
+    run.agent.run_pass()
     run.remote.push()
 
 
@@ -64,7 +64,7 @@ def test_one_that_falls_silent_before_it_was_told_is_reported_and_not_ready(run:
 
 def test_who_leaves_says_so_at_once(run: Run) -> None:
     run.connection.probe()
-    run.poollet.leaving = "leaving"
+    run.agent.leaving = "leaving"
     turned(run)
     assert classes(run.report())[0] == "Offline"
 

@@ -14,7 +14,7 @@ import pytest
 from iri.machine import RuntimeMachine
 from iri.simulated.faults.fault_injection import FaultInjectingRuntime
 from poollet.decide.decide import decide
-from tests.poollet.fleet import FLEET, LIVE, SETTINGS, Fleet, machine, machine_class, uid
+from tests.poollet.fleet import FLEET, LIVE, SETTINGS, Fleet, granted, host_id, machine, machine_class, uid
 from tests.poollet.stage import Run, StagedHost, Time
 
 OTHER = "11111111-7425-40de-944b-e07fc1f90ae7"
@@ -58,7 +58,10 @@ def test_another_fleets_id_makes_nothing_anew(is_restarted: bool) -> None:
 def test_a_fork_with_an_id_of_its_own_begins_anew_at_another_host() -> None:
     grounds, time = fleet(), Time()
     turned(Run(grounds, time, StagedHost(time), decide=decide))
-    grounds.commit({"gitvirt.yaml": SETTINGS.replace(FLEET, OTHER)})
+    elsewhere = {"pools/host-1.yaml": granted("host-1", "another one", 2)}
+    web = machine("web", "host-1", uid(1), uid(9)).replace(host_id("host-1"), "another one")
+    elsewhere["machines/web.yaml"] = web.replace("epoch: 1", "epoch: 2")
+    grounds.commit({"gitvirt.yaml": SETTINGS.replace(FLEET, OTHER), **elsewhere})
     host = StagedHost(time, seed=8)
     run = Run(grounds, time, host, decide=decide, host_id="another one", instance=2)
     turned(run, 40)
@@ -85,11 +88,11 @@ def test_orders_that_wait_for_a_slow_runtime_end_with_the_branch_that_gave_them(
     runtime = FaultInjectingRuntime(host.runtime, slow)
     run = Run(grounds, time, host, decide=decide, runtime=runtime, workers=1)
     turned(run, 4)
-    assert len(run.poollet.execution.state().busy) == 3
+    assert len(run.agent.execution.state().busy) == 3
     del grounds.remote.refs[LIVE]
     grounds.commit({"README.md": "begun anew"})
     turned(run, 2)
-    assert len(run.poollet.execution.state().busy) == 1
+    assert len(run.agent.execution.state().busy) == 1
     gate.set()
-    run.poollet.close()
+    run.agent.close()
     assert len(host.host.state.objects(RuntimeMachine)) == 1

@@ -1,22 +1,42 @@
-"""Whose the report ref is: taken at once by its own host, watched when another host has it, given up when that one lives."""
+"""The report lease: one writer of a ref, chosen by its contents, by the grants on `live`, and by the other host's heartbeat."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import pytest
 
-from poollet.sync.report_lease import Claim, Claimant, Found, Take, Wait, Yield
+from poollet.sync.live_view import PoolGrant
+from poollet.sync.report_lease import (
+    CANDIDATE,
+    Acquire,
+    Candidate,
+    Grants,
+    LeaseVerdict,
+    RefContents,
+    ReportLease,
+    StepDown,
+    Wait,
+    is_sign_of_life,
+)
+from schemas.kinds import Kind
 from schemas.report import PoolletReport
 from tests.poollet.fleet import FLEET, uid
 
 pytestmark = pytest.mark.clock
 
-GRACE_MS = 50_000
+TIMEOUT_MS = 50_000
+POOL, DISKS, GPU = (Kind.MACHINE_POOL, "p"), (Kind.VOLUME_POOL, "p"), (Kind.MACHINE_POOL, "gpu")
+NONE: Grants = {}
+OURS: Grants = {POOL: PoolGrant("mine", 2), DISKS: PoolGrant("mine", 1)}
+THEIRS: Grants = {POOL: PoolGrant("other", 2)}
+MIXED: Grants = {POOL: PoolGrant("mine", 2), GPU: PoolGrant("other", 7)}
 
 
 def by(host: str, instance: int, leaving: str | None = None, interval: str = "10s") -> PoolletReport:
     return PoolletReport(
         fleet=FLEET,
-        name="host-1",
+        name="p",
         host_id=host,
         instance=uid(instance),
         interval=interval,
@@ -24,57 +44,175 @@ def by(host: str, instance: int, leaving: str | None = None, interval: str = "10
     )
 
 
-def claimant(has_landed: bool = False) -> Claimant:
-    return Claimant("host-1", "mine", uid(1), has_landed)
+def contents(commit: str | None, text: str = "", candidate: str = "") -> RefContents:
+    files = {"poollet.json": text.encode()} | ({CANDIDATE: candidate.encode()} if candidate else {})
+    return RefContents(commit, files)
+
+
+def lease(has_landed: bool = False) -> ReportLease:
+    return ReportLease("p", "mine", uid(1), has_landed)
+
+
+OTHER, OWN, SELF = by("other", 7), by("mine", 7), by("mine", 1)
+FIRST_SIGHT: dict[str, tuple[str | None, PoolletReport | None, bool, Grants, type[LeaseVerdict]]] = {
+    "empty": (None, None, False, None, Acquire),
+    "empty, after a report of ours landed": (None, None, True, THEIRS, Acquire),
+    "empty, granted to another host": (None, None, False, THEIRS, Acquire),
+    "own host, other run": ("c", OWN, False, NONE, Acquire),
+    "own host, other run, live not applied": ("c", OWN, False, None, Acquire),
+    "own host, other run, granted elsewhere": ("c", OWN, False, THEIRS, Acquire),
+    "own host, stopped": ("c", by("mine", 7, "stopping"), False, NONE, Acquire),
+    "own host, other run, after a report of ours landed": ("c", OWN, True, OURS, StepDown),
+    "this run": ("c", SELF, True, NONE, Acquire),
+    "this run, restored before anything landed": ("c", SELF, False, NONE, Acquire),
+    "other host, all granted to us": ("c", OTHER, False, OURS, Acquire),
+    "other host, all granted to us, after we landed": ("c", OTHER, True, OURS, Acquire),
+    "other host, granted to it": ("c", OTHER, False, THEIRS, Candidate),
+    "other host, granted to it, after we landed": ("c", OTHER, True, THEIRS, Candidate),
+    "other host, granted to it, and it left": ("c", by("other", 7, "leaving"), False, THEIRS, Candidate),
+    "other host, one pool granted to us, one not": ("c", OTHER, False, MIXED, Candidate),
+    "other host, nothing granted": ("c", OTHER, False, NONE, Wait),
+    "other host, nothing granted, stopped": ("c", by("other", 7, "stopping"), False, NONE, Wait),
+    "other host, nothing granted, left": ("c", by("other", 7, "leaving"), False, NONE, Acquire),
+    "other host, live not applied": ("c", OTHER, False, None, Wait),
+    "other host left, live not applied": ("c", by("other", 7, "leaving"), False, None, Wait),
+    "unknown host, nothing granted": ("c", None, False, NONE, Wait),
+    "unknown host, all granted to us": ("c", None, False, OURS, Acquire),
+    "unknown host, granted elsewhere": ("c", None, True, THEIRS, Candidate),
+}
 
 
 @pytest.mark.parametrize(
-    ("found", "want"),
-    [
-        (Found(None, None), Take()),
-        (Found("c1", by("mine", 7)), Take()),
-        (Found("c1", by("mine", 7, "stopping")), Take()),
-        (Found("c1", by("other", 7, "leaving")), Take()),
-        (Found("c1", by("mine", 1)), Take()),
-    ],
+    ("commit", "writer", "has_landed", "grants", "want"), FIRST_SIGHT.values(), ids=FIRST_SIGHT.keys()
 )
-def test_what_is_free_or_ones_own_is_taken_at_once(found: Found, want: Claim) -> None:
-    assert claimant().judge(found, 0) == want
+def test_first_sight(
+    commit: str | None,
+    writer: PoolletReport | None,
+    has_landed: bool,
+    grants: Grants,
+    want: type[LeaseVerdict],
+) -> None:
+    assert type(lease(has_landed).judge(contents(commit), writer, grants, 0)) is want
 
 
-@pytest.mark.parametrize("found", [by("other", 7), by("other", 7, "stopping"), None])
-def test_a_dead_host_is_followed_after_a_grace(found: PoolletReport | None) -> None:
-    one = claimant()
-    first = one.judge(Found("c1", found), 1000)
-    assert isinstance(first, Wait)
-    assert first.until_ms == 1000 + GRACE_MS
-    assert isinstance(one.judge(Found("c1", found), 1000 + GRACE_MS - 1), Wait)
-    assert one.judge(Found("c1", found), 1000 + GRACE_MS) == Take()
+@dataclass
+class Sight:
+    """What a look finds: after how long, which commit, what the report says, and a candidate's file."""
+
+    after_ms: int
+    commit: str
+    text: str = "r"
+    candidate: str = ""
+    grants: Grants = field(default_factory=dict)
 
 
-def test_the_grace_is_the_one_that_the_other_names() -> None:
-    found = claimant().judge(Found("c1", by("other", 7, interval="1m")), 0)
+STORIES: dict[str, tuple[list[Sight], type[LeaseVerdict]]] = {
+    "it moves no more, just before its timeout": ([Sight(0, "a"), Sight(TIMEOUT_MS - 1, "a")], Wait),
+    "it moves no more": ([Sight(0, "a"), Sight(TIMEOUT_MS, "a")], Acquire),
+    "it reports": ([Sight(0, "a"), Sight(1000, "b", "s")], Candidate),
+    "its heartbeat": ([Sight(0, "a"), Sight(1000, "b")], Candidate),
+    "it moved, and just not expired since": (
+        [Sight(0, "a"), Sight(9000, "b"), Sight(8999 + TIMEOUT_MS, "b")],
+        Candidate,
+    ),
+    "it moved, and expired since": (
+        [Sight(0, "a"), Sight(9000, "b"), Sight(9000 + TIMEOUT_MS, "b")],
+        Acquire,
+    ),
+    "a candidate is no sign of life": (
+        [Sight(0, "a"), Sight(9000, "b", candidate="x"), Sight(TIMEOUT_MS, "b", candidate="x")],
+        Acquire,
+    ),
+    "a candidate that changes is none": (
+        [Sight(0, "a", candidate="x"), Sight(9000, "b", candidate="y"), Sight(TIMEOUT_MS, "b", candidate="y")],
+        Acquire,
+    ),
+    "a candidate that goes is none": (
+        [Sight(0, "a", candidate="x"), Sight(9000, "b"), Sight(TIMEOUT_MS, "b")],
+        Acquire,
+    ),
+    "a heartbeat beside a candidate": (
+        [Sight(0, "a", candidate="x"), Sight(9000, "b", candidate="x"), Sight(TIMEOUT_MS, "b", candidate="x")],
+        Candidate,
+    ),
+    "it is granted meanwhile": ([Sight(0, "a"), Sight(1000, "a", grants=THEIRS)], Candidate),
+    "it is granted, and expired": ([Sight(0, "a", grants=THEIRS), Sight(TIMEOUT_MS, "a", grants=THEIRS)], Candidate),
+    "its grant is cleared before it expired": (
+        [Sight(0, "a", grants=THEIRS), Sight(1000, "a")],
+        Wait,
+    ),
+    "its grant is cleared, and it expired": (
+        [Sight(0, "a", grants=THEIRS), Sight(TIMEOUT_MS, "a")],
+        Acquire,
+    ),
+    "its grant moves here": ([Sight(0, "a", grants=THEIRS), Sight(1000, "b", grants=OURS)], Acquire),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("story", "want"), STORIES.values(), ids=STORIES.keys())
+def test_watching_another_host(story: list[Sight], want: type[LeaseVerdict]) -> None:
+    one = lease()
+    verdicts = [
+        one.judge(contents(each.commit, each.text, each.candidate), OTHER, each.grants, 1000 + each.after_ms)
+        for each in story
+    ]
+    assert type(verdicts[-1]) is want
+
+
+def test_the_timeout_is_that_of_the_interval_which_the_other_host_names() -> None:
+    found = lease().judge(contents("c"), by("other", 7, interval="1m"), NONE, 0)
     assert isinstance(found, Wait)
     assert found.until_ms == 300_000
 
 
-def test_a_host_that_lives_keeps_its_name() -> None:
-    one = claimant()
-    assert isinstance(one.judge(Found("c1", by("other", 7)), 0), Wait)
-    found = one.judge(Found("c2", by("other", 7)), 100)
-    assert isinstance(found, Yield)
-    assert "the host other writes its report, and this host is mine" in found.message
+def test_a_candidate_says_what_it_waits_for_and_the_two_ways_out() -> None:
+    found = lease().judge(contents("c"), OTHER, {POOL: PoolGrant("other", 2), GPU: PoolGrant("third", 1)}, 0)
+    assert isinstance(found, Candidate)
+    for part in (
+        "this is host mine",
+        "p to host other",
+        "`Pool-Destroyed: p=other`",
+        "`Pool-Destroyed: gpu=third`",
+        "`Pool-Host: p=mine`",
+        "another name",
+    ):
+        assert part in found.message
 
 
-@pytest.mark.parametrize("other", [by("other", 7), by("mine", 7), None])
-def test_who_is_overtaken_goes(other: PoolletReport | None) -> None:
-    assert isinstance(claimant(has_landed=True).judge(Found("c2", other), 0), Yield)
+def test_a_live_rival_is_named_where_nothing_is_granted() -> None:
+    one = lease()
+    one.judge(contents("a"), OTHER, NONE, 0)
+    found = one.judge(contents("b"), OTHER, NONE, 1)
+    assert isinstance(found, Candidate)
+    assert found.until_ms == 1 + TIMEOUT_MS
+    assert "another poollet named p is alive on host other, and this is host mine" in found.message
 
 
 def test_a_report_that_was_restored_or_deleted_is_written_again() -> None:
-    one = claimant()
-    assert one.judge(Found("c1", by("mine", 7)), 0) == Take()
+    one = lease()
+    assert one.judge(contents("c1"), OWN, NONE, 0) == Acquire()
     one.has_landed = True
-    assert one.judge(Found("c1", by("mine", 7)), 9) == Take()
-    assert one.judge(Found(None, None), 9) == Take()
-    assert one.judge(Found("c0", by("mine", 1)), 9) == Take()
+    assert one.judge(contents("c1"), OWN, NONE, 9) == Acquire()
+    assert one.judge(contents(None), None, NONE, 9) == Acquire()
+    assert one.judge(contents("c0"), SELF, NONE, 9) == Acquire()
+
+
+def test_who_lost_the_ref_to_another_host_has_nothing_landed_there() -> None:
+    one = lease(has_landed=True)
+    assert isinstance(one.judge(contents("c"), OTHER, THEIRS, 0), Candidate)
+    assert not one.has_landed
+    assert one.judge(contents("d"), OWN, NONE, 1) == Acquire()
+
+
+@pytest.mark.parametrize(
+    ("after", "want"),
+    [
+        (contents("a", "r"), False),
+        (contents("b", "r"), True),
+        (contents("b", "s"), True),
+        (contents("b", "r", "x"), False),
+        (contents("b", "s", "x"), True),
+    ],
+)
+def test_sign_of_life(after: RefContents, want: bool) -> None:
+    assert is_sign_of_life(contents("a", "r"), after) is want

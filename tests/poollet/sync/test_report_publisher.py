@@ -9,9 +9,9 @@ import pytest
 from iri.machine import RuntimeMachine
 from iri.simulated.faults.fault_rules import FaultRule
 from poollet.decide.decide import decide
-from poollet.sync.report_publisher import EARLY
+from poollet.sync.report_publisher import HEARTBEAT_AT
 from reconciler.gitstore.remote.transport import RemoteErrorKind, RemoteUnavailable
-from tests.poollet.fleet import LIVE, REPORTS, SETTINGS, Fleet, machine_class, uid
+from tests.poollet.fleet import LIVE, REPORTS, SETTINGS, Fleet, granted, machine_class, uid
 from tests.poollet.fleet import machine as declared
 from tests.poollet.stage import Run, StagedHost, Time
 
@@ -56,7 +56,7 @@ def test_the_first_report_says_who_where_and_what_there_is(
     assert report.poollet.runtimes["r1"].state == "Ready"
     assert [one.name for one in report.pools["host-1"].status.available_machine_classes] == ["small"]
     assert report.volume_pools["host-1"].status.reachable_from == ("host-1",)
-    assert run.post.has_landed
+    assert run.publisher.has_landed
 
 
 def test_at_rest_nothing_is_written_but_heartbeats(fleet: Fleet, time: Time, machine: StagedHost) -> None:
@@ -101,37 +101,130 @@ def test_a_restart_takes_its_own_ref_at_once(fleet: Fleet, time: Time, machine: 
     first = begun(fleet, time, machine)
     second = Run(fleet, time, machine, instance=2)
     second.turn()
-    assert second.post.has_landed
+    assert second.publisher.has_landed
     first.turn()
-    assert "has taken the report over" in first.post.ended
+    assert "another poollet named host-1 runs on this host" in first.publisher.ended
     head = fleet.head(REF)
     time.ms += HEARTBEAT_MS
     first.turn()
     assert fleet.head(REF) == head
 
 
-def test_two_hosts_of_one_name_one_goes_and_says_so(fleet: Fleet, time: Time, machine: StagedHost) -> None:
-    first = begun(fleet, time, machine)
-    second = Run(fleet, time, StagedHost(time), host_id="another", instance=2)
+CANDIDATE = "candidate.json"
+
+
+def rival(fleet: Fleet, time: Time, instance: int = 2) -> Run:
+    return Run(fleet, time, StagedHost(time), host_id="another", instance=instance)
+
+
+def test_a_second_host_of_the_name_writes_beside_the_report_that_it_is_there(
+    fleet: Fleet, time: Time, machine: StagedHost
+) -> None:
+    first, second = begun(fleet, time, machine), rival(fleet, time)
+    before = first.files()
     second.turn()
-    assert "it is taken over unless that moves" in second.post.waits
-    time.ms += HEARTBEAT_MS
+    assert "Pool-Host: host-1=another" in second.publisher.waiting
+    after = first.files()
+    assert after.pop(CANDIDATE)
+    assert after == before
+    candidate = first.report().candidate
+    assert candidate is not None
+    assert (candidate.host_id, candidate.pools) == ("another", ("host-1",))
+    head = fleet.head(REF)
+    second.turn()
+    assert fleet.head(REF) == head, "once is enough"
+    assert not second.publisher.has_landed
+    assert second.publisher.is_ready
+
+
+def test_the_granted_host_reports_on_beside_a_candidate(
+    fleet: Fleet, time: Time, machine: StagedHost
+) -> None:
+    first, second = begun(fleet, time, machine), rival(fleet, time)
+    second.turn()
+    for _ in range(4):
+        time.ms += HEARTBEAT_MS
+        first.turn()
+        second.turn()
+    assert not first.publisher.ended
+    assert CANDIDATE in first.files()
+    assert first.report().poollet.host_id == "host-1's own"  # type: ignore[union-attr]
+    # Its next run starts without, and the candidate that still waits says so again.
+    Run(fleet, time, machine, instance=3).turn()
+    assert CANDIDATE not in first.files()
+    second.turn()
+    assert CANDIDATE in first.files()
+
+
+def test_a_candidate_that_ends_takes_its_file_with_it(fleet: Fleet, time: Time, machine: StagedHost) -> None:
+    first, second = begun(fleet, time, machine), rival(fleet, time)
+    before = first.files()
+    second.turn()
+    second.agent.leaving = "stopping"
+    second.agent.run_pass()
+    second.remote.push(is_last=True)
+    assert first.files() == before
+
+
+def test_two_candidates_do_not_write_in_turns(fleet: Fleet, time: Time, machine: StagedHost) -> None:
+    begun(fleet, time, machine)
+    second, third = rival(fleet, time), Run(fleet, time, StagedHost(time), host_id="third", instance=4)
+    for _ in range(3):
+        second.turn()
+        third.turn()
+    head = fleet.head(REF)
+    for _ in range(3):
+        time.ms += 5_000
+        second.turn()
+        third.turn()
+    assert fleet.head(REF) == head
+
+
+def test_a_grant_that_moves_moves_the_report(fleet: Fleet, time: Time, machine: StagedHost) -> None:
+    first, second = begun(fleet, time, machine), rival(fleet, time)
+    second.turn()
+    fleet.commit({"pools/host-1.yaml": granted("host-1", "another", 2)})
+    second.turn()
+    assert second.publisher.has_landed
+    report = second.report()
+    assert report.candidate is None
+    assert (report.pools["host-1"].epoch, report.volume_pools["host-1"].epoch) == (2, 2)
     first.turn()
-    second.turn()
-    assert "another poollet named host-1 is alive: the host host-1's own" in second.post.ended
-    assert not second.post.has_landed
-    assert not first.post.ended
+    assert not first.publisher.ended
+    assert "`live` grants pool host-1 to host another" in first.publisher.waiting
+    assert second.report().candidate is not None
 
 
-def test_a_host_that_is_gone_is_followed_after_a_grace(fleet: Fleet, time: Time, machine: StagedHost) -> None:
-    first = begun(fleet, time, machine)
-    second = Run(fleet, time, StagedHost(time), host_id="another", instance=2)
+@pytest.mark.parametrize("is_granted", [False, True])
+def test_a_host_that_is_gone_is_followed_after_its_timeout_where_nothing_is_granted(
+    fleet: Fleet, time: Time, machine: StagedHost, is_granted: bool
+) -> None:
+    begun(fleet, time, machine)
+    if not is_granted:
+        fleet.commit({"pools/host-1.yaml": granted("host-1", "", 2)})
+    second = rival(fleet, time)
     second.turn()
+    assert not second.publisher.has_landed
     time.ms += 5 * HEARTBEAT_MS
     second.turn()
-    assert second.post.has_landed
-    first.turn()
-    assert "the host another writes its report" in first.post.ended
+    assert second.publisher.has_landed is not is_granted
+
+
+def test_the_report_names_the_epoch_that_it_acts_under(fleet: Fleet, time: Time, machine: StagedHost) -> None:
+    run = begun(fleet, time, machine)
+    assert run.report().pools["host-1"].epoch == 1
+    fleet.commit({"pools/host-1.yaml": granted("host-1", epoch=4)})
+    run.turn()
+    assert (run.report().pools["host-1"].epoch, run.report().volume_pools["host-1"].epoch) == (4, 4)
+    # A `live` that is not applied takes no grant away.
+    good = fleet.remote.refs[LIVE]
+    fleet.remote.refs[LIVE] = fleet.commit({"README": "another"}, "refs/heads/another")
+    run.turn()
+    assert run.report().pools["host-1"].epoch == 4
+    fleet.remote.refs[LIVE] = good
+    fleet.commit({"pools/host-1.yaml": granted("host-1", "", 5)})
+    run.turn()
+    assert run.report().pools["host-1"].epoch == 0
 
 
 def test_without_a_first_report_of_its_own_nothing_is_begun(
@@ -139,11 +232,11 @@ def test_without_a_first_report_of_its_own_nothing_is_begun(
 ) -> None:
     fleet.remote.hook = lambda updates: "not you" if any(one.ref == REF for one in updates) else ""
     run = begun(fleet, time, machine)
-    assert not run.post.has_landed
+    assert not run.publisher.has_landed
     fleet.remote.hook = lambda updates: ""
     time.ms += 60_000
     run.turn()
-    assert run.post.has_landed
+    assert run.publisher.has_landed
 
 
 class Weather:
@@ -170,8 +263,8 @@ def test_a_push_without_an_answer_is_found_out(
     for _ in range(3):
         time.ms += 5_000
         run.turn()
-    assert run.post.has_landed
-    assert not run.post.ended
+    assert run.publisher.has_landed
+    assert not run.publisher.ended
 
 
 def test_an_unreachable_remote_is_said_and_outlived(fleet: Fleet, time: Time, machine: StagedHost) -> None:
@@ -199,7 +292,7 @@ def test_who_goes_says_how(
     fleet: Fleet, time: Time, machine: StagedHost, leaving: Literal["stopping", "leaving"], state: str
 ) -> None:
     run = begun(fleet, time, machine)
-    run.poollet.leaving = leaving
+    run.agent.leaving = leaving
     run.turn()
     report = run.report()
     assert report.poollet is not None
@@ -234,24 +327,24 @@ def test_several_poollets_push_at_once_and_one_that_lost_holds_up_nobody(
     two = Run(fleet, time, StagedHost(time), name="host-2", instance=2)
     rival = Run(fleet, time, StagedHost(time), name="host-2", instance=3)
     two.turn()
-    one.remote.posts.append(two.post)
+    one.remote.publishers.append(two.publisher)
     time.ms += HEARTBEAT_MS
-    one.poollet.turn()
-    two.poollet.turn()
+    one.agent.run_pass()
+    two.agent.run_pass()
     rival.turn()
     head = fleet.head(REF)
     one.remote.push()
     assert fleet.head(REF) != head
     two.turn()
-    assert two.post.ended
+    assert two.publisher.ended
 
 
 def test_the_last_words_wait_for_no_interval(fleet: Fleet, time: Time, machine: StagedHost) -> None:
     run = Run(fleet, time, machine, least_ms=60_000)
     run.turn()
-    assert run.post.has_landed
-    run.poollet.leaving = "stopping"
-    run.poollet.turn()
+    assert run.publisher.has_landed
+    run.agent.leaving = "stopping"
+    run.agent.run_pass()
     head = fleet.head(REF)
     run.remote.push()
     assert fleet.head(REF) == head
@@ -283,7 +376,7 @@ def test_reports_that_are_to_stand_elsewhere_end_this_run(
     run = begun(fleet, time, machine)
     fleet.commit({"gitvirt.yaml": SETTINGS + "reports: {ref: refs/heads/gitvirt/poollets/}\n"})
     run.turn()
-    assert "moved to refs/heads/gitvirt/poollets/" in run.post.ended
+    assert "moved to refs/heads/gitvirt/poollets/" in run.publisher.ended
     head = fleet.head(REF)
     time.ms += HEARTBEAT_MS
     run.turn()
@@ -311,7 +404,7 @@ def test_what_fails_again_and_again_is_counted_and_costs_no_push_of_its_own(
         heads.add(fleet.head(REF))
     more = machine.faults.calls()["CreateMachine"] - tries
     assert more >= 4
-    heartbeats = 200_000 / (HEARTBEAT_MS * EARLY)
+    heartbeats = 200_000 / (HEARTBEAT_MS * HEARTBEAT_AT)
     assert len(heads) - 1 <= heartbeats, (
         f"{len(heads) - 1} pushes for {more} tries and {heartbeats} heartbeats"
     )

@@ -1,0 +1,132 @@
+"""What one poollet makes of `live`: which commit it applies, for which fleet, and what its pools' conditions say when it does not.
+
+Owns the last applied commit and the fleet whose objects are on this host. It decides nothing about objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from poollet.sync.git_sync import Remote
+from poollet.sync.live_policy import Followed, Hold
+from poollet.sync.live_view import LiveView, PoolId
+from poollet.sync.report_lease import Grants
+from reconciler.gitstore.objects.tree import ObjectId
+from schemas.report import Report
+from schemas.settings.fleet import FleetSettings
+
+
+@dataclass(frozen=True, slots=True)
+class LiveProblem:
+    """Why `live` is not applied as its head is; not `is_held`: it is applied all the same."""
+
+    reason: str
+    message: str
+    is_held: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LiveState:
+    """One reading of `live`. No `view`: it is not applied. `problem` says what is wrong, also where it is applied all the same."""
+
+    verdict: Followed
+    settings: FleetSettings
+    view: LiveView | None
+    is_own_fleet: bool
+    problem: LiveProblem | None
+
+    @property
+    def is_applied(self) -> bool:
+        return self.view is not None and self.is_own_fleet
+
+    @property
+    def grants(self) -> Grants:
+        """Without a `live` nothing is granted; while there is one that is not applied, that is not known."""
+        if self.view is not None:
+            return self.view.grants
+        is_first = self.verdict.hold is Hold.MISSING and self.problem is not None and not self.problem.is_held
+        return {} if is_first else None
+
+
+class LiveSync:
+    """Call `holds` from any thread, the rest from the agent's."""
+
+    def __init__(self, git: Remote, pools: Iterable[PoolId], report_ref: str) -> None:
+        self.git = git
+        self.last_applied: ObjectId | None = None
+        self.fleet = ""  # whose the objects on this host are
+        self._pools = frozenset(pools)
+        self._report_ref = report_ref
+        self._uids: frozenset[str] = frozenset()
+        self._orders: LiveView | None = None  # the newest that was read: preconditions are asked of it
+
+    def start(self, last: Report) -> None:
+        """From the last report of this host; an empty one the first time."""
+        self.last_applied = last.poollet.live_commit if last.poollet else None
+        self.fleet = last.poollet.fleet if last.poollet else ""
+
+    def read(self, uids: frozenset[str]) -> LiveState | None:
+        """`uids` of the objects that are on this host. None before the remote was seen, and without settings. Call it with the lock."""
+        self._uids = uids
+        verdict = self.git.follow(self.last_applied)
+        if verdict is None:
+            return None
+        view = self._view(verdict)
+        if view is not None:
+            self._orders = view
+        settings = self.git.live.settings
+        if settings is None:
+            return None
+        self.fleet = self.fleet or settings.fleet.id
+        is_own = settings.fleet.id == self.fleet
+        problem = _problem(verdict, self.last_applied) if is_own else self._other_fleet(settings)
+        return LiveState(verdict, settings, view, is_own, problem)
+
+    def mark_applied(self, state: LiveState) -> None:
+        if state.is_applied:
+            self.last_applied = state.verdict.use
+
+    def holds(self, check: Callable[[LiveView], bool]) -> bool:
+        """Whether it holds on the newest `live` that was fetched; asked in the thread that is about to make a call."""
+        known, orders = self.git.ruling(self.last_applied), self._orders
+        if known is not None and orders is not None and known.use == orders.commit:
+            # Without the lock, which a decision may hold for long.
+            return self._holds(check, known, orders)
+        with self.git.reading:
+            verdict = self.git.follow(self.last_applied)
+            if verdict is None or verdict.use is None:
+                return False
+            if self._orders is None or verdict.use != self._orders.commit:
+                self._orders = self._view(verdict) or self._orders
+            return self._holds(check, verdict, self._orders)
+
+    def _holds(self, check: Callable[[LiveView], bool], verdict: Followed, orders: LiveView | None) -> bool:
+        settings = self.git.live.settings
+        is_own = settings is not None and settings.fleet.id == self.fleet
+        if not verdict.is_obeyed or not is_own:
+            return False
+        return orders is not None and orders.commit == verdict.use and check(orders)
+
+    def _view(self, verdict: Followed) -> LiveView | None:
+        """What may be read of `live`; None of one that may not be applied."""
+        if verdict.use is None or not verdict.is_obeyed or not self.git.advance(verdict.use):
+            return None
+        return self.git.live.view(self._pools, self._uids)
+
+    def _other_fleet(self, settings: FleetSettings) -> LiveProblem:
+        """Under another fleet's id all that is here would be foreign, thus missing, and created a second time."""
+        return LiveProblem(
+            "FleetChanged",
+            f"gitvirt.yaml now has fleet.id {settings.fleet.id}, but the objects on this host belong to fleet {self.fleet}. Restore "
+            f"fleet.id, or, if the change is intended, stop this poollet, delete {self._report_ref} and start it again.",
+            True,
+        )
+
+
+def _problem(verdict: Followed, last_applied: ObjectId | None) -> LiveProblem | None:
+    if not verdict.message:
+        return None
+    is_first = verdict.hold is Hold.MISSING and last_applied is None
+    reason = verdict.hold or Hold.UNTRUSTED
+    return LiveProblem(reason, verdict.message, verdict.hold is not None and not is_first)

@@ -1,0 +1,155 @@
+"""A pool whose grant moves from one host to another, through Git: nothing runs twice, and nothing is said for the other host."""
+
+from __future__ import annotations
+
+import pytest
+
+from iri.machine import Power, RuntimeMachine
+from poollet.decide.decide import decide
+from schemas import report
+from tests.poollet.fleet import REPORTS, Fleet, granted, machine, machine_class, uid
+from tests.poollet.stage import Run, StagedHost, Time
+
+WEB = ("default", "web")
+TIMEOUT_MS = 60_000
+GOING = "  deletionTimestamp: '2026-05-04T12:00:00Z'\n"
+
+
+def web(host: str, epoch: int, assignment: int = 9, more: str = "") -> str:
+    text = machine("web", "host-1", uid(1), uid(assignment), more=more)
+    return text.replace("host-1's own", host).replace("epoch: 1", f"epoch: {epoch}")
+
+
+class Scene:
+    """The first host runs `web` and is cut off; then a second one bears its name."""
+
+    def __init__(self, more: str = "") -> None:
+        self.time = Time()
+        self.fleet = Fleet({"classes/small.yaml": machine_class()})
+        self.grant("first", 1, more=more)
+        self.first, self.second = StagedHost(self.time, seed=1), StagedHost(self.time, seed=2)
+        self.old = self.run("first", self.first, 1)
+        self.turns(self.old, 8)
+        self.new = self.run("second", self.second, 2)
+
+    def grant(self, host: str, epoch: int, assignment: int = 9, more: str = "") -> None:
+        pool = granted("host-1", host, epoch)
+        self.fleet.commit({"pools/host-1.yaml": pool, "web.yaml": web(host, epoch, assignment, more)})
+
+    def run(self, host: str, machine: StagedHost, instance: int) -> Run:
+        return Run(self.fleet, self.time, machine, host_id=host, instance=instance, decide=decide)
+
+    def turns(self, run: Run, count: int) -> None:
+        for _ in range(count):
+            run.turn()
+            self.time.ms += 5_000
+
+    @property
+    def entry(self) -> report.MachineReport:
+        return self.new.report().machines[WEB]
+
+    def powers(self, host: StagedHost) -> list[Power]:
+        return [one.spec.power for one in host.runtime.objects(RuntimeMachine).values()]
+
+
+def test_a_second_host_creates_nothing_and_says_nothing_before_the_grant_moves() -> None:
+    scene = Scene()
+    before = scene.old.files()
+    scene.time.ms += TIMEOUT_MS
+    scene.turns(scene.new, 12)
+    assert (scene.powers(scene.first), scene.powers(scene.second)) == ([Power.ON], [])
+    after = scene.old.files()
+    assert {path for path in after if before.get(path) != after[path]} == {"candidate.json"}
+
+
+def test_the_host_that_gets_the_grant_creates_it_and_the_former_one_powers_it_off() -> None:
+    scene = Scene()
+    scene.turns(scene.new, 2)
+    scene.grant("second", 2)
+    scene.turns(scene.new, 8)
+    assert (scene.entry.phase, scene.entry.assignment) == ("present", uid(9))
+    assert scene.powers(scene.second) == [Power.ON]
+    # The former host is back: it fences what is no longer its own, and waits.
+    scene.turns(scene.old, 4)
+    assert scene.powers(scene.first) == [Power.OFF]
+    assert "`live` grants pool host-1 to host second" in scene.old.publisher.waiting
+    assert scene.new.report().poollet.host_id == "second"  # type: ignore[union-attr]
+    assert len(scene.first.runtime.objects(RuntimeMachine)) == 1, "its data stays"
+
+
+def test_a_former_host_that_is_restarted_powers_off_too() -> None:
+    scene = Scene()
+    scene.grant("second", 2)
+    scene.turns(scene.new, 8)
+    again = scene.run("first", scene.first, 3)
+    scene.turns(again, 4)
+    assert scene.powers(scene.first) == [Power.OFF]
+    scene.turns(scene.new, 4)
+    assert scene.powers(scene.second) == [Power.ON]
+
+
+def test_a_host_with_a_new_id_has_its_machines_off_until_the_grant_moves_to_that_id() -> None:
+    """It cannot be told from a clone of the host that has the grant, whose machines run."""
+    scene = Scene()
+    before = list(scene.first.runtime.objects(RuntimeMachine))
+    scene.new = scene.run("second", scene.first, 2)
+    scene.turns(scene.new, 4)
+    assert scene.powers(scene.first) == [Power.OFF]
+    scene.grant("second", 2)
+    scene.turns(scene.new, 8)
+    assert (scene.entry.phase, scene.powers(scene.first)) == ("present", [Power.ON])
+    assert list(scene.first.runtime.objects(RuntimeMachine)) == before
+
+
+def test_what_the_former_host_answered_is_no_answer_of_the_new_one() -> None:
+    """It said that web is gone; the new host is asked again, for its own part."""
+    scene = Scene(more=GOING)
+    assert scene.old.report().machines[WEB].phase == "gone"
+    scene.grant("second", 2)
+    scene.turns(scene.new, 8)
+    assert (scene.entry.phase, scene.powers(scene.second)) == ("present", [Power.ON])
+
+
+def test_a_report_of_nobody_knows_whom_is_no_memory() -> None:
+    scene = Scene(more=GOING)
+    scene.fleet.commit({"poollet.json": None}, REPORTS + "host-1")
+    scene.grant("first", 1)
+    again = scene.run("first", scene.first, 3)
+    scene.turns(again, 8)
+    assert again.report().machines[WEB].phase == "present"
+
+
+@pytest.mark.parametrize("leaving", ["stopping", "leaving"])
+def test_the_farewell_of_the_granted_host_gives_nothing_away(leaving: str) -> None:
+    scene = Scene()
+    scene.old.agent.leaving = leaving  # type: ignore[assignment]
+    scene.turns(scene.old, 2)
+    scene.turns(scene.new, 20)
+    assert not scene.new.publisher.has_landed
+    assert scene.powers(scene.second) == []
+
+
+def test_a_cleared_grant_stops_nothing_and_starts_nothing() -> None:
+    scene = Scene()
+    scene.grant("", 2)
+    scene.turns(scene.old, 4)
+    assert scene.powers(scene.first) == [Power.ON]
+    found = scene.old.report()
+    assert found.machines == {}
+    assert [one.name for one in found.orphans] == ["web"]
+
+
+def test_a_machine_that_is_assigned_to_another_pool_is_powered_off_and_reported() -> None:
+    scene = Scene()
+    text = machine("web", "host-2", uid(1), uid(10))
+    scene.fleet.commit({"web.yaml": text})
+    scene.turns(scene.old, 6)
+    assert scene.powers(scene.first) == [Power.OFF]
+    found = scene.old.report()
+    assert found.machines == {}
+    (orphan,) = found.orphans
+    assert "to host host-2's own" in orphan.reason
+    assert "Fenced" in [one.reason for one in found.events]
+    before = scene.old.files()
+    scene.turns(scene.old, 12)
+    assert scene.old.files() == before, "nothing more is written of it"
