@@ -98,7 +98,7 @@ TABLE: dict[str, tuple[dict[str, Any], list[tuple[str, str, str]]]] = {
     ),
     "volume without size": (
         {**VOLUME, "spec": {"volumeClassRef": {"name": "fast"}}},
-        [("/spec", "GV202", "resources: How much")],
+        [("/spec", "GV202", "resources: Resources of the volume")],
     ),
     "volume without class": (
         {**VOLUME, "spec": {"resources": {"storage": 1}, "volumePoolRef": {"name": "a"}}},
