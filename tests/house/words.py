@@ -19,8 +19,10 @@ PAGES = (
     "docs/glossary.md",
     "docs/editing.md",
     "docs/problems.md",
+    "docs/resources.md",
     "docs/settings.md",
     "docs/validate.md",
+    "examples/repo/README.md",
 )
 
 # Words that no name of a module, class, function, parameter or field contains.
