@@ -1,5 +1,15 @@
-"""The runtime that drives libvirt: machines are its persistent domains, volumes lie in its storage pools.
+"""The runtime that drives libvirt: machines are its persistent domains, volumes are files or images in its storage pools.
 
-Only `connect` knows the library. `domain` and `sources` are pure. libvirt keeps all state: a machine's wish is in the
-metadata of its domain, so another process, or this one after it lost everything, finds it there.
+Data passes through in this order:
+
+    server, runtime    calls come in and go to the half that they concern
+    machines, volumes  a call writes a record (domain metadata, a file beside the data) and returns; reconcilers act on it later
+    images, networks,  what machines and volumes are made from: OS images, networks, first-boot data, and the host's resources
+    seed, host
+    domain             a machine's record and devices become a domain's XML, and a domain's XML an observation. Pure
+    connect            calls to libvirt with plain values and iri.errors. The only package that imports the library
+
+libvirt and the storage keep all state. A process that lost everything else finds its machines and volumes there again.
+Beside the flow: `libvirtd_owner` and `folder_lock` keep two runtimes off the same libvirtd and folders, `settings` is the
+operator's document, `private_libvirtd` runs a libvirtd for the demo and the tests.
 """

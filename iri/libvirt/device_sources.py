@@ -1,4 +1,4 @@
-"""Where a domain's devices come from, once storage, networks and images have been made ready. Frozen and pure."""
+"""Where a domain's devices come from, once storage, networks and images are prepared. Frozen and pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import msgspec
 
 class FileSource(msgspec.Struct, frozen=True, kw_only=True):
     path: str
-    format: str = "qcow2"  # or raw; never left to be guessed from the content
+    format: str = "qcow2"  # or raw; never guessed from the content, which the guest writes
 
 
 class BlockSource(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,12 +25,12 @@ class DiskSource(msgspec.Struct, frozen=True, kw_only=True):
     where: FileSource | BlockSource | RbdSource
     luks_secret_id: str = ""  # of a libvirt secret; empty: not encrypted
     is_read_only: bool = False
-    iops: int = 0  # 0: without a limit
+    iops: int = 0  # 0: no limit
     bytes_per_second: int = 0
 
 
 class Boot(msgspec.Struct, frozen=True, kw_only=True):
-    """A kernel that the hypervisor loads itself: files of the host."""
+    """A kernel that the hypervisor loads: files of the host."""
 
     kernel: str
     initramfs: str = ""
@@ -56,5 +56,5 @@ class BridgeNic(msgspec.Struct, frozen=True, kw_only=True):
 class NicSource(msgspec.Struct, frozen=True, kw_only=True):
     where: NetworkNic | BridgeNic
     mac: str
-    mtu: int = 0  # 0: the network's
+    mtu: int = 0  # 0: that of the network
     handle: str = ""

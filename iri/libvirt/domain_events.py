@@ -1,4 +1,4 @@
-"""What libvirt tells of domains by itself. Frozen; knows no libvirt."""
+"""libvirt's events about domains, as frozen values. Knows no libvirt."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import msgspec
 
 
 class LifecycleChange(Enum):
-    """What a domain's life has come to."""
+    """The change in a domain's lifecycle."""
 
     DEFINED = "defined"
     UNDEFINED = "undefined"
     STARTED = "started"
     SUSPENDED = "suspended"
     RESUMED = "resumed"
-    STOPPING = "stopping"  # the guest has ended, QEMU has not
+    STOPPING = "stopping"  # the guest has ended, QEMU not yet
     STOPPED = "stopped"
     CRASHED = "crashed"
 
@@ -23,7 +23,7 @@ class LifecycleChange(Enum):
 class LifecycleEvent(msgspec.Struct, frozen=True):
     domain_id: str
     turn: LifecycleChange
-    by_guest: bool = False  # STOPPING: the guest itself asked for it
+    by_guest: bool = False  # STOPPING: on the guest's own request
 
 
 class DeviceAdded(msgspec.Struct, frozen=True):
@@ -32,14 +32,14 @@ class DeviceAdded(msgspec.Struct, frozen=True):
 
 
 class DeviceRemoved(msgspec.Struct, frozen=True):
-    """The guest has let go of it."""
+    """The guest has released the device."""
 
     domain_id: str
     alias: str
 
 
 class DeviceRemovalFailed(msgspec.Struct, frozen=True):
-    """The guest refused to let it go."""
+    """The guest refused to release the device."""
 
     domain_id: str
     alias: str
@@ -55,7 +55,7 @@ class AgentChanged(msgspec.Struct, frozen=True):
 
 
 class DiskError(msgspec.Struct, frozen=True):
-    """An error that stopped the guest, such as `enospc`."""
+    """An I/O error that paused the guest, such as `enospc`."""
 
     domain_id: str
     alias: str

@@ -1,6 +1,16 @@
-"""A folder that one runtime has to itself: a lock that ends with the process, however that ends, and says whose it is.
+"""A lock on a folder that one runtime uses alone. It ends with the process, however that ends, and names the process that holds it.
 
-Two runtimes on one folder would each take the other's work for leftovers.
+Theory of operation. Two runtimes on one folder would each take the other's files for leftovers and remove them. So each runtime
+takes an exclusive `flock` on `.gitvirt.lock` in every folder that it writes to (its own folder, the image cache, each storage
+pool) before it reads or changes anything there, and keeps it until it stops.
+
+    state      entered by                    left by
+    free                                     acquire -> held
+    held       acquire                       release, or the end of the process -> free
+    (held by another process)                acquire raises LockHeldError and names the process
+
+Must never happen: the lock file is deleted (a second process could then lock a new file of the same name); a reader of the
+owner's name keeps a process from acquiring (readers take the lock shared and briefly, so `acquire` tries twice).
 """
 
 from __future__ import annotations
@@ -15,20 +25,20 @@ from iri.errors import StartupError
 
 LOCK = ".gitvirt.lock"
 MOMENT_SECONDS = 0.1
-CURE = "stop that one first; two runtimes need a libvirtd, a `folder`, an `images.folder` and pools each"
+CURE = "stop that runtime first; each runtime needs its own libvirtd, `folder`, `images.folder` and storage pools"
 
 
 class LockHeldError(StartupError):
-    """Another process has it."""
+    """Another process holds the lock."""
 
 
 def lock_holder(folder: Path) -> str | None:
-    """Who has it now: the process, or nothing where that does not say. None when nobody has it."""
+    """The process id of the holder, empty where it cannot be read. None when the lock is free."""
     try:
         handle = os.open(folder / LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except PermissionError:  # another account's
+    except PermissionError:  # it belongs to another account
         return ""
     try:
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -45,7 +55,7 @@ def _read_pid(handle: int) -> str:
 
 
 class FolderLock:
-    """`what` begins the message: "storage pool fast"."""
+    """`what` is the subject of error messages: "storage pool fast"."""
 
     def __init__(self, what: str, sleep: Callable[[float], object] = time.sleep) -> None:
         self._what = what
@@ -53,7 +63,7 @@ class FolderLock:
         self._handle = -1
 
     def acquire(self, folder: Path) -> None:
-        """The folder is there. Once is enough: what is held stays so. OSError when nothing can be written there."""
+        """The folder must exist. No effect when already held. OSError when the folder cannot be written to."""
         if self._handle >= 0:
             return
         handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -72,7 +82,7 @@ class FolderLock:
         os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
 
     def _lock(self, handle: int) -> None:
-        """Who has it keeps it; who only asks whose it is, as `holder` does, has it for a moment."""
+        """Tries twice: `lock_holder` of another process may hold the lock for a moment."""
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -1,8 +1,18 @@
-"""Whose libvirtd this is: of one runtime, which libvirt itself remembers by its folder.
+"""Which runtime owns this libvirtd. libvirt itself remembers it, by the runtime's folder.
 
-Two runtimes with folders of their own would each take the other's machines, networks and secrets for theirs. The note is a
-libvirt secret, since a libvirtd refuses a second one of the same usage: of two who come at once one is refused. There is
-nothing secret about it. It must not decide what becomes of machines.
+Theory of operation. Two runtimes with folders of their own on one libvirtd would each take the other's machines, networks and
+secrets for theirs. The owner is recorded as a libvirt secret (with nothing secret in it), because libvirtd refuses a second
+secret of the same usage: of two runtimes that start at once, one is refused. `acquire` goes by the recorded owner:
+
+    recorded owner          its runtime runs   libvirt has domains   outcome
+    none                                       any                   record this runtime
+    this runtime's folder                      any                   go on
+    another folder          yes                any                   LockHeldError
+    another folder          no                 none                  replace the record
+    another folder          no                 some                  StartupError: the machines' disks are in that folder
+
+Must never happen: ownership decides what becomes of machines (it only keeps a runtime from starting); a runtime acts on
+libvirt before it has acquired. The runtime's own folder must be locked before.
 """
 
 from __future__ import annotations
@@ -22,7 +32,7 @@ TRIES = 5
 
 
 class LibvirtdOwner:
-    """`machines` are all that are in libvirt, whoever made them."""
+    """`machines` gives all of libvirt's domains with our metadata, whichever runtime made them."""
 
     def __init__(
         self, secrets: LibvirtSecrets, folder: Path, machines: Callable[[], Collection[str]]
@@ -32,7 +42,7 @@ class LibvirtdOwner:
         self._machines = machines
 
     def acquire(self) -> None:
-        """Taken when another runtime is at work here, NotStarted when its machines are. Its folder must be claimed already."""
+        """Raises LockHeldError when another runtime runs here, StartupError when it has left machines here."""
         for _ in range(TRIES):
             found = self._secrets.find_by_usage(USAGE)
             if found is not None:
@@ -44,7 +54,7 @@ class LibvirtdOwner:
                 self._secrets.drop(id)
             if self._try_record():
                 return
-        raise Unavailable("other runtimes begin at this libvirt at the same time")
+        raise Unavailable("another runtime is starting on this libvirtd")
 
     def _try_record(self) -> bool:
         try:
@@ -52,19 +62,19 @@ class LibvirtdOwner:
         except IRIError:
             if self._secrets.find_by_usage(USAGE) is None:
                 raise
-            return False  # another was faster
+            return False  # another runtime was faster
         return True
 
     def _refuse(self, folder: Path, id: str) -> None:
         if (pid := lock_holder(folder)) is not None:
             who = f" (pid {pid})" if pid else ""
-            raise LockHeldError(f"this libvirt is in use by the runtime at {folder}{who}", CURE)
+            raise LockHeldError(f"this libvirtd is in use by the runtime at {folder}{who}", CURE)
         if there := len(self._machines()):
             machines = "1 machine" if there == 1 else f"{there} machines"
             raise StartupError(
-                f"this libvirt has {machines} of the runtime at {folder}, not of the one at {self._folder}",
-                f"start with `folder: {folder}`, where their disks and consoles are; if that runtime is given up for good, "
-                f"`virsh secret-undefine {id}` leaves them to this one",
+                f"this libvirtd has {machines} of the runtime at {folder}, not of the one at {self._folder}",
+                f"start with `folder: {folder}`, where their disks and consoles are; if that runtime will never run again, hand them "
+                f"over to this one with `virsh secret-undefine {id}`",
             )
 
 

@@ -1,4 +1,4 @@
-"""The host under libvirt as a runtime: its parts put together, and the ten methods handed to whoever they concern."""
+"""The runtime on one libvirtd: builds its parts, and hands each call to the half that it concerns."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ LONGEST_FOLDER = LONGEST_PATH - len(f"/machines/{uuid.UUID(int=0)}/{CONSOLE}")
 
 
 class LibvirtRuntime:
-    """Implements iri.runtime.Runtime. Thread-safe. Machines and volumes outlive it; nobody tends them then.
+    """Implements iri.runtime.Runtime. Thread-safe. Machines and volumes outlive it, and are not reconciled meanwhile.
 
-    `read_yaml` is for Ignition data in YAML, which guests do not read.
+    `read_yaml` reads Ignition data in YAML, which guests cannot read themselves.
     """
 
     def __init__(self, settings: Settings, read_yaml: Reader = no_yaml) -> None:
@@ -95,13 +95,13 @@ class LibvirtRuntime:
         self._link.on_connected(self._host.forget)
 
     def start(self) -> None:
-        """Unavailable when libvirt does not answer, Taken when another runtime is at work here; nothing is left at work then."""
+        """Raises Unavailable when libvirt does not answer, LockHeldError when another runtime runs here. Then nothing keeps running."""
         self._folder.mkdir(mode=0o711, parents=True, exist_ok=True)
         self._lock.acquire(self._folder)
         try:
             self._link.open()
             self._owner.acquire()
-            self._host.platform()  # so that the first machine need not wait for the proof
+            self._host.platform()  # probes KVM now, so that the first machine does not wait for it
             self._volumes.start()
             self._machines.start()
         except BaseException:
@@ -125,7 +125,7 @@ class LibvirtRuntime:
         self._host.set_classes(classes)
 
     def objects(self, kind: type[AnyObject]) -> Mapping[str, AnyObject]:
-        """Unavailable while libvirt is: what is known of machines then may no longer be so."""
+        """Raises Unavailable while libvirt is away: what is known of its machines may be outdated."""
         if not self._link.is_connected:
             raise Unavailable("libvirt does not answer")
         if issubclass(kind, RuntimeMachine):
@@ -170,7 +170,7 @@ class LibvirtRuntime:
 
 
 class StorageCapacity:
-    """The storage as the host counts it."""
+    """The capacity of the storage, as the host offers it."""
 
     def __init__(self, volumes: Volumes) -> None:
         self._volumes = volumes
@@ -184,5 +184,7 @@ class StorageCapacity:
 
 def _check_length(folder: str) -> None:
     if len(folder) > LONGEST_FOLDER:
-        cause = f"the folder's name is longer than {LONGEST_FOLDER}, too long for sockets in it"
+        cause = (
+            f"the path of `folder` has more than {LONGEST_FOLDER} characters, too long for the sockets in it"
+        )
         raise InvalidArgument(cause)

@@ -1,4 +1,4 @@
-"""The libvirt runtime behind sockets: the server of its calls and of its consoles, and what stops all of it."""
+"""The libvirt runtime behind sockets: the servers of its calls and of its consoles, started and stopped together."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from iri.server.server import SOCKET_MODE
 
 
 class LibvirtServer:
-    """`with LibvirtServer(runtime, addresses) as server:` serves until the block ends. The runtime is closed with it."""
+    """`with LibvirtServer(runtime, addresses) as server:` serves until the block ends, and closes the runtime then."""
 
     def __init__(
         self, runtime: LibvirtRuntime, addresses: Sequence[Address], socket_mode: int = SOCKET_MODE
@@ -27,7 +27,7 @@ class LibvirtServer:
         return self._server.addresses
 
     def start(self) -> None:
-        """Unavailable without libvirt, FailedPrecondition when an address is taken; nothing is left of it then."""
+        """Raises Unavailable without libvirt, FailedPrecondition when an address is in use. Then nothing keeps running."""
         self.runtime.start()
         self._consoles.start()
         try:

@@ -1,7 +1,7 @@
-"""All that the operator of a host decides about its libvirt runtime: one document, composed of what its parts know.
+"""The operator's settings of a host's libvirt runtime: one document, composed of the settings of each part.
 
-A spec reaches nothing of the host beyond what stands here. A document that does not decode is refused whole: half of the
-operator's limits would be none.
+A machine's spec reaches nothing of the host beyond what stands here. A document that does not decode is refused whole: half of
+the operator's limits would be none.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ EFI_VARIABLES = (
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
-    """`folder` holds what the runtime makes on the host; QEMU's user must be able to enter it."""
+    """`folder` holds the runtime's own files on the host; QEMU's user must be able to enter it."""
 
     uri: str = "qemu:///system"
     folder: str = "/var/lib/gitvirt"
@@ -37,13 +37,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     images: ImageSettings = ImageSettings()
     storage: StorageSettings = StorageSettings()
     power: PowerSettings = PowerSettings()
-    qemu_logs: str = "/var/log/libvirt/qemu"  # libvirt's, one a machine, removed with it
+    qemu_logs: str = "/var/log/libvirt/qemu"  # libvirt's logs, one for each machine, removed with the machine
 
     def __post_init__(self) -> None:
         paths = {"folder": self.folder, "qemuLogs": self.qemu_logs, "efiVariables": self.efi_variables or "/"}
         for name, path in paths.items():
             if not path.startswith("/"):
-                raise ValueError(f"{name} is a path that begins with a slash")
+                raise ValueError(f"{name} must be a path that begins with a slash")
 
     @property
     def efi_template(self) -> Path | None:
@@ -53,8 +53,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def decode_settings(document: bytes) -> Settings:
-    """Of JSON. InvalidArgument says which field is wrong."""
+    """Decodes JSON. InvalidArgument names the field that is wrong."""
     try:
         return msgspec.json.decode(document, type=Settings)
     except (msgspec.MsgspecError, ValueError, InvalidArgument) as error:
-        raise InvalidArgument(f"the settings are none: {error}") from None
+        raise InvalidArgument(f"invalid settings: {error}") from None

@@ -1,4 +1,4 @@
-"""XML by elements, never by pasting text: whatever a spec says, it stays the text or attribute it was put in as."""
+"""XML built from elements, never from pasted text: a value of a spec stays the text or the attribute that it was put in as."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 from iri.errors import InvalidArgument
 
 Element = ElementTree.Element
-# What XML 1.0 has no way to write, escaped or not.
+# Characters that XML 1.0 cannot carry, escaped or not.
 UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -26,15 +26,15 @@ def child(parent: Element, tag: str, text: str | None = None, **attributes: str 
 
 
 def text(root: Element) -> str:
-    """InvalidArgument for characters that XML cannot carry."""
+    """Raises InvalidArgument for characters that XML cannot carry."""
     for part in root.iter():
         for value in (part.text or "", *part.attrib.values()):
             if UNWRITABLE.search(value):
-                raise InvalidArgument(f"<{part.tag}> would hold characters that XML cannot carry")
+                raise InvalidArgument(f"<{part.tag}> contains characters that XML cannot carry")
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode")
 
 
 def parse(document: str) -> Element:
-    """Only of what libvirt itself wrote."""
+    """Only for documents that libvirt itself wrote."""
     return ElementTree.fromstring(document)  # noqa: S314

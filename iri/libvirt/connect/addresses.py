@@ -1,4 +1,4 @@
-"""What libvirt can learn of the addresses of a running domain."""
+"""What libvirt can learn about the addresses of a running domain."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class LibvirtAddresses:
         self._link = link
 
     def has_agent(self, machine_id: str) -> bool:
-        """An agent that does not answer costs seconds, so it is asked only where it runs."""
+        """An agent that does not answer costs seconds, so only a connected one is asked."""
         document = self._link.call(
             lambda raw: raw.lookupByUUIDString(machine_id).XMLDesc(), "looking for a guest agent"
         )

@@ -1,4 +1,4 @@
-"""Which domains have a disk, and what only they can do to it while they run: grow it, and copy it as of one moment."""
+"""Which domains use a disk, and what only they can do to it while they run: grow it, and copy it as of one moment."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class DiskUsers:
         self._link = link
 
     def find(self, where: Where) -> tuple[DiskUser, ...]:
-        """Domains of any owner that have it as a disk, running or not."""
+        """All domains that have it as a disk, running or not, ours or not."""
 
         def look(raw: libvirt.virConnect) -> tuple[DiskUser, ...]:
             found: dict[str, DiskUser] = {}
@@ -39,10 +39,10 @@ class DiskUsers:
                     found.setdefault(user.domain_id, user)
             return tuple(found.values())
 
-        return self._link.call(look, "looking who holds a volume")
+        return self._link.call(look, "looking for users of a volume")
 
     def referenced_files(self) -> frozenset[str]:
-        """Paths of all files that domains of any owner refer to: disks, kernels, initial RAM disks."""
+        """Paths of all files that domains refer to, ours or not: disks, kernels, initial RAM disks."""
 
         def look(raw: libvirt.virConnect) -> frozenset[str]:
             return frozenset(
@@ -52,7 +52,7 @@ class DiskUsers:
                 for path in _files(parse(description))
             )
 
-        return self._link.call(look, "looking which files domains have")
+        return self._link.call(look, "listing the files of domains")
 
     def grow(self, user: DiskUser, size_bytes: int) -> None:
         def grow(raw: libvirt.virConnect) -> None:
@@ -62,7 +62,7 @@ class DiskUsers:
         self._link.call(grow, "growing a volume in use")
 
     def copy(self, user: DiskUser, into: str, secret_id: str) -> None:
-        """The disk as of now, into a new qcow2 file that stands alone. Blocks until all of it is there."""
+        """Copies the disk as of now into a new qcow2 file without a backing file. Blocks until it is complete."""
         job = text(_backup(user.target, into, secret_id))
 
         def begin(raw: libvirt.virConnect) -> None:
@@ -85,7 +85,7 @@ class DiskUsers:
         stats = self._link.call(result, "copying a volume in use")
         if not stats.get(libvirt.VIR_DOMAIN_JOB_SUCCESS):
             raise FailedPrecondition(
-                f"copying a volume in use: {stats.get(libvirt.VIR_DOMAIN_JOB_ERRMSG, 'it failed')}"
+                f"copying a volume in use: {stats.get(libvirt.VIR_DOMAIN_JOB_ERRMSG, 'the job failed')}"
             )
 
 

@@ -1,4 +1,4 @@
-"""Domains by their UUIDs: plain values in and out. Never lists or touches one that has no metadata of ours."""
+"""Domains by their UUIDs, with plain values in and out. Never lists or changes a domain without our metadata."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ STOP_REASONS = {
     libvirt.VIR_DOMAIN_SHUTOFF_CRASHED: StopReason.CRASHED,
     libvirt.VIR_DOMAIN_SHUTOFF_FAILED: StopReason.FAILED,
 }
-# Whatever libvirt keeps beside a domain goes with it.
+# Everything that libvirt keeps beside a domain is removed with it.
 UNDEFINE = (
     libvirt.VIR_DOMAIN_UNDEFINE_MANAGED_SAVE
     | libvirt.VIR_DOMAIN_UNDEFINE_SNAPSHOTS_METADATA
@@ -40,13 +40,13 @@ UNDEFINE = (
 
 
 class Domains:
-    """Every method may raise an IRIError: NotFound when there is no such domain. Thread-safe."""
+    """Every method may raise an IRIError: NotFound without such a domain. Thread-safe."""
 
     def __init__(self, link: LibvirtLink) -> None:
         self._link = link
 
     def metadata(self) -> Mapping[str, Element]:
-        """Of all domains that have any of ours, by id."""
+        """Our metadata of all domains that have it, by id."""
 
         def listed(raw: libvirt.virConnect) -> Mapping[str, Element]:
             found = {}
@@ -61,7 +61,7 @@ class Domains:
         self._link.call(lambda raw: raw.defineXML(document), "defining the domain")
 
     def write_metadata(self, id: str, metadata: Element) -> None:
-        """Replaces our metadata, in what outlives the guest. A domain that somebody undefined while it runs is defined again."""
+        """Replaces our metadata in the persistent definition. A domain that was undefined while it runs is defined again."""
         written = text(metadata)
 
         def write_metadata(raw: libvirt.virConnect) -> None:
@@ -78,10 +78,10 @@ class Domains:
         return document
 
     def observe(self, id: str) -> DomainState:
-        return self._call(id, domain_state, "looking at the domain")
+        return self._call(id, domain_state, "observing the domain")
 
     def wait_for_qemu(self, id: str) -> None:
-        """Waits until libvirtd has spoken to the guest's QEMU again, before which it tells of no end."""
+        """Waits until libvirtd has spoken to the guest's QEMU again; before that it does not report the guest's end."""
         with contextlib.suppress(FailedPrecondition):
             self._call(id, lambda domain: domain.memoryStats(), "speaking to QEMU")
 
@@ -115,7 +115,7 @@ class Domains:
         self._call(id, lambda domain: domain.setAutostart(int(is_on)), "setting autostart")
 
     def is_autostart(self, id: str) -> bool:
-        return bool(self._call(id, lambda domain: domain.autostart(), "looking at autostart"))
+        return bool(self._call(id, lambda domain: domain.autostart(), "reading autostart"))
 
     def attach(self, id: str, device: Element, *, is_live: bool) -> None:
         document = text(device)
@@ -123,7 +123,7 @@ class Domains:
         self._call(id, lambda domain: domain.attachDeviceFlags(document, flags), "attaching a device")
 
     def detach(self, id: str, alias: str, *, is_live: bool) -> None:
-        """A running guest lets go of it later, or never; an event tells."""
+        """A running guest releases the device later, or never; an event reports which."""
         flags = LIVE if is_live else CONFIG
         self._call(id, lambda domain: domain.detachDeviceAlias(alias, flags), "detaching a device")
 
@@ -131,11 +131,11 @@ class Domains:
         self._call(id, lambda domain: domain.setVcpusFlags(count, LIVE), "changing the processors")
 
     def set_memory(self, id: str, size_bytes: int) -> None:
-        """Of the guest's balloon: up to what it was started with."""
+        """Sets the guest's balloon: at most what the guest was started with."""
         self._call(id, lambda domain: domain.setMemoryFlags(size_bytes // 1024, LIVE), "changing the memory")
 
     def disk_bytes(self, id: str, target: str) -> int:
-        size: int = self._call(id, lambda domain: domain.blockInfo(target)[0], "looking at a disk")
+        size: int = self._call(id, lambda domain: domain.blockInfo(target)[0], "measuring a disk")
         return size
 
     def grow_disk(self, id: str, target: str, size_bytes: int) -> None:
@@ -150,13 +150,13 @@ class Domains:
 
 
 def metadata_of(domain: libvirt.virDomain) -> str:
-    """NotFound for a domain that is not ours, or no longer there."""
+    """Raises NotFound for a domain that is not ours, or gone."""
     try:
         where = CONFIG if domain.isPersistent() else LIVE
         found: str = domain.metadata(libvirt.VIR_DOMAIN_METADATA_ELEMENT, NAMESPACE, where)
     except libvirt.libvirtError as error:
         if error.get_error_code() in (libvirt.VIR_ERR_NO_DOMAIN_METADATA, libvirt.VIR_ERR_NO_DOMAIN):
-            raise NotFound(f"no <{TAG}> of ours") from None
+            raise NotFound(f"no <{TAG}> metadata of gitvirt") from None
         raise
     return found
 

@@ -1,4 +1,4 @@
-"""libvirt's callbacks made into events."""
+"""libvirt's callbacks, turned into events."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LIFECYCLE = {
 
 
 def register(raw: libvirt.virConnect, emit: Emit) -> Iterator[int]:
-    """For all domains, foreign ones too: who listens knows which are his. Gives what each callback is known by."""
+    """Registers for all domains, ours or not; listeners filter. Yields the id of each callback."""
     callbacks = EventCallbacks(emit)
     for event, callback in (
         (libvirt.VIR_DOMAIN_EVENT_ID_LIFECYCLE, callbacks.on_lifecycle),
@@ -49,7 +49,7 @@ def register(raw: libvirt.virConnect, emit: Emit) -> Iterator[int]:
 
 
 class EventCallbacks:
-    """libvirt's callbacks, each with the connection first and something opaque last."""
+    """Each method is a callback: libvirt passes the connection first and an opaque value last."""
 
     def __init__(self, emit: Emit) -> None:
         self._emit = emit

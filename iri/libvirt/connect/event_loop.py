@@ -1,4 +1,4 @@
-"""libvirt's event loop: one a process, on a thread of its own, begun before the first connection and never ended."""
+"""libvirt's event loop: one for the process, on its own thread, started before the first connection and never ended."""
 
 from __future__ import annotations
 

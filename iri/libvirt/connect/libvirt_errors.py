@@ -1,4 +1,4 @@
-"""What libvirt's errors mean to a caller of the runtime interface."""
+"""Translates libvirt's errors into those of the runtime interface: what a caller does next decides the class."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ MEANINGS: dict[int, type[IRIError]] = {
     libvirt.VIR_ERR_RPC: Unavailable,
     libvirt.VIR_ERR_NO_MEMORY: ResourceExhausted,
 }
-# Neither has a code of its own.
+# libvirt has no code for these.
 EXHAUSTED = ("No space left", "Cannot allocate memory", "not enough space", "cannot set up guest memory")
 
 
 def translate_error(error: libvirt.libvirtError, doing: str) -> IRIError:
-    """Everything else is the object's present state: QEMU's own refusals have no code that says more."""
+    """Errors without an entry mean the object's present state: QEMU's own refusals have no code that says more."""
     text = error.get_error_message() or str(error)
     if any(sign in text for sign in EXHAUSTED):
         return ResourceExhausted(f"{doing}: {text}")

@@ -1,6 +1,12 @@
-"""The connection to libvirtd: calls through it, events from it, and a new one whenever it breaks.
+"""The connection to libvirtd: calls through it, events from it, and a new connection whenever it breaks.
 
-Guests do not notice when libvirtd dies. While it is away every call is Unavailable at once; nobody waits.
+    state      entered by                                     calls
+    connected  open, or a reconnect                           go through; an error of a broken connection -> lost
+    lost       a call or the close callback finds it broken   raise Unavailable at once; a thread reconnects, ever more slowly
+    closed     close                                          raise Unavailable
+
+Guests run on while libvirtd is away. Events are lost meanwhile, so listeners of `on_connected` observe everything again. Must
+never happen: a call waits for libvirtd to come back; a connection is released inside one of its own callbacks.
 """
 
 from __future__ import annotations
@@ -30,12 +36,12 @@ RECONNECTS = ExponentialDelay(0.05, 2.0)
 
 
 class LibvirtLink:
-    """Thread-safe. Listeners are called on the event thread: they take note and return."""
+    """Thread-safe. Listeners are called on the event thread and must return at once."""
 
     def __init__(self, uri: str) -> None:
         self.uri = uri
         self._raw: libvirt.virConnect | None = None
-        self._callbacks: dict[libvirt.virConnect, list[int]] = {}  # of connections not yet left
+        self._callbacks: dict[libvirt.virConnect, list[int]] = {}  # of connections not released yet
         self._listeners: list[Listener] = []
         self._on_connected: list[Callable[[], None]] = []
         self._lock = threading.Lock()
@@ -46,7 +52,7 @@ class LibvirtLink:
         )
 
     def open(self) -> None:
-        """Unavailable when libvirtd does not answer now; it is not tried again then."""
+        """Raises Unavailable when libvirtd does not answer; then it is not tried again."""
         self._raw = self._open_connection()
         self._reconnector.start()
 
@@ -61,11 +67,11 @@ class LibvirtLink:
             self._release_connection(raw)
 
     def listen(self, listener: Listener) -> None:
-        """Before `open`."""
+        """Call before `open`."""
         self._listeners.append(listener)
 
     def on_connected(self, callback: Callable[[], None]) -> None:
-        """Called after each new connection but the first, on a thread that may block: events were lost before it."""
+        """Has `callback` called after each reconnect, on a thread that may block: events were lost meanwhile."""
         self._on_connected.append(callback)
 
     @property
@@ -73,7 +79,7 @@ class LibvirtLink:
         return self._raw is not None
 
     def call(self, action: Callable[[libvirt.virConnect], T], doing: str) -> T:
-        """`doing` begins the message of what goes wrong: "defining the domain"."""
+        """`doing` begins the message of an error: "defining the domain"."""
         raw = self._raw
         if raw is None:
             raise Unavailable("libvirt does not answer")
@@ -109,8 +115,8 @@ class LibvirtLink:
             self._release_connection(raw)
 
     def _release_connection(self, raw: libvirt.virConnect) -> None:
-        """libvirt keeps a connection, its socket with it, for as long as there is somebody to call. It goes with the last
-        call that still uses it. Not to be called by a callback of its own."""
+        """libvirt keeps a connection and its socket while a callback is registered. It is closed with the last call that still
+        uses it. Must not be called inside one of its own callbacks."""
         for callback in self._callbacks.pop(raw):
             with contextlib.suppress(libvirt.libvirtError):
                 raw.domainEventDeregisterAny(callback)
@@ -123,7 +129,7 @@ class LibvirtLink:
 
     def _on_closed(self, raw: libvirt.virConnect, reason: int, context: object) -> None:
         del context
-        log.warning("libvirt went away reason=%d", reason)
+        log.warning("connection to libvirt lost reason=%d", reason)
         self._mark_lost(raw)
 
     def _mark_lost(self, raw: libvirt.virConnect) -> None:
@@ -145,14 +151,14 @@ class LibvirtLink:
             try:
                 raw = self._open_connection()
             except Unavailable as error:
-                log.info("libvirt is away error=%s", error)
+                log.info("cannot reconnect to libvirt error=%s", error)
                 attempts += 1
                 continue
             self._raw = raw
             if not is_alive(raw):
                 self._mark_lost(raw)
                 continue
-            log.info("libvirt is back")
+            log.info("reconnected to libvirt")
             for callback in self._on_connected:
                 callback()
             return

@@ -1,6 +1,6 @@
-"""Bytes that only who may control libvirt can read, kept as libvirt secrets: machines' keys and ignition data.
+"""The secrets of machines (keys and Ignition data) as libvirt secrets, which only administrators of libvirt can read.
 
-A secret holds 64 KiB, so a value takes as many as it needs. They are found by their UUIDs, which follow from the machine's.
+A libvirt secret holds 64 KiB, so a value takes as many pieces as it needs. Their UUIDs follow from the machine's.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class MachineSecrets:
         self._link = link
 
     def put(self, id: str, value: bytes) -> None:
-        """In place of what was there; empty: nothing is left."""
+        """Replaces the stored value; an empty value removes it."""
         pieces = [value[start : start + PIECE_BYTES] for start in range(0, len(value), PIECE_BYTES)]
         for number, piece in enumerate(pieces):
             self._put_piece(id, number, piece)
@@ -35,12 +35,12 @@ class MachineSecrets:
         return b"".join(self._pieces(id))
 
     def owners(self) -> frozenset[str]:
-        """Ids of all machines that have something here."""
+        """Ids of all machines with a stored value."""
 
         def listed(raw: libvirt.virConnect) -> frozenset[str]:
             found = set()
             for secret in raw.listAllSecrets():
-                with contextlib.suppress(libvirt.libvirtError):  # gone meanwhile
+                with contextlib.suppress(libvirt.libvirtError):  # deleted meanwhile
                     text_ = parse(secret.XMLDesc()).findtext("description") or ""
                     if text_.startswith(DESCRIPTION):
                         found.add(text_.removeprefix(DESCRIPTION))
@@ -53,7 +53,7 @@ class MachineSecrets:
         child(root, "uuid", piece_uuid(id, number))
         child(root, "description", DESCRIPTION + id)
         document = text(root)
-        self._link.call(lambda raw: raw.secretDefineXML(document).setValue(piece), "keeping a secret")
+        self._link.call(lambda raw: raw.secretDefineXML(document).setValue(piece), "storing a secret")
 
     def _pieces(self, id: str) -> Iterator[bytes]:
         with contextlib.suppress(NotFound):
@@ -71,7 +71,7 @@ class MachineSecrets:
         )
 
     def _drop(self, piece: str) -> None:
-        self._link.call(lambda raw: raw.secretLookupByUUIDString(piece).undefine(), "dropping a secret")
+        self._link.call(lambda raw: raw.secretLookupByUUIDString(piece).undefine(), "deleting a secret")
 
 
 def piece_uuid(id: str, number: int) -> str:

@@ -34,7 +34,7 @@ class LibvirtNetworks:
         return self._link.call(listed, "listing the networks")
 
     def define(self, document: str) -> None:
-        """What has the same name and UUID is defined anew, from its next start on."""
+        """Redefines a network of the same name and UUID, which takes effect at its next start."""
         self._link.call(lambda raw: raw.networkDefineXML(document), "defining a network")
 
     def start(self, name: str) -> None:
@@ -60,7 +60,7 @@ class LibvirtNetworks:
         self._update(name, libvirt.VIR_NETWORK_UPDATE_COMMAND_DELETE, mac, address)
 
     def is_used(self, name: str) -> bool:
-        """By a running guest, whosever."""
+        """Whether a running guest uses it, ours or not."""
 
         def used(raw: libvirt.virConnect) -> bool:
             return any(
@@ -69,7 +69,7 @@ class LibvirtNetworks:
                 for source in xml.parse(_document(domain)).iterfind("devices/interface/source")
             )
 
-        return self._link.call(used, "looking who uses a network")
+        return self._link.call(used, "looking for users of a network")
 
     def leases(self, name: str) -> tuple[tuple[str, str], ...]:
         """Pairs of mac and address."""

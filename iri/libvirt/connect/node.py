@@ -1,4 +1,4 @@
-"""What libvirt knows of the host it runs on."""
+"""What libvirt knows about the host that it runs on."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class LibvirtNode:
         return self._link.call(_facts, "asking about the host")
 
     def offers_kvm(self, architecture: str) -> bool:
-        """What capabilities say; see iri.libvirt.host.kvm_probe for what that is worth."""
+        """Whether libvirt offers KVM. That alone proves little: see iri.libvirt.host.kvm_probe."""
         try:
             self._link.call(
                 lambda raw: raw.getDomainCapabilities(None, architecture, None, "kvm", 0), "asking about KVM"
@@ -36,7 +36,8 @@ class LibvirtNode:
 
     def start_briefly(self, document: str) -> None:
         self._link.call(
-            lambda raw: raw.createXML(document, libvirt.VIR_DOMAIN_START_AUTODESTROY), "trying a guest"
+            lambda raw: raw.createXML(document, libvirt.VIR_DOMAIN_START_AUTODESTROY),
+            "starting a probe guest",
         )
 
     def end(self, name: str) -> None:
@@ -45,7 +46,7 @@ class LibvirtNode:
             if not domain.isPersistent():
                 domain.destroy()
 
-        self._link.call(ended, "ending a guest that was tried")
+        self._link.call(ended, "ending a probe guest")
 
 
 def _facts(raw: libvirt.virConnect) -> HostFacts:
@@ -74,14 +75,14 @@ def _facts(raw: libvirt.virConnect) -> HostFacts:
 
 
 def _cpus(raw: libvirt.virConnect) -> int:
-    """Those that are online."""
+    """Processors that are online."""
     with contextlib.suppress(libvirt.libvirtError):
         return int(sum(raw.getCPUMap()[1]))
     return int(raw.getInfo()[CPUS])
 
 
 def _memory(raw: libvirt.virConnect) -> int:
-    """As the kernel counts it: what libvirt sums over NUMA nodes leaves out memory that was added later."""
+    """As the kernel counts it: libvirt's sum over NUMA nodes leaves out memory that was added later."""
     with contextlib.suppress(libvirt.libvirtError):
         return int(raw.getMemoryStats(libvirt.VIR_NODE_MEMORY_STATS_ALL_CELLS)["total"]) * KIB
     return int(raw.getInfo()[MEMORY_MIB]) << 20

@@ -1,6 +1,6 @@
-"""What QEMU itself says that it has, past libvirt, and taking out of it what libvirt knows nothing of.
+"""Asks QEMU itself, past libvirt, what it has, and removes from it what libvirt has forgotten.
 
-libvirt notes once a guest, in its log, that somebody spoke to its QEMU. So nobody does who has no reason to.
+libvirt logs the first such call for each guest as a taint, so callers use it only on suspicion (see qemu_leak_repair).
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from iri.libvirt.connect.link import LibvirtLink
 from iri.libvirt.domain.qemu_state import BlockNode, QemuState, data_location
 
 DEVICES, OBJECTS = "/machine/peripheral", "/objects"
-BACKEND = "host"  # begins the name of what on the host a network interface is
+BACKEND = "host"  # begins the name of a network interface's part on the host
 NETDEV = re.compile(rf"\b{BACKEND}(ua-nic-[\w-]+):")
 
 
 class QemuMonitor:
-    """Every method may raise an IRIError: FailedPrecondition with QEMU's own words when it refuses, or without when nobody here
-    understands them. Thread-safe."""
+    """Every method may raise an IRIError: FailedPrecondition with QEMU's own words when it refuses, or when its reply cannot be
+    parsed. Thread-safe."""
 
     def __init__(self, link: LibvirtLink) -> None:
         self._link = link
@@ -39,15 +39,15 @@ class QemuMonitor:
             nodes=self._ask(id, "query-named-block-nodes"),
             blocks=self._ask(id, "query-block"),
         )
-        document = self._link.call(lambda raw: raw.lookupByUUIDString(id).XMLDesc(0), "looking at the domain")
+        document = self._link.call(lambda raw: raw.lookupByUUIDString(id).XMLDesc(0), "observing the domain")
         return replace(state, document=document)
 
     def unplug_device(self, id: str, device: str) -> None:
-        """Asks the guest to."""
+        """Asks the guest to release the device."""
         self._ask(id, "device_del", id=device)
 
     def remove_nic(self, id: str, alias: str) -> None:
-        """QEMU does not ask whether a device still uses it."""
+        """QEMU does not check whether a device still uses it."""
         self._ask(id, "netdev_del", id=BACKEND + alias)
 
     def remove_node(self, id: str, name: str) -> None:
@@ -72,7 +72,7 @@ def parsing() -> Iterator[None]:
     try:
         yield
     except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise FailedPrecondition(f"nobody understands what QEMU says ({type(error).__name__})") from error
+        raise FailedPrecondition(f"cannot parse the QEMU monitor reply ({type(error).__name__})") from error
 
 
 def parse_answer(command: str, said: str) -> Any:
@@ -84,7 +84,7 @@ def parse_answer(command: str, said: str) -> Any:
 
 
 def qemu_state_of(*, network: Any, devices: Any, objects: Any, nodes: Any, blocks: Any) -> QemuState:
-    """All but what libvirt knows."""
+    """What QEMU has; the document that libvirt has is added by the caller."""
     with parsing():
         return QemuState(
             devices=frozenset(one["name"] for one in devices),
@@ -104,6 +104,6 @@ def node_of(told: dict[str, Any]) -> BlockNode:
 
 
 def device_of(told: dict[str, Any]) -> str:
-    """`/machine/peripheral/NAME/virtio-backend`, as QEMU has it for a device that has a disk."""
+    """NAME of `/machine/peripheral/NAME/virtio-backend`, which is what QEMU says of a device with a disk."""
     path: str = told.get("qdev") or ""
     return path.removeprefix(f"{DEVICES}/").split("/")[0]

@@ -1,4 +1,4 @@
-"""libvirt's storage pools and volumes, by name."""
+"""libvirt's storage pools and volumes, by name; and its secrets, by id."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BUSY_POLL_SECONDS = 0.02
 
 
 class PoolSpace(msgspec.Struct, frozen=True):
-    """Bytes of a pool. Ceph without a manager says 0 of everything."""
+    """Bytes of a pool. Ceph without a manager reports 0 for each."""
 
     capacity: int
     allocated: int
@@ -33,7 +33,7 @@ class StoragePools:
         self._link = link
 
     def ensure_pool(self, name: str, definition: str) -> None:
-        """Defined, built, running, and started with the host. One that exists already is used as it is."""
+        """Defines, builds and starts the pool, and has it started with the host. An existing pool is used as it is."""
 
         def ensure(raw: libvirt.virConnect) -> None:
             pool = _pool_or_none(raw, name)
@@ -61,7 +61,7 @@ class StoragePools:
         return self._call_pool(name, info, "measuring storage pool")
 
     def create(self, pool_name: str, volume: str, definition: str) -> None:
-        """What is there by that name already is refused."""
+        """libvirt refuses a name that exists already."""
 
         def create(pool: libvirt.virStoragePool) -> None:
             pool.createXML(definition, 0)
@@ -72,7 +72,7 @@ class StoragePools:
         self._call_volume(pool_name, volume, lambda found: found.resize(size_bytes, 0), "resizing")
 
     def size(self, pool_name: str, volume: str) -> int:
-        """As it is now, whoever has changed it."""
+        """The present size, whoever changed it."""
 
         def size(found: libvirt.virStorageVol) -> int:
             return int(found.info()[1])
@@ -80,14 +80,14 @@ class StoragePools:
         return self._call_volume(pool_name, volume, size, "measuring")
 
     def refresh(self, pool_name: str) -> None:
-        """Has libvirt look at what others changed."""
+        """Has libvirt see what others changed."""
         self._call_pool(pool_name, _refresh, "refreshing storage pool")
 
     def wipe(self, pool_name: str, volume: str) -> None:
         self._call_volume(pool_name, volume, lambda found: found.wipe(0), "wiping")
 
     def delete(self, pool_name: str, volume: str) -> None:
-        """Gone, or was not there."""
+        """No error when it does not exist."""
         with contextlib.suppress(NotFound):
             self._call_volume(pool_name, volume, lambda found: found.delete(0), "deleting")
 
@@ -97,7 +97,7 @@ class StoragePools:
     def _call_volume(
         self, pool: str, volume: str, action: Callable[[libvirt.virStorageVol], T], doing: str
     ) -> T:
-        """libvirt knows what it made itself; of what others changed it hears by a refresh."""
+        """libvirt knows the volumes that it made itself, and others only after a refresh."""
 
         def found(raw: libvirt.virConnect) -> libvirt.virStorageVol:
             at = raw.storagePoolLookupByName(pool)
@@ -120,37 +120,37 @@ class LibvirtSecrets:
         def put(raw: libvirt.virConnect) -> None:
             raw.secretDefineXML(definition, 0).setValue(value, 0)
 
-        self._link.call(put, "keeping a secret")
+        self._link.call(put, "storing a secret")
 
     def define(self, definition: str) -> None:
-        """Without a value. Refused when there is another of the same usage."""
-        self._link.call(lambda raw: raw.secretDefineXML(definition, 0), "keeping a note")
+        """Defines a secret without a value. libvirt refuses a second one of the same usage."""
+        self._link.call(lambda raw: raw.secretDefineXML(definition, 0), "storing an ownership secret")
 
     def find_by_usage(self, usage: str) -> tuple[str, str] | None:
-        """Id and description of the one that is used for it."""
+        """Id and description of the secret of that usage."""
 
         def read(raw: libvirt.virConnect) -> tuple[str, str]:
             found = raw.secretLookupByUsage(libvirt.VIR_SECRET_USAGE_TYPE_VOLUME, usage)
             return found.UUIDString(), parse(found.XMLDesc(0)).findtext("description", "")
 
         try:
-            return self._link.call(read, "reading a note")
+            return self._link.call(read, "reading an ownership secret")
         except NotFound:
             return None
 
     def value(self, id: str) -> bytes:
-        """Of one that is not private."""
+        """Only for secrets that are not private."""
         return self._link.call(
             lambda raw: bytes(raw.secretLookupByUUIDString(id).value(0)), "reading a secret"
         )
 
     def drop(self, id: str) -> None:
-        """Gone, or was not there."""
+        """No error when it does not exist."""
         with contextlib.suppress(NotFound):
-            self._link.call(lambda raw: raw.secretLookupByUUIDString(id).undefine(), "dropping a secret")
+            self._link.call(lambda raw: raw.secretLookupByUUIDString(id).undefine(), "deleting a secret")
 
     def usages(self) -> dict[str, str]:
-        """What each is used for, by id; foreign ones too."""
+        """The usage of every secret by id, ours or not."""
         return self._link.call(
             lambda raw: {secret.UUIDString(): secret.usageID() for secret in raw.listAllSecrets(0)},
             "listing secrets",
@@ -158,7 +158,7 @@ class LibvirtSecrets:
 
 
 def _refresh(pool: libvirt.virStoragePool) -> None:
-    """libvirt refuses it while a volume of the pool is being made."""
+    """Waits while libvirt refuses because a volume of the pool is being created."""
     until = time.monotonic() + BUSY_SECONDS
     while True:
         try:

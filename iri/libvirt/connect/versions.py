@@ -1,4 +1,4 @@
-"""Which libvirt this is: the library here and, where one answers soon, the daemon and its hypervisor."""
+"""The versions of the libvirt library and, where a libvirtd answers soon, of the daemon and its hypervisor."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 
 import libvirt
 
-SECONDS = 3.0  # a daemon that is there answers in milliseconds
+SECONDS = 3.0  # a running daemon answers in milliseconds
 
 
 def library() -> str:
@@ -14,7 +14,7 @@ def library() -> str:
 
 
 def daemon(uri: str, seconds: float = SECONDS) -> tuple[str, str] | None:
-    """Its version and that of its hypervisor. A call into libvirt has no deadline, so it waits in a thread that nobody waits for."""
+    """The versions of libvirtd and of its hypervisor. A call into libvirt has no deadline, so a thread makes it and may be abandoned."""
     found: list[tuple[str, str]] = []
     asking = threading.Thread(target=_ask, args=(uri, found), name="libvirt-version", daemon=True)
     asking.start()

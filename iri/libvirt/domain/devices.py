@@ -1,4 +1,4 @@
-"""The elements of disks and network interfaces, the same in a new domain and for one that runs. Pure."""
+"""The XML elements of disks and network interfaces, the same for a new domain and for a running one. Pure."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from iri.libvirt.device_sources import (
 from iri.libvirt.domain.names import Alias
 from iri.libvirt.xml import Element, child, element
 
-LONGEST_SERIAL = 20  # what a virtio disk has room for
+LONGEST_SERIAL = 20  # characters that a virtio disk has room for
 
 
 def disk_element(alias: Alias, device: str, target: str, source: DiskSource) -> Element:
-    """`device` is the spec's name; the guest finds it as the serial number."""
+    """`device` is the name in the spec; the guest sees it as the serial number."""
     made = disk_source_element(source)
     child(made, "target", dev=target, bus="virtio")
     if source.iops or source.bytes_per_second:
@@ -61,12 +61,12 @@ def disk_source_element(source: DiskSource) -> Element:
 
 
 def cipher(where: FileSource | BlockSource | RbdSource) -> dict[str, str]:
-    """An image in Ceph is decrypted by its own library, which every host and every stock runtime understands alike."""
+    """An image in Ceph is decrypted by Ceph's own library, in the format that other runtimes use too."""
     return {"format": "luks2", "engine": "librbd"} if isinstance(where, RbdSource) else {"format": "luks"}
 
 
 def disk_with_driver(type_: str, format_: str) -> Element:
-    """A full host disk stops the guest, who goes on when there is room again, instead of losing what it writes."""
+    """When the host's disk is full, the guest is paused and resumed later, so it loses no writes."""
     made = element("disk", type_=type_, device="disk")
     child(
         made,

@@ -1,4 +1,4 @@
-"""A domain's whole XML from a plan of it. Pure, and the only place that says how our machines are made."""
+"""A domain's whole XML from its plan. Pure, and the only place that decides how machines are built."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ MIB = 1 << 20
 CONSOLE = "console.sock"
 OWN_PORTS = 3  # serial bus, random numbers, balloon
 MOST_CPUS_BY_ITSELF = 16
-TRANSLATION_SHARE = 4  # of the memory, for QEMU's cache of translated code where it emulates
+TRANSLATION_SHARE = 4  # 1/4 of the memory for QEMU's cache of translated code, where it emulates
 LEAST_TRANSLATION, MOST_TRANSLATION = 16, 512  # MiB
 
 
 class DomainPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """Without disks and nics it is the machine that has only been recorded."""
+    """Without disks and nics: a machine that is only recorded."""
 
     id: str
     record: MachineRecord
@@ -53,7 +53,7 @@ class DomainPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def boot(self) -> Boot | None:
-        """The first disk whose image brings a kernel decides, then the class."""
+        """The kernel of the first disk whose image has one, else that of the class."""
         for _, prepared in self.disks:
             if prepared.boot is not None:
                 return prepared.boot
@@ -87,7 +87,7 @@ def render_domain(plan: DomainPlan) -> str:
 
 
 def resized_document(existing: str, plan: DomainPlan) -> str:
-    """The domain's next configuration with the class's part of it anew. All else stays as it is, addresses included."""
+    """The next boot's configuration with the class's part replaced. All else stays, device addresses included."""
     root = parse(existing)
     for tag in ("maxMemory", "memory", "currentMemory", "vcpu", "vcpus", "memoryBacking", "cpu"):
         for part in root.findall(tag):
@@ -98,7 +98,7 @@ def resized_document(existing: str, plan: DomainPlan) -> str:
 
 
 def resources(plan: DomainPlan) -> tuple[Element, ...]:
-    """What a class decides; a resize replaces just these."""
+    """The elements that a class decides; a resize replaces just these."""
     memory_kib = str(plan.memory_bytes // 1024)
     parts = [
         element("memory", memory_kib, unit="KiB"),
@@ -111,7 +111,7 @@ def resources(plan: DomainPlan) -> tuple[Element, ...]:
         parts.append(backing)
     mode = plan.traits.cpu
     if mode == "auto":
-        # Emulation takes QEMU's default: nothing of the host's processor is to be had there.
+        # Emulation takes QEMU's default: it cannot pass the host's processor on.
         mode = "host-passthrough" if plan.platform.domain_type == "kvm" else "default"
     if mode != "default":
         parts.append(element("cpu", mode=mode))
@@ -123,7 +123,7 @@ def system(plan: DomainPlan) -> Element:
     made = element("os", firmware="efi") if uefi else element("os")
     child(made, "type", "hvm", arch=plan.platform.architecture, machine=plan.machine)
     if uefi:
-        # Without this the build with Secure Boot may be picked, which starts no unsigned kernel.
+        # Else libvirt may pick the build with Secure Boot, which starts no unsigned kernel.
         firmware = child(made, "firmware")
         child(firmware, "feature", enabled="no", name="secure-boot")
         child(firmware, "feature", enabled="no", name="enrolled-keys")
@@ -155,7 +155,7 @@ def features(plan: DomainPlan) -> Element:
 def devices(plan: DomainPlan) -> Element:
     made = element("devices")
     child(made, "controller", type_="usb", model="none")
-    if "i440fx" not in plan.machine and plan.machine != "pc":  # these have slots for all in their only bus
+    if "i440fx" not in plan.machine and plan.machine != "pc":  # their only bus has slots for all devices
         child(made, "controller", type_="pci", index=0, model="pcie-root")
         seeds = int(plan.seed.iso is not None)
         for _ in range(OWN_PORTS + seeds + len(plan.disks) + len(plan.nics) + plan.traits.hotplug_ports):
@@ -163,7 +163,7 @@ def devices(plan: DomainPlan) -> Element:
     for part in own_devices(plan):
         made.append(part)
     if plan.seed.iso is not None:
-        # Kernels made for clouds may have virtio and no SATA at all.
+        # Cloud kernels may have virtio drivers and none for SATA.
         child(made, "controller", type_="scsi", model="virtio-scsi")
         made.append(cdrom_element(str(plan.seed.iso), "sda", "scsi"))
     taken: list[str] = []
@@ -176,7 +176,7 @@ def devices(plan: DomainPlan) -> Element:
 
 
 def own_devices(plan: DomainPlan) -> tuple[Element, ...]:
-    """What every machine has, whatever its spec says."""
+    """The devices of every machine, whatever its spec says."""
     serial = element("serial", type_="unix")
     child(serial, "source", mode="bind", path=str(plan.folder / CONSOLE))
     child(serial, "log", file=str(plan.folder / "console.log"), append="on")

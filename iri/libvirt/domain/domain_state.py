@@ -1,4 +1,4 @@
-"""What libvirt says of a domain, as far as it matters to us. Pure: defaults that libvirt filled in are not even read."""
+"""What libvirt shows of a domain, as far as the runtime uses it. Pure. Defaults that libvirt filled in are not read."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from iri.libvirt.xml import Element, parse
 class RunState(Enum):
     OFF = "off"
     RUNNING = "running"
-    PAUSED = "paused"  # by people, or by libvirt while it works on it
+    PAUSED = "paused"  # by a person, or by libvirt while it works on the domain
     IO_ERROR = "io-error"  # paused by an input or output error
-    UNFINISHED_START = "unfinished-start"  # libvirtd did not live to finish its start: it has never run
+    UNFINISHED_START = "unfinished-start"  # libvirtd was killed while starting it; the guest has never run
 
 
 class StopReason(Enum):
     """Why a domain is off."""
 
-    UNKNOWN = "unknown"  # never started, or libvirtd has been restarted since
-    SHUTDOWN = "shutdown"  # by the guest, on its own or when asked
+    UNKNOWN = "unknown"  # never started, or libvirtd was restarted since
+    SHUTDOWN = "shutdown"  # by the guest, of its own or on request
     DESTROYED = "destroyed"
     CRASHED = "crashed"
     FAILED = "failed"  # to start
 
 
 class Hardware(msgspec.Struct, frozen=True, kw_only=True):
-    """Of one of a domain's two configurations: that of the running guest, and that of its next boot."""
+    """One of a domain's two configurations: that of the running guest, or that of its next boot."""
 
     disks: Mapping[Alias, str] = {}  # with the target name
     nics: Mapping[Alias, str] = {}  # with the MAC address
-    targets: frozenset[str] = frozenset()  # all that are taken
+    targets: frozenset[str] = frozenset()  # all names in use
     cpus: int = 0
-    memory_bytes: int = 0  # that it was built with
-    balloon_bytes: int = 0  # that it has of it
+    memory_bytes: int = 0  # at the start
+    balloon_bytes: int = 0  # what the guest has of it now
 
     @property
     def aliases(self) -> frozenset[Alias]:
@@ -50,7 +50,7 @@ class DomainState(msgspec.Struct, frozen=True, kw_only=True):
     live: Hardware | None = None  # while it is on
     next_boot: Hardware = Hardware()
     has_agent: bool = False
-    is_transient: bool = False  # somebody undefined it while it runs: with the guest it would be gone
+    is_transient: bool = False  # it was undefined while it runs, so it would be gone with the guest
 
     @property
     def is_on(self) -> bool:
@@ -58,12 +58,12 @@ class DomainState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def current(self) -> Hardware:
-        """What is really there: of a domain that is off, what it would start with."""
+        """The running configuration, or that of the next boot while the domain is off."""
         return self.live or self.next_boot
 
     @property
     def aliases(self) -> frozenset[Alias]:
-        """Whatever is still somewhere."""
+        """Devices of either configuration."""
         return self.next_boot.aliases | (self.live.aliases if self.live else frozenset())
 
 
@@ -95,7 +95,7 @@ def parse_hardware(document: str) -> Hardware:
 
 
 def has_agent(document: str) -> bool:
-    """Whether the guest's agent has its end of the channel open. Only a running domain's XML says so."""
+    """Whether the guest's agent is connected. Only a running domain's XML says so."""
     targets = parse(document).iterfind("devices/channel/target")
     return any(
         target.get("name") == "org.qemu.guest_agent.0" and target.get("state") == "connected"

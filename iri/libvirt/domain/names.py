@@ -1,7 +1,7 @@
-"""Names that libvirt, QEMU and the guest know things by, made from those of a spec. Pure.
+"""Names by which libvirt, QEMU and the guest know things, made from those of a spec. Pure.
 
-A device's alias carries its attachment name and a fingerprint of what is attached. So a domain's XML alone tells which
-device is whose, and a device of the same name that is still on its way out is not taken for the new one.
+A device's alias carries its attachment name and a fingerprint of what is attached. So a domain's XML alone tells which device
+belongs to which attachment, and a detached device of the same name is not taken for the new one.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ def alias_of(device: Disk | RuntimeNetworkInterface) -> Alias:
 
 
 def disk_identity(disk: Disk) -> Iterable[str]:
-    """What makes it another disk. A volume that has grown, or has a new key, is still the same."""
+    """The values that make two disks different. A volume that has grown, or has a new key, stays the same disk."""
     if disk.connection is not None:
         return (disk.device, "connection", disk.connection.driver, disk.connection.handle)
     return (disk.device, "local")
 
 
 def parse_alias(text: str) -> Alias | None:
-    """None for a device that is not an attachment, or not ours."""
+    """None for a device that is no attachment of ours."""
     found = ALIAS.fullmatch(text)
     if found is None:
         return None
@@ -88,15 +88,15 @@ def fingerprint(parts: Iterable[str]) -> str:
 
 
 def domain_name(id: str, labels: Mapping[str, str]) -> str:
-    """For people who look with virsh. The id keeps it unique and is never cut."""
+    """A readable name for `virsh list`. The id keeps it unique and is never cut."""
     readable = re.sub(r"[^A-Za-z0-9-]+", "-", labels.get(NAME_LABEL, "")).strip("-")[:LONGEST_NAME]
     return f"{readable or 'machine'}-{id}"
 
 
 def choose_target(device: str, taken: Iterable[str]) -> str:
-    """The name libvirt wants for a disk: like the spec's, or the last free one when that says nothing to libvirt.
+    """The target name that libvirt needs for a disk: like the spec's name, or the last free one when libvirt cannot use that.
 
-    Guests name their disks themselves; the serial number is what identifies one.
+    Guests name their disks themselves; the serial number identifies a disk.
     """
     taken = frozenset(taken)
     found = DEVICE.fullmatch(device)

@@ -1,8 +1,8 @@
-"""What of a QEMU's is nobody's: left by a libvirtd that did not live to finish, and forgotten by libvirt. Pure.
+"""Finds what QEMU has and libvirt has forgotten: leaks of a libvirtd that was killed while attaching a device. Pure.
 
-libvirt names all it puts in: block nodes `libvirt-NUMBER-LAYER` with the number in the domain's XML, devices by their aliases.
-So what has such a name and is not in the XML is libvirt's and forgotten. Of block nodes, only those that hold a disk that is
-wanted count: others may belong to a copy or a backup that somebody is making.
+libvirt names everything that it puts into QEMU: block nodes `libvirt-NUMBER-LAYER`, with the number in the domain's XML, and
+devices by their aliases. So what has such a name and is not in the XML is leaked. Block nodes count only when they hold a
+suspected disk: others may belong to a copy or a backup that a person makes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from iri.libvirt.domain.names import parse_alias
 from iri.libvirt.xml import parse
 
 NODE = re.compile(r"libvirt-(\d+)-(.+)")
-STORAGE = "storage"  # the layer that all others of a disk rest on
+STORAGE = "storage"  # the layer below all others of a disk
 
 
 class BlockNode(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,7 +26,7 @@ class BlockNode(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Layer(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a node that QEMU tells as options, as far as that says where it reads."""
+    """The options of a block node, as far as they say where it reads."""
 
     file: Layer | None = None
     filename: str = ""
@@ -35,23 +35,23 @@ class Layer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QemuState(msgspec.Struct, frozen=True, kw_only=True):
-    """What QEMU has, and what libvirt knows it to have, which was asked last: nothing that came meanwhile counts as forgotten."""
+    """What QEMU has, and libvirt's document. The document is asked for last, so nothing that came meanwhile counts as leaked."""
 
     devices: frozenset[str] = frozenset()
-    nics: frozenset[str] = frozenset()  # aliases of those that have something of the host
+    nics: frozenset[str] = frozenset()  # aliases of interfaces with a part on the host
     nodes: tuple[BlockNode, ...] = ()
     objects: frozenset[str] = frozenset()
-    disks: Mapping[str, str] = {}  # by device the node it reads
+    disks: Mapping[str, str] = {}  # the node that each device reads
     document: str = ""
 
 
 class LeakedDevices(msgspec.Struct, frozen=True, kw_only=True):
-    """False when there is nothing."""
+    """False when nothing is leaked."""
 
-    devices: tuple[str, ...] = ()  # which the guest may have found by now
+    devices: tuple[str, ...] = ()  # the guest may use them by now
     nics: tuple[str, ...] = ()
-    nodes: tuple[str, ...] = ()  # each before what it rests on
-    objects: tuple[str, ...] = ()  # keys of the nodes
+    nodes: tuple[str, ...] = ()  # each before its backing nodes
+    objects: tuple[str, ...] = ()  # decryption keys of the nodes
 
     def __bool__(self) -> bool:
         return bool(self.devices or self.nics or self.nodes or self.objects)
@@ -85,14 +85,14 @@ def ours(names: Iterable[str]) -> set[str]:
 
 
 def node_number(name: str) -> int:
-    """Zero for one that is not libvirt's, which begins with one."""
+    """0 for a node that is not libvirt's; those begin at 1."""
     found = NODE.fullmatch(name)
     return int(found.group(1)) if found else 0
 
 
 def data_location(file: str) -> str:
-    """QEMU tells of a node where it reads as a path, as a URI, or as options in JSON, which it cuts off when they are long. Nothing
-    for what says no place."""
+    """QEMU names a node's file as a path, a URI, or options in JSON, which it cuts off when they are long. Empty when none can be
+    read from it."""
     if file.startswith("json:"):
         return json_location(file.removeprefix("json:"))
     if file.startswith("rbd:"):

@@ -1,7 +1,7 @@
-"""What a domain's metadata says of its machine, and how it is written there. Pure.
+"""A machine's record in its domain's metadata: what is desired, and the little that cannot be observed. Pure.
 
-Any user of the host may read a domain's XML, so keys and ignition data are no part of it: `sealed` takes them out of a
-spec, and they are kept where libvirt keeps secrets.
+Every user of the host may read a domain's XML. So keys and Ignition data are not in the record: `split_secrets` takes them out
+of a spec, and they are stored as libvirt secrets.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from iri.machine import Disk, RuntimeMachine, RuntimeMachineSpec, VolumeConnecti
 NAMESPACE = "https://gitvirt.dev/machine/v1"
 PREFIX = "gitvirt"
 TAG = "machine"
-ElementTree.register_namespace(PREFIX, NAMESPACE)  # or people would read ns0 in virsh
+ElementTree.register_namespace(PREFIX, NAMESPACE)  # else virsh shows ns0
 
 
 class MachineRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """The wish, and the little that cannot be seen of the domain."""
+    """What is desired, and what cannot be observed of the domain."""
 
     labels: Mapping[str, str] = {}
     annotations: Mapping[str, str] = {}
@@ -31,10 +31,10 @@ class MachineRecord(msgspec.Struct, frozen=True, kw_only=True):
     created_at: int = 0
     deleted_at: int = 0
     spec: RuntimeMachineSpec = RuntimeMachineSpec()
-    resources: Mapping[str, int] = {}  # of its class when it was last set
-    is_built: bool = False  # the domain has its devices
+    resources: Mapping[str, int] = {}  # of its class, when the class was set
+    is_built: bool = False  # the domain was defined with its devices
     has_secrets: bool = False
-    is_halted: bool = False  # the guest powered itself off and is to stay off
+    is_halted: bool = False  # the guest powered itself off and stays off
     boots: int = 0
     image_ref: str = ""
 
@@ -50,7 +50,7 @@ class SpecSecrets(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def split_secrets(spec: RuntimeMachineSpec) -> tuple[RuntimeMachineSpec, SpecSecrets]:
-    """The spec without its secrets, and these."""
+    """Returns the spec without its secrets, and the secrets."""
     disks = {}
     volumes = []
     for disk in spec.volumes:
@@ -87,16 +87,16 @@ def decode_secrets(data: bytes) -> SpecSecrets:
 
 
 def to_metadata(record: MachineRecord) -> Element:
-    """JSON in ASCII: XML can carry it, whatever labels and annotations hold. In no namespace: libvirt puts it into ours."""
+    """JSON in ASCII, which XML can carry whatever labels hold. Without a namespace: libvirt adds ours."""
     return element(TAG, json.dumps(msgspec.to_builtins(record), separators=(",", ":")))
 
 
 def from_metadata(metadata: Element) -> MachineRecord:
-    """ValueError for what no version of this runtime has written."""
+    """Raises ValueError for metadata that no version of this runtime wrote."""
     try:
         return msgspec.json.decode(metadata.text or "", type=MachineRecord)
     except msgspec.DecodeError as error:
-        raise ValueError(f"the metadata of the machine cannot be read: {error}") from None
+        raise ValueError(f"invalid machine metadata: {error}") from None
 
 
 def desired_machine(record: MachineRecord, id: str) -> RuntimeMachine:

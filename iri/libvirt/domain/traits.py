@@ -1,4 +1,4 @@
-"""How domains of a class are built beyond its resources. The operator says so, never a machine's spec. Frozen."""
+"""How domains of a class are built beyond the class's resources. Set by the operator, never by a machine's spec. Frozen."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ MOST_PORTS = 200
 class ClassTraits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     machine: str = ""  # QEMU's machine type; empty: the best of the architecture
     cpu: Literal["auto", "default", "host-model", "host-passthrough", "maximum"] = "auto"
-    most_cpus: int = 0  # what a running guest can grow to; 0: as many as the host has
+    most_cpus: int = 0  # most that a running guest can get; 0: as many as the host has
     firmware: Literal["bios", "uefi"] = "bios"
     is_hugepages: bool = msgspec.field(default=False, name="hugepages")
-    hotplug_ports: int = 8  # devices that can be added to a running guest
-    kernel: str = ""  # of the host, for machines whose image brings none
+    hotplug_ports: int = 8  # devices that can be plugged into a running guest
+    kernel: str = ""  # a file of the host, for machines whose image has no kernel
     initramfs: str = ""
     cmdline: str = ""
 
     def __post_init__(self) -> None:
         if not 0 <= self.hotplug_ports <= MOST_PORTS:
-            raise ValueError(f"hotplugPorts is between 0 and {MOST_PORTS}")
+            raise ValueError(f"hotplugPorts must be between 0 and {MOST_PORTS}")
         if self.most_cpus < 0:
-            raise ValueError("mostCpus is not negative")
+            raise ValueError("mostCpus must not be negative")
 
 
 class HostPlatform(msgspec.Struct, frozen=True, kw_only=True):
-    """What the host below can do."""
+    """What the host can do."""
 
     domain_type: str = "qemu"  # or kvm
     architecture: str = "x86_64"

@@ -1,5 +1,5 @@
-"""Learns what addresses running guests have: often right after they began, then now and then. Asking may take a while,
-so it has a thread of its own.
+"""Learns the addresses of running guests: often right after a start, then less and less often. A query may take seconds, so it has
+a thread of its own.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ POLLS = ExponentialDelay(1.0, 60.0, factor=1.5)
 class AddressPoller:
     def __init__(self, deps: MachineDeps) -> None:
         self._deps = deps
-        self._polls: dict[str, int] = {}  # by machine, since its interfaces changed last
+        self._polls: dict[str, int] = {}  # queries by machine, since its interfaces changed last
         self._queue = WorkQueue(self._ask, 1, "libvirt-addresses")
 
     def start(self) -> None:
@@ -30,7 +30,7 @@ class AddressPoller:
         self._queue.close()
 
     def expect(self, id: str) -> None:
-        """Its interfaces may have changed: until each has an address, the guest is asked often."""
+        """Call when interfaces may have changed: the guest is asked often until each has an address."""
         macs = self._macs(id)
         if not macs:
             return
@@ -56,7 +56,7 @@ class AddressPoller:
         try:
             found = self._deps.providers.interfaces.addresses(id, macs)
         except IRIError as error:
-            log.info("addresses are unknown id=%s error=%s", id, error)
+            log.info("cannot query addresses id=%s error=%s", id, error)
             return POLLS.delay(polls)
         addresses = {mac: tuple(ips) for mac, ips in found.items() if ips}
         self._deps.store.update(

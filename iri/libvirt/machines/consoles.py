@@ -1,7 +1,7 @@
-"""Guests' serial consoles: the socket that QEMU serves each at, for one person at a time.
+"""Serial consoles of guests: the socket at which QEMU serves each, for one user at a time.
 
-libvirt's own console stream is not used: it takes nothing but a pty here, which QEMU looks at once a second, and it breaks
-whenever libvirtd is restarted.
+libvirt's own console stream is not used: it accepts only a pty, which QEMU polls once a second, and it breaks whenever libvirtd
+is restarted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from iri.errors import FailedPrecondition, Unavailable
 
 LONGEST_PATH = 107  # of a unix socket
-CONNECT_SECONDS = 5  # a QEMU that hangs lets nobody in, and refuses nobody either
+CONNECT_SECONDS = 5  # a QEMU that hangs neither accepts nor refuses
 
 
 class Consoles:
@@ -27,25 +27,23 @@ class Consoles:
         self._lock = threading.Lock()
 
     def open(self, machine_id: str) -> SocketConsole:
-        """FailedPrecondition while somebody else is at it, or nothing serves it."""
+        """Raises FailedPrecondition while another user has the console, or when nothing serves it."""
         console = SocketConsole(socket.socket(socket.AF_UNIX), lambda left: self._left(machine_id, left))
         with self._lock:
             is_free = self._open.setdefault(machine_id, console) is console
         if not is_free:
             console.close()
             raise FailedPrecondition(
-                f"somebody is at the console of machine {machine_id} already; it takes one at a time"
+                f"the console of machine {machine_id} is in use; it takes one user at a time"
             )
         try:
             console.connect(self._path(machine_id), self._connect_seconds)
         except BlockingIOError:
             console.close()
-            raise Unavailable(f"machine {machine_id}: its QEMU does not answer at the console") from None
+            raise Unavailable(f"machine {machine_id}: QEMU does not answer at the console") from None
         except OSError as error:
             console.close()
-            raise FailedPrecondition(
-                f"machine {machine_id} has no console at present: {error.strerror}"
-            ) from error
+            raise FailedPrecondition(f"machine {machine_id} has no console now: {error.strerror}") from error
         return console
 
     def close(self) -> None:
@@ -68,7 +66,7 @@ class SocketConsole:
         self._left = left
 
     def connect(self, path: Path, seconds: int) -> None:
-        """BlockingIOError when nobody lets it in. A time limit of Python's own would refuse at once where others wait."""
+        """Raises BlockingIOError when QEMU does not accept in time. Python's own timeout would fail at once where others wait."""
         self._line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", seconds, 0))
         self._line.connect(str(path))
         self._line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", 0, 0))
@@ -87,7 +85,7 @@ class SocketConsole:
         """A serial line has no size."""
 
     def close(self) -> None:
-        # Shut down first: who waits in `read` wakes up, and nobody else gets the descriptor meanwhile.
+        # Shut down first: a thread that waits in `read` wakes up before the descriptor can be used again.
         with contextlib.suppress(OSError):
             self._line.shutdown(socket.SHUT_RDWR)
         self._line.close()

@@ -1,4 +1,4 @@
-"""From a recorded machine to a domain that can start: its devices are made ready, then it is defined with all of them."""
+"""From a recorded machine to a domain that can start: its devices are prepared, then the domain is defined with all of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from iri.machine import Disk, RuntimeNetworkInterface
 
 
 def bare_document(deps: MachineDeps, id: str, record: MachineRecord) -> str:
-    """The document of a machine that has nothing yet but its wish."""
+    """The domain of a machine that is only recorded: no devices yet."""
     return render_domain(domain_plan(deps, id, record))
 
 
@@ -27,7 +27,7 @@ def domain_plan(deps: MachineDeps, id: str, record: MachineRecord) -> DomainPlan
 
 
 def define_with_devices(deps: MachineDeps, guest: Guest) -> Guest | None:
-    """None when it went away meanwhile. Whatever fails here leaves the machine as it was: recorded, without devices."""
+    """Returns None when the machine changed or went away meanwhile. A failure leaves the machine recorded, without devices."""
     spec = guest.record.spec
     disks = prepare_disks(deps, guest)
     nics = connect_interfaces(deps, guest)
@@ -35,7 +35,7 @@ def define_with_devices(deps: MachineDeps, guest: Guest) -> Guest | None:
     with deps.store.locked(guest.id):
         latest = deps.store.find(guest.id)
         if latest is None or latest.record.deleted_at or latest.record.spec.volumes != spec.volumes:
-            return None  # woken again by whoever changed it
+            return None  # the call that changed it has woken it again
         if latest.record.spec.network_interfaces != spec.network_interfaces:
             return None
         image_ref = next((prepared.image_ref for _, prepared in disks if prepared.image_ref), "")

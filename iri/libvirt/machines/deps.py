@@ -1,4 +1,4 @@
-"""What the steps of a machine's life need from around it, in one frozen value. No step knows any other runtime state."""
+"""What the steps of a machine's reconciliation may use, in one frozen value. Steps keep no other state."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from iri.machine import RuntimeNetworkInterface
 
 @dataclass(frozen=True)
 class Providers:
-    """What comes from storage, networks, seeds and the host."""
+    """The other halves of the runtime, as machines see them."""
 
     disks: DiskProvider
     interfaces: InterfaceProvider
@@ -30,7 +30,7 @@ class Providers:
 
 @dataclass(frozen=True)
 class MachineFolders:
-    machines: Path  # one folder a machine
+    machines: Path  # with a folder for each machine
     qemu_logs: Path = Path("/var/log/libvirt/qemu")
 
 
@@ -43,7 +43,7 @@ class MachineDeps:
     providers: Providers
     folders: MachineFolders
     power_settings: PowerSettings
-    starts: threading.Semaphore  # more at once than processors start none of them sooner
+    starts: threading.Semaphore  # starts at once: more than there are processors make none of them sooner
 
     @property
     def journal(self) -> Journal:
@@ -60,7 +60,7 @@ class MachineDeps:
             self.journal.event(machine, reason, action, message, is_warning=is_warning)
 
     def desired_interfaces(self) -> Iterable[tuple[str, RuntimeNetworkInterface]]:
-        """Of all machines, those under deletion included: they hold theirs to the end."""
+        """Of all machines, also of those under deletion, which keep their interfaces to the end."""
         for guest in self.store.guests():
             for interface in guest.record.spec.network_interfaces:
                 yield guest.id, interface

@@ -1,7 +1,7 @@
-"""libvirt's events about our machines: told to watchers at once, and a reason to tend the machine.
+"""Turns libvirt's events into notices to watchers, and wakes the machine that an event is about.
 
-The event thread only puts them down; looking at a domain is done by a thread here, so that a guest that ends is seen
-within milliseconds whatever the machines' own threads are busy with.
+The event thread only queues events. A thread of this module observes the domain, so a guest that ends is listed as ended within
+milliseconds, whatever the reconciling threads are busy with.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from iri.libvirt.machines.deps import MachineDeps
 from iri.libvirt.machines.guest import ENDED, Guest
 
 log = logging.getLogger(__name__)
-QUIET = (LifecycleChange.DEFINED, LifecycleChange.RESUMED)  # our own doing, mostly, and followed by others
+QUIET = (LifecycleChange.DEFINED, LifecycleChange.RESUMED)  # mostly our own calls; another event follows
 
 
 class EventWatcher:
-    """`wake(id)` tends a machine."""
+    """`wake(id)` has a machine reconciled."""
 
     def __init__(self, deps: MachineDeps, wake: Callable[[str], None]) -> None:
         self._deps = deps
@@ -50,31 +50,35 @@ class EventWatcher:
     def _work(self) -> None:
         while (event := self._events.get()) is not None:
             if self._deps.store.find(event.domain_id) is None:
-                continue  # somebody else's
+                continue  # a domain that is not ours
             try:
                 self._handle(event)
             except IRIError as error:
-                log.info("event passed over id=%s error=%s", event.domain_id, error)
+                log.info("cannot handle event id=%s error=%s", event.domain_id, error)
 
     def _handle(self, event: DomainEvent) -> None:
         id = event.domain_id
         before = self._deps.store.get(id)
         after = self._deps.store.observe(id)
-        self._tell(event, before, after)
+        self._record(event, before, after)
         if not (isinstance(event, LifecycleEvent) and event.turn in QUIET):
             self._wake(id)
 
-    def _tell(self, event: DomainEvent, before: Guest, after: Guest | None) -> None:
+    def _record(self, event: DomainEvent, before: Guest, after: Guest | None) -> None:
         deps = self._deps
         match event:
             case GuestRebooted():
-                deps.record_event(before, "Rebooted", "Guest", "the guest has rebooted")
+                deps.record_event(before, "Rebooted", "Guest", "the guest rebooted")
             case DeviceRemovalFailed(alias=alias):
                 deps.record_event(
-                    before, "DeviceStays", "Detach", f"the guest keeps device {alias}", is_warning=True
+                    before,
+                    "DeviceRemovalFailed",
+                    "Detach",
+                    f"the guest refused to release device {alias}",
+                    is_warning=True,
                 )
             case DiskError(reason=reason):
-                message = f"a disk of the guest failed on the host ({reason}); the guest waits"
+                message = f"reading or writing a disk failed on the host ({reason}); the guest is paused"
                 deps.record_event(before, "DiskError", "Guest", message, is_warning=True)
             case LifecycleEvent(turn=LifecycleChange.STOPPED) if after is not None and after.reason:
                 is_warning = after.reason in ENDED

@@ -1,5 +1,16 @@
-"""Tries again, now and then, to remove what nobody needs any more, and finds what nobody knows: what failed when its time was,
-or was done and never said, is not lost.
+"""Garbage collection: repeats work that failed or was missed, on a timer.
+
+Theory of operation. Every removal is tried once at its time. What failed then, or was never reported by libvirt, is found again
+here every 15 seconds, by comparing what libvirt has with what machines need:
+
+    kind                              removed when
+    networks made on demand           no machine's spec needs the network and no running guest uses it
+    DHCP reservations                 no machine's interface has that address
+    secrets of a machine              the machine is neither known here nor defined in libvirt
+    domains with our metadata         never; an unknown one is added to the machines and reconciled
+
+Must never happen: something of a machine is removed because its metadata cannot be read, or because libvirt did not answer; a
+volume or a local disk is deleted here.
 """
 
 from __future__ import annotations
@@ -12,16 +23,16 @@ from iri.errors import IRIError, NotFound
 from iri.libvirt.machines.deps import MachineDeps
 
 log = logging.getLogger(__name__)
-SECONDS = 15.0
+PERIOD_SECONDS = 15.0
 
 
 class GarbageCollector:
-    """`wake(id)` tends a machine."""
+    """`wake(id)` has a machine reconciled."""
 
     def __init__(self, deps: MachineDeps, wake: Callable[[str], None]) -> None:
         self._deps, self._wake = deps, wake
         self._closing = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="libvirt-sweep", daemon=True)
+        self._thread = threading.Thread(target=self._work, name="libvirt-gc", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
@@ -32,7 +43,7 @@ class GarbageCollector:
             self._thread.join()
 
     def _work(self) -> None:
-        while not self._closing.wait(SECONDS):
+        while not self._closing.wait(PERIOD_SECONDS):
             try:
                 self._deps.providers.interfaces.prune(self._deps.desired_interfaces)
                 self._deps.providers.disks.wake_waiting()
@@ -40,11 +51,12 @@ class GarbageCollector:
                     self._wake(id)
                 drop_orphaned_secrets(self._deps)
             except IRIError as error:
-                log.info("sweep is put off error=%s", error)
+                log.info("garbage collection failed, next one in %.0f s error=%s", PERIOD_SECONDS, error)
 
 
 def drop_orphaned_secrets(deps: MachineDeps) -> None:
-    """Of machines that are not there. One that cannot be read is there, and so may be one that nobody knows."""
+    """Drops the secrets of machines that are gone. A machine with unreadable metadata is not gone, and neither is one that libvirt
+    defined without reporting it: both are looked up before anything is dropped."""
     for owner in deps.machine_secrets.owners() - deps.store.ids():
         with deps.store.locked(owner):
             if deps.store.find(owner) is None and not is_defined(deps, owner):

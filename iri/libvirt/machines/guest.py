@@ -1,4 +1,4 @@
-"""One machine as the runtime knows it, and what it tells of it. Frozen and pure."""
+"""What is known of one machine, and the object that the runtime lists for it. Frozen and pure."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from iri.machine import (
 
 GUEST_POWER_OFF = "GuestPowerOff"
 CRASH = "Crash"
-SWITCHED_OFF = "SwitchedOff"  # by somebody else
-POWER_OFF = "PowerOff"  # as wished
+SWITCHED_OFF = "SwitchedOff"  # on the host, not by an order
+POWER_OFF = "PowerOff"  # as ordered
 ENDED = (GUEST_POWER_OFF, CRASH, SWITCHED_OFF)
 REASONS: Mapping[StopReason, str] = {
     StopReason.SHUTDOWN: GUEST_POWER_OFF,
@@ -39,7 +39,7 @@ MIB = 1 << 20
 
 
 class StepFailure(msgspec.Struct, frozen=True):
-    """Why the last step failed; the number of failures in a row."""
+    """Why the last step failed, and how many steps have failed in a row."""
 
     reason: str
     message: str
@@ -47,20 +47,22 @@ class StepFailure(msgspec.Struct, frozen=True):
 
 
 class Guest(msgspec.Struct, frozen=True, kw_only=True):
-    """`record` has the whole spec, secrets included. Times are those of a monotonic clock, in seconds."""
+    """`record` has the whole spec, secrets included. Times are seconds of the monotonic clock."""
 
     id: str
     record: MachineRecord
     observed: DomainState = DomainState()
     reason: str = ""  # why it is off
     failure: StepFailure | None = None
-    observed_generation: int = -1  # the last generation that was made so
-    detached: frozenset[Alias] = frozenset()  # let go by the guest, not yet released
-    shown_sizes: Mapping[Alias, int] = {}  # sizes that have been made sure of
-    unplug_asked_at: Mapping[Alias, float] = {}  # when the guest was last asked to let a device go
+    observed_generation: int = -1  # the last one that was reconciled; -1: none yet by this process
+    detached: frozenset[Alias] = (
+        frozenset()
+    )  # released by the guest; what was prepared for them is not removed yet
+    shown_sizes: Mapping[Alias, int] = {}  # the size that the guest is known to see
+    unplug_asked_at: Mapping[Alias, float] = {}  # when the guest was last asked to release a device
     leak_suspects: Mapping[
         Alias, str
-    ] = {}  # devices whose attaching went wrong in QEMU, with where their data is
+    ] = {}  # failed attaches that QEMU may have kept, with where their data is
     addresses: Mapping[str, tuple[str, ...]] = {}  # by MAC address
     restarts: int = 0
     # None: never, as far as this process knows. Zero is a moment: a monotonic clock may have begun seconds ago.
@@ -69,7 +71,7 @@ class Guest(msgspec.Struct, frozen=True, kw_only=True):
     stopping_since: float | None = None
     pressed_at: float | None = None
     has_asked_agent: bool = False
-    is_autostart_off: bool = False  # libvirt is known not to start it with the host
+    is_autostart_off: bool = False  # libvirt is known not to start the guest with the host
     conditions: tuple[RuntimeCondition, ...] = ()
 
     @property
@@ -88,7 +90,7 @@ class Guest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_class_pending(self) -> bool:
-        """Whether the running guest is not yet of the class that was asked for."""
+        """Whether the running guest does not have the resources of the desired class yet."""
         live = self.observed.live
         if live is None or not self.record.is_built:
             return False
@@ -108,7 +110,7 @@ def desired_memory(record: MachineRecord) -> int:
 
 
 def with_observation(guest: Guest, observed: DomainState, now: float) -> Guest:
-    """The guest as it has been found. What ended, began or left since the last look is noted."""
+    """The guest with a new observation. Notes what started, ended or was detached since the last one."""
     lost = guest.observed.aliases - observed.aliases
     detached = (guest.detached | lost) - observed.aliases
     after = replace(guest, observed=observed, detached=detached)
@@ -117,7 +119,7 @@ def with_observation(guest: Guest, observed: DomainState, now: float) -> Guest:
     if not observed.is_on and guest.observed.is_on:
         return with_end(after, now)
     if not observed.is_on and guest.observed_generation < 0 and not after.reason and guest.is_desired_on:
-        # The first look of this process: libvirt still knows.
+        # This process observes it for the first time; libvirt still knows why it ended.
         return replace(
             after, reason=GUEST_POWER_OFF if guest.record.is_halted else REASONS.get(observed.stop_reason, "")
         )
@@ -125,7 +127,7 @@ def with_observation(guest: Guest, observed: DomainState, now: float) -> Guest:
 
 
 def drop_undesired(guest: Guest, before: Iterable[Alias]) -> Guest:
-    """With what is no longer wanted, and never came in, let go of: something may have been made ready for it."""
+    """Marks devices as detached that are no longer desired and were never attached: something may be prepared for them."""
     return replace(
         guest, detached=guest.detached | (set(before) - guest.desired.keys() - guest.observed.aliases)
     )
@@ -149,7 +151,7 @@ def with_end(guest: Guest, now: float) -> Guest:
 
 
 def to_runtime_machine(guest: Guest) -> RuntimeMachine:
-    """What the runtime answers."""
+    """The object that the runtime lists."""
     machine = desired_machine(guest.record, guest.id)
     status = RuntimeMachineStatus(
         observed_generation=max(guest.observed_generation, 0),
@@ -172,13 +174,13 @@ def to_runtime_machine(guest: Guest) -> RuntimeMachine:
 def derive_state(guest: Guest) -> MachineState:
     if guest.record.deleted_at:
         return MachineState.TERMINATING
-    if guest.observed.run_state is RunState.UNFINISHED_START:  # its processor has not been let go yet
+    if guest.observed.run_state is RunState.UNFINISHED_START:  # no instruction of the guest has run yet
         return MachineState.PENDING
     if guest.observed.is_on:
         return MachineState.RUNNING
     if not guest.record.is_built:
         return MachineState.PENDING
-    if not guest.is_desired_on:  # others count on it to stay off
+    if not guest.is_desired_on:  # listed as off only once autostart is off too: callers rely on it
         return MachineState.SUSPENDED if guest.is_autostart_off else MachineState.PENDING
     return MachineState.TERMINATED if guest.reason in ENDED else MachineState.PENDING
 
@@ -186,16 +188,16 @@ def derive_state(guest: Guest) -> MachineState:
 def attachment_statuses(
     guest: Guest, devices: Iterable[Disk | RuntimeNetworkInterface], kind: DeviceKind
 ) -> tuple[AttachmentStatus, ...]:
-    """One a name: attached only when it is the wished device that is there, and leaving ones until they are gone."""
-    there = [alias for alias in sorted(guest.observed.current.aliases) if alias.kind == kind.value]
+    """One for each name. Attached means that the desired device is there; a device on its way out is listed until it is gone."""
+    attached = [alias for alias in sorted(guest.observed.current.aliases) if alias.kind == kind.value]
     result: dict[str, AttachmentStatus] = {}
     for device in devices:
         alias = alias_of(device)
-        is_there = alias in there
+        is_there = alias in attached
         state = AttachmentState.ATTACHED if is_there else AttachmentState.PENDING
         handle = handle_of(device, alias) if is_there else ""
         result[device.name] = AttachmentStatus(name=device.name, handle=handle, state=state)
-    for alias in there:
+    for alias in attached:
         leaving = AttachmentStatus(name=alias.name, handle=str(alias), state=AttachmentState.ATTACHED)
         result.setdefault(alias.name, leaving)
     return tuple(result.values())
@@ -221,26 +223,31 @@ def interface_details(guest: Guest) -> tuple[InterfaceDetail, ...]:
 
 
 def derive_conditions(guest: Guest) -> tuple[tuple[str, str, str, str], ...]:
-    """Type, status, reason and message of each; when they changed is not theirs to know."""
+    """Type, status, reason and message of each; `with_conditions` adds the transition times."""
     failure = guest.failure
     if failure is not None:
         ready = ("Ready", "False", failure.reason, failure.message)
     elif guest.observed.run_state is RunState.IO_ERROR:
-        ready = ("Ready", "False", "DiskError", "the guest waits: its host could not read or write a disk")
+        ready = (
+            "Ready",
+            "False",
+            "DiskError",
+            "the guest is paused: its host could not read or write a disk",
+        )
     elif guest.observed.run_state is RunState.PAUSED:
-        ready = ("Ready", "False", "Paused", "somebody has paused the guest")
+        ready = ("Ready", "False", "Paused", "the guest was paused on the host")
     elif guest.observed_generation < 0:
-        ready = ("Ready", "Unknown", "Preparing", "it has not been looked at since it was recorded")
+        ready = ("Ready", "Unknown", "Preparing", "the machine is recorded and not reconciled yet")
     else:
-        ready = ("Ready", "True", "AsWished", "the machine is as it should be")
+        ready = ("Ready", "True", "InSync", "the machine is as desired")
     if not guest.is_crash_looping:
         return (ready,)
-    message = f"it has ended {guest.restarts + 1} times in a row; the next start waits longer each time"
+    message = f"the guest ended {guest.restarts + 1} times in a row; each restart waits longer"
     return (ready, ("CrashLoop", "True", guest.reason or CRASH, message))
 
 
 def with_conditions(guest: Guest, now_ns: int) -> Guest:
-    """Transition times move only when the status does."""
+    """A transition time changes only when the status does."""
     before = {condition.type: condition for condition in guest.conditions}
     made = []
     for type_, status, reason, message in derive_conditions(guest):

@@ -1,7 +1,7 @@
-"""Devices of a machine that has been built: what is wished goes in, what is not goes out, what has grown grows.
+"""Brings the devices of a built machine to its record: unplugs, plugs and grows them.
 
-A domain has two configurations, that of the running guest and that of its next boot; both are brought to the wish. Out of
-a running guest a device goes when the guest lets it, and only then is anything of it given up.
+A domain has two configurations: that of the running guest and that of its next boot. Both are brought to the record. A guest
+releases a device in its own time; only then is what was prepared for the device removed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from iri.machine import Disk, RuntimeNetworkInterface
 
 
 def reconcile_devices(deps: MachineDeps, guest: Guest) -> Guest | None:
-    """After this look; None when the machine went away."""
+    """Returns the guest after the last observation, or None when the machine went away."""
     leaving = guest.observed.aliases - guest.desired.keys()
     for alias in sorted(leaving):
         unplug(deps, guest, alias)
@@ -50,12 +50,12 @@ def reconcile_devices(deps: MachineDeps, guest: Guest) -> Guest | None:
 
 
 def wait_seconds(guest: Guest) -> float | None:
-    """Until a guest that holds on to a device is asked again."""
+    """Until a guest that has not released a device is asked again."""
     return UNPLUG_SECONDS if guest.observed.aliases - guest.desired.keys() else None
 
 
 def configurations(guest: Guest) -> tuple[tuple[bool, Hardware], ...]:
-    """Whether it is the running one, and what it has."""
+    """Both configurations: whether it is the running one, and its hardware."""
     live = guest.observed.live
     return (
         ((True, live), (False, guest.observed.next_boot))
@@ -69,7 +69,7 @@ def is_missing(guest: Guest, alias: Alias) -> bool:
 
 
 def is_name_taken(guest: Guest, alias: Alias) -> bool:
-    """By another device of that name, which has to go first."""
+    """Whether another device of that name has to be detached first."""
     return any(
         (other.kind, other.name) == (alias.kind, alias.name) and other != alias
         for other in guest.observed.aliases
@@ -77,7 +77,7 @@ def is_name_taken(guest: Guest, alias: Alias) -> bool:
 
 
 def unplug(deps: MachineDeps, guest: Guest, alias: Alias) -> None:
-    # The next boot's first: a guest that ends while it is asked comes back without the device.
+    # The next boot's configuration first: a guest that ends meanwhile starts without the device.
     if alias in guest.observed.next_boot.aliases:
         with contextlib.suppress(NotFound):
             deps.domains.detach(guest.id, str(alias), is_live=False)
@@ -89,7 +89,7 @@ def unplug(deps: MachineDeps, guest: Guest, alias: Alias) -> None:
     deps.store.update(
         guest.id, lambda found: replace(found, unplug_asked_at={**found.unplug_asked_at, alias: now})
     )
-    with contextlib.suppress(NotFound, FailedPrecondition):  # it is on its way already
+    with contextlib.suppress(NotFound, FailedPrecondition):  # the guest is releasing it already
         deps.domains.detach(guest.id, str(alias), is_live=True)
 
 
@@ -112,11 +112,11 @@ def plug(deps: MachineDeps, guest: Guest, alias: Alias, device: Disk | RuntimeNe
 def device_element(
     deps: MachineDeps, guest: Guest, alias: Alias, device: Disk | RuntimeNetworkInterface
 ) -> tuple[Element, str]:
-    """Also where its data is, as QEMU calls that."""
+    """The element to attach, and where its data is, as QEMU names that."""
     match device:
         case Disk():
             taken = frozenset().union(*(hardware.targets for _, hardware in configurations(guest)))
-            # A disk that is there in one configuration has the same target in the other.
+            # A disk has the same target in both configurations.
             held = [hardware.disks[alias] for _, hardware in configurations(guest) if alias in hardware.disks]
             target = held[0] if held else choose_target(device.device, taken)
             prepared = deps.providers.disks.prepare(guest.id, device)
@@ -137,7 +137,7 @@ def data_location(where: FileSource | BlockSource | RbdSource) -> str:
 
 
 def release_detached(deps: MachineDeps, guest: Guest) -> None:
-    """Gives up what the guest has let go of, unless something else of that name has taken its place."""
+    """Removes what was prepared for detached devices, unless a new device of that name has taken their place."""
     if not guest.detached:
         return
     names = {(alias.kind, alias.name) for alias in guest.desired}
@@ -156,7 +156,7 @@ def release_detached(deps: MachineDeps, guest: Guest) -> None:
 
 
 def show_grown_disks(deps: MachineDeps, guest: Guest) -> None:
-    """The guest is shown the size its volume has by now."""
+    """Tells the guest the present size of its volumes."""
     live = guest.observed.live
     for alias, device in guest.desired.items():
         size = (
@@ -168,7 +168,7 @@ def show_grown_disks(deps: MachineDeps, guest: Guest) -> None:
         if deps.domains.disk_bytes(guest.id, target) < size:
             deps.domains.grow_disk(guest.id, target, size)
             deps.record_event(
-                guest, "VolumeGrown", "UpdateVolume", f"the guest sees volume {device.name} grown"
+                guest, "VolumeGrown", "UpdateVolume", f"the guest sees the new size of volume {device.name}"
             )
         remember_size(deps, guest.id, alias, size)
 

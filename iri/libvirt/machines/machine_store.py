@@ -1,6 +1,10 @@
-"""All machines, by id. Whoever changes one does it here, and here watchers are told.
+"""All machines by id. Every change to a machine goes through here, and watchers are notified here.
 
-A wish is written to libvirt before it is anybody's; two changes of one machine's wish follow each other.
+Rules. A record is written to libvirt before any caller sees it. Two changes to one machine's record follow each other
+(`locked`). The listed object is replaced only when it differs, so equal machines are the identical object as before.
+
+Must never happen: a secret is written into the domain's metadata, which every user of the host may read; an older observation
+replaces a newer one (`observe` holds the machine's lock); a lock is held on the map while libvirt is called.
 """
 
 from __future__ import annotations
@@ -52,9 +56,9 @@ class MachineStore:
         self.now_ns = now_ns
         self._guests: dict[str, Guest] = {}
         self._listed: Mapping[str, RuntimeMachine] = {}
-        self.unreadable: Mapping[str, str] = {}  # why, by id
+        self.unreadable: Mapping[str, str] = {}  # the reason, by id
         self._lock = threading.Lock()
-        # A few for all: one a machine would have to be thrown away, and nobody knows when who waits for it.
+        # A fixed number, shared by hash: a lock for each machine could never safely be thrown away.
         self._locks = tuple(threading.RLock() for _ in range(LOCKS))
 
     @property
@@ -80,7 +84,7 @@ class MachineStore:
 
     @contextlib.contextmanager
     def locked(self, id: str) -> Iterator[None]:
-        """Nobody else changes this machine's wish meanwhile."""
+        """While it lasts, no other thread changes this machine's record."""
         with self._locks[hash(id) % LOCKS]:
             yield
 
@@ -97,7 +101,7 @@ class MachineStore:
         self.journal.notice(RuntimeMachine, id, ChangeType.DELETED)
 
     def update(self, id: str, change: Callable[[Guest], Guest]) -> Guest | None:
-        """None when it is gone. `change` is pure and quick."""
+        """Returns None when the machine is gone. `change` is pure and quick: the map is locked."""
         with self._lock:
             before = self._guests.get(id)
             if before is None:
@@ -109,8 +113,8 @@ class MachineStore:
         return after
 
     def observe(self, id: str) -> Guest | None:
-        """Asks libvirt how it is. None when it has no such machine any more."""
-        with self.locked(id):  # or an older look could replace a newer one
+        """Asks libvirt for the domain's state. None when libvirt no longer has the domain."""
+        with self.locked(id):  # or an older observation could replace a newer one
             try:
                 observed = self._domains.observe(id)
             except NotFound:
@@ -118,7 +122,7 @@ class MachineStore:
             return self.update(id, lambda guest: with_observation(guest, observed, self.now()))
 
     def edit_record(self, id: str, change: Callable[[MachineRecord], MachineRecord]) -> Guest | None:
-        """Changes what is recorded, in libvirt first. None when the machine is gone."""
+        """Changes the record, in libvirt first. Returns None when the machine is gone."""
         with self.locked(id):
             guest = self._guests.get(id)
             if guest is None:
@@ -131,7 +135,7 @@ class MachineStore:
             return self.update(id, lambda found: replace(found, record=record))
 
     def rewrite_record(self, guest: Guest) -> None:
-        """What is recorded, once more."""
+        """Writes the record to libvirt again; a domain that was undefined while it runs is defined by that."""
         with self.locked(guest.id):
             latest = self._guests.get(guest.id)
             if latest is not None:
@@ -141,7 +145,7 @@ class MachineStore:
     def store_secrets(
         self, id: str, record: MachineRecord, before: MachineRecord | None = None
     ) -> MachineRecord:
-        """With its secrets kept where only libvirt's masters read."""
+        """Puts the secrets of the record's spec into libvirt secrets, which only administrators of libvirt can read."""
         _, secrets = split_secrets(record.spec)
         old = split_secrets(before.spec)[1] if before is not None else None
         if secrets != old and (secrets or record.has_secrets):
@@ -149,8 +153,9 @@ class MachineStore:
         return replace(record, has_secrets=bool(secrets))
 
     def recover(self) -> frozenset[str]:
-        """Finds those that libvirt has and nobody here knows: at the start all there are, later one that libvirtd defined and did
-        not live to say so. Those that nobody can read are there too: they are left alone, with all that is theirs."""
+        """Adds the machines that libvirt has and this store lacks: all at the start; later one that a killed libvirtd had defined.
+
+        Machines with unreadable metadata are kept out, and everything of theirs is left alone."""
         unreadable, recovered = {}, set()
         for id, found in self._domains.metadata().items():
             with self.locked(id):
@@ -161,7 +166,7 @@ class MachineStore:
                     observed = self._domains.observe(id)
                     is_autostart_off = not observed.is_on and not self._domains.is_autostart(id)
                 except NotFound:
-                    continue  # it went meanwhile
+                    continue  # undefined meanwhile
                 except (ValueError, msgspec.DecodeError) as error:
                     unreadable[id] = str(error)
                     continue
@@ -173,14 +178,14 @@ class MachineStore:
 
     def refuse_unreadable(self, id: str) -> None:
         if (reason := self.unreadable.get(id)) is not None:
-            raise FailedPrecondition(f"machine {id} is there, and nobody can read what it is to be: {reason}")
+            raise FailedPrecondition(f"machine {id} exists, but its metadata cannot be read: {reason}")
 
     def load_secrets(self, id: str, record: MachineRecord) -> MachineRecord:
         if not record.has_secrets:
             return record
         data = self._secrets.get(id)
         if not data:
-            raise ValueError("its secrets are gone from libvirt")
+            raise ValueError("its libvirt secrets are missing")
         return replace(record, spec=merge_secrets(record.spec, decode_secrets(data)))
 
     def _insert(self, guest: Guest) -> None:
@@ -188,7 +193,7 @@ class MachineStore:
             self._replace(guest)
 
     def _replace(self, guest: Guest) -> bool:
-        """Whether anybody can see a difference."""
+        """Returns whether the listed object has changed."""
         self._guests[guest.id] = guest
         machine = to_runtime_machine(guest)
         if self._listed.get(guest.id) == machine:
@@ -198,6 +203,6 @@ class MachineStore:
 
 
 def metadata_of(record: MachineRecord) -> Element:
-    """With no secrets in it."""
+    """The metadata element, without secrets."""
     spec, _ = split_secrets(record.spec)
     return to_metadata(replace(record, spec=spec))

@@ -1,4 +1,6 @@
-"""The machine half of the runtime: calls record wishes, threads make them real, events and looks tell what is."""
+"""The calls about machines. A call checks the request, writes it into the domain's metadata and returns; threads of the work queue
+reconcile the machine later. Events and observations tell what has become of it.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ from iri.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
 THREADS = 8
-LOOK_SECONDS = 30.0  # between looks at a machine of which nothing has been heard
+OBSERVE_SECONDS = 30.0  # between observations of a machine without events
 
 
 class Machines:
@@ -55,10 +57,10 @@ class Machines:
         link.on_connected(self._on_reconnected)
 
     def start(self) -> None:
-        """The link is open. Finds all machines and goes on where it stands with each."""
+        """Call with the link open. Finds all machines and reconciles each from where it is."""
         self._deps.store.recover()
         for id, reason in self._deps.store.unreadable.items():
-            log.error("machine is left alone id=%s error=%s", id, reason)
+            log.error("skipping machine with unreadable metadata id=%s error=%s", id, reason)
         self._remove_leftovers()
         self._queue.start()
         self._watcher.start()
@@ -68,7 +70,7 @@ class Machines:
             self._queue.wake(id)
 
     def close(self) -> None:
-        """Machines go on; nobody tends them."""
+        """Guests run on; they are not reconciled any more."""
         self._gc.close()
         self._address_poller.close()
         self._watcher.close()
@@ -140,9 +142,7 @@ class Machines:
             and guest.failure is not None
             and guest.failure.reason == TimedOut.__name__
         ):
-            raise Unavailable(
-                guest.failure.message
-            )  # libvirt would let us wait for half a minute, to no avail
+            raise Unavailable(guest.failure.message)  # libvirt would block for half a minute, and then refuse
         now_ns = self._deps.store.now_ns()
 
         def deleted(record: MachineRecord) -> MachineRecord:
@@ -151,10 +151,10 @@ class Machines:
         try:
             self._deps.store.edit_record(id, deleted)
         except TimedOut:
-            # Its QEMU answers nobody any more, and libvirt lets nobody at a domain that it waits for.
+            # QEMU does not answer, and libvirt blocks every other call about the domain meanwhile.
             self._deps.domains.force_off(id)
             self._deps.store.edit_record(id, deleted)
-        self._deps.record_event(guest, "Removing", "Remove", "the machine is being removed")
+        self._deps.record_event(guest, "Removing", "Remove", "deleting the machine")
         self._queue.wake(id)
 
     def get(self, id: str) -> Guest:
@@ -163,7 +163,7 @@ class Machines:
     def _resources(self, class_name: str) -> Mapping[str, int]:
         resources = self._deps.providers.classes.machine_class(class_name).resources
         if resources.get("memory", 0) <= 0:
-            raise InvalidArgument(f"machine class {class_name} says nothing of memory")
+            raise InvalidArgument(f"machine class {class_name} has no memory")
         return resources
 
     def _refuse(self, machine: RuntimeMachine) -> None:
@@ -185,7 +185,7 @@ class Machines:
                 pass
 
     def _lock_volumes(self, disks: Iterable[Disk]) -> contextlib.AbstractContextManager[object]:
-        """Until it is recorded who has these volumes, nobody else is looked at who wants one."""
+        """One request with volumes at a time, until its record says which machine has them: else two machines could get one volume."""
         has_volume = any(disk.connection is not None for disk in disks)
         return self._volumes_lock if has_volume else contextlib.nullcontext()
 
@@ -203,10 +203,10 @@ class Machines:
         if self._deps.store.find(id) is None:
             return None
         self._address_poller.expect(id)
-        return LOOK_SECONDS if delay is None else min(delay, LOOK_SECONDS)
+        return OBSERVE_SECONDS if delay is None else min(delay, OBSERVE_SECONDS)
 
     def _on_reconnected(self) -> None:
-        """Events were lost, and libvirtd tells of no guest that it has not spoken to since."""
+        """Events were lost while libvirtd was away, and it reports no event of a guest before it has spoken to QEMU again."""
         with contextlib.suppress(IRIError):
             self._deps.store.recover()
         for id in self._deps.store.ids():
@@ -221,7 +221,7 @@ class Machines:
                 self._queue.wake(guest.id)
 
     def _remove_leftovers(self) -> None:
-        """What a process that was killed has left of machines that are gone. One that cannot be read is not gone."""
+        """Removes what a killed process left of machines that are gone. A machine with unreadable metadata is not gone."""
         ids = self._deps.store.ids() | self._deps.store.unreadable.keys()
         attached: dict[str, Sequence[Disk] | None] = dict.fromkeys(ids)
         attached |= {guest.id: guest.record.spec.volumes for guest in self._deps.store.guests()}
@@ -235,7 +235,7 @@ class Machines:
 
 
 def volume_identity(disk: Disk) -> tuple[str, str] | None:
-    """What says that two disks are the same volume. A handle is the poollet's word, where it lies is the storage's."""
+    """Equal for two disks that are the same volume. Prefers the location, which comes from the storage, to the caller's handle."""
     connection = disk.connection
     if connection is None:
         return None

@@ -1,4 +1,13 @@
-"""Switching machines on and off: asked politely first, by button and then by agent, and forced after the grace."""
+"""Starts and stops guests. A stop is requested by the power button, then by the guest agent, and forced after the grace.
+
+    since the order to stop   step
+    0                         autostart is disabled, the power button is pressed
+    every `press` seconds     pressed again: a press before the guest listens is lost
+    1/3 of the grace          the guest's agent is asked too, where it is connected
+    the whole grace           the guest is forced off
+
+Must never happen: autostart is on while the guest is to stay off, or off while the guest is to run after a boot of the host.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +25,9 @@ AGENT_SHARE = 1 / 3  # of the grace, until the agent is asked too
 
 
 def start_when_due(deps: MachineDeps, guest: Guest, *, is_fresh: bool) -> float | None:
-    """Starts it when its time has come. Gives the seconds until then, or until it counts as steady.
+    """Starts the guest when it is due. Returns the seconds until then, or until the guest counts as steady.
 
-    `is_fresh`: its devices have been made ready just now.
+    `is_fresh`: its devices have just been prepared.
     """
     if guest.record.is_halted:
         return None
@@ -40,8 +49,8 @@ def start_when_due(deps: MachineDeps, guest: Guest, *, is_fresh: bool) -> float 
 
 
 def next_restart(guest: Guest, rules: PowerSettings, now: float) -> tuple[int, float]:
-    """The restarts in a row so far, and the seconds until the next one. Nothing to wait for when another process saw the guest
-    end: its delays are not written down."""
+    """Returns the restarts in a row so far, and the seconds until the next one. A guest that ended before this process started
+    is started at once: its delays are not recorded."""
     if guest.ended_at is None:
         return guest.restarts, 0.0
     was_steady = guest.started_at is not None and guest.ended_at - guest.started_at >= rules.steady
@@ -59,7 +68,7 @@ def start(deps: MachineDeps, guest: Guest) -> None:
 
 
 def enable_autostart(deps: MachineDeps, guest: Guest) -> None:
-    """Also when its host starts anew, before anybody asks for it."""
+    """Has libvirt start the guest when the host boots."""
     deps.store.update(guest.id, lambda found: replace(found, is_autostart_off=False))
     deps.domains.set_autostart(guest.id, is_on=True)
 
@@ -72,7 +81,7 @@ def disable_autostart(deps: MachineDeps, guest: Guest) -> None:
 
 
 def stop_step(deps: MachineDeps, guest: Guest) -> float:
-    """One step towards off. Gives the seconds until the next."""
+    """Takes one step towards off. Returns the seconds until the next."""
     rules = deps.power_settings
     now = deps.store.now()
     is_first = guest.stopping_since is None
@@ -82,24 +91,24 @@ def stop_step(deps: MachineDeps, guest: Guest) -> float:
         deps.store.update(guest.id, lambda found: replace(found, stopping_since=now))
         deps.record_event(guest, "Stopping", "Stop", f"the guest has {rules.grace:g} s to power off")
     if now - since >= rules.grace:
-        force_off(deps, guest, f"it did not power off within {rules.grace:g} s")
+        force_off(deps, guest, f"the guest did not power off within {rules.grace:g} s")
         return rules.press
     if guest.observed.has_agent and not guest.has_asked_agent and now - since >= rules.grace * AGENT_SHARE:
         deps.store.update(guest.id, lambda found: replace(found, has_asked_agent=True))
         deps.record_event(
-            guest, "AskingAgent", "Stop", "the power button did nothing: the guest's agent is asked"
+            guest, "AskingAgent", "Stop", "the power button had no effect; asking the guest agent"
         )
-        with contextlib.suppress(IRIError):  # then it is forced in the end
+        with contextlib.suppress(IRIError):  # the guest is forced off in the end
             deps.domains.ask_agent_to_power_off(guest.id)
     elif is_first or guest.pressed_at is None or now - guest.pressed_at >= rules.press:
         deps.store.update(guest.id, lambda found: replace(found, pressed_at=now))
-        with contextlib.suppress(FailedPrecondition):  # off meanwhile
+        with contextlib.suppress(FailedPrecondition):  # the guest ended meanwhile
             deps.domains.press_power_button(guest.id)
     return max(0.01, min(rules.press, since + rules.grace - now))
 
 
 def force_off(deps: MachineDeps, guest: Guest, why: str) -> None:
     deps.record_event(guest, "ForcedOff", "Stop", f"the machine was switched off: {why}", is_warning=True)
-    with contextlib.suppress(FailedPrecondition):  # off meanwhile
+    with contextlib.suppress(FailedPrecondition):  # the guest ended meanwhile
         deps.domains.force_off(guest.id)
     deps.store.observe(guest.id)

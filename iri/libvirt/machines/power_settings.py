@@ -1,4 +1,4 @@
-"""How machines are switched and how long is waited for them. Frozen."""
+"""How machines are started and stopped, and how long each step waits. Frozen; the operator may set the struct, not the constants."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from iri.backoff import ExponentialDelay
 class PowerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """Times in seconds."""
 
-    grace: float = 60.0  # from the first press of the power button until the machine is switched off
-    press: float = 5.0  # between presses: one that comes before the guest listens is lost
-    guest_poweroff: Literal["restart", "stay"] = "restart"  # when the guest does so while it should be on
+    grace: float = 60.0  # from the first press of the power button until the guest is forced off
+    press: float = 5.0  # between presses: a press before the guest listens is lost
+    guest_poweroff: Literal["restart", "stay"] = (
+        "restart"  # when the guest powers itself off while its power is On
+    )
     first_restart: float = 2.0  # until a guest that ended is started again; doubled each time
     longest_restart: float = 300.0
-    steady: float = 60.0  # a guest that has run so long is not in a crash loop
+    steady: float = 60.0  # a guest that has run for so long is not in a crash loop
 
     def __post_init__(self) -> None:
         for name, seconds in (
@@ -26,16 +28,18 @@ class PowerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
             ("firstRestart", self.first_restart),
         ):
             if seconds <= 0:
-                raise ValueError(f"{name} is more than 0 seconds")
+                raise ValueError(f"{name} must be more than 0 seconds")
         if self.longest_restart < self.first_restart or self.steady < 0:
-            raise ValueError("longestRestart is no less than firstRestart, and steady is not negative")
+            raise ValueError(
+                "longestRestart must not be less than firstRestart, and steady must not be negative"
+            )
 
     @property
     def restarts(self) -> ExponentialDelay:
         return ExponentialDelay(self.first_restart, self.longest_restart)
 
 
-CRASH_LOOP = 3  # restarts in a row that make one
+CRASH_LOOP = 3  # restarts in a row that make a crash loop
 RETRIES = ExponentialDelay(1.0, 60.0)  # of a step that failed
-UNPLUG_SECONDS = 5.0  # until a guest is asked again to let a device go
-STUCK_SECONDS = 5.0  # until a guest that an input or output error stopped is let go on
+UNPLUG_SECONDS = 5.0  # until a guest is asked again to release a device
+RESUME_SECONDS = 5.0  # until a guest that an I/O error paused is resumed again

@@ -1,7 +1,21 @@
-"""A running guest's QEMU is rid of what a libvirtd that died in the midst of attaching has left there and forgotten.
+"""Removes devices that a running QEMU still has although libvirt has forgotten them.
 
-It would hold a disk's file, or a name, against every further try, for as long as the guest runs. It is looked for only where
-an attaching was cut off, or QEMU itself refused one.
+Theory of operation. libvirtd attaches a device to a running guest in several steps. When libvirtd is killed between them, QEMU
+keeps what it was given so far and libvirt forgets it. The leaked device holds a disk's file, or a name, so every further
+attempt fails for as long as the guest runs. The repair goes through these states for one device of one machine:
+
+    state       entered by                                            next
+    normal                                                            an attach fails -> suspect
+    suspect     the call was cut off, or QEMU itself refused it       before the next attach: inspect QEMU -> clean or leaked
+    leaked      QEMU has something of that disk that libvirt lacks    remove it: device, interface, block nodes, keys -> clean
+    clean       QEMU and libvirt agree                                the attach is tried again -> normal
+
+A guest gives a device up in its own time. After three seconds the repair raises FailedPrecondition, which is a condition of the
+machine; the machine stays suspect and is tried again.
+
+Must never happen: anything is removed that libvirt knows (libvirt is asked after QEMU, so what came meanwhile counts as known);
+a block node is removed that holds no suspected disk (it may belong to a copy or a backup that a person makes); a part is removed
+before the part that uses it. QEMU is inspected only on suspicion: libvirt logs each inspection as a tainted guest.
 """
 
 from __future__ import annotations
@@ -19,13 +33,13 @@ from iri.libvirt.machines.deps import MachineDeps
 from iri.libvirt.machines.guest import Guest
 
 log = logging.getLogger(__name__)
-LEAVE_SECONDS, LEAVE_POLL_SECONDS = 3.0, 0.05  # for a guest that lets a device go at all
+REMOVAL_SECONDS, REMOVAL_POLL_SECONDS = 3.0, 0.05  # enough for a guest that gives devices up at all
 REFUSED = "unable to execute QEMU command"  # libvirt's words for QEMU's own refusal
-CURE = "a restart of the machine ends it"
+CURE = "restart the machine to remove it"
 
 
 def may_have_leaked(error: FailedPrecondition | Unavailable) -> bool:
-    """Whether the attaching that ended so may have left, or met, something that libvirt knows nothing of."""
+    """Whether an attach that failed so may have left a device in QEMU, or hit one that was left there before."""
     return isinstance(error, Unavailable) or REFUSED in str(error)
 
 
@@ -36,13 +50,11 @@ def suspect_leak(deps: MachineDeps, guest: Guest, alias: Alias, place: str) -> N
 
 
 def repair_leaks(deps: MachineDeps, guest: Guest) -> None:
-    """FailedPrecondition while something stays."""
+    """Raises FailedPrecondition while a leaked device is still there."""
     suspects = guest.leak_suspects
     if gone := remove_leaks(deps.monitor, guest.id, set(suspects.values())):
-        message = (
-            f"libvirtd did not live to finish attaching; what was left is gone: {', '.join(sorted(gone))}"
-        )
-        deps.record_event(guest, "Mended", "Attach", message, is_warning=True)
+        message = f"removed devices that a killed libvirtd had left in QEMU: {', '.join(sorted(gone))}"
+        deps.record_event(guest, "LeakRepaired", "Attach", message, is_warning=True)
     deps.store.update(
         guest.id,
         lambda known: replace(
@@ -55,33 +67,33 @@ def repair_leaks(deps: MachineDeps, guest: Guest) -> None:
 
 
 def remove_leaks(monitor: QemuMonitor, id: str, locations: set[str]) -> set[str]:
-    """All that was found, once none of it is there any more. The guest lets a device go in its own time, and libvirt tells of
-    none that it does not know; what a device uses goes after it."""
-    until = time.monotonic() + LEAVE_SECONDS
+    """Removes until nothing leaked is left, and returns what was removed. Polls, because libvirt reports no event for a device
+    that it does not know. What a device uses can be removed only after the device."""
+    until = time.monotonic() + REMOVAL_SECONDS
     gone: set[str] = set()
     while (state := inspect_qemu(monitor, id)) is not None and (found := find_leaked(state, locations)):
         if not gone:
-            log.warning("libvirt has forgotten what QEMU has id=%s found=%s", id, found)
+            log.warning("QEMU has devices that libvirt has forgotten id=%s found=%s", id, found)
         refusals = remove_once(monitor, id, found)
         if time.monotonic() > until:
             raise FailedPrecondition(describe_remaining(found, refusals))
         gone |= {*found.devices, *found.nics, *found.nodes}
         locations |= {node.place for node in state.nodes if node.name in found.nodes}
-        time.sleep(LEAVE_POLL_SECONDS)
+        time.sleep(REMOVAL_POLL_SECONDS)
     return gone
 
 
 def inspect_qemu(monitor: QemuMonitor, id: str) -> QemuState | None:
-    """None where nobody can: if something is in the way, the attaching itself tells, in QEMU's words."""
+    """None when QEMU cannot be inspected: if a leaked device is in the way, the attach fails and says so in QEMU's words."""
     try:
         return monitor.observe(id)
     except (Unimplemented, FailedPrecondition) as error:
-        log.warning("QEMU is not looked into id=%s error=%s", id, error)
+        log.warning("cannot inspect QEMU id=%s error=%s", id, error)
         return None
 
 
 def remove_once(monitor: QemuMonitor, id: str, found: LeakedDevices) -> list[str]:
-    """One attempt at each; QEMU's refusals. What has gone by itself meanwhile is one of them, and not found the next time."""
+    """Tries to remove each once and returns QEMU's refusals. What is gone meanwhile is refused too, and not found the next time."""
     refusals = []
     for remove, names in (
         (monitor.unplug_device, found.devices),
@@ -99,7 +111,7 @@ def remove_once(monitor: QemuMonitor, id: str, found: LeakedDevices) -> list[str
 
 def describe_remaining(found: LeakedDevices, refusals: list[str]) -> str:
     if found.devices:
-        what = f"{', '.join(found.devices)}, and the guest does not let it go; it is asked again"
+        what = f"{', '.join(found.devices)}, and the guest does not release it (asked again)"
     else:
         what = f"a device; {'; '.join(refusals)}"
-    return f"libvirtd did not live to finish attaching {what}, and {CURE}"
+    return f"libvirtd was killed while attaching {what}; {CURE}"

@@ -1,4 +1,28 @@
-"""One turn of one machine: look, compare with the wish, take the next step. What fails becomes a condition and a retry."""
+"""One reconciliation of one machine: observe the domain, compare it with the record, take the next step.
+
+Theory of operation. The record in the domain's metadata says what is desired; libvirt shows what is observed. Each call of
+`reconcile_machine` takes at most one step that changes power and returns when to call again. It never remembers a plan: after
+a crash of anything, observing again yields the next step. The first row that applies decides:
+
+    observed                            desired    step
+    the domain is gone                  any        forget the machine; its data stays unless deletion was ordered
+    any                                 deleted    stop the guest, delete its data and files, undefine the domain last
+    start that libvirtd never finished  any        force the guest off
+    running, undefined by a person      any        define the domain again from the record
+    on                                  off        press the power button; ask the agent; force off after the grace
+    off                                 off        disable autostart, then bring the devices to the record
+    recorded, never built               any        prepare disks, interfaces and seed; define the domain with devices
+    devices or class differ             any        unplug, plug, grow disks, resize
+    off                                 on         start, or wait for the delay of a guest that ended by itself
+    stopped by an I/O error             on         resume
+    on                                  on         nothing; forget earlier restarts after a steady run
+
+An error becomes the machine's failure (condition Ready=False with the error as its reason) and a retry after a growing delay.
+
+Must never happen: a guest is started while its record says off, also by libvirt's autostart (so autostart is disabled before a
+guest is stopped); data is deleted without an ordered deletion; two threads reconcile one machine (the work queue guarantees
+that); an exception leaves this module.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +37,13 @@ from iri.libvirt.machines import hotplug, power, removal, resize
 from iri.libvirt.machines.define import define_with_devices
 from iri.libvirt.machines.deps import MachineDeps
 from iri.libvirt.machines.guest import Guest, StepFailure
-from iri.libvirt.machines.power_settings import RETRIES, STUCK_SECONDS
+from iri.libvirt.machines.power_settings import RESUME_SECONDS, RETRIES
 
 log = logging.getLogger(__name__)
 
 
 def reconcile_machine(deps: MachineDeps, id: str) -> float | None:
-    """Gives the seconds until the next turn; None: when something happens. Never raises."""
+    """Returns the seconds until the next reconciliation, or None to wait for a wake. Raises nothing."""
     try:
         guest = deps.store.observe(id)
         if guest is None:
@@ -44,7 +68,7 @@ def reconcile_machine(deps: MachineDeps, id: str) -> float | None:
 
 def take_step(deps: MachineDeps, guest: Guest) -> float | None:
     if guest.observed.run_state is RunState.UNFINISHED_START:
-        # Whatever else is asked of such a domain waits for ever.
+        # libvirt never answers any other call about such a domain.
         end_unfinished_start(deps, guest)
         return 0.0
     if guest.observed.is_transient:
@@ -52,14 +76,18 @@ def take_step(deps: MachineDeps, guest: Guest) -> float | None:
         if guest.is_desired_on:
             power.enable_autostart(deps, guest)
         deps.record_event(
-            guest, "DefinedAgain", "Look", "somebody has undefined the running machine", is_warning=True
+            guest,
+            "DomainRedefined",
+            "Observe",
+            "the running domain was undefined; defined it again",
+            is_warning=True,
         )
         return 0.0
     if not guest.is_desired_on:
         if guest.observed.is_on:
-            return power.stop_step(deps, guest)  # whatever its devices lack, which is seen to once it is off
+            return power.stop_step(deps, guest)  # its devices are reconciled once it is off
         power.disable_autostart(deps, guest)
-    elif guest.stopping_since is not None:  # on again before it was off
+    elif guest.stopping_since is not None:  # power On was ordered again before the guest was off
         deps.store.update(guest.id, lambda found: replace(found, stopping_since=None, has_asked_agent=False))
         power.enable_autostart(deps, guest)
     is_fresh = not guest.record.is_built
@@ -72,23 +100,23 @@ def take_step(deps: MachineDeps, guest: Guest) -> float | None:
         return power.start_when_due(deps, found, is_fresh=is_fresh)
     if found.observed.run_state is RunState.IO_ERROR:
         deps.domains.resume(found.id)
-        return STUCK_SECONDS
+        return RESUME_SECONDS
     return soonest(hotplug.wait_seconds(found), forget_restarts_when_steady(deps, found))
 
 
 def end_unfinished_start(deps: MachineDeps, guest: Guest) -> None:
     try:
-        power.force_off(deps, guest, "libvirtd did not live to finish its start")
+        power.force_off(deps, guest, "libvirtd was killed while starting it")
     except TimedOut as error:
         name = domain_name(guest.id, guest.record.labels)
         raise TimedOut(
-            f"libvirtd did not live to finish the machine's start, and now lets nobody end it: stop libvirtd, remove {name}.xml "
-            f"from its state folder (/run/libvirt/qemu), start it; docs/libvirt.md says how that is done for you ({error})"
+            f"libvirtd was killed while starting this machine and now refuses to stop it: stop libvirtd, remove {name}.xml from its "
+            f"state folder (/run/libvirt/qemu), start libvirtd; docs/libvirt.md has a drop-in that does so ({error})"
         ) from error
 
 
 def forget_restarts_when_steady(deps: MachineDeps, guest: Guest) -> float | None:
-    """A guest that has run long enough has left its crash loop; the seconds until then."""
+    """Resets the count of restarts after a steady run. Returns the seconds until then."""
     if not guest.restarts or not guest.observed.is_on or guest.started_at is None:
         return None
     left = guest.started_at + deps.power_settings.steady - deps.store.now()
@@ -110,8 +138,8 @@ def record_failure(deps: MachineDeps, id: str, error: IRIError | OSError) -> flo
     reason = type(error).__name__ if isinstance(error, IRIError) else "HostError"
     failure = StepFailure(reason, str(error), before.failures + 1 if before is not None else 1)
     if before is None or (before.reason, before.message) != (reason, failure.message):
-        deps.record_event(guest, reason, "Tend", failure.message, is_warning=True)
+        deps.record_event(guest, reason, "Reconcile", failure.message, is_warning=True)
     if not isinstance(error, Unavailable):
-        log.warning("machine is in trouble id=%s reason=%s error=%s", id, reason, error)
+        log.warning("machine cannot be reconciled id=%s reason=%s error=%s", id, reason, error)
     deps.store.update(id, lambda found: replace(found, failure=failure))
     return RETRIES.delay(failure.failures - 1)

@@ -1,4 +1,7 @@
-"""Deleting machines, wholly: the guest first, then all that was made for it, the domain with its record last."""
+"""Deletes a machine: the guest first, then everything made for it, and the domain with the record last.
+
+The record carries the order to delete, so it must outlive everything else: after a crash the order is found again.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from iri.libvirt.machines.guest import Guest
 
 
 def remove_step(deps: MachineDeps, guest: Guest) -> float | None:
-    """Gives the seconds until the next step; None once it is gone."""
+    """Returns the seconds until the next step, or None once the machine is gone."""
     if guest.observed.is_on:
         if has_data_that_stays(guest):
             return power.stop_step(deps, guest)
@@ -30,46 +33,48 @@ def remove_step(deps: MachineDeps, guest: Guest) -> float | None:
 
 
 def has_data_that_stays(guest: Guest) -> bool:
-    """Whether it has data that stays: the guest may write it down, if it listens."""
+    """Whether a volume outlives the machine: then the guest gets the grace to write its data to it."""
     return any(disk.connection is not None for disk in guest.record.spec.volumes)
 
 
 def delete_host_objects(deps: MachineDeps, guest: Guest) -> None:
-    """All that was made for it but its domain, in which the order stands until the end."""
+    """Deletes local disks, files and secrets; the domain stays, because it carries the order."""
     deps.providers.disks.forget(guest.id)
     delete_host_files(deps, guest)
 
 
 def delete_host_files(deps: MachineDeps, guest: Guest) -> None:
-    """All but its data."""
+    """Deletes what the host holds for the machine, and none of its data."""
     deps.machine_secrets.put(guest.id, b"")
     shutil.rmtree(deps.folder(guest.id), ignore_errors=True)
     delete_log(deps, guest)
 
 
 def delete_log(deps: MachineDeps, guest: Guest) -> None:
-    """libvirt writes it and leaves it."""
+    """libvirt writes the log and never removes it."""
     name = domain_name(guest.id, guest.record.labels)
     (deps.folders.qemu_logs / f"{name}.log").unlink(missing_ok=True)
 
 
 def forget_machine(deps: MachineDeps, guest: Guest) -> None:
-    # The last line of a guest that ended is written by a thread of libvirt's own, maybe only after all else was cleared.
+    # A thread of libvirt writes the last line of a guest that ended, maybe after the first deletion of the log.
     delete_log(deps, guest)
-    deps.record_event(guest, "Removed", "Remove", "the machine is gone")
+    deps.record_event(guest, "Removed", "Remove", "the machine is deleted")
     deps.store.drop(guest.id)
-    with contextlib.suppress(IRIError):  # the next sweep does it
+    with contextlib.suppress(IRIError):  # the next garbage collection does it
         deps.providers.interfaces.prune(deps.desired_interfaces)
         deps.providers.disks.wake_waiting()
 
 
 def handle_undefined(deps: MachineDeps, guest: Guest) -> None:
-    """Somebody else has undefined it. Its data goes only by order: without one, it is there when the machine is made again."""
+    """Handles a domain that a person has undefined. Its data is deleted only by order: without one, a recreated machine finds it."""
     if guest.record.deleted_at:
-        deps.record_event(guest, "Lost", "Look", "somebody has undefined the domain", is_warning=True)
+        deps.record_event(
+            guest, "DomainUndefined", "Observe", "the domain was undefined on the host", is_warning=True
+        )
         delete_host_objects(deps, guest)
     else:
-        message = "somebody has undefined the domain; its local disks are kept"
-        deps.record_event(guest, "Lost", "Look", message, is_warning=True)
+        message = "the domain was undefined on the host; its local disks are kept"
+        deps.record_event(guest, "DomainUndefined", "Observe", message, is_warning=True)
         delete_host_files(deps, guest)
     forget_machine(deps, guest)

@@ -1,4 +1,4 @@
-"""Bringing a machine to another class: the next boot's configuration at once, the running guest as far as it goes."""
+"""Brings a machine to another class: the next boot's configuration at once, the running guest as far as it can go."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def resize_machine(deps: MachineDeps, guest: Guest) -> Guest | None:
     cpus, memory = desired_cpus(guest.record), desired_memory(guest.record)
     following = guest.observed.next_boot
     if (following.cpus, following.memory_bytes) != (cpus, memory):
-        # A wish that is recorded in between would be lost with the older document.
+        # A record written in between would be overwritten by the older document.
         with deps.store.locked(guest.id):
             latest = deps.store.get(guest.id)
             render_domain = resized_document(
@@ -36,7 +36,7 @@ def resize_machine(deps: MachineDeps, guest: Guest) -> Guest | None:
 
 
 def grow_running(deps: MachineDeps, guest: Guest, cpus: int, memory: int) -> None:
-    """More processors as far as it was built for; memory within what it was started with. The rest waits for a boot."""
+    """Adds processors up to what the guest was built for, and memory up to what it was started with. The rest waits for a boot."""
     live = guest.observed.live
     assert live is not None
     if cpus > live.cpus:

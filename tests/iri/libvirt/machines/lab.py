@@ -75,4 +75,4 @@ def condition(machine: RuntimeMachine, type_: str) -> RuntimeCondition | None:
 
 def is_as_wished(machine: RuntimeMachine) -> bool:
     ready = condition(machine, "Ready")
-    return ready is not None and ready.reason == "AsWished"
+    return ready is not None and ready.reason == "InSync"

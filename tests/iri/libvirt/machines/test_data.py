@@ -76,7 +76,7 @@ def test_machine_that_nobody_can_read_is_left_alone_with_all_that_is_its(daemon:
     described(daemon, id, "<machine>of another version</machine>")
     with running_runtime(settings) as runtime:
         assert id not in runtime.objects(RuntimeMachine)
-        with pytest.raises(FailedPrecondition, match="nobody can read what it is to be"):
+        with pytest.raises(FailedPrecondition, match="its metadata cannot be read"):
             runtime.create(machine)
         assert disk.stat().st_ino == inode
         assert (folder / "machines" / id / "console.sock").exists()

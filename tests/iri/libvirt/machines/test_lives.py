@@ -97,7 +97,7 @@ def test_domain_that_somebody_undefines_is_gone_and_has_its_data_when_it_is_made
     inode = disk.stat().st_ino
     lab.daemon.virsh("undefine", id)
     eventually(lambda: id in lab.runtime.objects(RuntimeMachine), operator.not_, SECONDS, "be gone")
-    lab.tells(id, "Lost")
+    lab.tells(id, "DomainUndefined")
     assert lab.runtime.create(RuntimeMachine(labels=was.labels, spec=was.spec)).id == id
     lab.runtime.change(id, SetPower(Power.ON))
     lab.reaches(id, MachineState.RUNNING)
@@ -113,7 +113,7 @@ def test_running_machine_that_somebody_undefines_is_defined_again(
         runtime.change(id, SetAnnotations({"a": "b"}))
         pid = daemon.guests()[id]
         daemon.virsh("undefine", id)
-        lab.tells(id, "DefinedAgain")
+        lab.tells(id, "DomainRedefined")
         eventually(lambda: is_persistent(daemon, id), bool, SECONDS, "be defined again")
         was = lab.until(id, is_as_wished, "be as wished")
         assert lab.is_autostart(id)
@@ -193,7 +193,7 @@ def test_guest_that_was_paused_while_libvirtd_is_away_is_left_to_who_paused_it(l
         "be paused",
     )
     lab.daemon.virsh("resume", id)
-    lab.until(id, lambda machine: condition(machine, "Ready").reason == "AsWished", "go on")  # type: ignore[union-attr]
+    lab.until(id, lambda machine: condition(machine, "Ready").reason == "InSync", "go on")  # type: ignore[union-attr]
     assert lab.daemon.guests()[id] == pid
     assert "ForcedOff" not in lab.reasons(id)
 
@@ -222,7 +222,7 @@ def is_unavailable(lab: Lab) -> bool:
 def test_console_is_for_one_at_a_time(lab: Lab) -> None:
     id = lab.running()
     first = lab.runtime.console(id)
-    with pytest.raises(FailedPrecondition, match="somebody is at the console"):
+    with pytest.raises(FailedPrecondition, match="is in use"):
         lab.runtime.console(id)
     first.close()
     lab.runtime.console(id).close()

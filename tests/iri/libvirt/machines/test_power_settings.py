@@ -12,12 +12,12 @@ from iri.libvirt.settings import decode_settings
 @pytest.mark.parametrize(
     ("rules", "reason"),
     [
-        ("grace: 0", "grace is more than 0 seconds"),
-        ("grace: -5", "grace is more than 0 seconds"),
-        ("press: 0", "press is more than 0 seconds"),
-        ("firstRestart: 0", "firstRestart is more than 0 seconds"),
-        ("longestRestart: 1", "longestRestart is no less than firstRestart"),
-        ("steady: -1", "steady is not negative"),
+        ("grace: 0", "grace must be more than 0 seconds"),
+        ("grace: -5", "grace must be more than 0 seconds"),
+        ("press: 0", "press must be more than 0 seconds"),
+        ("firstRestart: 0", "firstRestart must be more than 0 seconds"),
+        ("longestRestart: 1", "longestRestart must not be less than firstRestart"),
+        ("steady: -1", "steady must not be negative"),
     ],
 )
 def test_times_that_make_no_sense_are_refused(rules: str, reason: str) -> None:

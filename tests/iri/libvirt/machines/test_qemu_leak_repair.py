@@ -183,7 +183,7 @@ def port(document: ElementTree.Element) -> str:
 
 
 def is_as_wished(machine: RuntimeMachine) -> bool:
-    return any(one.type == "Ready" and one.reason == "AsWished" for one in machine.status.conditions)
+    return any(one.type == "Ready" and one.reason == "InSync" for one in machine.status.conditions)
 
 
 def ready_message(machine: RuntimeMachine) -> str:
@@ -244,7 +244,7 @@ def test_disk_comes_although_qemu_has_it_already(
     lab.has("data")
     assert len(lab.nodes()) == 2, "once"
     assert any(lab.path in str(device) for device in lab.ask("query-block"))
-    assert len(lab.told("Mended")) == 1
+    assert len(lab.told("LeakRepaired")) == 1
     assert lab.daemon.guests().keys() == {lab.id}
     lab.order(DetachVolume("data"))
     lab.until(lambda machine: "data" not in devices(machine), "let it go")
@@ -266,7 +266,7 @@ def test_network_interface_comes_although_qemu_has_it_already(
     eventually(
         lambda: "vnet77" in lab.daemon.inside("ip", "link").stdout, operator.not_, SECONDS, "let its TAP go"
     )
-    assert len(lab.told("Mended")) == 1
+    assert len(lab.told("LeakRepaired")) == 1
     lab.order(DetachInterface("second"))
     lab.until(lambda machine: "second" not in devices(machine), "let it go")
 
