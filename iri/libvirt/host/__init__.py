@@ -1,4 +1,5 @@
-"""The host below the runtime: what it is, how much it has to give, and whether its processor really runs guests.
+"""The host below the runtime: what it is, how much it offers, and whether KVM really runs guests on it.
 
-`settings`, `capacity` and `proof` are pure but for `proof.Prover`; `host` asks libvirt and remembers.
+Order: `settings` (what the operator reserves and offers), `capacity` (how many machines of a class fit; pure), `kvm_probe` (boots a
+probe guest), `host` (asks libvirt, remembers, and answers the calls about the host).
 """

@@ -1,6 +1,6 @@
-"""What the host has and how many machines of a class it holds when it is empty. Pure.
+"""What the host has, and how many machines of a class fit on it when it is empty. Pure.
 
-Huge pages are memory that only classes backed by them can have, and the rest is what only the others can have.
+Huge pages are memory that only classes backed by them can use; the rest of the memory is for the other classes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ HUGE = "hugepages-"
 
 
 class HostFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What libvirt tells of the host. `huge_pages`: how many there are by their size in bytes, used ones included."""
+    """What libvirt says of the host. `huge_pages`: their number by size in bytes, used ones included."""
 
     uuid: str = ""
     name: str = ""
@@ -36,7 +36,7 @@ class HostFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def capacity(facts: HostFacts, storage_bytes: int, settings: HostSettings) -> dict[str, int]:
-    """Totals of the empty host less what the operator keeps back."""
+    """The totals of the empty host, less what the operator reserves."""
     totals = {CPU: facts.cpus, MEMORY: facts.memory_bytes, STORAGE: storage_bytes}
     totals |= {f"{HUGE}{_named(size)}": size * count for size, count in facts.huge_pages.items() if count}
     return {
@@ -47,7 +47,7 @@ def capacity(facts: HostFacts, storage_bytes: int, settings: HostSettings) -> di
 def quantity(
     wanted: RuntimeMachineClass, facts: HostFacts, storage_bytes: int, settings: HostSettings
 ) -> int:
-    """Zero for a class that asks for what the host does not have."""
+    """How many machines of the class fit; 0 for a class that needs a resource that the host lacks."""
     has = capacity(facts, storage_bytes, settings)
     traits = settings.traits.get(wanted.name)
     if traits is not None and traits.is_hugepages:
@@ -56,7 +56,7 @@ def quantity(
         has[MEMORY] = max(0, has[MEMORY] - facts.huge_bytes)
     limits = {resource: int(count * settings.overcommit.get(resource, 1)) for resource, count in has.items()}
     if traits is not None and traits.is_hugepages:
-        limits[MEMORY] = facts.huge_bytes  # a page is there or it is not
+        limits[MEMORY] = facts.huge_bytes  # pages cannot be overcommitted
     shares = [limits.get(resource, 0) // need for resource, need in wanted.resources.items() if need > 0]
     return min(shares, default=0)
 

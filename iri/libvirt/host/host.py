@@ -1,7 +1,7 @@
-"""The host as the runtime tells of it, and the classes that it offers.
+"""The host as the runtime reports it, and the classes that it offers.
 
-What the host has is asked again for each new connection, for a host changes only while libvirt is away or by a restart.
-Classes that a poollet has set are kept in a file: a runtime that starts anew must not refuse a machine for want of them.
+What the host has is asked again for each new connection: a host changes only while libvirt is away or by a restart. Classes set
+by a poollet are kept in a file, so that a restarted runtime refuses no machine for lack of its class.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 RUNTIME = "gitvirt-libvirt"
 NAMESPACE = uuid.UUID("6c3f4bb8-30f4-5b0e-8f55-b0f5d2a4c1de")
 MACHINE_ID, SYSTEM = Path("/etc/machine-id"), Path("/etc/os-release")
-NOWHERE = ("192.0.2.1", 9)  # set aside for documentation; nothing is sent there
+NOWHERE = ("192.0.2.1", 9)  # reserved for documentation; no packet is sent
 WITH_PROOF = "x86_64"
 ACCELERATOR, LABELLED = "gitvirt.dev/accelerator", {"kvm": "kvm", "qemu": "tcg"}
 
@@ -49,7 +49,7 @@ class NodeSource(DomainStarter, Protocol):
 
 
 class StorageTotals(Protocol):
-    """The volumes' side of what there is to give."""
+    """The totals of the storage."""
 
     def volume_offers(self, classes: tuple[RuntimeVolumeClass, ...]) -> tuple[VolumeOffer, ...]: ...
     def storage_bytes(self) -> int: ...
@@ -60,7 +60,7 @@ class Probe(Protocol):
 
 
 class Installation(msgspec.Struct, frozen=True):
-    """Of gitvirt. `uri` is part of who the host is, for one machine may run several libvirts; `folder` is the runtime's own."""
+    """`uri` is part of the host's identity, because one machine may run several libvirtds; `folder` is the runtime's own."""
 
     version: str
     uri: str
@@ -90,7 +90,7 @@ class LibvirtHost:
         self._classes = self._load_classes()
 
     def forget(self) -> None:
-        """The host may be another one now: libvirt was away."""
+        """Forgets what the host has: it may have changed while libvirt was away."""
         self._facts = None
 
     def about(self) -> RuntimeInfo:
@@ -119,7 +119,7 @@ class LibvirtHost:
 
     def set_classes(self, classes: RuntimeClasses) -> None:
         if self._settings.classes.policy == "fixed":
-            raise FailedPrecondition("this runtime's classes are fixed by its operator")
+            raise FailedPrecondition("the operator has fixed this runtime's classes (classes.policy: fixed)")
         with self._lock:
             if classes == self._classes:
                 return
@@ -132,13 +132,13 @@ class LibvirtHost:
         for one in self._classes.machines:
             if one.name == name:
                 return one
-        raise InvalidArgument(f"machine class {name!r} is not offered here")
+        raise InvalidArgument(f"machine class {name!r} is not offered by this host")
 
     def volume_class(self, name: str) -> RuntimeVolumeClass:
         for one in self._classes.volumes:
             if one.name == name:
                 return one
-        raise InvalidArgument(f"volume class {name!r} is not offered here")
+        raise InvalidArgument(f"volume class {name!r} is not offered by this host")
 
     def traits(self, class_name: str) -> ClassTraits:
         return self._settings.traits.get(class_name, ClassTraits())
@@ -148,11 +148,11 @@ class LibvirtHost:
         return HostPlatform(domain_type=self.domain_type(), architecture=facts.architecture, cpus=facts.cpus)
 
     def domain_type(self) -> str:
-        """Found out once, by whoever asks first; the others wait for it."""
+        """Detected once, by the first caller; others wait for the result."""
         with self._lock:
             if not self._domain_type:
                 self._domain_type = self._detect_domain_type()
-                log.info("guests run domain_type=%s", self._domain_type)
+                log.info("detected domain_type=%s", self._domain_type)
             return self._domain_type
 
     def _detect_domain_type(self) -> str:
@@ -167,13 +167,15 @@ class LibvirtHost:
                     return "qemu"
                 if architecture != WITH_PROOF:
                     log.warning(
-                        "no proof for architecture=%s: set the accelerator to kvm where it works",
+                        "no KVM probe for architecture=%s: set `accelerator: kvm` if KVM works",
                         architecture,
                     )
                     return "qemu"
                 if self._proof.can_boot("kvm"):
                     return "kvm"
-                log.warning("KVM is offered and no guest boots with it: guests are emulated, which is slow")
+                log.warning(
+                    "libvirt offers KVM, but no guest boots with it: guests are emulated, which is slow"
+                )
                 return "qemu"
 
     def _known_facts(self) -> HostFacts:
@@ -190,12 +192,14 @@ class LibvirtHost:
             except FileNotFoundError:
                 pass
             except msgspec.MsgspecError as error:
-                log.warning("classes that were set are lost file=%s error=%s", self._classes_file, error)
+                log.warning(
+                    "cannot read the classes that were set file=%s error=%s", self._classes_file, error
+                )
         return RuntimeClasses(machines=offered.machines, volumes=offered.volumes)
 
 
 def host_id(uuid_: str, uri: str) -> str:
-    """Of the machine's own id, which stays; libvirt makes one up at each start where the firmware has none."""
+    """Derived from machine-id, which is stable; libvirt makes an id up at each start where the firmware has none."""
     try:
         machine = MACHINE_ID.read_text(encoding="ascii").strip()
     except OSError:
@@ -230,5 +234,5 @@ def addresses(name: str) -> tuple[HostAddress, ...]:
             asking.connect(NOWHERE)
             found.append(HostAddress(type="InternalIP", address=asking.getsockname()[0]))
         except OSError as error:
-            log.debug("no way out of the host error=%s", error)
+            log.debug("no default route error=%s", error)
     return tuple(found)

@@ -1,8 +1,8 @@
-"""Whether KVM runs guests here, by running one. Capabilities alone lie: on some hosts below another hypervisor the device
-is there, libvirt offers KVM, a domain even starts, and its guest never executes an instruction.
+"""Whether KVM runs guests here, by booting one. Capabilities prove nothing: under some hypervisors the device exists, libvirt offers
+KVM, a domain even starts, and its guest never executes an instruction.
 
-The guest is one boot sector that writes a line to the serial port, from long mode with paging: there are hosts where a
-guest gets as far as real mode, and where no kernel ever boots. libvirt destroys it when this process ends.
+The guest is one boot sector that writes a line to the serial port, from long mode with paging: on some hosts a guest reaches
+real mode and no kernel ever boots. libvirt destroys the guest when this process ends.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def probe_domain(domain_type: str, disk: Path, output: Path) -> xml.Element:
     xml.child(system, "type", "hvm", arch="x86_64", machine="pc")
     xml.child(system, "boot", dev="hd")
     if domain_type == "kvm":
-        # As machines get it: there are hosts where KVM runs another processor, and not this one.
+        # The processor that machines get: some hosts run KVM with another one only.
         xml.child(root, "cpu", mode="host-passthrough")
     xml.child(root, "on_reboot", "destroy")
     devices = xml.child(root, "devices")
@@ -63,16 +63,16 @@ def probe_domain(domain_type: str, disk: Path, output: Path) -> xml.Element:
 
 class DomainStarter(Protocol):
     def start_briefly(self, document: str) -> None:
-        """A domain that is gone with this process."""
+        """Starts a domain that ends with this process."""
         ...
 
     def end(self, name: str) -> None:
-        """NotFound when it is not there."""
+        """Raises NotFound when the domain does not exist."""
         ...
 
 
 class KvmProbe:
-    """Files for the time of a proof lie in `folder`, which QEMU must be able to enter; libvirt's log of it in `logs`."""
+    """`folder` holds the probe's files, and QEMU must be able to enter it; `logs` has libvirt's log of the probe."""
 
     def __init__(
         self,
@@ -89,11 +89,11 @@ class KvmProbe:
         self._clock = clock
 
     def can_boot(self, domain_type: str) -> bool:
-        """Unavailable when libvirt does not answer, which proves nothing."""
+        """Whether a probe guest boots. Raises Unavailable when libvirt does not answer, which proves nothing."""
         disk, output = self._folder / "proof.img", self._folder / "proof.log"
         self._end()
         for path, content in ((disk, boot_sector()), (output, b"")):
-            path.unlink(missing_ok=True)  # whoever owned it then
+            path.unlink(missing_ok=True)  # QEMU's user may own it
             with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                 file.write(content)
         try:
@@ -102,7 +102,7 @@ class KvmProbe:
         except Unavailable:
             raise
         except IRIError as error:
-            log.info("no proof domain_type=%s error=%s", domain_type, error)
+            log.info("probe guest does not start domain_type=%s error=%s", domain_type, error)
             return False
         finally:
             with contextlib.suppress(Unavailable):
@@ -123,7 +123,7 @@ class KvmProbe:
         try:
             self._log.unlink(missing_ok=True)
         except PermissionError as error:
-            log.info("a log stays file=%s error=%s", self._log, error)
+            log.info("cannot delete log file=%s error=%s", self._log, error)
 
     def _end(self) -> None:
         with contextlib.suppress(NotFound):

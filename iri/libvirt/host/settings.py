@@ -15,7 +15,7 @@ Accelerator = Literal["auto", "kvm", "tcg"]
 
 
 class OfferedClasses(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
-    """`policy` fixed: these and no others, whatever a poollet says."""
+    """`policy` fixed: these classes and no others, whatever a poollet sets."""
 
     policy: Literal["any", "fixed"] = "any"
     machines: tuple[RuntimeMachineClass, ...] = ()
@@ -23,24 +23,24 @@ class OfferedClasses(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class HostSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
-    """`reserved` is kept back for the host. `overcommit` says how many times over guests may be promised the rest.
+    """`reserved`: kept for the host. `overcommit`: how many times the rest may be promised to guests.
 
-    `traits` says by class how its machines are built. `accelerator` auto is kvm where a guest has been seen to boot with it.
+    `traits`: how machines of a class are built. `accelerator` auto: kvm where a probe guest boots with it.
     """
 
-    id: str = ""  # empty: of the machine and the libvirt on it
+    id: str = ""  # empty: derived from the machine and its libvirtd
     accelerator: Accelerator = "auto"
     reserved: Mapping[str, int] = msgspec.field(default_factory=lambda: {"memory": GIB})
     overcommit: Mapping[str, float] = {}
     classes: OfferedClasses = OfferedClasses()
     traits: Mapping[str, ClassTraits] = {}
     labels: Mapping[str, str] = {}
-    addresses: tuple[HostAddress, ...] = ()  # empty: the host's name and the address that it is reached by
+    addresses: tuple[HostAddress, ...] = ()  # empty: the host's name and its address on the default route
 
     def __post_init__(self) -> None:
         for resource, count in self.reserved.items():
             if count < 0:
-                raise ValueError(f"reserved.{resource} is not negative")
+                raise ValueError(f"reserved.{resource} must not be negative")
         for resource, factor in self.overcommit.items():
             if factor < 1:
-                raise ValueError(f"overcommit.{resource} is 1 or more")
+                raise ValueError(f"overcommit.{resource} must be 1 or more")

@@ -1,11 +1,11 @@
 """Images by content, in one folder of this host. Knows digests and files, no servers.
 
-    blobs/<algorithm>-<hex>     whole and verified; never written again
-    partial/<key>               on its way in; `<key>.lock` is held by whoever fetches it
-    names/<key>                 which content a URL had last, and the server's word (validator) for it
+    blobs/<algorithm>-<hex>     complete and verified; never written again
+    partial/<key>               being fetched; the thread that fetches holds a lock on `<key>.lock`
+    names/<key>                 the content that a URL had last, and the server's validator for it
 
-A blob comes into being by one rename, so it is there whole or not at all. How long it has not been used is its file's
-modification time. One runtime has the folder: another would not know what of it disks rest on.
+A blob is created by one rename, so it is complete or absent. Its modification time says when it was used last. One runtime alone
+has the folder: another would not know which disks have its blobs as backing files.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from iri.errors import FailedPrecondition
 from iri.libvirt.folder_lock import FolderLock
 from iri.libvirt.images.digest import Digest
 
-PARTIAL_SECONDS = 24 * 3600  # an interrupted transfer can be continued for so long
+PARTIAL_SECONDS = 24 * 3600  # how long an interrupted transfer can be continued
 LOCK = ".lock"
 
 
@@ -38,12 +38,12 @@ class ImageCache:
         self.folder = folder
         for part in ("blobs", "partial", "names"):
             (folder / part).mkdir(parents=True, exist_ok=True)
-        self.claim = FolderLock("the image cache")
-        # QEMU's user reads blobs through it.
+        self.lock = FolderLock("the image cache")
+        # QEMU's user reads blobs in it.
         folder.chmod(0o755)
 
     def blob(self, digest: Digest) -> Path | None:
-        """The blob, used now."""
+        """The blob's path, marked as used now; None when it is not cached."""
         path = self.path(digest)
         try:
             os.utime(path)
@@ -56,14 +56,14 @@ class ImageCache:
 
     @contextmanager
     def partial_file(self, name: str) -> Iterator[Path]:
-        """The partial file of what has that name, ours alone while the context lasts."""
+        """The partial file of that name, locked while the context lasts."""
         path = self.folder / "partial" / key(name)
         file = path.with_name(f"{path.name}{LOCK}")
         while True:
             with file.open("w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 if not _is_at(file, lock.fileno()):
-                    continue  # whoever had it has removed it
+                    continue  # its last holder has removed it
                 try:
                     yield path
                 finally:
@@ -71,11 +71,11 @@ class ImageCache:
                 return
 
     def add_blob(self, partial: Path, expected: Digest | None) -> Digest:
-        """The partial file becomes a blob; what is not what it should be is thrown away."""
+        """Turns the partial file into a blob. Discards it when its digest is not the expected one."""
         digest = digest_of(partial, expected.algorithm if expected else "sha256")
         if expected is not None and digest != expected:
             self.discard(partial)
-            raise FailedPrecondition(f"the image is not what was asked for: it is {digest}, not {expected}")
+            raise FailedPrecondition(f"the image has digest {digest}, not {expected}")
         partial.chmod(0o644)
         partial.replace(self.path(digest))
         os.utime(self.path(digest))
@@ -102,14 +102,14 @@ class ImageCache:
         written.replace(path)
 
     def collect(self, used: Set[str], *, now: float, unused_seconds: float, most_bytes: int) -> int:
-        """Removes blobs that nothing uses: those unused for so long, and while the rest has more than so many bytes, the
-        longest unused. `used` holds file names. Returns how many bytes it freed."""
+        """Removes blobs that are not in use: those unused for `unused_seconds`, then the longest unused while the cache has more
+        than `most_bytes`. `used` holds file names. Returns the bytes freed."""
         files = sorted(_files(self.folder / "blobs"), key=lambda entry: entry[1].st_mtime)
-        there = sum(_bytes(status) for _, status in files)
+        total = sum(_bytes(status) for _, status in files)
         freed = 0
         for path, status in files:
             is_old = now - status.st_mtime > unused_seconds
-            if path.name in used or not (is_old or there - freed > most_bytes):
+            if path.name in used or not (is_old or total - freed > most_bytes):
                 continue
             path.unlink(missing_ok=True)
             freed += _bytes(status)

@@ -1,4 +1,4 @@
-"""Digests of content, as image references and registries write them: `sha256:<hex>` or `sha512:<hex>`. Pure."""
+"""Digests of content as image references and registries write them: `sha256:<hex>` or `sha512:<hex>`. Pure."""
 
 from __future__ import annotations
 
@@ -32,12 +32,10 @@ def parse(text: str) -> Digest:
     match = WRITTEN.fullmatch(text)
     if match is None:
         raise InvalidArgument(
-            f"{text[:80]!r} is no digest: sha256:<64 hex digits> or sha512:<128 hex digits>"
+            f"invalid digest {text[:80]!r}: write sha256:<64 hex digits> or sha512:<128 hex digits>"
         )
     digest = Digest(match["algorithm"], match["hex"].lower())
     if len(digest.hex) != HEX_LENGTHS[digest.algorithm]:
         expected = HEX_LENGTHS[digest.algorithm]
-        raise InvalidArgument(
-            f"a {digest.algorithm} digest has {expected} hex digits, this one {len(digest.hex)}"
-        )
+        raise InvalidArgument(f"a {digest.algorithm} digest has {expected} hex digits, not {len(digest.hex)}")
     return digest

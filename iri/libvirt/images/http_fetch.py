@@ -1,7 +1,7 @@
-"""One resource over HTTP into one file, going on where an earlier try stopped. Knows no images and no cache.
+"""Fetches one resource over HTTP into one file, and continues an interrupted transfer. Knows no images and no cache.
 
-A partial file is continued only if the server says by validator (ETag or Last-Modified) that it is still the same
-resource; a server that cannot do that sends it again from the start.
+A partial file is continued only if the server confirms by a validator (ETag or Last-Modified) that it is still the same resource.
+A server that cannot do that sends it again from the start.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from iri.errors import FailedPrecondition, InvalidArgument, IRIError, NotFound, 
 CHUNK = 1 << 20
 READ = (HTTPStatus.NOT_MODIFIED, HTTPStatus.UNAUTHORIZED, HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE)
 Progress = Callable[[int, int], None]
-"""Bytes there, and bytes in all or 0 when the server does not say."""
+"""Takes the bytes fetched and the bytes in total, 0 when the server does not say."""
 
 
 class FetchLimits(msgspec.Struct, frozen=True):
@@ -36,7 +36,7 @@ class FetchLimits(msgspec.Struct, frozen=True):
 
 
 class Fetched(msgspec.Struct, frozen=True):
-    """`is_same`: the server says that what `validator` named is what it still has; nothing was fetched."""
+    """`is_same`: the server still has what `validator` names, and nothing was fetched."""
 
     size: int
     validator: str = ""
@@ -44,13 +44,13 @@ class Fetched(msgspec.Struct, frozen=True):
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """A redirect never leads from TLS to none, and takes no credentials to another host."""
+    """Follows no redirect from TLS to plain HTTP, and sends no credentials to another host."""
 
     def redirect_request(
         self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: http.client.HTTPMessage, newurl: str
     ) -> urllib.request.Request | None:  # fmt: skip
         if req.full_url.startswith("https://") and not newurl.startswith("https://"):
-            raise FailedPrecondition(f"{_host(req.full_url)} redirects to a place without TLS")
+            raise FailedPrecondition(f"{_host(req.full_url)} redirects to a URL without TLS")
         redirected = super().redirect_request(req, fp, code, msg, headers, newurl)
         if redirected is not None and _host(newurl) != _host(req.full_url):
             redirected.remove_header("Authorization")
@@ -64,7 +64,7 @@ def _host(url: str) -> str:
 def open_url(
     url: str, headers: Mapping[str, str], timeout_seconds: float, data: bytes | None = None
 ) -> http.client.HTTPResponse:
-    """The response, or what its failure means for who asked. Statuses of READ are the caller's to read."""
+    """Returns the response, or raises an IRIError. The caller handles statuses in READ."""
     opener = urllib.request.build_opener(_Redirects)
     request = urllib.request.Request(url, data=data, headers=dict(headers))  # noqa: S310 -- http and https alone
     try:
@@ -97,7 +97,7 @@ def _unreachable(url: str, reason: object) -> IRIError:
 
 
 def path_of(url: str) -> str:
-    """Without the query, in which signed URLs carry their keys."""
+    """The URL without its query, in which signed URLs have their keys."""
     return url.partition("?")[0]
 
 
@@ -110,7 +110,7 @@ def fetch(
     known_validator: str,
     progress: Progress,
 ) -> Fetched:
-    """Fetches what is not in `into` yet. `known` is the validator of a copy that is already elsewhere, or empty."""
+    """Fetches what `into` lacks. `known_validator`: that of a cached copy, or empty."""
     for _ in range(2):
         fetched = _fetch_once(url, into, headers, limits, known_validator, progress)
         if fetched is not None:
@@ -127,13 +127,13 @@ def _fetch_once(
     known_validator: str,
     progress: Progress,
 ) -> Fetched | None:
-    """None: the server has less than what is there already, so that is something else."""
-    there = into.stat().st_size if into.exists() else 0
+    """None: the server has less than the partial file, so the partial file is of something else."""
+    fetched_bytes = into.stat().st_size if into.exists() else 0
     note = into.with_name(f"{into.name}.validator")
-    validator = note.read_text() if there and note.exists() else ""
+    validator = note.read_text() if fetched_bytes and note.exists() else ""
     asked = dict(headers)
-    if there and validator:
-        asked |= {"Range": f"bytes={there}-", "If-Range": validator}
+    if fetched_bytes and validator:
+        asked |= {"Range": f"bytes={fetched_bytes}-", "If-Range": validator}
     elif known_validator:
         asked |= (
             {"If-None-Match": known_validator}
@@ -143,11 +143,11 @@ def _fetch_once(
     with open_url(url, asked, limits.timeout_seconds) as response:
         if response.status == HTTPStatus.NOT_MODIFIED:
             return Fetched(0, known_validator, is_same=True)
-        if response.status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and there:
+        if response.status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and fetched_bytes:
             return None
         if response.status not in (HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT):
             raise _refusal(url, response.status)
-        start = there if _continues(response, there) else 0
+        start = fetched_bytes if _continues(response, fetched_bytes) else 0
         length = response.headers.get("Content-Length", "")
         total = start + int(length) if length.isdigit() else 0
         _refuse_size(total, start, limits, into)
@@ -156,7 +156,7 @@ def _fetch_once(
             note.write_text(said)
         size = _receive(response, into, start, total, limits, progress)
     if total and size < total:
-        raise Unavailable(f"{_host(url)} broke off after {size} of {total} bytes")
+        raise Unavailable(f"{_host(url)} interrupted the transfer after {size} of {total} bytes")
     return Fetched(size, said)
 
 
@@ -166,7 +166,7 @@ def _continues(response: http.client.HTTPResponse, there: int) -> bool:
 
 
 def _validator(headers: Message) -> str:
-    """A strong one: a weak ETag says that the meaning is the same, not that the bytes are."""
+    """A strong validator: a weak ETag does not promise the same bytes."""
     etag = headers.get("ETag", "")
     if etag and not etag.startswith("W/"):
         return str(etag)
@@ -175,10 +175,10 @@ def _validator(headers: Message) -> str:
 
 def _refuse_size(total: int, start: int, limits: FetchLimits, into: Path) -> None:
     if total > limits.max_bytes:
-        raise InvalidArgument(f"the image has {total} bytes, and {limits.max_bytes} are allowed")
+        raise InvalidArgument(f"the image has {total} bytes; at most {limits.max_bytes} are allowed")
     free = shutil.disk_usage(into.parent).free
     if total - start > free:
-        raise ResourceExhausted(f"the image cache is full: {total - start} bytes are needed, {free} are free")
+        raise ResourceExhausted(f"the image cache is full: {total - start} bytes needed, {free} free")
 
 
 def _receive(
@@ -195,9 +195,7 @@ def _receive(
         while chunk := _read_chunk(response):
             size += len(chunk)
             if size > limits.max_bytes:
-                raise InvalidArgument(
-                    f"the image has more than the {limits.max_bytes} bytes that are allowed"
-                )
+                raise InvalidArgument(f"the image has more than the allowed {limits.max_bytes} bytes")
             file.write(chunk)
             progress(size, total)
         file.truncate()
@@ -210,29 +208,29 @@ def _read_chunk(response: http.client.HTTPResponse) -> bytes:
     try:
         return response.read1(CHUNK)
     except (OSError, http.client.HTTPException) as error:
-        raise Unavailable(f"the transfer broke off: {error or type(error).__name__}") from None
+        raise Unavailable(f"the transfer was interrupted: {error or type(error).__name__}") from None
 
 
 @contextmanager
 def translate_os_errors() -> Iterator[None]:
-    """What is written late, at the flush or the close, fails no other way than the rest."""
+    """Turns errors of the filesystem into IRIErrors, also those of a late flush or close."""
     try:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise ResourceExhausted("the image cache is full: no space is left for the image") from None
-        raise Unavailable(f"the image cache does not work: {error.strerror}") from None
+            raise ResourceExhausted("the image cache is full: no space left") from None
+        raise Unavailable(f"the image cache cannot be used: {error.strerror}") from None
 
 
 def read(response: http.client.HTTPResponse, limit: int) -> bytes:
     try:
         return response.read(limit)
     except (OSError, http.client.HTTPException) as error:
-        raise Unavailable(f"the transfer broke off: {error or type(error).__name__}") from None
+        raise Unavailable(f"the transfer was interrupted: {error or type(error).__name__}") from None
 
 
 def copy_file(source: Path, into: Path, limits: FetchLimits) -> None:
-    """The same of a file of this host."""
+    """Copies a file of this host, with the same limits."""
     size = source.stat().st_size
     _refuse_size(size, 0, limits, into)
     try:

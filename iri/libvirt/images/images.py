@@ -1,7 +1,7 @@
-"""Images as the rest of the runtime asks for them: a reference in, files of this host out.
+"""Images for the rest of the runtime: a reference in, files of this host out.
 
-`ensure` blocks until the image is there. However many ask for the same, it is fetched once; a tag or URL without a digest
-is asked for again each time, and served from the cache when its server does not answer.
+`ensure` blocks until the image is cached. However many callers ask for the same image, it is fetched once. A tag or URL without a
+digest is checked with its server each time, and served from the cache when the server does not answer.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from iri.libvirt.images.registry import Registry
 from iri.libvirt.images.settings import ImageSettings
 
 PROGRESS_SECONDS = 2.0
-GRACE_SECONDS = 600.0  # an image just asked for is about to be used
+GRACE_SECONDS = 600.0  # an image that was just fetched is about to be used
 MIB = 1 << 20
 LONGEST_NAME = 200  # of an image, in messages
 CURE = "correct the name, or make the image available to this host"
 Tell = Callable[[str, str], None]
-"""Takes a reason in CamelCase and a sentence for people."""
+"""Takes a reason in CamelCase and a message for people."""
 
 
 class LocalImage(msgspec.Struct, frozen=True, kw_only=True):
-    """`reference` names it with its digest, whatever it was asked for as, and without the keys of signed URLs."""
+    """`reference`: its name with its digest, without the keys of signed URLs."""
 
     reference: str
     path: Path
@@ -58,25 +58,25 @@ class Images:
     ) -> None:
         self._settings = settings
         self._progress_seconds = progress_seconds
-        self._formats: dict[Path, ImageFormat] = {}  # of blobs, which never change
+        self._formats: dict[Path, ImageFormat] = {}  # by blob; blobs never change
         self._cache = ImageCache(Path(settings.folder) if settings.folder else folder)
         self._limits = FetchLimits(settings.max_bytes, settings.timeout_seconds)
 
     @property
     def folder(self) -> Path:
-        """Where the files lie that volumes rest on."""
+        """The folder of the files that volumes have as backing files."""
         return self._cache.folder / "blobs"
 
     def open(self) -> None:
-        """Taken when another runtime has the folder."""
+        """Raises LockHeldError when another runtime has the folder."""
         with http_fetch.translate_os_errors():
-            self._cache.claim.acquire(self._cache.folder)
+            self._cache.lock.acquire(self._cache.folder)
 
     def close(self) -> None:
-        self._cache.claim.release()
+        self._cache.lock.release()
 
     def refuse(self, text: str) -> None:
-        """What can never be had is refused at once: InvalidArgument. A file of this host that is not there: NotFound."""
+        """Raises InvalidArgument for what this host never allows, NotFound for a missing file of this host. Asks no server."""
         match reference.parse(text):
             case FileReference(path=path):
                 self._refuse_path(path)
@@ -102,7 +102,7 @@ class Images:
                 return self._pull(named, architecture, tell)
 
     def collect(self, used: Set[str]) -> int:
-        """Removes what is not used and need not be kept. `used` holds names of files in `folder`."""
+        """Removes unused images that need not be kept. `used` holds names of files in `folder`."""
         recent = time.time() - GRACE_SECONDS
         fresh = {path.name for path in self.folder.iterdir() if path.stat().st_mtime > recent}
         return self._cache.collect(
@@ -115,27 +115,23 @@ class Images:
     def _refuse_source(self, text: str) -> None:
         sources = self._settings.sources
         if sources and not text.removeprefix("oci://").startswith(sources):
-            raise InvalidArgument(
-                f"images come from {', '.join(sources)} on this host, not from {text[:100]!r}"
-            )
+            raise InvalidArgument(f"this host allows images from {', '.join(sources)}, not {text[:100]!r}")
 
     def _refuse_path(self, path: str) -> None:
-        """By its name alone. Where a link leads is found out when the image is needed."""
+        """Checks the name alone. Links are resolved when the image is needed."""
         allowed = [folder for root in map(Path, self._settings.paths) for folder in (root, root.resolve())]
         if not any(Path(path).is_relative_to(folder) for folder in allowed):
             raise InvalidArgument(
-                f"this host allows no image {path[:100]!r}; its operator can, by images.paths in the runtime's settings"
+                f"this host does not allow image {path[:100]!r}; its operator can allow it by images.paths in the runtime's settings"
                 f" (now: {', '.join(self._settings.paths) or 'none'})"
             )
 
     def _copy_file(self, named: FileReference) -> tuple[Digest, Path]:
-        """A copy, because volumes rest on it: the original may change."""
+        """Copies the file into the cache: volumes have it as their backing file, and the original may change."""
         real = self._real(named.path)
         digest = digest_of(real, named.digest.algorithm if named.digest else "sha256")
         if named.digest not in (None, digest):
-            raise FailedPrecondition(
-                f"the image is not what was asked for: it is {digest}, not {named.digest}"
-            )
+            raise FailedPrecondition(f"the image has digest {digest}, not {named.digest}")
         if (path := self._cache.blob(digest)) is not None:
             return digest, path
         with self._cache.partial_file(str(digest)) as partial:
@@ -145,23 +141,21 @@ class Images:
         return digest, path
 
     def _real(self, path: str) -> Path:
-        """The file that it leads to."""
+        """The file that the path leads to."""
         try:
             real = Path(path).resolve(strict=True)
         except (OSError, RuntimeError):
             real = None
         roots = [Path(root).resolve() for root in self._settings.paths]
         if real is None or not real.is_file() or not any(real.is_relative_to(root) for root in roots):
-            # Whether it is there or not allowed is not told: specs must not look around on a host.
-            raise NotFound(f"there is no image {path}, or it lies in no folder that this host allows")
+            # Does not say which of the two: specs must not find out what files a host has.
+            raise NotFound(f"image {path} does not exist, or is not in a folder that this host allows")
         return real
 
     def _download(self, named: UrlReference, tell: Tell) -> tuple[Digest, Path]:
         host = named.url.removeprefix("http://").partition("/")[0]
         if named.url.startswith("http://") and named.digest is None and host not in self._settings.plain_http:
-            raise InvalidArgument(
-                "an image over http needs a digest, as in #sha256=<64 hex digits>; or take https"
-            )
+            raise InvalidArgument("an image over http needs a digest (#sha256=<64 hex digits>); or use https")
         if named.digest is not None and (path := self._cache.blob(named.digest)) is not None:
             return named.digest, path
         with self._cache.partial_file(f"{named.url}#{named.digest}") as partial:
@@ -173,7 +167,7 @@ class Images:
             except Unavailable as error:
                 if known is None:
                     raise
-                tell("ImageNotRefreshed", f"{error}; the image fetched before is used")
+                tell("ImageNotRefreshed", f"{error}; using the image fetched before")
                 return known.digest, self._cache.path(known.digest)
             if known is not None and fetched.is_same:
                 return known.digest, self._cache.blob(known.digest) or self._cache.path(known.digest)
@@ -220,7 +214,7 @@ class Images:
                 progress=_progress(url, tell, self._progress_seconds),
             )
         except (InvalidArgument, ResourceExhausted):
-            # Nothing to go on from: too large, or no room for it, which others get back.
+            # Not worth continuing: too large, or no space for it. Others get the space.
             self._cache.discard(partial)
             raise
         tell(
@@ -262,7 +256,7 @@ class Images:
 
 
 def _progress(url: str, tell: Tell, seconds: float) -> http_fetch.Progress:
-    """Tells people every so often."""
+    """Reports progress every so many seconds."""
     last = time.monotonic()
 
     def progress(there: int, total: int) -> None:

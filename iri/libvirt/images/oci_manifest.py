@@ -1,7 +1,7 @@
 """OCI manifests and indexes of disk images: which layer is what. Pure.
 
-The media types are IronCore's, in their present and their earlier spelling; the part after the last dot says what a layer
-is. A manifest comes from outside, so nothing in it is taken to be well formed.
+The media types are IronCore's, in their present and their earlier spelling; the part after the last dot says what a layer is. A
+manifest comes from outside, so nothing in it is assumed to be well formed.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ManifestEntry(msgspec.Struct, frozen=True):
 
 
 class ManifestDocument(msgspec.Struct, frozen=True):
-    """A manifest or an index: one of them has layers, the other manifests."""
+    """A manifest, which has layers, or an index, which has manifests."""
 
     media_type: str = msgspec.field(name="mediaType", default="")
     config: Descriptor = Descriptor()
@@ -77,23 +77,23 @@ def parse_document(body: bytes) -> ManifestDocument:
     try:
         return msgspec.json.decode(body, type=ManifestDocument)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidArgument(f"the registry's manifest cannot be read: {error}") from None
+        raise InvalidArgument(f"cannot read the registry's manifest: {error}") from None
 
 
 def choose_manifest(index: ManifestDocument, architecture: str) -> Digest:
-    """The manifest of an index for that architecture; without one asked for, there must be only one."""
-    there = [entry for entry in index.manifests if entry.platform is None or entry.platform.os in ("", OS)]
-    names = [entry.platform.architecture if entry.platform else "" for entry in there]
+    """The manifest for the architecture; when none is given, the index must have just one."""
+    entries = [entry for entry in index.manifests if entry.platform is None or entry.platform.os in ("", OS)]
+    names = [entry.platform.architecture if entry.platform else "" for entry in entries]
     fits = [
         entry
-        for entry, name in zip(there, names, strict=True)
+        for entry, name in zip(entries, names, strict=True)
         if not architecture or name in (architecture, "")
     ]
     if not fits:
         has = ", ".join(sorted(filter(None, names))) or "none"
-        raise InvalidArgument(f"the image is not there for {architecture}: it has {has}")
+        raise InvalidArgument(f"the image does not exist for {architecture}, only for: {has}")
     if len(fits) > 1 and not architecture:
-        raise InvalidArgument(f"the image is there for {', '.join(sorted(names))}: name the architecture")
+        raise InvalidArgument(f"the image exists for {', '.join(sorted(names))}: name the architecture")
     return digests.parse(fits[0].digest)
 
 
@@ -117,7 +117,7 @@ def parse_command_line(config: bytes) -> str:
     try:
         return msgspec.json.decode(config, type=ImageConfig).command_line
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        _refuse(f"its config cannot be read: {error}")
+        _refuse(f"cannot read its config: {error}")
 
 
 def _blob(descriptor: Descriptor) -> Blob:
@@ -127,4 +127,4 @@ def _blob(descriptor: Descriptor) -> Blob:
 
 
 def _refuse(reason: str) -> NoReturn:
-    raise InvalidArgument(f"the OCI artifact is no disk image: {reason}")
+    raise InvalidArgument(f"the OCI artifact is not a disk image: {reason}")

@@ -1,7 +1,7 @@
-"""Whether a file that somebody else made may become a disk. Reads headers and tables; trusts nothing in them.
+"""Whether a file from outside may become a disk. Reads headers and tables, and trusts nothing in them.
 
-A qcow2 header can name a backing file or a data file: any file of the host, which the guest would then read. Such images
-are refused, and so are those that are cut off, marked corrupt, or use what QEMU here may not know.
+A qcow2 header can name a backing file or a data file: any file of the host, which the guest would then read. Such images are
+refused, and so are those that are cut off, marked corrupt, or use features that QEMU here may not know.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ OTHER_FORMATS = (
 
 
 class ImageFormat(msgspec.Struct, frozen=True):
-    """`name` is what the file must be opened as. Formats are never probed again: a guest can write a header."""
+    """`name`: the format to open the file as. It is never probed again: a guest can write a header."""
 
     name: str  # "qcow2" or "raw"
     virtual_bytes: int
 
 
 def inspect(path: Path) -> ImageFormat:
-    """What the file is. InvalidArgument with the reason why it may not be used."""
+    """The format of the file. Raises InvalidArgument with the reason when it may not be used."""
     size = path.stat().st_size
     with path.open("rb") as file:
         head = file.read(512)
@@ -63,11 +63,11 @@ def inspect(path: Path) -> ImageFormat:
 
 
 def virtual_bytes(path: Path) -> int:
-    """Of a qcow2 file that was made here."""
+    """The size of a qcow2 file that this runtime created."""
     with path.open("rb") as file:
         head = file.read(HEADER.size)
     if len(head) < HEADER.size or not head.startswith(MAGIC):
-        raise FailedPrecondition(f"{path.name} is no disk: it is cut off or overwritten")
+        raise FailedPrecondition(f"{path.name} is not a qcow2 disk any more: it is cut off or overwritten")
     return int(HEADER.unpack(head)[5])
 
 
@@ -119,7 +119,7 @@ def _refuse_features(head: bytes) -> int:
 
 
 def _refuse_extensions(file: BinaryIO, cluster: int, offset: int) -> None:
-    """They end with type 0, within the first cluster."""
+    """Extensions end with type 0, within the first cluster."""
     file.seek(0)
     head = file.read(cluster)
     while offset + 8 <= len(head):
@@ -132,7 +132,7 @@ def _refuse_extensions(file: BinaryIO, cluster: int, offset: int) -> None:
 
 
 def _refuse_cut_off(file: BinaryIO, l1: tuple[int, int], shape: tuple[int, int], size: int) -> None:
-    """Every cluster that the tables name lies within the file."""
+    """Checks that every cluster in the tables is within the file."""
     l1_offset, l1_size = l1
     cluster_bits, entry = shape
     cluster = 1 << cluster_bits

@@ -1,10 +1,10 @@
-"""What an image is called in a spec, and what that names. Pure.
+"""How a spec names an image. Pure.
 
 /srv/images/debian.qcow2                        a file of this host, in a folder that the settings allow
 file:///srv/images/debian.qcow2#sha256=<hex>    the same, with the digest that it must have
 https://example.org/debian.qcow2#sha256=<hex>   fetched over HTTP(S)
 registry.example.org/os/debian:12               an OCI artifact, by tag
-registry.example.org/os/debian@sha256:<hex>     or by the digest of its manifest; `oci://` may stand before it
+registry.example.org/os/debian@sha256:<hex>     or by the digest of its manifest; `oci://` may come before it
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class FileReference(msgspec.Struct, frozen=True):
 
 
 class UrlReference(msgspec.Struct, frozen=True):
-    """`url` has no fragment: the digest that stood there is here."""
+    """`url` has no fragment: the digest in it is in `digest`."""
 
     url: str
     digest: Digest | None = None
@@ -49,7 +49,7 @@ class OciReference(msgspec.Struct, frozen=True):
 
     @property
     def tag_or_digest(self) -> str:
-        """The manifest's name: the digest where there is one."""
+        """The manifest's name: the digest, else the tag."""
         return str(self.digest) if self.digest else self.tag
 
 
@@ -58,7 +58,9 @@ Reference = FileReference | UrlReference | OciReference
 
 def parse(text: str) -> Reference:
     if not text or len(text) > LONGEST or not text.isprintable() or any(char.isspace() for char in text):
-        raise InvalidArgument(f"{text[:80]!r} is no image: a path, a URL or an OCI reference without spaces")
+        raise InvalidArgument(
+            f"invalid image {text[:80]!r}: write a path, a URL or an OCI reference without spaces"
+        )
     if text.startswith("/"):
         path, _, fragment = text.partition("#")
         return FileReference(_normal(path), _digest(fragment))
@@ -72,14 +74,12 @@ def parse(text: str) -> Reference:
         case "http" | "https":
             return _url(text)
         case other:
-            raise InvalidArgument(
-                f"images are fetched over http, https, file and oci, not over {other[:20]!r}"
-            )
+            raise InvalidArgument(f"images are fetched over http, https, file and oci, not {other[:20]!r}")
 
 
 def _normal(path: str) -> str:
     if not path.startswith("/") or ".." in PurePosixPath(path).parts or "\0" in path:
-        raise InvalidArgument(f"{path[:80]!r} is no image path: it starts with / and has no ..")
+        raise InvalidArgument(f"invalid image path {path[:80]!r}: it must start with / and have no ..")
     return str(PurePosixPath(path))
 
 
@@ -90,14 +90,14 @@ def _digest(fragment: str) -> Digest | None:
 def _url(text: str) -> UrlReference:
     try:
         parts = urlsplit(text)
-        _ = parts.port  # urlsplit looks at it only now
+        _ = parts.port  # urlsplit checks it only now
     except ValueError as error:
-        raise InvalidArgument(f"{text[:80]!r} is no URL: {error}") from None
+        raise InvalidArgument(f"invalid URL {text[:80]!r}: {error}") from None
     if not parts.hostname:
-        raise InvalidArgument("an image URL names a host")
+        raise InvalidArgument("an image URL must name a host")
     if parts.username is not None or parts.password is not None:
-        # Specs lie in a repo that many read.
-        raise InvalidArgument("an image URL carries no user and no password")
+        # Many people read the repo that specs are in.
+        raise InvalidArgument("an image URL must not have a user or a password")
     url = parts._replace(scheme=parts.scheme.lower(), fragment="").geturl()
     return UrlReference(url, _digest(parts.fragment))
 
@@ -106,7 +106,7 @@ def _oci(text: str) -> OciReference:
     match = OCI.fullmatch(text)
     if match is None:
         hint = "an OCI reference is registry/repository:tag or registry/repository@sha256:<hex>"
-        raise InvalidArgument(f"{text[:80]!r} is no image: {hint}")
+        raise InvalidArgument(f"invalid image {text[:80]!r}: {hint}")
     digest = digests.parse(match["digest"]) if match["digest"] else None
     tag = match["tag"] or ("" if digest else "latest")
     return OciReference(match["registry"], match["repository"], tag, digest)

@@ -1,6 +1,7 @@
-"""A registry of the OCI distribution API: tags to manifests, manifests to bytes, tokens where it wants them.
+"""A registry of the OCI distribution API: tags to manifests, manifests to bytes, tokens where the registry needs them, and its
+credentials from a file as `docker login` writes it, which go to their registry and nowhere else.
 
-What is fetched by digest is checked against it by whoever keeps it; manifests are checked here.
+What is fetched by digest is verified by the caller that keeps it; manifests are verified here.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Registry:
         self._authorization = ""
 
     def resolve(self, architecture: str) -> tuple[Digest, ImageArtifact]:
-        """The artifact for that architecture and its manifest's digest."""
+        """The artifact for the architecture, and the digest of its manifest."""
         wanted, digest = self._reference.tag_or_digest, self._reference.digest
         for _ in range(NESTING + 1):
             body, document = self._manifest(wanted, digest)
@@ -53,7 +54,7 @@ class Registry:
                 return Digest(hasher.name, hasher.hexdigest()), oci_manifest.parse_artifact(document)
             digest = oci_manifest.choose_manifest(document, architecture)
             wanted = str(digest)
-        raise InvalidArgument(f"{self._reference.repository}: indexes of indexes of indexes are not followed")
+        raise InvalidArgument(f"{self._reference.repository}: indexes are nested too deep")
 
     def blob_url(self, digest: Digest) -> str:
         return self._url(f"blobs/{digest}")
@@ -62,7 +63,7 @@ class Registry:
         return {"Authorization": self._authorization} if self._authorization else {}
 
     def blob(self, digest: Digest, limit: int) -> bytes:
-        """A small one, checked."""
+        """Fetches and verifies a small blob."""
         body = self._get(self.blob_url(digest), "*/*", limit)
         _refuse_other(body, digest, "config")
         return body
@@ -90,7 +91,7 @@ class Registry:
                     f"{self._reference.registry} sends more than {limit} bytes for a manifest"
                 )
             return body
-        raise FailedPrecondition(f"{self._reference.registry} lets nobody read {self._reference.repository}")
+        raise FailedPrecondition(f"{self._reference.registry} denies access to {self._reference.repository}")
 
     def _authorize(self, challenge: str) -> str:
         scheme, _, rest = challenge.partition(" ")
@@ -99,23 +100,26 @@ class Registry:
             return basic
         if scheme.lower() != "bearer":
             return ""
-        said = dict(CHALLENGE.findall(rest))
-        query = {"service": said.get("service", ""), "scope": f"repository:{self._reference.repository}:pull"}
-        realm = said.get("realm", "")
+        fields = dict(CHALLENGE.findall(rest))
+        query = {
+            "service": fields.get("service", ""),
+            "scope": f"repository:{self._reference.repository}:pull",
+        }
+        realm = fields.get("realm", "")
         if not realm.startswith("https://") and not (
             realm.startswith("http://") and self._base.startswith("http://")
         ):
-            raise FailedPrecondition(f"{self._reference.registry} gives out its tokens without TLS")
+            raise FailedPrecondition(f"{self._reference.registry} issues its tokens without TLS")
         url = f"{realm}?{urllib.parse.urlencode(query)}"
         headers = {"Authorization": basic} if basic else {}
         with http_fetch.open_url(url, headers, self._timeout) as response:
             if response.status != HTTPStatus.OK:
-                raise FailedPrecondition(f"{self._reference.registry} refuses the credentials given for it")
+                raise FailedPrecondition(f"{self._reference.registry} refuses the configured credentials")
             body = http_fetch.read(response, oci_manifest.LARGEST_MANIFEST)
         try:
             token = msgspec.json.decode(body, type=Token)
         except (msgspec.DecodeError, UnicodeDecodeError):
-            raise Unavailable(f"{self._reference.registry} sends a token that cannot be read") from None
+            raise Unavailable(f"{self._reference.registry} sends an invalid token") from None
         return f"Bearer {token.token or token.access_token}"
 
 
@@ -124,7 +128,7 @@ def _refuse_other(body: bytes, digest: Digest, what: str) -> None:
     hasher.update(body)
     if hasher.hexdigest() != digest.hex:
         raise FailedPrecondition(
-            f"the registry's {what} is not {digest}: it is {hasher.name}:{hasher.hexdigest()}"
+            f"the registry's {what} has digest {hasher.name}:{hasher.hexdigest()}, not {digest}"
         )
 
 

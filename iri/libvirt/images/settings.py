@@ -1,4 +1,4 @@
-"""What the operator of a host allows and wants of images."""
+"""What the operator of a host allows for images, and how long they are kept."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Which addresses a machine's interfaces have, as far as the host can learn: from the guest's agent, which knows best but
-is the guest's own word; from DHCP leases; from what the host has heard in the neighbourhood (ARP). Pure but for `Addresses`.
+"""Which addresses a machine's interfaces have: from the guest's agent, which knows best but may lie; from DHCP leases; from the
+host's ARP table. Pure but for `GuestAddresses`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Protocol
 from iri.errors import FailedPrecondition, NotFound, TimedOut, Unimplemented
 
 log = logging.getLogger(__name__)
-MOST = 16  # of one interface: a guest can claim any number
+MOST = 16  # for each interface: a guest can claim any number
 Learned = Mapping[str, Sequence[str]]  # by MAC
 
 
@@ -33,7 +33,7 @@ class GuestAddresses:
         self._source = source
 
     def lookup(self, machine_id: str, macs: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
-        """By MAC, for those that are known. Asks the next source only for what the last one did not tell."""
+        """Known addresses by MAC. Asks each source only for the interfaces that the sources before did not know."""
         known: dict[str, tuple[str, ...]] = {}
         for source in LearnedFrom:
             if source is LearnedFrom.AGENT and not self._source.has_agent(machine_id):
@@ -48,12 +48,12 @@ class GuestAddresses:
         try:
             return self._source.learn(machine_id, source)
         except (FailedPrecondition, NotFound, TimedOut, Unimplemented) as error:
-            log.debug("no addresses machine=%s source=%s error=%s", machine_id, source.value, error)
+            log.debug("cannot query addresses machine=%s source=%s error=%s", machine_id, source.value, error)
             return {}
 
 
 def usable(learn: Learned, macs: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Those that others can reach, each once and in order, of the interfaces that the machine really has."""
+    """The reachable addresses of the machine's own interfaces, each once and in order."""
     lower = {mac.lower(): texts for mac, texts in learn.items()}
     parse_network = {}
     for mac in macs:

@@ -1,4 +1,4 @@
-"""Where the host's packets go, as the kernel tells it: a network on demand must not take any of that over. Pure."""
+"""Which networks the host reaches, from the kernel's routing table: an isolated network must not overlap any of them. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Route(msgspec.Struct, frozen=True):
 
 
 def routes(table: str) -> Iterator[Route]:
-    """All but the default route, which every network is a part of."""
+    """All routes but the default route, which covers every network."""
     for line in table.splitlines()[1:]:
         device, destination, _, flags, *_, mask = line.split()[:8]
         network = ipaddress.IPv4Network((_address(destination), _address(mask)))
@@ -27,7 +27,7 @@ def routes(table: str) -> Iterator[Route]:
 
 
 def overlapping_route(network: str, table: str, own_device: str) -> Route | None:
-    """The first route of another device that shares an address with the network."""
+    """The first route through another device that overlaps the network."""
     desired = ipaddress.IPv4Network(network)
     return next(
         (route for route in routes(table) if route.device != own_device and route.network.overlaps(desired)),

@@ -1,7 +1,7 @@
-"""What an interface asks for, held against the operator's rules: a refusal names its cause and its cure. Pure.
+"""What an interface asks for, held against the operator's policy. A refusal names its cause and its cure. Pure.
 
-`network_id` says where it is plugged in: `libvirt:<network>` and `bridge:<bridge>` name what the host has, any other text
-an isolated network of that identity. The attributes `vlan`, `cidr`, `dhcp`, `nat` and `mac` say how.
+`network_id` says where it is plugged in: `libvirt:<network>` and `bridge:<bridge>` name what the host has; any other text is an
+isolated network of that identity. The attributes `vlan`, `cidr`, `dhcp`, `nat` and `mac` say how.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from iri.machine import RuntimeNetworkInterface
 
 LIBVIRT, BRIDGE = "libvirt:", "bridge:"
 FLAGS = {"true": True, "false": False, "": None}
-LARGEST_PREFIX = 30  # room for the host and one guest
+LARGEST_PREFIX = 30  # the smallest network with room for the host and a guest
 LONGEST_ID = 512
 MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 MAC_PREFIX = "52:54"  # locally administered, and known as the prefix of virtual machines
@@ -29,7 +29,7 @@ RESERVED_PREFIX = "fe:"  # libvirt gives it to the host's end of the wire
 
 
 class NamedNetwork(msgspec.Struct, frozen=True):
-    """A network of libvirt's that is the operator's."""
+    """A libvirt network that the operator defined."""
 
     network: str
 
@@ -41,7 +41,7 @@ class BridgePort(msgspec.Struct, frozen=True):
 
 
 class InterfaceRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """`reserved`: addresses that DHCP keeps for this interface."""
+    """`reserved`: addresses that DHCP reserves for this interface."""
 
     where: NamedNetwork | BridgePort | IsolatedNetwork
     mac: str
@@ -51,12 +51,12 @@ class InterfaceRequest(msgspec.Struct, frozen=True, kw_only=True):
 def parse_request(
     machine_id: str, interface: RuntimeNetworkInterface, policy: NetworkPolicy
 ) -> InterfaceRequest:
-    """NetworkNotOffered for what this host does not give as it is set up, InvalidArgument for what no host could."""
+    """Raises NetworkNotOffered for what the policy does not allow, InvalidArgument for what no host could do."""
     mac = mac_address(machine_id, interface.name, interface.attributes.get("mac", ""))
     id = interface.network_id
     if not id or len(id) > LONGEST_ID or not id.isprintable():
         raise InvalidArgument(
-            f"interface {interface.name}: network_id has 1 to {LONGEST_ID} printable characters; it is libvirt:<network>,"
+            f"interface {interface.name}: network_id must have 1 to {LONGEST_ID} printable characters: libvirt:<network>,"
             " bridge:<bridge>, or the name of an isolated network"
         )
     if id.startswith(LIBVIRT):
@@ -68,14 +68,14 @@ def parse_request(
 
 
 def isolated_identity(network_id: str) -> str:
-    """Empty when it names something of the host's."""
+    """Empty when the id names a network or bridge of the host."""
     return "" if network_id.startswith((LIBVIRT, BRIDGE)) else network_id
 
 
 def _parse_named(network: str, interface: RuntimeNetworkInterface, policy: NetworkPolicy) -> NamedNetwork:
     if network not in policy.named:
         raise NetworkNotOffered(
-            f"interface {interface.name}: this host allows no libvirt network {network!r}; its operator can, by"
+            f"interface {interface.name}: this host does not allow libvirt network {network!r}; its operator can allow it by"
             f" networks.named in the runtime's settings ({_list_names(policy.named)})"
         )
     _refuse_attributes(interface, "vlan", "cidr", "dhcp", "nat")
@@ -86,7 +86,7 @@ def _parse_bridge(name: str, interface: RuntimeNetworkInterface, policy: Network
     bridge = policy.bridges.get(name)
     if bridge is None:
         raise NetworkNotOffered(
-            f"interface {interface.name}: this host allows no bridge {name!r}; its operator can, by networks.bridges"
+            f"interface {interface.name}: this host does not allow bridge {name!r}; its operator can allow it by networks.bridges"
             f" in the runtime's settings ({_list_names(policy.bridges)})"
         )
     _refuse_attributes(interface, "cidr", "dhcp", "nat")
@@ -95,7 +95,7 @@ def _parse_bridge(name: str, interface: RuntimeNetworkInterface, policy: Network
         return BridgePort(name, 0, bridge.openvswitch)
     if not text.isdecimal() or not text.isascii() or len(text) > 4 or not bridge.has_vlan(int(text)):
         raise NetworkNotOffered(
-            f"interface {interface.name}: this host allows no VLAN {text[:20]!r} on bridge {name}; its operator can, by"
+            f"interface {interface.name}: this host does not allow VLAN {text[:20]!r} on bridge {name}; its operator can allow it by"
             f" networks.bridges.{name}.vlans in the runtime's settings ({_list_names(bridge.vlans)})"
         )
     return BridgePort(name, int(text), bridge.openvswitch)
@@ -104,8 +104,8 @@ def _parse_bridge(name: str, interface: RuntimeNetworkInterface, policy: Network
 def _parse_isolated(id: str, interface: RuntimeNetworkInterface, policy: NetworkPolicy) -> IsolatedNetwork:
     if not policy.on_demand.allowed:
         raise NetworkNotOffered(
-            f"interface {interface.name}: this host makes no networks on demand; name one of its own (libvirt:<network>"
-            " or bridge:<bridge>), or its operator allows them by networks.onDemand.allowed in the runtime's settings"
+            f"interface {interface.name}: this host creates no networks on demand; name one of the host's (libvirt:<network>"
+            " or bridge:<bridge>), or have its operator set networks.onDemand.allowed in the runtime's settings"
         )
     _refuse_attributes(interface, "vlan")
     return IsolatedNetwork(identity=id, subnet=_parse_subnet(interface, policy))
@@ -116,15 +116,13 @@ def _parse_subnet(interface: RuntimeNetworkInterface, policy: NetworkPolicy) -> 
     text = interface.attributes.get("cidr", "")
     if not text:
         if dhcp or nat:
-            raise InvalidArgument(
-                f"interface {interface.name}: dhcp and nat need a cidr to give addresses of"
-            )
+            raise InvalidArgument(f"interface {interface.name}: dhcp and nat need the attribute cidr")
         return None
     try:
         network = ipaddress.IPv4Network(text, strict=False)
     except ValueError:
         raise InvalidArgument(
-            f"interface {interface.name}: attribute cidr is no IPv4 network such as 10.1.0.0/24"
+            f"interface {interface.name}: attribute cidr must be an IPv4 network such as 10.1.0.0/24"
         ) from None
     if network.prefixlen > LARGEST_PREFIX:
         raise InvalidArgument(
@@ -132,19 +130,19 @@ def _parse_subnet(interface: RuntimeNetworkInterface, policy: NetworkPolicy) -> 
         )
     if not policy.on_demand.has_subnet(network):
         raise NetworkNotOffered(
-            f"interface {interface.name}: this host allows no network {network}; its operator can, by"
+            f"interface {interface.name}: this host does not allow network {network}; its operator can allow it by"
             f" networks.onDemand.subnets in the runtime's settings ({_list_names(policy.on_demand.subnets)})"
         )
     if nat and not policy.on_demand.nat:
         raise NetworkNotOffered(
-            f"interface {interface.name}: this host lets no isolated network out by NAT; its operator can, by"
+            f"interface {interface.name}: this host does not allow NAT for isolated networks; its operator can allow it by"
             " networks.onDemand.nat in the runtime's settings"
         )
     return Subnet(network=str(network), dhcp=dhcp is not False, nat=bool(nat))
 
 
 def _parse_reserved(where: IsolatedNetwork, interface: RuntimeNetworkInterface) -> tuple[str, ...]:
-    """The interface's IPv4 addresses, when it is DHCP that has to tell the guest."""
+    """The interface's IPv4 addresses, when the guest gets them by DHCP."""
     if where.subnet is None or not where.subnet.dhcp:
         return ()
     network = ipaddress.IPv4Network(where.subnet.network)
@@ -153,13 +151,15 @@ def _parse_reserved(where: IsolatedNetwork, interface: RuntimeNetworkInterface) 
         try:
             address = ipaddress.ip_address(text)
         except ValueError:
-            raise InvalidArgument(f"interface {interface.name}: ips holds what is no address") from None
+            raise InvalidArgument(
+                f"interface {interface.name}: ips has a value that is not an IP address"
+            ) from None
         if isinstance(address, ipaddress.IPv6Address):
             continue
         ends = (network.network_address, network.broadcast_address, network.network_address + 1)
         if address not in network or address in ends:
             raise InvalidArgument(
-                f"interface {interface.name}: {address} is none of {network}, or not a guest's"
+                f"interface {interface.name}: {address} is not an address for guests of {network}"
             )
         parse_network.append(str(address))
     if len(parse_network) > 1:
@@ -172,7 +172,7 @@ def _parse_reserved(where: IsolatedNetwork, interface: RuntimeNetworkInterface) 
 def _parse_flag(interface: RuntimeNetworkInterface, name: str) -> bool | None:
     text = interface.attributes.get(name, "").lower()
     if text not in FLAGS:
-        raise InvalidArgument(f"interface {interface.name}: attribute {name} is true or false")
+        raise InvalidArgument(f"interface {interface.name}: attribute {name} must be true or false")
     return FLAGS[text]
 
 
@@ -180,7 +180,7 @@ def _refuse_attributes(interface: RuntimeNetworkInterface, *names: str) -> None:
     for name in names:
         if interface.attributes.get(name, "").lower() not in ("", "false"):
             raise InvalidArgument(
-                f"interface {interface.name}: attribute {name} has no meaning on {interface.network_id.split(':')[0]!r}"
+                f"interface {interface.name}: attribute {name} has no effect on {interface.network_id.split(':')[0]!r}"
                 " networks here; leave it out"
             )
 

@@ -1,6 +1,6 @@
-"""Isolated networks: what makes two interfaces meet on the same one, and what libvirt calls it. Pure.
+"""Isolated networks: when two interfaces share one, and what libvirt calls it. Pure.
 
-All names follow from the identity, by a digest: an identity can be any text, a device's name is 15 bytes of few letters.
+All names follow from the identity by a digest: an identity can be any text, a device's name has at most 15 bytes.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ class Subnet(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def host(self) -> str:
-        """The host's own address, the first."""
+        """The host's own address: the first of the network."""
         return str(ipaddress.IPv4Network(self.network).network_address + 1)
 
     @property
     def range(self) -> tuple[str, str]:
-        """The first and the last address that DHCP gives."""
+        """The first and the last address that DHCP gives to guests."""
         network = ipaddress.IPv4Network(self.network)
         first = int(network.network_address) + 2
         last = min(int(network.broadcast_address) - 1, first | SPAN)
@@ -38,7 +38,7 @@ class Subnet(msgspec.Struct, frozen=True, kw_only=True):
 
 class IsolatedNetwork(msgspec.Struct, frozen=True, kw_only=True):
     identity: str
-    subnet: Subnet | None = None  # None: guests only, the host has no part in it
+    subnet: Subnet | None = None  # None: for guests alone, without an address of the host
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""What the operator lets specs ask of the host's networks. Frozen, and nothing is allowed that is not named. Pure."""
+"""What the operator allows specs to ask of the host's networks. Frozen; what is not named is not allowed. Pure."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from collections.abc import Mapping
 import msgspec
 
 LAST_VLAN = 4094
-BRIDGE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}")  # what the kernel takes for a device's name
+BRIDGE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}")  # the kernel's limit for a device's name
 PRIVATE_SUBNETS = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")
 
 
 class Bridge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
-    """`vlans`: numbers and spans such as "100-199" that an interface may ask for. Without any, it is plugged in untagged."""
+    """`vlans`: numbers and ranges such as "100-199" that interfaces may ask for. Without a VLAN an interface is untagged."""
 
     vlans: tuple[str, ...] = ()
     openvswitch: bool = False
@@ -28,16 +28,16 @@ class Bridge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class OnDemand(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
-    """Isolated networks. `subnets`: where those that want addresses may lie; the host gets an address of each."""
+    """Isolated networks. `subnets`: the ranges for networks with addresses; the host gets an address in each network."""
 
     allowed: bool = True
-    nat: bool = False  # a way out through the host, as the host
+    nat: bool = False  # whether guests may reach other networks through the host, with its address
     subnets: tuple[str, ...] = PRIVATE_SUBNETS
     most: int = 256
 
     def __post_init__(self) -> None:
         if self.most < 0:
-            raise ValueError("`most` networks cannot be fewer than none")
+            raise ValueError("onDemand.most must not be negative")
         for subnet in self.subnets:
             ipaddress.IPv4Network(subnet)
 
@@ -46,7 +46,7 @@ class OnDemand(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class NetworkPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
-    """`named`: networks of libvirt that are the operator's own. `bridges`: devices of the host, by name."""
+    """`named`: libvirt networks that the operator defined. `bridges`: devices of the host, by name."""
 
     named: tuple[str, ...] = ()
     bridges: Mapping[str, Bridge] = {}
@@ -55,14 +55,16 @@ class NetworkPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     def __post_init__(self) -> None:
         for name in self.bridges:
             if not BRIDGE.fullmatch(name):
-                raise ValueError(f"{name!r} is no name of a bridge")
+                raise ValueError(f"invalid bridge name {name!r}")
 
 
 def span(text: str) -> range:
-    """`7` or `7-9`. ValueError when it is neither, or no VLAN has such a number."""
+    """Parses `7` or `7-9`. Raises ValueError for other text and for numbers that no VLAN has."""
     match = re.fullmatch(r"(\d{1,4})(?:-(\d{1,4}))?", text, re.ASCII)
     first = int(match[1]) if match else 0
     last = int(match[2] or first) if match else 0
     if not 1 <= first <= last <= LAST_VLAN:
-        raise ValueError(f"{text!r} is no VLAN from 1 to {LAST_VLAN} and no span of such")
+        raise ValueError(
+            f"invalid VLAN {text!r}: write a number from 1 to {LAST_VLAN}, or a range such as 100-199"
+        )
     return range(first, last + 1)

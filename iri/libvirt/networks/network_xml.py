@@ -1,6 +1,6 @@
-"""The XML of an isolated network and of its DHCP reservations, and reading what libvirt tells of networks. Pure.
+"""The XML of an isolated network and of its DHCP reservations, and parsing libvirt's XML of a network. Pure.
 
-Only a network that lets its guests out serves DNS: the host's resolver would be a way out of every other one.
+Only a network with NAT serves DNS: the host's resolver would be a way out of every other one.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ LEASE_HOURS = 1
 
 
 class ObservedNetwork(msgspec.Struct, frozen=True, kw_only=True):
-    """A network that libvirt has. `shape` is all of its definition that would make it another network."""
+    """A network that libvirt has. `shape`: the parts of its definition that make it a different network when they change."""
 
     name: str
     uuid: str
-    identity: str = ""  # empty: not one of this runtime's
+    identity: str = ""  # empty: not created by this runtime
     bridge: str = ""
     shape: tuple[str, ...] = ()
-    reservations: frozenset[tuple[str, str]] = frozenset()  # of mac and address
+    reservations: frozenset[tuple[str, str]] = frozenset()  # pairs of MAC and address
     users: int = 0  # interfaces of running guests
     is_active: bool = False
 
@@ -65,7 +65,7 @@ def reservation(mac: str, address: str) -> xml.Element:
 
 
 def parse_network(root: xml.Element, *, is_active: bool) -> ObservedNetwork:
-    """Of what `virsh net-dumpxml` shows."""
+    """Parses what `virsh net-dumpxml` shows."""
     mark = root.find(f"metadata/{MARK}")
     bridge = root.find("bridge")
     return ObservedNetwork(
@@ -83,7 +83,7 @@ def parse_network(root: xml.Element, *, is_active: bool) -> ObservedNetwork:
 
 
 def shape(root: xml.Element) -> tuple[str, ...]:
-    """The parts that a spec decides; libvirt's own defaults are none of them."""
+    """The parts that a spec decides, without libvirt's defaults."""
     forward, bridge = root.find("forward"), root.find("bridge")
     parts = [f"forward={forward.get('mode', 'nat')}" if forward is not None else "", _bridge(bridge)]
     for ip in root.iterfind("ip"):
@@ -97,6 +97,6 @@ def _bridge(bridge: xml.Element | None) -> str:
 
 
 def _prefix(ip: xml.Element) -> str:
-    """libvirt shows what it was given: a prefix or a mask."""
+    """libvirt shows a prefix or a mask, as it was defined."""
     mask = ip.get("netmask")
     return ip.get("prefix", "") if mask is None else str(ipaddress.IPv4Network(f"0.0.0.0/{mask}").prefixlen)

@@ -1,7 +1,7 @@
-"""Networks as machines need them: made when the first interface comes, removed when the last one has gone.
+"""Networks for machines: created with the first interface that needs one, removed after the last.
 
-Nobody counts users. Who uses what follows from the machines' specs, which `prune` is given, and from the interfaces of
-running guests, which libvirt counts; so a crash between any two steps leaves nothing that the next prune does not see.
+Users are not counted here. Which networks are needed follows from the machines' specs, which `prune` gets, and from the
+interfaces of running guests, which libvirt counts. So whatever a crash leaves, the next prune finds it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ DesiredInterfaces = Callable[[], Iterable[tuple[str, RuntimeNetworkInterface]]]
 
 
 class NetworkStore(Protocol):
-    """What libvirt does, as far as networks need it."""
+    """libvirt, as far as networks need it."""
 
     def find(self, name: str) -> ObservedNetwork | None: ...
     def all(self) -> tuple[ObservedNetwork, ...]: ...
@@ -61,7 +61,7 @@ def host_routes() -> str:
 
 
 class Networks:
-    """Thread-safe. `routes` gives the host's routing table in the kernel's own words."""
+    """Thread-safe. `routes` gives the kernel's routing table as text."""
 
     def __init__(
         self,
@@ -78,19 +78,19 @@ class Networks:
         self._suspects = stale_bridges.StaleBridges()
 
     def plan(self, machine_id: str, interface: RuntimeNetworkInterface) -> NicSource:
-        """Touches nothing. InvalidArgument for what this host never gives, with the setting that would change it."""
+        """Changes nothing. Raises InvalidArgument for what this host does not allow, with the setting that would."""
         return _nic(parse_request(machine_id, interface, self._policy))
 
     def require(self, machine_id: str, interface: RuntimeNetworkInterface) -> None:
-        """Makes nothing. NetworkNotReady while a network that is the operator's is not there."""
+        """Changes nothing. Raises NetworkNotReady while a network of the operator is missing or stopped."""
         match parse_request(machine_id, interface, self._policy).where:
             case NamedNetwork(network):
                 self._require(network)
             case IsolatedNetwork() | BridgePort():
-                pass  # made when it is needed; told by libvirt when it is
+                pass  # created when it is needed; libvirt reports a missing bridge then
 
     def connect(self, machine_id: str, interface: RuntimeNetworkInterface) -> NicSource:
-        """The same, once its network is there. Idempotent. NetworkNotReady and Unavailable may pass."""
+        """Creates the network and its reservations if needed. Idempotent. NetworkNotReady and Unavailable are worth a retry."""
         request = parse_request(machine_id, interface, self._policy)
         match request.where:
             case NamedNetwork(network):
@@ -100,11 +100,11 @@ class Networks:
                     self._ensure_ready(network)
                     self._reserve(network.name, request)
             case BridgePort():
-                pass  # libvirt says so when the host has no such bridge
+                pass  # libvirt reports a missing bridge when the guest starts
         return _nic(request)
 
     def prune(self, desired: DesiredInterfaces) -> None:
-        """Removes what none of the interfaces needs: those of all machines, asked for while nothing can be connected."""
+        """Removes networks and reservations that no interface needs. Asks for all interfaces while nothing can be connected."""
         with self._lock:
             interfaces = tuple(desired())
             needed = _needed_reservations(interfaces, self._policy)
@@ -112,7 +112,7 @@ class Networks:
             for bridge in self._suspects.confirm(each.bridge for each in networks if each.is_active):
                 stale_bridges.remove(bridge)
             for network in networks:
-                # libvirt's own count stays too high for ever when a guest ends while libvirtd is away.
+                # libvirt's count of users stays too high when a guest ends while libvirtd is away.
                 if not network.identity or (network.users and self._store.is_used(network.name)):
                     continue
                 reservations = needed.get(network.identity)
@@ -122,9 +122,9 @@ class Networks:
                     elif reservations is not None:
                         self._release_reservations(network, reservations)
                 except NotFound:
-                    continue  # somebody else was faster
+                    continue  # it is gone already
                 except IRIError as error:
-                    log.warning("network stays name=%s error=%s", network.name, error)
+                    log.warning("cannot remove network name=%s error=%s", network.name, error)
 
     def addresses(self, machine_id: str, macs: tuple[str, ...]) -> Mapping[str, tuple[str, ...]]:
         return self._addresses.lookup(machine_id, macs)
@@ -133,11 +133,11 @@ class Networks:
         network = self._store.find(name)
         if network is None:
             raise NetworkNotReady(
-                f"the host has no libvirt network {name!r}: its operator defines it (virsh net-define, net-start)"
+                f"the host has no libvirt network {name!r}; its operator must define it (virsh net-define, net-start)"
             )
         if not network.is_active:
             raise NetworkNotReady(
-                f"the host's libvirt network {name!r} is stopped: its operator starts it (virsh net-start {name})"
+                f"the host's libvirt network {name!r} is stopped; its operator must start it (virsh net-start {name})"
             )
 
     def _ensure_ready(self, network: IsolatedNetwork) -> None:
@@ -159,7 +159,7 @@ class Networks:
             if observed.users:
                 raise FailedPrecondition(
                     f"network {network.identity} is in use with other addresses ({', '.join(observed.shape)});"
-                    " it changes once no guest uses it"
+                    " the change is made once no guest uses it"
                 )
             self._store.stop(network.name)
             self._make(network, xml.text(document))
@@ -174,7 +174,7 @@ class Networks:
         except IRIError:
             self._store.undefine(network.name)
             raise
-        log.info("network made name=%s bridge=%s", network.name, network.bridge)
+        log.info("created network name=%s bridge=%s", network.name, network.bridge)
 
     def _start(self, network: IsolatedNetwork) -> None:
         try:
@@ -188,7 +188,7 @@ class Networks:
         others = [other for other in self._store.all() if other.identity and other.name != network.name]
         if len(others) >= self._policy.on_demand.most:
             raise ResourceExhausted(
-                f"the host has {len(others)} isolated networks, as many as networks.onDemand.most allows"
+                f"the host has {len(others)} isolated networks, the limit set by networks.onDemand.most"
             )
         if network.subnet is None:
             return
@@ -221,7 +221,7 @@ class Networks:
     def _remove(self, network: ObservedNetwork) -> None:
         self._store.stop(network.name)
         self._store.undefine(network.name)
-        log.info("network removed name=%s", network.name)
+        log.info("removed network name=%s", network.name)
 
 
 def _nic(request: InterfaceRequest) -> NicSource:
@@ -241,7 +241,7 @@ def _nic(request: InterfaceRequest) -> NicSource:
 def _needed_reservations(
     interfaces: Iterable[tuple[str, RuntimeNetworkInterface]], policy: NetworkPolicy
 ) -> dict[str, frozenset[tuple[str, str]] | None]:
-    """By identity, the reservations to keep; None: all, for the rules have changed since somebody was let in."""
+    """The reservations to keep, by identity. None: keep all, because the policy no longer allows an interface that is connected."""
     needed: dict[str, frozenset[tuple[str, str]] | None] = {}
     for machine_id, interface in interfaces:
         identity = isolated_identity(interface.network_id)

@@ -1,7 +1,7 @@
-"""Bridges that libvirtd has left on the host, when it was killed while it started or stopped one of our networks.
+"""Bridges that a killed libvirtd left on the host, while it started or stopped one of our networks.
 
-It knows nothing of them afterwards, and cannot start the network again while they are there. Only bridges that bear one of
-our names and that nothing is plugged into are ever removed.
+libvirtd knows nothing of them afterwards, and cannot start the network while its bridge exists. Only bridges with one of our
+names and without a port are ever removed.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ SECONDS = 10
 
 
 def our_bridges() -> frozenset[str]:
-    """Of this host, whoever uses them."""
+    """All bridges of this host with one of our names."""
     return frozenset(name for _, name in socket.if_nameindex() if OURS.fullmatch(name))
 
 
 def remove(bridge: str) -> bool:
-    """Whether it is gone. False for what is in use, is not ours, or cannot be removed here."""
+    """Removes the bridge and returns True. False when it is in use, is not ours, or cannot be removed."""
     if not OURS.fullmatch(bridge):
         return False
     try:
@@ -32,9 +32,9 @@ def remove(bridge: str) -> bool:
             return False
         _ip("link", "delete", bridge, "type", "bridge")
     except (OSError, subprocess.SubprocessError, ValueError) as error:
-        log.warning("bridge stays name=%s error=%s", bridge, error)
+        log.warning("cannot remove stale bridge name=%s error=%s", bridge, error)
         return False
-    log.info("bridge removed that was left over name=%s", bridge)
+    log.info("removed stale bridge name=%s", bridge)
     return True
 
 
@@ -45,7 +45,7 @@ def _ip(*arguments: str) -> str:
 
 
 class StaleBridges:
-    """Bridges without a network, seen twice in a row: the first time, libvirtd may be about to start it."""
+    """Confirms bridges without a network once they are seen twice in a row: at first, libvirtd may be about to start it."""
 
     def __init__(self) -> None:
         self._before: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""The root file system that a kernel unpacks in memory: a newc archive. Neither root nor device nodes nor cpio are needed."""
+"""An initramfs as a newc archive, which a kernel unpacks in memory. Needs neither root nor device nodes nor the program cpio."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class CpioArchive:
             self.add(name, stat.S_IFDIR | 0o755)
 
     def add_devices(self) -> None:
-        """What the first process needs before it has mounted anything."""
+        """The devices that the first process needs before it has mounted /dev."""
         self.add("dev/console", stat.S_IFCHR | 0o600, device=(5, 1))
         self.add("dev/null", stat.S_IFCHR | 0o666, device=(1, 3))
 

@@ -1,4 +1,4 @@
-"""A guest that boots within seconds of what this machine has: its kernel, a busybox, and a disk that says where it is from."""
+"""A guest that boots within seconds from what this machine has: its kernel, a busybox, and a disk that says where it is from."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FOLDERS = (
     "var",
     "var/log",
 )
-# By the drivers of the devices that the runtime gives a machine; what a kernel has built in is left out.
+# Drivers of the devices that every machine has. Those that the kernel has built in are left out.
 MODULES = (
     "virtio_pci",
     "virtio_net",
@@ -41,7 +41,7 @@ LEASED = """#!/bin/sh
 case "$1" in bound|renew) ip addr replace "$ip/${mask:-24}" dev "$interface" ;; esac
 """
 POWER_BUTTON = "#!/bin/sh\npoweroff -f\n"
-# An emulated timer is late on a busy machine, which the kernel takes for a broken one.
+# An emulated timer is late on a busy machine, and the kernel would take it for broken.
 CMDLINE = "console=ttyS0 quiet panic=-1 mitigations=off no_timer_check"
 MEMORY_BYTES = 256 << 20  # distributions' kernels do not boot in much less
 DISK_BYTES = 4 << 20
@@ -50,7 +50,7 @@ DISK_TEXT = b"made from the image of gitvirt's demo\n"
 
 @dataclass(frozen=True)
 class DemoGuest:
-    """`kernel` and `initramfs` are what the hypervisor loads; `disk` is the image that its disks are made of."""
+    """`kernel` and `initramfs` are loaded by the hypervisor; `disk` is the image for its disks."""
 
     kernel: Path
     initramfs: Path
@@ -58,7 +58,7 @@ class DemoGuest:
 
 
 def build_guest(kernel: HostKernel, busybox: Path, folder: Path) -> DemoGuest:
-    """All in that folder, a copy of the kernel too: QEMU may not be able to read the machine's own."""
+    """Writes all files into the folder. Copies the kernel, because QEMU may not be able to read the machine's."""
     guest = DemoGuest(folder / "kernel", folder / "initramfs", folder / "disk.raw")
     guest.kernel.write_bytes(kernel.image.read_bytes())
     modules = dict(kernel.unpacked())

@@ -1,7 +1,7 @@
-"""A Linux kernel that is on this machine already, and the modules of it that a guest needs, in an order that loads.
+"""Finds a Linux kernel on this machine, and the modules that a guest needs, in an order that loads.
 
-Looks for that of the machine itself, of any other that is installed, and for one that was unpacked to a folder of its own
-(tools/guest-kernel). Nothing is fetched.
+Looks for the kernel of the machine itself, any other installed one, and one that was unpacked into a folder (tools/guest-kernel).
+Fetches nothing.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ MODULE = re.compile(r"(?P<name>[^/]+)\.ko(?P<packing>\.gz|\.xz|\.zst)?")
 
 
 class NoKernelError(Exception):
-    """None can be used. The text names each that was found, and why it will not do."""
+    """No kernel can be used. The text names each that was found, and why it cannot be used."""
 
 
 @dataclass(frozen=True)
 class HostKernel:
-    """`modules` are files, those that others need first. What the kernel has built in is not among them."""
+    """`modules`: files, each after those that it needs; without those that the kernel has built in."""
 
     image: Path
     modules: tuple[Path, ...]
@@ -39,7 +39,7 @@ class HostKernel:
 def find_kernel(
     wanted: Sequence[str], root: Path = Path("/"), release: str = "", unpacked: Path | None = None
 ) -> HostKernel:
-    """The first that will do: of this release, then of the latest, then the unpacked one. NoKernelError without any."""
+    """The first usable kernel: of this release, else the latest, else the unpacked one. Raises NoKernelError without any."""
     refused = []
     own = [(unpacked / "vmlinuz", unpacked)] if unpacked is not None else []
     for image, modules in (*installed_kernels(root, release), *own):
@@ -53,7 +53,7 @@ def find_kernel(
 
 
 def installed_kernels(root: Path, release: str) -> list[tuple[Path, Path]]:
-    """Images with the folders of their modules, the best first. One without modules is none: it could not find its disk."""
+    """Kernel images with the folders of their modules, the best first. Without modules a guest could not find its disk."""
     pairs = []
     for modules in (root / "lib" / "modules").glob("*"):
         beside = [root / "boot" / f"{name}-{modules.name}" for name in NAMES] + [modules / "vmlinuz"]
@@ -69,9 +69,9 @@ def numbers(release: str) -> list[int]:
 
 
 def load_order(modules: Path, wanted: Sequence[str]) -> tuple[Path, ...]:
-    """Files of the wanted modules and of those that they need, each after what it needs."""
+    """The files of the modules and of those that they need, each after those that it needs."""
     listing = modules / "modules"
-    if listing.exists():  # unpacked to a folder of its own, with no more than it takes
+    if listing.exists():  # an unpacked kernel, with just the modules that guests need
         return tuple(modules / f"{name}.ko" for name in listing.read_text().split())
     needs: dict[str, tuple[Path, list[str]]] = {}
     for line in (modules / "modules.dep").read_text().splitlines():
@@ -100,12 +100,12 @@ def module_name(path: Path) -> str:
 
 
 def kernel_name(name: str) -> str:
-    """As the kernel calls it, whatever its file is called."""
+    """The kernel's own spelling of a module's name."""
     return name.replace("-", "_")
 
 
 def missing_program(modules: Sequence[Path]) -> str | None:
-    """What it takes to unpack them and is not here."""
+    """The program that unpacks them and is not installed, or None."""
     return "zstd" if any(path.suffix == ".zst" for path in modules) and shutil.which("zstd") is None else None
 
 

@@ -1,8 +1,8 @@
-"""The first process of a private hypervisor's namespaces: makes its folders, runs libvirtd, reaps what that leaves.
+"""The first process in a private libvirtd's namespaces: creates its folders, runs libvirtd, reaps orphaned processes.
 
-Run by private_libvirtd.py, as `python init_process.py FOLDER`, in mount, network and process namespaces of its own. It takes
-orders on its standard input: `start` and `kill` mean libvirtd. Its end ends everything, so nothing outlives whoever holds
-the other end. What it mounts is seen by nobody else, and no folder is made outside of its own. Imports nothing of the project.
+Run by private_libvirtd.py as `python init_process.py FOLDER`, in mount, network and process namespaces of its own. It reads orders
+from standard input: `start` and `kill` libvirtd. Its end ends every process in the namespaces. Its mounts are invisible outside,
+and it creates no folder outside its own. It imports nothing of the project.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 REAL = ".real"
-# Where libvirt has a folder, and where that lies in ours. The services of the machine are none of its business.
+# libvirt's folders, and their places in ours. The machine's own services are hidden.
 PRIVATE = {"/run": "run", "/var/lib": "lib", "/var/cache": "cache", "/var/log": "log"}
 SERVICES = ("dbus", "systemd", "udev")
 LIBVIRT = "libvirt"
@@ -63,7 +63,7 @@ def prepare_folders(folder: Path) -> None:
 
 @contextlib.contextmanager
 def replaced_folder(place: Path, folder: Path, *without: str) -> Iterator[Path]:
-    """In place of the folder comes one that has all of its entries, as links, but these."""
+    """Replaces the folder by one with links to all of its entries but those named in `without`."""
     shadow = folder / "shadow"
     shadow.mkdir(exist_ok=True)
     run("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", shadow)
@@ -78,7 +78,10 @@ def replaced_folder(place: Path, folder: Path, *without: str) -> Iterator[Path]:
 
 
 def delete_unborn_states(folder: Path) -> None:
-    """As docs/systemd/libvirtd-unborn.conf does on a host: libvirtd would take guests that never had a process for running ones."""
+    """Deletes the states of guests that never had a process, which libvirtd would take for running ones.
+
+    docs/systemd/libvirtd-unborn.conf does the same on a host.
+    """
     for path in (folder / "run" / "qemu").glob("*.xml"):
         if UNBORN.search(path.read_text(encoding="utf-8", errors="replace")):
             path.unlink()
@@ -86,7 +89,7 @@ def delete_unborn_states(folder: Path) -> None:
 
 def start_libvirtd(folder: Path) -> int:
     delete_unborn_states(folder)
-    # A session of its own: what is sent to this process's group does not reach it.
+    # A session of its own, so that signals to this process's group do not reach libvirtd.
     log = os.open(folder / "libvirtd.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     process = subprocess.Popen(
         ["/usr/sbin/libvirtd", "-p", str(folder / "libvirtd.pid")],
@@ -100,9 +103,9 @@ def start_libvirtd(folder: Path) -> int:
 
 
 def kill_process(process: int) -> None:
-    """It is gone when this returns, as a service manager would wait for it."""
+    """Returns once the process is gone, as a service manager waits for it."""
     if not process:
-        return  # zero would mean everybody here
+        return  # 0 would signal the whole process group
     with contextlib.suppress(ProcessLookupError):  # it has ended by itself
         os.kill(process, signal.SIGKILL)
     while Path("/proc", str(process)).exists():
@@ -110,7 +113,7 @@ def kill_process(process: int) -> None:
 
 
 def reap_children() -> None:
-    """Only the children that nobody here waits for: libvirt counts on it that a dead guest is no zombie. Tells of those that failed."""
+    """Reaps all children, because libvirt expects that a dead guest does not stay a zombie. Reports those that failed."""
     while True:
         try:
             pid, status = os.waitpid(-1, 0)

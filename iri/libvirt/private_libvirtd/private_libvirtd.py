@@ -1,7 +1,7 @@
-"""A libvirtd of one's own beside whatever else runs here: its network, its folders, its processes.
+"""A libvirtd of one's own beside whatever else runs on the machine, with its own network, folders and processes.
 
-Needs root. `init_process.py` is its first process and says how. All of it ends with whoever holds this object, however that ends;
-the folder is the caller's to make and to remove.
+Needs root. `init_process.py` is its first process. Everything ends with the process that holds this object, however that ends.
+The caller makes the folder and removes it.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ LAST_LINES = 3
 
 
 class PrivateLibvirtd:
-    """`folder` is short, for the paths of sockets, and QEMU, which runs as root here, may use it all.
+    """`folder` has a short path, for the sockets in it. QEMU runs as root here and may use all of it.
 
-    Without a network of its own it is in that of its caller, and changes its rules. `held` are descriptors that stay open
-    until nothing of it runs any more.
+    Without its own network it uses that of the caller, and changes its firewall rules. `held`: descriptors that stay open
+    until none of its processes is left.
     """
 
     def __init__(self, folder: Path, *, has_own_network: bool = True, held: tuple[int, ...] = ()) -> None:
@@ -56,7 +56,7 @@ class PrivateLibvirtd:
 
     @property
     def pid(self) -> int:
-        """The first process inside; its namespaces are those of all the others. Zero once nothing is left."""
+        """The first process inside, whose namespaces all others share. 0 once none is left."""
         try:
             children = Path(f"/proc/{self._first.pid}/task/{self._first.pid}/children").read_text().split()
         except (FileNotFoundError, ProcessLookupError):
@@ -71,7 +71,7 @@ class PrivateLibvirtd:
         self._order("start")
 
     def kill(self) -> None:
-        """As a crash would: guests go on."""
+        """Kills libvirtd as a crash would; guests run on."""
         self._order("kill")
 
     def is_answering(self) -> bool:
@@ -90,14 +90,14 @@ class PrivateLibvirtd:
         return {uuid: pid for pid, uuid in self._qemus()}
 
     def end(self) -> None:
-        """Says that it is over. `close` waits for that."""
+        """Tells the first process to end; `close` waits for that."""
         for pipe in (self._first.stdin, self._first.stdout):
             if pipe is not None:
                 with contextlib.suppress(BrokenPipeError):
                     pipe.close()
 
     def close(self) -> None:
-        """Returns when nothing of it is left."""
+        """Ends everything and returns once no process is left."""
         self.end()
         self._first.wait()
 
@@ -105,7 +105,7 @@ class PrivateLibvirtd:
         try:
             own = Path(f"/proc/{self.pid}/ns/pid").readlink()
         except (FileNotFoundError, ProcessLookupError):
-            return  # they ended with their first process
+            return  # all ended with the first process
         for folder in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError, ValueError):
                 words = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
@@ -122,8 +122,8 @@ class PrivateLibvirtd:
         except BrokenPipeError:
             done = ""
         if done != "done\n":
-            raise Unavailable(f"no private libvirtd can be run here: {self._said()}")
+            raise Unavailable(f"cannot run a private libvirtd: {self._last_lines()}")
 
-    def _said(self) -> str:
+    def _last_lines(self) -> str:
         lines = (self.folder / "first.log").read_text(errors="replace").splitlines()
-        return " / ".join(line.strip() for line in lines[-LAST_LINES:]) or "it says nothing"
+        return " / ".join(line.strip() for line in lines[-LAST_LINES:]) or "no output"

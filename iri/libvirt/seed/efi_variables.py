@@ -1,7 +1,7 @@
 """EFI variables as a machine brings them, and the firmware's variable store with them in it. Pure.
 
-A template is a whole flash image: a firmware volume that holds one variable store. Variables are entered into the free
-space behind those that the template has; nothing in it is changed. Names are limited to what firmware setup shows.
+A template is a whole flash image: a firmware volume with one variable store. Variables are written into the free space behind
+those of the template; nothing in it is changed. Names are limited to what firmware setup shows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ VARIABLE = struct.Struct(
     "<HBBIQ16sIII16s"
 )  # start, state, -, attributes, count, time, key, name size, data size, vendor
 START, ADDED = 0x55AA, 0x3F
-NON_VOLATILE_AND_VISIBLE = 0x1 | 0x2 | 0x4  # kept, seen by boot services, and by the running system
+NON_VOLATILE_AND_VISIBLE = 0x1 | 0x2 | 0x4  # persistent, visible to boot services and to the running system
 ERASED = b"\xff"
 BASE64 = "base64:"
 MOST, LONGEST_NAME, LARGEST_VALUE = 64, 256, 16 << 10
@@ -42,14 +42,14 @@ class _Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def parse_efi_variables(text: str) -> tuple[EfiVariable, ...]:
-    """Those of an annotation: JSON, values as people write them: a text, or bytes as `base64:...`."""
+    """Parses the annotation: JSON with values as text, or as bytes written `base64:...`."""
     if not text:
         return ()
     try:
         written = msgspec.json.decode(text, type=tuple[_Written, ...])
     except msgspec.MsgspecError as error:
         raise InvalidArgument(
-            f"the machine's EFI variables are no list of name, uuid, value: {error}"
+            f"the machine's EFI variables must be a list of name, uuid, value: {error}"
         ) from None
     if len(written) > MOST:
         raise InvalidArgument(f"a machine has at most {MOST} EFI variables, not {len(written)}")
@@ -58,14 +58,16 @@ def parse_efi_variables(text: str) -> tuple[EfiVariable, ...]:
 
 def _check_variable(one: _Written) -> EfiVariable:
     if not one.name or len(one.name) > LONGEST_NAME or not one.name.isprintable():
-        raise InvalidArgument(f"the name of an EFI variable has 1 to {LONGEST_NAME} printable characters")
+        raise InvalidArgument(
+            f"the name of an EFI variable must have 1 to {LONGEST_NAME} printable characters"
+        )
     try:
         vendor = str(uuid.UUID(one.uuid))
         value = _bytes(one.value)
     except (ValueError, binascii.Error):
-        raise InvalidArgument(f"EFI variable {one.name}: uuid is no UUID, or its value no base64") from None
+        raise InvalidArgument(f"EFI variable {one.name}: invalid uuid, or invalid base64 in value") from None
     if not value or len(value) > LARGEST_VALUE:
-        raise InvalidArgument(f"EFI variable {one.name}: a value has 1 to {LARGEST_VALUE} bytes")
+        raise InvalidArgument(f"EFI variable {one.name}: the value must have 1 to {LARGEST_VALUE} bytes")
     return EfiVariable(one.name, vendor, value)
 
 
@@ -76,17 +78,17 @@ def _bytes(value: str) -> bytes:
 
 
 def add_variables(template: bytes, variables: tuple[EfiVariable, ...]) -> bytes:
-    """FailedPrecondition when the template is no variable store, or has no room."""
+    """Raises FailedPrecondition when the template is not a variable store, or is full."""
     start, end = _store(template)
     free = _end_of_variables(template, start, end)
     entries = b"".join(_entry(variable) for variable in variables)
     if free + len(entries) > end:
-        raise FailedPrecondition("the firmware's variable store has no room for the machine's EFI variables")
+        raise FailedPrecondition("the firmware's variable store is too small for the machine's EFI variables")
     return template[:free] + entries + template[free + len(entries) :]
 
 
 def _store(template: bytes) -> tuple[int, int]:
-    """Where variables begin and where their space ends."""
+    """The offsets where variables begin and where their space ends."""
     if template[40:44] == VOLUME_SIGNATURE:
         (header,) = struct.unpack_from("<H", template, 48)
         if header + STORE_HEADER.size <= len(template):
@@ -94,7 +96,7 @@ def _store(template: bytes) -> tuple[int, int]:
             is_store = kind == AUTHENTICATED_STORE and (format_, state) == (FORMATTED, HEALTHY)
             if is_store and header + size <= len(template):
                 return header + STORE_HEADER.size, header + size
-    raise FailedPrecondition("the firmware's template for variables is none that this runtime can write to")
+    raise FailedPrecondition("efiVariables is not a variable store that this runtime can write")
 
 
 def _end_of_variables(template: bytes, start: int, end: int) -> int:

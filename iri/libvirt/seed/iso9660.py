@@ -1,8 +1,7 @@
-"""A small ISO 9660 image of a few files in its root folder. Pure, and the same bytes for the same files.
+"""A small ISO 9660 image of a few files in its root folder. Pure: the same files give the same bytes.
 
-The names stand in it twice: in the primary volume descriptor, in capitals and otherwise as they are, which Linux shows in
-small letters; and in Joliet's, in Unicode, which every other system reads. No times: nobody looks at them, and they would
-make equal seeds differ.
+Names are written twice: in the primary volume descriptor, in capitals, which Linux shows in small letters; and in Joliet's, in
+Unicode, which other systems read. There are no times, which would make equal images differ.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Mapping
 
 SECTOR = 2048
 SYSTEM_SECTORS = 16
-# Where things stand: three descriptors, then two path tables and one folder for each of the two sets of names.
+# The sectors: three descriptors, then two path tables and one folder for each of the two sets of names.
 PRIMARY_TABLES, JOLIET_TABLES, PRIMARY_FOLDER, JOLIET_FOLDER, FIRST_FILE = 19, 21, 23, 24, 25
 NO_TIME = b"\0" * 7
 NO_LONG_TIME = b"0" * 16 + b"\0"
@@ -22,7 +21,7 @@ ROOT, PARENT = b"\0", b"\1"
 
 
 def iso9660_image(label: str, files: Mapping[str, bytes]) -> bytes:
-    """`label` and names are short and ASCII: what people write belongs into files. All names fit one sector."""
+    """`label` and names are short and ASCII. All names fit into one sector."""
     extents = _extents(files)
     end = FIRST_FILE + sum(_sectors(len(data)) for data in files.values())
     primary = {f"{name.upper()};1".encode("ascii"): extent for name, extent in extents.items()}
@@ -51,7 +50,7 @@ def iso9660_image(label: str, files: Mapping[str, bytes]) -> bytes:
 
 
 def _extents(files: Mapping[str, bytes]) -> dict[str, tuple[int, int]]:
-    """By name, the first sector and the size in bytes."""
+    """The first sector and the size in bytes, by name."""
     found, sector = {}, FIRST_FILE
     for name, data in files.items():
         found[name] = (sector, len(data))
@@ -66,7 +65,7 @@ def _descriptor(type_: int, label: bytes, escapes: bytes, sectors: int, tables: 
     head += _both16(1) + _both16(1) + _both16(SECTOR) + _both32(len(_table("<", folder)))
     head += struct.pack("<II", tables, 0) + struct.pack(">II", tables + 1, 0)
     head += _record(ROOT, folder, SECTOR, FOLDER_FLAG)
-    texts = 128 * 4 + 37 * 3  # set, publisher, preparer, application, and three files that tell of them
+    texts = 128 * 4 + 37 * 3  # set, publisher, preparer, application, and three file names
     head += (blank * texts)[:texts]
     return _sector(head + NO_LONG_TIME * 4 + b"\1")
 

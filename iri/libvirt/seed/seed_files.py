@@ -1,4 +1,4 @@
-"""Seeds as files of the host, in the folder of their machine: made whole or not at all. The folder belongs to others."""
+"""Writes a machine's first-boot data into the machine's folder. A file is complete or absent. QEMU's user may own the files."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from iri.libvirt.seed.seed import Reader, Seed, no_yaml, plan_seed
 from iri.machine import RuntimeMachine
 
 ISO, IGNITION, NVRAM = "seed.iso", "ignition.ign", "nvram.fd"
-PRIVATE = 0o600  # seeds hold secrets; libvirt gives a file to QEMU's user when it starts the domain
+PRIVATE = 0o600  # they hold secrets; libvirt gives them to QEMU's user at each start
 
 
 class SeedWriter:
-    """`efi_template` is the host's file of empty firmware variables, where it has such a firmware."""
+    """`efi_template`: the host's file of empty firmware variables, or None without EFI firmware."""
 
     def __init__(self, efi_template: Path | None = None, read_yaml: Reader = no_yaml) -> None:
         self._efi_template = efi_template
         self._read_yaml = read_yaml
 
     def refuse(self, machine: RuntimeMachine) -> None:
-        """Touches nothing. InvalidArgument or FailedPrecondition for what this host never gives to a guest."""
+        """Changes nothing. Raises InvalidArgument or FailedPrecondition for data that this host cannot give to a guest."""
         if plan_seed(machine, self._read_yaml).efi_variables and self._efi_template is None:
-            raise FailedPrecondition("the machine brings EFI variables, and this host has no EFI firmware")
+            raise FailedPrecondition("the machine has EFI variables, but this host has no EFI firmware")
 
     def write(self, machine: RuntimeMachine, folder: Path) -> SeedFiles:
-        """Idempotent. What the guest's firmware has written to its variables since the first time stays."""
+        """Idempotent. Keeps an existing variable store, which the guest's firmware may have changed."""
         return write(plan_seed(machine, self._read_yaml), folder, self._efi_template)
 
 
@@ -40,7 +40,7 @@ def write(seed: Seed, folder: Path, template: Path | None) -> SeedFiles:
             nvram=_write_variables(folder / NVRAM, seed, template),
         )
     except OSError as error:
-        raise ResourceExhausted(f"the machine's seed could not be written: {error.strerror}") from None
+        raise ResourceExhausted(f"cannot write the machine's first-boot data: {error.strerror}") from None
 
 
 def _write_variables(path: Path, seed: Seed, template: Path | None) -> Path | None:
@@ -49,12 +49,12 @@ def _write_variables(path: Path, seed: Seed, template: Path | None) -> Path | No
     if path.exists():
         return path
     if template is None:
-        raise FailedPrecondition("the machine brings EFI variables, and this host has no EFI firmware")
+        raise FailedPrecondition("the machine has EFI variables, but this host has no EFI firmware")
     return _write_file(path, add_variables(template.read_bytes(), seed.efi_variables))
 
 
 def _write_file(path: Path, data: bytes) -> Path | None:
-    """The file with this content, or no file when there is none."""
+    """Makes the file have this content; empty content removes it."""
     if not data:
         path.unlink(missing_ok=True)
         return None
@@ -70,7 +70,7 @@ def _write_file(path: Path, data: bytes) -> Path | None:
 
 
 def _read_own(path: Path) -> bytes | None:
-    """None too when the file is QEMU's at present: its folder is ours, so another can take its place."""
+    """None for a missing file, and for one that belongs to QEMU's user: it is replaced, because the folder is ours."""
     try:
         return path.read_bytes()
     except (FileNotFoundError, PermissionError):

@@ -1,5 +1,6 @@
-"""What the volumes of one pool need of it. One implementation per kind of storage; each is crash-safe at every step,
-because a record says whether its data is whole: what is not is made again from the start.
+"""What the reconciler needs from the storage of one pool: a protocol with one implementation for each kind of storage.
+
+Every method is crash-safe: a record says whether its data is complete, and incomplete data is created again from the start.
 """
 
 from __future__ import annotations
@@ -21,57 +22,57 @@ class StorageBackend(Protocol):
 
     @property
     def hides_passphrases(self) -> bool:
-        """Libvirt alone needs them; else we must be able to read them back until the volume is made."""
+        """Whether libvirt alone needs passphrases. Else the runtime reads them back until the volume is created."""
         ...
 
     def open(self) -> StoredRecords:
-        """Starts the pool, removes what interrupted work left, and reads what is there."""
+        """Starts the pool, finishes interrupted work, and reads all records."""
         ...
 
     def close(self) -> None: ...
 
     def add_record(self, record: Record) -> None:
-        """The record of a new object, durably. FailedPrecondition when data of that name is there without one."""
+        """Stores the record of a new object durably. Raises FailedPrecondition when data of that name has no record."""
         ...
 
     def write_record(self, record: Record) -> None:
-        """A new version of it, durably."""
+        """Stores a new version of a record durably."""
         ...
 
     def create_data(self, record: VolumeRecord, base: SnapshotRecord | None, tell: Tell) -> int:
-        """Makes the volume's data and returns its size. `base` is the snapshot that it starts as."""
+        """Creates the volume's data and returns its size. `base`: the snapshot that it starts as."""
         ...
 
     def base_for_clone(self, snapshot: SnapshotRecord) -> str:
-        """The snapshot that a volume made of this one will rest on; empty when it will stand alone."""
+        """The snapshot that will be the backing file of a volume made from this one; empty for none."""
         ...
 
     def grow_data(self, record: VolumeRecord) -> int:
-        """Also while a guest uses it. Returns the size it has then."""
+        """Grows the volume, also while a guest uses it. Returns the new size."""
         ...
 
     def snapshot_data(self, volume: VolumeRecord, snapshot: SnapshotRecord) -> str:
-        """The volume as it is now becomes the snapshot's data. Returns the snapshot that this rests on itself, or nothing."""
+        """Copies the volume as it is now. Returns the snapshot that is the copy's own backing file, or empty."""
         ...
 
     def delete(self, record: Record) -> None:
-        """Data, secrets, and last of all the record."""
+        """Deletes data and secrets, and the record last."""
         ...
 
     def is_attached(self, record: VolumeRecord) -> bool:
-        """By a domain, running or not."""
+        """Whether a domain has it as a disk, running or not."""
         ...
 
     def access(self, record: VolumeRecord) -> Access: ...
 
     def space(self) -> PoolSpace:
-        """As last measured; quick, whatever state the storage is in."""
+        """The space as last measured; quick, whatever state the storage is in."""
         ...
 
     def measure(self) -> None:
-        """Asks the storage how much room there is."""
+        """Asks the storage for its space."""
         ...
 
     def backing_files(self) -> Set[str]:
-        """Names of the files that disks of this pool rest on."""
+        """Names of the backing files of this pool's disks."""
         ...

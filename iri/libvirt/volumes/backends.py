@@ -1,7 +1,7 @@
-"""All shelves of this host: which class lies on which, what each may promise, and which cannot be reached.
+"""All storage pools of this host: which class uses which pool, how much each may promise, and which are not open.
 
-A pool that does not answer when the runtime starts holds up nothing but itself. What lies in it is unknown, not absent:
-until it has been read, nobody is told that something is not there.
+A pool that does not answer when the runtime starts holds up nothing but itself. What lies in it is unknown, not absent: until
+all pools have been read, the runtime reports no object as missing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 class Backends:
-    """`files` says which files domains refer to."""
+    """`files` gives the files that domains refer to."""
 
     def __init__(
         self,
@@ -35,7 +35,9 @@ class Backends:
         self._markers = markers
         self._settings = settings
         self._by_name = {backend.name: backend for backend in backends}
-        self._unopened: dict[str, str] = {name: "not read yet" for name in self._by_name}  # why, by name
+        self._unopened: dict[str, str] = {
+            name: "not read yet" for name in self._by_name
+        }  # the reason, by name
 
     def __iter__(self) -> Iterator[StorageBackend]:
         return iter(self._by_name.values())
@@ -50,7 +52,7 @@ class Backends:
         return None if backend.name in self._unopened else backend
 
     def measure(self) -> None:
-        """One that does not answer keeps what it said last."""
+        """Measures all open pools. A pool that does not answer keeps its last figures."""
         for backend in self:
             if backend.name not in self._unopened:
                 with contextlib.suppress(IRIError):
@@ -60,29 +62,29 @@ class Backends:
         return self._by_name[name]
 
     def open(self, name: str) -> StoredRecords:
-        """What lies there. Unavailable when it cannot be reached now; other errors are the operator's to mend."""
+        """Reads the pool. Raises Unavailable when it cannot be reached now, StartupError when the operator must fix something."""
         try:
             found = self._by_name[name].open()
         except Unavailable as error:
-            log.warning("storage pool is not reached pool=%s error=%s", name, error)
+            log.warning("cannot reach storage pool pool=%s error=%s", name, error)
             self._unopened[name] = str(error)
             raise
         except StartupError:
             raise
         except (FailedPrecondition, InvalidArgument) as error:
-            cure = f"look at `virsh pool-info {name}` and at `storage.pools` in the settings"
+            cure = f"check `virsh pool-info {name}` and `storage.pools` in the settings"
             raise StartupError(f"storage pool {name}: {error}", cure) from error
         return found
 
     def mark_open(self, name: str) -> None:
-        """What lies there is known now."""
+        """The records of this pool are in the catalog now."""
         self._unopened.pop(name, None)
 
     def unopened(self) -> tuple[str, ...]:
         return tuple(self._unopened)
 
     def require_all_open(self) -> None:
-        """Unavailable as long as there is a pool of which nobody knows what lies in it."""
+        """Raises Unavailable while a pool has not been read."""
         for name in self._unopened:
             self._require_open(name)
 
@@ -95,20 +97,20 @@ class Backends:
             backend.close()
 
     def folders(self) -> tuple[Path, ...]:
-        """Where volumes lie as files."""
+        """The folders of pools that hold files."""
         return tuple(backend.folder for backend in self if isinstance(backend, FileBackend))
 
     def wipes(self, class_name: str) -> bool:
         return pool_of(self._settings, class_name).wipe
 
     def limit_bytes(self, backend: StorageBackend) -> int:
-        """What sizes may add up to."""
+        """The most that the sizes of the pool's volumes may add up to."""
         pool = next(pool for pool in self._settings.pools if pool.name == backend.name)
         return max(0, int((backend.space().capacity - pool.reserved_bytes) * pool.overcommit))
 
     def image_files_in_use(self) -> frozenset[str] | None:
-        """Names of the files that disks rest on or domains boot from. None while there is a pool of which nobody knows, in the
-        settings or not."""
+        """Names of files that disks have as backing files or that domains boot from. None while a pool cannot be read, whether it
+        is in the settings or not."""
         if self._unopened:
             return None
         try:
@@ -116,5 +118,5 @@ class Backends:
             booted = {Path(path).name for path in self._files()}
             return frozenset(elsewhere | booted).union(*(backend.backing_files() for backend in self))
         except Unavailable as error:
-            log.warning("no image is removed error=%s", error)
+            log.warning("keeping all images error=%s", error)
             return None

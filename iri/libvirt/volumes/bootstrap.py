@@ -1,4 +1,4 @@
-"""Storage of a host put together: shelves as the settings say, volumes on them, and disks for machines."""
+"""Builds the storage of a host from the settings: backends, the volumes in them, and the disks for machines."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from iri.libvirt.volumes.settings import (
 )
 from iri.libvirt.volumes.volumes import Volumes
 
-# As image indexes name them.
+# The names in image indexes.
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
@@ -57,7 +57,7 @@ def build_storage(
     volume_class: Callable[[str], RuntimeVolumeClass],
     tell: Tell,
 ) -> StorageParts:
-    """`folder` is the runtime's own; `tell` makes an event of a machine. Nothing is started yet: see Volumes.start."""
+    """`folder` is the runtime's own; `tell` records an event of a machine. Starts nothing: see Volumes.start."""
     storage_settings = with_default(settings.storage, str(folder / "volumes"))
     storage, disk_users, passphrases = StoragePools(link), DiskUsers(link), Passphrases(LibvirtSecrets(link))
     markers = PoolMarkers(storage, LibvirtSecrets(link), folder / "pools")
@@ -70,7 +70,7 @@ def build_storage(
             case RbdPool():
                 return CephBackend(pool, folder / "ceph", storage, disk_users, passphrases, images)
             case LogicalPool():
-                cause = f"storage pool {pool.name!r} is of type logical, which this runtime does not serve"
+                cause = f"storage pool {pool.name!r}: type logical is not implemented"
                 raise Unimplemented(cause)
 
     backends = [backend(pool) for pool in storage_settings.pools]

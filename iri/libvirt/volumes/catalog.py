@@ -1,6 +1,6 @@
-"""Every volume and snapshot of all shelves as this process knows them: what is told of each, and what they add up to.
+"""All volumes and snapshots of all pools as this process knows them: the record, the listed object, the last failure.
 
-Frozen objects in plain maps under one lock, which is never held during I/O. Knows no libvirt.
+Frozen objects in a map under one lock, which is never held during I/O. Knows no libvirt.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from iri.volume import (
 )
 
 Stored = TypeVar("Stored", RuntimeVolume, RuntimeSnapshot)
-WELL = VolumeDetail()
+NO_FAILURE = VolumeDetail()
 
 
 class CatalogEntry(msgspec.Struct, frozen=True):
-    """`failure` is why the last try to make it so failed; empty while all is well."""
+    """`failure`: why the last attempt of the reconciler failed; `NO_FAILURE` when it succeeded."""
 
     record: Record
     backend: StorageBackend
     listed: RuntimeVolume | RuntimeSnapshot
-    failure: VolumeDetail = WELL
+    failure: VolumeDetail = NO_FAILURE
     failures: int = 0
 
     @property
     def is_unlisted(self) -> bool:
-        """From the lists."""
+        """Deleted, but its data is still needed: not listed any more."""
         return isinstance(self.record, SnapshotRecord) and self.record.is_retired
 
 
 def make_entry(
-    record: Record, backend: StorageBackend, failure: VolumeDetail = WELL, failures: int = 0
+    record: Record, backend: StorageBackend, failure: VolumeDetail = NO_FAILURE, failures: int = 0
 ) -> CatalogEntry:
     return CatalogEntry(record, backend, _listed_object(record, backend, failure), failure, failures)
 
@@ -58,9 +58,9 @@ def _listed_object(
                 volume, status=replace(volume.status, access=backend.access(record)), detail=failure
             )
         case VolumeRecord(volume=volume):
-            state = VolumeState.PENDING if failure == WELL else VolumeState.ERROR
+            state = VolumeState.PENDING if failure == NO_FAILURE else VolumeState.ERROR
             return replace(volume, status=RuntimeVolumeStatus(state=state), detail=failure)
-        case SnapshotRecord(snapshot=snapshot) if failure != WELL and not record.is_ready:
+        case SnapshotRecord(snapshot=snapshot) if failure != NO_FAILURE and not record.is_ready:
             return replace(snapshot, status=replace(snapshot.status, state=SnapshotState.FAILED))
         case SnapshotRecord(snapshot=snapshot):
             return snapshot
@@ -77,11 +77,11 @@ class Catalog:
     def require(self, kind: type[RuntimeVolume] | type[RuntimeSnapshot], id: str) -> CatalogEntry:
         entry = self._all.get(id)
         if entry is None or not isinstance(entry.listed, kind) or entry.is_unlisted:
-            raise NotFound(f"there is no {'volume' if kind is RuntimeVolume else 'snapshot'} {id}")
+            raise NotFound(f"{'volume' if kind is RuntimeVolume else 'snapshot'} {id} does not exist")
         return entry
 
     def put(self, entry: CatalogEntry) -> bool:
-        """False when nothing of what is told has changed."""
+        """Returns False when the listed object has not changed."""
         with self._lock:
             before = self._all.get(entry.record.id)
             if before is not None and before.listed == entry.listed:
@@ -109,15 +109,15 @@ class Catalog:
         }
 
     def has_dependents(self, snapshot_id: str) -> bool:
-        """Whether anything does."""
+        """Whether data of another object has this snapshot as its backing file."""
         return any(entry.record.base == snapshot_id for entry in self.all())
 
     def is_awaited_source(self, id: str) -> bool:
-        """Whether something that is yet to be made starts as it is."""
+        """Whether an object that is still to be created starts as a copy of this one."""
         return any(pending_source(entry.record) == id for entry in self.all())
 
     def charged_bytes(self, backend: StorageBackend) -> int:
-        """What the sizes of the shelf's volumes add up to: thin or not, each may be filled one day."""
+        """The sum of the sizes of the pool's volumes: thin or not, each may be filled one day."""
         return sum(
             entry.record.charged_bytes
             for entry in self.all()
@@ -126,7 +126,7 @@ class Catalog:
 
 
 def pending_source(record: Record) -> str:
-    """What it will start as; empty once it is there, or is not to be any more."""
+    """The object that it is still to be copied from; empty once it is created, or when it is to be deleted."""
     match record:
         case VolumeRecord(volume=volume) if not record.is_ready and not volume.deleted_at:
             source = record.source.snapshot_data_source

@@ -1,11 +1,11 @@
-"""A shelf of RBD images in a Ceph pool. What a volume is, is its image's metadata.
+"""Volumes as RBD images in a Ceph pool. A volume's record is metadata of its image.
 
     volume-<id>, snapshot-<id>      one of ours, with its record
     image-<algorithm>-<hex>@base    the content of an OS image, which volumes are clones of
-    new-<name>                      <name> while it is being made
+    new-<name>                      <name> while it is being created
 
-An image takes its name only once it has its record. What is made anew takes the place of what was there by two steps,
-removal and renaming; whichever a crash came before, the next start finds out. A snapshot is a clone of one moment.
+An image takes its name only once it has its record. A replacement takes two steps, removal and renaming; after a crash before
+either, the next start finishes. A snapshot is a clone of one moment.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from iri.volume import Access
 DRIVER = "ceph"
 RECORD = "gitvirt.record"
 NEW, OS_IMAGE, BASE = "new-", "image-", "base"
-HEADER_BYTES = 16 << 20  # what LUKS2 takes of an image
+HEADER_BYTES = 16 << 20  # the part of an image that LUKS2 takes
 READERS = 8
 
 
@@ -73,7 +73,7 @@ class CephBackend:
         try:
             self._key = Path(self._pool.key_file).read_text().strip()
         except OSError as error:
-            raise FailedPrecondition(f"the key file cannot be read: {error.strerror}") from None
+            raise FailedPrecondition(f"cannot read the key file: {error.strerror}") from None
         self._rbd.open(self._key)
         secret = self._passphrases.put_key(f"pool-{self.name}", storage_xml.ceph_key(self._key))
         self._storage.ensure_pool(self.name, storage_xml.pool(self._pool, secret))
@@ -92,7 +92,7 @@ class CephBackend:
         return StoredRecords(records, damaged)
 
     def _finish_interrupted(self, name: str, there: Set[str]) -> None:
-        """What interrupted work left: it takes its place if that is empty and it is whole, else it goes."""
+        """Finishes interrupted work: renames a complete image whose name is free, and removes any other."""
         own = name.removeprefix(NEW)
         if own in there or own.startswith(OS_IMAGE) or isinstance(self._read(name), IRIError):
             self._rbd.drop(name)
@@ -100,12 +100,12 @@ class CephBackend:
             self._rbd.rename(name, own)
 
     def _read(self, image: str) -> Record | IRIError:
-        """An error that says what is wrong with the record is an answer; a cluster that does not answer is none."""
+        """Returns the error of a missing or invalid record. Raises when the cluster does not answer."""
         own = image.removeprefix(NEW)
         try:
             return record.decode(self._rbd.metadata(image, RECORD).encode(), own)
         except NotFound:
-            return NotFound(f"the image {own} has no record")
+            return NotFound(f"image {own} has no record")
         except FailedPrecondition as error:
             return error
 
@@ -115,14 +115,14 @@ class CephBackend:
     def add_record(self, record_: Record) -> None:
         if self._rbd.exists(record_.name):
             raise FailedPrecondition(
-                f"there is an image {record_.name} in pool {self.name}, and no record that says what it is"
+                f"pool {self.name} has an image {record_.name} without a record; rename or remove it"
             )
         self._rbd.drop(f"{NEW}{record_.name}")
         self._rbd.create(f"{NEW}{record_.name}", 0)
         self._publish(record_)
 
     def _publish(self, record_: Record) -> None:
-        """The new image gets its record, then its place."""
+        """Writes the record into the new image, then gives the image its name."""
         new = f"{NEW}{record_.name}"
         self._rbd.set_metadata(new, RECORD, record.encode(record_).decode())
         self._rbd.drop(record_.name)
@@ -138,13 +138,13 @@ class CephBackend:
             self._rbd.snap(base.name, BASE)
             self._rbd.clone(base.name, BASE, new)
             if base.is_encrypted:
-                # A clone that has grown beyond its encrypted parent cannot be read there.
+                # A clone that has grown beyond its encrypted parent cannot be read beyond it.
                 self._rbd.flatten(new)
         elif (source := record_.source.image_data_source) is not None:
             image = ensure_image(self._images, source.image, source.architecture, tell)
             if image.virtual_bytes > record_.desired_bytes:
                 raise InvalidArgument(
-                    f"the image needs a volume of {image.virtual_bytes} bytes or more, not of {record_.desired_bytes}"
+                    f"the image needs a volume of at least {image.virtual_bytes} bytes, not {record_.desired_bytes}"
                 )
             self._start_as(image, record_, new, tell)
         else:
@@ -180,7 +180,7 @@ class CephBackend:
 
     @contextmanager
     def _passphrase_file(self, record_: VolumeRecord) -> Iterator[Path]:
-        """In memory, for as long as a command reads it."""
+        """A file in memory, for as long as a command reads it."""
         handle = os.memfd_create("passphrase", 0)
         try:
             os.write(handle, self._passphrases.value(record_.name))
@@ -189,13 +189,13 @@ class CephBackend:
             os.close(handle)
 
     def _set_limits(self, record_: VolumeRecord, image: str) -> None:
-        """Whoever opens the image, on any host, keeps to them."""
+        """Limits that Ceph applies on every host that opens the image."""
         for name, value in (("iops", record_.iops), ("bps", record_.tps)):
             if value:
                 self._rbd.set_metadata(image, f"conf_rbd_qos_{name}_limit", str(value))
 
     def base_for_clone(self, snapshot: SnapshotRecord) -> str:
-        """Clones stand alone once their parent goes."""
+        """None: clones are flattened before their parent is removed."""
         del snapshot
         return ""
 
@@ -238,7 +238,7 @@ class CephBackend:
         return ""
 
     def _delete_unused(self, image: str) -> None:
-        """The content of an OS image that no volume is a clone of any more; the host's own cache still has it."""
+        """Removes the content of an OS image once no volume is a clone of it. The host's own cache still has the image."""
         with self._importing, contextlib.suppress(NotFound):
             if not self._rbd.children(image, BASE):
                 self._rbd.drop(image)
@@ -262,7 +262,7 @@ class CephBackend:
         return self._space
 
     def measure(self) -> None:
-        """As Ceph says; without a manager it says 0, and the settings must."""
+        """Takes the capacity from the settings, or from Ceph, which reports 0 without a manager."""
         measured = self._storage.measure(self.name)
         self._space = PoolSpace(
             self._pool.capacity_bytes or measured.capacity, measured.allocated, measured.available

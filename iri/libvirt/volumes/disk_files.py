@@ -1,5 +1,5 @@
-"""What is in the file of a disk: copied while nobody writes it, overwritten before it goes, what it rests on. Files alone;
-no libvirt.
+"""The content of disk files: copied while no QEMU writes to it, overwritten before deletion, and its backing file. Files only; no
+libvirt.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ MAGIC = b"QFI\xfb"
 FICLONE = 0x40049409
 PIECE = 1 << 22
 FLOCK = "hhqqi4x"
-# QEMU says by locks on bytes of an image what it does with it (100 and on) and what it lets nobody do (200 and on).
-WRITES, LETS_NOBODY_WRITE, LETS_NOBODY_RESIZE = 101, 201, 203
+# QEMU locks bytes of an image: from 100 on what it does with it, from 200 on what it forbids others.
+WRITES, FORBIDS_WRITE, FORBIDS_RESIZE = 101, 201, 203
 
 
 def is_plain_file(path: Path) -> bool:
-    """Not a link: whoever else can write to the folder must not lead us out of it."""
+    """False for a link: another writer to the folder must not lead the runtime out of it."""
     try:
         return stat.S_ISREG(path.lstat().st_mode)
     except FileNotFoundError:
@@ -35,20 +35,20 @@ def is_plain_file(path: Path) -> bool:
 
 @contextmanager
 def unwritten(path: Path) -> Iterator[FileIO]:
-    """No QEMU writes to the image as long as this lasts. FailedPrecondition when one does."""
+    """Opens the image and keeps QEMU from writing to it meanwhile. Raises FailedPrecondition when a QEMU writes to it already."""
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     with os.fdopen(handle, "rb", buffering=0) as file:
-        for byte in (LETS_NOBODY_WRITE, LETS_NOBODY_RESIZE):
+        for byte in (FORBIDS_WRITE, FORBIDS_RESIZE):
             fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack(FLOCK, fcntl.F_RDLCK, os.SEEK_SET, byte, 1, 0))
         asked = struct.pack(FLOCK, fcntl.F_WRLCK, os.SEEK_SET, WRITES, 1, 0)
         kind = struct.unpack(FLOCK, fcntl.fcntl(file, fcntl.F_OFD_GETLK, asked))[0]
         if kind != fcntl.F_UNLCK:
-            raise FailedPrecondition(f"{path.name} is in use: a guest writes to it")
+            raise FailedPrecondition(f"{path.name} is in use by a running guest")
         yield file
 
 
 def copy_file(source: Path, into: Path) -> None:
-    """Byte by byte, holes and all; by reference where the filesystem can. On disk when it returns."""
+    """Copies content and holes; by reference where the filesystem can. On disk when it returns."""
     with unwritten(source) as file, into.open("xb", buffering=0) as copy:
         into.chmod(0o600)
         try:
@@ -73,7 +73,7 @@ def _copy_range(source: int, copy: int, start: int, end: int) -> None:
 
 
 def extents(handle: int, size: int) -> Iterator[tuple[int, int]]:
-    """Where there is data."""
+    """The ranges that hold data."""
     at = 0
     while at < size:
         try:
@@ -87,7 +87,7 @@ def extents(handle: int, size: int) -> Iterator[tuple[int, int]]:
 
 
 def overwrite(path: Path) -> None:
-    """Zeros over all that was ever written to it. On disk when it returns."""
+    """Writes zeros over everything that was ever written. On disk when it returns."""
     zeros = bytes(PIECE)
     handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     with os.fdopen(handle, "r+b", buffering=0) as file:
@@ -99,7 +99,7 @@ def overwrite(path: Path) -> None:
 
 
 def backing_names(folder: Path) -> frozenset[str]:
-    """Names of the files that disks in the folder rest on."""
+    """Names of the backing files of all disks in the folder."""
     found = set()
     for path in folder.glob("*.qcow2*"):
         with contextlib.suppress(FileNotFoundError):
@@ -108,7 +108,7 @@ def backing_names(folder: Path) -> frozenset[str]:
 
 
 def backing_name(path: Path) -> str:
-    """The path that a qcow2 image rests on; empty for none."""
+    """The path of a qcow2 image's backing file; empty for none."""
     with path.open("rb") as file:
         head = file.read(20)
         if not head.startswith(MAGIC) or len(head) < 20:

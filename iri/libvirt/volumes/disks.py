@@ -1,7 +1,7 @@
-"""Disks as machines attach them: volumes of this host or of Ceph, and local disks, which are a machine's own.
+"""Disks as machines attach them: volumes of this host or of Ceph, and local disks, each of which belongs to one machine.
 
-A local disk is a qcow2 file of the first pool that has files, named by its machine and attachment. It is made under another
-name and then renamed, so that one which a machine may have is whole. Implements iri.libvirt.protocols.Disks.
+A local disk is a qcow2 file in the first pool that holds files, named after its machine and attachment. It is created under
+another name and then renamed, so a machine gets a complete disk or none. Implements iri.libvirt.protocols.DiskProvider.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ PARTIAL = ".partial"
 Tell = Callable[[str, str, str], None]
 """Takes a machine's id, a reason in CamelCase and a sentence for people."""
 Attached = Mapping[str, Sequence[Disk] | None]
-"""By machine the disks that it is to have; None where nobody can read which."""
+"""The desired disks by machine; None where the machine's metadata cannot be read."""
 
 
 class LocalDisks:
-    """Those of all machines, in one folder."""
+    """The local disks of all machines, in one folder."""
 
     def __init__(
         self, backend: FileBackend, storage: StoragePools, disk_users: DiskUsers, images: Images
@@ -59,7 +59,7 @@ class LocalDisks:
             )
         size = _size(wanted, image)
         path = self._backend.folder / names.local_disk(machine_id, name)
-        with self._making, record_files.translate_os_errors(f"making the local disk {name}"):
+        with self._making, record_files.translate_os_errors(f"creating the local disk {name}"):
             if not disk_files.is_plain_file(path):
                 self._make(path, size, image)
             elif qcow2.virtual_bytes(path) < size:
@@ -108,26 +108,26 @@ class LocalDisks:
                     path.unlink(missing_ok=True)
 
     def sweep(self, attached: Attached) -> None:
-        """What is half made, and what a machine has let go of by order and no domain refers to. A whole disk of a machine that
-        libvirt does not know stays: libvirt may have lost it."""
+        """Deletes incomplete disks, and disks that their machine has detached by order and that no domain refers to. A complete
+        disk of an unknown machine stays: libvirt may have lost the domain."""
         try:
             self._backend.require_mounted()
         except Unavailable as error:
-            log.warning("local disks are left alone error=%s", error)
+            log.warning("keeping all local disks error=%s", error)
             return
-        with self._making, record_files.translate_os_errors("deleting left over local disks"):
+        with self._making, record_files.translate_os_errors("deleting leftover local disks"):
             users = self._disk_users.referenced_files()
             for path, owner in self._found():
                 if path.suffix == PARTIAL:
                     path.unlink(missing_ok=True)
                 elif owner not in attached:
-                    log.warning("local disk of an unknown machine is kept file=%s", path)
+                    log.warning("keeping local disk of unknown machine file=%s", path)
                 elif str(path) not in users and is_detached(path, owner, attached[owner]):
-                    log.info("local disk that was detached is deleted file=%s", path)
+                    log.info("deleting detached local disk file=%s", path)
                     path.unlink(missing_ok=True)
 
     def _found(self) -> Iterator[tuple[Path, str]]:
-        """All of them, with the machine's id."""
+        """All local disks, with the ids of their machines."""
         for path in tuple(self._backend.folder.iterdir()):
             match = names.LOCAL_DISK.fullmatch(path.name.removesuffix(PARTIAL))
             if match is not None:
@@ -186,8 +186,8 @@ class VolumeDisks:
             raise FailedPrecondition(f"disk {name}: the data of volume {file.volume_id} is missing")
 
     def _refuse_held(self, machine_id: str, name: str, where: FileSource | RbdSource) -> None:
-        """Whatever domain has it, whosever: a guest that was told to let go of it may not have done so yet."""
-        others = [users for users in self._disk_users.find(where) if users.domain_id != machine_id]
+        """Asks libvirt, not the records: a guest may still use a volume that its machine has detached."""
+        others = [user for user in self._disk_users.find(where) if user.domain_id != machine_id]
         if others:
             raise FailedPrecondition(
                 f"disk {name} is attached to machine {others[0].domain_id}; detach it there first"
@@ -212,7 +212,7 @@ class VolumeDisks:
         try:
             return local.prepare(machine_id, name, wanted, self._architecture, self._tell)
         except ResourceExhausted:
-            self._volumes.collect_images()  # for the next try
+            self._volumes.collect_images()  # so that the next attempt has room
             raise
 
     def _where(self, found: VolumeFile | VolumeImage, secret_name: str) -> FileSource | RbdSource:
@@ -249,7 +249,7 @@ class VolumeDisks:
 
 
 def is_detached(path: Path, machine_id: str, disks: Sequence[Disk] | None) -> bool:
-    """Only when it is known what the machine wants."""
+    """False as long as the machine's record cannot be read."""
     return disks is not None and path.name not in {
         names.local_disk(machine_id, disk.name) for disk in disks if disk.connection is None
     }
@@ -267,7 +267,7 @@ def _key(image: VolumeImage) -> bytes:
     try:
         return base64.b64decode(image.key, validate=True)
     except binascii.Error:
-        raise InvalidArgument("the secret userKey is no Ceph key") from None
+        raise InvalidArgument("the secret userKey is not a Ceph key") from None
 
 
 def _size(wanted: RuntimeLocalDisk, image: LocalImage | None) -> int:
@@ -275,7 +275,7 @@ def _size(wanted: RuntimeLocalDisk, image: LocalImage | None) -> int:
         return round_up(wanted.size_bytes)
     if wanted.size_bytes and wanted.size_bytes < image.virtual_bytes:
         raise InvalidArgument(
-            f"the image needs a disk of {image.virtual_bytes} bytes or more, not of {wanted.size_bytes}"
+            f"the image needs a disk of at least {image.virtual_bytes} bytes, not {wanted.size_bytes}"
         )
     return max(round_up(wanted.size_bytes), round_up(image.virtual_bytes))
 

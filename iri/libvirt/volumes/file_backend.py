@@ -1,10 +1,13 @@
-"""A shelf of qcow2 files in a folder: pools of type dir and netfs.
+"""Volumes as qcow2 files in a folder: pools of type dir and netfs.
 
-    volume-<id>.qcow2     the data         volume-<id>.json      what it is
-    snapshot-<id>.qcow2   a copy of data   snapshot-<id>.json
+    volume-<id>.qcow2     the data         volume-<id>.json      its record
+    snapshot-<id>.qcow2   a copy of data   snapshot-<id>.json    its record
 
-A snapshot is a copy, by reference where the filesystem can, so a running guest's disk never changes its path. A volume made
-of one rests on it; the copy stays until the last such volume is gone.
+A snapshot is a copy, by reference where the filesystem can, so a running guest's disk never changes its path. A volume made from
+a snapshot has the copy as its backing file; the copy stays until the last such volume is deleted.
+
+Must never happen: anything is created, changed or deleted in a folder whose disk is not mounted (`require_mounted` compares the
+pool's marker before each change).
 """
 
 from __future__ import annotations
@@ -51,7 +54,7 @@ class FileBackend:
         self.folder = Path(pool.path)
         self._records = RecordFiles(self.folder)
         self._lock = FolderLock(f"storage pool {pool.name}")
-        self._marker = ""  # until it is open
+        self._marker = ""  # empty until the pool is open
 
     @property
     def name(self) -> str:
@@ -64,7 +67,7 @@ class FileBackend:
     def open(self) -> StoredRecords:
         noted = self._markers.expected_marker(self.name)
         if noted and isinstance(self._pool, DirPool):
-            # Else libvirt would build a folder in the place of the one that is not mounted.
+            # Else libvirt would create a new folder where the pool's disk is not mounted.
             folder = self._markers.folder(self.name) or Path(self._pool.path)
             self._markers.check_folder(self.name, folder, noted)
         try:
@@ -74,7 +77,7 @@ class FileBackend:
                 raise
             raise Unavailable(
                 " ".join(str(error).split())
-            ) from None  # its server may be away: libvirt has no word for that
+            ) from None  # its server may be away, for which libvirt has no error code
         self.folder = Path(self._storage.pool_path(self.name))
         self._records = RecordFiles(self.folder)
         if noted:
@@ -85,7 +88,7 @@ class FileBackend:
             return self._records.read()
 
     def require_mounted(self) -> None:
-        """Unavailable while its disk is not there: before anything is made, changed or deleted."""
+        """Raises Unavailable while the pool's disk is not mounted. Call before anything is created, changed or deleted."""
         if not self._marker:
             raise Unavailable(f"storage pool {self.name} cannot be reached")
         try:
@@ -99,7 +102,7 @@ class FileBackend:
     def add_record(self, record: Record) -> None:
         if self._path(record).exists() or self._path(record).is_symlink():
             raise FailedPrecondition(
-                f"there is data of {record.name} in pool {self.name}, and no record that says what it is"
+                f"pool {self.name} has data of {record.name} without a record; move the file away"
             )
         self.write_record(record)
 
@@ -112,7 +115,7 @@ class FileBackend:
         self._storage.delete(self.name, self._file(record))
         backing: tuple[str, str] | None = None
         if base is not None and base.is_encrypted:
-            # A container keeps its passphrase; a layer over one would need two.
+            # A copy keeps its passphrase; a layer over an encrypted file would need two.
             self._copy(self._path(base), self._path(record))
             if record.desired_bytes > base.snapshot.status.size:
                 self._storage.resize(self.name, self._file(record), record.desired_bytes)
@@ -123,7 +126,7 @@ class FileBackend:
             image = ensure_image(self._images, source.image, source.architecture, tell)
             if image.virtual_bytes > record.desired_bytes:
                 raise InvalidArgument(
-                    f"the image needs a volume of {image.virtual_bytes} bytes or more, not of {record.desired_bytes}"
+                    f"the image needs a volume of at least {image.virtual_bytes} bytes, not {record.desired_bytes}"
                 )
             backing = (str(image.path), image.format)
         self._create(record, backing)
@@ -201,13 +204,13 @@ class FileBackend:
         return Access(driver=DRIVER, handle=names.handle(record.id), attributes=attributes)
 
     def space(self) -> PoolSpace:
-        """Of the filesystem, without a look at every volume."""
+        """Asks the filesystem, which is quicker than a look at every volume."""
         status = os.statvfs(self.folder)
         capacity, free = status.f_blocks * status.f_frsize, status.f_bavail * status.f_frsize
         return PoolSpace(capacity, capacity - free, free)
 
     def measure(self) -> None:
-        """A folder is measured whenever it is asked."""
+        """Does nothing: `space` asks the filesystem each time."""
 
     def backing_files(self) -> Set[str]:
         self.require_mounted()

@@ -1,4 +1,4 @@
-"""What volumes, snapshots, local disks and secrets are called outside of us: always by ids, never by what a spec says. Pure."""
+"""Names of volumes, snapshots, local disks and secrets outside of the runtime: always from ids, never from a spec's text. Pure."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def snapshot(id: str) -> str:
 
 
 def local_disk(machine_id: str, attachment: str) -> str:
-    """An attachment's name is any text, so its digest stands for it."""
+    """An attachment's name can be any text, so the file name has its digest."""
     return f"disk-{machine_id}-{hashlib.sha256(attachment.encode()).hexdigest()[:16]}.qcow2"
 
 
 def handle(volume_id: str) -> str:
-    """A world wide name, which a disk can have as its serial number. It depends on nothing but the id."""
+    """A world wide name, short enough for a disk's serial number. Depends on the id alone."""
     return hashlib.blake2b(volume_id.encode(), digest_size=8).hexdigest()
 
 

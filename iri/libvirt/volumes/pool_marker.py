@@ -1,9 +1,18 @@
-"""By what a pool's folder is known again: a mark that lies in it, and two notes of that mark.
+"""Proves that a pool's folder is the one that was used before: a marker lies in it, and two notes of the marker lie elsewhere.
 
-A folder whose disk is not mounted is an empty folder. To take it for the pool would be to tell that all its volumes are
-gone, and to make them anew. One note is a libvirt secret, in which nothing is secret; it counts for as long as libvirt has
-the pool: to undefine that is how a person says that what was on it is given up. The other is a file in the runtime's own
-folder, and counts where libvirt has lost its note: then nobody has given up anything.
+Theory of operation. A folder whose disk is not mounted is an empty folder. Taken for the pool, it would make every volume look
+deleted, and new data would be written to the wrong disk. So a random marker is written into the folder, and noted twice: in a
+libvirt secret (nothing in it is secret) and in a file of the runtime's own folder.
+
+    libvirt has the pool   secret   file   marker in the folder    outcome
+    any                    none     none   any                     first use: adopt the folder's marker, or write one
+    yes                    noted    any    the same                open the pool
+    yes                    noted    any    another, or none        Unavailable: the disk is not mounted
+    no                     noted    any    any                     a person has undefined the pool and given it up: first use
+    any                    lost     noted  the same                open the pool, note it in libvirt again
+    any                    lost     noted  another, or none        Unavailable: the disk is not mounted
+
+Must never happen: a note is written before the marker is on disk; a pool counts as given up because libvirt lost its secret.
 """
 
 from __future__ import annotations
@@ -25,13 +34,13 @@ PARTIAL = ".partial"
 
 class PoolMarkers:
     def __init__(self, storage: StoragePools, secrets: LibvirtSecrets, notes: Path) -> None:
-        """`notes` is a folder of our own."""
+        """`notes` is a folder of the runtime."""
         self._storage = storage
         self._secrets = secrets
         self._notes = notes
 
     def expected_marker(self, pool: str) -> str:
-        """The mark of a pool that was used before; empty for one that was not, or that a person gave up."""
+        """The marker of a pool that was used before; empty for a new pool, or one that a person has given up."""
         try:
             mark = self._secrets.value(_id(pool)).decode("ascii", "replace")
         except NotFound:
@@ -39,14 +48,14 @@ class PoolMarkers:
         return mark if self.folder(pool) is not None else ""
 
     def folder(self, pool: str) -> Path | None:
-        """Where libvirt has it. None when it does not know it."""
+        """The folder of libvirt's pool, or None when libvirt has no such pool."""
         try:
             return Path(self._storage.pool_path(pool))
         except NotFound:
             return None
 
     def adopt_folder(self, pool: str, folder: Path) -> str:
-        """The mark of a pool that is used from now on. It is in the folder before it is noted."""
+        """Takes the folder into use and returns its marker. The marker is in the folder before it is noted."""
         mark = read_marker(folder)
         if not mark:
             mark = uuid.uuid4().hex
@@ -60,20 +69,22 @@ class PoolMarkers:
         return mark
 
     def check_folder(self, pool: str, folder: Path, mark: str) -> None:
-        """Unavailable when this is not the folder that it was."""
+        """Raises Unavailable when the folder does not have this marker."""
         there = read_marker(folder)
         if there == mark:
             return
-        what = f"{folder} has the mark of another pool" if there else f"{folder} lacks the mark of the pool"
+        what = (
+            f"{folder} has the marker of another pool" if there else f"{folder} lacks the marker of the pool"
+        )
         raise Unavailable(
-            f"{what}, so its disk is not mounted there: mount it; if all that was on it is lost for good, "
-            f"`virsh pool-destroy {pool}`, `virsh pool-undefine {pool}` and `rm {self._note(pool)}` begin anew"
+            f"{what}, so the pool's disk is not mounted: mount it; if its data is lost for good, start with an empty pool: "
+            f"`virsh pool-destroy {pool}`, `virsh pool-undefine {pool}`, `rm {self._note(pool)}`"
         )
 
     def bases_in_unlisted_pools(self, configured: Set[str]) -> Set[str]:
-        """Names of the files that disks rest on in pools which were used once and are in the settings no more.
+        """Names of backing files in pools that were used once and are no longer in the settings.
 
-        Unavailable when there is one that cannot be looked into. A note of a pool that libvirt has no more is dropped.
+        Raises Unavailable when one of them cannot be read. Deletes the note of a pool that libvirt no longer has.
         """
         bases: set[str] = set()
         for pool in self._pools() - configured:
@@ -87,14 +98,14 @@ class PoolMarkers:
                 self.check_folder(pool, folder, mark)
             except IRIError as error:
                 raise Unavailable(
-                    f"storage pool {pool}, which the settings do not name: {error}; "
-                    f"if it is given up for good, `rm {self._note(pool)}`"
+                    f"storage pool {pool}, which is not in the settings: {error}; "
+                    f"if you have given it up, `rm {self._note(pool)}`"
                 ) from None
             bases |= disk_files.backing_names(folder)
         return bases
 
     def _pools(self) -> set[str]:
-        """That were used once."""
+        """All pools that were used once."""
         written = {unquote(path.name) for path in self._notes.glob("*") if not path.name.endswith(PARTIAL)}
         matches = map(names.MARK_USAGE.fullmatch, self._secrets.usages().values())
         return written | {match["pool"] for match in matches if match is not None}
@@ -104,8 +115,8 @@ class PoolMarkers:
 
 
 def read_marker(folder: Path) -> str:
-    """The mark that lies there; empty for none."""
-    with record_files.translate_os_errors(f"reading the mark of {folder}"):
+    """The marker in the folder; empty for none."""
+    with record_files.translate_os_errors(f"reading the marker of {folder}"):
         return _read_file(folder / MARK)
 
 

@@ -1,7 +1,7 @@
 """One Ceph pool by the commands `rbd` and `qemu-img`: images, their metadata, snapshots and clones.
 
-libvirt's own backend for RBD has no metadata, no snapshots, no renaming and no flattening, and looks at every image of a
-pool before it finds one that it did not make.
+libvirt's own backend for RBD has no metadata, snapshots, renaming or flattening, and looks at every image of a pool before it
+finds one that it did not create.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ MEANINGS: dict[int, type[IRIError]] = {
     errno.EHOSTUNREACH: Unavailable,
     errno.ECONNREFUSED: Unavailable,
 }
-# They exit with 1 whatever it was.
+# The programs exit with 1 for errors of their own.
 PROGRAMS_OWN = 1
-Said = TypeVar("Said")
+Answer = TypeVar("Answer")
 
 
 class Parent(msgspec.Struct, frozen=True):
@@ -87,7 +87,7 @@ class Rbd:
         self._environment = {"PATH": os.environ.get("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"), "LC_ALL": "C"}
 
     def open(self, key: str) -> None:
-        """Writes down how the cluster is reached."""
+        """Writes the configuration and the key file for the commands."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._folder.chmod(0o700)
         keyring = self._folder / f"{self._pool.name}.keyring"
@@ -133,7 +133,7 @@ class Rbd:
         return [snapshot.name for snapshot in self._read(list[Snap], "snap", "ls", self.spec(image))]
 
     def snap(self, image: str, name: str) -> None:
-        """There afterwards, whoever made it, and protected, as clones need it."""
+        """Makes sure of the snapshot, and protects it, as clones need."""
         spec = f"{self.spec(image)}@{name}"
         with contextlib.suppress(AlreadyExists):
             self._rbd("snap", "create", spec, "--no-progress")
@@ -150,11 +150,11 @@ class Rbd:
         self._rbd("flatten", self.spec(image), "--no-progress", seconds=COPY_SECONDS)
 
     def is_watched(self, image: str) -> bool:
-        """Somebody has it open, on any host."""
+        """Whether any host has the image open."""
         return bool(self._read(Status, "status", self.spec(image)).watchers)
 
     def drop(self, image: str) -> None:
-        """With its snapshots; what was cloned from them stands alone afterwards. Gone, or was not there."""
+        """Removes the image and its snapshots; flattens their clones first. No error when it does not exist."""
         try:
             for snapshot in self.snapshots(image):
                 self.drop_snapshot(image, snapshot)
@@ -166,7 +166,7 @@ class Rbd:
         spec = f"{self.spec(image)}@{name}"
         for child in self.children(image, name):
             self._rbd("flatten", child, "--no-progress", seconds=COPY_SECONDS)
-        with contextlib.suppress(InvalidArgument):  # it was not protected
+        with contextlib.suppress(InvalidArgument):  # it is not protected
             self._rbd("snap", "unprotect", spec)
         self._rbd("snap", "rm", spec, "--no-progress")
 
@@ -178,7 +178,7 @@ class Rbd:
         self._rbd("encryption", "format", self.spec(image), "luks2", str(passphrase_file))
 
     def fill(self, image: str, source: Path, format: str, passphrase_file: Path | None) -> None:
-        """Copies the content of a file into an image: a new one, or an encrypted one that is there."""
+        """Copies the content of a file into a new image, or into an existing encrypted one."""
         if passphrase_file is None:
             target = f"rbd:{self.spec(image)}:conf={self.conf}:id={self._pool.user}"
             self._run(
@@ -212,12 +212,12 @@ class Rbd:
     def spec(self, image: str) -> str:
         return f"{self._pool.ceph_pool}/{image}"
 
-    def _read(self, type: type[Said], *arguments: str) -> Said:
-        said = self._rbd(*arguments, "--format", "json")
+    def _read(self, type: type[Answer], *arguments: str) -> Answer:
+        answer = self._rbd(*arguments, "--format", "json")
         try:
-            return msgspec.json.decode(said, type=type)
+            return msgspec.json.decode(answer, type=type)
         except msgspec.DecodeError as error:
-            raise Unavailable(f"rbd {arguments[0]} says what cannot be read: {error}") from None
+            raise Unavailable(f"cannot parse the output of rbd {arguments[0]}: {error}") from None
 
     def _rbd(self, *arguments: str, seconds: float = CALL_SECONDS) -> str:
         return self._run("rbd", "-c", str(self.conf), "--id", self._pool.user, *arguments, seconds=seconds)
@@ -236,17 +236,17 @@ class Rbd:
             raise FailedPrecondition(f"the program {command[0]} is not installed on this host") from None
         except subprocess.TimeoutExpired:
             raise TimedOut(
-                f"Ceph pool {self._pool.ceph_pool}: {command[0]} did not end in {seconds:.0f} s"
+                f"Ceph pool {self._pool.ceph_pool}: {command[0]} did not finish within {seconds:.0f} s"
             ) from None
         if done.returncode:
             raise self._failure(done.returncode, done.stderr)
         return done.stdout
 
-    def _failure(self, code: int, said: str) -> IRIError:
-        lines = [line.strip() for line in said.splitlines() if line.strip()]
+    def _failure(self, code: int, answer: str) -> IRIError:
+        lines = [line.strip() for line in answer.splitlines() if line.strip()]
         reason = lines[-1].removeprefix("rbd: ") if lines else f"it exited with {code}"
         message = f"Ceph pool {self._pool.ceph_pool}: {reason}"
-        if code == PROGRAMS_OWN and "No space left" in said:
+        if code == PROGRAMS_OWN and "No space left" in answer:
             return ResourceExhausted(message)
         return MEANINGS.get(code, FailedPrecondition)(message)
 
@@ -256,7 +256,7 @@ def _mib(size_bytes: int) -> str:
 
 
 def _written(path: Path, text: str) -> None:
-    """For root's eyes from its first byte on."""
+    """Readable by root alone, from the first byte on."""
     partial = path.with_name(f"{path.name}.partial")
     partial.unlink(missing_ok=True)
     handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)

@@ -1,4 +1,4 @@
-"""What a volume or a snapshot is, as it is kept beside its data: all that a runtime which lost everything else must know.
+"""What a volume or a snapshot is, stored beside its data: all that a runtime which lost everything else needs to know.
 
 Passphrases are never in it: libvirt's secret store has them for as long as they are needed. Pure.
 """
@@ -28,7 +28,7 @@ PASSPHRASE = "encryptionKey"
 
 
 class VolumeRecord(msgspec.Struct, frozen=True, kw_only=True, tag="volume"):
-    """`volume.status` says what is there and never how to reach it. `base` is the snapshot that its data rests on."""
+    """`volume.status` has the actual size, never the access data. `base`: the snapshot that is its backing file."""
 
     volume: RuntimeVolume
     base: str = ""
@@ -68,7 +68,7 @@ class VolumeRecord(msgspec.Struct, frozen=True, kw_only=True, tag="volume"):
 
 
 class SnapshotRecord(msgspec.Struct, frozen=True, kw_only=True, tag="snapshot"):
-    """`is_retired`: deleted, but volumes still rest on its data."""
+    """`is_retired`: deleted, but volumes still have it as their backing file."""
 
     snapshot: RuntimeSnapshot
     base: str = ""
@@ -102,7 +102,7 @@ def requested_bytes(spec: RuntimeVolumeSpec) -> int:
 
 
 def round_up(size_bytes: int) -> int:
-    """Whole MiB: every kind of pool can have that."""
+    """To whole MiB, which every type of pool supports."""
     return -(-size_bytes // MIB) * MIB
 
 
@@ -111,7 +111,7 @@ def passphrase(spec: RuntimeVolumeSpec) -> bytes | None:
 
 
 def without_secrets(spec: RuntimeVolumeSpec) -> RuntimeVolumeSpec:
-    """The keys are kept: that there is a passphrase is part of what was asked for."""
+    """Keeps the keys without their values: that there is a passphrase is part of the request."""
     if spec.encryption is None:
         return spec
     return replace(
@@ -129,13 +129,13 @@ def encode(record: Record) -> bytes:
 
 
 def decode(body: bytes, name: str) -> Record:
-    """FailedPrecondition for what is no record, or that of another."""
+    """Raises FailedPrecondition for an invalid record, or one of another object."""
     try:
         record: Record = msgspec.json.decode(body, type=Record)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise FailedPrecondition(f"the record of {name} cannot be read: {error}") from None
+        raise FailedPrecondition(f"cannot read the record of {name}: {error}") from None
     if record.name != name:
-        raise FailedPrecondition(f"the record of {name} is that of {record.name}")
+        raise FailedPrecondition(f"the record of {name} belongs to {record.name}")
     if record.format > FORMAT:
         raise FailedPrecondition(
             f"the record of {name} was written by a later gitvirt (format {record.format})"

@@ -1,4 +1,4 @@
-"""Records as files beside the data: `<name>.json`. One is there whole or not at all, and is on disk when `write` returns."""
+"""Records as files beside the data: `<name>.json`. A record is complete or absent, and on disk when `write` returns."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from iri.libvirt.volumes.record import Record
 
 
 class StoredRecords(msgspec.Struct, frozen=True):
-    """`damaged` is what has our name and no record that can be read: it is left alone, and nothing is made in its place."""
+    """`damaged`: names with an unreadable record, and the reason. They are left alone, and their names are not used again."""
 
     records: tuple[Record, ...]
-    damaged: Mapping[str, str]  # why, by name
+    damaged: Mapping[str, str]  # the reason, by name
 
 
 class RecordFiles:
@@ -27,7 +27,7 @@ class RecordFiles:
         self._folder = folder
 
     def read(self) -> StoredRecords:
-        """All of them. What writing one was interrupted at is removed."""
+        """Reads all records. Removes the partial file of an interrupted write."""
         found: list[Record] = []
         damaged: dict[str, str] = {}
         for path in sorted(self._folder.iterdir()):
@@ -61,7 +61,7 @@ def _read_body(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise FailedPrecondition(f"the record {path.name} cannot be read: {error.strerror}") from None
+        raise FailedPrecondition(f"cannot read the record {path.name}: {error.strerror}") from None
 
 
 def sync_folder(folder: Path) -> None:
@@ -74,7 +74,7 @@ def sync_folder(folder: Path) -> None:
 
 @contextmanager
 def translate_os_errors(doing: str) -> Iterator[None]:
-    """What a filesystem refuses becomes an answer with its cause."""
+    """Turns errors of the filesystem into IRIErrors that name the cause."""
     try:
         yield
     except OSError as error:
@@ -83,5 +83,5 @@ def translate_os_errors(doing: str) -> Iterator[None]:
 
 def translate_os_error(error: OSError, doing: str) -> IRIError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return ResourceExhausted(f"{doing}: no space is left in the storage pool")
+        return ResourceExhausted(f"{doing}: no space left in the storage pool")
     return Unavailable(f"{doing}: {error.strerror}")

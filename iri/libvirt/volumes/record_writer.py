@@ -1,4 +1,6 @@
-"""Changes to records: written where the data is first, then into the catalogue, then told to whoever watches."""
+"""Changes records: writes the record beside the data first, then the catalog, then notifies watchers. After a crash between two of
+these, the written record holds.
+"""
 
 from __future__ import annotations
 
@@ -14,22 +16,22 @@ from iri.volume import VolumeDetail
 
 
 class RecordWriter:
-    def __init__(self, catalogue: Catalog, journal: Journal) -> None:
-        self.catalogue = catalogue
+    def __init__(self, catalog: Catalog, journal: Journal) -> None:
+        self.catalog = catalog
         self._journal = journal
         self._writing = threading.Lock()
 
     def add(self, record: Record, backend: StorageBackend) -> CatalogEntry:
-        """One that is written down already."""
+        """Adds an object whose record is stored already."""
         entry = make_entry(record, backend)
-        self.catalogue.put(entry)
+        self.catalog.put(entry)
         self._notify(entry, ChangeType.CREATED)
         return entry
 
     def update(self, id: str, change: Callable[[Record], Record]) -> CatalogEntry | None:
-        """None when it is gone. The object's failure is forgotten: there is something new to try."""
+        """Returns None when the object is gone. Forgets its failure: the changed record is a new attempt."""
         with self._writing:
-            before = self.catalogue.get(id)
+            before = self.catalog.get(id)
             if before is None:
                 return None
             record = change(before.record)
@@ -37,25 +39,25 @@ class RecordWriter:
                 return before
             before.backend.write_record(record)
             after = make_entry(record, before.backend)
-            has_changed = self.catalogue.put(after)
+            has_changed = self.catalog.put(after)
         if has_changed:
             self._notify(after, ChangeType.DELETED if after.is_unlisted else ChangeType.CHANGED)
         return after
 
     def record_failure(self, id: str, failure: VolumeDetail) -> int:
-        """How often that makes it, in a row."""
+        """Returns how many attempts have failed in a row."""
         with self._writing:
-            before = self.catalogue.get(id)
+            before = self.catalog.get(id)
             if before is None:
                 return 0
             after = make_entry(before.record, before.backend, failure, before.failures + 1)
-            has_changed = self.catalogue.put(after)
+            has_changed = self.catalog.put(after)
         if has_changed:
             self._notify(after, ChangeType.CHANGED)
         return after.failures
 
     def drop(self, entry: CatalogEntry) -> None:
-        self.catalogue.drop(entry.record.id)
+        self.catalog.drop(entry.record.id)
         if not entry.is_unlisted:
             self._notify(entry, ChangeType.DELETED)
 

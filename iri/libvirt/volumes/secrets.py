@@ -1,5 +1,5 @@
-"""Passphrases and Ceph keys in libvirt's secret store, named by what they are for. A new LUKS container is tried several
-times: QEMU measures how fast this host is, and on a busy one that fails by chance.
+"""Passphrases and Ceph keys in libvirt's secret store, named after their use. A new LUKS container is tried several times: QEMU
+measures how fast the host is, which fails by chance on a busy one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Passphrases:
         self._secrets = secrets
 
     def put(self, name: str, value: bytes, *, is_private: bool = True) -> str:
-        """Kept until it is dropped; the secret's id."""
+        """Stores the value until it is dropped. Returns the secret's id."""
         usage = names.secret_usage(name)
         id = names.secret_id(usage)
         self._secrets.put(
@@ -28,7 +28,7 @@ class Passphrases:
         return id
 
     def put_key(self, name: str, value: bytes) -> str:
-        """A Ceph user's."""
+        """Stores the key of a Ceph user. Returns the secret's id."""
         usage = names.secret_usage(name)
         id = _key_id(name)
         self._secrets.put(
@@ -49,7 +49,7 @@ class Passphrases:
         self._secrets.drop(_key_id(name))
 
     def drop_unused(self, is_used: Callable[[str], bool]) -> None:
-        """Those of ours whose name nobody uses."""
+        """Drops our secrets whose name is not in use."""
         for id, usage in self._secrets.usages().items():
             match = names.SECRET_USAGE.fullmatch(usage)
             if match is not None and not is_used(match["name"]):
@@ -61,7 +61,7 @@ def _key_id(name: str) -> str:
 
 
 def retry_luks(make: Callable[[], None], undo: Callable[[], None]) -> None:
-    """`make`, again when it failed by that chance. `undo` removes what a failed try left."""
+    """Calls `make`, and again after a failure by that chance. `undo` removes what a failed attempt left."""
     for left in reversed(range(LUKS_TRIES)):
         try:
             make()
@@ -70,7 +70,7 @@ def retry_luks(make: Callable[[], None], undo: Callable[[], None]) -> None:
             if LUKS_CHANCE not in str(error):
                 raise
             if not left:
-                reason = f"this host could not format a LUKS container in {LUKS_TRIES} tries"
+                reason = f"formatting a LUKS container failed {LUKS_TRIES} times"
                 raise FailedPrecondition(f"{reason}: {error}") from None
         else:
             return

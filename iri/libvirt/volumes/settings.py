@@ -1,4 +1,4 @@
-"""Which storage pools this host has for volumes, and which class of volumes lies in which."""
+"""The operator's storage pools for volumes, and which class of volumes goes to which pool."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ MONITOR = re.compile(r"[A-Za-z0-9.\[\]:-]{1,255}")
 class StoragePool(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel", tag_field="type"
 ):
-    """What the pools of every type have."""
+    """The settings of pools of every type."""
 
     name: str
-    overcommit: float = 1.0  # sizes promised may add up to so many times the capacity
+    overcommit: float = 1.0  # the sizes of volumes may add up to so many times the capacity
     reserved_bytes: int = 0  # of the capacity, for others
     wipe: bool = False  # overwrite every volume before it is deleted
 
@@ -64,7 +64,7 @@ Pool = DirPool | NetfsPool | LogicalPool | RbdPool
 
 
 class StorageSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
-    """Without pools there is one: a folder below the runtime's own. A class that is not named lies in the first pool."""
+    """Without pools: one, a folder below the runtime's own. `classes` maps classes to pools; other classes use the first pool."""
 
     pools: tuple[Pool, ...] = ()
     classes: Mapping[str, str] = {}
@@ -76,19 +76,17 @@ class StorageSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
             raise InvalidArgument("two storage pools have the same name")
         for class_name, name in self.classes.items():
             if name not in names:
-                raise InvalidArgument(
-                    f"volume class {class_name!r} lies in pool {name!r}, which is not among the pools"
-                )
+                raise InvalidArgument(f"volume class {class_name!r}: pool {name!r} is not among the pools")
         for pool in self.pools:
             _refuse_words(pool)
             if pool.overcommit < 1 or pool.reserved_bytes < 0:
                 raise InvalidArgument(
-                    f"storage pool {pool.name!r}: overcommit is at least 1, a reserve at least 0"
+                    f"storage pool {pool.name!r}: overcommit must be at least 1, reservedBytes at least 0"
                 )
 
 
 def _refuse_words(pool: Pool) -> None:
-    """What becomes part of file names and commands."""
+    """Checks values that become part of file names and commands."""
     words = {"name": pool.name}
     paths: dict[str, str] = {}
     match pool:
@@ -101,15 +99,17 @@ def _refuse_words(pool: Pool) -> None:
             words |= {"cephPool": pool.ceph_pool, "user": pool.user}
             paths["keyFile"] = pool.key_file
             if not pool.monitors or any(MONITOR.fullmatch(monitor) is None for monitor in pool.monitors):
-                raise InvalidArgument(f"storage pool {pool.name!r}: monitors are host:port, one or more")
+                raise InvalidArgument(f"storage pool {pool.name!r}: monitors must be one or more host:port")
     for field, word in words.items():
         if WORD.fullmatch(word) is None:
             raise InvalidArgument(
-                f"storage pool {pool.name!r}: {field} has letters, digits, '.', '_' and '-' only"
+                f"storage pool {pool.name!r}: {field} may have letters, digits, '.', '_' and '-' only"
             )
     for field, path in paths.items():
         if not path.startswith("/") or ".." in PurePosixPath(path).parts:
-            raise InvalidArgument(f"storage pool {pool.name!r}: {field} begins with a slash and has no ..")
+            raise InvalidArgument(
+                f"storage pool {pool.name!r}: {field} must begin with a slash and have no .."
+            )
 
 
 def with_default(settings: StorageSettings, folder: str) -> StorageSettings:

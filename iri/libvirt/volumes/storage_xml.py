@@ -14,7 +14,7 @@ from iri.libvirt.xml import Element, child, element, text
 
 
 class NewVolume(msgspec.Struct, frozen=True, kw_only=True):
-    """`backing` is a path and its format. Everything is sparse."""
+    """`backing`: a path and its format. All volumes are sparse."""
 
     name: str
     size_bytes: int
@@ -69,7 +69,7 @@ def volume(new: NewVolume, *, is_logical: bool = False) -> str:
     root = element("volume")
     child(root, "name", new.name)
     child(root, "capacity", str(new.size_bytes), unit="bytes")
-    # LVM has whole extents or thin pools; a plain logical volume is allocated at once.
+    # A plain logical volume is allocated at once.
     child(root, "allocation", str(new.size_bytes if is_logical else 0), unit="bytes")
     target = child(root, "target")
     if not is_logical:
@@ -89,24 +89,24 @@ def volume(new: NewVolume, *, is_logical: bool = False) -> str:
 
 
 def secret(id: str, usage: str, *, type: str, is_private: bool, is_ephemeral: bool) -> str:
-    """`type` is what libvirt calls what it is used for: volume or ceph."""
-    root = element("secret", ephemeral=_said(is_ephemeral), private=_said(is_private))
+    """`type` is libvirt's type of usage: volume or ceph."""
+    root = element("secret", ephemeral=_yes_no(is_ephemeral), private=_yes_no(is_private))
     child(root, "uuid", id)
     used = child(root, "usage", type=type)
     child(used, "name" if type == "ceph" else "volume", usage)
     return text(root)
 
 
-def _said(value: bool) -> str:
+def _yes_no(value: bool) -> str:
     return "yes" if value else "no"
 
 
 def ceph_key(written: str) -> bytes:
-    """The bytes of a key as Ceph writes it."""
+    """The bytes of a key in Ceph's own notation."""
     try:
         return base64.b64decode(written, validate=True)
     except binascii.Error:
-        raise InvalidArgument("this is no Ceph key: `ceph auth get-key client.<user>` prints one") from None
+        raise InvalidArgument("invalid Ceph key: `ceph auth get-key client.<user>` prints one") from None
 
 
 def address(monitor: str, default_port: int = 6789) -> tuple[str, int]:

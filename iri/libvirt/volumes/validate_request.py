@@ -1,4 +1,4 @@
-"""Records of what is asked for, or the reason why it is not to be had. Pure."""
+"""Turns a request into the record of a new object, or raises the reason why this host refuses it. Pure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WIPE = "gitvirt.dev/wipe"
 
 
 class VolumeBasis(Struct, frozen=True):
-    """What a volume's class makes of it. `snapshot` is what it starts as, `base` what its data rests on then."""
+    """What a volume is made from: its class, the snapshot that it starts as, and the snapshot that is its backing file then."""
 
     volume_class: RuntimeVolumeClass
     snapshot: SnapshotRecord | None
@@ -67,7 +67,7 @@ def _check(spec: RuntimeVolumeSpec) -> None:
         raise InvalidArgument("a volume needs a size")
     source = spec.volume_data_source
     if source is not None and None not in (source.image_data_source, source.snapshot_data_source):
-        raise InvalidArgument("a volume starts as an image or as a snapshot, not as both")
+        raise InvalidArgument("a volume is made from an image or from a snapshot, not from both")
     if spec.encryption is not None and not passphrase(spec):
         raise InvalidArgument(f"an encrypted volume needs a passphrase under {PASSPHRASE!r}")
 
@@ -75,9 +75,11 @@ def _check(spec: RuntimeVolumeSpec) -> None:
 def _check_against(spec: RuntimeVolumeSpec, snapshot: SnapshotRecord) -> None:
     size = snapshot.snapshot.status.size
     if requested_bytes(spec) < size:
-        raise InvalidArgument(f"snapshot {snapshot.id} needs a volume of {size} bytes or more")
+        raise InvalidArgument(f"snapshot {snapshot.id} needs a volume of at least {size} bytes")
     if spec.encryption is not None and not snapshot.is_encrypted:
-        raise InvalidArgument(f"snapshot {snapshot.id} is not encrypted, so a volume made of it cannot be")
+        raise InvalidArgument(
+            f"snapshot {snapshot.id} is not encrypted, so a volume made from it cannot be encrypted"
+        )
 
 
 def new_snapshot_record(wanted: RuntimeSnapshot, id: str, source: Record, now_ns: int) -> SnapshotRecord:
@@ -86,7 +88,7 @@ def new_snapshot_record(wanted: RuntimeSnapshot, id: str, source: Record, now_ns
         raise FailedPrecondition(f"volume {source.id} is not available")
     status = SnapshotStatus(size=source.actual_bytes)
     made = replace(wanted, id=id, generation=0, created_at=now_ns, deleted_at=0, status=status)
-    # What the volume rests on must not go while it is copied.
+    # The volume's backing file must stay while it is copied.
     return SnapshotRecord(snapshot=made, base=source.base, is_encrypted=source.is_encrypted, wipe=source.wipe)
 
 

@@ -1,7 +1,7 @@
-"""How a machine's spec says where a volume is, and what that means here. Pure, but for what the folders hold.
+"""How a machine's spec says where a volume is, and what that means on this host. Pure: the pools' folders are passed in.
 
-A spec comes from outside: it reaches files of this host's own pools by the names that volumes have there, and Ceph images
-with a key that it brings itself. Nothing else.
+A spec comes from outside. It reaches only files in this host's own pools, by the names that volumes have there, and Ceph images
+with a key that the spec brings itself.
 """
 
 from __future__ import annotations
@@ -48,21 +48,21 @@ def parse_connection(connection: VolumeConnection, folders: Iterable[Path]) -> V
             return _parse_image(connection)
         case other:
             raise InvalidArgument(
-                f"disks are attached by the drivers file and ceph here, not by {other[:40]!r}"
+                f"this host attaches disks by the drivers file and ceph, not by {other[:40]!r}"
             )
 
 
 def _parse_file(attributes: Mapping[str, str], folders: Iterable[Path]) -> VolumeFile:
     path = Path(attributes.get("path", ""))
     match = names.OBJECT.fullmatch(path.stem)
-    # Path objects keep "..", so a path that climbs has another parent than the folder's own.
+    # Path objects keep "..", so a path that climbs out has another parent than the folder.
     if (
         path.parent not in set(folders)
         or match is None
         or match["kind"] != "volume"
         or path.suffix != ".qcow2"
     ):
-        raise InvalidArgument("a disk of driver file is a volume in one of this host's own pools")
+        raise InvalidArgument("a disk of driver file must be a volume in one of this host's pools")
     return VolumeFile(
         match["id"], str(path), _parse_limit(attributes, "iops"), _parse_limit(attributes, "tps")
     )
@@ -95,5 +95,5 @@ def _parse_image(connection: VolumeConnection) -> VolumeImage:
 def _parse_limit(attributes: Mapping[str, str], name: str) -> int:
     written = attributes.get(name, "0")
     if not (written.isascii() and written.isdigit()) or int(written[:20]) > LARGEST_LIMIT:
-        raise InvalidArgument(f"a disk's {name} is a whole number")
+        raise InvalidArgument(f"a disk's {name} must be a whole number")
     return int(written)

@@ -1,4 +1,22 @@
-"""The next step of a volume or snapshot towards what is wanted of it. Safe to repeat, and to break off anywhere."""
+"""One reconciliation of one volume or snapshot: compare its record with its data, take the next step.
+
+Theory of operation. The record beside the data says what is desired and whether the data is complete. `reconcile` takes one step
+and returns when to call again. Each step can be repeated and can be cut off anywhere. The first row that applies decides:
+
+    object     record                    step
+    volume     deletion ordered          wait while it is attached or a copy of it is still to be made; else delete data, then record
+    volume     not ready                 create the data, then record that it is ready with its size
+    volume     smaller than desired      grow it, then record the new size
+    snapshot   deletion ordered          wait while a volume is still to be made from it; keep the data while a volume has it as
+                                         its backing file (retired); else delete data, then record
+    snapshot   not ready                 copy the volume's data, then record that it is ready
+    either     otherwise                 nothing: converged
+
+An error becomes the listed object's detail and an event, and a retry after a growing delay.
+
+Must never happen: data is deleted without an ordered deletion; data is deleted while a domain has it as a disk or another disk
+has it as its backing file; an object is recorded as ready before its data is complete.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +36,11 @@ from iri.volume import SnapshotState, VolumeDetail
 
 log = logging.getLogger(__name__)
 RETRIES = ExponentialDelay(1.0, 300.0)
-HELD_SECONDS = 5.0
+IN_USE_SECONDS = 5.0
 
 
 class VolumeReconciler:
-    """`bases` names the files that disks rest on, None while nobody knows them all. `want` has somebody take the next step of an object."""
+    """`files_in_use`: names of backing files, None while not all are known. `wake` has an object reconciled."""
 
     def __init__(
         self,
@@ -46,8 +64,8 @@ class VolumeReconciler:
                 return record.is_ready and not snapshot.deleted_at
 
     def reconcile(self, key: Hashable) -> float | None:
-        """Seconds until the next, None when there is nothing to do."""
-        entry = self._writer.catalogue.get(str(key))
+        """Returns the seconds until the next step, or None when there is nothing to do."""
+        entry = self._writer.catalog.get(str(key))
         if entry is None:
             return None
         try:
@@ -62,23 +80,25 @@ class VolumeReconciler:
     def _reconcile_volume(self, entry: CatalogEntry, record: VolumeRecord) -> float | None:
         backend = entry.backend
         if record.volume.deleted_at:
-            if self._writer.catalogue.is_awaited_source(record.id) or (
+            if self._writer.catalog.is_awaited_source(record.id) or (
                 record.is_ready and backend.is_attached(record)
             ):
-                return HELD_SECONDS
+                return IN_USE_SECONDS
             backend.delete(record)
             self._finish_deletion(entry, "volume")
             return None
         if not record.is_ready:
             size = backend.create_data(record, self._base(record), self._event_teller(entry))
             self._update(entry, lambda now: records.with_available_size(_reconcile_volume(now), size))
-            self._writer.record_event(entry, "Available", "Create", "the volume can be used")
+            self._writer.record_event(entry, "Available", "Create", "the volume is available")
             self._wake(pending_source(record))
             return 0
         if record.actual_bytes < record.desired_bytes:
             size = backend.grow_data(record)
             if size < record.desired_bytes:
-                raise ResourceExhausted(f"the volume has grown to {size} bytes only")
+                raise ResourceExhausted(
+                    f"the volume has grown only to {size} of {record.desired_bytes} bytes"
+                )
             self._update(entry, lambda now: records.with_available_size(_reconcile_volume(now), size))
             self._writer.record_event(entry, "Expanded", "Expand", f"the volume has {size} bytes")
             return 0
@@ -87,17 +107,17 @@ class VolumeReconciler:
     def _base(self, record: VolumeRecord) -> SnapshotRecord | None:
         if record.source.snapshot_data_source is None:
             return None
-        entry = self._writer.catalogue.get(record.source.snapshot_data_source.snapshot_id)
+        entry = self._writer.catalog.get(record.source.snapshot_data_source.snapshot_id)
         if entry is None or not isinstance(entry.record, SnapshotRecord):
-            raise InvalidArgument("the snapshot that the volume was to start as is gone")
+            raise InvalidArgument("the snapshot that the volume is made from is gone")
         return entry.record
 
     def _reconcile_snapshot(self, entry: CatalogEntry, record: SnapshotRecord) -> float | None:
         backend = entry.backend
         if record.snapshot.deleted_at:
-            if self._writer.catalogue.is_awaited_source(record.id):
-                return HELD_SECONDS
-            if self._writer.catalogue.has_dependents(record.id):
+            if self._writer.catalog.is_awaited_source(record.id):
+                return IN_USE_SECONDS
+            if self._writer.catalog.has_dependents(record.id):
                 self._update(entry, lambda now: replace(_reconcile_snapshot(now), is_retired=True))
                 return None
             backend.delete(record)
@@ -106,9 +126,9 @@ class VolumeReconciler:
             return None
         if record.is_ready:
             return None
-        source = self._writer.catalogue.get(record.snapshot.spec.volume_id)
+        source = self._writer.catalog.get(record.snapshot.spec.volume_id)
         if source is None or not isinstance(source.record, VolumeRecord):
-            raise InvalidArgument("the volume of which the snapshot was to be is gone")
+            raise InvalidArgument("the volume of the snapshot is gone")
         volume = source.record
         base = backend.snapshot_data(volume, record)
         status = replace(record.snapshot.status, state=SnapshotState.READY, size=volume.actual_bytes)
@@ -120,7 +140,7 @@ class VolumeReconciler:
                 base=base,
             ),
         )
-        self._writer.record_event(entry, "Ready", "Snapshot", "the snapshot can be used")
+        self._writer.record_event(entry, "Ready", "Snapshot", "the snapshot is ready")
         self._wake(pending_source(record))
         return 0
 
@@ -128,7 +148,7 @@ class VolumeReconciler:
         self._writer.update(entry.record.id, change)
 
     def _finish_deletion(self, entry: CatalogEntry, what: str) -> None:
-        self._writer.record_event(entry, "Removed", "Delete", f"the {what} is gone")
+        self._writer.record_event(entry, "Removed", "Delete", f"the {what} is deleted")
         self._writer.drop(entry)
         self._wake(entry.record.base)
 
@@ -152,7 +172,7 @@ class VolumeReconciler:
         return RETRIES.delay(failures - 1)
 
     def collect_images(self) -> int:
-        """Removes images that no disk rests on. Returns the bytes freed."""
+        """Removes images that no disk has as its backing file. Returns the bytes freed."""
         used = self._files_in_use()
         return 0 if used is None else self._images.collect(used)
 

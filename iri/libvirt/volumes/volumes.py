@@ -1,7 +1,5 @@
-"""Volumes and snapshots of this host: the half of the runtime protocol that is about storage.
-
-A call writes the wish into the object's record and returns; `steps` makes it real later, one step after the other. After a
-crash the records say which steps are left.
+"""The calls about volumes and snapshots. A call checks the request, writes it into the object's record and returns;
+`volume_reconciler` acts on it later, one step after the other. After a crash the records say which steps are left.
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ from iri.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
 CLOSE_SECONDS = 10.0
-OPEN_AGAIN_SECONDS = 10.0
+REOPEN_SECONDS = 10.0
 COLLECT = "images"
 COLLECT_SECONDS = 3600.0
 MEASURE = "room"
@@ -45,13 +43,13 @@ Stored = TypeVar("Stored", RuntimeVolume, RuntimeSnapshot)
 
 
 class OpenPoolKey(msgspec.Struct, frozen=True):
-    """The chore of opening a pool that could not be reached."""
+    """Key of the work queue: open a pool that could not be reached."""
 
     pool: str
 
 
 class Volumes:
-    """Thread-safe. `volume_class` knows the classes on offer and refuses others with InvalidArgument."""
+    """Thread-safe. `volume_class` raises InvalidArgument for a class that is not offered."""
 
     def __init__(
         self,
@@ -76,7 +74,7 @@ class Volumes:
         self._creating = threading.Lock()
 
     def start(self) -> None:
-        """Reads what lies in the pools and goes on with what was interrupted. A pool that does not answer is tried again."""
+        """Reads all pools and goes on with interrupted work. A pool that does not answer is tried again later."""
         self.images.open()
         for name in self.backends.unopened():
             with contextlib.suppress(Unavailable):
@@ -114,9 +112,9 @@ class Volumes:
         try:
             self._open_pool(name)
         except IRIError as error:
-            log.warning("storage pool cannot be opened pool=%s error=%s", name, error)
-            return OPEN_AGAIN_SECONDS
-        log.info("storage pool is there pool=%s", name)
+            log.warning("cannot open storage pool pool=%s error=%s", name, error)
+            return REOPEN_SECONDS
+        log.info("storage pool opened pool=%s", name)
         self.wake_waiting()
         return None
 
@@ -126,7 +124,7 @@ class Volumes:
         self.images.close()
 
     def wake_waiting(self) -> None:
-        """Something may have changed for those that wait: libvirt is back, or a machine no longer holds a volume."""
+        """Reconciles all objects that wait: libvirt is back, or a machine has detached a volume."""
         for name in self.backends.unopened():
             self._queue.wake(OpenPoolKey(name))
         for entry in self._catalog.all():
@@ -138,7 +136,7 @@ class Volumes:
         return self._catalog.objects(kind)
 
     def offers(self, classes: Sequence[RuntimeVolumeClass]) -> tuple[VolumeOffer, ...]:
-        """Of each class the bytes that its pool holds when empty; a pool that is not reached offers nothing."""
+        """For each class the bytes of its pool when empty; a pool that is not open offers nothing."""
         offers = [
             VolumeOffer(volume_class=offered, quantity=self.backends.limit_bytes(backend))
             for offered in classes
@@ -147,7 +145,7 @@ class Volumes:
         return tuple(offer for offer in offers if offer.quantity > 0)
 
     def total_bytes(self) -> int:
-        """What all pools hold when empty."""
+        """The bytes of all open pools when empty."""
         shut = self.backends.unopened()
         return sum(
             self.backends.limit_bytes(backend) for backend in self.backends if backend.name not in shut
@@ -160,7 +158,7 @@ class Volumes:
             if entry is not None and isinstance(entry.listed, type(wanted)) and not entry.is_unlisted:
                 return entry.listed
             if entry is not None:
-                raise FailedPrecondition(f"{entry.record.name} is not gone yet: volumes rest on its data")
+                raise FailedPrecondition(f"{entry.record.name} is still the backing file of volumes")
             entry = self._add_record(wanted, id)
         self._queue.wake(id)
         assert isinstance(entry.listed, type(wanted))
@@ -208,7 +206,7 @@ class Volumes:
         entry = self._require(RuntimeSnapshot, source.snapshot_data_source.snapshot_id)
         if entry.backend is not backend:
             raise InvalidArgument(
-                f"snapshot {entry.record.id} lies in pool {entry.backend.name}, volumes of this class in pool {backend.name}"
+                f"snapshot {entry.record.id} is in pool {entry.backend.name}, volumes of this class go to pool {backend.name}"
             )
         assert isinstance(entry.record, SnapshotRecord)
         assert isinstance(entry.listed, RuntimeSnapshot)
@@ -238,11 +236,11 @@ class Volumes:
         self._queue.wake(id)
 
     def collect_images(self) -> int:
-        """Removes those that no disk rests on and that need not be kept. Returns the bytes freed."""
+        """Removes unused images that need not be kept. Returns the bytes freed."""
         return self._reconciler.collect_images()
 
     def entry(self, id: str) -> CatalogEntry | None:
-        """For those who attach volumes."""
+        """For `disks`, which attaches volumes."""
         return self._catalog.get(id)
 
     def _require(self, kind: type[RuntimeVolume] | type[RuntimeSnapshot], id: str) -> CatalogEntry:
@@ -256,5 +254,5 @@ class Volumes:
         charged, limit = self._catalog.charged_bytes(backend), self.backends.limit_bytes(backend)
         if charged + more_bytes > limit:
             raise ResourceExhausted(
-                f"storage pool {backend.name} is full: {more_bytes} bytes are needed, {max(0, limit - charged)} of {limit} are left"
+                f"storage pool {backend.name} is full: {more_bytes} bytes needed, {max(0, limit - charged)} of {limit} free"
             )

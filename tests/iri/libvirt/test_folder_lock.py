@@ -43,7 +43,7 @@ def test_what_is_held_can_be_taken_again_and_is_free_once_dropped(tmp_path: Path
     with pytest.raises(LockHeldError) as refused:
         second.acquire(tmp_path)
     assert str(os.getpid()) in str(refused.value)
-    assert "stop that one first" in refused.value.cure
+    assert "stop that runtime first" in refused.value.cure
     first.release()
     first.release()
     second.acquire(tmp_path)

@@ -47,7 +47,7 @@ def test_who_comes_second_is_told_who_is_at_work_until_that_one_ends(
             LockHeldError, match=rf"the runtime at {first.folder} \(pid {os.getpid()}\)"
         ) as refused:
             LibvirtRuntime(second).start()
-        assert "stop that one first" in refused.value.cure
+        assert "stop that runtime first" in refused.value.cure
     with running_runtime(second):
         noted = secrets.find_by_usage(USAGE)
         assert noted is not None

@@ -70,5 +70,5 @@ def test_inside_is_what_is_told() -> None:
     ],
 )
 def test_inside_that_nobody_understands_is_a_refusal(field: str, told: object) -> None:
-    with pytest.raises(FailedPrecondition, match="nobody understands what QEMU says"):
+    with pytest.raises(FailedPrecondition, match="cannot parse the QEMU monitor reply"):
         qemu_state_of(**NOTHING | {field: told})

@@ -91,7 +91,7 @@ def test_second_runtime_of_a_folder_says_who_has_it_and_ends(daemon: Libvirtd) -
     assert (code, second.ready) == (Exit.FAILED, "")
     pid = first.process.pid
     assert f"the runtime's folder at {folder} is in use by another runtime (pid {pid})" in said
-    assert "stop that one first" in said
+    assert "stop that runtime first" in said
     assert "Traceback" not in said
     assert first.stop() == (0, "")
 

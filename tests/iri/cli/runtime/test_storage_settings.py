@@ -51,5 +51,5 @@ def test_every_setting_of_images_has_its_documented_name(tmp_path: Path) -> None
 def test_impossible_pool_is_named(tmp_path: Path) -> None:
     file = tmp_path / "libvirt.yaml"
     file.write_text("storage: {pools: [{type: dir, name: local, path: here}]}")
-    with pytest.raises(CommandError, match="storage pool 'local': path begins with a slash"):
+    with pytest.raises(CommandError, match="storage pool 'local': path must begin with a slash"):
         read_libvirt_settings(str(file))

@@ -349,7 +349,7 @@ def test_wrong_key_is_refused_with_the_cause(cluster: Cluster, pool: RbdPool, tm
 
 
 @pytest.mark.parametrize(
-    ("written", "reason"), [(None, "key file cannot be read: No such file"), ("?", "no Ceph key")]
+    ("written", "reason"), [(None, "cannot read the key file: No such file"), ("?", "invalid Ceph key")]
 )
 def test_key_file_that_is_none_is_told(
     cluster: Cluster, pool: RbdPool, tmp_path: Path, written: str | None, reason: str

@@ -61,5 +61,5 @@ def test_secrets_come_out_of_a_spec_and_back_in(spec: RuntimeMachineSpec) -> Non
 
 @pytest.mark.parametrize("content", [None, "", "{", "[]", '{"spec": 5}'])
 def test_what_nobody_wrote_is_not_guessed_at(content: str | None) -> None:
-    with pytest.raises(ValueError, match="cannot be read"):
+    with pytest.raises(ValueError, match="invalid machine metadata"):
         from_metadata(element("machine", content))

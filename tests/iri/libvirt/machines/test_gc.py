@@ -70,7 +70,7 @@ class Cut:
 def test_machine_that_libvirtd_defined_and_never_said_so_is_found(
     daemon: Libvirtd, monkeypatch: pytest.MonkeyPatch, is_back: bool
 ) -> None:
-    monkeypatch.setattr(gc, "SECONDS", 3600.0 if is_back else 0.1)
+    monkeypatch.setattr(gc, "PERIOD_SECONDS", 3600.0 if is_back else 0.1)
     settings = micro_settings(daemon)
     with running_runtime(settings) as runtime:
         wanted = machine(ignition_data=b"#cloud-config\n")
@@ -89,7 +89,7 @@ def test_machine_that_libvirtd_defined_and_never_said_so_is_found(
 def test_keys_of_a_machine_that_never_came_go_and_those_of_others_stay(
     daemon: Libvirtd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gc, "SECONDS", 0.1)
+    monkeypatch.setattr(gc, "PERIOD_SECONDS", 0.1)
     settings = micro_settings(daemon)
     with running_runtime(settings) as runtime:
         other = runtime.create(machine(power=Power.OFF, ignition_data=b"hush"))

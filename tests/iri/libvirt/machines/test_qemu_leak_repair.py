@@ -275,9 +275,9 @@ def test_guest_that_keeps_the_device_is_a_condition_that_says_so(lab: Lab) -> No
     lab.die_in_the_midst(storage, form, disk_device)
     lab.daemon.virsh("suspend", lab.id)  # its guest does nothing, so it lets nothing go
     lab.order(AttachVolume(lab.disk))
-    found = lab.until(lambda machine: "does not let it go" in ready_message(machine), "say so")
+    found = lab.until(lambda machine: "does not release it" in ready_message(machine), "say so")
     assert str(alias_of(lab.disk)) in ready_message(found)
-    assert "a restart of the machine ends it" in ready_message(found)
+    assert "restart the machine to remove it" in ready_message(found)
     assert len(lab.nodes()) == 2, "what the guest may be using stays"
     lab.daemon.virsh("resume", lab.id)
     lab.has("data")
@@ -288,7 +288,7 @@ def test_restart_of_the_machine_ends_what_its_guest_keeps(lab: Lab) -> None:
     lab.die_in_the_midst(storage, form, disk_device)
     lab.daemon.virsh("suspend", lab.id)
     lab.order(AttachVolume(lab.disk))
-    lab.until(lambda machine: "does not let it go" in ready_message(machine), "say so")
+    lab.until(lambda machine: "does not release it" in ready_message(machine), "say so")
     lab.order(SetPower(Power.OFF))
     lab.until(lambda machine: machine.status.state is MachineState.SUSPENDED, "be off")
     lab.order(DetachInterface("first"))

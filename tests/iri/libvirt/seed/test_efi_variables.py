@@ -65,13 +65,13 @@ def test_no_annotation_no_variables() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("not json", "no list"),
-        ("{}", "no list"),
-        ('[{"name": "a", "uuid": "b"}]', "no list"),
+        ("not json", "must be a list"),
+        ("{}", "must be a list"),
+        ('[{"name": "a", "uuid": "b"}]', "must be a list"),
         (annotation(("", VENDOR, b"x")), "name"),
         (annotation(("a\0b", VENDOR, b"x")), "name"),
         (annotation(("a" * 257, VENDOR, b"x")), "name"),
-        (annotation(("a", "nope", b"x")), "UUID"),
+        (annotation(("a", "nope", b"x")), "invalid uuid"),
         (annotation(("a", VENDOR, b"")), "bytes"),
         (annotation(("a", VENDOR, b"x" * 20_000)), "bytes"),
         (annotation(*[("a", VENDOR, b"x")] * 65), "at most"),
@@ -105,10 +105,10 @@ def test_the_store_holds_them_and_nothing_else_changes(named: list[tuple[str, by
 def test_a_store_that_is_full_or_none_is_refused() -> None:
     template = TEMPLATE.read_bytes()
     many = tuple(EfiVariable(f"v{n}", VENDOR, b"x" * 16_000) for n in range(20))
-    with pytest.raises(FailedPrecondition, match="room"):
+    with pytest.raises(FailedPrecondition, match="too small"):
         add_variables(template, many)
     for broken in (b"", b"\0" * 4096, template[:80], template[:48] + b"\xff\xff" + template[50:]):
-        with pytest.raises(FailedPrecondition, match="template"):
+        with pytest.raises(FailedPrecondition, match="not a variable store"):
             add_variables(broken, many)
 
 

@@ -185,7 +185,7 @@ def test_what_a_crash_left_behind_is_in_nobodys_way(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_gone_is_a_condition(tmp_path: Path) -> None:
-    with pytest.raises(ResourceExhausted, match="seed"):
+    with pytest.raises(ResourceExhausted, match="first-boot data"):
         SeedWriter().write(machine(b"{}"), tmp_path / "gone")
 
 

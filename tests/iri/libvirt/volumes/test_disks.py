@@ -76,7 +76,7 @@ def test_spec_reaches_nothing_but_volumes(stand: Stand, subject: Subject) -> Non
         f"{own}\0",
         f"{own}'/><source file='/etc/passwd",
     ):
-        with pytest.raises(InvalidArgument, match="a volume in one of this host's own pools"):
+        with pytest.raises(InvalidArgument, match="a volume in one of this host's pools"):
             stand.disks.refuse(MACHINE, connected(volume, attributes={"path": reached}))
     linked = str(own.with_name(f"volume-{uuid.UUID(int=1)}.qcow2"))
     with pytest.raises(FailedPrecondition, match="has no volume"):
@@ -93,7 +93,7 @@ REFUSED: list[tuple[str, Disk, type[IRIError], str]] = [
         "driver",
         Disk(name="d", connection=VolumeConnection(driver="host_device")),
         InvalidArgument,
-        "file and ceph here",
+        "file and ceph, not",
     ),
     ("no-image", ceph(attributes=CEPH | {"image": ""}), InvalidArgument, "image: pool/name"),
     (
@@ -107,11 +107,11 @@ REFUSED: list[tuple[str, Disk, type[IRIError], str]] = [
     ("monitors", ceph(attributes=CEPH | {"monitors": "a'b:1"}), InvalidArgument, "monitors"),
     ("no-key", ceph(secret_data={"userID": b"a"}), InvalidArgument, "userID and userKey"),
     ("user", ceph(secret_data=KEYS | {"userID": b"\xff"}), InvalidArgument, "userID and userKey"),
-    ("key", ceph(secret_data=KEYS | {"userKey": b"?"}), InvalidArgument, "is no Ceph key"),
-    ("iops", ceph(attributes=CEPH | {"iops": "-1"}), InvalidArgument, "iops is a whole number"),
+    ("key", ceph(secret_data=KEYS | {"userKey": b"?"}), InvalidArgument, "is not a Ceph key"),
+    ("iops", ceph(attributes=CEPH | {"iops": "-1"}), InvalidArgument, "iops must be a whole number"),
     ("no-size", local(0), InvalidArgument, "needs a size or an image"),
     ("negative", local(-1), InvalidArgument, "needs a size or an image"),
-    ("image", local(MIB, "/../a"), ImageNotResolvable, "is no image path"),
+    ("image", local(MIB, "/../a"), ImageNotResolvable, "invalid image path"),
 ]
 
 
@@ -227,7 +227,7 @@ def test_local_disk_of_an_image_has_its_size_at_least(stand: Stand) -> None:
     assert prepared.image_ref.startswith(f"{image}#sha256:")
     assert prepared.boot is None
     assert virtual_bytes(path(stand, local(0, image))) == 4 * MIB
-    with pytest.raises(InvalidArgument, match="the image needs a disk of 3500000 bytes or more"):
+    with pytest.raises(InvalidArgument, match="the image needs a disk of at least 3500000 bytes"):
         stand.disks.prepare(MACHINE, local(MIB, image, "other"))
     assert [reason for _, reason, _ in stand.told] == []
 
@@ -235,7 +235,9 @@ def test_local_disk_of_an_image_has_its_size_at_least(stand: Stand) -> None:
 def test_local_disk_that_is_cut_off_is_not_made_anew(stand: Stand) -> None:
     made = path(stand, local(MIB))
     made.write_bytes(b"QFI")
-    with pytest.raises(FailedPrecondition, match=r"disk-.* is no disk: it is cut off or overwritten"):
+    with pytest.raises(
+        FailedPrecondition, match=r"disk-.* is not a qcow2 disk any more: it is cut off or overwritten"
+    ):
         path(stand, local(MIB))
     assert made.read_bytes() == b"QFI"
     stand.disks.release(MACHINE, "root")

@@ -102,7 +102,7 @@ def test_pool_whose_disk_is_not_mounted_is_frozen_until_it_is(host: Host) -> Non
             refusal()
     host.stand.volumes.wake_waiting()
     host.stand.volumes.collect_images()
-    with pytest.raises(Unavailable, match=r"mount it; if all .* `virsh pool-undefine far`"):
+    with pytest.raises(Unavailable, match=r"mount it; if its data .* `virsh pool-undefine far`"):
         host.stand.objects(RuntimeVolume)
     assert list(host.mountpoint.iterdir()) == [], "nothing is made in its place"
     assert [offer.volume_class.name for offer in host.stand.offers().volumes] == []
@@ -150,7 +150,7 @@ def test_pool_that_a_person_gives_up_begins_anew(host: Host) -> None:
     host.stand.stop()
     host.mount()
     host.stand = host.new_stand().start()
-    with pytest.raises(Unavailable, match="has the mark of another pool"):
+    with pytest.raises(Unavailable, match="has the marker of another pool"):
         host.stand.objects(RuntimeVolume)
 
 
@@ -185,7 +185,7 @@ def test_what_libvirt_has_forgotten_with_the_disk_gone_is_still_no_empty_pool(
             host.daemon.virsh("pool-undefine", pool)
         host.stand.start()
     note = host.daemon.folder / "pools" / "far"
-    with pytest.raises(Unavailable, match=rf"lacks the mark .* `rm {note}` begin anew"):
+    with pytest.raises(Unavailable, match=rf"lacks the marker .* `rm {note}` "):
         host.stand.objects(RuntimeVolume)
     assert host.stand.volumes.collect_images() == 0
     assert list(host.mountpoint.iterdir()) == [], "nothing is made in its place"
@@ -217,7 +217,7 @@ def test_link_in_the_place_of_the_mark_is_no_mark(host: Host) -> None:
     mark.rename(host.disk / "elsewhere")
     mark.symlink_to("elsewhere")
     host.stand.start()
-    with pytest.raises(Unavailable, match=r"reading the mark of .*symbolic link"):
+    with pytest.raises(Unavailable, match=r"reading the marker of .*symbolic link"):
         host.stand.objects(RuntimeVolume)
 
 

@@ -108,16 +108,16 @@ POOL = {"type": "dir", "name": "a", "path": "/a"}
 CEPH = {"type": "rbd", "name": "c", "cephPool": "p", "monitors": ["a"], "user": "u", "keyFile": "/k"}
 SETTINGS = [
     ({"pools": [POOL, POOL]}, "have the same name"),
-    ({"pools": [POOL], "classes": {"fast": "b"}}, "lies in pool 'b', which is not among the pools"),
-    ({"pools": [POOL | {"overcommit": 0.5}]}, "overcommit is at least 1"),
-    ({"pools": [POOL | {"reservedBytes": -1}]}, "overcommit is at least 1, a reserve at least 0"),
+    ({"pools": [POOL], "classes": {"fast": "b"}}, "pool 'b' is not among the pools"),
+    ({"pools": [POOL | {"overcommit": 0.5}]}, "overcommit must be at least 1"),
+    ({"pools": [POOL | {"reservedBytes": -1}]}, "overcommit must be at least 1, reservedBytes at least 0"),
     ({"pools": [POOL | {"type": "iscsi"}]}, "iscsi"),
-    ({"pools": [POOL | {"name": "../a"}]}, "name has letters"),
-    ({"pools": [POOL | {"path": "a"}]}, "path begins with a slash"),
-    ({"pools": [POOL | {"path": "/a/../b"}]}, "has no"),
-    ({"pools": [CEPH | {"user": "-n"}]}, "user has letters"),
-    ({"pools": [CEPH | {"monitors": []}]}, "monitors are host:port"),
-    ({"pools": [CEPH | {"monitors": ["a b"]}]}, "monitors are host:port"),
+    ({"pools": [POOL | {"name": "../a"}]}, "name may have letters"),
+    ({"pools": [POOL | {"path": "a"}]}, "path must begin with a slash"),
+    ({"pools": [POOL | {"path": "/a/../b"}]}, "have no"),
+    ({"pools": [CEPH | {"user": "-n"}]}, "user may have letters"),
+    ({"pools": [CEPH | {"monitors": []}]}, "monitors must be one or more host:port"),
+    ({"pools": [CEPH | {"monitors": ["a b"]}]}, "monitors must be one or more host:port"),
     ({"pools": [POOL | {"color": "red"}]}, "color"),
     ({"pools": [{"type": "rbd", "name": "a"}]}, "cephPool"),
 ]
@@ -139,5 +139,5 @@ def test_class_lies_where_the_settings_say_else_in_the_first_pool() -> None:
 def test_pool_of_volume_groups_is_refused_with_the_reason(tmp_path: Path) -> None:
     pool = LogicalPool(name="vg", volume_group="vg0", records=str(tmp_path))
     stand = Stand("qemu:///none", tmp_path, (pool,))
-    with pytest.raises(Unimplemented, match="'vg' is of type logical"):
+    with pytest.raises(Unimplemented, match="'vg': type logical is not implemented"):
         stand.start()

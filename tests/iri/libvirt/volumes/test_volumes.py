@@ -149,7 +149,7 @@ def test_image_that_does_not_fit_is_an_error_with_the_cause(stand: Stand, subjec
     volume = failed(subject, sized(subject.volume(stand.image(BODY)), MIB))
     assert stand.warnings()[0] == (
         "CreateVolumeFailed",
-        f"the image needs a volume of {len(BODY)} bytes or more, not of {MIB}",
+        f"the image needs a volume of at least {len(BODY)} bytes, not {MIB}",
     )
     assert f"volume-{volume.id}.qcow2" not in stand.files()
     subject.removed(RuntimeVolume, volume.id)
@@ -159,7 +159,7 @@ def test_image_that_does_not_fit_is_an_error_with_the_cause(stand: Stand, subjec
 def test_image_that_is_missing_is_told_before_anything_is_made(stand: Stand, subject: Subject) -> None:
     original = stand.folder / "originals" / "late.img"
     wanted = subject.volume(VolumeDataSource(image_data_source=ImageSource(image=str(original))))
-    with pytest.raises(ImageNotResolvable, match="or it lies in no folder that this host allows"):
+    with pytest.raises(ImageNotResolvable, match="or is not in a folder that this host allows"):
         subject.runtime.create(wanted)
     assert not stand.objects(RuntimeVolume)
     stand.image(BODY, "late.img")
@@ -242,7 +242,7 @@ def test_order_to_delete_waits_for_what_is_being_made_of_it(stand: Stand, subjec
 
 def test_volume_of_a_snapshot_is_not_smaller(stand: Stand, subject: Subject) -> None:
     snapshot = subject.ready(subject.available().id)
-    with pytest.raises(InvalidArgument, match="needs a volume of 16777216 bytes or more"):
+    with pytest.raises(InvalidArgument, match="needs a volume of at least 16777216 bytes"):
         stand.create(sized(from_snapshot(subject, snapshot), MIB))
 
 
@@ -253,7 +253,7 @@ def test_pool_that_is_full_refuses(stand: Stand, subject: Subject) -> None:
         VolumeOffer(volume_class=offered, quantity=total) for offered in CLASSES
     )
     with pytest.raises(
-        ResourceExhausted, match=rf"pool {stand.pool} is full: \d+ bytes are needed, {total} of {total}"
+        ResourceExhausted, match=rf"pool {stand.pool} is full: \d+ bytes needed, {total} of {total}"
     ):
         stand.create(sized(subject.volume(), total + 1))
     volume = subject.available(sized(subject.volume(), total // MIB * MIB - 8 * MIB))
@@ -282,8 +282,8 @@ def test_overcommit_and_reserve_set_the_limit(libvirtd: Libvirtd, folder: Path) 
 REFUSED = [
     ("no-size", {"resources": None}, InvalidArgument, "needs a size"),
     ("negative", {"resources": Resources(storage_bytes=-1)}, InvalidArgument, "needs a size"),
-    ("two-sources", {"volume_data_source": VolumeDataSource(image_data_source=ImageSource(image="/a"), snapshot_data_source=SnapshotSource(snapshot_id="b"))}, NotFound, "no snapshot b"),
-    ("no-image", {"volume_data_source": VolumeDataSource(image_data_source=ImageSource(image="../a"))}, ImageNotResolvable, "is no image"),
+    ("two-sources", {"volume_data_source": VolumeDataSource(image_data_source=ImageSource(image="/a"), snapshot_data_source=SnapshotSource(snapshot_id="b"))}, NotFound, "snapshot b does not exist"),
+    ("no-image", {"volume_data_source": VolumeDataSource(image_data_source=ImageSource(image="../a"))}, ImageNotResolvable, "invalid image"),
     ("no-passphrase", {"encryption": VolumeEncryption(secret_data={"key": b"x"})}, InvalidArgument, "'encryptionKey'"),
 ]  # fmt: skip
 
@@ -349,7 +349,7 @@ def test_damaged_record_freezes_its_volume_and_no_other(stand: Stand, subject: S
     (stand.data / f"volume-{damaged.id}.json").write_bytes(b"\xff{")
     stand.start()
     assert list(stand.objects(RuntimeVolume)) == [other.id]
-    with pytest.raises(FailedPrecondition, match=f"the record of volume-{damaged.id} cannot be read"):
+    with pytest.raises(FailedPrecondition, match=f"cannot read the record of volume-{damaged.id}"):
         stand.create(wanted)
     assert data(stand, damaged).exists()
 
@@ -361,7 +361,7 @@ def test_data_without_a_record_is_never_overwritten(stand: Stand, subject: Subje
     stand.stop()
     (stand.data / f"volume-{volume.id}.json").unlink()
     stand.start()
-    with pytest.raises(FailedPrecondition, match="no record that says what it is"):
+    with pytest.raises(FailedPrecondition, match="without a record"):
         stand.create(wanted)
     assert content(data(stand, volume), 800) == b"precious" * 100
 
@@ -507,7 +507,7 @@ def test_running_guest_is_never_copied_behind_its_back(stand: Stand, subject: Su
             pass
         snapshot = stand.create(subject.snapshot(volume.id))
         eventually(lambda: stand.warnings(), lambda said: bool(said), 60, "be refused")
-        assert "is in use: a guest writes to it" in stand.warnings()[0][1]
+        assert "is in use by a running guest" in stand.warnings()[0][1]
         assert stand.objects(RuntimeSnapshot)[snapshot.id].status.state is SnapshotState.FAILED
         user.stdin.close()
     eventually(
