@@ -39,9 +39,8 @@ def test_killed_at_any_moment_nothing_is_lost_and_nothing_left(
         eventually(lambda: is_at_rest(stand), bool, 60, "come to rest")
         there = set(stand.objects(RuntimeVolume)) | set(stand.objects(RuntimeSnapshot))
         assert made - deleting <= there
-        assert (
-            not there - made - set(stand.objects(RuntimeVolume))
-        )  # a create that was not answered may have been done
+        # Each kill can meet one create that is done and not answered.
+        assert len(there - made) <= kills
         for path in stand.data.glob("*.qcow2"):
             subprocess.run(["qemu-img", "check", "-q", path], check=True)
         for id in stand.objects(RuntimeSnapshot):

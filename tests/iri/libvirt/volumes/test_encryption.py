@@ -102,7 +102,7 @@ def test_format_that_fails_by_chance_is_tried_a_bounded_number_of_times(fails: i
         retry_luks(make, lambda: done.append("undo"))
         assert done == ["make", "undo"] * fails + ["make"]
     else:
-        with pytest.raises(FailedPrecondition, match=f"in {LUKS_TRIES} tries: {FLAKE}"):
+        with pytest.raises(FailedPrecondition, match=f"failed {LUKS_TRIES} times: {FLAKE}"):
             retry_luks(make, lambda: done.append("undo"))
         assert done == ["make", "undo"] * LUKS_TRIES
 

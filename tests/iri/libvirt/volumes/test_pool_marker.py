@@ -185,7 +185,7 @@ def test_what_libvirt_has_forgotten_with_the_disk_gone_is_still_no_empty_pool(
             host.daemon.virsh("pool-undefine", pool)
         host.stand.start()
     note = host.daemon.folder / "pools" / "far"
-    with pytest.raises(Unavailable, match=rf"lacks the marker .* `rm {note}` "):
+    with pytest.raises(Unavailable, match=rf"lacks the marker .* `rm {note}`"):
         host.stand.objects(RuntimeVolume)
     assert host.stand.volumes.collect_images() == 0
     assert list(host.mountpoint.iterdir()) == [], "nothing is made in its place"
