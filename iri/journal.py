@@ -71,7 +71,7 @@ class Journal:
 
 
 class Watcher:
-    """A subscription. An object that changes often while nobody reads is one notice; too many objects become a RESYNC."""
+    """A subscription. An object that changes often while its reader is away is one notice; too many objects become a RESYNC."""
 
     def __init__(self, forget: Callable[[Watcher], None]) -> None:
         self._forget = forget

@@ -66,18 +66,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    wanted = arguments.machine
-    if not wanted:
+    reference = arguments.machine
+    if not reference:
         raise CommandError("invalid machine name ''", "write [NAMESPACE/]NAME, a uid or an id", Exit.USAGE)
-    if arguments.namespace and "/" not in wanted:
-        wanted = f"{arguments.namespace}/{wanted}"
+    if arguments.namespace and "/" not in reference:
+        reference = f"{arguments.namespace}/{reference}"
     with end_at_once(), ExitStack() as open:
         try:
             client = open.enter_context(connect_runtimes(arguments, MACHINE))
-            found = find_machine_id(client, wanted)
+            found = find_machine_id(client, reference)
         except (CommandError, IRIError) as error:
             trouble = command_error(error) if isinstance(error, IRIError) else error
-            return report_other_host(arguments, wanted, trouble)
+            return report_other_host(arguments, reference, trouble)
         if arguments.output:
             at = f"--address {arguments.address} " if arguments.address else ""
             here = ConsoleLocation(True, found, "", (), f"gitvirt console {at}{found}")
@@ -107,18 +107,18 @@ def location_value(place: ConsoleLocation) -> dict[str, object]:
     }
 
 
-def report_other_host(arguments: argparse.Namespace, wanted: str, trouble: CommandError) -> int:
+def report_other_host(arguments: argparse.Namespace, reference: str, trouble: CommandError) -> int:
     """Names the host of a machine that the runtime here does not have; else raises the runtime's error."""
     if arguments.address or trouble.exit_code is Exit.USAGE:
         raise trouble
     fleet = read_fleet(arguments)
-    if fleet is None or is_uuid(wanted):
+    if fleet is None or is_uuid(reference):
         raise trouble
-    place = locate_machine(fleet, wanted)
+    place = locate_machine(fleet, reference)
     if arguments.output:
         show_value(out(), arguments.output, location_value(place))
         return Exit.OK
-    cause = f"{printable(wanted)} is on {printable(place.pool)}, not at the runtime of this host"
+    cause = f"{printable(reference)} is on {printable(place.pool)}, not at the runtime of this host"
     cure = f"{place.command}; if the runtime has a socket of its own, add --address SOCKET"
     raise CommandError(cause, printable(cure))
 
@@ -132,17 +132,17 @@ def read_fleet(arguments: argparse.Namespace) -> FleetInventory | None:
         return None
 
 
-def is_uuid(wanted: str) -> bool:
+def is_uuid(reference: str) -> bool:
     """Whether it is a uid or an id at a runtime, which the repository is not asked for."""
     try:
-        UUID(wanted)
+        UUID(reference)
     except ValueError:
         return False
     return True
 
 
-def locate_machine(fleet: FleetInventory, wanted: str) -> ConsoleLocation:
-    item = find_item(fleet, Kind.MACHINE, wanted, None)
+def locate_machine(fleet: FleetInventory, reference: str) -> ConsoleLocation:
+    item = find_item(fleet, Kind.MACHINE, reference, None)
     name = f"{item.key.namespace}/{item.key.name}"
     if not pool_of(item):
         raise CommandError(f"{name} has no pool", f"`gitvirt explain machine {name}` shows why")
@@ -153,20 +153,20 @@ def locate_machine(fleet: FleetInventory, wanted: str) -> ConsoleLocation:
     return ConsoleLocation(False, "", pool_of(item), addresses, f"ssh -t {host} gitvirt console {name}")
 
 
-def find_machine_id(client: Client, wanted: str) -> str:
+def find_machine_id(client: Client, reference: str) -> str:
     """The id of the only machine that matches: by id, then uid, then name. CommandError for none or several."""
-    namespace, _, name = wanted.rpartition("/")
+    namespace, _, name = reference.rpartition("/")
     by_name = {NAME_LABEL: name} | ({NAMESPACE_LABEL: namespace} if namespace else {})
-    found = dict(client.select(RuntimeMachine, wanted)) if not namespace else {}
-    for labels in () if found else ({UID_LABELS[RuntimeMachine]: wanted}, by_name):
+    found = dict(client.select(RuntimeMachine, reference)) if not namespace else {}
+    for labels in () if found else ({UID_LABELS[RuntimeMachine]: reference}, by_name):
         found = found or dict(client.select(RuntimeMachine, "", labels))
     if not found:
         cure = "`gitvirt iri get machine` lists those of this host"
-        raise CommandError(f"this runtime has no machine {printable(wanted)}", cure)
+        raise CommandError(f"this runtime has no machine {printable(reference)}", cure)
     if len(found) > 1:
         names = ", ".join(sorted(printable(describe_machine(machine)) for machine in found.values()))
         raise CommandError(
-            f"{printable(wanted)} matches several machines: {names}",
+            f"{printable(reference)} matches several machines: {names}",
             "write NAMESPACE/NAME or an id",
             Exit.USAGE,
         )

@@ -61,7 +61,7 @@ class Sessions:
                 console.close()
 
     def end_all(self, timeout_seconds: float) -> None:
-        """Closes every console and waits, at most so long, until their clients have been told."""
+        """Closes every console and waits, at most so long, until their clients have got the reason."""
         with self._lock:
             self._is_ended = True
             for console in self._consoles.values():

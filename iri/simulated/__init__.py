@@ -16,6 +16,6 @@ A call passes through these modules in this order:
 host_model says how long each step takes: profile (what the operator writes), seeded_random, provider_quirks. clock and
 timer_queue say what is due. shell is the guest behind a console.
 
-Nothing runs between calls: whatever became due is computed when somebody looks, so an idle machine costs its record and
+Nothing runs between calls: whatever became due is computed by the next call, so an idle machine costs its record and
 no thread.
 """

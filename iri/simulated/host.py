@@ -183,9 +183,9 @@ class SimulatedHost:
 
     def _step(self, table: Table, id: str, due_ns: int) -> None:
         before = self.state.require_record(table, id)
-        after, told = self._compute_step(before, due_ns)
+        after, events = self._compute_step(before, due_ns)
         self._apply(RecordChange(table, id, after))
-        self.add_events((after or before).public_object, told)
+        self.add_events((after or before).public_object, events)
 
     def _compute_step(self, record: Record, due_ns: int) -> tuple[Record | None, tuple[LifecycleEvent, ...]]:
         match record:

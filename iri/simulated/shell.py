@@ -37,7 +37,7 @@ class _SessionOverError(Exception):
 
 
 def open_console(access: GuestAccess, closed: Callable[[Console], None]) -> Console:
-    """A console with a shell behind it; `closed` is told when the shell has gone."""
+    """A console with a shell behind it; `closed` is called when the shell has ended."""
     master, slave = pty.openpty()
     settings = termios.tcgetattr(slave)
     # Ctrl-C ends the line instead of raising a signal, which no process here would receive.

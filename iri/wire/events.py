@@ -33,16 +33,16 @@ def decode_event(message: pb.Event, default: RuntimeKind) -> RuntimeEvent:
 
 
 def select_events(
-    events: Iterable[RuntimeEvent], kinds: Collection[RuntimeKind], wanted: EventQuery
+    events: Iterable[RuntimeEvent], kinds: Collection[RuntimeKind], query: EventQuery
 ) -> list[pb.Event]:
-    return [encode_event(event) for event in events if event.kind in kinds and is_selected(event, wanted)]
+    return [encode_event(event) for event in events if event.kind in kinds and is_selected(event, query)]
 
 
-def is_selected(event: RuntimeEvent, wanted: EventQuery) -> bool:
+def is_selected(event: RuntimeEvent, query: EventQuery) -> bool:
     """The time window includes both its ends and counts only when both are set."""
-    if wanted.id and event.id != wanted.id:
+    if query.id and event.id != query.id:
         return False
-    first, last = wanted.events_from_time, wanted.events_to_time
+    first, last = query.events_from_time, query.events_to_time
     if first > 0 and last > 0 and not first <= event.time <= last:
         return False
-    return all(event.labels.get(key) == value for key, value in wanted.label_selector.items())
+    return all(event.labels.get(key) == value for key, value in query.label_selector.items())

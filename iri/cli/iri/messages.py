@@ -4,7 +4,7 @@ The form is irictl's, so files work with both: snake_case keys, enums by number 
 one difference: an unknown key, which irictl drops silently, is an error here that suggests the right one.
 
     parse_message: values in -> message, or a SpecError with the path of the field
-    render_message: message in -> values, with the values of secret maps and bytes hidden unless asked for
+    render_message: message in -> values, with the values of secret maps and bytes hidden by default
 
 Must never happen: an error message quotes a value, because a secret may stand in the wrong field.
 """
@@ -111,9 +111,9 @@ def _enum(enum: EnumDescriptor, value: object, where: str) -> int:
     names = {entry.name: entry.number for entry in enum.values}
     prefix = _common_prefix(list(names))
     if isinstance(value, str):
-        wanted = value.upper()
+        given = value.upper()
         for name, number in names.items():
-            if wanted in (name, name.removeprefix(prefix)):
+            if given in (name, name.removeprefix(prefix)):
                 return number
     choices = ", ".join(f"{number} ({name.removeprefix(prefix).lower()})" for name, number in names.items())
     raise SpecError(where, f"{_describe(value)} that is not one of its values", f"write one of: {choices}")
@@ -181,7 +181,7 @@ def _unknown_hint(key: str, known: list[str]) -> str:
 
 
 def render_message(message: Message, *, with_secrets: bool = False) -> dict[str, object]:
-    """The value of a message, as a spec file says it. Secrets are hidden unless they are asked for."""
+    """The value of a message, in the form of a spec file. Secrets are hidden by default."""
     value: dict[str, object] = {}
     for field, item in message.ListFields():
         is_hidden = field.name in SECRETS and not with_secrets

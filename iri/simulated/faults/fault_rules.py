@@ -108,7 +108,7 @@ class FaultRules:
             if not id:
                 self._rules.clear()
             elif self._rules.pop(id, None) is None:
-                raise errors.NotFound(f"there is no fault {id}")
+                raise errors.NotFound(f"fault {id} does not exist")
 
     def calls(self) -> Mapping[str, int]:
         with self._lock:

@@ -70,7 +70,7 @@ class Usage:
 
 
 def _is_same(before: Record, after: Record) -> bool:
-    """Cheap, because it is asked at every step of every object. False for equal records only costs time."""
+    """Cheap, because it runs at every step of every object. False for equal records only costs time."""
     if isinstance(before, SimulatedMachine) and isinstance(after, SimulatedMachine):
         return (
             before.resources is after.resources
