@@ -24,7 +24,7 @@ from reconciler.gitstore.repo import Draft, Edit, Pushed, Refs
 from reconciler.gitstore.store import Store
 from reconciler.loop.outcome import Committed, NoChange
 from reconciler.loop.tick import CommitIdentity, ProcessInputs, Reconciler
-from reconciler.world.readings import NAME, Readings
+from reconciler.world.source.parse_cache.cache import NAME, Readings
 from schemas.report import (
     PoolletReport,
     PoolReport,

@@ -37,8 +37,8 @@ from reconciler.loop.outcome import Failed, Outcome, TickBlocked
 from reconciler.loop.tick import CommitIdentity, ProcessInputs, Reconciler
 from reconciler.loop.tracing import tracer
 from reconciler.loop.webhook import Paced, Webhook
-from reconciler.world.advance import Held
-from reconciler.world.readings import Readings
+from reconciler.world.changes import Held
+from reconciler.world.source.parse_cache.cache import Readings
 from schemas.settings.duration import milliseconds
 
 log = logging.getLogger(__name__)

@@ -14,8 +14,8 @@ from reconciler.world.record import stamp
 from reconciler.world.record.backoff import ends, standing
 from reconciler.world.record.condition import EVICTION, SCHEDULED
 from reconciler.world.reports.authority import POOL_OF
-from reconciler.world.reports.folding import folded
-from reconciler.world.reports.said import Said
+from reconciler.world.reports.reported import Said
+from reconciler.world.reports.status_update import folded
 from schemas.kinds import Key
 from schemas.model import Assignment, Rejection, VolumeStatus
 from schemas.report.objects import ReportedReason

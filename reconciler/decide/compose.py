@@ -17,10 +17,10 @@ from reconciler.decide.view import View
 from reconciler.gitstore.approval import DIGITS
 from reconciler.plan.types import Action, Base, Change, PendingApproval, Plan, UnschedulableObject
 from reconciler.schedule import Decision, Placed, Refusal, Unschedulable
-from reconciler.world import unsettled
-from reconciler.world.known import Known, Standing
+from reconciler.world.objects.object_state import Known, Standing
 from reconciler.world.record import Record
 from reconciler.world.record.condition import SCHEDULED
+from reconciler.world.reports import recovery_wait
 from reconciler.world.reports.authority import POOL_OF
 from schemas.kinds import Key, Kind
 from schemas.model import ClaimRef, Machine, decode
@@ -146,7 +146,7 @@ def pending_approvals(view: View, review: DeletionReview | None = None) -> Itera
     if view.held_source is not None:
         yield PendingApproval(view.held_source.message, trailer=view.held_source.trailer)
     if view.is_live_lost and not view.is_settled:
-        yield PendingApproval(unsettled.words(view.unsettled, view.settings.reports.ref))
+        yield PendingApproval(recovery_wait.words(view.unsettled, view.settings.reports.ref))
         return
     review = review or review_deletions(view)
     for kind, reason, keys in review.held:

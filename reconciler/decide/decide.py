@@ -43,9 +43,9 @@ from reconciler.decide.view import View
 from reconciler.plan import Plan
 from reconciler.plan.types import Action
 from reconciler.schedule import schedule
-from reconciler.world.advance import Advance
-from reconciler.world.known import Known, Standing
-from reconciler.world.pool import PoolState
+from reconciler.world.changes import Advance
+from reconciler.world.objects.object_state import Known, Standing
+from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.record import PLACED, condition, empty_status
 from reconciler.world.record.condition import ACCEPTED, CLAIM_REFUSED, DELETION_HELD, FROZEN
 from reconciler.world.world import World

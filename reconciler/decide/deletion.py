@@ -19,8 +19,8 @@ from reconciler.decide.view import View
 from reconciler.decide.volume_claim import release_claim
 from reconciler.gitstore.approval import HoldKind, approval_digest, approval_trailer, is_approval_of
 from reconciler.plan.types import Action
-from reconciler.world.advance import Confirm, Confirmation
-from reconciler.world.known import Known, Standing
+from reconciler.world.changes import Confirm, Confirmation
+from reconciler.world.objects.object_state import Known, Standing
 from reconciler.world.record import Status, stamp
 from reconciler.world.record.condition import ACCEPTED, DELETION_HELD, IN_DOUBT
 from reconciler.world.reports.authority import POOL_OF

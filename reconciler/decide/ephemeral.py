@@ -15,7 +15,7 @@ from reconciler.decide.object_edit import ObjectEdit, make_uid
 from reconciler.decide.view import View
 from reconciler.decide.volume import decide_volume
 from reconciler.plan.types import Action
-from reconciler.world.known import Known, Standing
+from reconciler.world.objects.object_state import Known, Standing
 from reconciler.world.record import Record, empty_status
 from schemas.kinds import Kind
 from schemas.model import (

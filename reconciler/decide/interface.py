@@ -10,7 +10,7 @@ from reconciler.decide.references import machines_of
 from reconciler.decide.view import View
 from reconciler.plan.types import Action
 from reconciler.world.record import Record
-from reconciler.world.reports.folding import folded_interface
+from reconciler.world.reports.status_update import folded_interface
 from schemas.kinds import Key
 from schemas.model import MachineNetworkInterfaceStatus, MachineStatus, NetworkInterfaceStatus
 

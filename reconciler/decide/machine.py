@@ -19,8 +19,8 @@ from reconciler.decide.obstacles import first_obstacle
 from reconciler.decide.references import volumes_of
 from reconciler.decide.view import View
 from reconciler.plan.types import Action
-from reconciler.world.known import Known
-from reconciler.world.pool import PoolState
+from reconciler.world.objects.object_state import Known
+from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.record import moment
 from reconciler.world.record.condition import ACCEPTED, EVICTION, SCHEDULED
 from schemas.model import Evict, Machine

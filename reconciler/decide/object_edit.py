@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from reconciler.decide.need import ChangeReason
 from reconciler.plan.types import Action
-from reconciler.world.grants import Grant
-from reconciler.world.known import Known
+from reconciler.world.objects.object_state import Known
+from reconciler.world.pools.grants import Grant
 from reconciler.world.record import (
     PLACED,
     Record,

@@ -10,7 +10,7 @@ from reconciler.decide.references import owner_of, volumes_of
 from reconciler.decide.retained import is_being_restored
 from reconciler.decide.view import View
 from reconciler.decide.volume_claim import claim_conflict
-from reconciler.world.known import Known
+from reconciler.world.objects.object_state import Known
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, Secret, Volume, VolumeSpec
 from schemas.problem import Severity

@@ -9,10 +9,10 @@ from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.pool_requests import NO_REQUESTS, PoolRequests
 from reconciler.decide.view import View
 from reconciler.plan.types import Action
-from reconciler.world.grants import POOL_STATUS
-from reconciler.world.known import Standing
-from reconciler.world.pool import PoolState
-from reconciler.world.pool_status import folded_pool
+from reconciler.world.objects.object_state import Standing
+from reconciler.world.pools.grants import POOL_STATUS
+from reconciler.world.pools.pool_state import PoolState
+from reconciler.world.pools.pool_status import folded_pool
 from reconciler.world.record.condition import DESTROYED, HOST_MISMATCH, HOST_MOVED
 from schemas.edit.fields import Value
 from schemas.kinds import Key, Kind, api_version

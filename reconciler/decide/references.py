@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reconciler.decide.view import View
-from reconciler.world.known import Known
+from reconciler.world.objects.object_state import Known
 from schemas.kinds import Key, Kind
 from schemas.model import Machine
 from schemas.validate.tree import derived_name

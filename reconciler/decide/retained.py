@@ -14,7 +14,7 @@ from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.pool_requests import PoolRequests, follow_grant, status_of
 from reconciler.decide.view import View
 from reconciler.plan.types import Action
-from reconciler.world.known import Known, Standing
+from reconciler.world.objects.object_state import Known, Standing
 from schemas.kinds import Key, Kind
 
 

@@ -6,13 +6,13 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from reconciler.gitstore.objects.tree import ObjectId
-from reconciler.world.advance import Confirmation, Held
-from reconciler.world.grants import Grant
-from reconciler.world.known import Known
-from reconciler.world.pool import PoolState
-from reconciler.world.reports.said import Said
+from reconciler.world.changes import Confirmation, Held
+from reconciler.world.objects.object_state import Known
+from reconciler.world.pools.grants import Grant
+from reconciler.world.pools.pool_state import PoolState
+from reconciler.world.reports.recovery_wait import Unsettled
+from reconciler.world.reports.reported import Said
 from reconciler.world.state import HostSeen
-from reconciler.world.unsettled import Unsettled
 from schemas.kinds import Key, Kind
 from schemas.model.capacity import Shortfall
 from schemas.problem import Problem

@@ -11,7 +11,7 @@ from reconciler.decide.obstacles import first_obstacle
 from reconciler.decide.references import machines_of, owner_of
 from reconciler.decide.view import View
 from reconciler.decide.volume_claim import is_requested_by, update_claim
-from reconciler.world.known import Known
+from reconciler.world.objects.object_state import Known
 from reconciler.world.record.condition import ACCEPTED, SCHEDULED
 from schemas.model import Volume
 

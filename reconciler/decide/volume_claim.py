@@ -6,7 +6,7 @@ from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.references import machines_of, volumes_of
 from reconciler.decide.view import View
 from reconciler.plan.types import Action
-from reconciler.world.known import Known
+from reconciler.world.objects.object_state import Known
 from schemas.kinds import Key, Kind
 from schemas.model import ClaimRef, Machine
 from schemas.report.objects import ReportedMachineStatus

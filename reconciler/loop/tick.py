@@ -32,9 +32,9 @@ from reconciler.loop.outcome import (
 from reconciler.loop.tracing import Tracer, Untraced
 from reconciler.plan import Plan
 from reconciler.plan.significance import is_minor as is_minor_change
-from reconciler.world import unsettled
-from reconciler.world.readings import Readings
+from reconciler.world.reports import recovery_wait
 from reconciler.world.reports.heartbeat import HeartbeatSeen, Writer
+from reconciler.world.source.parse_cache.cache import Readings
 from reconciler.world.world import World
 from reconciler.write import Written, draft
 from reconciler.write.drafting import Signing
@@ -145,7 +145,7 @@ class Reconciler:
         if refs != self.refs:
             return RefsChanged(refs)
         if self.world.is_live_lost and not self.world.is_settled:
-            waits_for = unsettled.words(self.world.unsettled, self.world.settings.reports.ref)
+            waits_for = recovery_wait.words(self.world.unsettled, self.world.settings.reports.ref)
             return TickBlocked(advance.problems, waits_for)
         with self._tracer.span("plan") as note:
             plan = make_plan(self.world, advance, now)

@@ -9,7 +9,7 @@ from typing import Any
 
 from reconciler.gitstore.objects.tree import FileMode, ObjectId
 from reconciler.gitstore.repo import Repo, Snapshot
-from reconciler.world.bulk import bulk
+from reconciler.world.bulk_load import bulk
 from schemas import live_layout, manifest, report
 from schemas.kinds import Key, Kind
 from schemas.manifest.ignore import MANIFESTS, PATH, Ignore, is_manifest

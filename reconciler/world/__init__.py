@@ -1,2 +1,6 @@
-"""Everything the reconciler knows at one moment: the source, the target branch and all reports, brought up to each snapshot by
-what changed only. Decides nothing and writes nothing."""
+"""What is known at one moment: a Snapshot of the repo in, the World and the keys that changed out. Decides nothing, writes nothing.
+
+Data passes through the folders in this order: source (trees of files -> documents), objects (documents -> one ObjectState a
+key, and who refers to whom), reports (report refs -> what hosts say, and whether they are alive), pools (announcements and
+grants -> PoolState, capacity). record is what the reconciler itself keeps about an object on `live`.
+"""

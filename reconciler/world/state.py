@@ -8,24 +8,24 @@ from datetime import datetime
 
 from reconciler.gitstore.guards import Collisions
 from reconciler.gitstore.objects.tree import ObjectId
-from reconciler.world.branch import Branch
-from reconciler.world.contents import Contents
-from reconciler.world.grants import NO_GRANT, Grant, grant_on_live
-from reconciler.world.head import Head
-from reconciler.world.known import Known
-from reconciler.world.ledger import Ledger
-from reconciler.world.pool import PoolState
-from reconciler.world.pools import Announcement, Offer
-from reconciler.world.population import Population
-from reconciler.world.readings import Readings
+from reconciler.world.objects.object_state import Known
+from reconciler.world.objects.relations import Relations
+from reconciler.world.pools.announcement import Announcement, Offer
+from reconciler.world.pools.capacity_ledger import Ledger
+from reconciler.world.pools.grants import NO_GRANT, Grant, grant_on_live
+from reconciler.world.pools.last_known_pool import expired, heard_last, remembered
+from reconciler.world.pools.placement_counts import Population
+from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.record import condition
 from reconciler.world.record.condition import HOST_MISMATCH
-from reconciler.world.relations import Relations
-from reconciler.world.remembered import expired, heard_last, remembered
 from reconciler.world.reports.heartbeat import NOT_EXPIRED, Heartbeat, HeartbeatSeen, Writer
+from reconciler.world.reports.reported import Said
 from reconciler.world.reports.reports import Report, Reports
-from reconciler.world.reports.said import Said
-from reconciler.world.rules import Rules
+from reconciler.world.source.contents import Contents
+from reconciler.world.source.parse_cache.cache import Readings
+from reconciler.world.source.rules import Rules
+from reconciler.world.source.source_head import Head
+from reconciler.world.source.tree_index import Branch
 from schemas.kinds import Key, Kind
 from schemas.problem import Problem
 from schemas.report.objects import Orphan

@@ -9,19 +9,19 @@ from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.repo import FileChange, Repo, Snapshot
 from reconciler.gitstore.signatures.signers import Signers
 from reconciler.gitstore.signatures.verifier import Verifier
-from reconciler.world import head, rules
-from reconciler.world.contents import Doc, object_at
-from reconciler.world.faults import concerned, faults
-from reconciler.world.files import Taken, is_retained, take_live, take_source, wanted_objects
-from reconciler.world.generated import absences
-from reconciler.world.holding import Turned, asked, hold
-from reconciler.world.known import Known, Standing
-from reconciler.world.ledger import Charge, orphan_charge
-from reconciler.world.pools import pool_state
-from reconciler.world.relations import related
+from reconciler.world.objects.generated import absences
+from reconciler.world.objects.object_state import Known, Standing
+from reconciler.world.objects.relations import related
+from reconciler.world.objects.resolve import announced, settled
+from reconciler.world.objects.validation import concerned, faults
+from reconciler.world.pools.announcement import pool_state
+from reconciler.world.pools.capacity_ledger import Charge, orphan_charge
 from reconciler.world.reports.reports import Report
 from reconciler.world.reports.signed import judge
-from reconciler.world.settle import announced, settled
+from reconciler.world.source import rules, source_head
+from reconciler.world.source.contents import Doc, object_at
+from reconciler.world.source.files import Taken, is_retained, take_live, take_source, wanted_objects
+from reconciler.world.source.freeze import Turned, asked, hold
 from reconciler.world.state import State, pool_of_orphan
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, MachineClass, Object, VolumeClass
@@ -76,9 +76,9 @@ class Step:
     def _heads(self) -> set[Key]:
         state, repo, live = self.state, self.repo, self.snapshot.target
         if state.is_fresh or live != state.live_commit:
-            state.last, self.ours = head.reconciled(repo, live)
+            state.last, self.ours = source_head.reconciled(repo, live)
             self.use = self.ours or live
-        chosen = head.chosen(
+        chosen = source_head.chosen(
             repo,
             self.snapshot.source,
             state.last,
@@ -87,7 +87,7 @@ class Step:
             lambda: self._fleet(self.use),
         )
         if chosen.use != state.last:
-            chosen = head.of_fleet(chosen, state.last, self._fleet(self.use), self._fleet(chosen.use))
+            chosen = source_head.of_fleet(chosen, state.last, self._fleet(self.use), self._fleet(chosen.use))
         if chosen != state.head:
             state.head, state.problems = chosen, None
         news = {}

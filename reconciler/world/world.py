@@ -13,22 +13,22 @@ import msgspec
 
 from reconciler.gitstore.objects.tree import File, ObjectId
 from reconciler.gitstore.repo import Repo, Snapshot
-from reconciler.world.advance import Advance, Confirmation, Held
-from reconciler.world.bulk import bulk
-from reconciler.world.doubt import doubt, hides
-from reconciler.world.findings import problems
-from reconciler.world.grants import Grant
-from reconciler.world.known import Known
-from reconciler.world.ledger import Ledger
-from reconciler.world.pool import PoolState
-from reconciler.world.readings import Readings
+from reconciler.world.bulk_load import bulk
+from reconciler.world.changes import Advance, Confirmation, Held
+from reconciler.world.objects.object_state import Known
+from reconciler.world.pools.capacity_ledger import Ledger
+from reconciler.world.pools.grants import Grant
+from reconciler.world.pools.pool_state import PoolState
+from reconciler.world.problems import problems
 from reconciler.world.record import NOTHING, Record
 from reconciler.world.reports.authority import POOL_OF, SILENCE, Hearing, heard
 from reconciler.world.reports.heartbeat import HeartbeatSeen, Writer
-from reconciler.world.reports.said import Said
+from reconciler.world.reports.recovery_wait import Unsettled, unsettled
+from reconciler.world.reports.reported import Said
+from reconciler.world.source.absence_check import doubt, hides
+from reconciler.world.source.parse_cache.cache import Readings
 from reconciler.world.state import HostSeen, State
 from reconciler.world.step import Step
-from reconciler.world.unsettled import Unsettled, unsettled
 from schemas.kinds import Key, Kind
 from schemas.model import VolumeSnapshot
 from schemas.model.capacity import Shortfall, fits, subtract

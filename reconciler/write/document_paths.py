@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 
 from reconciler.plan import Action, Change
-from reconciler.world.known import Known, Standing
+from reconciler.world.objects.object_state import Known, Standing
 from reconciler.world.record import Record
 from reconciler.write.write_input import WriteInput
 from schemas import live_layout

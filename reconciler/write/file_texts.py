@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.repo import Edit, ExistingBlob
-from reconciler.world.known import Known, Place
+from reconciler.world.objects.object_state import Known, Place
 from reconciler.world.record import NOTHING, fields
 from reconciler.write.document_paths import DocumentPaths
 from reconciler.write.write_input import WriteInput

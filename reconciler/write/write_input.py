@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from reconciler.gitstore.objects.tree import File, ObjectId
-from reconciler.world.known import Known
+from reconciler.world.objects.object_state import Known
 from schemas.kinds import Key
 
 

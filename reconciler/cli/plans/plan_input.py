@@ -19,7 +19,7 @@ from reconciler.gitstore.remote.transport import RemoteUnavailable
 from reconciler.gitstore.repo import Repo, Snapshot
 from reconciler.query.offline_repo import OfflineRequest, open_offline_repo
 from reconciler.query.scope import find_root
-from reconciler.world.advance import Advance
+from reconciler.world.changes import Advance
 from reconciler.world.world import World
 
 

@@ -8,8 +8,8 @@ from typing import Any, cast
 import msgspec
 
 from reconciler.plan import Change, Plan, PoolUsage
-from reconciler.world.known import Known, Standing
-from reconciler.world.ledger import Charge
+from reconciler.world.objects.object_state import Known, Standing
+from reconciler.world.pools.capacity_ledger import Charge
 from reconciler.world.record import NOTHING
 from reconciler.world.world import World
 from schemas.kinds import Key, Kind

@@ -9,7 +9,7 @@ from typing import Protocol
 from reconciler.decide.placement.quotas import machine_need, volume_need
 from reconciler.schedule import AntiAffinity, Rejection, Request, Spread, VolumeRequest
 from reconciler.schedule.request import Labels
-from reconciler.world.known import Known, Standing
+from reconciler.world.objects.object_state import Known, Standing
 from reconciler.world.record import NOTHING, Record
 from reconciler.world.record.backoff import standing
 from reconciler.world.world import World

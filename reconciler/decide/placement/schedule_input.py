@@ -11,10 +11,10 @@ from reconciler.decide.placement.requests import DecidedObject
 from reconciler.schedule import AntiAffinity, ClusterState, Policy, Pool, Request, VolumePool
 from reconciler.schedule import build_cluster_state as empty_cluster_state
 from reconciler.schedule.cluster_state import take
-from reconciler.world.known import Known
-from reconciler.world.ledger import Charge
-from reconciler.world.pool import PoolState
-from reconciler.world.population import required_distance
+from reconciler.world.objects.object_state import Known
+from reconciler.world.pools.capacity_ledger import Charge
+from reconciler.world.pools.placement_counts import required_distance
+from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.record import Record
 from reconciler.world.world import World
 from schemas.kinds import Key, Kind

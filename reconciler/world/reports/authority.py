@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from reconciler.world.grants import Grant
+from reconciler.world.pools.grants import Grant
 from reconciler.world.record import Record
+from reconciler.world.reports.reported import Said
 from reconciler.world.reports.reports import Report
-from reconciler.world.reports.said import Said
 from schemas.kinds import Key, Kind
 from schemas.settings.fleet import FleetSettings
 

@@ -12,7 +12,7 @@ from reconciler.gitstore.objects.commit import decode_commit
 from reconciler.gitstore.objects.tree import FileMode, ObjectId
 from reconciler.gitstore.repo import FileChange, Repo
 from reconciler.world.reports.heartbeat import MIN_TIMEOUT, NOT_EXPIRED, Heartbeat, HeartbeatSeen, Writer
-from reconciler.world.reports.said import Said
+from reconciler.world.reports.reported import Said
 from schemas.kinds import Key, Kind
 from schemas.report import UnreadableFile, objects
 from schemas.report.objects import ReportPart

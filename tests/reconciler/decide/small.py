@@ -10,16 +10,16 @@ from typing import Any
 import msgspec
 
 from reconciler.decide.references import owner_of
-from reconciler.world.advance import Confirm, Confirmation, Held
-from reconciler.world.grants import NO_GRANT, Grant
-from reconciler.world.known import Known, Place, Standing
-from reconciler.world.pool import PoolState
+from reconciler.world.changes import Confirm, Confirmation, Held
+from reconciler.world.objects.object_state import Known, Place, Standing
+from reconciler.world.objects.relations import has_waiting_request
+from reconciler.world.pools.grants import NO_GRANT, Grant
+from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.record import Record, empty_status, record_of
-from reconciler.world.relations import has_waiting_request
 from reconciler.world.reports.heartbeat import Heartbeat
-from reconciler.world.reports.said import Said
+from reconciler.world.reports.recovery_wait import Unsettled
+from reconciler.world.reports.reported import Said
 from reconciler.world.state import HostSeen
-from reconciler.world.unsettled import Unsettled
 from schemas.kinds import Key, Kind, api_version
 from schemas.model import Assignment, Evict, MachineStatus, Taint, VolumeStatus, decode
 from schemas.model.capacity import Shortfall

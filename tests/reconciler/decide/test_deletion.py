@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from reconciler.decide import DeletionPhase, Keep, Remove, decide_needs, review_deletions
 from reconciler.decide.compose import compose
 from reconciler.plan.types import Action
-from reconciler.world.advance import Confirm
-from reconciler.world.known import Standing
+from reconciler.world.changes import Confirm
+from reconciler.world.objects.object_state import Standing
 from reconciler.world.record import condition
 from reconciler.world.reports.heartbeat import Heartbeat
-from reconciler.world.reports.said import Said
+from reconciler.world.reports.reported import Said
 from schemas.kinds import Key, Kind
 from schemas.report import objects as report
 from schemas.settings.fleet import DeleteLimit

@@ -19,10 +19,10 @@ from reconciler.decide import (
     obstacles,
 )
 from reconciler.plan.types import Action
-from reconciler.world.known import Standing
+from reconciler.world.objects.object_state import Standing
 from reconciler.world.record import condition
 from reconciler.world.reports.heartbeat import Heartbeat
-from reconciler.world.reports.said import Said
+from reconciler.world.reports.reported import Said
 from schemas.kinds import Key, Kind
 from schemas.model import MachineStatus, Taint
 from schemas.model.capacity import Shortfall

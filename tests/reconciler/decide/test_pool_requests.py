@@ -9,10 +9,10 @@ import pytest
 
 from reconciler.decide import decide_needs
 from reconciler.decide.pool_requests import NO_REQUESTS, follow_grant, judge_requests
-from reconciler.world.advance import Confirm
-from reconciler.world.grants import Grant
+from reconciler.world.changes import Confirm
+from reconciler.world.pools.grants import Grant
 from reconciler.world.reports.heartbeat import Heartbeat
-from reconciler.world.reports.said import Said
+from reconciler.world.reports.reported import Said
 from schemas.kinds import Key, Kind
 from schemas.model import (
     Assignment,

@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.decide import Adopt, Blocked, Keep, Need, Place, PoolUnreachable, decide_needs
 from reconciler.world.reports.heartbeat import Heartbeat
-from reconciler.world.reports.said import Said
+from reconciler.world.reports.reported import Said
 from schemas.kinds import Key, Kind
 from schemas.model import ClaimRef, VolumeStatus
 from schemas.report import objects as report

@@ -21,9 +21,9 @@ from reconciler.gitstore.repo import Draft, Identity, Pushed, Snapshot
 from reconciler.gitstore.store import Store
 from reconciler.plan import Change, Plan
 from reconciler.plan.suggestion import suggest
-from reconciler.world.head import reconciled
 from reconciler.world.record import Record
 from reconciler.world.reports.heartbeat import HeartbeatSeen, Writer
+from reconciler.world.source.source_head import reconciled
 from reconciler.world.world import World
 from schemas import manifest
 from schemas.edit import render

@@ -6,7 +6,7 @@ import pytest
 
 from reconciler.gitstore.objects.commit import decode_commit
 from reconciler.loop.outcome import NoChange
-from reconciler.world.grants import Grant
+from reconciler.world.pools.grants import Grant
 from schemas.kinds import Key, Kind
 from schemas.model import Condition, MachinePool
 from tests.reconciler.lifecycle.hosts import Fleet, Host

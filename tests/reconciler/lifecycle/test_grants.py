@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reconciler.loop.outcome import Committed, NoChange
-from reconciler.world.grants import Grant
+from reconciler.world.pools.grants import Grant
 from schemas.kinds import Key, Kind
 from schemas.model import Assignment, Condition, MachinePool, MachinePoolStatus
 from schemas.report import CandidateReport, MachineReport, Report, ReportedMachineStatus, render

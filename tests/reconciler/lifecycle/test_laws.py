@@ -15,7 +15,7 @@ from reconciler.decide.decide import make_plan
 from reconciler.loop.outcome import Committed, NoChange, Outcome
 from reconciler.plan import Action, Change, Plan
 from reconciler.schedule import Fit
-from reconciler.world.advance import Advance
+from reconciler.world.changes import Advance
 from reconciler.world.record import Record
 from reconciler.world.world import World
 from schemas.kinds import Key, Kind

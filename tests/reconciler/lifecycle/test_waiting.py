@@ -6,7 +6,7 @@ import pytest
 
 from reconciler.decide.compose import pending_approvals
 from reconciler.loop.outcome import Committed, TickBlocked
-from reconciler.world.unsettled import Unsettled, Why, words
+from reconciler.world.reports.recovery_wait import Unsettled, Why, words
 from tests.reconciler.lifecycle.hosts import Fleet, Host
 from tests.reconciler.lifecycle.test_lives import fleet
 from tests.reconciler.world.scene import LIVE, REPORTS, machine

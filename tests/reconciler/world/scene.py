@@ -9,7 +9,7 @@ from reconciler.gitstore.memory import MemoryObjects, MemoryRemote, MemoryTransp
 from reconciler.gitstore.objects.commit import SOURCE_TRAILER
 from reconciler.gitstore.repo import Draft, Edit, Identity, Pushed, Refs, Snapshot, Unchanged
 from reconciler.gitstore.store import Store
-from reconciler.world.advance import Advance
+from reconciler.world.changes import Advance
 from reconciler.world.record import Record, fields
 from reconciler.world.world import World
 from schemas.edit import edit

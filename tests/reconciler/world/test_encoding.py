@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.world.contents import Contents, live_contents, source_contents
-from reconciler.world.encoding import decoded, encoded
+from reconciler.world.source.contents import Contents, live_contents, source_contents
+from reconciler.world.source.parse_cache.encoding import decoded, encoded
 from schemas.kinds import Kind
 from schemas.model.quantity import Quantity, parse
 from schemas.validate import ValidationPolicy

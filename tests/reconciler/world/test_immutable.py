@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.world.contents import object_at
-from reconciler.world.known import Place, Standing
+from reconciler.world.objects.object_state import Place, Standing
 from reconciler.world.record import Record
+from reconciler.world.source.contents import object_at
 from reconciler.world.world import World
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, MachineClass, Volume, VolumeSnapshotStatus

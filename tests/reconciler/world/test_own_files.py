@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from reconciler.world.known import Standing
-from reconciler.world.pool_status import folded_pool
+from reconciler.world.objects.object_state import Standing
+from reconciler.world.pools.pool_status import folded_pool
 from reconciler.world.record import NOTHING, Record
 from reconciler.world.world import World
 from schemas.kinds import Key, Kind

@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.world.fingerprint import fingerprint
-from reconciler.world.readings import MANY, NAME, Readings
+from reconciler.world.source.parse_cache.cache import MANY, NAME, Readings
+from reconciler.world.source.parse_cache.cache_key import fingerprint
 from reconciler.world.world import World
 from schemas.kinds import Kind
 from tests.reconciler.world.scene import SETTINGS, Scene, assigned, machine, pool, recorded, volume
@@ -312,7 +312,7 @@ def test_a_full_disk_is_no_error(tmp_path: Path, size: int) -> None:
 KILLED = """\
 import os, signal, sys
 from pathlib import Path
-from reconciler.world.readings import Readings
+from reconciler.world.source.parse_cache.cache import Readings
 from reconciler.world.world import World
 from tests.reconciler.world.test_readings import some_scene
 scene, left = some_scene(), int(sys.argv[2])

@@ -7,8 +7,8 @@ import dataclasses
 import msgspec
 import pytest
 
-from reconciler.world.known import Standing
-from reconciler.world.pool_status import folded_pool
+from reconciler.world.objects.object_state import Standing
+from reconciler.world.pools.pool_status import folded_pool
 from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.world import World
 from schemas.report import Orphan

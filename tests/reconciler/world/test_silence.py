@@ -8,8 +8,8 @@ from datetime import timedelta
 import pytest
 
 from reconciler.gitstore.repo import Snapshot
-from reconciler.world.advance import Advance
-from reconciler.world.pool_status import folded_pool
+from reconciler.world.changes import Advance
+from reconciler.world.pools.pool_status import folded_pool
 from reconciler.world.record import Record
 from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.world import World

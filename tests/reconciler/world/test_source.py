@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reconciler.gitstore.approval import HoldKind, approval_digest
-from reconciler.world.advance import Confirm
+from reconciler.world.changes import Confirm
 from reconciler.world.world import World
 from schemas.kinds import Kind
 from tests.reconciler.world.scene import (

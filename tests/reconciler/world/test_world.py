@@ -7,7 +7,7 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from reconciler.world.known import Place, Standing
+from reconciler.world.objects.object_state import Place, Standing
 from reconciler.world.record import Record
 from schemas.kinds import Key, Kind
 from schemas.model import Condition, Machine

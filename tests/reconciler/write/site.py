@@ -10,7 +10,7 @@ from reconciler.gitstore.objects.database import ObjectType, hash_object
 from reconciler.gitstore.objects.tree import File, FileMode, ObjectId
 from reconciler.gitstore.repo import Edit, ExistingBlob, Identity
 from reconciler.plan import Base, Change, Plan
-from reconciler.world.known import Known, Place, Standing
+from reconciler.world.objects.object_state import Known, Place, Standing
 from reconciler.world.record import NOTHING, record_of
 from reconciler.write import Written, draft
 from reconciler.write.drafting import Signing

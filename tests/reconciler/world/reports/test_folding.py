@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from reconciler.world.pool_status import folded_pool
+from reconciler.world.pools.pool_status import folded_pool
 from reconciler.world.record import Record, condition, stamp
-from reconciler.world.reports.folding import folded, folded_interface
 from reconciler.world.reports.heartbeat import Heartbeat
-from reconciler.world.reports.said import Said
+from reconciler.world.reports.reported import Said
+from reconciler.world.reports.status_update import folded, folded_interface
 from reconciler.world.world import World
 from schemas.kinds import Key, Kind
 from schemas.model import (

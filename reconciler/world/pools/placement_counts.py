@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from reconciler.world.known import Known
+from reconciler.world.objects.object_state import Known
 from schemas.kinds import Key
 from schemas.model import Machine
 from schemas.model.selector import Selector

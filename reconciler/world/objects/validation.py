@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from reconciler.world.branch import Branch
-from reconciler.world.known import Known, Standing
-from reconciler.world.relations import Relations
+from reconciler.world.objects.object_state import Known, Standing
+from reconciler.world.objects.relations import Relations
+from reconciler.world.source.tree_index import Branch
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, Volume
 from schemas.problem import Severity

@@ -10,9 +10,9 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from reconciler.world.known import Known
+from reconciler.world.objects.object_state import Known
 from reconciler.world.record import Status
-from reconciler.world.reports.folding import amounts
+from reconciler.world.reports.status_update import amounts
 from schemas.kinds import Key, Kind
 from schemas.model import LocalDisk, Machine, MachineClass, MachineSpec, Volume, VolumeStatus
 from schemas.model.capacity import STORAGE, Vector, needs

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator
 
-from reconciler.world.index import Index
-from reconciler.world.known import Known, Standing
+from reconciler.world.objects.index import Index
+from reconciler.world.objects.object_state import Known, Standing
 from reconciler.world.record import ASSIGNABLE, PLACED
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, MachinePoolStatus, Volume, VolumePoolStatus

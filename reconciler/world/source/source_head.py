@@ -15,7 +15,7 @@ from reconciler.gitstore.repo import Repo
 from reconciler.gitstore.signatures import trust
 from reconciler.gitstore.signatures.signers import Signers, SignersError, parse_signers
 from reconciler.gitstore.signatures.verifier import Verifier
-from reconciler.world.advance import Confirm, Confirmation, Held
+from reconciler.world.changes import Confirm, Confirmation, Held
 from schemas.settings.fleet import ID_CURE, SignatureSettings
 
 LINE_AT_MOST = 10_000  # commits of live that are looked through for the last one of a reconciler

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from reconciler.gitstore.objects.tree import File, FileMode
 from reconciler.gitstore.repo import FileChange, Repo
-from reconciler.world.branch import Branch
-from reconciler.world.contents import Contents, Wants, live_contents, source_contents, unreadable
-from reconciler.world.readings import AT_ONCE, Name, Readings, name_of, way
-from reconciler.world.rules import Rules
+from reconciler.world.source.contents import Contents, Wants, live_contents, source_contents, unreadable
+from reconciler.world.source.parse_cache.cache import AT_ONCE, Name, Readings, name_of, way
+from reconciler.world.source.rules import Rules
+from reconciler.world.source.tree_index import Branch
 from schemas import live_layout
 from schemas.kinds import Key
 from schemas.manifest.ignore import is_manifest

@@ -7,11 +7,11 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from reconciler.world.pool import PoolState
-from reconciler.world.pools import READY
+from reconciler.world.pools.announcement import READY
+from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.record import Record, condition, folded, with_condition
-from reconciler.world.reports.folding import amounts, condition_of
 from reconciler.world.reports.heartbeat import Heartbeat
+from reconciler.world.reports.status_update import amounts, condition_of
 from schemas.live_layout import SHARE
 from schemas.model import Condition, MachinePoolStatus, NameRef, PoolAddress, VolumePoolStatus
 from schemas.model.charge import format_vector

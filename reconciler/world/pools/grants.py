@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from reconciler.world.known import Known
+from reconciler.world.objects.object_state import Known
 from reconciler.world.reports.heartbeat import Heartbeat
 from schemas.model import MachinePoolStatus, VolumePoolStatus
 from schemas.report import objects as report

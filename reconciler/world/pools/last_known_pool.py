@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from reconciler.world.known import Known
-from reconciler.world.pools import READY, Announcement
+from reconciler.world.objects.object_state import Known
+from reconciler.world.pools.announcement import READY, Announcement
 from reconciler.world.record import condition
 from reconciler.world.record.condition import OWN
 from reconciler.world.reports.heartbeat import Heartbeat

@@ -9,10 +9,10 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from reconciler.gitstore.repo import Repo
-from reconciler.world.contents import Contents
-from reconciler.world.immutable import CLASSES, Ground, breaches, frozen, is_marked
-from reconciler.world.known import Known
-from reconciler.world.relations import uses
+from reconciler.world.objects.object_state import Known
+from reconciler.world.objects.relations import uses
+from reconciler.world.source.contents import Contents
+from reconciler.world.source.immutability import CLASSES, Ground, breaches, frozen, is_marked
 from reconciler.world.state import State
 from schemas.kinds import Key
 from schemas.validate.finding import to_problems

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from reconciler.gitstore.objects.tree import File
-from reconciler.world.contents import Contents
-from reconciler.world.encoding import decoded, encoded
-from reconciler.world.fingerprint import fingerprint
+from reconciler.world.source.contents import Contents
+from reconciler.world.source.parse_cache.cache_key import fingerprint
+from reconciler.world.source.parse_cache.encoding import decoded, encoded
 
 log = logging.getLogger(__name__)
 

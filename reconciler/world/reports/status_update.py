@@ -14,7 +14,7 @@ import msgspec
 from reconciler.world.record import stamp
 from reconciler.world.record.condition import folded as folded_conditions
 from reconciler.world.record.record import Record, Status
-from reconciler.world.reports.said import Said
+from reconciler.world.reports.reported import Said
 from schemas.model import (
     Condition,
     MachineNetworkInterfaceStatus,

@@ -14,10 +14,10 @@ from typing import Any
 
 import msgspec
 
-from reconciler.world.contents import Contents, Doc
-from reconciler.world.known import Place
+from reconciler.world.objects.object_state import Place
 from reconciler.world.record import Record, empty_status
 from reconciler.world.record.record import STATUS, assignment_of
+from reconciler.world.source.contents import Contents, Doc
 from schemas.kinds import Key, Kind
 from schemas.model import TYPES, ClaimRef, OwnerReference
 from schemas.model.quantity import Notation, Quantity

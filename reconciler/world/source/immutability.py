@@ -11,13 +11,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from reconciler.gitstore.objects.tree import ObjectId
-from reconciler.world.branch import Branch
-from reconciler.world.contents import Contents, Doc, objects_at
-from reconciler.world.known import Known, Standing
+from reconciler.world.objects.object_state import Known, Standing
+from reconciler.world.objects.relations import Relations, uses
+from reconciler.world.objects.resolve import is_live_alone, on_live
 from reconciler.world.record import NOTHING, condition
 from reconciler.world.record.condition import ACCEPTED, FROZEN
-from reconciler.world.relations import Relations, uses
-from reconciler.world.settle import is_live_alone, on_live
+from reconciler.world.source.contents import Contents, Doc, objects_at
+from reconciler.world.source.tree_index import Branch
 from schemas.kinds import Key, Kind
 from schemas.model import MachineClass, Object, VolumeClass, VolumeSnapshotStatus
 from schemas.problem import Problem, Severity

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reconciler.gitstore.objects.tree import File
-from reconciler.world.contents import Contents, Doc
+from reconciler.world.source.contents import Contents, Doc
 from schemas.kinds import Key
 
 

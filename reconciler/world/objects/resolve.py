@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from reconciler.world.branch import Branch
-from reconciler.world.contents import Doc
-from reconciler.world.known import Known, Standing
-from reconciler.world.pools import Announcement
+from reconciler.world.objects.object_state import Known, Standing
+from reconciler.world.pools.announcement import Announcement
 from reconciler.world.record import NOTHING, Record, empty_status
+from reconciler.world.source.contents import Doc
+from reconciler.world.source.tree_index import Branch
 from schemas import live_layout
 from schemas.kinds import Key, Kind, api_version
 from schemas.model import MachinePool, Metadata, Object, VolumePool

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from reconciler.world.grants import NO_GRANT, Grant
+from reconciler.world.pools.grants import NO_GRANT, Grant
 from reconciler.world.reports.heartbeat import Heartbeat
 from schemas.kinds import Key
 from schemas.model.capacity import Vector

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from reconciler.gitstore.objects.tree import FileMode
-from reconciler.world.branch import Branch
-from reconciler.world.contents import Doc
-from reconciler.world.known import Known
+from reconciler.world.objects.object_state import Known
 from reconciler.world.record import condition
 from reconciler.world.record.condition import ACCEPTED, DELETION_HELD, FROZEN, IN_DOUBT
-from reconciler.world.rules import Rules
+from reconciler.world.source.contents import Doc
+from reconciler.world.source.rules import Rules
+from reconciler.world.source.tree_index import Branch
 from schemas import live_layout
 from schemas.validate.files import has_manifest_name
 

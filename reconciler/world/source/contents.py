@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from reconciler.world.known import Place
+from reconciler.world.objects.object_state import Place
 from reconciler.world.record import Record, record_of
 from schemas import manifest
 from schemas.kinds import Key, Kind, recognize_document

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from reconciler.world.grants import Grant, grant_for, grant_on_live
-from reconciler.world.known import Known, Standing
-from reconciler.world.pool import PoolState
+from reconciler.world.objects.object_state import Known, Standing
+from reconciler.world.pools.grants import Grant, grant_for, grant_on_live
+from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.record import condition
-from reconciler.world.reports.folding import amounts
 from reconciler.world.reports.heartbeat import Heartbeat
+from reconciler.world.reports.status_update import amounts
 from schemas.kinds import Key, Kind
 from schemas.live_layout import SHARE
 from schemas.model import (

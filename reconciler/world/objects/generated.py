@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from reconciler.world.known import Known, Standing
-from reconciler.world.relations import Relations, owners, uses
+from reconciler.world.objects.object_state import Known, Standing
+from reconciler.world.objects.relations import Relations, owners, uses
 from schemas.kinds import Key
 
 
