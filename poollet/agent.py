@@ -22,7 +22,7 @@ from poollet.decide.host_facts import HostFacts, HostSecrets, PoolFacts
 from poollet.decide.memory import Memory, remembered
 from poollet.decide.preconditions import still_holds
 from poollet.report import pool_report
-from poollet.report.assemble import Pools, assembled, stamp
+from poollet.report.assemble import Pools, assemble_report, stamp
 from poollet.report.event_sink import EventSink
 from poollet.report.pool_report import Wanted
 from poollet.runtimes.executor import Executor, OnEnd, StillValid
@@ -265,7 +265,7 @@ class Agent:
             leaving=self.leaving,
         )
         at = stamp(self._clock.now())
-        self._last = assembled(by, pools, decision, self._events.all(), self._last, at)
+        self._last = assemble_report(by, pools, decision, self._events.all(), self._last, at)
         self.publisher.offer(render(self._last), settings.heartbeat.interval)
 
     def _candidate(self) -> report.CandidateReport:

@@ -86,7 +86,7 @@ def serve(
 
 def what_stays(children: RuntimeProcesses, *, ends_runtimes: bool) -> str:
     """A simulated guest is part of its runtime; one of libvirt's needs none to run. Only what was started here ends."""
-    own = {child.kind for child in children.started} if ends_runtimes else set()
+    own = {child.kind for child in children.own_processes} if ends_runtimes else set()
     if not own:
         return "guests run on" + (found_running(children) if ends_runtimes else "")
     ends = ", simulated guests with them" if "simulated" in own else "; guests run on"
@@ -94,7 +94,7 @@ def what_stays(children: RuntimeProcesses, *, ends_runtimes: bool) -> str:
 
 
 def found_running(children: RuntimeProcesses) -> str:
-    names = ", ".join(child.name for child in children.adopted)
+    names = ", ".join(child.name for child in children.adopted_processes)
     return f"; runtimes that ran already run on: {names}" if names else ""
 
 

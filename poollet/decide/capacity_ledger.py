@@ -95,9 +95,9 @@ class CapacityLedger:
             case RuntimeMachine() as machine:
                 return self._iri_machine(pool, machine)
             case RuntimeVolume() as volume:
-                asked = volume.spec.resources.storage_bytes if volume.spec.resources else 0
-                there = volume.status.resources.storage_bytes if volume.status.resources else 0
-                size = max(asked, there)
+                desired = volume.spec.resources.storage_bytes if volume.spec.resources else 0
+                actual = volume.status.resources.storage_bytes if volume.status.resources else 0
+                size = max(desired, actual)
                 charge = {STORAGE: size}
                 counted = class_count(VOLUME, volume.spec.class_name)
                 known = self._facts.pools.get(pool)

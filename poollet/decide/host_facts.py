@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from schemas.kinds import Kind
 from schemas.model.capacity import Vector
 
-GRACE_SECONDS = 60
+POWER_OFF_SECONDS = 60
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class HostFacts:
     providers: Mapping[str, str] = field(default_factory=dict)
     secrets: HostSecrets = field(default_factory=HostSecrets)
     plain_secrets: bool = False  # the fleet allows plain text in Secrets
-    grace_seconds: int = GRACE_SECONDS  # for a guest to power off before its machine is removed
+    power_off_seconds: int = POWER_OFF_SECONDS  # for a guest to power off before its machine is removed
     host_id: str = ""  # that `live` grants pools to
 
     @property

@@ -119,20 +119,20 @@ class Inventory:
         return self.missing(ref, answer, was_there=was_there)
 
     def is_settled(self, ref: Ref, listing: Listing) -> bool:
-        return ref not in self.executor.busy and self.executor.ended_ms.get(ref, -1) < listing.begun_ms
+        return ref not in self.executor.busy and self.executor.ended_ms.get(ref, -1) < listing.started_ms
 
     def missing(self, ref: Ref, listing: Listing, *, was_there: bool) -> Absent | Doubtful:
         since = self.memory.missing.get(ref)
         if since is None or since.since_ms <= self.executor.ended_ms.get(ref, -1):
             since = Missing(
-                listing.number, listing.begun_ms
+                listing.number, listing.started_ms
             )  # What was missing before may have been made since.
         wait_ms = EMPTY_MS if not listing.objects else DOUBT_MS
         if not was_there or self._was_removed(ref):
             wait_ms = EXPECTED_MS
-        if listing.number > since.number and listing.begun_ms - since.since_ms >= wait_ms:
+        if listing.number > since.number and listing.started_ms - since.since_ms >= wait_ms:
             return Absent()
-        return Doubtful(since, max(since.since_ms + wait_ms, listing.begun_ms))
+        return Doubtful(since, max(since.since_ms + wait_ms, listing.started_ms))
 
     def _was_removed(self, ref: Ref) -> bool:
         """Whether its removal was called for, so that it is expected to be missing."""

@@ -1,4 +1,4 @@
-"""How a machine is let go: its guest is told to switch itself off, and after a while it is removed whatever it does."""
+"""How a machine is removed: its guest is powered off first, and after a while the machine is removed in any case."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def removal_calls(ref: Ref, there: RuntimeMachine, round: Round) -> tuple[Call, 
     if there.deleted_at:
         return ()
     off = Update(there.id, SetPower(Power.OFF))
-    deadline_ms = since_ms + 1000 * round.situation.facts.grace_seconds
+    deadline_ms = since_ms + 1000 * round.situation.facts.power_off_seconds
     is_refused = any(one.call == off and one.error is not None for one in round.retries_of(ref).attempts)
     if there.status.state is not MachineState.RUNNING or is_refused or round.now_ms >= deadline_ms:
         return (Remove(RuntimeMachine, there.id),)

@@ -172,7 +172,7 @@ def choose_calls(needed: tuple[Call, ...], retries: Retries, now_ms: int) -> Ret
         retries=Retries(
             (
                 *(_order(one, now_ms) if one in due else one for one in current),
-                *_unneeded(retries, needed, now_ms),
+                *_keep_unneeded(retries, needed, now_ms),
             ),
             last,
         ),
@@ -189,7 +189,7 @@ def _order(attempt: Attempt, now_ms: int) -> Attempt:
     return replace(attempt, outcome=Outcome.ORDERED, at_ms=now_ms)
 
 
-def _unneeded(retries: Retries, needed: tuple[Call, ...], now_ms: int) -> tuple[Attempt, ...]:
+def _keep_unneeded(retries: Retries, needed: tuple[Call, ...], now_ms: int) -> tuple[Attempt, ...]:
     """Remembered for a while: a call may be needed again as soon as it had its effect."""
     return tuple(
         replace(one, no_effect=0)

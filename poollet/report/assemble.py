@@ -1,6 +1,6 @@
-"""The report put together: who reports, the pools, what was decided about each object, what happened. Pure.
+"""The whole report: who reports, the pools, the entries of the decision, the events. Pure.
 
-Times of transitions move only when a status does, so that at rest two reports are the same bytes.
+A transition time changes only when its status does, so that two reports of a converged host are the same bytes.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -21,13 +22,17 @@ Conditions = tuple[ReportedCondition, ...]
 NUMBERS = re.compile(r"[0-9a-fA-F-]*[0-9][0-9a-fA-F-]*")  # ids too
 
 
+AnyPool = TypeVar("AnyPool", report.PoolReport, report.VolumePoolReport)
+AnyEntry = TypeVar("AnyEntry", report.MachineReport, report.VolumeReport, report.SnapshotReport)
+
+
 @dataclass(frozen=True)
 class Pools:
     machines: Mapping[str, report.PoolReport] = field(default_factory=dict)
     volumes: Mapping[str, report.VolumePoolReport] = field(default_factory=dict)
 
 
-def assembled(
+def assemble_report(
     by: report.PoolletReport,
     pools: Pools,
     decision: Decision,
@@ -38,38 +43,44 @@ def assembled(
     """`before` is the last report of this ref, `at` is now."""
     return Report(
         poollet=by,
-        pools={name: _pool(one, before.pools.get(name), at) for name, one in pools.machines.items()},
+        pools={name: _date_pool(one, before.pools.get(name), at) for name, one in pools.machines.items()},
         volume_pools={
-            name: _volume_pool(one, before.volume_pools.get(name), at) for name, one in pools.volumes.items()
+            name: _date_pool(one, before.volume_pools.get(name), at) for name, one in pools.volumes.items()
         },
         machines={
-            name: _machine(one, before.machines.get(name), at) for name, one in decision.machines.items()
+            name: _date_entry(one, before.machines.get(name), at) for name, one in decision.machines.items()
         },
-        volumes={name: _volume(one, before.volumes.get(name), at) for name, one in decision.volumes.items()},
+        volumes={
+            name: _date_entry(one, before.volumes.get(name), at) for name, one in decision.volumes.items()
+        },
         snapshots={
-            name: _snapshot(one, before.snapshots.get(name), at) for name, one in decision.snapshots.items()
+            name: _date_entry(one, before.snapshots.get(name), at) for name, one in decision.snapshots.items()
         },
         orphans=decision.orphans,
         events=events,
     )
 
 
-def dated(conditions: Conditions, before: Conditions, at: str) -> Conditions:
-    """With the times that they had where they still say the same, else with this one."""
+def carry_times(conditions: Conditions, before: Conditions, at: str) -> Conditions:
+    """With the times of `before` where the status is the same, else with `at`."""
     last = {(one.type, one.status): one for one in before}
-    return tuple(_dated(one, last.get((one.type, one.status)), at) for one in conditions)
+    return tuple(_carry_time(one, last.get((one.type, one.status)), at) for one in conditions)
 
 
-def _dated(one: ReportedCondition, last: ReportedCondition | None, at: str) -> ReportedCondition:
-    """An error that differs only in its numbers is the same one: some runtimes count their requests in them."""
+def _carry_time(one: ReportedCondition, last: ReportedCondition | None, at: str) -> ReportedCondition:
+    """An error that differs only in numbers keeps its text: some runtimes number their requests in it."""
     if last is None:
         return replace(one, last_transition_time=at)
     is_of_call = one.reason in CALL_REASONS and one.reason == last.reason
-    message = last.message if is_of_call and worded(one.message) == worded(last.message) else one.message
+    message = (
+        last.message
+        if is_of_call and mask_numbers(one.message) == mask_numbers(last.message)
+        else one.message
+    )
     return replace(one, message=message, last_transition_time=last.last_transition_time or at)
 
 
-def worded(message: str) -> str:
+def mask_numbers(message: str) -> str:
     return NUMBERS.sub("#", message)
 
 
@@ -78,36 +89,13 @@ def stamp(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _pool(one: report.PoolReport, before: report.PoolReport | None, at: str) -> report.PoolReport:
+def _date_pool(one: AnyPool, before: AnyPool | None, at: str) -> AnyPool:
     known = before.status.conditions if before else ()
-    return replace(one, status=replace(one.status, conditions=dated(one.status.conditions, known, at)))
+    return replace(one, status=replace(one.status, conditions=carry_times(one.status.conditions, known, at)))
 
 
-def _volume_pool(
-    one: report.VolumePoolReport, before: report.VolumePoolReport | None, at: str
-) -> report.VolumePoolReport:
-    known = before.status.conditions if before else ()
-    return replace(one, status=replace(one.status, conditions=dated(one.status.conditions, known, at)))
-
-
-def _machine(one: report.MachineReport, before: report.MachineReport | None, at: str) -> report.MachineReport:
+def _date_entry(one: AnyEntry, before: AnyEntry | None, at: str) -> AnyEntry:
     if one.status is None or not one.status.conditions:
         return one
     known = before.status.conditions if before and before.status and before.uid == one.uid else ()
-    return replace(one, status=replace(one.status, conditions=dated(one.status.conditions, known, at)))
-
-
-def _volume(one: report.VolumeReport, before: report.VolumeReport | None, at: str) -> report.VolumeReport:
-    if one.status is None or not one.status.conditions:
-        return one
-    known = before.status.conditions if before and before.status and before.uid == one.uid else ()
-    return replace(one, status=replace(one.status, conditions=dated(one.status.conditions, known, at)))
-
-
-def _snapshot(
-    one: report.SnapshotReport, before: report.SnapshotReport | None, at: str
-) -> report.SnapshotReport:
-    if one.status is None or not one.status.conditions:
-        return one
-    known = before.status.conditions if before and before.status and before.uid == one.uid else ()
-    return replace(one, status=replace(one.status, conditions=dated(one.status.conditions, known, at)))
+    return replace(one, status=replace(one.status, conditions=carry_times(one.status.conditions, known, at)))

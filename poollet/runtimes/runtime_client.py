@@ -121,7 +121,7 @@ class RuntimeClient:
             return ListFailed(
                 of_server.reason, last
             )  # a second call to a silent server would hang as long again
-        begun_ms = self._now_ms()
+        started_ms = self._now_ms()
         try:
             found = list_objects(self.runtime, kind)
         except Unimplemented as error:
@@ -131,7 +131,7 @@ class RuntimeClient:
             found = {}
         except IRIError as error:
             return ListFailed(str(error) or type(error).__name__, last)
-        return Listing(last.number + 1 if last else 1, begun_ms, found)
+        return Listing(last.number + 1 if last else 1, started_ms, found)
 
     def _fetch_offers(self, desired: RuntimeClasses | None) -> Offers:
         offers = self.runtime.offers()

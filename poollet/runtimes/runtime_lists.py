@@ -25,10 +25,10 @@ class ListKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A complete list by id. `number` grows by one with each list of its key, `begun_ms` is when the call was made."""
+    """A complete list by id. `number` grows by one with each list of its key, `started_ms` is when the call was made."""
 
     number: int
-    begun_ms: int
+    started_ms: int
     objects: Mapping[str, RuntimeObject]
 
 

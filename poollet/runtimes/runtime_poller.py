@@ -70,15 +70,15 @@ class RuntimePoller:
     def _poll(self) -> None:
         polls, probed = 0, 0.0
         while not self._over.is_set():
-            begun = time.monotonic()
+            start = time.monotonic()
             is_requested = self._requested.is_set()
             self._requested.clear()
             has_changed = False
             is_whole = polls % WATCHED_POLL_FACTOR == 0 or not self._is_watched
             # On a busy host lists are requested all the time, and a probe must come due all the same.
-            is_due = begun - probed >= self._interval
+            is_due = start - probed >= self._interval
             if not is_requested or is_due or self.client.needs_probe:
-                probed = begun
+                probed = start
                 has_changed = self.client.probe(is_brief=not is_whole)
                 if has_changed:
                     self._on_change()  # before the lists, which hang when the runtime just fell silent
@@ -87,7 +87,7 @@ class RuntimePoller:
             polls = 0 if is_requested else polls + 1
             if (is_requested or has_changed) and not self._over.is_set():
                 self._on_change()
-            spent = time.monotonic() - begun
+            spent = time.monotonic() - start
             if self._requested.wait(
                 rest_seconds(self._interval, spent, is_answered=self.client.is_answering)
             ):

@@ -56,12 +56,12 @@ class RuntimeProcesses:
             supervisor.start()
 
     @property
-    def started(self) -> tuple[RuntimeProcess, ...]:
+    def own_processes(self) -> tuple[RuntimeProcess, ...]:
         """Started by this poollet."""
         return tuple(supervisor.runtime for supervisor in self._supervisors if supervisor.has_started)
 
     @property
-    def adopted(self) -> tuple[RuntimeProcess, ...]:
+    def adopted_processes(self) -> tuple[RuntimeProcess, ...]:
         """Running before this poollet started."""
         return tuple(supervisor.runtime for supervisor in self._supervisors if not supervisor.has_started)
 

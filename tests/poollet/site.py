@@ -92,7 +92,7 @@ class Site:
     profile: Profile | None = None
     facts: HostFacts = field(
         default_factory=lambda: HostFacts(
-            FLEET, POOLS, {"sim": "gitvirt-simulated"}, grace_seconds=30, host_id=HOST
+            FLEET, POOLS, {"sim": "gitvirt-simulated"}, power_off_seconds=30, host_id=HOST
         )
     )
     orphan_orders: tuple[OrphanOrder, ...] = ()

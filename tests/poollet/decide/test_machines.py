@@ -90,7 +90,7 @@ def test_a_guest_that_does_not_power_off_is_removed_after_the_grace_period() -> 
             here.sim.host, machine_calls.find_machine(here.sim.host, there), GuestAction.HANG, now_ns
         )
     here.put(machine(going=True))
-    here.facts = replace(here.facts, grace_seconds=5)
+    here.facts = replace(here.facts, power_off_seconds=5)
     started_ms = here.now_ms
     here.settle()
     assert here.machines() == {}
