@@ -18,7 +18,7 @@ from poollet.clock import Clock
 from poollet.decide.actions import EventText, ObjectAction
 from poollet.decide.decision import Decision, Situation
 from poollet.decide.gates import CallEffect, GateInput, HostPermissions, closed_gate
-from poollet.decide.host_facts import HostFacts, HostSecrets, PoolFacts
+from poollet.decide.host_facts import HostSecrets, PoolFacts, PoolletFacts
 from poollet.decide.memory import Memory, remembered
 from poollet.decide.preconditions import still_holds
 from poollet.report import pool_report
@@ -229,7 +229,7 @@ class Agent:
                 observed=RuntimeLists(lists),
                 executor=self.execution.state(),
                 memory=self._memory,
-                facts=HostFacts(
+                facts=PoolletFacts(
                     fleet=self._live.fleet,
                     host_id=self.setup.host_id,
                     pools=facts,

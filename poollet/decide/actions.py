@@ -29,7 +29,7 @@ class Ref(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Create:
+class CreateCall:
     """Made only if a list by the uid label is empty, because some providers create a second object of one uid.
 
     If the list has the object, the call has succeeded.
@@ -38,29 +38,29 @@ class Create:
     wanted: RuntimeObject
 
     def __repr__(self) -> str:
-        return f"Create({self.wanted.labels})"
+        return f"CreateCall({self.wanted.labels})"
 
 
 @dataclass(frozen=True, slots=True)
-class Update:
+class UpdateCall:
     """Detaching a device that is not attached any more succeeds."""
 
     id: str
     change: RuntimeChange
 
     def __repr__(self) -> str:
-        return f"Update({self.id}, {type(self.change).__name__})"
+        return f"UpdateCall({self.id}, {type(self.change).__name__})"
 
 
 @dataclass(frozen=True, slots=True)
-class Remove:
+class RemoveCall:
     """Removing an object that does not exist any more succeeds."""
 
     kind: RuntimeKind
     id: str
 
 
-Call = Create | Update | Remove
+Call = CreateCall | UpdateCall | RemoveCall
 
 
 class CallError(NamedTuple):

@@ -28,7 +28,7 @@ from iri.runtime import RuntimeKind
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.decide.actions import Ref
 from poollet.decide.gates import CallEffect, GateInput, closed_gate
-from poollet.decide.host_facts import HostFacts, PoolFacts
+from poollet.decide.host_facts import PoolFacts, PoolletFacts
 from poollet.decide.memory import Entry, Memory
 from poollet.sync.live_view import Document, LiveView, PoolGrant, PoolId
 from schemas import live_layout
@@ -82,7 +82,7 @@ class Order:
     at: GateInput
 
 
-def orders(view: LiveView, facts: HostFacts, memory: Memory) -> tuple[Order, ...]:
+def orders(view: LiveView, facts: PoolletFacts, memory: Memory) -> tuple[Order, ...]:
     """One for each uid, and one for each name: what is on its way out comes before what takes its name."""
     found = [*assigned_orders(view, facts)]
     found += snapshot_orders(view, facts, memory, found)
@@ -100,13 +100,13 @@ def first_of(same: list[Order]) -> Order:
     return min(same, key=lambda order: (not isinstance(order.intent, Go), order.ref.uid))
 
 
-def is_granted(assignment: Assignment, pool: PoolId, facts: HostFacts, view: LiveView) -> bool:
+def is_granted(assignment: Assignment, pool: PoolId, facts: PoolletFacts, view: LiveView) -> bool:
     """The fence: whether this host, and no other, may act on the assignment."""
     own = PoolGrant(facts.host_id, assignment.epoch)
     return assignment.host == facts.host_id and view.grants.get(pool) == own
 
 
-def other_host(uid: str, facts: HostFacts, view: LiveView) -> str:
+def other_host(uid: str, facts: PoolletFacts, view: LiveView) -> str:
     """The host that `live` assigns the object to when it is not this one; empty when none other is named."""
     for document in view.by_uid.get(uid, ()):
         object = document.object
@@ -123,14 +123,16 @@ def pool_of_assignment(object: Machine | Volume, assignment: Assignment) -> Pool
     return Kind.MACHINE_POOL if isinstance(object, Machine) else Kind.VOLUME_POOL, assignment.pool
 
 
-def assigned_orders(view: LiveView, facts: HostFacts) -> Iterable[Order]:
+def assigned_orders(view: LiveView, facts: PoolletFacts) -> Iterable[Order]:
     for document in view.mine:
         object = document.object
         if isinstance(object, Machine | Volume) and (order := assigned(document, object, facts, view)):
             yield order
 
 
-def assigned(document: Document, object: Machine | Volume, facts: HostFacts, view: LiveView) -> Order | None:
+def assigned(
+    document: Document, object: Machine | Volume, facts: PoolletFacts, view: LiveView
+) -> Order | None:
     assignment = object.status.assignment
     if assignment is None or not UID.fullmatch(object.metadata.uid) or not UID.fullmatch(assignment.id):
         return None
@@ -186,7 +188,7 @@ def ordered_intent(object: Ordered) -> Intent:
 
 
 def snapshot_orders(
-    view: LiveView, facts: HostFacts, memory: Memory, volumes: Collection[Order]
+    view: LiveView, facts: PoolletFacts, memory: Memory, volumes: Collection[Order]
 ) -> list[Order]:
     """A snapshot is where its volume is; one whose volume has left is where it was reported."""
     homes = {order.key: order for order in volumes if isinstance(order.object, Volume)}

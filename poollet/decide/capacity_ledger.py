@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from iri.machine import RuntimeMachine
 from iri.volume import RuntimeVolume
 from poollet.decide.assignments import Order
-from poollet.decide.host_facts import HostFacts, PoolFacts
+from poollet.decide.host_facts import PoolFacts, PoolletFacts
 from poollet.decide.inventory import Found
 from poollet.sync.live_view import Lookup
 from schemas import report
@@ -38,7 +38,7 @@ PoolId = tuple[Kind, str]
 class CapacityLedger:
     """Free capacity by pool. Charges are only ever added."""
 
-    def __init__(self, facts: HostFacts, classes: Lookup) -> None:
+    def __init__(self, facts: PoolletFacts, classes: Lookup) -> None:
         self._facts = facts
         self._classes = classes
         self._free: dict[PoolId, dict[str, int]] = {

@@ -15,7 +15,7 @@ from iri.runtime import RuntimeObject
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.decide import memory
 from poollet.decide import orphans as unordered
-from poollet.decide.actions import Create, ObjectAction, Ref
+from poollet.decide.actions import CreateCall, ObjectAction, Ref
 from poollet.decide.assignments import Go, Have, Order, orders, other_host
 from poollet.decide.capacity_ledger import find_pool, take_larger
 from poollet.decide.decision import Decision, Situation, by_name
@@ -291,6 +291,6 @@ def unreadable(round: Round) -> dict[Key, Entry]:
 
 def rank(step: ObjectAction, priorities: dict[Ref, int]) -> tuple[bool, int, int, str, str]:
     """What lets go comes first, then what others wait for, then the more important."""
-    is_new = any(isinstance(call, Create) for call in step.calls)
+    is_new = any(isinstance(call, CreateCall) for call in step.calls)
     kind = KINDS.index(step.ref.kind)
     return is_new, kind, -priorities.get(step.ref, 0), step.namespace, step.name

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from poollet.decide.actions import ExecutorState, ObjectAction
 from poollet.decide.gates import OPEN, HostPermissions
-from poollet.decide.host_facts import HostFacts
+from poollet.decide.host_facts import PoolletFacts
 from poollet.decide.memory import Entry, Memory
 from poollet.runtimes.runtime_lists import RuntimeLists
 from poollet.sync.live_view import LiveView
@@ -28,7 +28,7 @@ class Situation:
     observed: RuntimeLists
     executor: ExecutorState
     memory: Memory
-    facts: HostFacts
+    facts: PoolletFacts
     now_ms: int
     host: HostPermissions = OPEN
 

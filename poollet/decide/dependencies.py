@@ -24,7 +24,7 @@ from iri.volume import (
 from poollet.decide import model_to_iri, secrets
 from poollet.decide.actions import Ref
 from poollet.decide.assignments import Order
-from poollet.decide.host_facts import HostFacts
+from poollet.decide.host_facts import PoolletFacts
 from poollet.decide.inventory import Inventory
 from poollet.decide.secrets import NotReady
 from poollet.decide.volume_access import resolve_connection
@@ -52,7 +52,7 @@ class Lookups:
 
     objects: Lookup
     inventory: Inventory
-    facts: HostFacts
+    facts: PoolletFacts
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from poollet.decide.actions import Call, Create, Remove
+from poollet.decide.actions import Call, CreateCall, RemoveCall
 from poollet.decide.inventory import Doubtful, Presence, Several, Unknown, Unsettled
 from schemas.live_layout import PAUSED
 
@@ -130,9 +130,9 @@ def closed_gate(at: GateInput, effect: CallEffect) -> Gate | None:
 
 def effect_of(call: Call) -> CallEffect:
     match call:
-        case Create():
+        case CreateCall():
             return CallEffect.CREATE
-        case Remove():
+        case RemoveCall():
             return CallEffect.REMOVE
         case _:
             return CallEffect.CHANGE

@@ -43,7 +43,7 @@ class HostSecrets:
 
 
 @dataclass(frozen=True)
-class HostFacts:
+class PoolletFacts:
     """`pools` are this poollet's own pools; `providers` are the names that runtimes give themselves, by runtime."""
 
     fleet: str

@@ -14,7 +14,7 @@ from iri.identity import UID_LABELS
 from iri.machine import RuntimeMachine
 from iri.runtime import RuntimeKind, RuntimeObject
 from iri.volume import RuntimeSnapshot, RuntimeVolume
-from poollet.decide.actions import ExecutorState, Ref, Remove
+from poollet.decide.actions import ExecutorState, Ref, RemoveCall
 from poollet.decide.memory import Memory, Missing
 from poollet.decide.retry import NO_RETRIES
 from poollet.runtimes.runtime_lists import ListFailed, Listing, ListKey, RuntimeLists
@@ -136,7 +136,9 @@ class Inventory:
 
     def _was_removed(self, ref: Ref) -> bool:
         """Whether its removal was called for, so that it is expected to be missing."""
-        return any(isinstance(one.call, Remove) for one in self.memory.retries.get(ref, NO_RETRIES).attempts)
+        return any(
+            isinstance(one.call, RemoveCall) for one in self.memory.retries.get(ref, NO_RETRIES).attempts
+        )
 
     def at(self, ref: Ref, runtime: str) -> RuntimeObject | None:
         """The one object of the uid, if the runtime says now that it has it."""

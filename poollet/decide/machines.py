@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from iri.change import Resize, RuntimeChange, SetAnnotations, SetPower, UpdateVolume
 from iri.machine import MachineState, Power, RuntimeMachine, RuntimeMachineSpec
 from poollet.decide import create_errors, dependencies, machine_diff, model_to_iri
-from poollet.decide.actions import Call, Create, EventText, Update
+from poollet.decide.actions import Call, CreateCall, EventText, UpdateCall
 from poollet.decide.assignments import Go, Have, Keep, Leave, Order
 from poollet.decide.decision_pass import FINAL, Round, Standing
 from poollet.decide.dependencies import MachineDependencies
@@ -108,7 +108,7 @@ def created(
         if was_there
         else EventText("Created", "created")
     )
-    result = round.step(order, (Create(wanted),), (told_as,))
+    result = round.step(order, (CreateCall(wanted),), (told_as,))
     refused = create_errors.group_errors(result.errors, wanted)
     if refused.rejections and not was_there:
         round.steps = [step for step in round.steps if step.ref != order.ref]
@@ -173,7 +173,7 @@ def kept(order: Order, machine: Machine, there: RuntimeMachine, round: Round) ->
         *resize,
         *powered(machine, there, is_restarting=is_restarting(machine, token)),
     ]
-    needed = () if there.deleted_at else tuple(Update(there.id, change) for change in changes)
+    needed = () if there.deleted_at else tuple(UpdateCall(there.id, change) for change in changes)
     waits = (*disks.blocked, *interfaces.blocked, *resize_fault, *fixed(machine, there, needs))
     revision = wish_revision(machine, needs)
     before = round.before(order, report.MachineReport)
@@ -286,9 +286,9 @@ def fixed(machine: Machine, there: RuntimeMachine, needs: MachineDependencies) -
 def happenings(needed: tuple[Call, ...], *, is_drift: bool) -> tuple[EventText, ...]:
     if not needed:
         return ()
-    names = ", ".join(type(call.change).__name__ for call in needed if isinstance(call, Update))
+    names = ", ".join(type(call.change).__name__ for call in needed if isinstance(call, UpdateCall))
     is_drift = is_drift and not all(
-        isinstance(call, Update) and isinstance(call.change, UpdateVolume) for call in needed
+        isinstance(call, UpdateCall) and isinstance(call.change, UpdateVolume) for call in needed
     )  # A volume may have grown.
     if is_drift:
         return (EventText("DriftCorrected", f"corrected drift on the host: {names}", True),)

@@ -10,7 +10,7 @@ from iri.machine import MachineState, Power, RuntimeMachine
 from iri.runtime import RuntimeKind
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.decide import model_to_iri
-from poollet.decide.actions import NAMES, Call, EventText, ObjectAction, Ref, Remove, Update
+from poollet.decide.actions import NAMES, Call, EventText, ObjectAction, Ref, RemoveCall, UpdateCall
 from poollet.decide.assignments import UID, other_host
 from poollet.decide.capacity_ledger import find_pool
 from poollet.decide.decision_pass import Round
@@ -120,7 +120,7 @@ def fence(ref: Ref, found: Found, machine: RuntimeMachine, other: str, round: Ro
     if closed_gate(gate_input(ref, found, round), CallEffect.FENCE):
         return
     is_off = machine.spec.power is Power.OFF and machine.status.state is not MachineState.RUNNING
-    calls = () if is_off or machine.deleted_at else (Update(machine.id, SetPower(Power.OFF)),)
+    calls = () if is_off or machine.deleted_at else (UpdateCall(machine.id, SetPower(Power.OFF)),)
     namespace, name = model_to_iri.read_name(ref, KINDS[ref.kind], machine.labels)
     events = (EventText("Fenced", f"`live` assigns it to host {other}, so it is powered off here", True),)
     precondition = digest_orders(ref.uid, round.view)
@@ -159,4 +159,4 @@ def is_held(volume: RuntimeVolume, round: Round) -> bool:
 
 
 def removed(ref: Ref, found: Found) -> tuple[Call, ...]:
-    return () if found.object.deleted_at else (Remove(ref.kind, found.object.id),)
+    return () if found.object.deleted_at else (RemoveCall(ref.kind, found.object.id),)

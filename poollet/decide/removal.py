@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from iri.change import SetPower
 from iri.machine import MachineState, Power, RuntimeMachine
-from poollet.decide.actions import Call, Ref, Remove, Update
+from poollet.decide.actions import Call, Ref, RemoveCall, UpdateCall
 from poollet.decide.decision_pass import Round
 
 
@@ -13,10 +13,10 @@ def removal_calls(ref: Ref, there: RuntimeMachine, round: Round) -> tuple[Call, 
     round.removing_since_ms[ref] = since_ms
     if there.deleted_at:
         return ()
-    off = Update(there.id, SetPower(Power.OFF))
+    off = UpdateCall(there.id, SetPower(Power.OFF))
     deadline_ms = since_ms + 1000 * round.situation.facts.power_off_seconds
     is_refused = any(one.call == off and one.error is not None for one in round.retries_of(ref).attempts)
     if there.status.state is not MachineState.RUNNING or is_refused or round.now_ms >= deadline_ms:
-        return (Remove(RuntimeMachine, there.id),)
+        return (RemoveCall(RuntimeMachine, there.id),)
     round.look_again(deadline_ms)
     return (off,) if there.spec.power is not Power.OFF else ()

@@ -41,7 +41,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import NamedTuple, assert_never
 
-from poollet.decide.actions import Call, CallError, CallResult, Create, Remove
+from poollet.decide.actions import Call, CallError, CallResult, CreateCall, RemoveCall
 from poollet.report import conditions
 from schemas.backoff import exponential
 
@@ -126,7 +126,7 @@ def next_try(attempt: Attempt) -> int | None:
 
 def is_update(call: Call) -> bool:
     """Only updates are given up: an object that is created or removed shows at last whether that was done."""
-    return not isinstance(call, Create | Remove)
+    return not isinstance(call, CreateCall | RemoveCall)
 
 
 def record_result(attempt: Attempt, result: CallResult) -> Attempt:

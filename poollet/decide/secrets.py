@@ -6,7 +6,7 @@ import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from poollet.decide.host_facts import HostFacts
+from poollet.decide.host_facts import PoolletFacts
 from poollet.sync.live_view import Lookup
 from schemas.kinds import Key, Kind
 from schemas.model import Secret
@@ -30,7 +30,7 @@ class SecretValues:
         return f"Values({sorted(self.by_key)})"
 
 
-def read_secret(namespace: str, name: str, objects: Lookup, facts: HostFacts) -> SecretValues | NotReady:
+def read_secret(namespace: str, name: str, objects: Lookup, facts: PoolletFacts) -> SecretValues | NotReady:
     own = facts.secrets.get(namespace, name)
     if own is not None:
         return SecretValues(own)
@@ -58,7 +58,7 @@ def read_secret(namespace: str, name: str, objects: Lookup, facts: HostFacts) ->
 
 
 def read_secret_key(
-    namespace: str, name: str, key: str, objects: Lookup, facts: HostFacts
+    namespace: str, name: str, key: str, objects: Lookup, facts: PoolletFacts
 ) -> bytes | NotReady:
     found = read_secret(namespace, name, objects, facts)
     if isinstance(found, NotReady):

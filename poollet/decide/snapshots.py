@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from iri.volume import RuntimeSnapshot, RuntimeVolume, SnapshotSpec, SnapshotState, VolumeState
 from poollet.decide import model_to_iri
-from poollet.decide.actions import Call, Create, EventText, Ref, Remove
+from poollet.decide.actions import Call, CreateCall, EventText, Ref, RemoveCall
 from poollet.decide.assignments import Go, Have, Keep, Leave, Order
 from poollet.decide.decision_pass import Round, Standing
 from poollet.decide.inventory import Absent, Doubtful, Present, Several, Unknown, Unsettled
@@ -85,7 +85,7 @@ def created(order: Order, snapshot: VolumeSnapshot, round: Round) -> report.Snap
     wanted = RuntimeSnapshot(
         labels=model_to_iri.labels(order, round.situation.facts.fleet), spec=SnapshotSpec(volume_id=source)
     )
-    found = round.step(order, (Create(wanted),), (EventText("Created", "created"),))
+    found = round.step(order, (CreateCall(wanted),), (EventText("Created", "created"),))
     return pending(order, up_to_date_conditions(found, ()))
 
 
@@ -114,7 +114,7 @@ def of_present(order: Order, there: RuntimeSnapshot, round: Round) -> report.Sna
             round.removing_since_ms[order.ref] = round.situation.memory.removing_since_ms.get(
                 order.ref, round.now_ms
             )
-            calls: tuple[Call, ...] = () if there.deleted_at else (Remove(RuntimeSnapshot, there.id),)
+            calls: tuple[Call, ...] = () if there.deleted_at else (RemoveCall(RuntimeSnapshot, there.id),)
             found = round.step(order, calls, (EventText("Removing", reason),))
             ending = condition(READY, False, "Terminating", f"removing the snapshot: {reason}")
             return said_of(order, status, (ending, *up_to_date_conditions(found, ())))

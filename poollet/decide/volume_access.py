@@ -12,7 +12,7 @@ from iri.machine import VolumeConnection
 from iri.volume import RuntimeVolume, VolumeState
 from poollet.decide import secrets
 from poollet.decide.actions import Ref
-from poollet.decide.host_facts import HostFacts
+from poollet.decide.host_facts import PoolletFacts
 from poollet.decide.inventory import Inventory
 from poollet.decide.secrets import NotReady
 from poollet.report import conditions
@@ -22,7 +22,7 @@ from schemas.model import Volume
 
 
 def resolve_connection(
-    volume: Volume, objects: Lookup, inventory: Inventory, facts: HostFacts
+    volume: Volume, objects: Lookup, inventory: Inventory, facts: PoolletFacts
 ) -> VolumeConnection | NotReady:
     encryption = read_encryption(volume, objects, facts)
     if isinstance(encryption, NotReady):
@@ -54,7 +54,7 @@ def connect_local(
 
 
 def connect_remote(
-    volume: Volume, objects: Lookup, facts: HostFacts, encryption: Mapping[str, bytes]
+    volume: Volume, objects: Lookup, facts: PoolletFacts, encryption: Mapping[str, bytes]
 ) -> VolumeConnection | NotReady:
     access = volume.status.access
     if volume.status.state != "Available" or access is None or not access.handle:
@@ -73,7 +73,9 @@ def connect_remote(
     )
 
 
-def read_access_secret(volume: Volume, objects: Lookup, facts: HostFacts) -> Mapping[str, bytes] | NotReady:
+def read_access_secret(
+    volume: Volume, objects: Lookup, facts: PoolletFacts
+) -> Mapping[str, bytes] | NotReady:
     access = volume.status.access
     if access is not None and access.secret_ref is not None:
         found = secrets.read_secret(volume.namespace, access.secret_ref.name, objects, facts)
@@ -91,7 +93,7 @@ def read_access_secret(volume: Volume, objects: Lookup, facts: HostFacts) -> Map
     return own
 
 
-def read_encryption(volume: Volume, objects: Lookup, facts: HostFacts) -> Mapping[str, bytes] | NotReady:
+def read_encryption(volume: Volume, objects: Lookup, facts: PoolletFacts) -> Mapping[str, bytes] | NotReady:
     if volume.spec.encryption is None:
         return {}
     found = secrets.read_secret(volume.namespace, volume.spec.encryption.secret_ref.name, objects, facts)

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from iri.change import ExpandVolume
 from iri.volume import Resources, RuntimeVolume, RuntimeVolumeSpec, VolumeState
 from poollet.decide import create_errors, dependencies, model_to_iri
-from poollet.decide.actions import Call, Create, EventText, Remove, Update
+from poollet.decide.actions import Call, CreateCall, EventText, RemoveCall, UpdateCall
 from poollet.decide.assignments import UID, Go, Have, Keep, Leave, Order
 from poollet.decide.create_errors import CreateErrors
 from poollet.decide.decision_pass import FINAL, Round, Standing
@@ -138,7 +138,7 @@ def created(
     wanted = RuntimeVolume(
         labels=model_to_iri.labels(order, round.situation.facts.fleet), spec=wanted_spec(volume, needs)
     )
-    result = round.step(order, (Create(wanted),), (EventText("Created", "created"),))
+    result = round.step(order, (CreateCall(wanted),), (EventText("Created", "created"),))
     refused = create_errors.group_errors(result.errors, wanted)
     if refused.rejections:
         round.steps = [step for step in round.steps if step.ref != order.ref]
@@ -172,7 +172,7 @@ def of_present(
                 round.removing_since_ms[order.ref] = round.situation.memory.removing_since_ms.get(
                     order.ref, round.now_ms
                 )
-                calls = () if there.deleted_at else (Remove(RuntimeVolume, there.id),)
+                calls = () if there.deleted_at else (RemoveCall(RuntimeVolume, there.id),)
             found = round.step(order, calls, (EventText("Removing", reason),))
             ending = condition(READY, False, "Terminating", f"removing the volume: {reason}")
             return entry_of(order, there, (ending, *up_to_date_conditions(found, blocked)), round)
@@ -251,7 +251,7 @@ def grown(
     if reasons:
         message = "; ".join(reason.message for reason in reasons)
         return (), (NotReady("InsufficientForExpansion", message),)
-    return (Update(there.id, ExpandVolume(Resources(storage_bytes=asked))),), ()
+    return (UpdateCall(there.id, ExpandVolume(Resources(storage_bytes=asked))),), ()
 
 
 def entry_of(

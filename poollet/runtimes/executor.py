@@ -28,12 +28,12 @@ from poollet.decide.actions import (
     Call,
     CallError,
     CallResult,
-    Create,
+    CreateCall,
     ExecutorState,
     ObjectAction,
     Ref,
-    Remove,
-    Update,
+    RemoveCall,
+    UpdateCall,
 )
 from poollet.runtimes.runtime_client import list_objects
 
@@ -188,7 +188,7 @@ class Executor:
 def name_calls(action: ObjectAction) -> str:
     """By type only: what calls carry may be secret."""
     return ",".join(
-        type(call.change).__name__ if isinstance(call, Update) else type(call).__name__
+        type(call.change).__name__ if isinstance(call, UpdateCall) else type(call).__name__
         for call in action.calls
     )
 
@@ -196,16 +196,16 @@ def name_calls(action: ObjectAction) -> str:
 def perform(runtime: Runtime, call: Call) -> None:
     """Succeeds if the state is as desired already. Raises an IRIError."""
     match call:
-        case Create(desired):
+        case CreateCall(desired):
             if not exists(runtime, type(desired), desired.labels):
                 create(runtime, desired)
-        case Update(id, change):
+        case UpdateCall(id, change):
             try:
                 runtime.change(id, change)
             except NotFound:
                 if not isinstance(change, DetachVolume | DetachInterface):
                     raise
-        case Remove(kind, id):
+        case RemoveCall(kind, id):
             try:
                 remove(runtime, kind, id)
             except NotFound:

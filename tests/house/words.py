@@ -69,7 +69,7 @@ TEXTS_ALLOWED: dict[tuple[str, str], str] = {}
 # Public classes that several modules define and that have no name of their own yet. The list may only shrink.
 CLASSES_TO_RENAME = frozenset(
     """
-    AntiAffinity Document Domains Found Held HostFacts Keep LifecycleEvent Offer Order Place
-    Rejection Remove Report Spread Standing Step TimedOut Tree Unsettled VolumePool
+    AntiAffinity Document Domains Found Held Keep LifecycleEvent Offer Order Place
+    Rejection Report Spread Standing Step TimedOut Tree Unsettled VolumePool
     """.split()  # noqa: SIM905
 )

@@ -23,17 +23,17 @@ from poollet.decide.actions import (
     Call,
     CallError,
     CallResult,
-    Create,
+    CreateCall,
     ExecutorState,
     ObjectAction,
     Ref,
-    Remove,
-    Update,
+    RemoveCall,
+    UpdateCall,
 )
 from poollet.decide.decide import decide
 from poollet.decide.decision import Decision, Situation
 from poollet.decide.gates import OPEN, HostPermissions
-from poollet.decide.host_facts import HostFacts, HostSecrets, PoolFacts
+from poollet.decide.host_facts import HostSecrets, PoolFacts, PoolletFacts
 from poollet.decide.memory import Memory, recalled
 from poollet.runtimes.runtime_lists import ListFailed, Listing, ListKey, RuntimeLists
 from poollet.sync.live_view import Document, LiveView, OrphanOrder, PoolGrant, PoolId, concerns, is_current
@@ -90,8 +90,8 @@ class Site:
 
     documents: list[Document] = field(default_factory=list)
     profile: Profile | None = None
-    facts: HostFacts = field(
-        default_factory=lambda: HostFacts(
+    facts: PoolletFacts = field(
+        default_factory=lambda: PoolletFacts(
             FLEET, POOLS, {"sim": "gitvirt-simulated"}, power_off_seconds=30, host_id=HOST
         )
     )
@@ -216,18 +216,18 @@ class Site:
     def perform(self, runtime_name: str, call: Call, ref: Ref) -> None:
         runtime = self.runners[runtime_name].runtime
         match call:
-            case Create(wanted):
+            case CreateCall(wanted):
                 label = UID_LABELS[ref.kind]
                 there = self.tamper_asked(dict(runtime.objects(ref.kind)))  # type: ignore[type-var]
                 if all(one.labels.get(label) != ref.uid for one in there.values()):  # type: ignore[attr-defined]
                     runtime.create(wanted)  # type: ignore[type-var]
-            case Update(id, change):
+            case UpdateCall(id, change):
                 try:
                     runtime.change(id, change)
                 except NotFound:
                     if not isinstance(change, DetachVolume | DetachInterface):
                         raise
-            case Remove(kind, id):
+            case RemoveCall(kind, id):
                 self.removed.append((self.now_ms, ref))
                 try:
                     runtime.remove(kind, id)  # type: ignore[type-var]
@@ -268,7 +268,7 @@ def site(*documents: Document, profile: Profile | None = None) -> Site:
     return Site(documents=list(documents), profile=profile)
 
 
-def with_allocatable(facts: HostFacts, pool: tuple[Kind, str] = A, **amounts: int) -> HostFacts:
+def with_allocatable(facts: PoolletFacts, pool: tuple[Kind, str] = A, **amounts: int) -> PoolletFacts:
     """A pool that gives away so much, and of the rest what it did."""
     known = facts.pools[pool]
     changed = replace(known, allocatable={**(known.allocatable or {}), **amounts})
@@ -276,4 +276,6 @@ def with_allocatable(facts: HostFacts, pool: tuple[Kind, str] = A, **amounts: in
 
 
 def kinds_of(calls: Iterable[Call]) -> list[str]:
-    return [type(call.change).__name__ if isinstance(call, Update) else type(call).__name__ for call in calls]
+    return [
+        type(call.change).__name__ if isinstance(call, UpdateCall) else type(call).__name__ for call in calls
+    ]

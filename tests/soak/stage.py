@@ -17,7 +17,7 @@ from iri.simulated import machine_calls
 from iri.simulated.faults.fault_injection import FaultInjectingRuntime
 from iri.simulated.machine_calls import GuestAction
 from iri.simulated.machine_lifecycle import IS_ON, MachinePhase, SimulatedMachine
-from poollet.decide.actions import Remove
+from poollet.decide.actions import RemoveCall
 from poollet.decide.decide import decide
 from poollet.sync.live_index import Live
 from reconciler.gitstore.remote.transport import RemoteErrorKind, RemoteUnavailable
@@ -270,4 +270,4 @@ class Stage(Simulation):
 def is_removing(run: Run) -> bool:
     """A removal that failed often is tried again only in minutes, and then it goes."""
     results = run.agent.execution.state().results.values()
-    return any(isinstance(one.call, Remove) and one.error is not None for each in results for one in each)
+    return any(isinstance(one.call, RemoveCall) and one.error is not None for each in results for one in each)

@@ -9,7 +9,7 @@ import pytest
 from iri.change import SetPower
 from iri.machine import Power, RuntimeMachine
 from poollet.decide import gates
-from poollet.decide.actions import Create, Remove, Update
+from poollet.decide.actions import CreateCall, RemoveCall, UpdateCall
 from poollet.decide.gates import GATES, CallEffect, GateInput, HostPermissions, closed_gate, effect_of
 from poollet.decide.inventory import Absent, Doubtful, Present, Several, Unknown, Unsettled
 from poollet.decide.memory import Missing
@@ -72,5 +72,9 @@ def test_the_first_closed_gate_names_the_reason() -> None:
 
 
 def test_each_call_has_one_effect() -> None:
-    calls = (Create(RuntimeMachine()), Update("id", SetPower(Power.OFF)), Remove(RuntimeMachine, "id"))
+    calls = (
+        CreateCall(RuntimeMachine()),
+        UpdateCall("id", SetPower(Power.OFF)),
+        RemoveCall(RuntimeMachine, "id"),
+    )
     assert [effect_of(call) for call in calls] == [CallEffect.CREATE, CallEffect.CHANGE, CallEffect.REMOVE]

@@ -14,7 +14,7 @@ from iri.simulated import machine_calls
 from iri.simulated.faults.fault_rules import FaultRule
 from iri.simulated.machine_calls import GuestAction
 from iri.volume import RuntimeVolume, RuntimeVolumeStatus, VolumeState
-from poollet.decide.actions import Update
+from poollet.decide.actions import UpdateCall
 from poollet.runtimes.runtime_lists import ListKey
 from poollet.sync.live_view import Document
 from schemas.kinds import Kind
@@ -160,7 +160,7 @@ def test_a_volume_that_is_not_ready_for_a_moment_stays_attached() -> None:
     )
     here.drop(volume())
     here.rounds(5)
-    assert [one for one in here.calls if isinstance(one, Update)] == []
+    assert [one for one in here.calls if isinstance(one, UpdateCall)] == []
 
 
 def test_a_volume_claimed_by_another_machine_is_not_attached_and_not_detached() -> None:

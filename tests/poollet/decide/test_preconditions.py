@@ -12,7 +12,7 @@ import pytest
 from iri.change import SetPower
 from iri.machine import Power, RuntimeMachine
 from iri.simulated.faults.fault_injection import FaultInjectingRuntime
-from poollet.decide.actions import ObjectAction, Ref, Remove, Update
+from poollet.decide.actions import ObjectAction, Ref, RemoveCall, UpdateCall
 from poollet.decide.decide import decide
 from poollet.decide.preconditions import digest_orders, still_holds
 from poollet.sync.live_view import Document, LiveView, OrphanOrder
@@ -143,7 +143,7 @@ def test_a_call_is_made_only_while_live_says_the_same_of_its_object(
         "sim",
         "default",
         "web",
-        (Remove(RuntimeMachine, "x"),),
+        (RemoveCall(RuntimeMachine, "x"),),
         precondition=precondition,
     )
     assert still_holds(action, view_of(now)) is is_made
@@ -163,7 +163,7 @@ def test_every_action_of_a_decision_carries_its_precondition() -> None:
 
 def test_an_action_without_a_precondition_makes_no_call() -> None:
     action = ObjectAction(
-        Ref(RuntimeMachine, WEB), "sim", "default", "web", (Update("x", SetPower(Power.OFF)),)
+        Ref(RuntimeMachine, WEB), "sim", "default", "web", (UpdateCall("x", SetPower(Power.OFF)),)
     )
     assert not still_holds(action, site(machine()).view)
 

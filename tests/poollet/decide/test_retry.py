@@ -8,7 +8,7 @@ import pytest
 
 from iri.change import SetPower
 from iri.machine import Power, RuntimeMachine
-from poollet.decide.actions import Call, CallError, CallResult, Create, Remove, Update
+from poollet.decide.actions import Call, CallError, CallResult, CreateCall, RemoveCall, UpdateCall
 from poollet.decide.retry import (
     FORGET_MS,
     GIVE_UP_AFTER,
@@ -27,8 +27,8 @@ from poollet.decide.retry import (
 
 SECOND, MINUTE, HOUR = 1_000, 60_000, 3_600_000
 AT = 1_000_000
-ON, OFF = Update("m", SetPower(Power.ON)), Update("m", SetPower(Power.OFF))
-CREATE, REMOVE = Create(RuntimeMachine()), Remove(RuntimeMachine, "m")
+ON, OFF = UpdateCall("m", SetPower(Power.ON)), UpdateCall("m", SetPower(Power.OFF))
+CREATE, REMOVE = CreateCall(RuntimeMachine()), RemoveCall(RuntimeMachine, "m")
 LATER, NO = CallError("Unavailable", "later"), CallError("InvalidArgument", "no")
 OLD = CallError("Unavailable", "as the last report said")
 

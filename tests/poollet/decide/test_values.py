@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from iri.machine import RuntimeMachine, RuntimeMachineSpec
 from iri.volume import Access, RuntimeVolume, RuntimeVolumeSpec, RuntimeVolumeStatus
-from poollet.decide.actions import Create, ObjectAction, Ref
-from poollet.decide.host_facts import HostFacts, HostSecrets
+from poollet.decide.actions import CreateCall, ObjectAction, Ref
+from poollet.decide.host_facts import HostSecrets, PoolletFacts
 from poollet.decide.memory import remembered
 from poollet.runtimes.runtime_lists import ListFailed, Listing, ListKey, RuntimeLists
 from schemas import report
@@ -30,9 +30,9 @@ def test_secrets_do_not_appear_in_texts() -> None:
     volume = RuntimeVolume(
         labels={"l": "1"}, spec=RuntimeVolumeSpec(), status=RuntimeVolumeStatus(access=access)
     )
-    facts = HostFacts(fleet="f", secrets=HostSecrets({("default", "s"): {"key": b"hidden"}}))
+    facts = PoolletFacts(fleet="f", secrets=HostSecrets({("default", "s"): {"key": b"hidden"}}))
     steps = [
-        ObjectAction(Ref(type(wanted), UID), "a", "default", "x", (Create(wanted),))
+        ObjectAction(Ref(type(wanted), UID), "a", "default", "x", (CreateCall(wanted),))
         for wanted in (machine, volume)
     ]
     assert "hidden" not in repr((facts, steps))

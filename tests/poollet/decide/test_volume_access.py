@@ -9,7 +9,7 @@ import pytest
 
 from iri.machine import VolumeConnection
 from iri.volume import Access, Resources, RuntimeVolume, RuntimeVolumeStatus, VolumeDetail, VolumeState
-from poollet.decide.host_facts import HostFacts, HostSecrets
+from poollet.decide.host_facts import HostSecrets, PoolletFacts
 from poollet.decide.secrets import NotReady, SecretValues, read_secret, read_secret_key
 from poollet.decide.volume_access import connect_local, connect_remote
 from poollet.sync.live_view import Document
@@ -17,7 +17,7 @@ from schemas.kinds import Key
 from schemas.model import Object, Volume
 from tests.poollet.documents import FLEET, GIB, secret, volume
 
-FACTS = HostFacts(FLEET)
+FACTS = PoolletFacts(FLEET)
 ALLOWED = replace(FACTS, plain_secrets=True)
 OWN = HostSecrets({("default", "key"): {"a": b"host"}})
 
@@ -29,7 +29,7 @@ def objects(*documents: Document) -> dict[Key, Object]:
 PLAIN, ENCRYPTED = secret("key", a="live", b="x"), secret("key", a="ENC[AES256_GCM,data:x]")
 
 # the facts of the host, the documents, the values or the reason
-SECRETS: dict[str, tuple[HostFacts, tuple[Document, ...], dict[str, bytes] | str]] = {
+SECRETS: dict[str, tuple[PoolletFacts, tuple[Document, ...], dict[str, bytes] | str]] = {
     "nowhere": (ALLOWED, (), "SecretMissing"),
     "another one": (ALLOWED, (secret("other", a="x"),), "SecretMissing"),
     "plain, and allowed": (ALLOWED, (PLAIN,), {"a": b"live", "b": b"x"}),
@@ -43,7 +43,7 @@ SECRETS: dict[str, tuple[HostFacts, tuple[Document, ...], dict[str, bytes] | str
 
 @pytest.mark.parametrize(("facts", "documents", "want"), SECRETS.values(), ids=SECRETS.keys())
 def test_the_values_of_a_secret_come_from_the_host_first(
-    facts: HostFacts, documents: tuple[Document, ...], want: dict[str, bytes] | str
+    facts: PoolletFacts, documents: tuple[Document, ...], want: dict[str, bytes] | str
 ) -> None:
     found = read_secret("default", "key", objects(*documents), facts)
     if isinstance(want, str):
@@ -141,7 +141,7 @@ WITH_KEY = VolumeConnection(
 FOR_DATA = replace(FACTS, secrets=HostSecrets({("default", "data"): {"a": b"host"}}))
 
 # the volume as `live` has it, the facts of this host, the connection or the reason
-REMOTES: dict[str, tuple[Volume, HostFacts, VolumeConnection | str]] = {
+REMOTES: dict[str, tuple[Volume, PoolletFacts, VolumeConnection | str]] = {
     "available": (reported(), FACTS, REMOTE),
     "pending": (reported("Pending"), FACTS, "VolumeNotReady"),
     "without a handle": (reported(handle=""), FACTS, "VolumeNotReady"),
@@ -157,7 +157,7 @@ REMOTES: dict[str, tuple[Volume, HostFacts, VolumeConnection | str]] = {
 
 @pytest.mark.parametrize(("found", "facts", "want"), REMOTES.values(), ids=REMOTES.keys())
 def test_a_volume_on_another_host_is_reached_by_what_live_says(
-    found: Volume, facts: HostFacts, want: VolumeConnection | str
+    found: Volume, facts: PoolletFacts, want: VolumeConnection | str
 ) -> None:
     got = connect_remote(found, {}, facts, {})
     assert (got.reason if isinstance(got, NotReady) else got) == want

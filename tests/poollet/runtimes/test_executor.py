@@ -21,12 +21,12 @@ from poollet.decide.actions import (
     Call,
     CallError,
     CallResult,
-    Create,
+    CreateCall,
     EventText,
     ObjectAction,
     Ref,
-    Remove,
-    Update,
+    RemoveCall,
+    UpdateCall,
 )
 from poollet.runtimes.executor import KEPT_MS, Executor
 from tests.iri.quick_host import quick_host
@@ -60,11 +60,11 @@ class Desk:
 def test_creating_what_exists_and_removing_what_is_gone_succeed() -> None:
     runtime = SimulatedRuntime(quick_host())
     desk = Desk({"r1": runtime})
-    desk.execution.submit([step("m1", Create(wanted("m1"))), step("m1", Create(wanted("m1")))])
+    desk.execution.submit([step("m1", CreateCall(wanted("m1"))), step("m1", CreateCall(wanted("m1")))])
     assert len(runtime.objects(RuntimeMachine)) == 1
-    desk.execution.submit([step("m2", Remove(RuntimeMachine, "nobody"))])
+    desk.execution.submit([step("m2", RemoveCall(RuntimeMachine, "nobody"))])
     assert [fault for _, fault in desk.ended] == ["", "", ""]
-    desk.execution.submit([step("m3", Update("nobody", SetPower(Power.OFF)))])
+    desk.execution.submit([step("m3", UpdateCall("nobody", SetPower(Power.OFF)))])
     assert desk.ended[-1][1]
 
 
@@ -81,7 +81,7 @@ def around(error: IRIError | None, calls: list[str], only: str = "") -> FaultInj
 
 def test_detaching_a_volume_that_is_not_attached_succeeds() -> None:
     desk = Desk({"r1": around(NotFound("no such"), [])})
-    desk.execution.submit([step("m1", Update("m1", DetachVolume("data")))])
+    desk.execution.submit([step("m1", UpdateCall("m1", DetachVolume("data")))])
     assert desk.ended == [("m1", "")]
 
 
@@ -92,8 +92,8 @@ def results_of(desk: Desk, uid: str) -> tuple[CallResult, ...]:
 def test_the_first_error_ends_an_action_and_the_calls_after_it_are_skipped() -> None:
     calls: list[str] = []
     desk = Desk({"r1": around(Unavailable("later"), calls, "Delete")})
-    detach, remove = Update("x", DetachVolume("data")), Remove(RuntimeMachine, "x")
-    create = Create(wanted("m1"))
+    detach, remove = UpdateCall("x", DetachVolume("data")), RemoveCall(RuntimeMachine, "x")
+    create = CreateCall(wanted("m1"))
     desk.execution.submit([step("m1", detach, remove, create)])
     first, second, third = results_of(desk, "m1")
     assert (first.call, first.error, first.is_skipped) == (detach, None, False)
@@ -111,20 +111,20 @@ def test_the_first_error_ends_an_action_and_the_calls_after_it_are_skipped() -> 
 def test_the_waits_of_calls_that_fail_together_are_spread() -> None:
     desk = Desk({"r1": around(Unavailable("later"), [], "Delete")})
     names = [f"m{number}" for number in range(20)]
-    desk.execution.submit([step(name, Remove(RuntimeMachine, "x")) for name in names])
+    desk.execution.submit([step(name, RemoveCall(RuntimeMachine, "x")) for name in names])
     assert len({results_of(desk, name)[0].spread for name in names}) == len(names)
 
 
 def test_an_error_without_a_message_is_reported_by_its_name() -> None:
     desk = Desk({"r1": around(Internal(""), [], "Delete")})
-    desk.execution.submit([step("m1", Remove(RuntimeMachine, "x"))])
+    desk.execution.submit([step("m1", RemoveCall(RuntimeMachine, "x"))])
     assert results_of(desk, "m1")[0].error == CallError("Internal", "Internal")
     assert desk.ended == [("m1", "Internal")]
 
 
 def test_results_are_kept_for_ten_minutes() -> None:
     desk = Desk({"r1": SimulatedRuntime(quick_host())})
-    desk.execution.submit([step("m1", Create(wanted("m1")))])
+    desk.execution.submit([step("m1", CreateCall(wanted("m1")))])
     desk.now_ms += KEPT_MS - 1
     assert desk.execution.state().results
     desk.now_ms += 1
@@ -151,7 +151,8 @@ def test_calls_that_live_does_not_order_any_more_are_cancelled(valid_for: int) -
         is_valid,
     )
     action = replace(
-        step("m1", Create(wanted("m1")), Remove(RuntimeMachine, "x")), events=(EventText("Created", ""),)
+        step("m1", CreateCall(wanted("m1")), RemoveCall(RuntimeMachine, "x")),
+        events=(EventText("Created", ""),),
     )
     executor.submit([action])
     assert ended == [("m1", "", 0)]
@@ -171,7 +172,7 @@ def test_a_fault_of_the_poollet_is_an_error_of_the_call_that_was_under_way() -> 
 
     runtime = FaultInjectingRuntime(SimulatedRuntime(quick_host()), broken)
     executor = Executor({"r1": runtime}, lambda: 1_000, random.Random(1), lambda *_: done.set(), workers=1)
-    executor.submit([step("m1", Create(wanted("m1")), Remove(RuntimeMachine, "x"))])
+    executor.submit([step("m1", CreateCall(wanted("m1")), RemoveCall(RuntimeMachine, "x"))])
     assert done.wait(60)
     created, removed = executor.state().results[Ref(RuntimeMachine, "m1")]
     assert created.error is None
@@ -201,11 +202,11 @@ def test_an_object_has_one_action_and_a_slow_runtime_holds_up_no_other() -> None
 
     execution = Executor(runtimes, lambda: 1, random.Random(1), over, workers=2)
     names = [f"m{number}" for number in range(5)]
-    execution.submit([step(name, Create(wanted(name))) for name in names])
-    execution.submit([step(names[0], Create(wanted(names[0])))])
+    execution.submit([step(name, CreateCall(wanted(name))) for name in names])
+    execution.submit([step(names[0], CreateCall(wanted(names[0])))])
     for _ in range(2):
         assert begun.acquire(timeout=60)
-    execution.submit([step("other", Create(wanted("other")), runtime="r2")])
+    execution.submit([step("other", CreateCall(wanted("other")), runtime="r2")])
     assert done.acquire(timeout=60)
     assert ended == ["other"]
     assert execution.state().busy == {Ref(RuntimeMachine, name) for name in names}
@@ -234,11 +235,11 @@ def test_queued_actions_are_cancelled_and_may_be_ordered_again() -> None:
         done.release()
 
     execution = Executor({"r1": runtime}, lambda: 1, random.Random(1), over, workers=1)
-    execution.submit([step(name, Create(wanted(name))) for name in ("m1", "m2", "m3")])
+    execution.submit([step(name, CreateCall(wanted(name))) for name in ("m1", "m2", "m3")])
     assert begun.acquire(timeout=60)
     execution.cancel_queued()
     assert execution.state().busy == {Ref(RuntimeMachine, "m1")}
-    execution.submit([step("m3", Create(wanted("m3")))])
+    execution.submit([step("m3", CreateCall(wanted("m3")))])
     gate.set()
     for _ in range(2):
         assert done.acquire(timeout=60)
