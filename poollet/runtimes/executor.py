@@ -188,7 +188,9 @@ class Executor:
 def name_calls(action: ObjectAction) -> str:
     """By type only: what calls carry may be secret."""
     return ",".join(
-        type(call.change).__name__ if isinstance(call, UpdateCall) else type(call).__name__
+        type(call.change).__name__
+        if isinstance(call, UpdateCall)
+        else type(call).__name__.removesuffix("Call")
         for call in action.calls
     )
 

@@ -277,5 +277,8 @@ def with_allocatable(facts: PoolletFacts, pool: tuple[Kind, str] = A, **amounts:
 
 def kinds_of(calls: Iterable[Call]) -> list[str]:
     return [
-        type(call.change).__name__ if isinstance(call, UpdateCall) else type(call).__name__ for call in calls
+        type(call.change).__name__
+        if isinstance(call, UpdateCall)
+        else type(call).__name__.removesuffix("Call")
+        for call in calls
     ]
