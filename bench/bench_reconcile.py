@@ -24,7 +24,7 @@ from reconciler.gitstore.repo import Draft, Edit, Pushed, Refs
 from reconciler.gitstore.store import Store
 from reconciler.loop.outcome import Committed, NoChange
 from reconciler.loop.tick import CommitIdentity, ProcessInputs, Reconciler
-from reconciler.world.source.parse_cache.cache import NAME, Readings
+from reconciler.world.source.parse_cache.cache import NAME, ParseCache
 from schemas.report import (
     PoolletReport,
     PoolReport,
@@ -132,7 +132,7 @@ class Bench:
 def opened(folder: Path) -> Reconciler:
     store: Store = party(folder / "mirror", str(folder / "remote.git"), RemoteAccess())[1]
     return Reconciler(
-        store, Refs(), CommitIdentity("bench"), around=ProcessInputs(readings=Readings(store.folder))
+        store, Refs(), CommitIdentity("bench"), around=ProcessInputs(readings=ParseCache(store.folder))
     )
 
 

@@ -37,8 +37,8 @@ from reconciler.loop.outcome import Failed, Outcome, TickBlocked
 from reconciler.loop.tick import CommitIdentity, ProcessInputs, Reconciler
 from reconciler.loop.tracing import tracer
 from reconciler.loop.webhook import Paced, Webhook
-from reconciler.world.changes import Held
-from reconciler.world.source.parse_cache.cache import Readings
+from reconciler.world.changes import SourceHold
+from reconciler.world.source.parse_cache.cache import ParseCache
 from schemas.settings.duration import milliseconds
 
 log = logging.getLogger(__name__)
@@ -130,7 +130,7 @@ def process(settings: RunSettings, environment: Mapping[str, str]) -> Iterator[L
             ambient=environment,
             sign=sign,
         )
-        around = ProcessInputs(environment, Readings(repo.folder))
+        around = ProcessInputs(environment, ParseCache(repo.folder))
         return Reconciler(repo, refs, settings.who, metrics, spans, around)
 
     try:
@@ -197,7 +197,7 @@ def listener(listen: tuple[str, int], loop: Loop, metrics: Metrics, webhook: Web
     return made
 
 
-def verdict(outcome: Outcome, held: Held | None) -> int:
+def verdict(outcome: Outcome, held: SourceHold | None) -> int:
     match outcome:
         case Failed(_, cause, cure):
             raise CommandError(printable(cause), printable(cure))

@@ -14,7 +14,7 @@ from reconciler.world.record import stamp
 from reconciler.world.record.backoff import ends, standing
 from reconciler.world.record.condition import EVICTION, SCHEDULED
 from reconciler.world.reports.authority import POOL_OF
-from reconciler.world.reports.reported import Said
+from reconciler.world.reports.reported import ObjectReport
 from reconciler.world.reports.status_update import folded
 from schemas.kinds import Key
 from schemas.model import Assignment, Rejection, VolumeStatus
@@ -26,7 +26,7 @@ class PoolFact:
     """About the pool that an object is assigned to. `said` is its word on that assignment; `ended` are the pools of which a
     host loses the grant in this tick."""
 
-    said: Said | None = None
+    said: ObjectReport | None = None
     is_lost: bool = False
     ended: Collection[Key] = frozenset()
 
@@ -79,7 +79,7 @@ def has_data(edit: ObjectEdit) -> bool:
     return isinstance(status, VolumeStatus) and status.volume_id != "" and edit.evict is None
 
 
-def update_status(edit: ObjectEdit, said: Said) -> ObjectEdit:
+def update_status(edit: ObjectEdit, said: ObjectReport) -> ObjectEdit:
     """With what is reported as its status."""
     status = folded(edit.record, said, edit.now)
     if status == edit.record.status:
@@ -90,7 +90,7 @@ def update_status(edit: ObjectEdit, said: Said) -> ObjectEdit:
     return edit.with_record(status=status).log_change(Action.STATUS, told)
 
 
-def adoption_claims(view: View, edit: ObjectEdit, fact: PoolFact) -> tuple[Said, ...]:
+def adoption_claims(view: View, edit: ObjectEdit, fact: PoolFact) -> tuple[ObjectReport, ...]:
     """Who says that it is there, now that live gives it to nobody. A host that loses its grant in this tick gets nothing."""
     if edit.known.record.assignment is not None:
         return ()
@@ -98,7 +98,7 @@ def adoption_claims(view: View, edit: ObjectEdit, fact: PoolFact) -> tuple[Said,
     return tuple(one for one in view.claimed(edit.known.key) if Key(kind, "", one.pool) not in fact.ended)
 
 
-def adopt(view: View, edit: ObjectEdit, said: Said) -> ObjectEdit | None:
+def adopt(view: View, edit: ObjectEdit, said: ObjectReport) -> ObjectEdit | None:
     """Back where a poollet has it, with the uid that it has there; None when that is another object of the same name."""
     if edit.record.uid not in ("", said.uid) and edit.before is not None and edit.before.uid:
         return None

@@ -17,7 +17,7 @@ from reconciler.decide.view import View
 from reconciler.gitstore.approval import DIGITS
 from reconciler.plan.types import Action, Base, Change, PendingApproval, Plan, UnschedulableObject
 from reconciler.schedule import Decision, Placed, Refusal, Unschedulable
-from reconciler.world.objects.object_state import Known, Standing
+from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.record import Record
 from reconciler.world.record.condition import SCHEDULED
 from reconciler.world.reports import recovery_wait
@@ -106,13 +106,13 @@ def edit_of(view: View, need: Need, now: datetime) -> ObjectEdit:
     return ObjectEdit(known, need.record, now, need.change_reasons, need.due)
 
 
-def generated(need: Need) -> Known:
+def generated(need: Need) -> ObjectState:
     """One that this tick makes."""
     assert need.body is not None, "what the world does not know is made by its owner"
-    return Known(
+    return ObjectState(
         key=need.key,
         object=decode(need.key.kind, need.body),
-        standing=Standing.GENERATED,
+        origin=Origin.GENERATED,
         record=need.record,
     )
 
@@ -145,7 +145,7 @@ def pending_approvals(view: View, review: DeletionReview | None = None) -> Itera
     """All that waits for a person, whether or not anything changes."""
     if view.held_source is not None:
         yield PendingApproval(view.held_source.message, trailer=view.held_source.trailer)
-    if view.is_live_lost and not view.is_settled:
+    if view.is_live_lost and not view.can_recover:
         yield PendingApproval(recovery_wait.words(view.unsettled, view.settings.reports.ref))
         return
     review = review or review_deletions(view)

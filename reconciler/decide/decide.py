@@ -43,8 +43,8 @@ from reconciler.decide.view import View
 from reconciler.plan import Plan
 from reconciler.plan.types import Action
 from reconciler.schedule import schedule
-from reconciler.world.changes import Advance
-from reconciler.world.objects.object_state import Known, Standing
+from reconciler.world.changes import WorldChanges
+from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.record import PLACED, condition, empty_status
 from reconciler.world.record.condition import ACCEPTED, CLAIM_REFUSED, DELETION_HELD, FROZEN
@@ -55,7 +55,7 @@ from schemas.model import Machine, VolumeSnapshot
 QUEUED = timedelta(seconds=10)  # how soon a machine that waits for its turn to leave is looked at again
 
 
-def make_plan(world: World, advance: Advance, now: datetime) -> Plan:
+def make_plan(world: World, advance: WorldChanges, now: datetime) -> Plan:
     """The one way from a World to its Plan, for run, plan and explain alike."""
     review = review_deletions(world)
     needs = decide_needs(world, advance.dirty, now, review)
@@ -76,7 +76,7 @@ def decide_needs(
 
     `review` is that about all that is absent, where it is known already.
     """
-    if view.is_live_lost and not view.is_settled:
+    if view.is_live_lost and not view.can_recover:
         return ()
     review = review or review_deletions(view)
     requests = judge_requests(view)
@@ -133,12 +133,12 @@ def affected_keys(view: View, dirty: Collection[Key], ended: Collection[Key]) ->
     return found
 
 
-def start_edit(view: View, known: Known, now: datetime, requests: PoolRequests) -> ObjectEdit:
+def start_edit(view: View, known: ObjectState, now: datetime, requests: PoolRequests) -> ObjectEdit:
     """With an identity, a status to write into, and its assignment under the grant of its pool."""
     record = known.record
     if (kept := retained_volume_for(view, known)) is not None:
         return under_grant(restore(known, kept, now), requests, view)
-    if not record.uid and known.standing is Standing.DECLARED:
+    if not record.uid and known.origin is Origin.DECLARED:
         record = msgspec.structs.replace(
             record, uid=make_uid(view.settings.fleet.id, known.key, view.source or "")
         )
@@ -194,7 +194,7 @@ def is_released(edit: ObjectEdit) -> bool:
     return edit.assignment is None and edit.known.record.assignment is not None
 
 
-def is_lost_with_pool(view: View, snapshot: Known, cleared: Collection[Key]) -> bool:
+def is_lost_with_pool(view: View, snapshot: ObjectState, cleared: Collection[Key]) -> bool:
     """Its data was on a host of which this tick follows that it is destroyed."""
     if not cleared or not isinstance(snapshot.object, VolumeSnapshot):
         return False
@@ -216,10 +216,10 @@ def pool_fact(view: View, edit: ObjectEdit, requests: PoolRequests) -> PoolFact:
 
 def generated_needs(view: View, owner: Need, now: datetime, requests: PoolRequests) -> Iterator[Need]:
     known = view.known[owner.key]
-    if not known.is_staying or owner.record.is_deleting:
+    if not known.is_active or owner.record.is_deleting:
         return
     for each, expansion in ephemeral.owned_objects(view, owner, known):
-        if each.is_staying and each.key not in view.absent:
+        if each.is_active and each.key not in view.absent:
             edit = start_edit(view, each, now, requests)
             yield ephemeral.decide_generated(view, edit, expansion, owner, pool_fact(view, edit, requests))
 
@@ -228,7 +228,7 @@ def order_evictions(view: View, needs: Iterable[Need], now: datetime) -> Iterato
     """The order to leave for as many as may leave at once, the least important first; the others wait for their edit."""
     needs = tuple(needs)
     ended = {need.key for need in needs if need.key in view.evicting and not is_evicted(need)}
-    before = view.settings_before or view.settings
+    before = view.previous_settings or view.settings
     free = min(view.settings.limits.evict, before.limits.evict) - (len(view.evicting) - len(ended))
     due = [need for need in needs if isinstance(need, Drain) and need.is_due]
     for place, need in enumerate(sorted(due, key=lambda each: (priority(view, each.key), each.key))):
@@ -255,10 +255,10 @@ def annotate(view: View, need: Need, now: datetime) -> Need:
         return need
     refused, status = view.refused_claims(need.key), need.record.status
     is_said = status is not None and condition(status.conditions, CLAIM_REFUSED) is not None
-    if known.standing is not Standing.FROZEN and not refused and not is_said:
+    if known.origin is not Origin.FROZEN and not refused and not is_said:
         return need
     edit = ObjectEdit(known, need.record, now, need.change_reasons)
-    if known.standing is Standing.FROZEN:
+    if known.origin is Origin.FROZEN:
         edit = edit.set_condition(ACCEPTED, "False", FROZEN, why := why_frozen(view, known))
         edit = edit.log_change(Action.BLOCKED, why) if edit.record != need.record else edit
     if refused:
@@ -272,7 +272,7 @@ def annotate(view: View, need: Need, now: datetime) -> Need:
     )
 
 
-def why_frozen(view: View, known: Known) -> str:
+def why_frozen(view: View, known: ObjectState) -> str:
     """What is said of itself, wherever it is declared now; else what is said of its file."""
     frozen = view.frozen
     own = [each for found in frozen.values() for each in found if each.object == str(known.key)]

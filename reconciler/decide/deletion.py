@@ -20,7 +20,7 @@ from reconciler.decide.volume_claim import release_claim
 from reconciler.gitstore.approval import HoldKind, approval_digest, approval_trailer, is_approval_of
 from reconciler.plan.types import Action
 from reconciler.world.changes import Confirm, Confirmation
-from reconciler.world.objects.object_state import Known, Standing
+from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.record import Status, stamp
 from reconciler.world.record.condition import ACCEPTED, DELETION_HELD, IN_DOUBT
 from reconciler.world.reports.authority import POOL_OF
@@ -44,14 +44,14 @@ class DeletionReview:
     idle: tuple[Confirmation, ...] = ()
 
 
-def is_paused(known: Known) -> bool:
+def is_paused(known: ObjectState) -> bool:
     return known.object.metadata.annotations.get(live_layout.PAUSED) == "true"
 
 
 def review_deletions(view: View) -> DeletionReview:
     """Looks at all that is absent at once, because how much goes is counted over all of it."""
     why: dict[Key, tuple[str, str]] = {}
-    free: dict[Kind, list[Known]] = defaultdict(list)
+    free: dict[Kind, list[ObjectState]] = defaultdict(list)
     counted: dict[Kind, int] = defaultdict(int)
     for key in sorted(view.absent):
         known = view.known[key]
@@ -75,10 +75,10 @@ def review_deletions(view: View) -> DeletionReview:
     return DeletionReview(why, held, trailer, idle)
 
 
-def hold_reason(view: View, known: Known) -> tuple[str, str] | None:
+def hold_reason(view: View, known: ObjectState) -> tuple[str, str] | None:
     """What no approval helps against."""
-    if doubt := view.doubt(known.key):
-        return IN_DOUBT, doubt
+    if why_unverified := view.why_unverified(known.key):
+        return IN_DOUBT, why_unverified
     if is_paused(known):
         return "Paused", f"it is paused: declare it without {live_layout.PAUSED} first"
     owner = view.known.get(key) if (key := owner_of(known)) is not None else None
@@ -89,18 +89,18 @@ def hold_reason(view: View, known: Known) -> tuple[str, str] | None:
             IN_DOUBT,
             f"pool {known.record.pool} is not heard of, and may have made it: then its data is to stay",
         )
-    staying = tuple(each for each in blocking_users(view, known) if each.is_staying)
+    staying = tuple(each for each in blocking_users(view, known) if each.is_active)
     if staying:
         return "InUse", f"still used by {list_users(staying)}"
     return None
 
 
-def may_hold_data(view: View, known: Known) -> bool:
+def may_hold_data(view: View, known: ObjectState) -> bool:
     """A volume that is retained once it was made, on a pool whose last word may be older than that."""
     volume, record = known.object, known.record
     if not isinstance(volume, Volume) or volume.spec.deletion_policy is not None or record.assignment is None:
         return False
-    if record.owners or known.standing is Standing.GENERATED or was_made(record.status):
+    if record.owners or known.origin is Origin.GENERATED or was_made(record.status):
         return False
     pool = view.volume_pools.get(record.pool)
     if pool is not None and not pool.is_lost:
@@ -109,9 +109,9 @@ def may_hold_data(view: View, known: Known) -> bool:
 
 
 def kinds_over_limit(
-    view: View, free: Mapping[Kind, list[Known]], counted: Mapping[Kind, int]
+    view: View, free: Mapping[Kind, list[ObjectState]], counted: Mapping[Kind, int]
 ) -> Iterable[tuple[Kind, str, tuple[Key, ...]]]:
-    before = view.settings_before or view.settings
+    before = view.previous_settings or view.settings
     limit = stricter(before.limits.delete, view.settings.limits.delete)
     for kind in sorted(free):
         losses = DeletionCounts(view.live_count(kind), len(view.leaving(kind)), counted[kind])
@@ -119,12 +119,12 @@ def kinds_over_limit(
             yield kind, reason, tuple(known.key for known in free[kind])
 
 
-def approval_subject(known: Known) -> str:
+def approval_subject(known: ObjectState) -> str:
     """What stands for the object in the digest; a kind without uids goes by its name."""
     return known.record.uid or str(known.key)
 
 
-def follows_its_owner(view: View, known: Known) -> bool:
+def follows_its_owner(view: View, known: ObjectState) -> bool:
     """A generated object whose owner is going or gone."""
     owner = owner_of(known)
     if owner is None:
@@ -197,7 +197,7 @@ def waiting_for(view: View, edit: ObjectEdit, cleared: Collection[Key]) -> str:
     return ""
 
 
-def snapshot_may_be(known: Known, view: View) -> bool:
+def snapshot_may_be(known: ObjectState, view: View) -> bool:
     status = known.record.status
     is_made = isinstance(status, VolumeSnapshotStatus) and (status.snapshot_id or status.state)
     return bool(is_made) or view.said(known.key) is not None
@@ -216,7 +216,7 @@ def is_retained(edit: ObjectEdit) -> bool:
         case None:
             # The edit has what was reported since live was written.
             made = was_made(edit.record.status)
-            return known.standing is not Standing.GENERATED and not known.record.owners and made
+            return known.origin is not Origin.GENERATED and not known.record.owners and made
 
 
 def was_made(status: Status | None) -> bool:

@@ -15,7 +15,7 @@ from reconciler.decide.object_edit import ObjectEdit, make_uid
 from reconciler.decide.view import View
 from reconciler.decide.volume import decide_volume
 from reconciler.plan.types import Action
-from reconciler.world.objects.object_state import Known, Standing
+from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.record import Record, empty_status
 from schemas.kinds import Kind
 from schemas.model import (
@@ -27,7 +27,9 @@ from schemas.model import (
 )
 
 
-def owned_objects(view: View, owner: Need, owner_known: Known) -> Iterator[tuple[Known, Expansion]]:
+def owned_objects(
+    view: View, owner: Need, owner_known: ObjectState
+) -> Iterator[tuple[ObjectState, Expansion]]:
     """What the machine's entries become, as known already or as it will be. Nothing for one that cannot go on."""
     machine = owner_known.object
     if not isinstance(machine, Machine) or (isinstance(owner, Blocked) and owner.record.assignment is None):
@@ -37,7 +39,7 @@ def owned_objects(view: View, owner: Need, owner_known: Known) -> Iterator[tuple
         yield known or new_object(view, each), each
 
 
-def new_object(view: View, expansion: Expansion) -> Known:
+def new_object(view: View, expansion: Expansion) -> ObjectState:
     """As it will be known once it is on live; no document yet."""
     key = expansion.key
     object = decode(key.kind, expansion.body)
@@ -46,10 +48,10 @@ def new_object(view: View, expansion: Expansion) -> Known:
         owners=object.metadata.owner_references,
         status=empty_status(key.kind),
     )
-    return Known(key=key, object=object, standing=Standing.GENERATED, record=record)
+    return ObjectState(key=key, object=object, origin=Origin.GENERATED, record=record)
 
 
-def differs(known: Known, expansion: Expansion) -> bool:
+def differs(known: ObjectState, expansion: Expansion) -> bool:
     """Whether live has it otherwise than the machine's entry says now."""
     if known.live is None:
         return True

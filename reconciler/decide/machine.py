@@ -19,7 +19,7 @@ from reconciler.decide.obstacles import first_obstacle
 from reconciler.decide.references import volumes_of
 from reconciler.decide.view import View
 from reconciler.plan.types import Action
-from reconciler.world.objects.object_state import Known
+from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.record import moment
 from reconciler.world.record.condition import ACCEPTED, EVICTION, SCHEDULED
@@ -113,7 +113,7 @@ def data_on_host(view: View, edit: ObjectEdit, machine: Machine) -> str:
     return ""
 
 
-def order_eviction(drain: Drain, known: Known, now: datetime) -> Drain:
+def order_eviction(drain: Drain, known: ObjectState, now: datetime) -> Drain:
     """The order to leave, when it is this machine's edit."""
     edit = ObjectEdit(known, drain.record, now, drain.change_reasons, drain.due)
     assignment = edit.assignment

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from reconciler.decide.need import ChangeReason
 from reconciler.plan.types import Action
-from reconciler.world.objects.object_state import Known
+from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.pools.grants import Grant
 from reconciler.world.record import (
     PLACED,
@@ -29,7 +29,7 @@ from schemas.model import Assignment, Condition, Evict, MachineStatus, Rejection
 class ObjectEdit(msgspec.Struct, frozen=True):
     """`known.record` is where it began."""
 
-    known: Known
+    known: ObjectState
     record: Record
     now: datetime
     change_reasons: tuple[ChangeReason, ...] = ()

@@ -10,7 +10,7 @@ from reconciler.decide.references import owner_of, volumes_of
 from reconciler.decide.retained import is_being_restored
 from reconciler.decide.view import View
 from reconciler.decide.volume_claim import claim_conflict
-from reconciler.world.objects.object_state import Known
+from reconciler.world.objects.object_state import ObjectState
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, Secret, Volume, VolumeSpec
 from schemas.problem import Severity
@@ -26,12 +26,12 @@ class Obstacle(NamedTuple):
     message: str
 
 
-def first_obstacle(view: View, known: Known) -> Obstacle | None:
+def first_obstacle(view: View, known: ObjectState) -> Obstacle | None:
     """The first there is."""
     return next(obstacles(view, known), None)
 
 
-def obstacles(view: View, known: Known) -> Iterator[Obstacle]:
+def obstacles(view: View, known: ObjectState) -> Iterator[Obstacle]:
     for fault in view.faults(known.key):
         if fault.severity is Severity.ERROR and fault.code not in DECIDED_HERE:
             yield Obstacle(fault.code, fault.message)
@@ -47,7 +47,7 @@ def obstacles(view: View, known: Known) -> Iterator[Obstacle]:
         yield from taken_names(view, known, known.object)
 
 
-def missing_references(view: View, known: Known, said: Collection[str]) -> Iterator[Obstacle]:
+def missing_references(view: View, known: ObjectState, said: Collection[str]) -> Iterator[Obstacle]:
     """Validation leaves out what may stand in a file that cannot be read; it is not there for all that. What it has `said`,
     by the place in the document, is not said twice."""
     if known.key.kind is Kind.VOLUME_SNAPSHOT:
@@ -57,7 +57,7 @@ def missing_references(view: View, known: Known, said: Collection[str]) -> Itera
             yield Obstacle("Missing", f"there is no {each.kind} {each.name}")
 
 
-def sealed_secrets(view: View, known: Known) -> Iterator[Obstacle]:
+def sealed_secrets(view: View, known: ObjectState) -> Iterator[Obstacle]:
     """Secrets that nobody can read yet."""
     for name in sorted(secrets_of(known)):
         found = view.known.get(Key(Kind.SECRET, known.key.namespace, name))
@@ -65,7 +65,7 @@ def sealed_secrets(view: View, known: Known) -> Iterator[Obstacle]:
             yield Obstacle("SecretEncrypted", f"Secret {name} is encrypted, and decryption is not available")
 
 
-def secrets_of(known: Known) -> set[str]:
+def secrets_of(known: ObjectState) -> set[str]:
     names = set()
     match known.object:
         case Machine() as machine:
@@ -85,7 +85,7 @@ def encrypting(spec: VolumeSpec) -> set[str]:
     return set() if spec.encryption is None else {spec.encryption.secret_ref.name}
 
 
-def taken_names(view: View, known: Known, machine: Machine) -> Iterator[Obstacle]:
+def taken_names(view: View, known: ObjectState, machine: Machine) -> Iterator[Obstacle]:
     """What its ephemeral entries become must not be somebody else's."""
     for each in expansions(machine, known.record.uid):
         there = view.known.get(each.key)
@@ -93,5 +93,5 @@ def taken_names(view: View, known: Known, machine: Machine) -> Iterator[Obstacle
             continue
         if owner_of(there) != known.key:
             yield Obstacle("NameTaken", f"{each.key} is there already and does not belong to this machine")
-        elif not there.is_staying and there.record.is_deleting:
+        elif not there.is_active and there.record.is_deleting:
             yield Obstacle("StillDeleting", f"{each.key} of an earlier time is still being deleted")

@@ -9,7 +9,7 @@ from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.pool_requests import NO_REQUESTS, PoolRequests
 from reconciler.decide.view import View
 from reconciler.plan.types import Action
-from reconciler.world.objects.object_state import Standing
+from reconciler.world.objects.object_state import Origin
 from reconciler.world.pools.grants import POOL_STATUS
 from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.pools.pool_status import folded_pool
@@ -29,11 +29,11 @@ def decide_pool(view: View, edit: ObjectEdit, requests: PoolRequests = NO_REQUES
     if status != edit.record.status:
         edit = edit.with_record(status=status).log_change(Action.STATUS, getattr(status, "state", "").lower())
     edit = with_mismatch(with_requests(with_grant(edit, state), requests), state)
-    if known.standing not in (Standing.ANNOUNCED, Standing.LEAVING) or state.announced is None:
+    if known.origin not in (Origin.ANNOUNCED, Origin.LEAVING) or state.announced is None:
         return Keep(**edit.need_fields())
     body = announcement(known.key, state.announced.labels)
     is_same = dict(known.object.metadata.labels) == dict(state.announced.labels)
-    if known.standing is Standing.ANNOUNCED and known.live is not None and is_same:
+    if known.origin is Origin.ANNOUNCED and known.live is not None and is_same:
         return Keep(**edit.need_fields())
     edit = edit.log_change(Action.ANNOUNCE, f"announced by {state.poollet}")
     return Keep(**edit.need_fields(), body=body)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reconciler.decide.view import View
-from reconciler.world.objects.object_state import Known
+from reconciler.world.objects.object_state import ObjectState
 from schemas.kinds import Key, Kind
 from schemas.model import Machine
 from schemas.validate.tree import derived_name
@@ -31,14 +31,14 @@ def interfaces_of(machine: Machine) -> Iterator[Key]:
         yield Key(Kind.NETWORK_INTERFACE, machine.namespace, name)
 
 
-def owner_of(known: Known) -> Key | None:
+def owner_of(known: ObjectState) -> Key | None:
     """The machine that a generated object goes with."""
     for owner in known.record.owners:
         return Key(Kind(owner.kind), known.key.namespace, owner.name)
     return None
 
 
-def machines_of(view: View, used: Known) -> tuple[Known, ...]:
+def machines_of(view: View, used: ObjectState) -> tuple[ObjectState, ...]:
     """Those that name the volume or interface, and its owner; sorted by key."""
     keys = {key for key in view.users(used.key) if key.kind is Kind.MACHINE}
     if (owner := owner_of(used)) is not None:
@@ -47,7 +47,7 @@ def machines_of(view: View, used: Known) -> tuple[Known, ...]:
     return tuple(each for each in found if each is not None)
 
 
-def blocking_users(view: View, known: Known) -> tuple[Known, ...]:
+def blocking_users(view: View, known: ObjectState) -> tuple[ObjectState, ...]:
     """Whoever keeps the object from going: all that refer to it and are still on live or in the source.
 
     A snapshot may outlive its volume. An owner holds what one of its entries still asks for.
@@ -63,7 +63,7 @@ def blocking_users(view: View, known: Known) -> tuple[Known, ...]:
     )
 
 
-def has_entry(owner: Known, generated: Key) -> bool:
+def has_entry(owner: ObjectState, generated: Key) -> bool:
     """Whether an entry of the machine is that object."""
     machine = owner.object
     if not isinstance(machine, Machine):
@@ -74,6 +74,6 @@ def has_entry(owner: Known, generated: Key) -> bool:
     return generated.name in (derived_name(machine, entry) for entry in entries)
 
 
-def list_users(users: tuple[Known, ...]) -> str:
+def list_users(users: tuple[ObjectState, ...]) -> str:
     first = ", ".join(str(each.key) for each in users[:3])
     return first if len(users) <= 3 else f"{first} and {len(users) - 3} more"

@@ -14,19 +14,19 @@ from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.pool_requests import PoolRequests, follow_grant, status_of
 from reconciler.decide.view import View
 from reconciler.plan.types import Action
-from reconciler.world.objects.object_state import Known, Standing
+from reconciler.world.objects.object_state import ObjectState, Origin
 from schemas.kinds import Key, Kind
 
 
-def retained_volume_for(view: View, known: Known) -> Known | None:
+def retained_volume_for(view: View, known: ObjectState) -> ObjectState | None:
     """The volume of that name whose data was kept when it was declared no more, if there is exactly one."""
-    if known.key.kind is not Kind.VOLUME or known.standing is not Standing.DECLARED or known.live is not None:
+    if known.key.kind is not Kind.VOLUME or known.origin is not Origin.DECLARED or known.live is not None:
         return None
     kept = [each for each in view.retained.values() if each.key == known.key]
     return kept[0] if len(kept) == 1 else None
 
 
-def restore(known: Known, kept: Known, now: datetime) -> ObjectEdit:
+def restore(known: ObjectState, kept: ObjectState, now: datetime) -> ObjectEdit:
     """With its identity, its pool and its data."""
     record = msgspec.structs.replace(kept.record, deletion_timestamp="", claim=None)
     return ObjectEdit(known, record, now).log_change(Action.ADOPT, f"its data was retained on {record.pool}")

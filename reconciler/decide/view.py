@@ -6,12 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from reconciler.gitstore.objects.tree import ObjectId
-from reconciler.world.changes import Confirmation, Held
-from reconciler.world.objects.object_state import Known
+from reconciler.world.changes import Confirmation, SourceHold
+from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.pools.grants import Grant
 from reconciler.world.pools.pool_state import PoolState
-from reconciler.world.reports.recovery_wait import Unsettled
-from reconciler.world.reports.reported import Said
+from reconciler.world.reports.recovery_wait import UnheardHost
+from reconciler.world.reports.reported import ObjectReport
 from reconciler.world.state import HostSeen
 from schemas.kinds import Key, Kind
 from schemas.model.capacity import Shortfall
@@ -29,21 +29,21 @@ class View(Protocol):
     def target(self) -> ObjectId | None: ...
 
     @property
-    def held_source(self) -> Held | None:
+    def held_source(self) -> SourceHold | None:
         """Why the source head is not followed."""
 
     @property
     def settings(self) -> FleetSettings: ...
 
     @property
-    def settings_before(self) -> FleetSettings | None:
+    def previous_settings(self) -> FleetSettings | None:
         """Those of the source commit that was reconciled last."""
 
     @property
-    def known(self) -> Mapping[Key, Known]: ...
+    def known(self) -> Mapping[Key, ObjectState]: ...
 
     @property
-    def retained(self) -> Mapping[str, Known]:
+    def retained(self) -> Mapping[str, ObjectState]:
         """Volumes whose data is kept though nobody declares them, by uid."""
 
     @property
@@ -77,17 +77,17 @@ class View(Protocol):
         """There is no live, and poollets report: nothing may be placed that may be there already."""
 
     @property
-    def is_settled(self) -> bool:
+    def can_recover(self) -> bool:
         """Every known report was seen to change, or its ref is gone and its grace over."""
 
     @property
-    def unsettled(self) -> Sequence[Unsettled]:
+    def unsettled(self) -> Sequence[UnheardHost]:
         """Whose reports those are that it is not settled for."""
 
-    def said(self, key: Key) -> Said | None:
+    def said(self, key: Key) -> ObjectReport | None:
         """The word of the pool that the object is assigned to, on that assignment or an order about it."""
 
-    def claimed(self, key: Key) -> tuple[Said, ...]:
+    def claimed(self, key: Key) -> tuple[ObjectReport, ...]:
         """Whoever reports an object that live assigns to nobody."""
 
     def refused_claims(self, key: Key) -> Collection[str]:
@@ -118,7 +118,7 @@ class View(Protocol):
     def shortfalls(self, machine: Key, pool: str) -> Collection[Shortfall]:
         """What a pool has too little of to take a machine that stands elsewhere."""
 
-    def doubt(self, key: Key) -> str:
+    def why_unverified(self, key: Key) -> str:
         """Why its absence is not certain, or nothing."""
 
     def faults(self, key: Key) -> Collection[Finding]:

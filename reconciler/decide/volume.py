@@ -11,7 +11,7 @@ from reconciler.decide.obstacles import first_obstacle
 from reconciler.decide.references import machines_of, owner_of
 from reconciler.decide.view import View
 from reconciler.decide.volume_claim import is_requested_by, update_claim
-from reconciler.world.objects.object_state import Known
+from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.record.condition import ACCEPTED, SCHEDULED
 from schemas.model import Volume
 
@@ -57,11 +57,11 @@ def decide_unassigned(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
     return Place(**edit.need_fields())
 
 
-def users_of(view: View, known: Known) -> tuple[Known, ...]:
+def users_of(view: View, known: ObjectState) -> tuple[ObjectState, ...]:
     """Machines that stay and ask for it; its owner is one even before live has it."""
     owner = owner_of(known)
     return tuple(
         each
         for each in machines_of(view, known)
-        if each.is_staying and (each.key == owner or is_requested_by(known.key, each))
+        if each.is_active and (each.key == owner or is_requested_by(known.key, each))
     )

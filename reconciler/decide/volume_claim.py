@@ -6,7 +6,7 @@ from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.references import machines_of, volumes_of
 from reconciler.decide.view import View
 from reconciler.plan.types import Action
-from reconciler.world.objects.object_state import Known
+from reconciler.world.objects.object_state import ObjectState
 from schemas.kinds import Key, Kind
 from schemas.model import ClaimRef, Machine
 from schemas.report.objects import ReportedMachineStatus
@@ -35,7 +35,7 @@ def grant_claim(edit: ObjectEdit, machine: str, uid: str) -> ObjectEdit:
     return edit.with_record(claim=claim).log_change(Action.CLAIM, f"held by machine {machine}")
 
 
-def release_reason(view: View, volume: Known, claim: ClaimRef) -> str:
+def release_reason(view: View, volume: ObjectState, claim: ClaimRef) -> str:
     """Why the holder holds it no longer, or nothing."""
     said = view.said(volume.key)
     if said is not None and claim.uid in said.attached_to:
@@ -50,11 +50,11 @@ def release_reason(view: View, volume: Known, claim: ClaimRef) -> str:
     return f"machine {claim.name} does not use it any more"
 
 
-def is_requested_by(volume: Key, machine: Known) -> bool:
+def is_requested_by(volume: Key, machine: ObjectState) -> bool:
     return isinstance(machine.object, Machine) and volume in volumes_of(machine.object)
 
 
-def is_attached(view: View, volume: Known, machine: Known) -> bool:
+def is_attached(view: View, volume: ObjectState, machine: ObjectState) -> bool:
     """As far as the machine's own poollet says; a poollet that says nothing has not let go."""
     said = view.said(machine.key)
     if said is None or said.phase == "unknown" or not isinstance(said.status, ReportedMachineStatus):
@@ -65,7 +65,7 @@ def is_attached(view: View, volume: Known, machine: Known) -> bool:
     )
 
 
-def next_holder(view: View, volume: Known) -> Known | None:
+def next_holder(view: View, volume: ObjectState) -> ObjectState | None:
     """A placed machine that asks for it: the one that has it already, else the first by name."""
     said = view.said(volume.key)
     attached = said.attached_to if said is not None else ()
@@ -73,13 +73,13 @@ def next_holder(view: View, volume: Known) -> Known | None:
         machine
         for machine in machines_of(view, volume)
         if machine.record.assignment is not None
-        and machine.is_staying
+        and machine.is_active
         and is_requested_by(volume.key, machine)
     ]
     return min(asking, key=lambda machine: (machine.record.uid not in attached, machine.key), default=None)
 
 
-def claim_conflict(view: View, machine: Known) -> str:
+def claim_conflict(view: View, machine: ObjectState) -> str:
     """Why the machine cannot have one of its volumes now: another one holds it, or asked before. Nothing when it can."""
     if not isinstance(machine.object, Machine):
         return ""
@@ -91,7 +91,7 @@ def claim_conflict(view: View, machine: Known) -> str:
         if claim is not None and claim.uid != machine.record.uid:
             return f"volume {key.name} is held by machine {claim.name}"
         rivals = [
-            other for other in machines_of(view, volume) if other.is_staying and other.key != machine.key
+            other for other in machines_of(view, volume) if other.is_active and other.key != machine.key
         ]
         placed = [other for other in rivals if other.record.assignment is not None]
         if claim is None and machine.record.assignment is None:
@@ -103,5 +103,5 @@ def claim_conflict(view: View, machine: Known) -> str:
     return ""
 
 
-def by_place(machine: Known) -> tuple[bool, Key]:
+def by_place(machine: ObjectState) -> tuple[bool, Key]:
     return machine.record.assignment is None, machine.key

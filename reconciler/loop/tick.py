@@ -34,7 +34,7 @@ from reconciler.plan import Plan
 from reconciler.plan.significance import is_minor as is_minor_change
 from reconciler.world.reports import recovery_wait
 from reconciler.world.reports.heartbeat import HeartbeatSeen, Writer
-from reconciler.world.source.parse_cache.cache import Readings
+from reconciler.world.source.parse_cache.cache import ParseCache
 from reconciler.world.world import World
 from reconciler.write import Written, draft
 from reconciler.write.drafting import Signing
@@ -59,7 +59,7 @@ class ProcessInputs:
     """What the process stands in: the environment that signatures are checked in, and what was read before it."""
 
     ambient: Mapping[str, str] = field(default_factory=dict)
-    readings: Readings = field(default_factory=Readings)
+    readings: ParseCache = field(default_factory=ParseCache)
 
 
 class Reconciler:
@@ -144,7 +144,7 @@ class Reconciler:
         refs = refs_in_settings(self.world.settings, self.refs)
         if refs != self.refs:
             return RefsChanged(refs)
-        if self.world.is_live_lost and not self.world.is_settled:
+        if self.world.is_live_lost and not self.world.can_recover:
             waits_for = recovery_wait.words(self.world.unsettled, self.world.settings.reports.ref)
             return TickBlocked(advance.problems, waits_for)
         with self._tracer.span("plan") as note:

@@ -29,7 +29,7 @@ class Confirmation:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class SourceHold:
     """The source head is not followed: `use` is gone by instead. `trailer` is what would confirm it, where that helps; `cure`
     is what else does."""
 
@@ -42,7 +42,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Advance:
+class WorldChanges:
     """`dirty` is everything a decision may come out differently for; paths are those whose files differ from before."""
 
     dirty: frozenset[Key] = frozenset()

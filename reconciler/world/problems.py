@@ -32,9 +32,9 @@ def _all(state: State, repo: Repo) -> Iterator[Problem]:
     if state.head.notice:
         yield Problem(file="", code="GV814", severity=Severity.WARNING, message=state.head.notice)
     yield from state.collisions.problems(repo.read, state.source_commit)
-    for contents in state.source.odd.values():
+    for contents in state.source.problem_files.values():
         yield from contents.problems
-    for path, contents in state.live.odd.items():
+    for path, contents in state.live.problem_files.items():
         if contents.is_malformed:
             message = "this file of the target branch cannot be read, so what it records is unknown"
             hint = "reset the live branch to its last commit in which the file can be read, and approve that as the hosts ask"
@@ -52,7 +52,7 @@ def _of_reports(state: State) -> Iterator[Problem]:
             yield Problem(file="", code="GV621", message=f"the report of {name} is refused: {why}", hint=hint)
             continue
         if report.unsigned:
-            said = f"the report of {name} is followed although {report.unsigned}"
+            said = f"the report of {name} is used although {report.unsigned}"
             yield Problem(file="", code="GV621", severity=Severity.WARNING, message=said)
         for pool in report.pools:
             if not state.rules.authority.owns(name, pool):

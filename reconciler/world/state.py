@@ -8,24 +8,24 @@ from datetime import datetime
 
 from reconciler.gitstore.guards import Collisions
 from reconciler.gitstore.objects.tree import ObjectId
-from reconciler.world.objects.object_state import Known
+from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.objects.relations import Relations
 from reconciler.world.pools.announcement import Announcement, Offer
-from reconciler.world.pools.capacity_ledger import Ledger
+from reconciler.world.pools.capacity_ledger import CapacityLedger
 from reconciler.world.pools.grants import NO_GRANT, Grant, grant_on_live
-from reconciler.world.pools.last_known_pool import expired, heard_last, remembered
+from reconciler.world.pools.last_known_pool import expired, last_known_pool, remembered
 from reconciler.world.pools.placement_counts import Population
 from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.record import condition
 from reconciler.world.record.condition import HOST_MISMATCH
 from reconciler.world.reports.heartbeat import NOT_EXPIRED, Heartbeat, HeartbeatSeen, Writer
-from reconciler.world.reports.reported import Said
+from reconciler.world.reports.reported import ObjectReport
 from reconciler.world.reports.reports import Report, Reports
 from reconciler.world.source.contents import Contents
-from reconciler.world.source.parse_cache.cache import Readings
+from reconciler.world.source.parse_cache.cache import ParseCache
 from reconciler.world.source.rules import Rules
-from reconciler.world.source.source_head import Head
-from reconciler.world.source.tree_index import Branch
+from reconciler.world.source.source_head import SourceHead
+from reconciler.world.source.tree_index import TreeIndex
 from schemas.kinds import Key, Kind
 from schemas.problem import Problem
 from schemas.report.objects import Orphan
@@ -49,7 +49,7 @@ class State:
     """`heartbeats_seen` and `readings` are not of this state alone: they outlive it."""
 
     def __init__(
-        self, heartbeats_seen: dict[Writer, HeartbeatSeen], readings: Readings, *, is_offline: bool = False
+        self, heartbeats_seen: dict[Writer, HeartbeatSeen], readings: ParseCache, *, is_offline: bool = False
     ) -> None:
         self.readings = readings
         self.is_offline = is_offline
@@ -60,22 +60,22 @@ class State:
         self.foreign_edits: tuple[str, ...] = ()  # files that others changed on live since
         self.last: ObjectId | None = None
         self.written: ObjectId | None = None  # what we put onto live ourselves, last
-        self.head = Head(None)
+        self.head = SourceHead(None)
         self.rules = Rules()
         self.signatures: tuple[ObjectId | None, SignatureSettings] = (
             None,
             SignatureSettings(),
         )  # as of which commit
-        self.source = Branch()
+        self.source = TreeIndex()
         self.collisions = Collisions()  # paths of the source that some file systems take for one
         self.news: frozenset[str] = frozenset()  # paths that differ from the source reconciled last
         self.held: dict[str, Contents] = {}  # as they read, files of it that change what may not change
-        self.live = Branch()
+        self.live = TreeIndex()
         self.reports = Reports(heartbeats_seen)
-        self.known: dict[Key, Known] = {}
-        self.retained: dict[str, Known] = {}
+        self.known: dict[Key, ObjectState] = {}
+        self.retained: dict[str, ObjectState] = {}
         self.relations = Relations()
-        self.ledger = Ledger()
+        self.ledger = CapacityLedger()
         self.population = Population()
         self.quotas: dict[str, set[Key]] = {}  # by namespace
         self.orphaned: set[tuple[str, str, str]] = set()  # charges of orphans
@@ -87,7 +87,7 @@ class State:
     def is_ours(self, report: Report) -> bool:
         return not self.rules.authority.is_ours(report)
 
-    def speaking(self, key: Key) -> Iterator[Said]:
+    def speaking(self, key: Key) -> Iterator[ObjectReport]:
         """What reports of this fleet say of an object."""
         return (
             each for each in self.reports.says(key) if self.is_ours(self.reports.by_poollet[each.poollet])
@@ -110,16 +110,16 @@ class State:
         for name, host in sorted(self.reports.silent):
             if granted in ("", host) and self.rules.authority.owns(name, pool):
                 why = f"{self.reports.silent[name, host]}; {UNTIL_EXPIRED}"
-                return heard_last(known, name, why)
+                return last_known_pool(known, name, why)
         for name in self.speakers(pool):
             report = self.reports.by_poollet[name]
             is_granted = granted in ("", report.host) and self.is_ours(report)
             if is_granted and self.reports.heartbeats[report.writer] in NOT_EXPIRED:
                 why = f"what the report of {name} says of it cannot be read; its last status stays"
-                return heard_last(known, name, why)
+                return last_known_pool(known, name, why)
         return remembered(known) if self.is_offline else None
 
-    def _of_absent_host(self, known: Known, report: Report, granted: str) -> Announcement | None:
+    def _of_absent_host(self, known: ObjectState, report: Report, granted: str) -> Announcement | None:
         """Of a pool of which another host than that with the grant writes the report."""
         beat = self.reports.heartbeats[report.writer]
         is_told = beat is Heartbeat.UNCONFIRMED and is_true(known, HOST_MISMATCH)
@@ -127,7 +127,7 @@ class State:
         found = None
         if self.reports.expect(report.name, granted) is not Heartbeat.EXPIRED:
             why = f"{self.reports.silent[report.name, granted]}; {UNTIL_EXPIRED}"
-            found = heard_last(known, report.name, why)
+            found = last_known_pool(known, report.name, why)
         found = found or expired(known, report.name)
         return None if found is None else replace(found, other_host=other)
 
@@ -169,7 +169,7 @@ class State:
         return found.grant if found is not None else NO_GRANT
 
 
-def is_true(known: Known, type: str) -> bool:
+def is_true(known: ObjectState, type: str) -> bool:
     found = condition(getattr(known.record.status, "conditions", ()), type)
     return found is not None and found.status == "True"
 

@@ -10,7 +10,7 @@ from reconciler.gitstore.repo import FileChange, Repo, Snapshot
 from reconciler.gitstore.signatures.signers import Signers
 from reconciler.gitstore.signatures.verifier import Verifier
 from reconciler.world.objects.generated import absences
-from reconciler.world.objects.object_state import Known, Standing
+from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.objects.relations import related
 from reconciler.world.objects.resolve import announced, settled
 from reconciler.world.objects.validation import concerned, faults
@@ -21,7 +21,7 @@ from reconciler.world.reports.signed import judge
 from reconciler.world.source import rules, source_head
 from reconciler.world.source.contents import Doc, object_at
 from reconciler.world.source.files import Taken, is_retained, take_live, take_source, wanted_objects
-from reconciler.world.source.freeze import Turned, asked, hold
+from reconciler.world.source.freeze import FreezeChange, asked, hold
 from reconciler.world.state import State, pool_of_orphan
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, MachineClass, Object, VolumeClass
@@ -29,7 +29,7 @@ from schemas.settings.fleet import FleetSettings, SignatureSettings
 
 POOLS = (Kind.MACHINE_POOL, Kind.VOLUME_POOL)
 POOL_OF_CLASS = {Kind.MACHINE_CLASS: Kind.MACHINE_POOL, Kind.VOLUME_CLASS: Kind.VOLUME_POOL}
-Changed = dict[Key, tuple[Known | None, Known | None]]  # before, after
+Changed = dict[Key, tuple[ObjectState | None, ObjectState | None]]  # before, after
 WIDELY_USED = frozenset({*POOL_OF_CLASS, Kind.NETWORK, Kind.SECRET})
 
 
@@ -76,9 +76,9 @@ class Step:
     def _heads(self) -> set[Key]:
         state, repo, live = self.state, self.repo, self.snapshot.target
         if state.is_fresh or live != state.live_commit:
-            state.last, self.ours = source_head.reconciled(repo, live)
+            state.last, self.ours = source_head.last_reconciled(repo, live)
             self.use = self.ours or live
-        chosen = source_head.chosen(
+        chosen = source_head.select_source_head(
             repo,
             self.snapshot.source,
             state.last,
@@ -87,7 +87,9 @@ class Step:
             lambda: self._fleet(self.use),
         )
         if chosen.use != state.last:
-            chosen = source_head.of_fleet(chosen, state.last, self._fleet(self.use), self._fleet(chosen.use))
+            chosen = source_head.check_fleet_id(
+                chosen, state.last, self._fleet(self.use), self._fleet(chosen.use)
+            )
         if chosen != state.head:
             state.head, state.problems = chosen, None
         news = {}
@@ -125,7 +127,7 @@ class Step:
     def _hold(self, changed: Changed) -> frozenset[Key]:
         """Whom it concerns that files are held from now on, because they change what may not change, or no longer."""
         paths = asked(self.state, self.news, changed)
-        turned = hold(self.state, self.repo, paths) if paths else Turned()
+        turned = hold(self.state, self.repo, paths) if paths else FreezeChange()
         self.source_paths |= turned.paths
         self.dirty |= turned.keys
         return turned.keys
@@ -177,8 +179,8 @@ class Step:
             if is_retained(path):
                 for doc in contents.docs:
                     if doc.record is not None:
-                        known = Known(
-                            doc.key, self._load(doc), Standing.RETAINED, doc.record, None, doc.place
+                        known = ObjectState(
+                            doc.key, self._load(doc), Origin.RETAINED, doc.record, None, doc.place
                         )
                         state.retained[doc.record.uid] = known
         for uid, known in state.retained.items():
@@ -266,7 +268,7 @@ class Step:
         absences(changed, state.known, state.relations)
         return changed
 
-    def _settled(self, key: Key) -> Known | None:
+    def _settled(self, key: Key) -> ObjectState | None:
         state = self.state
         found = settled(key, state.source, state.live, self._load)
         if found is None and key.kind in POOLS and state.rules.policy.has_open_pools:
@@ -384,7 +386,7 @@ class Step:
             self.dirty.add(key)
             self.is_freed |= gives_way(before, after)
             is_same_to_users = before is not None and after is not None and before.object == after.object
-            if key.kind in WIDELY_USED and is_same_to_users and before.standing is after.standing:  # type: ignore[union-attr]
+            if key.kind in WIDELY_USED and is_same_to_users and before.origin is after.origin:  # type: ignore[union-attr]
                 continue
             for known in (before, after):
                 if known is not None:
@@ -396,7 +398,7 @@ class Step:
         self.dirty |= state.relations.astray
 
 
-def gives_way(before: Known | None, after: Known | None) -> bool:
+def gives_way(before: ObjectState | None, after: ObjectState | None) -> bool:
     """Whether a placed machine may stand in fewer ways than it did, to those that ask for distance or an even spread."""
     if before is None or not before.record.pool or not isinstance(before.object, Machine):
         return False

@@ -14,19 +14,19 @@ import msgspec
 from reconciler.gitstore.objects.tree import File, ObjectId
 from reconciler.gitstore.repo import Repo, Snapshot
 from reconciler.world.bulk_load import bulk
-from reconciler.world.changes import Advance, Confirmation, Held
-from reconciler.world.objects.object_state import Known
-from reconciler.world.pools.capacity_ledger import Ledger
+from reconciler.world.changes import Confirmation, SourceHold, WorldChanges
+from reconciler.world.objects.object_state import ObjectState
+from reconciler.world.pools.capacity_ledger import CapacityLedger
 from reconciler.world.pools.grants import Grant
 from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.problems import problems
 from reconciler.world.record import NOTHING, Record
-from reconciler.world.reports.authority import POOL_OF, SILENCE, Hearing, heard
+from reconciler.world.reports.authority import NO_REPORT, POOL_OF, AcceptedReports, heard
 from reconciler.world.reports.heartbeat import HeartbeatSeen, Writer
-from reconciler.world.reports.recovery_wait import Unsettled, unsettled
-from reconciler.world.reports.reported import Said
-from reconciler.world.source.absence_check import doubt, hides
-from reconciler.world.source.parse_cache.cache import Readings
+from reconciler.world.reports.recovery_wait import UnheardHost, unsettled
+from reconciler.world.reports.reported import ObjectReport
+from reconciler.world.source.absence_check import masks_live_objects, why_unverified
+from reconciler.world.source.parse_cache.cache import ParseCache
 from reconciler.world.state import HostSeen, State
 from reconciler.world.step import Step
 from schemas.kinds import Key, Kind
@@ -50,21 +50,21 @@ class World:
         ambient: Mapping[str, str] | None = None,
         heartbeats_seen: Mapping[Writer, HeartbeatSeen] | None = None,
         *,
-        readings: Readings | None = None,
+        readings: ParseCache | None = None,
         is_offline: bool = False,
     ) -> None:
         self._ambient = ambient or {}
         self._heartbeats_seen = dict(heartbeats_seen or {})
-        self._readings = readings or Readings()
+        self._readings = readings or ParseCache()
         self._is_offline = is_offline
         self._state = self._nothing()
         self._dirty: set[Key] = set()
         self._source_paths: set[str] = set()
         self._live_paths: set[str] = set()
         self._reminders: dict[Key, datetime] = {}
-        self._heard: dict[Key, Hearing] = {}  # of the present state
+        self._heard: dict[Key, AcceptedReports] = {}  # of the present state
 
-    def advance(self, repo: Repo, snapshot: Snapshot, now: datetime) -> Advance:
+    def advance(self, repo: Repo, snapshot: Snapshot, now: datetime) -> WorldChanges:
         """What changed since `done` was called last. Raises what reading raises; then the next advance begins anew."""
         self._heard.clear()
         if self._state.is_fresh:
@@ -82,7 +82,7 @@ class World:
         self._reminders = {key: at for key, at in self._reminders.items() if at > now}
         self._source_paths |= step.source_paths
         self._live_paths |= step.live_paths
-        return Advance(
+        return WorldChanges(
             frozenset(self._dirty),
             frozenset(self._source_paths),
             frozenset(self._live_paths),
@@ -136,7 +136,7 @@ class World:
         return self.source is not None and self.source != self.last_source
 
     @property
-    def held_source(self) -> Held | None:
+    def held_source(self) -> SourceHold | None:
         return self._state.head.held
 
     @property
@@ -148,7 +148,7 @@ class World:
         return self._state.rules.settings
 
     @property
-    def settings_before(self) -> FleetSettings:
+    def previous_settings(self) -> FleetSettings:
         """Those of the source that was reconciled last: of the two the stricter holds."""
         return self._state.rules.before
 
@@ -160,11 +160,11 @@ class World:
     # Objects
 
     @property
-    def known(self) -> Mapping[Key, Known]:
+    def known(self) -> Mapping[Key, ObjectState]:
         return self._state.known
 
     @property
-    def retained(self) -> Mapping[str, Known]:
+    def retained(self) -> Mapping[str, ObjectState]:
         """Volumes that were taken out of service, by their uid: the same key may be declared again."""
         return self._state.retained
 
@@ -210,11 +210,11 @@ class World:
     def on_pool(self, key: Key) -> Collection[Key]:
         return self._state.relations.on_pool.get(key)
 
-    def doubt(self, key: Key) -> str:
+    def why_unverified(self, key: Key) -> str:
         """Why an absent object may still be declared; nothing when its absence is certain."""
         known = self.known.get(key)
         state = self._state
-        return doubt(known, state.source, state.rules, state.news) if known else ""
+        return why_unverified(known, state.source, state.rules, state.news) if known else ""
 
     def faults(self, key: Key) -> tuple[Finding, ...]:
         """What validation holds against it as it is declared: errors only."""
@@ -222,29 +222,29 @@ class World:
 
     # What is reported
 
-    def said(self, key: Key) -> Said | None:
+    def said(self, key: Key) -> ObjectReport | None:
         """The word of the pool that live assigns it to, on that assignment."""
-        return self.hearing(key).said
+        return self.accepted_reports(key).said
 
-    def claimed(self, key: Key) -> tuple[Said, ...]:
+    def claimed(self, key: Key) -> tuple[ObjectReport, ...]:
         """Who reports it, while live assigns it to nobody."""
-        return self.hearing(key).claims
+        return self.accepted_reports(key).claims
 
     def refused_claims(self, key: Key) -> tuple[str, ...]:
-        return self.hearing(key).refused
+        return self.accepted_reports(key).refused
 
-    def hearing(self, key: Key) -> Hearing:
+    def accepted_reports(self, key: Key) -> AcceptedReports:
         """Asked for several times a tick."""
         found = self._heard.get(key)
         if found is None:
             found = self._hearing(key)
-            if found is not SILENCE:
+            if found is not NO_REPORT:
                 self._heard[key] = found
         return found
 
-    def _hearing(self, key: Key) -> Hearing:
+    def _hearing(self, key: Key) -> AcceptedReports:
         if key.kind not in POOL_OF or not self._state.reports.tells_of(key):
-            return SILENCE
+            return NO_REPORT
         known = self.known.get(key)
         # A retained volume is another one than what is declared by its name now.
         speaking = (each for each in self._state.speaking(key) if each.uid not in self.retained)
@@ -286,19 +286,19 @@ class World:
         )
 
     @property
-    def unsettled(self) -> tuple[Unsettled, ...]:
+    def unsettled(self) -> tuple[UnheardHost, ...]:
         """Of a host that fell silent before `live` was lost nobody knows what it was given since."""
         return tuple(unsettled(self._state.reports))
 
     @property
-    def is_settled(self) -> bool:
+    def can_recover(self) -> bool:
         """Every report was seen to change, or says that its host leaves, and can be read; or it is gone for its grace."""
         return not self.unsettled
 
     # Capacity
 
     @property
-    def ledger(self) -> Ledger:
+    def ledger(self) -> CapacityLedger:
         return self._state.ledger
 
     def shortfalls(self, machine: Key, pool: str) -> tuple[Shortfall, ...]:
@@ -344,7 +344,7 @@ class World:
     def live_keys(self, path: str) -> tuple[tuple[int, Key], ...]:
         return self._state.live.documents(path)
 
-    def retained_at(self, path: str) -> tuple[tuple[int, Known], ...]:
+    def retained_at(self, path: str) -> tuple[tuple[int, ObjectState], ...]:
         """Retained volumes in a file of the target branch."""
         found = [each for each in self.retained.values() if each.live and each.live.path == path]
         return tuple((each.live.index, each) for each in found if each.live)
@@ -354,8 +354,10 @@ class World:
         source = self._state.source
         if path == fleet.PATH:
             return self._state.rules.is_read
-        found = source.odd.get(path)
-        return (found is None or not found.is_malformed) and not hides(path, source, self._state.live)
+        found = source.problem_files.get(path)
+        return (found is None or not found.is_malformed) and not masks_live_objects(
+            path, source, self._state.live
+        )
 
     def is_manifest(self, path: str) -> bool:
         return path in self._state.source.contents
@@ -363,5 +365,5 @@ class World:
     @property
     def frozen(self) -> Mapping[str, tuple[Problem, ...]]:
         """Files of the source that cannot be understood, and why."""
-        odd = self._state.source.odd
-        return {path: found.problems for path, found in odd.items() if found.is_malformed}
+        problem_files = self._state.source.problem_files
+        return {path: found.problems for path, found in problem_files.items() if found.is_malformed}

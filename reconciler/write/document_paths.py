@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 
 from reconciler.plan import Action, Change
-from reconciler.world.objects.object_state import Known, Standing
+from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.record import Record
 from reconciler.write.write_input import WriteInput
 from schemas import live_layout
@@ -69,16 +69,16 @@ class DocumentPaths:
                 key
             )  # it may be what it was taken back from, or is lost from there
 
-    def _standing_home(self, known: Known) -> str | None:
+    def _standing_home(self, known: ObjectState) -> str | None:
         if known.key in self._stuck:
             return known.live.path if known.live else None
-        match known.standing:
-            case Standing.DECLARED:
+        match known.origin:
+            case Origin.DECLARED:
                 return known.source.path if known.source else None
-            case Standing.LEAVING | Standing.FROZEN if known.live is not None:
+            case Origin.LEAVING | Origin.FROZEN if known.live is not None:
                 if live_layout.is_reconcilers(known.live.path) or not self._is_reused(known.live.path):
                     return known.live.path
-                is_leaving = known.standing is Standing.LEAVING
+                is_leaving = known.origin is Origin.LEAVING
                 return (
                     live_layout.deleting_path(known.key) if is_leaving else live_layout.frozen_path(known.key)
                 )

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.repo import Edit, ExistingBlob
-from reconciler.world.objects.object_state import Known, Place
+from reconciler.world.objects.object_state import ObjectState, Place
 from reconciler.world.record import NOTHING, fields
 from reconciler.write.document_paths import DocumentPaths
 from reconciler.write.write_input import WriteInput
@@ -115,7 +115,7 @@ class FileTexts:
             if not self._is_over(known)
         ]
 
-    def _is_over(self, retained: Known) -> bool:
+    def _is_over(self, retained: ObjectState) -> bool:
         change = self._paths.change(retained.key)
         if change is None or (change.before is None) is (change.after is None):
             return False

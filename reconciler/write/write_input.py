@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from reconciler.gitstore.objects.tree import File, ObjectId
-from reconciler.world.objects.object_state import Known
+from reconciler.world.objects.object_state import ObjectState
 from schemas.kinds import Key
 
 
@@ -19,7 +19,7 @@ class WriteInput(Protocol):
     def target(self) -> ObjectId | None: ...
 
     @property
-    def known(self) -> Mapping[Key, Known]: ...
+    def known(self) -> Mapping[Key, ObjectState]: ...
 
     @property
     def source_files(self) -> Mapping[str, File]: ...
@@ -44,5 +44,5 @@ class WriteInput(Protocol):
 
     def live_keys(self, path: str) -> Sequence[tuple[int, Key]]: ...
 
-    def retained_at(self, path: str) -> Sequence[tuple[int, Known]]:
+    def retained_at(self, path: str) -> Sequence[tuple[int, ObjectState]]:
         """Retained volumes in a file of the target branch; they are not among `known`."""

@@ -19,7 +19,7 @@ from reconciler.gitstore.remote.transport import RemoteUnavailable
 from reconciler.gitstore.repo import Repo, Snapshot
 from reconciler.query.offline_repo import OfflineRequest, open_offline_repo
 from reconciler.query.scope import find_root
-from reconciler.world.changes import Advance
+from reconciler.world.changes import WorldChanges
 from reconciler.world.world import World
 
 
@@ -29,7 +29,7 @@ class PlanInput:
 
     repo: Repo
     world: World
-    advance: Advance
+    advance: WorldChanges
     now: datetime
     notes: tuple[str, ...] = ()
     unfetched: str = ""

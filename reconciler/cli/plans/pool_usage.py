@@ -8,7 +8,7 @@ from typing import Any, cast
 import msgspec
 
 from reconciler.plan import Change, Plan, PoolUsage
-from reconciler.world.objects.object_state import Known, Standing
+from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.pools.capacity_ledger import Charge
 from reconciler.world.record import NOTHING
 from reconciler.world.world import World
@@ -53,11 +53,11 @@ def charge(world: World, change: Change, is_after: bool) -> Charge | None:
         if change.body is None:
             return None
         made = decode(change.key.kind, cast("dict[str, object]", change.body))
-        known = Known(key=change.key, object=made, standing=Standing.GENERATED, record=NOTHING)
+        known = ObjectState(key=change.key, object=made, origin=Origin.GENERATED, record=NOTHING)
     return world.ledger.charge_of(msgspec.structs.replace(known, record=record), classes_of(world, known))
 
 
-def classes_of(world: World, known: Known) -> dict[str, MachineClass]:
+def classes_of(world: World, known: ObjectState) -> dict[str, MachineClass]:
     reference = getattr(getattr(known.object, "spec", None), "machine_class_ref", None)
     if reference is None:
         return {}

@@ -9,7 +9,7 @@ from typing import Protocol
 from reconciler.decide.placement.quotas import machine_need, volume_need
 from reconciler.schedule import AntiAffinity, Rejection, Request, Spread, VolumeRequest
 from reconciler.schedule.request import Labels
-from reconciler.world.objects.object_state import Known, Standing
+from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.record import NOTHING, Record
 from reconciler.world.record.backoff import standing
 from reconciler.world.world import World
@@ -83,7 +83,7 @@ def _machine(
             placed.add(record.pool)
         elif volume_spec.volume_class_ref is not None:
             there = world.known.get(key)
-            pin = pin_of(there) if there and there.standing is Standing.DECLARED else _pin(volume_spec)
+            pin = pin_of(there) if there and there.origin is Origin.DECLARED else _pin(volume_spec)
             volumes.append(_volume(key, volume_spec, record, pin, now))
             quotas.append(volume_need(world, namespace, volume_spec))
     return Request(
@@ -136,9 +136,9 @@ def _volume(key: Key, spec: VolumeSpec, record: Record, pin: str, now: datetime)
     )
 
 
-def pin_of(known: Known) -> str:
+def pin_of(known: ObjectState) -> str:
     """The pool that people pin it to. In a text of live the reference is the reconciler's own while anything is assigned."""
-    if known.standing is not Standing.DECLARED and known.record.pool:
+    if known.origin is not Origin.DECLARED and known.record.pool:
         return ""
     match known.object:
         case Machine() as machine:

@@ -11,7 +11,7 @@ from reconciler.decide.placement.requests import DecidedObject
 from reconciler.schedule import AntiAffinity, ClusterState, Policy, Pool, Request, VolumePool
 from reconciler.schedule import build_cluster_state as empty_cluster_state
 from reconciler.schedule.cluster_state import take
-from reconciler.world.objects.object_state import Known
+from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.pools.capacity_ledger import Charge
 from reconciler.world.pools.placement_counts import required_distance
 from reconciler.world.pools.pool_state import PoolState
@@ -104,7 +104,7 @@ def _share(state: PoolState, class_name: str) -> int:
 class Move:
     """An object that stands elsewhere by now than live says: `sign` is 1 where it comes, -1 where it goes."""
 
-    known: Known
+    known: ObjectState
     charge: Charge
     sign: int
 
@@ -127,8 +127,8 @@ def _moves(world: World, needs: Iterable[DecidedObject]) -> list[Move]:
     return found
 
 
-def _with(known: Known, record: Record) -> Known:
-    return Known(known.key, known.object, known.standing, record, known.source, known.live)
+def _with(known: ObjectState, record: Record) -> ObjectState:
+    return ObjectState(known.key, known.object, known.origin, record, known.source, known.live)
 
 
 def _charge(world: World, made: ClusterState, move: Move) -> None:

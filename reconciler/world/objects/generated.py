@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from reconciler.world.objects.object_state import Known, Standing
+from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.objects.relations import Relations, owners, uses
 from schemas.kinds import Key
 
 
-def absences(changed: Iterable[Key], known: Mapping[Key, Known], relations: Relations) -> None:
+def absences(changed: Iterable[Key], known: Mapping[Key, ObjectState], relations: Relations) -> None:
     asked = set()
     for key in changed:
         asked.add(key)
         asked.update(relations.owned.get(key))
     for key in asked:
         one = known.get(key)
-        if one is None or one.standing is not Standing.GENERATED or one.record.is_deleting:
+        if one is None or one.origin is not Origin.GENERATED or one.record.is_deleting:
             continue
         if any(_has(known.get(owner), one) for owner in owners(one)):
             relations.absent.discard(key)
@@ -24,7 +24,7 @@ def absences(changed: Iterable[Key], known: Mapping[Key, Known], relations: Rela
             relations.absent.add(key)
 
 
-def _has(owner: Known | None, one: Known) -> bool:
+def _has(owner: ObjectState | None, one: ObjectState) -> bool:
     """An owner of the same name that was made anew is another one."""
     if owner is None or owner.record.is_deleting or one.key not in uses(owner):
         return False

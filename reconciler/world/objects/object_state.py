@@ -11,7 +11,7 @@ from schemas.kinds import Key
 from schemas.model import Object
 
 
-class Standing(StrEnum):
+class Origin(StrEnum):
     DECLARED = "declared"  # the source says so
     FROZEN = "frozen"  # the source cannot be understood about it: it stays as live has it
     LEAVING = "leaving"  # on live, and not in the source any more; or ordered gone
@@ -27,7 +27,7 @@ class Place(msgspec.Struct, frozen=True, gc=False, order=True):
     index: int
 
 
-class Known(msgspec.Struct, frozen=True, gc=False):
+class ObjectState(msgspec.Struct, frozen=True, gc=False):
     """`object` is what holds now: the source's where it is declared, else live's.
 
     `live` is the document that `record` was read from. An object on live that the source no longer has, and that was not
@@ -36,11 +36,11 @@ class Known(msgspec.Struct, frozen=True, gc=False):
 
     key: Key
     object: Object
-    standing: Standing
+    origin: Origin
     record: Record
     source: Place | None = None
     live: Place | None = None
 
     @property
-    def is_staying(self) -> bool:
-        return self.standing is not Standing.LEAVING and not self.record.is_deleting
+    def is_active(self) -> bool:
+        return self.origin is not Origin.LEAVING and not self.record.is_deleting

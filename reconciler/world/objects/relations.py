@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 
 from reconciler.world.objects.index import Index
-from reconciler.world.objects.object_state import Known, Standing
+from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.record import ASSIGNABLE, PLACED
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, MachinePoolStatus, Volume, VolumePoolStatus
@@ -33,13 +33,13 @@ class Relations:
         self.live_counts: Counter[Kind] = Counter()
         self.rejected: set[Key] = set()  # waiting, and refused by some pool
 
-    def replace(self, before: Known | None, after: Known | None) -> None:
+    def replace(self, before: ObjectState | None, after: ObjectState | None) -> None:
         if before is not None:
             self._take_out(before)
         if after is not None:
             self._put_in(after)
 
-    def _take_out(self, known: Known) -> None:
+    def _take_out(self, known: ObjectState) -> None:
         key = known.key
         for used in self.uses.pop(key, ()):
             self.users.discard(used, key)
@@ -58,7 +58,7 @@ class Relations:
         self.leaving[key.kind].discard(key)
         self.live_counts[key.kind] -= known.live is not None
 
-    def _put_in(self, known: Known) -> None:
+    def _put_in(self, known: ObjectState) -> None:
         key, record = known.key, known.record
         self.uses[key] = tuple(uses(known))
         for used in self.uses[key]:
@@ -81,12 +81,12 @@ class Relations:
             self.evicting.add(key)
         if record.is_deleting:
             self.leaving[key.kind].add(key)
-        elif known.standing is Standing.LEAVING:
+        elif known.origin is Origin.LEAVING:
             self.absent.add(key)
         self.live_counts[key.kind] += known.live is not None
 
 
-def uses(known: Known) -> set[Key]:
+def uses(known: ObjectState) -> set[Key]:
     """What the object refers to, and the generated objects that its ephemeral entries become."""
     key, object = known.key, known.object
     place = known.source or known.live
@@ -108,50 +108,50 @@ def generated_of(machine: Machine) -> Iterator[Key]:
             yield Key(Kind.NETWORK_INTERFACE, namespace, derived_name(machine, interface.name))
 
 
-def owners(known: Known) -> Iterator[Key]:
+def owners(known: ObjectState) -> Iterator[Key]:
     for owner in known.record.owners:
         if owner.kind in Kind._value2member_map_:
             kind = Kind(owner.kind)
             yield Key(kind, known.key.namespace if kind.is_namespaced else "", owner.name)
 
 
-def pool_of(known: Known) -> Key | None:
+def pool_of(known: ObjectState) -> Key | None:
     """The pool that it is assigned to."""
     kind = POOL_OF.get(known.key.kind)
     return Key(kind, "", known.record.pool) if kind is not None and known.record.pool else None
 
 
-def holder_of(known: Known) -> Key | None:
+def holder_of(known: ObjectState) -> Key | None:
     """The machine that holds the volume, whether or not that asks for it still."""
     claim = known.record.claim
     return None if claim is None else Key(Kind.MACHINE, known.key.namespace, claim.name)
 
 
-def is_waiting(known: Known) -> bool:
+def is_waiting(known: ObjectState) -> bool:
     """Whether it is to be placed. A volume that is provided from outside has no pool."""
-    if known.key.kind not in ASSIGNABLE or known.record.pool or not known.is_staying:
+    if known.key.kind not in ASSIGNABLE or known.record.pool or not known.is_active:
         return False
     object = known.object
     return not isinstance(object, Volume) or object.spec.volume_class_ref is not None
 
 
-def is_astray(known: Known) -> bool:
+def is_astray(known: ObjectState) -> bool:
     """In a text of live the reference is the reconciler's own."""
     object = known.object
-    if known.standing is not Standing.DECLARED or not isinstance(object, Machine) or not known.record.pool:
+    if known.origin is not Origin.DECLARED or not isinstance(object, Machine) or not known.record.pool:
         return False
     pin = object.spec.machine_pool_ref
     return pin is not None and pin.name != known.record.pool
 
 
-def has_waiting_request(known: Known) -> bool:
+def has_waiting_request(known: ObjectState) -> bool:
     status = known.record.status
     if not isinstance(status, MachinePoolStatus | VolumePoolStatus):
         return False
     return any(each is not None and each.state == "Waiting" for each in (status.destroyed, status.move))
 
 
-def related(known: Known, relations: Relations) -> Iterator[Collection[Key]]:
+def related(known: ObjectState, relations: Relations) -> Iterator[Collection[Key]]:
     """Whom it concerns when the object is not as it was: its users, what it uses for itself alone, its owner and its own."""
     key = known.key
     yield relations.users.get(key)

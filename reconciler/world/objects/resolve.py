@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from reconciler.world.objects.object_state import Known, Standing
+from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.pools.announcement import Announcement
 from reconciler.world.record import NOTHING, Record, empty_status
 from reconciler.world.source.contents import Doc
-from reconciler.world.source.tree_index import Branch
+from reconciler.world.source.tree_index import TreeIndex
 from schemas import live_layout
 from schemas.kinds import Key, Kind, api_version
 from schemas.model import MachinePool, Metadata, Object, VolumePool
@@ -16,7 +16,7 @@ from schemas.model import MachinePool, Metadata, Object, VolumePool
 Load = Callable[[Doc], Object]  # the object of a document on live
 
 
-def settled(key: Key, source: Branch, live: Branch, load: Load) -> Known | None:
+def settled(key: Key, source: TreeIndex, live: TreeIndex, load: Load) -> ObjectState | None:
     """None when nobody knows it. What is retained is known by its uid and not here."""
     there = on_live(key, live)
     if there is not None and there.record is not None and is_live_alone(there):
@@ -27,17 +27,17 @@ def settled(key: Key, source: Branch, live: Branch, load: Load) -> Known | None:
             return None  # what was recorded of it cannot be read: it is neither new nor gone
         record = there.record if there is not None and there.record is not None else unrecorded(key)
         place = there.place if there is not None else None
-        return Known(key, declared.object, Standing.DECLARED, record, declared.place, place)
+        return ObjectState(key, declared.object, Origin.DECLARED, record, declared.place, place)
     return _known(key, source, there, load) if there is not None else None
 
 
-def on_live(key: Key, live: Branch) -> Doc | None:
+def on_live(key: Key, live: TreeIndex) -> Doc | None:
     """The document that its record is read from: an order to go counts before a text that was taken over."""
     docs = [doc for doc in live.docs(key) if not doc.place.path.startswith(live_layout.RETAINED)]
     return min(docs, key=_weight, default=None) if len(docs) != 1 else docs[0]
 
 
-def in_source(key: Key, source: Branch, there: Doc | None) -> Doc | None:
+def in_source(key: Key, source: TreeIndex, there: Doc | None) -> Doc | None:
     """Of several, the one where it stands already; else the first."""
     docs = source.docs(key)
     if len(docs) > 1 and there is not None:
@@ -57,26 +57,28 @@ def is_live_alone(doc: Doc) -> bool:
     )
 
 
-def _known(key: Key, source: Branch, there: Doc, load: Load) -> Known:
+def _known(key: Key, source: TreeIndex, there: Doc, load: Load) -> ObjectState:
     declared = in_source(key, source, there)
     record = there.record or unrecorded(key)
     place = declared.place if declared else None
-    return Known(key, there.object or load(there), _standing(key, source, there), record, place, there.place)
+    return ObjectState(
+        key, there.object or load(there), _standing(key, source, there), record, place, there.place
+    )
 
 
-def _standing(key: Key, source: Branch, there: Doc) -> Standing:
+def _standing(key: Key, source: TreeIndex, there: Doc) -> Origin:
     path = there.place.path
     if there.record is not None and there.record.is_deleting:
-        return Standing.LEAVING
+        return Origin.LEAVING
     if path.startswith(live_layout.GENERATED):
-        return Standing.GENERATED
+        return Origin.GENERATED
     if source.refusing(key) or _is_malformed(path, source):
-        return Standing.FROZEN
-    return Standing.ANNOUNCED if path.startswith(live_layout.ANNOUNCED) else Standing.LEAVING
+        return Origin.FROZEN
+    return Origin.ANNOUNCED if path.startswith(live_layout.ANNOUNCED) else Origin.LEAVING
 
 
-def _is_malformed(path: str, branch: Branch) -> bool:
-    found = branch.odd.get(path)
+def _is_malformed(path: str, branch: TreeIndex) -> bool:
+    found = branch.problem_files.get(path)
     return found is not None and found.is_malformed
 
 
@@ -85,7 +87,7 @@ def _weight(doc: Doc) -> tuple[bool, bool, str, int]:
     return not doc.place.path.startswith(live_layout.DELETING), not has_uid, doc.place.path, doc.place.index
 
 
-def announced(key: Key, announcement: Announcement) -> Known:
+def announced(key: Key, announcement: Announcement) -> ObjectState:
     """A pool that nobody declares and that live does not have yet."""
     metadata = Metadata(name=key.name, labels=dict(announcement.pool.labels))
     version = api_version(key.kind)
@@ -94,4 +96,4 @@ def announced(key: Key, announcement: Announcement) -> Known:
         if key.kind is Kind.MACHINE_POOL
         else VolumePool(api_version=version, metadata=metadata)
     )
-    return Known(key, made, Standing.ANNOUNCED, unrecorded(key))
+    return ObjectState(key, made, Origin.ANNOUNCED, unrecorded(key))

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from reconciler.world.objects.object_state import Known, Standing
+from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.objects.relations import Relations
-from reconciler.world.source.tree_index import Branch
+from reconciler.world.source.tree_index import TreeIndex
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, Volume
 from schemas.problem import Severity
@@ -18,12 +18,12 @@ from schemas.validate.finding import Finding
 from schemas.validate.identity import duplicate_finding
 
 OWN = (Kind.VOLUME, Kind.NETWORK_INTERFACE)  # one machine at a time may have it
-JUDGED = frozenset({Standing.DECLARED, Standing.GENERATED})
+JUDGED = frozenset({Origin.DECLARED, Origin.GENERATED})
 GUESSING = ("GV310", "GV312")
 ON_TARGET = ValidationPolicy(is_target=True)
 
 
-def concerned(changed: Iterable[Key], known: Mapping[Key, Known], relations: Relations) -> set[Key]:
+def concerned(changed: Iterable[Key], known: Mapping[Key, ObjectState], relations: Relations) -> set[Key]:
     """Those whose findings a change of these objects can alter."""
     found: set[Key] = set()
     for key in changed:
@@ -37,10 +37,10 @@ def concerned(changed: Iterable[Key], known: Mapping[Key, Known], relations: Rel
 
 
 def faults(
-    keys: Collection[Key], known: Mapping[Key, Known], relations: Relations, source: Branch
+    keys: Collection[Key], known: Mapping[Key, ObjectState], relations: Relations, source: TreeIndex
 ) -> dict[Key, tuple[Finding, ...]]:
     """Errors only, by the object that has them."""
-    judged = {key: known[key] for key in keys if key in known and known[key].standing in JUDGED}
+    judged = {key: known[key] for key in keys if key in known and known[key].origin in JUDGED}
     around = dict(judged)
     for one in judged.values():
         for used in (*relations.uses.get(one.key, ()), *_pinned(one)):
@@ -63,7 +63,7 @@ def faults(
     return by_key
 
 
-def _pinned(known: Known) -> tuple[Key, ...]:
+def _pinned(known: ObjectState) -> tuple[Key, ...]:
     object = known.object
     if isinstance(object, Machine) and object.spec.machine_pool_ref:
         return (Key(Kind.MACHINE_POOL, "", object.spec.machine_pool_ref.name),)
@@ -72,7 +72,7 @@ def _pinned(known: Known) -> tuple[Key, ...]:
     return ()
 
 
-def _entries(around: Mapping[Key, Known]) -> Iterable[AnyDeclaration]:
+def _entries(around: Mapping[Key, ObjectState]) -> Iterable[AnyDeclaration]:
     """Whoever is placed already comes first: of two that want one volume, it has it."""
     for known in sorted(around.values(), key=_order):
         entry = _entry(known)
@@ -80,16 +80,16 @@ def _entries(around: Mapping[Key, Known]) -> Iterable[AnyDeclaration]:
             yield entry
 
 
-def _entry(known: Known) -> AnyDeclaration | None:
-    place = known.source if known.standing is Standing.DECLARED else known.live
+def _entry(known: ObjectState) -> AnyDeclaration | None:
+    place = known.source if known.origin is Origin.DECLARED else known.live
     return Declaration(place.path, place.index, known.key, known.object) if place is not None else None
 
 
-def _twice(known: Known, source: Branch) -> Iterable[Finding]:
+def _twice(known: ObjectState, source: TreeIndex) -> Iterable[Finding]:
     """Every further document of an identity is held against it; what else these say does not count."""
     docs = source.docs(known.key)
     entry = _entry(known)
-    if len(docs) < 2 or entry is None or known.standing is not Standing.DECLARED:
+    if len(docs) < 2 or entry is None or known.origin is not Origin.DECLARED:
         return
     tree = Tree((entry,))
     for doc in docs:
@@ -99,14 +99,14 @@ def _twice(known: Known, source: Branch) -> Iterable[Finding]:
             )
 
 
-def _order(known: Known) -> tuple[bool, str, int]:
+def _order(known: ObjectState) -> tuple[bool, str, int]:
     place = known.source or known.live
     return not known.record.pool, place.path if place else "", place.index if place else 0
 
 
-def _within(known: Known, source: Branch) -> Iterable[Finding]:
+def _within(known: ObjectState, source: TreeIndex) -> Iterable[Finding]:
     place = known.source
-    contents = source.odd.get(place.path) if place else None
-    if contents is None or place is None or known.standing is not Standing.DECLARED:
+    contents = source.problem_files.get(place.path) if place else None
+    if contents is None or place is None or known.origin is not Origin.DECLARED:
         return ()
     return (each for each in contents.findings if each.document == place.index)

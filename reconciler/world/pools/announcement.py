@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from reconciler.world.objects.object_state import Known, Standing
+from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.pools.grants import Grant, grant_for, grant_on_live
 from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.record import condition
@@ -69,11 +69,13 @@ class Offer:
         return {name, *self.equals[_capabilities(known)]} if known is not None else (name,)
 
 
-def pool_state(key: Key, known: Known | None, announced: Announcement | None, offer: Offer) -> PoolState:
-    is_declared = known is not None and known.standing in (
-        Standing.DECLARED,
-        Standing.FROZEN,
-        Standing.LEAVING,
+def pool_state(
+    key: Key, known: ObjectState | None, announced: Announcement | None, offer: Offer
+) -> PoolState:
+    is_declared = known is not None and known.origin in (
+        Origin.DECLARED,
+        Origin.FROZEN,
+        Origin.LEAVING,
     )
     pool = announced.pool if announced else None
     names = _offered(pool)
@@ -102,24 +104,24 @@ def pool_state(key: Key, known: Known | None, announced: Announcement | None, of
     return _no_roomier(room, known) if room.is_remembered and known is not None else room
 
 
-def why_not_ready(known: Known | None, announced: Announcement | None) -> str:
+def why_not_ready(known: ObjectState | None, announced: Announcement | None) -> str:
     if known is None:
-        return "it is not declared, and this fleet takes declared pools only"
-    if not known.is_staying:
-        return "it is being removed"
+        return "the pool is not declared, and this fleet accepts declared pools only"
+    if not known.is_active:
+        return "the pool is being removed"
     if announced is None:
-        return "no poollet announces it"
+        return "no poollet announces the pool"
     if announced.heartbeat is Heartbeat.LEFT:
         return f"its poollet {announced.poollet} has left"
     if announced.heartbeat is Heartbeat.EXPIRED:
-        return f"the report of {announced.poollet} has not changed for its grace"
+        return f"the report of {announced.poollet} has not changed within the heartbeat timeout"
     if announced.silence:
         return announced.silence
     state = announced.pool.status.state
     if state not in ("Ready", "Available"):
-        return f"its poollet says that it is {state}"
+        return f"its poollet reports the state {state}"
     if announced.heartbeat is Heartbeat.UNCONFIRMED and (before := _ready_on_live(known)) not in ("", "True"):
-        return f"it was not ready ({before}) when last seen, and its report has not changed since"
+        return f"the pool was not ready ({before}) when last reported, and its report has not changed since"
     return ""
 
 
@@ -130,7 +132,7 @@ def why_not_granted(grant: Grant, announced: Announcement | None) -> str:
     return "no host has the grant of this pool; the next host that reports it gets it"
 
 
-def _ready_on_live(known: Known) -> str:
+def _ready_on_live(known: ObjectState) -> str:
     status = known.record.status
     if not isinstance(status, MachinePoolStatus | VolumePoolStatus):
         return ""
@@ -149,7 +151,7 @@ def _offered(pool: report.PoolReport | report.VolumePoolReport | None) -> tuple[
 
 
 def _labels(
-    declared: Known | None, pool: report.PoolReport | report.VolumePoolReport | None
+    declared: ObjectState | None, pool: report.PoolReport | report.VolumePoolReport | None
 ) -> Mapping[str, str]:
     """What people say wins. The two prefixes of topology labels mean the same, so each label stands under both."""
     labels = dict(pool.labels) if pool else {}
@@ -179,7 +181,7 @@ def _machine_room(state: PoolState, declared: MachinePool | None, offer: Offer) 
     return replace(state, allocatable={SHARE: WHOLE_HOST}, shares=shares)
 
 
-def _no_roomier(state: PoolState, known: Known) -> PoolState:
+def _no_roomier(state: PoolState, known: ObjectState) -> PoolState:
     """What the host keeps back is in what live says it gives away, together with what people decided then: the smaller counts."""
     status = known.record.status
     if not isinstance(status, MachinePoolStatus) or SHARE in state.allocatable:

@@ -10,7 +10,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from reconciler.world.objects.object_state import Known
+from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.record import Status
 from reconciler.world.reports.status_update import amounts
 from schemas.kinds import Key, Kind
@@ -48,7 +48,7 @@ def bytes_there(status: Status | None) -> int:
     return found.ceil() if found is not None else 0
 
 
-class Ledger:
+class CapacityLedger:
     """Charges are by whom they are of: a key, the uid of what is retained, an orphan's id."""
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class Ledger:
         """A class may be another now: what machines take is asked again."""
         self._vectors.clear()
 
-    def charge_of(self, known: Known, classes: Classes) -> Charge | None:
+    def charge_of(self, known: ObjectState, classes: Classes) -> Charge | None:
         """What an object takes where it is assigned; None when that is nowhere."""
         object, pool = known.object, known.record.pool
         if not pool:

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from reconciler.world.objects.object_state import Known
+from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.reports.heartbeat import Heartbeat
 from schemas.model import MachinePoolStatus, VolumePoolStatus
 from schemas.report import objects as report
@@ -43,7 +43,7 @@ class Grant(NamedTuple):
 NO_GRANT = Grant()
 
 
-def grant_on_live(known: Known | None) -> Grant:
+def grant_on_live(known: ObjectState | None) -> Grant:
     status = known.record.status if known is not None else None
     if not isinstance(status, POOL_STATUS):
         return NO_GRANT
@@ -51,18 +51,18 @@ def grant_on_live(known: Known | None) -> Grant:
 
 
 def grant_for(
-    known: Known | None, host: str, pool: report.PoolReport | report.VolumePoolReport, beat: Heartbeat
+    known: ObjectState | None, host: str, pool: report.PoolReport | report.VolumePoolReport, beat: Heartbeat
 ) -> Grant:
     """The grant of a pool that `host` announces: the one on live, else a new one where the host may have it."""
     grant = grant_on_live(known)
-    if grant.host or known is None or not known.is_staying or not host:
+    if grant.host or known is None or not known.is_active or not host:
         return grant
     if beat is Heartbeat.ALIVE or (beat is Heartbeat.UNCONFIRMED and not is_called_destroyed(known, host)):
         return Grant(host, max(grant.epoch, pool.epoch) + 1, is_new=True)
     return grant
 
 
-def is_called_destroyed(known: Known, host: str) -> bool:
+def is_called_destroyed(known: ObjectState, host: str) -> bool:
     """Then its report may be what it left behind; a change of it proves otherwise."""
     status = known.record.status
     request = status.destroyed if isinstance(status, POOL_STATUS) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from reconciler.world.objects.object_state import Known
+from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.pools.announcement import READY, Announcement
 from reconciler.world.record import condition
 from reconciler.world.record.condition import OWN
@@ -17,7 +17,7 @@ from schemas.report import objects as report
 NOBODY = ""
 
 
-def expired(known: Known, poollet: str) -> Announcement | None:
+def expired(known: ObjectState, poollet: str) -> Announcement | None:
     """What is left to say of a pool whose host is silent while another one writes its report."""
     found = remembered(known)
     return (
@@ -27,7 +27,7 @@ def expired(known: Known, poollet: str) -> Announcement | None:
     )
 
 
-def heard_last(known: Known, poollet: str, silence: str) -> Announcement | None:
+def last_known_pool(known: ObjectState, poollet: str, silence: str) -> Announcement | None:
     """The same while a poollet is silent: of a pool that was known to be well, or not well, when it was heard last."""
     found = remembered(known) if known.live is not None else None
     ready = condition(getattr(known.record.status, "conditions", ()), READY)
@@ -36,7 +36,7 @@ def heard_last(known: Known, poollet: str, silence: str) -> Announcement | None:
     return replace(found, poollet=poollet, silence=silence)
 
 
-def remembered(known: Known) -> Announcement | None:
+def remembered(known: ObjectState) -> Announcement | None:
     """None for a pool that live says nothing of: nobody was ever heard there."""
     status, labels = known.record.status, dict(known.object.metadata.labels)
     match status:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from reconciler.world.objects.object_state import Known
+from reconciler.world.objects.object_state import ObjectState
 from schemas.kinds import Key
 from schemas.model import Machine
 from schemas.model.selector import Selector
@@ -28,7 +28,7 @@ class Population:
         self._holding: dict[str, Counter[tuple[Distance, str]]] = {}
         self.machines: Counter[str] = Counter()
 
-    def replace(self, before: Known | None, after: Known | None) -> None:
+    def replace(self, before: ObjectState | None, after: ObjectState | None) -> None:
         for known, sign in ((before, -1), (after, 1)):
             if known is not None and known.record.pool and isinstance(known.object, Machine):
                 self._count(known.key, known.record.pool, known.object, sign)

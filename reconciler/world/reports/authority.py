@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from reconciler.world.pools.grants import Grant
 from reconciler.world.record import Record
-from reconciler.world.reports.reported import Said
+from reconciler.world.reports.reported import ObjectReport
 from reconciler.world.reports.reports import Report
 from schemas.kinds import Key, Kind
 from schemas.settings.fleet import FleetSettings
@@ -49,23 +49,27 @@ class Authority:
 
 
 @dataclass(frozen=True, slots=True)
-class Hearing:
+class AcceptedReports:
     """What of all that is said about one object counts.
 
     `said` speaks of the assignment on live. `claims` come from owners of pools, while live assigns the object to nobody.
     """
 
-    said: Said | None = None
-    claims: tuple[Said, ...] = ()
+    said: ObjectReport | None = None
+    claims: tuple[ObjectReport, ...] = ()
     refused: tuple[str, ...] = ()
 
 
-SILENCE = Hearing()
+NO_REPORT = AcceptedReports()
 
 
 def heard(
-    key: Key, record: Record, says: Iterable[Said], authority: Authority, grant: Callable[[Key], Grant]
-) -> Hearing:
+    key: Key,
+    record: Record,
+    says: Iterable[ObjectReport],
+    authority: Authority,
+    grant: Callable[[Key], Grant],
+) -> AcceptedReports:
     """`grant` tells which host has the grant of a pool: what any other host says of objects there never counts.
 
     A volume's snapshot has no assignment of its own: `record.pool` is then that of its volume.
@@ -78,7 +82,9 @@ def heard(
             continue
         if pool and not authority.owns(each.poollet, Key(POOL_OF[key.kind], "", pool)):
             if each.is_there:
-                refused.append(f"poollet {each.poollet} reports it on {pool}, which is not its pool")
+                refused.append(
+                    f"poollet {each.poollet} reports it on pool {pool}, which does not belong to that poollet"
+                )
         elif pool and grant(Key(POOL_OF[key.kind], "", pool)).host != each.host:
             continue
         elif _is_of(key, record, each, pool):
@@ -91,11 +97,11 @@ def heard(
             )
     if len({each.pool for each in claims}) > 1:
         names = " and ".join(sorted({each.pool or each.poollet for each in claims}))
-        refused.append(f"it is reported by two at once: {names}")
-    return Hearing(said, tuple(claims), tuple(refused))
+        refused.append(f"two pools report it at once: {names}")
+    return AcceptedReports(said, tuple(claims), tuple(refused))
 
 
-def _is_of(key: Key, record: Record, said: Said, pool: str) -> bool:
+def _is_of(key: Key, record: Record, said: ObjectReport, pool: str) -> bool:
     """Whether it speaks of the assignment that stands."""
     if key.kind is Kind.VOLUME_SNAPSHOT:
         return said.uid == record.uid and record.pool in (

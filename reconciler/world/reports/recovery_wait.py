@@ -13,7 +13,7 @@ NAMED_AT_MOST = 5
 
 
 class Why(StrEnum):
-    GONE = "its report was removed less than its grace ago"
+    GONE = "its report was removed less than its heartbeat timeout ago"
     REPLACED = "another host writes its report since less than its heartbeat timeout"
     REFUSED = "its report is refused"
     SILENT = "silent"
@@ -22,18 +22,18 @@ class Why(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Unsettled:
+class UnheardHost:
     name: str
     why: Why
 
 
-def unsettled(reports: Reports) -> Iterator[Unsettled]:
+def unsettled(reports: Reports) -> Iterator[UnheardHost]:
     """By name. Who was heard, says that it leaves, or lost its report longer ago than its grace, is not among them."""
     for (name, host), beat in sorted(reports.heartbeats.items()):
         report = reports.by_poollet.get(name)
         why = _why(report, beat) if report is None or report.host == host else _why_replaced(beat)
         if why is not None:
-            yield Unsettled(name, why)
+            yield UnheardHost(name, why)
 
 
 def _why(report: Report | None, beat: Heartbeat) -> Why | None:
@@ -55,15 +55,13 @@ def _why_replaced(beat: Heartbeat) -> Why | None:
     return None if beat is Heartbeat.EXPIRED else Why.REPLACED
 
 
-def words(waits_for: Sequence[Unsettled], ref: str) -> str:
+def words(waits_for: Sequence[UnheardHost], ref: str) -> str:
     """What is waited for, and what ends it. People are to write the name themselves: it makes a host run everything twice."""
     urgent = sorted(waits_for, key=lambda each: (each.why is Why.UNPROVEN, each.name))
     named = [f"{each.name} ({each.why})" for each in urgent[:NAMED_AT_MOST]]
     if more := len(urgent) - len(named):
         named.append(f"{more:,} more")
-    told = (
-        f"live is lost: nothing is written until every known host is heard of. Waiting for {', '.join(named)}"
-    )
+    told = f"live was lost; it is written again once every known host has reported. Waiting for {', '.join(named)}"
     if all(each.why in (Why.GONE, Why.REPLACED) for each in urgent):
         return told
     return (

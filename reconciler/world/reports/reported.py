@@ -17,7 +17,7 @@ from schemas.report.objects import (
 Reported: TypeAlias = ReportedMachineStatus | ReportedVolumeStatus | ReportedSnapshotStatus
 
 
-class Said(msgspec.Struct, frozen=True, gc=False):
+class ObjectReport(msgspec.Struct, frozen=True, gc=False):
     """What one report says about one object. `host` is the hostID that wrote the report, `assignment` the order it is about."""
 
     poollet: str

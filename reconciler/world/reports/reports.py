@@ -12,7 +12,7 @@ from reconciler.gitstore.objects.commit import decode_commit
 from reconciler.gitstore.objects.tree import FileMode, ObjectId
 from reconciler.gitstore.repo import FileChange, Repo
 from reconciler.world.reports.heartbeat import MIN_TIMEOUT, NOT_EXPIRED, Heartbeat, HeartbeatSeen, Writer
-from reconciler.world.reports.reported import Said
+from reconciler.world.reports.reported import ObjectReport
 from schemas.kinds import Key, Kind
 from schemas.report import UnreadableFile, objects
 from schemas.report.objects import ReportPart
@@ -40,7 +40,7 @@ class Report:
     poollet: objects.PoolletReport | None = None
     candidate: objects.CandidateReport | None = None
     pools: dict[Key, objects.PoolReport | objects.VolumePoolReport] = field(default_factory=dict)
-    said: dict[Key, Said] = field(default_factory=dict)
+    said: dict[Key, ObjectReport] = field(default_factory=dict)
     orphans: tuple[objects.Orphan, ...] = ()
     events: tuple[objects.ReportedEvent, ...] = ()
     unread: dict[str, UnreadableFile] = field(default_factory=dict)
@@ -187,7 +187,7 @@ class Reports:
         ]
         return min(times, default=None)
 
-    def says(self, key: Key) -> Iterator[Said]:
+    def says(self, key: Key) -> Iterator[ObjectReport]:
         """Whoever speaks of an object, by the names of the poollets. Of a pool that is no more than to announce it."""
         for name in self._speakers.get(key, ()):
             said = self.by_poollet[name].said.get(key)
@@ -310,9 +310,9 @@ def _key(path: str) -> Key | None:
 
 def _said(
     report: Report, entry: objects.MachineReport | objects.VolumeReport | objects.SnapshotReport
-) -> Said:
+) -> ObjectReport:
     attached = entry.attached_to if isinstance(entry, objects.VolumeReport) else ()
-    return Said(
+    return ObjectReport(
         report.name,
         report.host,
         entry.pool,

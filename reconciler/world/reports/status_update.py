@@ -14,7 +14,7 @@ import msgspec
 from reconciler.world.record import stamp
 from reconciler.world.record.condition import folded as folded_conditions
 from reconciler.world.record.record import Record, Status
-from reconciler.world.reports.reported import Said
+from reconciler.world.reports.reported import ObjectReport
 from schemas.model import (
     Condition,
     MachineNetworkInterfaceStatus,
@@ -40,7 +40,7 @@ S = TypeVar(
 replace = msgspec.structs.replace
 
 
-def folded(record: Record, said: Said | None, now: datetime) -> Status | None:
+def folded(record: Record, said: ObjectReport | None, now: datetime) -> Status | None:
     """The status of a machine, a volume or a snapshot; that of the record where nothing new is said."""
     status = record.status
     if said is None or said.status is None:

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from reconciler.gitstore.objects.tree import FileMode
-from reconciler.world.objects.object_state import Known
+from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.record import condition
 from reconciler.world.record.condition import ACCEPTED, DELETION_HELD, FROZEN, IN_DOUBT
 from reconciler.world.source.contents import Doc
 from reconciler.world.source.rules import Rules
-from reconciler.world.source.tree_index import Branch
+from reconciler.world.source.tree_index import TreeIndex
 from schemas import live_layout
 from schemas.validate.files import has_manifest_name
 
 POINTERS = (FileMode.LINK, FileMode.SUBMODULE)
 
 
-def doubt(known: Known, source: Branch, rules: Rules, news: Collection[str]) -> str:
+def why_unverified(known: ObjectState, source: TreeIndex, rules: Rules, news: Collection[str]) -> str:
     """Why it may still be declared; nothing when its absence is certain. Such doubt holds its deletion and nothing else.
 
     `news` are the paths that differ from the source reconciled last. A file that could not be read then already, and is the
@@ -26,26 +26,30 @@ def doubt(known: Known, source: Branch, rules: Rules, news: Collection[str]) -> 
     path = known.live.path if known.live else ""
     if path in source.files and not path.startswith(live_layout.FOLDER):
         if rules.ignored(path):
-            return f"{path} is still there, and .gitvirtignore leaves it out"
+            return f"{path} still exists, but .gitvirtignore leaves it out"
         if path not in source.contents:
-            return f"{path} is still there, and is not read as a manifest"
-        if source.contents[path].is_strange:
-            return f"{path} is still there, and has nothing of ours in it: remove the file if that is meant"
+            return f"{path} still exists, but is not read as a manifest"
+        if source.contents[path].has_only_foreign:
+            return (
+                f"{path} still exists but contains no gitvirt object; delete the file to confirm the removal"
+            )
     for folder in above(path):
         file = source.files.get(folder)
         if file is not None and file.mode in POINTERS:
-            return f"{folder} is a link or a submodule now, and may lead to it"
-    if strange := source.strangers.get(known.key.name):
+            return f"{folder} is a link or a submodule now, and may lead to its file"
+    if strange := source.foreign_names.get(known.key.name):
         return f"{min(strange)} has a document of that name whose kind is not known"
     is_old = was_in_doubt(known)
-    opaque = sorted(each for each in source.opaque if has_manifest_name(each) and (is_old or each in news))
-    if not opaque:
+    unreadable = sorted(
+        each for each in source.unreadable if has_manifest_name(each) and (is_old or each in news)
+    )
+    if not unreadable:
         return ""
-    more = f" (and {len(opaque) - 1} more)" if len(opaque) > 1 else ""
-    return f"{opaque[0]}{more} cannot be read, and may declare it: mend it, or remove it if that is meant"
+    more = f" (and {len(unreadable) - 1} more)" if len(unreadable) > 1 else ""
+    return f"{unreadable[0]}{more} cannot be read and may declare it; fix the file, or delete it to confirm the removal"
 
 
-def was_in_doubt(known: Known) -> bool:
+def was_in_doubt(known: ObjectState) -> bool:
     """As live says; of what has no conditions nothing says otherwise."""
     status = known.record.status
     if status is None:
@@ -56,22 +60,26 @@ def was_in_doubt(known: Known) -> bool:
     )
 
 
-def hides(path: str, source: Branch, live: Branch) -> bool:
+def masks_live_objects(path: str, source: TreeIndex, live: TreeIndex) -> bool:
     """Whether what the source has at a path leaves doubt about documents of live: then live keeps its text, or the place
     where they stood, and the doubt with it, would be forgotten with this tick."""
     file, there = source.files.get(path), source.contents.get(path)
-    if file is None or path.startswith(live_layout.FOLDER) or (there is not None and not there.is_strange):
+    if (
+        file is None
+        or path.startswith(live_layout.FOLDER)
+        or (there is not None and not there.has_only_foreign)
+    ):
         return False
     docs = below(path, live) if file.mode in POINTERS else at(path, live)
     return any(not source.has(doc.key) and not (doc.record and doc.record.is_deleting) for doc in docs)
 
 
-def at(path: str, live: Branch) -> Iterator[Doc]:
+def at(path: str, live: TreeIndex) -> Iterator[Doc]:
     found = live.contents.get(path)
     yield from found.docs if found is not None else ()
 
 
-def below(folder: str, live: Branch) -> Iterator[Doc]:
+def below(folder: str, live: TreeIndex) -> Iterator[Doc]:
     """Looks through all files: a folder that becomes a link is rare."""
     for path, contents in live.contents.items():
         if path.startswith(f"{folder}/"):

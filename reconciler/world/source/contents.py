@@ -39,15 +39,15 @@ class Contents(msgspec.Struct, frozen=True, gc=False):
     docs: tuple[Doc, ...] = ()
     is_malformed: bool = False
     is_opaque: bool = False
-    is_strange: bool = False
+    has_only_foreign: bool = False
     refused: tuple[Key, ...] = ()
-    strangers: tuple[str, ...] = ()
+    foreign_names: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
     findings: tuple[Finding, ...] = ()
 
     @property
     def is_plain(self) -> bool:
-        return not (self.is_malformed or self.strangers or self.problems or self.findings)
+        return not (self.is_malformed or self.foreign_names or self.problems or self.findings)
 
 
 def source_contents(path: str, data: bytes, policy: ValidationPolicy) -> Contents:
@@ -63,9 +63,9 @@ def source_contents(path: str, data: bytes, policy: ValidationPolicy) -> Content
             each for each in check_document(entry, document.body, policy) if each.severity is Severity.ERROR
         ]
     if docs:
-        strangers = _strangers(data) if found.foreign else ()
-        return Contents(tuple(docs), strangers=strangers, findings=tuple(findings))
-    return Contents(is_strange=_is_something(data), strangers=_strangers(data))
+        foreign_names = _strangers(data) if found.foreign else ()
+        return Contents(tuple(docs), foreign_names=foreign_names, findings=tuple(findings))
+    return Contents(has_only_foreign=_is_something(data), foreign_names=_strangers(data))
 
 
 def live_contents(path: str, data: bytes, wants: Wants) -> Contents:
@@ -107,7 +107,7 @@ def _malformed(found: Manifest, data: bytes) -> Contents:
         is_malformed=True,
         is_opaque=any(not each.object for each in errors),
         refused=(*found.invalid, *(each.key for each in found.documents)),
-        strangers=_strangers(data) if found.foreign else (),
+        foreign_names=_strangers(data) if found.foreign else (),
         problems=errors,
     )
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from reconciler.gitstore.objects.tree import File, FileMode
 from reconciler.gitstore.repo import FileChange, Repo
 from reconciler.world.source.contents import Contents, Wants, live_contents, source_contents, unreadable
-from reconciler.world.source.parse_cache.cache import AT_ONCE, Name, Readings, name_of, way
+from reconciler.world.source.parse_cache.cache import AT_ONCE, Name, ParseCache, name_of, way
 from reconciler.world.source.rules import Rules
-from reconciler.world.source.tree_index import Branch
+from reconciler.world.source.tree_index import TreeIndex
 from schemas import live_layout
 from schemas.kinds import Key
 from schemas.manifest.ignore import is_manifest
@@ -34,7 +34,7 @@ class _Reading:
     `fits` says whether what is known is what `parsed` would say today."""
 
     repo: Repo
-    readings: Readings
+    readings: ParseCache
     how: bytes
     is_manifest: Callable[[str], bool]
     parsed: Callable[[str, bytes], Contents]
@@ -51,8 +51,8 @@ class _Reading:
     def contents(self, file: File, known: Mapping[Name, object], taken: Taken) -> Contents | None:
         if not self.is_manifest(file.path):
             return None
-        if odd := _odd(file):
-            return odd
+        if problem_files := _odd(file):
+            return problem_files
         name = name_of(file, self.how)
         if name in known:
             found = self.readings.contents(file.path, name, known[name])
@@ -66,7 +66,7 @@ class _Reading:
 
 
 def take_source(
-    repo: Repo, readings: Readings, branch: Branch, changes: Sequence[FileChange], rules: Rules
+    repo: Repo, readings: ParseCache, branch: TreeIndex, changes: Sequence[FileChange], rules: Rules
 ) -> Taken:
     policy = rules.policy
     reading = _Reading(
@@ -81,7 +81,7 @@ def take_source(
 
 
 def take_live(
-    repo: Repo, readings: Readings, branch: Branch, changes: Sequence[FileChange], wants: Wants
+    repo: Repo, readings: ParseCache, branch: TreeIndex, changes: Sequence[FileChange], wants: Wants
 ) -> Taken:
     reading = _Reading(
         repo,
@@ -94,14 +94,14 @@ def take_live(
     return _take(branch, changes, reading)
 
 
-def _take(branch: Branch, changes: Sequence[FileChange], reading: _Reading) -> Taken:
+def _take(branch: TreeIndex, changes: Sequence[FileChange], reading: _Reading) -> Taken:
     taken = Taken()
     reading.forget(changes)
     for start in range(0, len(changes), AT_ONCE):
         some = changes[start : start + AT_ONCE]
         known = reading.known(some)
         for path, _, after in some:
-            was_odd = branch.odd.get(path)
+            was_odd = branch.problem_files.get(path)
             found = reading.contents(after, known, taken) if after is not None else None
             taken.keys.update(branch.put(path, after, found))
             if why_malformed(was_odd) != why_malformed(found):
@@ -123,7 +123,7 @@ def _odd(file: File) -> Contents | None:
     return unreadable(Problem(file=file.path, code="GV107", message=message, hint=hint))
 
 
-def wanted_objects(source: Branch) -> Wants:
+def wanted_objects(source: TreeIndex) -> Wants:
     """On live objects are needed only where the source does not say what they are."""
     return lambda key, path: path.startswith(live_layout.FOLDER) or not source.has(key)
 

@@ -9,20 +9,20 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from reconciler.gitstore.repo import Repo
-from reconciler.world.objects.object_state import Known
+from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.objects.relations import uses
 from reconciler.world.source.contents import Contents
-from reconciler.world.source.immutability import CLASSES, Ground, breaches, frozen, is_marked
+from reconciler.world.source.immutability import CLASSES, Ground, frozen, is_marked, violations
 from reconciler.world.state import State
 from schemas.kinds import Key
 from schemas.validate.finding import to_problems
 from schemas.validate.references import references
 from schemas.validate.tree import Declaration
 
-Changed = Mapping[Key, tuple[Known | None, Known | None]]
+Changed = Mapping[Key, tuple[ObjectState | None, ObjectState | None]]
 
 
-class Turned(NamedTuple):
+class FreezeChange(NamedTuple):
     """The files that are held from now on, held for another reason, or no longer; and whom that concerns."""
 
     paths: frozenset[str] = frozenset()
@@ -56,7 +56,7 @@ def named_in(contents: Contents) -> Iterator[Key]:
                     yield Key(each.kind, each.namespace, each.name)
 
 
-def hold(state: State, repo: Repo, paths: Collection[str]) -> Turned:
+def hold(state: State, repo: Repo, paths: Collection[str]) -> FreezeChange:
     whole = ChainMap(state.held, state.source.contents)
     ground = Ground(state.known, state.retained, state.relations, state.live, whole, repo.read)
 
@@ -69,7 +69,7 @@ def hold(state: State, repo: Repo, paths: Collection[str]) -> Turned:
         read = whole.get(path)
         if read is None:
             continue
-        found = tuple(to_problems(breaches(path, ground, paths), text_of))
+        found = tuple(to_problems(violations(path, ground, paths), text_of))
         wanted = frozen(read, found) if found else read
         if wanted == state.source.contents[path]:
             continue
@@ -81,4 +81,4 @@ def hold(state: State, repo: Repo, paths: Collection[str]) -> Turned:
         keys.update(state.live.keys_at(path), state.source.put(path, state.source.files[path], wanted))
     if turned:
         state.problems = None
-    return Turned(frozenset(turned), frozenset(keys))
+    return FreezeChange(frozenset(turned), frozenset(keys))

@@ -11,13 +11,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from reconciler.gitstore.objects.tree import ObjectId
-from reconciler.world.objects.object_state import Known, Standing
+from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.objects.relations import Relations, uses
 from reconciler.world.objects.resolve import is_live_alone, on_live
 from reconciler.world.record import NOTHING, condition
 from reconciler.world.record.condition import ACCEPTED, FROZEN
 from reconciler.world.source.contents import Contents, Doc, objects_at
-from reconciler.world.source.tree_index import Branch
+from reconciler.world.source.tree_index import TreeIndex
 from schemas.kinds import Key, Kind
 from schemas.model import MachineClass, Object, VolumeClass, VolumeSnapshotStatus
 from schemas.problem import Problem, Severity
@@ -36,10 +36,10 @@ MOST_NAMED = 3
 class Ground:
     """`whole` are files as they read, whether or not they are held. `read` gives the data of a blob."""
 
-    known: Mapping[Key, Known]
-    retained: Mapping[str, Known]
+    known: Mapping[Key, ObjectState]
+    retained: Mapping[str, ObjectState]
     relations: Relations
-    live: Branch
+    live: TreeIndex
     whole: Mapping[str, Contents]
     read: Callable[[ObjectId], bytes]
     _texts: dict[str, Mapping[int, Object]] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class Ground:
         return Declaration(path, doc.place.index, doc.key, found) if found is not None else None
 
 
-def breaches(path: str, ground: Ground, news: Collection[str]) -> tuple[Finding, ...]:
+def violations(path: str, ground: Ground, news: Collection[str]) -> tuple[Finding, ...]:
     """What a file of the source changes although it may not. `news` are files that others may be changed in too."""
     contents = ground.whole.get(path)
     new, old = [], []
@@ -104,7 +104,7 @@ def is_made(key: Key, ground: Ground) -> bool:
             return True
 
 
-def placed_users(key: Key, ground: Ground) -> Iterator[Known]:
+def placed_users(key: Key, ground: Ground) -> Iterator[ObjectState]:
     users = (ground.known.get(user) for user in ground.relations.users.get(key))
     return (user for user in users if user is not None and user.record.pool)
 
@@ -116,13 +116,13 @@ def looked_at(entry: AnyDeclaration, before: AnyDeclaration, ground: Ground) -> 
             first = heapq.nsmallest(MOST_NAMED, (user.key for user in placed_users(entry.key, ground)))
             yield from entries(ground.known[key] for key in first)
         return
-    used = uses(Known(entry.key, entry.object, Standing.DECLARED, NOTHING))
+    used = uses(ObjectState(entry.key, entry.object, Origin.DECLARED, NOTHING))
     yield from entries(
         ground.known[key] for key in sorted(used) if key.kind in CLASSES and key in ground.known
     )
 
 
-def entries(many: Iterable[Known]) -> Iterator[AnyDeclaration]:
+def entries(many: Iterable[ObjectState]) -> Iterator[AnyDeclaration]:
     for known in many:
         place = known.source or known.live
         if place is not None:
@@ -134,12 +134,12 @@ def frozen(contents: Contents, problems: tuple[Problem, ...]) -> Contents:
     return Contents(
         is_malformed=True,
         refused=tuple(doc.key for doc in contents.docs),
-        strangers=contents.strangers,
+        foreign_names=contents.foreign_names,
         problems=problems,
     )
 
 
-def is_marked(known: Known) -> bool:
+def is_marked(known: ObjectState) -> bool:
     """Whether live says, or cannot say, that its file was held when it was written last."""
     if known.source is None or known.live is None:
         return False

@@ -15,7 +15,7 @@ from reconciler.gitstore.repo import Repo
 from reconciler.gitstore.signatures import trust
 from reconciler.gitstore.signatures.signers import Signers, SignersError, parse_signers
 from reconciler.gitstore.signatures.verifier import Verifier
-from reconciler.world.changes import Confirm, Confirmation, Held
+from reconciler.world.changes import Confirm, Confirmation, SourceHold
 from schemas.settings.fleet import ID_CURE, SignatureSettings
 
 LINE_AT_MOST = 10_000  # commits of live that are looked through for the last one of a reconciler
@@ -24,11 +24,11 @@ MakeVerifier = Callable[[Signers], Verifier]
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class SourceHead:
     """`use` is None when there is nothing to go by at all."""
 
     use: ObjectId | None
-    held: Held | None = None
+    held: SourceHold | None = None
     confirmations: tuple[Confirmation, ...] = ()
     notice: str = ""  # followed all the same
 
@@ -40,7 +40,7 @@ class Reconciled(NamedTuple):
     live: ObjectId | None
 
 
-def reconciled(repo: Repo, live: ObjectId | None) -> Reconciled:
+def last_reconciled(repo: Repo, live: ObjectId | None) -> Reconciled:
     """By the newest commit on live with that trailer; above it are only others' commits."""
     commit, left = live, LINE_AT_MOST
     while commit is not None and left:
@@ -52,41 +52,43 @@ def reconciled(repo: Repo, live: ObjectId | None) -> Reconciled:
     return Reconciled(None, None)
 
 
-def chosen(
+def select_source_head(
     repo: Repo,
     head: ObjectId | None,
     last: ObjectId | None,
     trusted: tuple[SignatureSettings, MakeVerifier],
     now: datetime,
     fleet: Callable[[], str],
-) -> Head:
+) -> SourceHead:
     """`trusted` holds as of `last`, and so does `fleet`, the id that an approval is for."""
     if head is None:
-        return Head(last, Held("", last, "the source branch is gone; what was reconciled last stands"))
+        return SourceHead(
+            last, SourceHold("", last, "the source branch is gone; keeping the last reconciled commit")
+        )
     ruled = _ruled(repo, head, last, trusted, now)
     if ruled.use is None or ruled.use == last:
         return ruled
     confirmations = tuple(_confirmations(repo, ruled.use, last))
     if not guards.of_history(repo, last, ruled.use) or last is None:
-        return Head(ruled.use, ruled.held, confirmations, ruled.notice)
+        return SourceHead(ruled.use, ruled.held, confirmations, ruled.notice)
     digest = approval_digest(fleet(), HoldKind.SOURCE, (last,))
     others = tuple(each for each in confirmations if not is_approval_of(each, digest))
     if len(others) < len(confirmations):
-        return Head(ruled.use, ruled.held, others, ruled.notice)
+        return SourceHead(ruled.use, ruled.held, others, ruled.notice)
     problem = guards.of_history(repo, last, ruled.use)[0]
-    message = f"{problem.message}; what was reconciled last stands"
+    message = f"{problem.message}; keeping the last reconciled commit"
     for each in confirmations:
         if each.about is Confirm.APPROVAL:
             message += f"; commit {each.commit[:12]} approves {each.value[:DIGITS]}, which is another digest"
-    return Head(last, Held(head, last, message, approval_trailer(digest), problem.code))
+    return SourceHead(last, SourceHold(head, last, message, approval_trailer(digest), problem.code))
 
 
-def of_fleet(found: Head, last: ObjectId | None, before: str, now: str) -> Head:
+def check_fleet_id(found: SourceHead, last: ObjectId | None, before: str, now: str) -> SourceHead:
     """Held when the commit in use calls the fleet by another id: everything on every host would be a stranger's to it."""
     if found.use is None or last is None or found.use == last or not before or now in ("", before):
         return found
-    message = f"fleet.id is {now}, and was {before}; what was reconciled last stands"
-    return Head(last, Held(found.use, last, message, code="GV816", cure=ID_CURE))
+    message = f"fleet.id is {now}, and was {before}; keeping the last reconciled commit"
+    return SourceHead(last, SourceHold(found.use, last, message, code="GV816", cure=ID_CURE))
 
 
 def _ruled(
@@ -95,19 +97,19 @@ def _ruled(
     last: ObjectId | None,
     trusted: tuple[SignatureSettings, MakeVerifier],
     now: datetime,
-) -> Head:
+) -> SourceHead:
     signatures, verifier = trusted
     mode = trust.SignatureMode(signatures.mode)
     if mode is trust.SignatureMode.OFF:
-        return Head(head)
+        return SourceHead(head)
     try:
         signers = parse_signers(signatures.signers)
     except SignersError as error:
-        return Head(last, Held(head, last, f"the signers cannot be read: {error.cause}"))
+        return SourceHead(last, SourceHold(head, last, f"the signers cannot be read: {error.cause}"))
     ruling = trust.judge_head(repo, head, last, verifier(signers), mode, now)
     if ruling.is_head_refused:
-        return Head(ruling.use, Held(head, ruling.use, ruling.message))
-    return Head(head, notice=ruling.message)
+        return SourceHead(ruling.use, SourceHold(head, ruling.use, ruling.message))
+    return SourceHead(head, notice=ruling.message)
 
 
 def _confirmations(repo: Repo, head: ObjectId, last: ObjectId | None) -> Iterator[Confirmation]:

@@ -9,15 +9,15 @@ from reconciler.world.source.contents import Contents, Doc
 from schemas.kinds import Key
 
 
-class Branch:
+class TreeIndex:
     """`files` are all leaves of the tree; `contents` those that are read as manifests."""
 
     def __init__(self) -> None:
         self.files: dict[str, File] = {}
         self.contents: dict[str, Contents] = {}
-        self.odd: dict[str, Contents] = {}  # those with more to say than their documents
-        self.opaque: set[str] = set()  # those that may hold anything
-        self.strangers: dict[str, set[str]] = {}  # where documents of a name stand that are none of ours
+        self.problem_files: dict[str, Contents] = {}  # those with more to say than their documents
+        self.unreadable: set[str] = set()  # those that may hold anything
+        self.foreign_names: dict[str, set[str]] = {}  # where documents of a name stand that are none of ours
         self._where: dict[Key, Doc | tuple[Doc, ...]] = {}
         self._refusing: dict[Key, tuple[str, ...]] = {}
 
@@ -60,13 +60,13 @@ class Branch:
             yield from self._put_in(path, contents)
 
     def _take_out(self, path: str, contents: Contents) -> Iterator[Key]:
-        self.odd.pop(path, None)
-        self.opaque.discard(path)
-        for name in contents.strangers:
-            paths_of = self.strangers.get(name, set())
+        self.problem_files.pop(path, None)
+        self.unreadable.discard(path)
+        for name in contents.foreign_names:
+            paths_of = self.foreign_names.get(name, set())
             paths_of.discard(path)
             if not paths_of:
-                self.strangers.pop(name, None)
+                self.foreign_names.pop(name, None)
         for doc in contents.docs:
             others = tuple(each for each in self.docs(doc.key) if each.place != doc.place)
             if others:
@@ -84,11 +84,11 @@ class Branch:
 
     def _put_in(self, path: str, contents: Contents) -> Iterator[Key]:
         if not contents.is_plain:
-            self.odd[path] = contents
+            self.problem_files[path] = contents
         if contents.is_opaque:
-            self.opaque.add(path)
-        for name in contents.strangers:
-            self.strangers.setdefault(name, set()).add(path)
+            self.unreadable.add(path)
+        for name in contents.foreign_names:
+            self.foreign_names.setdefault(name, set()).add(path)
         for doc in contents.docs:
             found = self.docs(doc.key)
             self._where[doc.key] = tuple(sorted((*found, doc), key=_place)) if found else doc

@@ -10,15 +10,15 @@ from typing import Any
 import msgspec
 
 from reconciler.decide.references import owner_of
-from reconciler.world.changes import Confirm, Confirmation, Held
-from reconciler.world.objects.object_state import Known, Place, Standing
+from reconciler.world.changes import Confirm, Confirmation, SourceHold
+from reconciler.world.objects.object_state import ObjectState, Origin, Place
 from reconciler.world.objects.relations import has_waiting_request
 from reconciler.world.pools.grants import NO_GRANT, Grant
 from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.record import Record, empty_status, record_of
 from reconciler.world.reports.heartbeat import Heartbeat
-from reconciler.world.reports.recovery_wait import Unsettled
-from reconciler.world.reports.reported import Said
+from reconciler.world.reports.recovery_wait import UnheardHost
+from reconciler.world.reports.reported import ObjectReport
 from reconciler.world.state import HostSeen
 from schemas.kinds import Key, Kind, api_version
 from schemas.model import Assignment, Evict, MachineStatus, Taint, VolumeStatus, decode
@@ -38,11 +38,11 @@ SOURCE = "2" * 40
 
 @dataclass
 class Small:
-    known: dict[Key, Known] = field(default_factory=lambda: {each.key: each for each in classes()})
+    known: dict[Key, ObjectState] = field(default_factory=lambda: {each.key: each for each in classes()})
     reports: dict[str, str] = field(default_factory=dict)  # commits, by the hostID that wrote them
     reported: datetime = NOW - timedelta(minutes=1)  # all of them
-    words: dict[Key, Said] = field(default_factory=dict)
-    claims: dict[Key, tuple[Said, ...]] = field(default_factory=dict)
+    words: dict[Key, ObjectReport] = field(default_factory=dict)
+    claims: dict[Key, tuple[ObjectReport, ...]] = field(default_factory=dict)
     pools: dict[str, PoolState] = field(default_factory=dict)
     volume_pools: dict[str, PoolState] = field(default_factory=dict)
     absent: set[Key] = field(default_factory=set)
@@ -53,14 +53,14 @@ class Small:
     refused: dict[Key, tuple[str, ...]] = field(default_factory=dict)
     confirmations: list[Confirmation] = field(default_factory=list)
     settings: FleetSettings = field(default_factory=lambda: FleetSettings(fleet=FleetIdentity(id=FLEET)))
-    settings_before: FleetSettings | None = None
+    previous_settings: FleetSettings | None = None
     source: str | None = SOURCE
     target: str | None = LIVE
-    held_source: Held | None = None
+    held_source: SourceHold | None = None
     is_live_lost: bool = False
-    is_settled: bool = True
-    unsettled: tuple[Unsettled, ...] = ()
-    retained: dict[str, Known] = field(default_factory=dict)
+    can_recover: bool = True
+    unsettled: tuple[UnheardHost, ...] = ()
+    retained: dict[str, ObjectState] = field(default_factory=dict)
 
     @property
     def evicting(self) -> Collection[Key]:
@@ -71,7 +71,7 @@ class Small:
         return {
             key
             for key, known in self.known.items()
-            if key.kind in (Kind.MACHINE, Kind.VOLUME) and known.is_staying and not known.record.pool
+            if key.kind in (Kind.MACHINE, Kind.VOLUME) and known.is_active and not known.record.pool
         }
 
     @property
@@ -90,17 +90,17 @@ class Small:
         beat = state.heartbeat if state is not None and state.grant.host == host else None
         return HostSeen(commit, self.reported if commit else None, beat)
 
-    def said(self, key: Key) -> Said | None:
+    def said(self, key: Key) -> ObjectReport | None:
         return self.words.get(key)
 
-    def claimed(self, key: Key) -> tuple[Said, ...]:
+    def claimed(self, key: Key) -> tuple[ObjectReport, ...]:
         return self.claims.get(key, ())
 
     def refused_claims(self, key: Key) -> Collection[str]:
         return self.refused.get(key, ())
 
     def users(self, key: Key) -> Collection[Key]:
-        def refers(known: Known) -> bool:
+        def refers(known: ObjectState) -> bool:
             named = references(Declaration("", 0, known.key, known.object))
             return any(Key(each.kind, each.namespace, each.name) == key for each in named)
 
@@ -110,7 +110,7 @@ class Small:
         return {other for other, known in self.known.items() if owner_of(known) == key}
 
     def held_by(self, key: Key) -> Collection[Key]:
-        def holder(known: Known) -> str:
+        def holder(known: ObjectState) -> str:
             return known.record.claim.name if known.record.claim else ""
 
         return {
@@ -130,7 +130,7 @@ class Small:
     def shortfalls(self, machine: Key, pool: str) -> Collection[Shortfall]:
         return self.short.get(pool, ())
 
-    def doubt(self, key: Key) -> str:
+    def why_unverified(self, key: Key) -> str:
         return self.doubts.get(key, "")
 
     def faults(self, key: Key) -> Collection[Finding]:
@@ -144,23 +144,21 @@ class Small:
 
     # What tests make it of.
 
-    def add(self, *many: Known) -> Small:
+    def add(self, *many: ObjectState) -> Small:
         self.known |= {known.key: known for known in many}
         return self
 
     def goes(self, *keys: Key) -> Small:
         """Gone from the source."""
         for key in keys:
-            self.known[key] = msgspec.structs.replace(self.known[key], standing=Standing.LEAVING, source=None)
+            self.known[key] = msgspec.structs.replace(self.known[key], origin=Origin.LEAVING, source=None)
             self.absent.add(key)
         return self
 
     def ordered_gone(self, key: Key) -> Small:
         known = self.known[key]
         record = msgspec.structs.replace(known.record, deletion_timestamp="2026-03-01T11:00:00Z")
-        self.known[key] = msgspec.structs.replace(
-            known, record=record, standing=Standing.LEAVING, source=None
-        )
+        self.known[key] = msgspec.structs.replace(known, record=record, origin=Origin.LEAVING, source=None)
         self.absent.discard(key)
         return self
 
@@ -205,11 +203,11 @@ class Small:
             "assignment": assignment.id,
             "phase": phase,
         }
-        self.words[key] = Said(**(given | changes))
+        self.words[key] = ObjectReport(**(given | changes))
         return self
 
 
-def classes() -> tuple[Known, ...]:
+def classes() -> tuple[ObjectState, ...]:
     """That nobody has to mention."""
     return (
         known(Kind.MACHINE_CLASS, "small", {"capabilities": {"cpu": 1, "memory": 1}}),
@@ -234,10 +232,10 @@ def known(
     *,
     on: str = "",
     is_new: bool = False,
-    standing: Standing = Standing.DECLARED,
+    origin: Origin = Origin.DECLARED,
     status: Mapping[str, Any] | None = None,
     **metadata: Any,
-) -> Known:
+) -> ObjectState:
     """An object of the source that live has too, unless `is_new`; `on` is the pool that it is assigned to."""
     key = Key(kind, "default" if kind.is_namespaced else "", name)
     whole: dict[str, Any] = {"name": name, **metadata}
@@ -248,7 +246,7 @@ def known(
         body |= spec if kind in (Kind.SECRET, Kind.MACHINE_CLASS, Kind.VOLUME_CLASS) else {"spec": spec}
     place = Place(f"{kind.value}-{name}.yaml", 0)
     if is_new:
-        return Known(key, decode(kind, body), standing, Record(), place, None)
+        return ObjectState(key, decode(kind, body), origin, Record(), place, None)
     live = body | {"metadata": whole | {"uid": "" if kind is Kind.SECRET else uid_of(name)}}
     if status is not None:
         live["status"] = status
@@ -261,15 +259,15 @@ def known(
         record = msgspec.structs.replace(record, pool=on, status=assigned)
     if record.status is None:
         record = msgspec.structs.replace(record, status=empty_status(kind))
-    return Known(key, decode(kind, body), standing, record, place, place)
+    return ObjectState(key, decode(kind, body), origin, record, place, place)
 
 
-def machine(name: str, *, on: str = "", **changes: Any) -> Known:
+def machine(name: str, *, on: str = "", **changes: Any) -> ObjectState:
     spec = {"machineClassRef": {"name": "small"}, **changes.pop("spec", {})}
     return known(Kind.MACHINE, name, spec, on=on, **changes)
 
 
-def volume(name: str, *, on: str = "", **changes: Any) -> Known:
+def volume(name: str, *, on: str = "", **changes: Any) -> ObjectState:
     spec = {
         "volumeClassRef": {"name": "fast"},
         "resources": {"storage": "1Gi"},
@@ -278,7 +276,7 @@ def volume(name: str, *, on: str = "", **changes: Any) -> Known:
     return known(Kind.VOLUME, name, spec, on=on, **changes)
 
 
-def evicted(known: Known, reason: str = "Drained") -> Known:
+def evicted(known: ObjectState, reason: str = "Drained") -> ObjectState:
     status = known.record.status
     assert isinstance(status, MachineStatus)
     assert status.assignment is not None

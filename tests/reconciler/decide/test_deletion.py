@@ -12,10 +12,10 @@ from reconciler.decide import DeletionPhase, Keep, Remove, decide_needs, review_
 from reconciler.decide.compose import compose
 from reconciler.plan.types import Action
 from reconciler.world.changes import Confirm
-from reconciler.world.objects.object_state import Standing
+from reconciler.world.objects.object_state import Origin
 from reconciler.world.record import condition
 from reconciler.world.reports.heartbeat import Heartbeat
-from reconciler.world.reports.reported import Said
+from reconciler.world.reports.reported import ObjectReport
 from schemas.kinds import Key, Kind
 from schemas.report import objects as report
 from schemas.settings.fleet import DeleteLimit
@@ -62,7 +62,9 @@ def crowd(count: int = 9) -> Small:
 def with_snapshot(pool: str) -> Small:
     """Ordered gone, and its volume has gone before it."""
     world = crowd().add(known(Kind.VOLUME_SNAPSHOT, "daily", {"volumeRef": {"name": "data"}}))
-    world.words[DAILY] = Said(pool, pool, uid=uid_of("daily"), assignment="a1", phase="unknown", pool=pool)
+    world.words[DAILY] = ObjectReport(
+        pool, pool, uid=uid_of("daily"), assignment="a1", phase="unknown", pool=pool
+    )
     return world.ordered_gone(DAILY)
 
 
@@ -214,14 +216,14 @@ def test_a_commit_cannot_raise_the_limit_that_it_breaks() -> None:
     world = crowd(100)
     world.goes(*(Key(Kind.MACHINE, "default", f"other{number}") for number in range(30)))
     raised = msgspec.structs.replace(world.settings.limits, delete=DeleteLimit(count=1000, percent=100))
-    world.settings_before = world.settings
+    world.previous_settings = world.settings
     world.settings = msgspec.structs.replace(world.settings, limits=raised)
     assert all(
         need.phase is DeletionPhase.HOLD
         for need in decide_needs(world, set(), NOW)
         if isinstance(need, Remove)
     )
-    world.settings_before = world.settings
+    world.previous_settings = world.settings
     assert all(
         need.phase is DeletionPhase.ORDER
         for need in decide_needs(world, set(), NOW)
@@ -235,7 +237,7 @@ def test_what_is_held_is_released_when_the_source_has_it_again() -> None:
     again = msgspec.structs.replace(
         world.known[need.key],
         record=need.record,
-        standing=Standing.DECLARED,
+        origin=Origin.DECLARED,
         source=world.known[need.key].live,
     )
     world.absent.discard(need.key)

@@ -19,10 +19,10 @@ from reconciler.decide import (
     obstacles,
 )
 from reconciler.plan.types import Action
-from reconciler.world.objects.object_state import Standing
+from reconciler.world.objects.object_state import Origin
 from reconciler.world.record import condition
 from reconciler.world.reports.heartbeat import Heartbeat
-from reconciler.world.reports.reported import Said
+from reconciler.world.reports.reported import ObjectReport
 from schemas.kinds import Key, Kind
 from schemas.model import MachineStatus, Taint
 from schemas.model.capacity import Shortfall
@@ -40,7 +40,7 @@ FULL = (report.ReportedReason(code="InsufficientCapacity", message="memory is sh
 LOST = {"heartbeat": Heartbeat.EXPIRED}
 
 
-def word(**changes: Any) -> Said:
+def word(**changes: Any) -> ObjectReport:
     given: dict[str, Any] = {
         "poollet": "b",
         "host": "b",
@@ -49,7 +49,7 @@ def word(**changes: Any) -> Said:
         "assignment": "a" * 8,
         "phase": "present",
     }
-    return Said(**(given | changes))
+    return ObjectReport(**(given | changes))
 
 
 def fault(code: str) -> tuple[Finding, ...]:
@@ -109,7 +109,7 @@ CASES: list[Case] = [
     ("ordered to leave", lambda: Small().add(evicted(machine("web", on="a"))).pool("a"), Drain, "Drained"),
     ("ordered to leave, not drained any more", lambda: Small().add(evicted(machine("web", on="a"))).pool("a"), Drain, "Drained"),
     ("left", lambda: Small().add(evicted(machine("web", on="a"))).pool("a").with_report(WEB, "gone"), Place, ""),
-    ("frozen", lambda: Small().add(machine("web", on="a", standing=Standing.FROZEN)).pool("a"), Keep, ""),
+    ("frozen", lambda: Small().add(machine("web", on="a", origin=Origin.FROZEN)).pool("a"), Keep, ""),
 ]  # fmt: skip
 
 
@@ -270,7 +270,7 @@ def test_the_stricter_limit_of_evictions_counts() -> None:
     world = Small().pool("a", taints=(DRAIN,))
     world.add(*(machine(f"m{number}", on="a") for number in range(8)))
     limits = msgspec.structs.replace(world.settings.limits, evict=2)
-    world.settings_before = msgspec.structs.replace(world.settings, limits=limits)
+    world.previous_settings = msgspec.structs.replace(world.settings, limits=limits)
     orders = [
         each for each in decide_needs(world, set(world.known), NOW) if eviction(each) == ("True", "Ordered")
     ]
@@ -297,14 +297,14 @@ def test_what_a_destroyed_pool_said_last_gives_nothing_back() -> None:
 
 def test_a_lost_live_waits_for_every_report() -> None:
     world = small()
-    world.is_live_lost, world.is_settled, world.target = True, False, None
+    world.is_live_lost, world.can_recover, world.target = True, False, None
     assert decide_needs(world, set(world.known), NOW) == ()
-    world.is_settled = True
+    world.can_recover = True
     assert type(need(world)) is Place
 
 
 def test_a_frozen_one_says_why_and_a_false_claim_is_told() -> None:
-    world = Small().add(machine("web", on="a", standing=Standing.FROZEN)).pool("a")
+    world = Small().add(machine("web", on="a", origin=Origin.FROZEN)).pool("a")
     world.refused[WEB] = ("c reports it, and it is not there",)
     conditions = getattr(need(world).record.status, "conditions", ())
     told = {each.type: (each.status, each.reason) for each in conditions}

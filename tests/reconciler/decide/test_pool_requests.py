@@ -12,7 +12,7 @@ from reconciler.decide.pool_requests import NO_REQUESTS, follow_grant, judge_req
 from reconciler.world.changes import Confirm
 from reconciler.world.pools.grants import Grant
 from reconciler.world.reports.heartbeat import Heartbeat
-from reconciler.world.reports.reported import Said
+from reconciler.world.reports.reported import ObjectReport
 from schemas.kinds import Key, Kind
 from schemas.model import (
     Assignment,
@@ -236,6 +236,6 @@ def test_a_machine_of_a_destroyed_host_is_not_adopted_from_what_that_left() -> N
     """Else it would be given back and taken away with each tick."""
     web = machine("web")
     world = Small().pool("a", heartbeat=EXPIRED).says_destroyed("a").add(web)
-    world.claims[web.key] = (Said("a", "a", "a", web.record.uid, "f" * 36, "present"),)
+    world.claims[web.key] = (ObjectReport("a", "a", "a", web.record.uid, "f" * 36, "present"),)
     needs = {need.key: need for need in decide_needs(world, {web.key}, NOW)}
     assert needs[web.key].record.assignment is None

@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.decide import Adopt, Blocked, Keep, Need, Place, PoolUnreachable, decide_needs
 from reconciler.world.reports.heartbeat import Heartbeat
-from reconciler.world.reports.reported import Said
+from reconciler.world.reports.reported import ObjectReport
 from schemas.kinds import Key, Kind
 from schemas.model import ClaimRef, VolumeStatus
 from schemas.report import objects as report
@@ -18,7 +18,7 @@ DATA = Key(Kind.VOLUME, "default", "data")
 WEB = Key(Kind.MACHINE, "default", "web")
 USES = {"volumes": [{"name": "data", "volumeRef": {"name": "data"}}]}
 FULL = (report.ReportedReason(code="Full", message="there is no room"),)
-HERE = Said(poollet="a", host="a", pool="a", uid=uid_of("data"), assignment="a" * 8, phase="present")
+HERE = ObjectReport(poollet="a", host="a", pool="a", uid=uid_of("data"), assignment="a" * 8, phase="present")
 LAN = {"networkInterfaces": [{"name": "lan", "networkInterfaceRef": {"name": "lan"}}]}
 
 

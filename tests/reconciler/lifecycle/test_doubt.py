@@ -245,7 +245,7 @@ def test_a_file_that_nobody_mends_holds_what_left_with_it_and_nothing_else() -> 
     assert held.keys == (WEB,)
     assert (
         held.reason
-        == "broken.yaml cannot be read, and may declare it: mend it, or remove it if that is meant"
+        == "broken.yaml cannot be read and may declare it; fix the file, or delete it to confirm the removal"
     )
     world.reconciler = world.another()
     world.settle()

@@ -15,7 +15,7 @@ from reconciler.decide.decide import make_plan
 from reconciler.loop.outcome import Committed, NoChange, Outcome
 from reconciler.plan import Action, Change, Plan
 from reconciler.schedule import Fit
-from reconciler.world.changes import Advance
+from reconciler.world.changes import WorldChanges
 from reconciler.world.record import Record
 from reconciler.world.world import World
 from schemas.kinds import Key, Kind
@@ -93,7 +93,7 @@ class Life:
             assert differing(plan, outcome.plan) == []
             assert plan.pending_approvals == outcome.plan.pending_approvals
             assert fresh.frozen == self.fleet.reconciler.world.frozen
-            agrees(PlanInput(self.fleet.store, fresh, Advance(), self.fleet.now), plan)
+            agrees(PlanInput(self.fleet.store, fresh, WorldChanges(), self.fleet.now), plan)
             twin = reworded(Moment(self.fleet.store, snapshot, heartbeats_seen, self.fleet.now))
             assert decided_otherwise(plan, twin.plan()) == []
         self.check(before)
@@ -248,7 +248,7 @@ def explained(fleet: Fleet) -> None:
     snapshot, world = fleet.snapshot(), fleet.reconciler.world
     seen = PlanInput(fleet.store, world, world.advance(fleet.store, snapshot, fleet.now), fleet.now)
     for key, known in world.known.items():
-        if key.kind is Kind.MACHINE and known.is_staying and not known.record.pool:
+        if key.kind is Kind.MACHINE and known.is_active and not known.record.pool:
             answer = explain_object(seen, key)
             assert not answer.is_placeable, key
             assert answer.blocked or answer.rows, key

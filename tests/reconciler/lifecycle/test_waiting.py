@@ -6,12 +6,12 @@ import pytest
 
 from reconciler.decide.compose import pending_approvals
 from reconciler.loop.outcome import Committed, TickBlocked
-from reconciler.world.reports.recovery_wait import Unsettled, Why, words
+from reconciler.world.reports.recovery_wait import UnheardHost, Why, words
 from tests.reconciler.lifecycle.hosts import Fleet, Host
 from tests.reconciler.lifecycle.test_lives import fleet
 from tests.reconciler.world.scene import LIVE, REPORTS, machine
 
-TOLD = "live is lost: nothing is written until every known host is heard of. Waiting for "
+TOLD = "live was lost; it is written again once every known host has reported. Waiting for "
 REFS = "refs/heads/gitvirt/poollets/"
 WAY_OUT = (
     ". Start those that are down; remove the report of one only when it is gone for good, because whatever it "
@@ -31,7 +31,7 @@ WAY_OUT = (
         ),
         pytest.param(
             [("a", Why.GONE)],
-            "a (its report was removed less than its grace ago)",
+            "a (its report was removed less than its heartbeat timeout ago)",
             id="nothing is left to do",
         ),
         pytest.param(
@@ -48,7 +48,7 @@ WAY_OUT = (
     ],
 )
 def test_names_why_and_what_ends_it(given: list[tuple[str, Why]], want: str) -> None:
-    assert words([Unsettled(*each) for each in given], REFS) == TOLD + want
+    assert words([UnheardHost(*each) for each in given], REFS) == TOLD + want
 
 
 def told(world: Fleet) -> str:
@@ -66,10 +66,11 @@ def test_each_is_told_until_it_is_heard_of() -> None:
         del world.remote.refs[ref], world.heads[ref]
     for name in "bcd":
         world._commit(REPORTS + name, {}, {}, has_parents=True)
-    assert told(world) == f"{TOLD}a (its report was removed less than its grace ago)"
+    assert told(world) == f"{TOLD}a (its report was removed less than its heartbeat timeout ago)"
     world._commit(REPORTS + "b", {"machines/default/odd.json": b"{"}, {}, has_parents=True)
-    assert f"{TOLD}a (its report was removed less than its grace ago), b (what it reports cannot" in told(
-        world
+    assert (
+        f"{TOLD}a (its report was removed less than its heartbeat timeout ago), b (what it reports cannot"
+        in told(world)
     )
     for _ in range(8):
         world._commit(REPORTS + "b", {}, {}, has_parents=True)

@@ -9,7 +9,7 @@ from reconciler.gitstore.memory import MemoryObjects, MemoryRemote, MemoryTransp
 from reconciler.gitstore.objects.commit import SOURCE_TRAILER
 from reconciler.gitstore.repo import Draft, Edit, Identity, Pushed, Refs, Snapshot, Unchanged
 from reconciler.gitstore.store import Store
-from reconciler.world.changes import Advance
+from reconciler.world.changes import WorldChanges
 from reconciler.world.record import Record, fields
 from reconciler.world.world import World
 from schemas.edit import edit
@@ -168,7 +168,7 @@ class Scene:
         assert isinstance(found, Snapshot)
         return found
 
-    def step(self, world: World, seconds: float = 1) -> Advance:
+    def step(self, world: World, seconds: float = 1) -> WorldChanges:
         """One more advance, a little later."""
         self.now += timedelta(seconds=seconds)
         found = world.advance(self.store, self.snapshot(), self.now)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.world.objects.object_state import Place, Standing
+from reconciler.world.objects.object_state import Origin, Place
 from reconciler.world.record import Record
 from reconciler.world.source.contents import object_at
 from reconciler.world.world import World
@@ -89,7 +89,7 @@ def test_what_may_not_change_is_held(kind: Kind, was: str, now: str, code: str) 
     found = made.step(stepwise)
     assert key in found.dirty
     for world in (stepwise, made.world()):
-        assert world.known[key].standing is Standing.FROZEN
+        assert world.known[key].origin is Origin.FROZEN
         assert world.known[key].object == accepted
         assert [problem.code for problem in world.frozen["x.yaml"]] == [code]
         assert not world.is_taken("x.yaml")
@@ -98,7 +98,7 @@ def test_what_may_not_change_is_held(kind: Kind, was: str, now: str, code: str) 
     assert code in {problem.code for problem in found.problems}
     made.source({"x.yaml": was})
     assert key in made.step(stepwise).dirty
-    assert stepwise.known[key].standing is Standing.DECLARED
+    assert stepwise.known[key].origin is Origin.DECLARED
     assert stepwise.is_taken("x.yaml")
 
 
@@ -231,7 +231,7 @@ def test_what_moves_to_another_file_may_not_change_on_the_way() -> None:
     made.source({"x.yaml": None, "z.yaml": volume("data", size="5Gi")})
     made.step(world)
     for each in (world, made.world()):
-        assert each.known[DATA].standing is Standing.FROZEN
+        assert each.known[DATA].origin is Origin.FROZEN
         assert not each.absent
         assert list(each.frozen) == ["z.yaml"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from reconciler.world.objects.object_state import Standing
+from reconciler.world.objects.object_state import Origin
 from reconciler.world.pools.pool_status import folded_pool
 from reconciler.world.record import NOTHING, Record
 from reconciler.world.world import World
@@ -43,7 +43,7 @@ def test_a_generated_object_is_absent_when_its_owner_has_no_entry_for_it() -> No
         }
     )
     world = scene.world()
-    assert (world.known[key].standing, world.known[key].record.owners) == (Standing.GENERATED, (owner,))
+    assert (world.known[key].origin, world.known[key].record.owners) == (Origin.GENERATED, (owner,))
     assert set(world.owned(WEB)) == {key}
     assert not world.absent
     scene.source({"web.yaml": machine("web-1")})
@@ -62,7 +62,7 @@ def test_what_is_retained_is_charged_and_its_name_is_free() -> None:
     world = scene.world()
     volumes = Key(Kind.VOLUME_POOL, "", "pool-v")
     assert DATA not in world.known
-    assert world.retained[UID].standing is Standing.RETAINED
+    assert world.retained[UID].origin is Origin.RETAINED
     assert [known.key for _, known in world.retained_at(path)] == [DATA]
     assert world.ledger.used(volumes)["storage"] == 10 << 30
     scene.source({"data.yaml": volume("data")})

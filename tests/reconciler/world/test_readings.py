@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.world.source.parse_cache.cache import MANY, NAME, Readings
+from reconciler.world.source.parse_cache.cache import MANY, NAME, ParseCache
 from reconciler.world.source.parse_cache.cache_key import fingerprint
 from reconciler.world.world import World
 from schemas.kinds import Kind
@@ -32,7 +32,7 @@ SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: key}\nstringData: {a: h
 
 def world_of(scene: Scene, folder: Path | None) -> tuple[dict[str, object], int]:
     """As a new process finds it: all that is known, and how many blobs were read for it."""
-    readings = Readings(folder)
+    readings = ParseCache(folder)
     world = World(readings=readings)
     told = world.advance(scene.store, scene.snapshot(), scene.now)
     world.done()
@@ -59,7 +59,7 @@ def test_it_is_the_same_world(steps: list[Action]) -> None:
     scene = Scene({"a.yaml": machine("web-1"), "pool.yaml": pool("pool-a")})
     with TemporaryDirectory() as name:
         folder = Path(name)
-        readings = Readings(folder)
+        readings = ParseCache(folder)
         running = World(readings=readings)
         scene.step(running)
         for act in steps:
@@ -111,7 +111,7 @@ def test_what_nobody_asks_for_any_more_goes(tmp_path: Path) -> None:
 def test_a_process_that_runs_on_keeps_what_changes(tmp_path: Path) -> None:
     """Many at once, so that a tick of one change does not touch the disk; what is left when it ends."""
     scene = some_scene()
-    readings = Readings(tmp_path)
+    readings = ParseCache(tmp_path)
     world = World(readings=readings)
     scene.step(world)
     assert count(tmp_path) == 86
@@ -261,7 +261,7 @@ def test_two_at_once_do_each_other_no_harm(tmp_path: Path, caplog: pytest.LogCap
 
 def test_somebody_who_begins_to_write_in_between(tmp_path: Path) -> None:
     scene = some_scene()
-    readings = Readings(tmp_path)
+    readings = ParseCache(tmp_path)
     world = World(readings=readings)
     world.advance(scene.store, scene.snapshot(), scene.now)
     other = sqlite3.connect(tmp_path / NAME, isolation_level=None)
@@ -277,7 +277,7 @@ def test_the_folder_may_go_at_any_time(tmp_path: Path) -> None:
     scene = some_scene()
     folder = tmp_path / "mirror"
     folder.mkdir()
-    readings = Readings(folder)
+    readings = ParseCache(folder)
     world = World(readings=readings)
     scene.step(world)
     shutil.rmtree(folder)
@@ -312,11 +312,11 @@ def test_a_full_disk_is_no_error(tmp_path: Path, size: int) -> None:
 KILLED = """\
 import os, signal, sys
 from pathlib import Path
-from reconciler.world.source.parse_cache.cache import Readings
+from reconciler.world.source.parse_cache.cache import ParseCache
 from reconciler.world.world import World
 from tests.reconciler.world.test_readings import some_scene
 scene, left = some_scene(), int(sys.argv[2])
-readings = Readings(Path(sys.argv[1]))
+readings = ParseCache(Path(sys.argv[1]))
 world = World(readings=readings)
 def step():
     global left
@@ -362,6 +362,6 @@ WHOLE = _whole()
 
 def test_the_code_is_known_before_an_upgrade_can_replace_it(tmp_path: Path) -> None:
     fingerprint.cache_clear()
-    readings = Readings(tmp_path)
+    readings = ParseCache(tmp_path)
     assert fingerprint.cache_info().currsize == 1
     readings.close()

@@ -7,7 +7,7 @@ import dataclasses
 import msgspec
 import pytest
 
-from reconciler.world.objects.object_state import Standing
+from reconciler.world.objects.object_state import Origin
 from reconciler.world.pools.pool_status import folded_pool
 from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.world import World
@@ -57,7 +57,7 @@ def test_an_announced_pool_is_known_before_live_has_it() -> None:
     scene = Scene({})
     scene.report("pool-a")
     world = scene.world()
-    assert (world.known[POOL_A].standing, world.known[POOL_A].live) == (Standing.ANNOUNCED, None)
+    assert (world.known[POOL_A].origin, world.known[POOL_A].live) == (Origin.ANNOUNCED, None)
 
 
 def test_where_pools_are_declared_an_announced_one_is_not_taken() -> None:
@@ -189,11 +189,11 @@ def test_after_a_lost_live_reports_claim_what_they_have() -> None:
     scene = Scene({"web.yaml": machine("web-1")})
     scene.report("pool-a", report("pool-a", said=said()))
     world = scene.world()
-    assert (world.is_live_lost, world.is_settled) == (True, False)
+    assert (world.is_live_lost, world.can_recover) == (True, False)
     assert [(each.pool, each.uid) for each in world.claimed(WEB)] == [("pool-a", UID)]
     scene.report("pool-a", report("pool-a", said=said()))
     scene.step(world)
-    assert world.is_settled
+    assert world.can_recover
     scene.report("pool-b", report("pool-b", said=said(pool_name="pool-b")))
     scene.step(world)
     assert len(world.claimed(WEB)) == 2

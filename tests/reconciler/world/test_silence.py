@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from reconciler.gitstore.repo import Snapshot
-from reconciler.world.changes import Advance
+from reconciler.world.changes import WorldChanges
 from reconciler.world.pools.pool_status import folded_pool
 from reconciler.world.record import Record
 from reconciler.world.reports.heartbeat import Heartbeat
@@ -78,7 +78,7 @@ def test_it_is_unknown_after_its_grace_and_not_before(silence: Callable[[Quiet],
     world = scene.heard
     assert scene.pool_is(world) == (Heartbeat.ALIVE, True)
     silence(scene)
-    found: Advance = scene.step(world)
+    found: WorldChanges = scene.step(world)
     # Nobody can be asked, so nothing new goes there; but nothing there is unknown yet.
     assert scene.pool_is(world) == (Heartbeat.UNCONFIRMED, True)
     assert not is_lost(world)

@@ -153,7 +153,7 @@ def test_settings_that_were_lost_bind_all_the_same(broken: str | None) -> None:
     world = scene.world()
     assert world.source == last
     assert world.held_source is not None
-    assert world.settings_before.limits.delete.count == 1
+    assert world.previous_settings.limits.delete.count == 1
 
 
 def test_a_damaged_file_of_live_makes_nothing_new() -> None:

@@ -7,7 +7,7 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from reconciler.world.objects.object_state import Place, Standing
+from reconciler.world.objects.object_state import Origin, Place
 from reconciler.world.record import Record
 from schemas.kinds import Key, Kind
 from schemas.model import Condition, Machine
@@ -28,7 +28,7 @@ def test_what_the_source_declares_holds_and_live_says_what_is_recorded() -> None
     scene = placed()
     scene.source({"web.yaml": machine("web-1", "  power: Off\n")})
     web = scene.world().known[WEB]
-    assert (web.standing, web.record) == (Standing.DECLARED, PLACED)
+    assert (web.origin, web.record) == (Origin.DECLARED, PLACED)
     assert isinstance(web.object, Machine)
     assert web.object.spec.power == "Off"
     assert (web.source, web.live) == (Place("web.yaml", 0), Place("web.yaml", 0))
@@ -45,8 +45,8 @@ def test_what_is_gone_from_the_source_is_absent_until_it_is_ordered_gone() -> No
     scene.source({"web.yaml": None})
     world = scene.world()
     assert set(world.absent) == {WEB}
-    assert world.doubt(WEB) == ""
-    assert world.known[WEB].standing is Standing.LEAVING
+    assert world.why_unverified(WEB) == ""
+    assert world.known[WEB].origin is Origin.LEAVING
     assert world.known[WEB].object.name == "web-1"
     scene.live({"web.yaml": on_pool(machine("web-1"), Record(UID, GONE, PLACED.pool, status=PLACED.status))})
     scene.step(world)
@@ -62,12 +62,12 @@ def test_declared_again_while_it_goes_is_going_until_its_document_is_gone() -> N
     world = scene.world()
     scene.source({"new.yaml": machine("web-1")})
     scene.step(world)
-    assert world.known[WEB].standing is Standing.LEAVING
+    assert world.known[WEB].origin is Origin.LEAVING
     assert world.known[WEB].source == Place("new.yaml", 0)
     scene.live({".gitvirt/deleting/Machine/default/web-1.yaml": None})
     scene.step(world)
     web = world.known[WEB]
-    assert (web.standing, web.record.uid, web.record.pool) == (Standing.DECLARED, "", "")
+    assert (web.origin, web.record.uid, web.record.pool) == (Origin.DECLARED, "", "")
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_a_malformed_file_freezes_what_live_has_from_it(broken: str) -> None:
     scene = placed()
     scene.source({"web.yaml": broken})
     world = scene.world()
-    assert world.known[WEB].standing is Standing.FROZEN
+    assert world.known[WEB].origin is Origin.FROZEN
     assert world.known[WEB].record == PLACED
     assert not world.absent
     assert not world.is_taken("web.yaml")
@@ -92,7 +92,7 @@ def test_a_malformed_file_freezes_what_live_has_from_it(broken: str) -> None:
     assert {problem.file for problem in scene.step(world).problems} == {"web.yaml"}
     scene.source({"web.yaml": machine("web-1")})
     assert WEB in scene.step(world).dirty
-    assert world.known[WEB].standing is Standing.DECLARED
+    assert world.known[WEB].origin is Origin.DECLARED
     assert not scene.step(world).problems
 
 
@@ -101,7 +101,7 @@ def test_an_object_that_moved_into_a_malformed_file_is_frozen() -> None:
     scene.source(
         {"web.yaml": None, "all.yaml": machine("web-1") + "---\n" + machine("x", "  power: Maybe\n")}
     )
-    assert scene.world().known[WEB].standing is Standing.FROZEN
+    assert scene.world().known[WEB].origin is Origin.FROZEN
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_what_may_still_be_declared_is_in_doubt(id: str, files: dict[str, str | 
     scene.source(files)
     world = scene.world()
     assert set(world.absent) == {WEB}
-    assert said in world.doubt(WEB)
+    assert said in world.why_unverified(WEB)
 
 
 def test_doubt_ends_with_what_caused_it() -> None:
@@ -132,8 +132,8 @@ def test_doubt_ends_with_what_caused_it() -> None:
     for path, said in (("a.yaml", "b.yaml has"), ("b.yaml", "c.yaml cannot"), ("c.yaml", "")):
         scene.source({path: None})
         scene.step(world)
-        assert world.doubt(WEB).startswith(said)
-    assert world.doubt(WEB) == ""
+        assert world.why_unverified(WEB).startswith(said)
+    assert world.why_unverified(WEB) == ""
 
 
 def test_what_could_not_be_read_before_and_is_the_same_now_took_nothing_in() -> None:
@@ -146,12 +146,12 @@ def test_what_could_not_be_read_before_and_is_the_same_now_took_nothing_in() -> 
     scene.step(world)
     for each in (world, scene.world()):
         assert set(each.absent) >= {WEB, CLASS}
-        assert each.doubt(WEB) == ""
-        assert each.doubt(CLASS).startswith("old.yaml cannot")  # nothing is recorded of a class
+        assert each.why_unverified(WEB) == ""
+        assert each.why_unverified(CLASS).startswith("old.yaml cannot")  # nothing is recorded of a class
     scene.source({"old.yaml": "a: [1"})
     scene.step(world)
     for each in (world, scene.world()):
-        assert each.doubt(WEB).startswith("old.yaml cannot")
+        assert each.why_unverified(WEB).startswith("old.yaml cannot")
 
 
 @pytest.mark.parametrize(("type", "reason"), [("DeletionHeld", "InDoubt"), ("Accepted", "Frozen")])
@@ -165,13 +165,13 @@ def test_what_was_in_doubt_stays_so_while_anything_cannot_be_read(type: str, rea
     scene.live({"web.yaml": on_pool(machine("web-1"), record)})
     world = scene.world()
     assert world.absent == {WEB}
-    assert world.doubt(WEB).startswith("old.yaml cannot be read, and may declare it: mend it")
+    assert world.why_unverified(WEB).startswith("old.yaml cannot be read and may declare it; fix the file")
 
 
 def test_documents_of_others_leave_no_doubt() -> None:
     scene = placed()
     scene.source({"web.yaml": None, "chart.yaml": "apiVersion: v2\nname: chart\n", "run.sh": "web-1 ["})
-    assert scene.world().doubt(WEB) == ""
+    assert scene.world().why_unverified(WEB) == ""
 
 
 def test_a_link_in_the_place_of_a_file_freezes_it() -> None:
@@ -179,7 +179,7 @@ def test_a_link_in_the_place_of_a_file_freezes_it() -> None:
     world = scene.world()
     scene.source({"web.yaml": None})
     scene.step(world)
-    assert world.known[WEB].standing is Standing.LEAVING
+    assert world.known[WEB].origin is Origin.LEAVING
 
 
 def test_invalid_against_other_objects_is_taken_and_faulted() -> None:
@@ -190,7 +190,7 @@ def test_invalid_against_other_objects_is_taken_and_faulted() -> None:
     assert WEB in scene.step(world).dirty
     (fault,) = world.faults(WEB)
     assert fault.code == "GV310"
-    assert world.known[WEB].standing is Standing.DECLARED
+    assert world.known[WEB].origin is Origin.DECLARED
     scene.source({"medium.yaml": SMALL.replace("small", "medium")})
     assert WEB in scene.step(world).dirty
     assert world.faults(WEB) == ()

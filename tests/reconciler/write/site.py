@@ -10,7 +10,7 @@ from reconciler.gitstore.objects.database import ObjectType, hash_object
 from reconciler.gitstore.objects.tree import File, FileMode, ObjectId
 from reconciler.gitstore.repo import Edit, ExistingBlob, Identity
 from reconciler.plan import Base, Change, Plan
-from reconciler.world.objects.object_state import Known, Place, Standing
+from reconciler.world.objects.object_state import ObjectState, Origin, Place
 from reconciler.world.record import NOTHING, record_of
 from reconciler.write import Written, draft
 from reconciler.write.drafting import Signing
@@ -34,7 +34,7 @@ class Site:
     ordered: frozenset[Key] = frozenset()  # whatever the source says, live orders them gone
     source: ObjectId | None = "5" * 40
     target: ObjectId | None = "7" * 40
-    known: dict[Key, Known] = field(default_factory=dict)
+    known: dict[Key, ObjectState] = field(default_factory=dict)
     foreign_edits: Sequence[str] = ()
     own: ObjectId = ""
 
@@ -42,10 +42,10 @@ class Site:
         self.source_files = {path: file_of(path, text) for path, text in self.source_texts.items()}
         self.live_files = {path: file_of(path, text) for path, text in self.live_texts.items()}
         for document in self._documents(self.live_texts):
-            self.known[document.key] = Known(
+            self.known[document.key] = ObjectState(
                 key=document.key,
                 object=decode(document.kind, document.body),
-                standing=Standing.GENERATED if "/generated/" in document.path else Standing.LEAVING,
+                origin=Origin.GENERATED if "/generated/" in document.path else Origin.LEAVING,
                 record=record_of(document.kind, document.body),
                 live=Place(document.path, document.index),
             )
@@ -54,10 +54,10 @@ class Site:
             is_frozen = document.path in self.frozen
             if document.key in self.ordered or (is_frozen and before is None):
                 continue
-            self.known[document.key] = Known(
+            self.known[document.key] = ObjectState(
                 key=document.key,
                 object=decode(document.kind, document.body),
-                standing=Standing.FROZEN if is_frozen else Standing.DECLARED,
+                origin=Origin.FROZEN if is_frozen else Origin.DECLARED,
                 record=before.record if before else NOTHING,
                 source=Place(document.path, document.index),
                 live=before.live if before else None,
@@ -76,7 +76,7 @@ class Site:
     def live_keys(self, path: str) -> Sequence[tuple[int, Key]]:
         return self._keys(path, self.live_texts)
 
-    def retained_at(self, path: str) -> Sequence[tuple[int, Known]]:
+    def retained_at(self, path: str) -> Sequence[tuple[int, ObjectState]]:
         return ()
 
     @property

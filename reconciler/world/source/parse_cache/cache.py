@@ -50,7 +50,7 @@ def name_of(file: File, how: bytes) -> Name:
     return bytes.fromhex(file.id) + how
 
 
-class Readings:
+class ParseCache:
     """`folder` goes when the objects go that were read; without one nothing is kept. Not for two threads at once."""
 
     def __init__(self, folder: Path | None = None) -> None:

@@ -10,7 +10,7 @@ import msgspec
 from reconciler.world.pools.pool_status import folded_pool
 from reconciler.world.record import Record, condition, stamp
 from reconciler.world.reports.heartbeat import Heartbeat
-from reconciler.world.reports.reported import Said
+from reconciler.world.reports.reported import ObjectReport
 from reconciler.world.reports.status_update import folded, folded_interface
 from reconciler.world.world import World
 from schemas.kinds import Key, Kind
@@ -35,8 +35,8 @@ POOL = Key(Kind.MACHINE_POOL, "", "pool-a")
 
 def said(
     status: report.ReportedMachineStatus | report.ReportedVolumeStatus | None, phase: report.Phase = "present"
-) -> Said:
-    return Said("pool-a", "pool-a", "pool-a", "uid", "1", phase, status=status)
+) -> ObjectReport:
+    return ObjectReport("pool-a", "pool-a", "pool-a", "uid", "1", phase, status=status)
 
 
 def ready(status: str = "True", time: str | None = None) -> report.ReportedCondition:
