@@ -28,11 +28,13 @@ class Backoff:
     failures: int = 0
 
     def next(self) -> float:
+        """The next wait in seconds; counts one more failure."""
         longest = exponential(self.first, self.most, self.failures)
         self.failures += 1
         return self.chance.uniform(longest * self.least_share, longest)
 
     def reset(self) -> None:
+        """Start over after a success."""
         self.failures = 0
 
 

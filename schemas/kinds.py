@@ -23,6 +23,8 @@ _LONGEST = 256  # no apiVersion and kind of ours are longer, so longer ones are 
 
 
 class Kind(StrEnum):
+    """The kinds of manifests. The value is the one that a document has in `kind`."""
+
     MACHINE_CLASS = "MachineClass"
     MACHINE_POOL = "MachinePool"
     MACHINE = "Machine"
@@ -40,6 +42,7 @@ class Kind(StrEnum):
 
     @property
     def is_namespaced(self) -> bool:
+        """Whether objects of this kind have a namespace. Classes and pools do not."""
         return self not in CLUSTER_WIDE
 
     @property
@@ -154,6 +157,7 @@ def recognize_document(body: object) -> Recognized:
 
 @lru_cache(maxsize=1024)
 def _recognize(written_version: str, written_kind: str) -> Recognized:
+    """The slow path, for versions and kinds that are not exactly ours. Cached: a repo repeats them."""
     ours = _OURS.get((written_version.lower(), written_kind))
     if ours is not None and ours is not Kind.SECRET:
         return ours
@@ -169,6 +173,7 @@ def _recognize(written_version: str, written_kind: str) -> Recognized:
 
 
 def _kind_of_our_group(written_version: str, written_kind: str) -> Recognized:
+    """A document whose group and version are ours, so its kind must be ours too or a known kind of IronCore."""
     kind = _KINDS.get(written_kind)
     if kind is not None:
         return _wrong_version(written_version, kind)
@@ -209,6 +214,7 @@ def _is_near(group: str, version: str, kind: Kind) -> bool:
 
 
 def _wrong_version(written_version: str, kind: Kind) -> NearMiss:
+    """A kind of ours under a group or version that does not have it."""
     domain = DOMAINS[1] if "openkcm" in written_version.lower() else DOMAINS[0]
     right = api_version(kind, domain)
     return NearMiss(
@@ -217,6 +223,7 @@ def _wrong_version(written_version: str, kind: Kind) -> NearMiss:
 
 
 def _incomplete(written_version: object, written_kind: object) -> Recognized:
+    """A document without apiVersion or kind: ours if the other one is ours."""
     if isinstance(written_kind, str) and (kind := _KINDS.get(written_kind)) is not None:
         fault = "has no apiVersion" if written_version is None else "has an apiVersion that is not text"
         return NearMiss("apiVersion", f"this {kind} {fault}", f"write apiVersion: {api_version(kind)}")
@@ -229,6 +236,7 @@ def _incomplete(written_version: object, written_kind: object) -> Recognized:
 
 
 def _misspelled_key(body: Mapping[object, object]) -> NearMiss | None:
+    """A key like `apiversion` whose value is one that only our documents have."""
     for right in ("apiVersion", "kind"):
         if right in body:
             continue
@@ -239,6 +247,7 @@ def _misspelled_key(body: Mapping[object, object]) -> NearMiss | None:
 
 
 def _is_known(field: str, value: object) -> bool:
+    """Whether a value of `apiVersion` or `kind` is one of ours."""
     if not isinstance(value, str):
         return False
     return value.lower() in _API_VERSIONS if field == "apiVersion" else value in _KINDS

@@ -56,14 +56,17 @@ def generated_path(key: Key) -> str:
 
 
 def deleting_path(key: Key) -> str:
+    """Where an object is kept while its deletion is ordered and its own path has another object."""
     return _path(DELETING, key)
 
 
 def retained_path(key: Key) -> str:
+    """Where a retained volume is kept after its deletion."""
     return _path(RETAINED, key)
 
 
 def frozen_path(key: Key) -> str:
+    """Where an object is kept whose absence is unverified and whose own path has another object."""
     return _path(FROZEN, key)
 
 

@@ -11,6 +11,8 @@ from enum import StrEnum
 
 
 class Severity(StrEnum):
+    """Errors make a check fail, warnings only with --strict, notices never."""
+
     ERROR = "error"
     WARNING = "warning"
     NOTICE = "notice"

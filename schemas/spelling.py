@@ -28,10 +28,12 @@ def nearest(word: str, candidates: Iterable[str], typos: int | None = None) -> s
 
 
 def _fold(word: str) -> str:
+    """Case and separators do not count as mistakes."""
     return word.lower().replace("_", "").replace("-", "").replace(" ", "")
 
 
 def _cost(word: str, other: str) -> int | None:
+    """The distance if it is small enough for the length; abbreviations cost more than any typing mistake."""
     longest = max(len(word), len(other))
     found = _bounded_distance(word, other, max(1, min(3, longest // 3)))
     if found is not None:
@@ -42,6 +44,7 @@ def _cost(word: str, other: str) -> int | None:
 
 
 def _bounded_distance(word: str, other: str, typos: int) -> int | None:
+    """The distance, or None if it exceeds `typos`."""
     if abs(len(word) - len(other)) > typos:
         return None
     letters, others = set(word), set(other)

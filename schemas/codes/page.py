@@ -24,6 +24,7 @@ Every problem that gitvirt reports has a code. `make docs` generates this page f
 
 
 def render(codes: Mapping[str, Code]) -> str:
+    """The page as Markdown: a chapter for each range of codes."""
     lines = [HEADING]
     for digit, title in CHAPTERS.items():
         chapter = {code: explained for code, explained in sorted(codes.items()) if code[2] == digit}

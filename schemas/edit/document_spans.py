@@ -13,6 +13,8 @@ _CONTENT = re.compile(r"(?:^|(?<=[\r\ufeff]))(?!%)[ \t]*+(?![#\r\n]|\Z)", re.M)
 
 
 class DocumentSpan(NamedTuple):
+    """Offsets of one document in the text of its file; `end` is after its last character."""
+
     start: int
     end: int
 
@@ -43,10 +45,12 @@ def document_spans(text: str) -> list[DocumentSpan]:
 
 
 def _has_content(text: str, start: int, end: int) -> bool:
+    """Whether there is more than blanks, comments and directives."""
     content = _CONTENT.search(text, start, end)
     return content is not None and content.end() < end
 
 
 def _after_line(text: str, at: int) -> int:
+    """The offset after the line that contains `at`."""
     end = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)").match(text, at)
     return end.end() if end else len(text)

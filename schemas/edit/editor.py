@@ -50,11 +50,14 @@ class DocumentText(NamedTuple):
     is_followed: bool
 
     def reads_as(self, new: str, desired: Body) -> bool:
+        """Whether the new text reads back with exactly the desired value."""
         body = read_body(new, self.is_followed)
         return isinstance(body, dict) and is_same_value(body, desired)
 
 
 class EditedText(NamedTuple):
+    """The new text of one document, and how it was made."""
+
     text: str
     means: Means
 
@@ -93,6 +96,7 @@ def edit_all(data: bytes, changes: Mapping[int, Changes], *, path: str = "") -> 
 
 
 def _edit_document(source: DocumentText, changes: Changes) -> EditedText | RefusalReason:
+    """Steps 2 to 7 of the theory of operation, for one document."""
     text = source.text
     body = read_body(text, source.is_followed)
     if isinstance(body, Unreadable):

@@ -35,6 +35,8 @@ class Field(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Label:
+    """One label, which `kubectl label` would set."""
+
     key: str
 
     @property
@@ -47,6 +49,8 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
+    """One annotation."""
+
     key: str
 
     @property
@@ -68,6 +72,7 @@ _RANK = {field: rank for rank, field in enumerate(Field)}
 
 
 def insertion_order(target: Target) -> tuple[int, str]:
+    """Labels come first, then annotations, then fields in their declared order, so that equal edits give equal bytes."""
     if isinstance(target, Field):
         return (_RANK[target], "")
     return (-2 if isinstance(target, Label) else -1, target.key)

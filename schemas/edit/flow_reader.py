@@ -1,4 +1,9 @@
-"""Flow mappings ({...}), including JSON: the offsets of their entries. Reads one level at a time, without recursion."""
+"""Flow mappings ({...}), including JSON: the offsets of their entries. Reads one level at a time, without recursion.
+
+JSON goes first to the decoder in C, which finds the end of each value. Everything else is read by a small tokenizer that
+knows quotes, comments, brackets and plain words. It stops at the first character that it does not know, and the caller
+then uses a parser.
+"""
 
 from __future__ import annotations
 
@@ -66,6 +71,7 @@ def _read_json(text: str, start: int) -> FlowMap | None:
 
 
 def _read_yaml(text: str, start: int) -> FlowMap | None:
+    """Any flow mapping, by its tokens."""
     entries: list[FlowEntry] = []
     key = key_end = colon = value = value_end = -1
     for kind, at, end, depth in _tokens(text, start):
@@ -128,6 +134,7 @@ def _tokens(text: str, start: int) -> Iterator[Token]:
 
 
 def index_of(text: str, flow: FlowMap, key: str) -> int | None:
+    """The number of the entry with this key, which may be quoted; None if the mapping has no such entry."""
     spellings = (key, f'"{key}"', f"'{key}'")
     for index, entry in enumerate(flow.entries):
         if text[entry.key : entry.key_end] in spellings:

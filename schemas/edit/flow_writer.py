@@ -24,6 +24,8 @@ _ONE_LINE_MAP = re.compile(
 
 
 class FlowStyle(NamedTuple):
+    """How a flow mapping is written. The defaults are gitvirt's own style."""
+
     quote: str = ""
     """Around keys. Double quotes mean JSON, where all texts are quoted."""
     colon: str = ": "
@@ -67,16 +69,19 @@ def flow_style(text: str, flow: FlowMap, outermost: FlowMap) -> FlowStyle:
 
 
 def _has_one_line_map(text: str, shown: FlowMap) -> bool:
+    """Whether a spread mapping contains another one on a single line, which new values then follow."""
     found = _ONE_LINE_MAP.finditer(text, shown.start + 1, shown.end)
     return any(match["map"] for match in found)
 
 
 def _step(text: str, flow: FlowMap) -> str:
+    """How much deeper the entries are indented than the line with the brace."""
     outer, inner = _indent(text, flow.start), _indent(text, flow.entries[0].key)
     return inner[len(outer) :] if inner.startswith(outer) and inner != outer else "  "
 
 
 def _indent(text: str, at: int) -> str:
+    """The indentation of the line that contains `at`."""
     start = max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
     end = start
     while text[end] in _BLANK:
@@ -106,10 +111,12 @@ def write(value: Value, style: FlowStyle, pad: str | None = None, depth: int = 0
 
 
 def _pair(key: str, value: Value, style: FlowStyle, pad: str | None, depth: int = 0) -> str:
+    """`key: value` in this style."""
     return f"{scalars.key(key, style.quote)}{style.colon}{write(value, style, pad, depth)}"
 
 
 def _enclose(marks: str, parts: list[str], style: FlowStyle, pad: str | None, inner: str | None) -> str:
+    """The parts between braces or brackets, on one line or each on its own."""
     if not parts:
         return marks
     if inner is None:
@@ -119,11 +126,13 @@ def _enclose(marks: str, parts: list[str], style: FlowStyle, pad: str | None, in
 
 
 def _is_shallow(value: dict[str, Value] | list[Value]) -> bool:
+    """Whether a value contains no other collection with content, so that it fits on one line."""
     inner = value.values() if isinstance(value, dict) else value
     return not any(isinstance(item, dict | list) and item for item in inner)
 
 
 def put(text: str, place: FlowPlace, value: Value, style: FlowStyle) -> str:
+    """The text with another value for an existing entry."""
     entry = place.flow.entries[place.number]
     new = write(value, style, _indent(text, entry.key) if style.is_spread else None)
     if entry.value >= 0:
@@ -134,6 +143,7 @@ def put(text: str, place: FlowPlace, value: Value, style: FlowStyle) -> str:
 
 
 def add(text: str, flow: FlowMap, key: str, value: Value, style: FlowStyle) -> str:
+    """The text with a new last entry. A trailing comma stays trailing."""
     if not flow.entries:
         return _add_first(text, flow, key, value, style)
     last = flow.entries[-1]
@@ -152,6 +162,7 @@ def add(text: str, flow: FlowMap, key: str, value: Value, style: FlowStyle) -> s
 
 
 def _add_first(text: str, flow: FlowMap, key: str, value: Value, style: FlowStyle) -> str:
+    """The text with an entry in an empty mapping, before a comment that it may contain."""
     inside = text[flow.start + 1 : flow.end - 1]
     rest = inside if inside.strip(" \t\r\n") else ""
     if not style.is_spread:
@@ -163,6 +174,7 @@ def _add_first(text: str, flow: FlowMap, key: str, value: Value, style: FlowStyl
 
 
 def drop(text: str, place: FlowPlace) -> str | None:
+    """The text without one of several entries; None if it is the only one, which `clear` removes."""
     entries, index = place.flow.entries, place.number
     entry = entries[index]
     if len(entries) == 1:
@@ -197,6 +209,7 @@ def clear(text: str, place: FlowPlace) -> str | None:
 
 
 def _end(entry: FlowEntry) -> int:
+    """The offset after the entry, without its comma."""
     return max(entry.key_end, entry.colon, entry.value_end)
 
 

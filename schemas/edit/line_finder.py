@@ -2,6 +2,10 @@
 
 It relies on indentation and can be wrong: a line inside a quoted text can look like a key. Every edit is read back, so it
 is enough to be fast and nearly always right. It returns None for text that it does not know.
+
+A mapping in block style is a range of lines and the indentation of its keys. To find `spec.power`, the finder looks for a
+line with `spec:` at the document's indentation, takes the lines up to the next one that is not indented deeper, reads the
+indentation of the first of them, and looks for `power:` there.
 """
 
 from __future__ import annotations
@@ -48,6 +52,7 @@ class _Lines(NamedTuple):
 
 
 def map_at(text: str, path: Path) -> BlockMap | FlowMap | None:
+    """The mapping that is the value at `path`, or None."""
     found = _descend(text, path)
     if not isinstance(found, _Lines):
         return found
@@ -57,6 +62,7 @@ def map_at(text: str, path: Path) -> BlockMap | FlowMap | None:
 
 
 def entry_at(text: str, path: Path) -> BlockEntry | FlowPlace | None:
+    """The entry at `path`, or None."""
     found = _descend(text, path[:-1])
     if isinstance(found, _Lines):
         return _entry(text, found, path[-1])
@@ -65,6 +71,7 @@ def entry_at(text: str, path: Path) -> BlockEntry | FlowPlace | None:
 
 
 def _descend(text: str, path: Path) -> _Lines | FlowMap | None:
+    """Follow the keys of `path` from the document's own mapping."""
     found = _root(text)
     for key in path:
         if found is None:
@@ -78,6 +85,7 @@ def _descend(text: str, path: Path) -> _Lines | FlowMap | None:
 
 
 def _root(text: str) -> _Lines | FlowMap | None:
+    """The document's own mapping, after directives, comments and the start marker."""
     if "\r" in text and text.count("\r") != text.count("\r\n"):
         return None
     prologue = _PROLOGUE.match(text)
@@ -112,6 +120,7 @@ def _below(text: str, above: _Lines, key: str) -> _Lines | FlowMap | None:
 
 @lru_cache(maxsize=4096)
 def _key(key: str, indent: int) -> re.Pattern[str]:
+    """Matches a key with this indentation, with or without quotes."""
     name = re.escape(key)
     return re.compile(rf"""^ {{{indent}}}(?:{name}|"{name}"|'{name}')[ \t]*:(?=[ \t\r\n]|\Z)""", re.M)
 
@@ -123,11 +132,13 @@ def _next(indent: int) -> re.Pattern[str]:
 
 
 def _end(text: str, above: _Lines, colon: int) -> int:
+    """Where the value after this colon ends: at the next line that is not indented deeper."""
     following = _next(above.indent).search(text, colon, above.end)
     return following.start() if following else above.end
 
 
 def _entry(text: str, above: _Lines, key: str) -> BlockEntry | None:
+    """The entry of a block mapping, if its value has a form that lines show."""
     match = _key(key, above.indent).search(text, above.start, above.end)
     if match is None:
         return None
@@ -151,6 +162,7 @@ def _past_properties(text: str, colon: int) -> int:
 
 
 def _past_blanks(text: str, at: int) -> int:
+    """The offset after blanks and tabs."""
     while text[at] in " \t":
         at += 1
     return at
@@ -205,11 +217,13 @@ def _past_literals(text: str, start: int, end: int) -> int:
 
 
 def _first_indent(text: str, start: int, end: int) -> int:
+    """The indentation of the first line with content or a comment."""
     first = _CONTENT_OR_COMMENT.search(text, start, end)
     return len(first[1]) if first else 0
 
 
 def _without_blank_lines(text: str, start: int, end: int) -> int:
+    """The end of the last line with content."""
     kept = text[start:end].rstrip(" \r\n")
     after = text.find("\n", start + len(kept), end)
     return after + 1 if after >= 0 else end

@@ -19,12 +19,16 @@ class Means(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Edited:
+    """The new bytes of the whole file; the same object if nothing had to change."""
+
     data: bytes
     means: Means = Means.UNTOUCHED
 
 
 @dataclass(frozen=True, slots=True)
 class EditRefused:
+    """The reason as a Problem. The file stays unchanged."""
+
     problem: Problem
 
 

@@ -33,11 +33,13 @@ _BEFORE_KEY = re.compile(r" *(?:\?[ \t]+)?")
 
 
 def map_at(text: str, path: Path) -> BlockMap | FlowMap | None:
+    """The mapping that is the value at `path`, or None."""
     node = _node(text, path)
     return None if node is None else _map(text, node)
 
 
 def entry_at(text: str, path: Path) -> BlockEntry | FlowPlace | None:
+    """The entry at `path`, or None."""
     node = _node(text, path[:-1])
     if node is None:
         return None
@@ -61,6 +63,7 @@ def compose(text: str) -> Node | None:
 
 
 def _node(text: str, path: Path) -> MappingNode | None:
+    """The node of the mapping at `path`; None if an alias is on the way, because its text is in another place."""
     node = compose(text)
     for key in path:
         pair = _pair(node, key)
@@ -71,6 +74,7 @@ def _node(text: str, path: Path) -> MappingNode | None:
 
 
 def _pair(node: Node | None, key: str) -> tuple[Node, Node] | None:
+    """Key and value nodes of one entry of a mapping."""
     if isinstance(node, MappingNode):
         for name, value in node.value:
             if isinstance(name, ScalarNode) and name.value == key:
@@ -84,6 +88,7 @@ def _is_alias(name: Node, value: Node) -> bool:
 
 
 def _map(text: str, node: MappingNode) -> BlockMap | FlowMap | None:
+    """The offsets of a mapping in block or flow style."""
     if node.flow_style:
         return flow_reader.read(text, text.find("{", node.start_mark.index))
     name = node.value[0][0]
@@ -101,10 +106,12 @@ def _map(text: str, node: MappingNode) -> BlockMap | FlowMap | None:
 
 
 def _line_floor(text: str, at: int) -> int:
+    """The start of the line that contains `at`; the end of the text stays."""
     return at if at == len(text) else line_start(text, at)
 
 
 def _entry(text: str, above: BlockMap, name: Node, value: Node) -> BlockEntry | None:
+    """The offsets of an entry in block style."""
     found = _TO_COLON.match(text, name.end_mark.index)
     if found is None:
         return None
@@ -118,6 +125,7 @@ def _entry(text: str, above: BlockMap, name: Node, value: Node) -> BlockEntry | 
 
 
 def _on_the_line(text: str, colon: int, name: Node, value: Node) -> tuple[int, int]:
+    """Start and end of the value's part after the colon; both are `colon` if there is none."""
     blanks = _ON_LINE.match(text, colon)
     if blanks is None:
         return colon, colon

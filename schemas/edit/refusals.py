@@ -25,6 +25,7 @@ class RefusalReason:
 
 
 def refuse_encoding(error: UnicodeDecodeError, file: str) -> Problem:
+    """The Problem of a file that is not UTF-8, with the position of the first bad byte."""
     line = error.object.count(b"\n", 0, error.start) + 1
     column = error.start - error.object.rfind(b"\n", 0, error.start)
     hint = "save the file as UTF-8"
@@ -34,11 +35,13 @@ def refuse_encoding(error: UnicodeDecodeError, file: str) -> Problem:
 
 
 def refuse_index(index: int, count: int) -> RefusalReason:
+    """GV701: the document to edit does not exist in this file."""
     message = f"the file has {count} documents and no document {index + 1}"
     return RefusalReason("GV701", message, "run the command again: the file has changed")
 
 
 def refuse_unreadable(reason: Unreadable) -> RefusalReason:
+    """GV701: the document cannot be read."""
     message, hint = (
         f"the document cannot be edited: {reason.message}",
         reason.hint or "run gitvirt validate",
@@ -47,17 +50,20 @@ def refuse_unreadable(reason: Unreadable) -> RefusalReason:
 
 
 def refuse_place(path: Path, target: Target) -> RefusalReason:
+    """GV702: the parent of a field is not a mapping."""
     where = ".".join(path) or "the document"
     hint = f"make {where} a mapping, or remove it"
     return RefusalReason("GV702", f"{where} is not a mapping, so {target} cannot be set", hint, path)
 
 
 def refuse_value(reason: str, changes: Changes) -> RefusalReason:
+    """GV705: the value has no text in this format."""
     hint = "change the value; the file is correct"
     return RefusalReason("GV705", f"{_list_fields(changes)} cannot be written: {reason}", hint)
 
 
 def refuse_size(changes: Changes) -> RefusalReason:
+    """GV706: the document is too large for the slower means."""
     message = f"lines and braces of this large document do not show the position of {_list_fields(changes)}"
     return RefusalReason("GV706", message, "split the file, or write the document in plain block style")
 
@@ -84,6 +90,7 @@ def refuse_shared(changes: Changes, text: str) -> RefusalReason:
 
 
 def _list_fields(changes: Changes) -> str:
+    """The names of the fields, for a message."""
     return ", ".join(map(str, changes))
 
 

@@ -53,6 +53,7 @@ def entry(key: str, given: Value, indent: int, style: YamlStyle, depth: int = 0,
 
 
 def entries(given: Mapping[str, Value], indent: int, style: YamlStyle, depth: int = 0) -> str:
+    """Several entries, each with its indentation."""
     pad = " " * indent
     out = []
     for key, item in given.items():
@@ -64,6 +65,7 @@ def entries(given: Mapping[str, Value], indent: int, style: YamlStyle, depth: in
 
 
 def _items(given: list[Value], indent: int, style: YamlStyle, depth: int) -> str:
+    """The items of a list. A mapping starts on the line of its dash, a list on the next line."""
     pad = " " * indent
     out = []
     for item in given:
@@ -81,6 +83,7 @@ def _items(given: list[Value], indent: int, style: YamlStyle, depth: int) -> str
 
 
 def _literal(text: str, indent: int, style: YamlStyle) -> Rendered:
+    """A block scalar, with `-` if the text has no line break at its end."""
     pad = " " * indent
     header, text = (" |", text[:-1]) if text.endswith("\n") else (" |-", text)
     return Rendered(header, "".join([(pad + line if line else "") + style.eol for line in text.split("\n")]))

@@ -63,6 +63,7 @@ def round_trip(text: str, steps: tuple[Step, ...], style: YamlStyle) -> str | No
 
 
 def _apply(document: Any, step: Step) -> None:
+    """One step on ruamel.yaml's document."""
     above = document
     for key in step.path[:-1]:
         above = above[key]
@@ -78,6 +79,7 @@ def _apply(document: Any, step: Step) -> None:
 
 
 def _quote_texts(value: Value) -> Any:
+    """Texts that need quotes as ruamel.yaml's quoted strings, so that they are quoted as everywhere else."""
     from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
     match value:

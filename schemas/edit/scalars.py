@@ -45,6 +45,7 @@ class UnwritableError(ValueError):
 
 @lru_cache(maxsize=8192)
 def is_plain(text: str) -> bool:
+    """Whether the text needs no quotes in block style."""
     if PLAIN.fullmatch(text) is None or len(text) > 1024:
         return False
     if _RESOLVED.fullmatch(text) is None:
@@ -60,6 +61,7 @@ def double_quote(text: str) -> str:
 
 
 def _escape(match: re.Match[str]) -> str:
+    """An invisible character as a JSON escape."""
     return f"\\u{ord(match[0]):04x}"
 
 
@@ -93,6 +95,7 @@ def key(text: str, quote: str = "") -> str:
 
 
 def atom(value: float | bool | None) -> str:
+    """A number, boolean or null, in a form that every reader takes for the same value."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -109,6 +112,7 @@ def atom(value: float | bool | None) -> str:
 
 
 def _integer(value: int) -> str:
+    """Decimal digits. Python refuses to convert extremely long integers."""
     try:
         return str(value)
     except ValueError as error:

@@ -41,6 +41,7 @@ def splice(text: str, step: Step, finder: Finder, style: YamlStyle, point: Inser
 
 
 def _entry(text: str, path: Path, finder: Finder, point: InsertionPoint) -> BlockEntry | FlowPlace | None:
+    """The entry at `path`. At other points than LAST, deeper comments after it count as part of it."""
     entry = finder.entry_at(text, path)
     if point is InsertionPoint.LAST or not isinstance(entry, BlockEntry):
         return entry
@@ -49,6 +50,7 @@ def _entry(text: str, path: Path, finder: Finder, point: InsertionPoint) -> Bloc
 
 
 def _flow_style(text: str, found: FlowMap, finder: Finder, path: Path) -> flow_writer.FlowStyle:
+    """The style of a flow mapping; an empty one follows the outermost mapping around it."""
     for depth in range(len(path) - 1):
         outer = finder.map_at(text, path[:depth])
         if isinstance(outer, FlowMap):
@@ -57,6 +59,7 @@ def _flow_style(text: str, found: FlowMap, finder: Finder, path: Path) -> flow_w
 
 
 def _put(text: str, entry: BlockEntry, value: Value, style: YamlStyle) -> str:
+    """The text with another value for a block entry. The comment on its line stays."""
     same_form = _in_old_form(text, entry, value)
     inline, lines = (same_form, "") if same_form else render.value(value, entry.indent, style)
     if inline and entry.colon < entry.value:
@@ -85,6 +88,7 @@ def _in_old_form(text: str, entry: BlockEntry, value: Value) -> str:
 
 
 def _add(text: str, above: BlockMap, key: str, value: Value, style: YamlStyle, point: InsertionPoint) -> str:
+    """The text with a new entry in a block mapping."""
     at = (
         above.last
         if point is InsertionPoint.LAST

@@ -49,6 +49,8 @@ Step = PutEntry | AddEntry | DropEntry | ClearMap | PruneMap
 
 
 class EditPlan(NamedTuple):
+    """The steps in their order, and the body that they lead to."""
+
     steps: tuple[Step, ...]
     desired: Body
 
@@ -76,6 +78,7 @@ def plan_steps(body: Body, changes: Changes, *, is_whole: bool = False) -> EditP
 
 
 def _drop(body: Body, path: Path) -> list[Step]:
+    """The step that removes an entry; none if it does not exist."""
     above: Value = body
     for key in path[:-1]:
         above = above.get(key) if isinstance(above, dict) else None
@@ -110,6 +113,7 @@ def _differences(path: Path, old: Value, new: Value) -> list[Step]:
 
 
 def _nest(path: Path, value: Value) -> Value:
+    """The value inside new mappings for the rest of the path."""
     for key in reversed(path):
         value = {key: value}
     return value
@@ -128,11 +132,13 @@ def _after(body: Body, step: Step) -> Body:
 
 
 def _with(node: Body, path: Path, value: Value) -> Body:
+    """A copy of the body with one value set."""
     key, below = path[0], path[1:]
     return {**node, key: _with(cast("Body", node[key]), below, value) if below else value}
 
 
 def _without(node: Body, path: Path) -> Body:
+    """A copy of the body without one entry."""
     key, below = path[0], path[1:]
     if below:
         return {**node, key: _without(cast("Body", node[key]), below)}

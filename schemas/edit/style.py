@@ -24,6 +24,7 @@ class YamlStyle:
 
     @property
     def step(self) -> int:
+        """How much deeper the entries of a nested mapping are indented."""
         if self._step < 0:
             nested = _FIRST_STEP.search(self._text)
             self._step = len(nested[2]) if nested else 2
@@ -47,6 +48,7 @@ def line_ending(text: str) -> str:
 
 
 def has_break(text: str) -> bool:
+    """Whether the text has more than one line."""
     return "\n" in text or "\r" in text
 
 
@@ -57,4 +59,5 @@ def line_end(text: str, at: int) -> int:
 
 
 def line_start(text: str, at: int) -> int:
+    """The offset of the first character of the line that contains `at`."""
     return max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1

@@ -32,6 +32,7 @@ _canonical = msgspec.msgpack.Encoder(order="deterministic").encode
 
 
 def is_same_value(one: object, other: object) -> bool:
+    """Whether both values are written alike. A canonical encoding in C decides nearly always."""
     try:
         if _canonical(one) == _canonical(other):
             return True
@@ -41,6 +42,7 @@ def is_same_value(one: object, other: object) -> bool:
 
 
 def _is_alike(one: object, other: object) -> bool:
+    """The same in Python, without recursion, for values that the encoding refuses."""
     pairs = [(one, other)]
     while pairs:
         left, right = pairs.pop()

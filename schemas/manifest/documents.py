@@ -112,6 +112,7 @@ def _documents_and_problems(path: str, text: str, values: tuple[Value, ...]) -> 
 
 
 def _problems(path: str, index: int, body: Value, marks: Positions, *, is_only: bool) -> Iterator[Problem]:
+    """Every problem of one document, with its position."""
     if body is None:
         return
     listed = _list_violation(body)
@@ -168,6 +169,7 @@ def _identity(body: Value) -> Key | None:
 
 
 def _problem(path: str, index: int, violation: Violation, marks: Positions, key: str = "") -> Problem:
+    """A Violation with line and column."""
     # For an unknown field point at the name, for everything else at the value.
     place = marks.key if violation.code == "GV201" else marks.position
     line, column = place(index, violation.pointer)
@@ -184,6 +186,7 @@ def _problem(path: str, index: int, violation: Violation, marks: Positions, key:
 
 
 def _unreadable(path: str, found: Unreadable) -> Problem:
+    """The reader's refusal as a Problem."""
     return Problem(
         file=path,
         line=found.line,
@@ -195,6 +198,7 @@ def _unreadable(path: str, found: Unreadable) -> Problem:
 
 
 def _text(path: str, data: bytes) -> str | Problem:
+    """The text of a file, or why it is not UTF-8 text."""
     large = too_large(path, len(data))
     if large is not None:
         return large

@@ -21,6 +21,7 @@ class Pattern:
     is_exception: bool
 
     def matches(self, path: str) -> bool:
+        """Whether the pattern matches a path from the root."""
         return self.regex.fullmatch(path if self.is_path else path.rpartition("/")[2]) is not None
 
 
@@ -104,6 +105,7 @@ def _name(body: str) -> str | None:
 
 
 def _set(negation: str, members: str) -> str:
+    """A set of characters like [a-z], which never matches a slash."""
     escaped = "".join(f"\\{letter}" if letter in "[&~|" else letter for letter in members.removeprefix("]"))
     escaped = ("\\]" if members.startswith("]") else "") + escaped
     return f"(?!/)[{'^' if negation else ''}{escaped}]"

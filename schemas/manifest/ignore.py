@@ -65,6 +65,7 @@ class Ignore:
         return False
 
     def _compile(self, data: bytes) -> None:
+        """Reads all lines. The last matching pattern decides, so they are kept in reverse order."""
         if len(data) > MAX_BYTES:
             self.problems = (_problem(0, f"{len(data):,} bytes are too many; no pattern is applied"),)
             return

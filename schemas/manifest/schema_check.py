@@ -45,11 +45,13 @@ def schema(kind: Kind) -> dict[str, Any]:
 
 @cache
 def _validator(kind: Kind) -> Draft202012Validator:
+    """Compiled once for each kind."""
     # The engine without backtracking: a hostile name cannot make a pattern slow.
     return Draft202012Validator(schema(kind), pattern_options=RegexOptions())
 
 
 def _findings(kind: Kind, body: object) -> tuple[Violation, ...]:
+    """All violations of a document that the validator refused, in our own words."""
     part, flaws = extract_plain_data(body)
     found = explain_errors(kind, schema(kind), part, _validator(kind).iter_errors(part))
     if flaws:  # a field that seems to be missing may be in the part that was left out

@@ -1,7 +1,13 @@
 """A validator's errors in our own words: what is wrong, and what was probably meant.
 
-One mistake is one finding: a misspelled field that is also missing under its right name is reported once. The values of
-a Secret are never quoted.
+One mistake is one finding. The validator often reports several errors for it:
+
+    mistake                                        errors of the validator            reported
+    a misspelled required field                    unknown field, missing field       the unknown field, with a suggestion
+    a misspelled field of several exclusive ones   unknown field, none of several     the unknown field
+    a value of the wrong type                      type, and every limit it breaks    the type
+
+The values of a Secret are never quoted.
 """
 
 from __future__ import annotations
@@ -12,12 +18,12 @@ from typing import Any, NamedTuple
 from jsonschema_rs import ValidationError, ValidationErrorKind
 
 from schemas.kinds import Kind
+from schemas.manifest.schema_places import Schema, only_place
 from schemas.manifest.value_rules import base64_violation
 from schemas.model.quantity import QuantityError, parse
 from schemas.problem import Violation, json_pointer, printable
 from schemas.spelling import nearest
 
-Schema = dict[str, Any]
 Path = tuple[str | int, ...]
 
 QUANTITIES = ("quantity", "positiveQuantity")
@@ -57,6 +63,8 @@ _FORBIDDEN = {
 
 
 class _Finding(NamedTuple):
+    """A violation with what is needed to drop those that follow from another one."""
+
     path: Path
     code: str
     message: str
@@ -100,6 +108,7 @@ class _Explainer:
         self._body = body
 
     def findings(self, error: ValidationError) -> Iterator[_Finding]:
+        """One error of the validator, as one or more findings."""
         path, value = self._find(error.instance_path)
         rule = self._rule(error.schema_path)
         kinds = ValidationErrorKind
@@ -129,6 +138,7 @@ class _Explainer:
                 yield self._bad_value(path, value, rule, error)
 
     def _unknown(self, path: Path, name: str, rule: Schema, present: dict[str, object]) -> _Finding:
+        """GV201: a field that does not exist here, with the probable one."""
         known = [field for field in rule.get("properties", {}) if field not in present]
         meant = nearest(name, known)
         message = f"there is no field {_format_value(name)}"
@@ -140,14 +150,14 @@ class _Explainer:
         return _Finding(path, "GV201", message, hint)
 
     def _right_place(self, name: str) -> str:
-        known = _PLACES.get(self._schema["$id"])
-        if known is None:
-            known = _PLACES[self._schema["$id"]] = _only_places(self._schema)
-        if name not in known:
+        """A hint, if the kind has this field in exactly one other place."""
+        place = only_place(self._schema, name)
+        if place is None:
             return ""
-        return f"write {name} under {known[name]}" if known[name] else f"write {name} at the top level"
+        return f"write {name} under {place}" if place else f"write {name} at the top level"
 
     def _missing(self, path: Path, name: str, rule: Schema, value: object) -> _Finding:
+        """GV202: a required field, or a misspelling of it among free keys."""
         declared = rule.get("properties", {})
         others = [key for key in value if key not in declared] if isinstance(value, dict) else []
         if "additionalProperties" in rule and rule["additionalProperties"] is not False and others:
@@ -162,6 +172,7 @@ class _Explainer:
     def _wrong_type(
         self, path: Path, value: object, types: list[str], schema_path: list[str | int]
     ) -> _Finding:
+        """GV203: a value of another type."""
         if value is None:
             hint = "give it a value, or remove the line"
             return _Finding(path, "GV203", f"{_field(path)} is empty", hint)
@@ -172,6 +183,7 @@ class _Explainer:
         return _Finding(path, "GV203", message, self._type_hint(value, types, self._rule(schema_path)))
 
     def _type_hint(self, value: object, types: list[str], rule: Schema) -> str:
+        """How to correct common mistakes, such as a missing quote or dash."""
         if "string" in types and isinstance(value, bool | int | float):
             return (
                 "put it in quotes"
@@ -189,6 +201,7 @@ class _Explainer:
         return ""
 
     def _not_one_of(self, path: Path, value: object, options: list[Any]) -> _Finding:
+        """GV204: a value that is not in the enumeration. YAML 1.1 readers may have turned On into true."""
         choices = [str(option) for option in options if option != ""]
         word = {True: "on", False: "off"}[value] if isinstance(value, bool) else value
         meant = nearest(word, choices) if isinstance(word, str) else None
@@ -196,6 +209,7 @@ class _Explainer:
         return _Finding(path, "GV204", message, f"did you mean {meant}?" if meant else "")
 
     def _bad_name(self, path: Path, name: str, inner: ValidationError) -> _Finding:
+        """A key that its mapping does not allow: a limit of a quota, or a malformed label."""
         if isinstance(inner.kind, ValidationErrorKind.Enum):
             choices = [str(option) for option in inner.kind.options]
             meant = nearest(name, choices)
@@ -210,6 +224,7 @@ class _Explainer:
         )
 
     def _not_exactly_one(self, path: Path, value: dict[str, object], choices: list[str]) -> _Finding:
+        """GV208: none or several of fields that exclude each other."""
         present = [name for name in choices if name in value]
         listed = f"{', '.join(choices[:-1])} and {choices[-1]}"
         if present:
@@ -220,6 +235,7 @@ class _Explainer:
         )
 
     def _not_constant(self, path: Path, value: object, expected: object) -> _Finding:
+        """GV204 or GV209: a value that only one constant is allowed for."""
         if path[-1:] == ("unclaimable",):
             return _Finding(
                 path,
@@ -231,6 +247,7 @@ class _Explainer:
         return _Finding(path, "GV204", message, f"write {path[-1]}: {expected}")
 
     def _bad_value(self, path: Path, value: object, rule: Schema, error: ValidationError) -> _Finding:
+        """A value of the right type that breaks a limit or a pattern."""
         if _is_quantity(error.schema_path):
             return self._bad_quantity(path, value)
         if error.schema_path[-2] == "secretValue":
@@ -260,6 +277,7 @@ class _Explainer:
 
     @staticmethod
     def _range(rule: Schema) -> str:
+        """The allowed range, as a hint."""
         least, most = rule.get("minimum"), rule.get("maximum")
         if (above := rule.get("exclusiveMinimum")) is not None:
             return f"write a number above {above}" + ("" if most is None else f", {most} at most")
@@ -275,6 +293,7 @@ class _Explainer:
         )
 
     def _text_hint(self, value: object, rule: Schema) -> str:
+        """The field's description, with a suggestion if the text only needs other letters."""
         description = self._description(rule)
         if isinstance(value, str) and rule.get("pattern") in self._name_patterns():
             folded = "-".join(value.lower().replace("_", "-").replace(" ", "-").split())
@@ -283,10 +302,12 @@ class _Explainer:
         return description
 
     def _name_patterns(self) -> list[str]:
+        """The patterns of names, for which a suggestion in lower case is useful."""
         definitions = self._schema["$defs"]
         return [definitions[name]["pattern"] for name in ("name", "dnsLabel") if name in definitions]
 
     def _bad_quantity(self, path: Path, value: object) -> _Finding:
+        """GV206 for a malformed quantity, GV207 for one out of range."""
         try:
             amount = parse(value)
         except QuantityError as error:
@@ -312,45 +333,19 @@ class _Explainer:
         return rule if isinstance(rule, dict) else {}
 
     def _description(self, rule: Schema) -> str:
+        """The description of a field in the schema, or of the definition that it refers to."""
         own = rule.get("description")
         if own is None and "$ref" in rule:
             own = self._schema["$defs"][rule["$ref"].rpartition("/")[2]].get("description")
         return str(own or "")
 
     def _show(self, value: object) -> str:
+        """The value in quotes. A Secret's values are not shown."""
         return "the current value" if self._kind is Kind.SECRET else _format_value(value)
 
 
-_PLACES: dict[
-    str, dict[str, str]
-] = {}  # by $id, so that each schema is walked once and not for each document
-
-
-def _only_places(schema: Schema) -> dict[str, str]:
-    """The place of each field that the kind has in one place only. Ignores status, which people do not write."""
-    places: dict[str, set[tuple[str, ...]]] = {}
-    for place, fields in _places(schema, schema, ()):
-        if place[:1] != ("status",):
-            for name in fields:
-                places.setdefault(name, set()).add(place)
-    return {name: ".".join(next(iter(found))) for name, found in places.items() if len(found) == 1}
-
-
-def _places(schema: Schema, rule: Schema, at: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Schema]]:
-    if "$ref" in rule:
-        yield from _places(schema, schema["$defs"][rule["$ref"].rpartition("/")[2]], at)
-        return
-    fields = rule.get("properties", {})
-    if fields:
-        yield at, fields
-    for name, inner in fields.items():
-        if isinstance(inner, dict):
-            yield from _places(schema, inner, (*at, name))
-    if "items" in rule:
-        yield from _places(schema, rule["items"], (*at[:-1], f"{at[-1]}[]"))
-
-
 def _is_quantity(schema_path: list[str | int]) -> bool:
+    """Whether the failed keyword belongs to the definition of a quantity."""
     return len(schema_path) > 2 and schema_path[-3] == "$defs" and schema_path[-2] in QUANTITIES
 
 
@@ -365,6 +360,7 @@ def _field(path: Path) -> str:
 
 
 def _kind_of(value: object) -> str:
+    """The type of a value in the words of YAML."""
     match value:
         case bool():
             return _format_value(value)
@@ -379,6 +375,7 @@ def _kind_of(value: object) -> str:
 
 
 def _format_value(value: object) -> str:
+    """A value as quoted in a message. Collections and very large numbers are only described."""
     match value:
         case str():
             return f"'{_short(value)}'"

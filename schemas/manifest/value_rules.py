@@ -36,6 +36,7 @@ def check_values(kind: Kind, body: object) -> tuple[Violation, ...]:
 
 
 def _machine(body: Body) -> Iterable[Violation]:
+    """Names and devices are unique; local disks and ephemeral entries follow the rules of their own kinds."""
     spec = body.get("spec")
     if not isinstance(spec, dict):
         return _NOTHING
@@ -59,6 +60,7 @@ def _machine(body: Body) -> Iterable[Violation]:
 
 
 def _disk(disk: Body, at: Path) -> Iterator[Violation]:
+    """Sizes of a local disk, or the volume rules for an ephemeral one."""
     for source in ("localDisk", "emptyDisk"):
         local = disk.get(source)
         if isinstance(local, dict) and "sizeLimit" in local:
@@ -68,10 +70,12 @@ def _disk(disk: Body, at: Path) -> Iterator[Violation]:
 
 
 def _class(body: Body) -> Iterator[Violation]:
+    """Capabilities are positive amounts."""
     yield from _amounts(body.get("capabilities"), ("capabilities",))
 
 
 def _pool(body: Body) -> Iterator[Violation]:
+    """Reserved and reported amounts."""
     yield from _amounts(_inside(body, "spec").get("reserved"), ("spec", "reserved"), least=0)
     yield from _status(body, "capacity", "allocatable")
 
@@ -88,6 +92,7 @@ def _volume_spec(spec: Body, at: Path) -> Iterator[Violation]:
 
 
 def _network(body: Body) -> Iterator[Violation]:
+    """The range must be an IPv4 network without host bits."""
     written = _inside(body, "spec", "ipv4").get("cidr")
     if isinstance(written, str):
         at = ("spec", "ipv4", "cidr")
@@ -115,6 +120,7 @@ def _interface(body: Body) -> Iterator[Violation]:
 
 
 def _interface_spec(spec: Body, at: Path) -> Iterator[Violation]:
+    """Addresses are valid, unique, and of a listed family."""
     ips = spec.get("ips")
     if not isinstance(ips, list):
         return
@@ -146,6 +152,7 @@ def _interface_spec(spec: Body, at: Path) -> Iterator[Violation]:
 
 
 def _secret(body: Body) -> Iterator[Violation]:
+    """Values under data are base64, unless they are encrypted."""
     data = body.get("data")
     if not isinstance(data, dict):
         return
@@ -158,6 +165,7 @@ def _secret(body: Body) -> Iterator[Violation]:
 
 
 def base64_violation(at: Path) -> Violation:
+    """The violation of a value under data. It names the key, never the value."""
     hint = "encode the value, or move it unchanged to stringData"
     return Violation(json_pointer(at), "GV214", f"the value of {printable(str(at[-1]))} is not base64", hint)
 
@@ -197,6 +205,7 @@ _JUDGES: dict[Kind, Callable[[Body], Iterable[Violation]]] = {
 
 
 def _amounts(resources: object, at: Path, least: int = 1) -> Iterator[Violation]:
+    """The amounts of a mapping from resource to quantity."""
     if isinstance(resources, dict):
         for name, written in resources.items():
             if isinstance(name, str):
@@ -217,6 +226,7 @@ def _amount(resource: str, written: object, at: Path, least: int = 1) -> Iterato
 
 
 def _duplicates(entries: list[Any], field: str, at: tuple[str, ...]) -> Iterator[Violation]:
+    """GV210 for entries of a list that have the same value in a field."""
     written = [entry.get(field) for entry in entries if isinstance(entry, dict)]
     values = [value for value in written if isinstance(value, str)]
     if len(set(values)) == len(values):
@@ -249,6 +259,7 @@ def _address(written: str) -> tuple[str, str] | None:
 
 @lru_cache(maxsize=4096)
 def _rare_address(written: str) -> tuple[str, str] | None:
+    """Any other notation, such as IPv6."""
     try:
         address = ipaddress.ip_address(written)
     except ValueError:

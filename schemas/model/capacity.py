@@ -2,6 +2,10 @@
 
 A vector holds whole numbers: cpu in thousandths of a core, everything else in whole units (bytes, devices, machines of a
 class). Needs are rounded up and stocks down, so rounding never overcommits a pool.
+
+A pool that only reports how many machines of a class it takes has one resource, SHARE: the whole host is a large number
+of shares, and a machine of a class of which N fit uses one Nth of them. So machines of several classes fill such a host
+together, and the same `fits` decides.
 """
 
 from __future__ import annotations
@@ -22,6 +26,8 @@ WHOLE_HOST = 10**18  # so large a number of shares that rounding down never admi
 
 
 class Shortfall(NamedTuple):
+    """One resource of which more is needed than there is."""
+
     resource: str
     need: int
     have: int
@@ -36,6 +42,7 @@ def fits(need: Vector, free: Vector) -> tuple[Shortfall, ...]:
 
 
 def shortfalls(need: Vector, free: Vector) -> tuple[Shortfall, ...]:
+    """Every resource that is short, in the order of `need`."""
     return tuple(
         Shortfall(resource, wanted, free.get(resource, 0))
         for resource, wanted in need.items()
@@ -58,6 +65,7 @@ def stocks(resources: Mapping[str, Quantity]) -> dict[str, int]:
 
 
 def add(vectors: Iterable[Vector]) -> dict[str, int]:
+    """The sum of vectors."""
     total: dict[str, int] = {}
     for vector in vectors:
         for resource, count in vector.items():
@@ -66,6 +74,7 @@ def add(vectors: Iterable[Vector]) -> dict[str, int]:
 
 
 def subtract(stock: Vector, charge: Vector) -> dict[str, int]:
+    """The difference; negative if more is charged than there is."""
     return {
         resource: stock.get(resource, 0) - charge.get(resource, 0)
         for resource in stock.keys() | charge.keys()

@@ -30,17 +30,11 @@ from schemas.model.storage import VolumeTemplate
 
 
 class MachineClass(Resource, frozen=True):
+    """The size of machines: cpu, memory and other resources."""
+
     KIND: ClassVar[Kind] = Kind.MACHINE_CLASS
 
     capabilities: dict[str, Quantity]
-
-    @property
-    def cpu_millis(self) -> int:
-        return self.capabilities["cpu"].ceil_millis()
-
-    @property
-    def memory_bytes(self) -> int:
-        return self.capabilities["memory"].ceil()
 
 
 class Overcommit(Part, frozen=True):
@@ -51,6 +45,8 @@ class Overcommit(Part, frozen=True):
 
 
 class MachinePoolSpec(Part, frozen=True):
+    """Desired state of a pool: what people decide about it."""
+
     provider_id: str = msgspec.field(name="providerID", default="")
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
@@ -59,11 +55,15 @@ class MachinePoolSpec(Part, frozen=True):
 
 
 class PoolAddress(Part, frozen=True):
+    """One address of the pool's host."""
+
     type: str
     address: str
 
 
 class MachinePoolStatus(Part, frozen=True):
+    """Observed state of a pool, on the target branch only."""
+
     state: Literal["Ready", "Pending", "Error", "Offline", ""] = ""
     conditions: tuple[Condition, ...] = ()
     available_machine_classes: tuple[NameRef, ...] = ()
@@ -78,6 +78,8 @@ class MachinePoolStatus(Part, frozen=True):
 
 
 class MachinePool(Resource, frozen=True):
+    """A host's capacity for machines."""
+
     KIND: ClassVar[Kind] = Kind.MACHINE_POOL
 
     spec: MachinePoolSpec = MachinePoolSpec()
@@ -104,6 +106,8 @@ class EmptyDisk(Part, frozen=True):
 
 
 class EphemeralVolume(Part, frozen=True):
+    """A volume that is created and deleted with its machine."""
+
     volume_template: VolumeTemplate
 
 
@@ -133,6 +137,8 @@ class MachineVolume(Part, frozen=True):
 
 
 class EphemeralNetworkInterface(Part, frozen=True):
+    """A network interface that is created and deleted with its machine."""
+
     network_interface_template: NetworkInterfaceTemplate
 
 
@@ -151,6 +157,8 @@ class MachineNetworkInterface(Part, frozen=True):
 
 
 class IgnitionRef(Part, frozen=True):
+    """The Secret and its key with the configuration for the first boot."""
+
     name: str
     key: str = defaults.IGNITION_KEY
 
@@ -160,16 +168,22 @@ class IgnitionRef(Part, frozen=True):
 
 
 class GuestConfig(Part, frozen=True):
+    """Settings inside the guest."""
+
     hostname: str = ""
 
 
 class EFIVar(Part, frozen=True):
+    """One variable of the firmware."""
+
     name: str
     uuid: str
     value: str
 
 
 class Spread(Part, frozen=True):
+    """Distribute machines over the values of a topology key; counts may differ by `max_skew`."""
+
     topology_key: str
     label_selector: LabelSelector
     max_skew: int = defaults.MAX_SKEW
@@ -212,6 +226,8 @@ class MachineSpec(Part, frozen=True):
 
 
 class MachineVolumeStatus(Part, frozen=True):
+    """Observed state of one disk."""
+
     name: str
     handle: str = ""
     state: Literal["Pending", "Attached", ""] = ""
@@ -220,6 +236,8 @@ class MachineVolumeStatus(Part, frozen=True):
 
 
 class MachineNetworkInterfaceStatus(Part, frozen=True):
+    """Observed state of one network interface."""
+
     name: str
     handle: str = ""
     state: Literal["Pending", "Attached", ""] = ""
@@ -230,6 +248,8 @@ class MachineNetworkInterfaceStatus(Part, frozen=True):
 
 
 class MachineStatus(Part, frozen=True):
+    """Observed state of a machine, and the reconciler's orders about it."""
+
     machine_id: str = msgspec.field(name="machineID", default="")
     state: Literal["Pending", "Running", "Shutdown", "Terminating", "Terminated", ""] = ""
     observed_revision: str = ""
@@ -243,6 +263,8 @@ class MachineStatus(Part, frozen=True):
 
 
 class Machine(Resource, frozen=True):
+    """A virtual machine."""
+
     KIND: ClassVar[Kind] = Kind.MACHINE
 
     spec: MachineSpec
@@ -250,6 +272,7 @@ class Machine(Resource, frozen=True):
 
     @property
     def hostname(self) -> str:
+        """The name that the guest gets at its first boot."""
         return self.spec.guest_config.hostname or self.name
 
     def volume_key(self, disk: MachineVolume) -> Key | None:

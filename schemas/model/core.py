@@ -26,6 +26,7 @@ class Secret(Resource, frozen=True):
 
     @property
     def keys(self) -> frozenset[str]:
+        """The keys under data and stringData."""
         return frozenset((*self.data, *self.string_data))
 
     @property
@@ -51,27 +52,37 @@ class Secret(Resource, frozen=True):
 
 
 class ScopeRequirement(Part, frozen=True):
+    """Restricts a quota to objects of certain classes."""
+
     scope_name: Literal["MachineClass", "VolumeClass", "BucketClass"]
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
     values: tuple[str, ...] = ()
 
 
 class ScopeSelector(Part, frozen=True):
+    """All requirements must match."""
+
     match_expressions: tuple[ScopeRequirement, ...] = ()
 
 
 class ResourceQuotaSpec(Part, frozen=True):
+    """The limits, and the objects that count."""
+
     hard: dict[str, Quantity]
     scope_selector: ScopeSelector | None = None
 
 
 class ResourceQuotaStatus(Part, frozen=True):
+    """Limits in effect and amounts in use."""
+
     hard: dict[str, Quantity] = {}
     used: dict[str, Quantity] = {}
     conditions: tuple[Condition, ...] = ()
 
 
 class ResourceQuota(Resource, frozen=True):
+    """How much a namespace may use."""
+
     KIND: ClassVar[Kind] = Kind.RESOURCE_QUOTA
 
     spec: ResourceQuotaSpec

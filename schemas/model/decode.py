@@ -64,6 +64,7 @@ def _convert(body: object, form: type[Object]) -> Object:
 
 
 def _convert_value(form: type, value: object) -> Any:
+    """Values that msgspec does not know: quantities and exact factors."""
     if form is Quantity:
         return parse(value)
     if form is Fraction:

@@ -1,4 +1,8 @@
-"""Defaults of manifests. The JSON Schemas document the same values for users; the code uses these."""
+"""Defaults of manifests. The JSON Schemas document the same values for users; the code uses these.
+
+A test compares both. A default must never change the meaning of an existing manifest, because objects get it at each read:
+a new default would change every running machine whose manifest does not set the field.
+"""
 
 from __future__ import annotations
 

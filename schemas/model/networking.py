@@ -12,22 +12,30 @@ from schemas.model.resource import Resource
 
 
 class IPv4(Part, frozen=True):
+    """The address range of a network that gitvirt creates."""
+
     cidr: str
     dhcp: bool = True
     nat: bool = False
 
 
 class NetworkSpec(Part, frozen=True):
+    """A network of the provider, or one that gitvirt creates."""
+
     provider_id: str = msgspec.field(name="providerID", default="")
     ipv4: IPv4 | None = None
 
 
 class NetworkStatus(Part, frozen=True):
+    """Observed state of a network."""
+
     state: Literal["Pending", "Available", "Error", ""] = ""
     conditions: tuple[Condition, ...] = ()
 
 
 class Network(Resource, frozen=True):
+    """A network that machines are connected to."""
+
     KIND: ClassVar[Kind] = Kind.NETWORK
 
     spec: NetworkSpec = NetworkSpec()
@@ -41,6 +49,8 @@ class InterfaceIP(Part, frozen=True):
 
 
 class NetworkInterfaceSpec(Part, frozen=True):
+    """Network, addresses and hardware address of an interface."""
+
     network_ref: NameRef
     ips: tuple[InterfaceIP, ...] = ()
     ip_families: tuple[Literal["IPv4", "IPv6"], ...] = ()
@@ -55,11 +65,15 @@ class NetworkInterfaceSpec(Part, frozen=True):
 
 
 class NetworkInterfaceTemplate(Part, frozen=True):
+    """What the generated network interface of an ephemeral entry gets."""
+
     spec: NetworkInterfaceSpec
     metadata: TemplateMetadata = TemplateMetadata()
 
 
 class NetworkInterfaceStatus(Part, frozen=True):
+    """Observed state of a network interface."""
+
     state: Literal["Pending", "Available", "Error", ""] = ""
     last_state_transition_time: str = ""
     ips: tuple[str, ...] = ()
@@ -68,6 +82,8 @@ class NetworkInterfaceStatus(Part, frozen=True):
 
 
 class NetworkInterface(Resource, frozen=True):
+    """A network interface that exists independently of a machine."""
+
     KIND: ClassVar[Kind] = Kind.NETWORK_INTERFACE
 
     spec: NetworkInterfaceSpec

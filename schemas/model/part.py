@@ -30,6 +30,8 @@ class ClaimRef(Part, frozen=True):
 
 
 class OwnerReference(Part, frozen=True):
+    """An object together with which this one is deleted."""
+
     api_version: str
     kind: str
     name: str
@@ -50,15 +52,20 @@ class Metadata(Part, frozen=True):
 
     @property
     def is_deleting(self) -> bool:
+        """Whether the object's deletion is ordered."""
         return self.deletion_timestamp != ""
 
 
 class TemplateMetadata(Part, frozen=True):
+    """Labels and annotations of a generated object."""
+
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
 
 
 class Taint(Part, frozen=True):
+    """Excludes objects from a pool, unless they tolerate it."""
+
     key: str
     effect: Effect
     value: str = ""
@@ -78,6 +85,7 @@ class Toleration(Part, frozen=True):
             msgspec.structs.force_setattr(self, "operator", defaults.TOLERATION_OPERATOR)
 
     def tolerates(self, taint: Taint) -> bool:
+        """Whether key, effect and value match the taint."""
         if self.effect not in ("", taint.effect) or self.key not in ("", taint.key):
             return False
         return self.operator == "Exists" or self.value == taint.value

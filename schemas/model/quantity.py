@@ -19,6 +19,8 @@ _EXACT_DIGITS = 15  # a float always keeps this many
 
 
 class Notation(Enum):
+    """How a quantity was written, which printing keeps."""
+
     DECIMAL = "decimal"  # 1500m, 2k
     BINARY = "binary"  # 2Ki
     EXPONENT = "exponent"  # 2e3
@@ -70,9 +72,11 @@ class Quantity:
         return self.nano // NANO
 
     def ceil_millis(self) -> int:
+        """In thousandths, rounded up."""
         return -(-self.nano * 1000 // NANO)
 
     def floor_millis(self) -> int:
+        """In thousandths, rounded down."""
         return self.nano * 1000 // NANO
 
     def __str__(self) -> str:
@@ -88,9 +92,9 @@ class Quantity:
         return f"{mantissa}{_POWERS[exponent]}"
 
 
-def units(count: int, notation: Notation = Notation.BINARY) -> Quantity:
+def units(count: int) -> Quantity:
     """The quantity of this many whole units: bytes, devices, machines."""
-    return Quantity(count * NANO, notation)
+    return Quantity(count * NANO, Notation.BINARY)
 
 
 def millis(count: int) -> Quantity:
@@ -124,6 +128,7 @@ _TEXT = re.compile(
 
 @lru_cache(maxsize=4096)
 def _parse(text: str) -> Quantity:
+    """A text. Cached, because manifests repeat a few quantities all the time."""
     match = _TEXT.fullmatch(text)
     if match is None:
         raise QuantityError(f"'{printable(text)}' is not a quantity", _hint(text))
@@ -140,6 +145,7 @@ def _parse(text: str) -> Quantity:
 
 
 def _check_bounds(nano: int | None, notation: Notation, *, is_fine: bool = False) -> Quantity:
+    """The quantity, or QuantityError if it is too fine or too large."""
     if is_fine:
         raise QuantityError("finer than a billionth, which gitvirt does not store", "round it")
     if nano is None or abs(nano) > LARGEST * NANO:
@@ -148,6 +154,7 @@ def _check_bounds(nano: int | None, notation: Notation, *, is_fine: bool = False
 
 
 def _of_float(value: float) -> Quantity:
+    """A YAML number with a point, which is exact only up to 15 digits."""
     if value != value or value in (float("inf"), float("-inf")):
         raise QuantityError("not a finite number")
     text = repr(value)
@@ -164,6 +171,7 @@ def _too_long() -> Quantity:
 
 
 def _binary(count: int) -> str:
+    """The count with the largest binary suffix that divides it."""
     suffix, factor = "", 1
     for longer, larger in _BINARY.items():
         if count % larger == 0:

@@ -26,10 +26,12 @@ class Resource(Part, frozen=True):
 
     @property
     def key(self) -> Key:
+        """Identity: kind, namespace and name."""
         return Key(self.KIND, self.metadata.namespace, self.metadata.name)
 
     @property
     def name(self) -> str:
+        """Unique within kind and namespace."""
         return self.metadata.name
 
     @property

@@ -8,6 +8,8 @@ from enum import StrEnum
 
 
 class Operator(StrEnum):
+    """How an expression compares a label."""
+
     IN = "In"
     NOT_IN = "NotIn"
     EXISTS = "Exists"
@@ -16,6 +18,8 @@ class Operator(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Expression:
+    """One condition on a label."""
+
     key: str
     operator: Operator
     values: tuple[str, ...] = ()

@@ -28,6 +28,8 @@ from schemas.model.resource import Resource
 
 
 class VolumeClass(Resource, frozen=True):
+    """Performance of volumes, and whether they can grow."""
+
     KIND: ClassVar[Kind] = Kind.VOLUME_CLASS
 
     capabilities: dict[str, Quantity]
@@ -45,6 +47,8 @@ class VolumeClass(Resource, frozen=True):
 
 
 class VolumePoolSpec(Part, frozen=True):
+    """Desired state of a volume pool."""
+
     provider_id: str = msgspec.field(name="providerID", default="")
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
@@ -52,6 +56,8 @@ class VolumePoolSpec(Part, frozen=True):
 
 
 class VolumePoolStatus(Part, frozen=True):
+    """Observed state of a volume pool, on the target branch only."""
+
     state: Literal["Available", "Pending", "Unavailable", ""] = ""
     conditions: tuple[Condition, ...] = ()
     available_volume_classes: tuple[NameRef, ...] = ()
@@ -65,6 +71,8 @@ class VolumePoolStatus(Part, frozen=True):
 
 
 class VolumePool(Resource, frozen=True):
+    """Storage for volumes."""
+
     KIND: ClassVar[Kind] = Kind.VOLUME_POOL
 
     spec: VolumePoolSpec = VolumePoolSpec()
@@ -72,14 +80,20 @@ class VolumePool(Resource, frozen=True):
 
 
 class VolumeResources(Part, frozen=True):
+    """The size of a volume."""
+
     storage: Quantity
 
 
 class Encryption(Part, frozen=True):
+    """The Secret with the key that encrypts a volume."""
+
     secret_ref: NameRef
 
 
 class OSImage(Part, frozen=True):
+    """An operating system image as initial content."""
+
     image: str
     architecture: str | None = None
 
@@ -119,11 +133,15 @@ class VolumeSpec(Part, frozen=True):
 
 
 class VolumeTemplate(Part, frozen=True):
+    """What the generated volume of an ephemeral entry gets."""
+
     spec: VolumeSpec
     metadata: TemplateMetadata = TemplateMetadata()
 
 
 class VolumeAccess(Part, frozen=True):
+    """How a machine reaches the volume, as its runtime reported."""
+
     driver: str = ""
     handle: str = ""
     volume_attributes: dict[str, str] = {}
@@ -131,6 +149,8 @@ class VolumeAccess(Part, frozen=True):
 
 
 class VolumeStatus(Part, frozen=True):
+    """Observed state of a volume, and the reconciler's orders about it."""
+
     volume_id: str = msgspec.field(name="volumeID", default="")
     state: Literal["Pending", "Available", "Error", ""] = ""
     last_state_transition_time: str = ""
@@ -143,6 +163,8 @@ class VolumeStatus(Part, frozen=True):
 
 
 class Volume(Resource, frozen=True):
+    """A disk that exists independently of a machine."""
+
     KIND: ClassVar[Kind] = Kind.VOLUME
 
     spec: VolumeSpec
@@ -150,10 +172,14 @@ class Volume(Resource, frozen=True):
 
 
 class VolumeSnapshotSpec(Part, frozen=True):
+    """The volume of the snapshot, which cannot change."""
+
     volume_ref: NameRef
 
 
 class VolumeSnapshotStatus(Part, frozen=True):
+    """Observed state of a snapshot."""
+
     snapshot_id: str = msgspec.field(name="snapshotID", default="")
     state: Literal["Pending", "Ready", "Failed", ""] = ""
     last_state_transition_time: str = ""
@@ -162,6 +188,8 @@ class VolumeSnapshotStatus(Part, frozen=True):
 
 
 class VolumeSnapshot(Resource, frozen=True):
+    """The content of a volume at one time."""
+
     KIND: ClassVar[Kind] = Kind.VOLUME_SNAPSHOT
 
     spec: VolumeSnapshotSpec

@@ -29,6 +29,8 @@ class UnverifiedAliases:
 
 @dataclass(slots=True)
 class _Node:
+    """An anchored value: how many values it contains, and how deep it nests."""
+
     anchor: str  # empty if it has none
     weight: int = 1
     height: int = 0
@@ -36,11 +38,14 @@ class _Node:
 
 @dataclass(slots=True)
 class _Audit:
+    """Adds up what the aliases of one document would copy."""
+
     open: list[_Node] = field(default_factory=list)
     anchors: dict[str, _Node] = field(default_factory=dict)
     growth: int = 0
 
     def add(self, event: ParseEvent) -> Unreadable | None:
+        """One event; the reason if it makes the text unreadable."""
         match event.type:
             case ParseEventType.DOCUMENT:
                 self.anchors.clear()
@@ -59,15 +64,18 @@ class _Audit:
         return None
 
     def _close(self, node: _Node) -> None:
+        """A node is complete, so its anchor can be used."""
         self.anchors[node.anchor] = node
         self._charge(node)
 
     def _charge(self, node: _Node) -> None:
+        """Count the node into the collection around it."""
         if self.open:
             self.open[-1].weight += node.weight
             self.open[-1].height = max(self.open[-1].height, node.height + 1)
 
     def _expand(self, name: str, line: int, column: int) -> Unreadable | None:
+        """An alias: its anchor must precede it, and the sum of all copies is bounded."""
         node = self.anchors.get(name)
         if node is None:
             message = f"*{name} refers to an anchor that does not precede it"
@@ -88,6 +96,7 @@ class _Audit:
 
 
 def has_aliases(text: str) -> bool:
+    """Whether the text may have aliases. May be wrong for texts in quotes."""
     return "&" in text and _ALIAS.search(text) is not None
 
 
@@ -104,6 +113,7 @@ def check_aliases(text: str) -> Unreadable | UnverifiedAliases | None:
 
 
 def _explain_broken(text: str, line: int, column: int) -> Unreadable | UnverifiedAliases:
+    """libyaml gave up. Harmless if even the worst case of aliases stays small."""
     message, hint = "aliases cannot be resolved from here on", "write the values out"
     if len(_ALIAS.findall(text)) * len(text) <= _HARMLESS_CHARACTERS:
         return UnverifiedAliases(Unreadable("GV112", message, hint, line, column))

@@ -26,6 +26,8 @@ Position = tuple[int, int]  # line and column, from 1
 
 
 class ParseEventType(Enum):
+    """The events that matter here."""
+
     DOCUMENT = auto()  # the start of one
     SCALAR = auto()
     SEQUENCE = auto()
@@ -49,6 +51,8 @@ _DEEPER = {ParseEventType.SEQUENCE: 1, ParseEventType.MAPPING: 1, ParseEventType
 
 
 class ParseEvent(NamedTuple):
+    """One event with the position of its first character."""
+
     type: ParseEventType
     position: Position
     value: str = ""

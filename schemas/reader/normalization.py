@@ -57,6 +57,7 @@ def normalize(documents: list[Value], masked: MaskedText | None) -> Flaw | None:
 
 
 def _normalize_value(child: Value | set[Hashable], masked: MaskedText | None) -> Value:
+    """A scalar unmasked, a set as a mapping; other values are returned unchanged."""
     if isinstance(child, set):  # the parser's idea of !!set
         return dict.fromkeys(sorted(child, key=str))
     return masked.unmask(child) if masked is not None and isinstance(child, str) else child

@@ -50,6 +50,7 @@ class MaskedText:
     originals: dict[int, str]
 
     def unmask(self, string: str) -> str:
+        """The string with its original first characters."""
         return string.translate(self.originals)
 
     def is_long_number(self, string: str) -> bool:
@@ -110,5 +111,6 @@ def has_too_many_wide_numbers(text: str) -> bool:
 
 
 def _unused_plane(text: str) -> int:
+    """The first character of a stretch that the text does not use."""
     used = {ord(character) >> 5 for character in set(text) if ord(character) >= _PLANES.start}
     return next(base for base in _PLANES if base >> 5 not in used)

@@ -54,6 +54,7 @@ def saphyr(text: str) -> list[Value] | ParserRefusal:
 
 
 def _refusal(message: str) -> ParserRefusal:
+    """The parser's error, with its position in the text without our own first document."""
     match = _WHERE.match(message)
     if match is None:
         return ParserRefusal(message)

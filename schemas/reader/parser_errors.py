@@ -9,6 +9,8 @@ from schemas.reader.value import Unreadable
 
 
 class _Rewording(NamedTuple):
+    """Words of the parser, and our message and hint for them."""
+
     part: str  # of the parser's words
     message: str
     hint: str
@@ -78,6 +80,7 @@ def explain_refusal(refusal: ParserRefusal) -> Unreadable:
 
 
 def _explain_character(words: str, line: int, column: int) -> Unreadable:
+    """A character that cannot start a value. `%` is typical for templates."""
     character = words.removeprefix("unexpected character: ")[1:-1]
     hint = _TEMPLATE_HINT if character == "%" else "quote the value"
     return Unreadable("GV101", f"no value can start with {character}", hint, line, column)

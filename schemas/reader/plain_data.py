@@ -25,6 +25,8 @@ class PlainData(NamedTuple):
 
 
 class _Visit(NamedTuple):
+    """A value to copy, and the copied collection that gets it."""
+
     path: Path
     value: object
     into: dict[str, object] | list[object]
@@ -49,6 +51,7 @@ def extract_plain_data(body: object) -> PlainData:
 
 
 def _copy(visit: _Visit, pending: list[_Visit], flaws: list[Violation]) -> None:
+    """Copy one value, and put its children on the list of pending visits."""
     value, path = visit.value, visit.path
     match value:
         case dict() | list() if len(path) >= DEEPEST:
@@ -77,6 +80,7 @@ def _copy(visit: _Visit, pending: list[_Visit], flaws: list[Violation]) -> None:
 def _children(
     value: dict[object, object], path: Path, copied: dict[str, object], flaws: list[Violation]
 ) -> list[_Visit]:
+    """The fields of a mapping that can be copied."""
     found: list[_Visit] = []
     for key, inner in value.items():
         if len(found) == WIDEST:
@@ -90,6 +94,7 @@ def _children(
 
 
 def _insert(visit: _Visit, value: object) -> None:
+    """Add the copy to its collection."""
     if isinstance(visit.into, list):
         visit.into.append(value)
     else:
@@ -106,6 +111,7 @@ def _is_text(value: str) -> bool:
 
 
 def _describe_key(key: object) -> str:
+    """What a key is that is not text."""
     if isinstance(key, str):
         return "half a character"
     return str(key) if isinstance(key, bool | float | None) else type(key).__name__

@@ -48,6 +48,7 @@ class Positions:
         return self._find(document, pointer).value
 
     def _find(self, document: int, pointer: str) -> _Node:
+        """The node that the pointer leads to, or the last one on the way."""
         if self._documents is None:
             composer = _Composer()
             for event in parse_events(self._text.removeprefix(BYTE_ORDER_MARK)):
@@ -95,12 +96,15 @@ class _Frame:
 
 @dataclass(slots=True)
 class _Composer:
+    """Builds the tree of positions from events."""
+
     documents: list[_Node] = field(default_factory=list)
     _open: list[_Frame] = field(default_factory=list)
     _anchors: dict[str, _Node] = field(default_factory=dict)
     _scalars: dict[str, str] = field(default_factory=dict)  # what an alias that is a key stands for
 
     def add(self, event: ParseEvent) -> None:
+        """One event."""
         match event.type:
             case ParseEventType.DOCUMENT:
                 self._anchors.clear()
@@ -149,6 +153,7 @@ class _Composer:
         return node
 
     def _key_text(self, event: ParseEvent) -> str | None:
+        """The text of a key; None for a key that is a collection."""
         if event.type is ParseEventType.ALIAS:
             return self._scalars.get(event.anchor)
         return event.value if event.type is ParseEventType.SCALAR else None

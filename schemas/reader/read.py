@@ -51,6 +51,7 @@ def read(text: str) -> tuple[Value, ...] | Unreadable:
 
 
 def _read(text: str) -> tuple[Value, ...] | Unreadable:
+    """The fast reader, or the careful one if the text needs it."""
     try:
         octets = text.encode()
     except UnicodeEncodeError as error:
@@ -65,6 +66,7 @@ def _read(text: str) -> tuple[Value, ...] | Unreadable:
 
 
 def _read_carefully(text: str, rest: bytes) -> tuple[Value, ...] | Unreadable:
+    """The careful reader; the table above says which check comes when."""
     is_steep = depth.may_be_too_deep(text)
     has_aliases = b"*" in rest and aliases.has_aliases(text)
     fault = _why_unsafe(text, rest, is_steep)
@@ -116,6 +118,7 @@ def _normalize(
 
 
 def _explain_flaw(text: str, flaw: Flaw) -> Unreadable:
+    """The finding for values that are refused after parsing."""
     match flaw:
         case Flaw.TOO_DEEP:
             found = Unreadable("GV103", f"nested deeper than {MAX_DEPTH} levels", "nest less")
@@ -131,6 +134,7 @@ def _explain_flaw(text: str, flaw: Flaw) -> Unreadable:
 
 
 def _explain_refusal(text: str, refusal: parser.ParserRefusal) -> tuple[Value, ...] | Unreadable:
+    """The finding for a text that the parser refused, or its value if it is JSON."""
     value = strict_json.parse(text)
     if value is not None and not numerals.find_long_number(text):
         return _normalize(text, [value], None)
@@ -150,6 +154,7 @@ def _explain_refusal(text: str, refusal: parser.ParserRefusal) -> tuple[Value, .
 
 
 def _forbidden_character(text: str, offset: int) -> Unreadable:
+    """GV105, with the position of the character."""
     character = text[offset]
     line, column = position_at(text, offset)
     if character == BYTE_ORDER_MARK:

@@ -24,6 +24,7 @@ def parse(text: str) -> Value | None:
 
 
 def _mapping(pairs: list[tuple[Hashable, Value]]) -> dict[Hashable, Value]:
+    """Refuses duplicate keys, which json.loads would accept."""
     mapping = dict(pairs)
     if len(mapping) != len(pairs):
         raise _NotPlainError
@@ -31,4 +32,5 @@ def _mapping(pairs: list[tuple[Hashable, Value]]) -> dict[Hashable, Value]:
 
 
 def _refuse(constant: str) -> Value:
+    """Refuses NaN and Infinity, which are not JSON."""
     raise _NotPlainError(constant)

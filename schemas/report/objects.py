@@ -14,6 +14,8 @@ class ReportPart(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"
 
 
 class ReportedCondition(ReportPart, frozen=True):
+    """One aspect of an object's state. The publisher of the report adds the times."""
+
     type: str
     status: Literal["True", "False", "Unknown"]
     reason: str = ""
@@ -34,6 +36,8 @@ class ReportedReason(ReportPart, frozen=True):
 
 
 class RuntimeReport(ReportPart, frozen=True):
+    """One runtime of the host, and whether it answers."""
+
     state: Literal["Ready", "Unreachable"]
     name: str = ""
     version: str = ""
@@ -65,15 +69,21 @@ class CandidateReport(ReportPart, frozen=True):
 
 
 class ClassRef(ReportPart, frozen=True):
+    """A class by name."""
+
     name: str
 
 
 class ReportedAddress(ReportPart, frozen=True):
+    """One address of the host."""
+
     type: str
     address: str
 
 
 class ReportedPoolStatus(ReportPart, frozen=True):
+    """Observed state of a machine pool."""
+
     state: Literal["Ready", "Pending", "Error", "Offline"]
     conditions: tuple[ReportedCondition, ...] = ()
     available_machine_classes: tuple[ClassRef, ...] = ()
@@ -84,6 +94,8 @@ class ReportedPoolStatus(ReportPart, frozen=True):
 
 
 class PoolReport(ReportPart, frozen=True):
+    """A machine pool that the host announces."""
+
     status: ReportedPoolStatus
     uid: str | None = None
     labels: dict[str, str] = {}
@@ -92,6 +104,8 @@ class PoolReport(ReportPart, frozen=True):
 
 
 class ReportedVolumePoolStatus(ReportPart, frozen=True):
+    """Observed state of a volume pool."""
+
     state: Literal["Available", "Pending", "Unavailable"]
     conditions: tuple[ReportedCondition, ...] = ()
     available_volume_classes: tuple[ClassRef, ...] = ()
@@ -101,6 +115,8 @@ class ReportedVolumePoolStatus(ReportPart, frozen=True):
 
 
 class VolumePoolReport(ReportPart, frozen=True):
+    """A volume pool that the host announces."""
+
     status: ReportedVolumePoolStatus
     uid: str | None = None
     labels: dict[str, str] = {}
@@ -109,10 +125,14 @@ class VolumePoolReport(ReportPart, frozen=True):
 
 
 class ObjectRef(ReportPart, frozen=True):
+    """An object by name, in the same namespace."""
+
     name: str
 
 
 class AttachedVolume(ReportPart, frozen=True):
+    """Observed state of one disk of a machine."""
+
     name: str
     state: Literal["Pending", "Attached"]
     handle: str = ""
@@ -120,6 +140,8 @@ class AttachedVolume(ReportPart, frozen=True):
 
 
 class AttachedInterface(ReportPart, frozen=True):
+    """Observed state of one network interface of a machine."""
+
     name: str
     state: Literal["Pending", "Attached"]
     handle: str = ""
@@ -129,6 +151,8 @@ class AttachedInterface(ReportPart, frozen=True):
 
 
 class ReportedMachineStatus(ReportPart, frozen=True):
+    """Observed state of a machine."""
+
     machine_id: str = msgspec.field(name="machineID", default="")
     state: Literal["Pending", "Running", "Shutdown", "Terminated", "Terminating"] | None = None
     observed_revision: str = ""
@@ -139,6 +163,8 @@ class ReportedMachineStatus(ReportPart, frozen=True):
 
 
 class MachineReport(ReportPart, frozen=True):
+    """What the host reports about one assignment of a machine."""
+
     uid: str
     assignment: str
     phase: Phase
@@ -156,6 +182,8 @@ class ReportedVolumeAccess(ReportPart, frozen=True):
 
 
 class ReportedVolumeStatus(ReportPart, frozen=True):
+    """Observed state of a volume."""
+
     volume_id: str = msgspec.field(name="volumeID", default="")
     state: Literal["Pending", "Available", "Error"] | None = None
     access: ReportedVolumeAccess | None = None
@@ -164,6 +192,8 @@ class ReportedVolumeStatus(ReportPart, frozen=True):
 
 
 class VolumeReport(ReportPart, frozen=True):
+    """What the host reports about one assignment of a volume. `attached_to` holds uids of machines."""
+
     uid: str
     assignment: str
     phase: Phase
@@ -174,6 +204,8 @@ class VolumeReport(ReportPart, frozen=True):
 
 
 class ReportedSnapshotStatus(ReportPart, frozen=True):
+    """Observed state of a snapshot."""
+
     snapshot_id: str = msgspec.field(name="snapshotID", default="")
     state: Literal["Pending", "Ready", "Failed"] | None = None
     size: str | int | None = None
@@ -181,6 +213,8 @@ class ReportedSnapshotStatus(ReportPart, frozen=True):
 
 
 class SnapshotReport(ReportPart, frozen=True):
+    """What the host reports about one snapshot."""
+
     uid: str
     assignment: str
     phase: Phase
@@ -203,10 +237,14 @@ class Orphan(ReportPart, frozen=True):
 
 
 class OrphanList(ReportPart, frozen=True, omit_defaults=False):
+    """The content of orphans.json."""
+
     orphans: tuple[Orphan, ...] = ()
 
 
 class ReportedEvent(ReportPart, frozen=True):
+    """Something that happened to an object; equal events are counted."""
+
     kind: str
     name: str
     type: Literal["Normal", "Warning"]
@@ -220,4 +258,6 @@ class ReportedEvent(ReportPart, frozen=True):
 
 
 class EventList(ReportPart, frozen=True, omit_defaults=False):
+    """The content of events.json."""
+
     events: tuple[ReportedEvent, ...] = ()

@@ -1,6 +1,14 @@
 """A report as a tree of files: the layout of paths, how one file is read, and how a whole report is written.
 
-Files are read one by one, so that a caller can cache them by blob id.
+    poollet.json                      the host, its version, and the commit that it has applied
+    pools/NAME.json                   each machine pool that it announces
+    volumepools/NAME.json             each volume pool
+    machines/NAMESPACE/NAME.json      what became of each assignment; also volumes/ and snapshots/
+    orphans.json, events.json         objects that are not assigned here; recent events
+    candidate.json                    another host that could serve these pools (written by that host)
+
+A missing file states nothing: an object is gone only if its file says so. Files are read one by one, so that a caller can
+cache them by blob id, and one unreadable file makes only its own object unknown.
 """
 
 from __future__ import annotations
@@ -150,6 +158,7 @@ def encode(entry: ReportPart) -> bytes:
 
 
 def layout_of(path: str) -> tuple[str, type[ReportPart], int] | None:
+    """Schema, type and depth of a path, or None for an unknown path."""
     parts = PurePosixPath(path).parts
     place = LAYOUT.get(parts[0]) if parts and path.endswith(".json") else None
     return place if place is not None and len(parts) == place[2] else None
@@ -157,11 +166,13 @@ def layout_of(path: str) -> tuple[str, type[ReportPart], int] | None:
 
 @cache
 def validator(schema: str) -> jsonschema_rs.Validator:
+    """Compiled once for each schema."""
     text = package_files("schemas.report").joinpath(f"{schema}.json").read_text("utf-8")
     return jsonschema_rs.validator_for(json.loads(text))
 
 
 def parse_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuses duplicate keys, which json.loads would accept."""
     body = dict(pairs)
     if len(body) != len(pairs):
         raise ValueError("duplicate key in one object")
@@ -169,11 +180,13 @@ def parse_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def violation(path: str, error: Any) -> Problem:
+    """The validator's error as a Problem."""
     pointer = "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in error.instance_path)
     return Problem(file=path, code="GV620", pointer=pointer, message=str(error.message)[:500], hint=HINT)
 
 
 def unreadable_file(path: str, message: str) -> UnreadableFile:
+    """An unreadable file with one Problem."""
     return UnreadableFile(path, (Problem(file=path, code="GV620", message=message, hint=HINT),))
 
 

@@ -1,4 +1,8 @@
-"""gitvirt.yaml: the settings of a fleet, in its repository."""
+"""gitvirt.yaml: the settings of a fleet, in its repository.
+
+They apply as of the last reconciled source commit. So a commit cannot loosen the limits, signers or owners by which it is
+itself judged: the reconciler compares it with the settings before it.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +22,21 @@ MISSED_HEARTBEATS = 5
 
 
 class FleetIdentity(Section, frozen=True):
+    """The UUID that tells fleets apart, so that two fleets never change each other's objects."""
+
     id: str
 
 
 class BranchSettings(Section, frozen=True):
+    """The branch that people write, and the one that the reconciler writes."""
+
     source: str = "main"
     target: str = "live"
 
 
 class ReportSettings(Section, frozen=True):
+    """Where hosts push their reports."""
+
     ref: str = "refs/poollets/"
 
 
@@ -39,11 +49,15 @@ class PoolletEntry(Section, frozen=True):
 
 
 class DeleteLimit(Section, frozen=True):
+    """Deletions beyond both limits await approval."""
+
     count: int = 10
     percent: int = 20
 
 
 class LimitSettings(Section, frozen=True):
+    """Limits of one tick and of pushes."""
+
     delete: DeleteLimit = DeleteLimit()
     evict: int = 5
     push_interval: str = "0s"
@@ -54,23 +68,33 @@ class LimitSettings(Section, frozen=True):
 
 
 class HeartbeatSettings(Section, frozen=True):
+    """How often hosts push a report that did not change."""
+
     interval: str = "15s"
 
 
 class ScoringSettings(Section, frozen=True):
+    """Which of several fitting pools is preferred."""
+
     policy: Literal["MostFree", "BinPack", "Spread"] = "MostFree"
 
 
 class SecretSettings(Section, frozen=True):
+    """Whether Secrets in plain text are allowed."""
+
     plain: Literal["deny", "allow"] = "deny"
 
 
 class SignatureSettings(Section, frozen=True):
+    """Which commits must be signed, and by which keys."""
+
     mode: Literal["off", "warn", "enforce"] = "off"
     signers: tuple[str, ...] = ()
 
 
 class FleetSettings(Section, frozen=True):
+    """All settings of a fleet, with defaults."""
+
     fleet: FleetIdentity
     branches: BranchSettings = BranchSettings()
     reports: ReportSettings = ReportSettings()
@@ -87,6 +111,7 @@ class FleetSettings(Section, frozen=True):
         return self._owns(poollet, pool, "pools")
 
     def owns_volumes(self, poollet: str, pool: str) -> bool:
+        """Whether the poollet may report on this volume pool."""
         return self._owns(poollet, pool, "volume_pools")
 
     def _owns(self, poollet: str, pool: str, field: str) -> bool:
@@ -100,18 +125,21 @@ class FleetSettings(Section, frozen=True):
         )
 
     def _claims_before(self, other: str, poollet: str, pool: str, field: str) -> bool:
+        """Whether another poollet has a better claim to the pool."""
         patterns = self._patterns(other, field)
         if patterns is not None:
             return any(fnmatchcase(pool, pattern) for pattern in patterns)
         return len(other) > len(poollet) and is_named_like(other, pool)
 
     def _patterns(self, poollet: str, field: str) -> tuple[str, ...] | None:
+        """The poollet's own list of pools, or None for the default."""
         entry = self.poollets.get(poollet) or PoolletEntry()
         found: tuple[str, ...] | None = getattr(entry, field)
         return found
 
 
 def parse(data: bytes, path: str = PATH) -> FleetSettings | tuple[Problem, ...]:
+    """The settings in a gitvirt.yaml, or every problem."""
     loaded = load(path, data, "fleet.json", FleetSettings)
     if not isinstance(loaded, FleetSettings):
         return loaded
@@ -140,10 +168,12 @@ def heartbeat_timeout_milliseconds(interval: str) -> int:
 
 
 def is_named_like(poollet: str, pool: str) -> bool:
+    """Whether the poollet owns the pool by default."""
     return pool == poollet or pool.startswith(f"{poollet}-")
 
 
 def check_branches(settings: FleetSettings) -> tuple[Violation, ...]:
+    """GV602: source and target must differ."""
     source, target = settings.branches.source, settings.branches.target
     if source != target:
         return ()

@@ -15,6 +15,8 @@ from schemas.settings.settings_file import Section, load, locate_problems
 
 
 class RepoSettings(Section, frozen=True):
+    """Address of the repo, credentials and the local mirror."""
+
     url: str
     identity: str | None = None
     signing_key: str | None = None
@@ -31,6 +33,8 @@ class RepoSettings(Section, frozen=True):
 
 
 class RuntimeSettings(Section, frozen=True):
+    """A runtime of this host: its sockets, and how to start it."""
+
     name: str
     machine: str | None = None
     volume: str | None = None
@@ -39,6 +43,8 @@ class RuntimeSettings(Section, frozen=True):
 
 
 class PoolSettings(Section, frozen=True):
+    """A pool that this host announces."""
+
     name: str
     kind: Literal["MachinePool", "VolumePool"] = "MachinePool"
     runtime: str | None = None
@@ -48,12 +54,16 @@ class PoolSettings(Section, frozen=True):
 
 
 class IntervalSettings(Section, frozen=True):
+    """How often the poollet polls, lists and reports."""
+
     poll: str = "10s"
     list: str = "5s"
     push: str = "0s"
 
 
 class PoolletSettings(Section, frozen=True):
+    """All settings of a poollet, with defaults."""
+
     name: str
     repo: RepoSettings
     host_id: str | None = msgspec.field(name="hostID", default=None)
@@ -65,6 +75,7 @@ class PoolletSettings(Section, frozen=True):
 
 
 def parse(data: bytes, path: str = "poollet.yaml") -> PoolletSettings | tuple[Problem, ...]:
+    """The settings in a poollet.yaml, or every problem."""
     loaded = load(path, data, "host.json", PoolletSettings)
     if not isinstance(loaded, PoolletSettings):
         return loaded
@@ -80,6 +91,7 @@ def parse(data: bytes, path: str = "poollet.yaml") -> PoolletSettings | tuple[Pr
 
 
 def check_url(host: PoolletSettings) -> tuple[Violation, ...]:
+    """GV611 and GV615: no password in the URL, and a valid host and port."""
     try:
         if urlsplit(host.repo.url).password is None:
             return ()
@@ -91,6 +103,7 @@ def check_url(host: PoolletSettings) -> tuple[Violation, ...]:
 
 
 def check_names(host: PoolletSettings) -> tuple[Violation, ...]:
+    """GV612: names of runtimes, and of pools of one kind, are unique."""
     found = []
     for field, names in (
         ("runtimes", [one.name for one in host.runtimes]),
@@ -105,6 +118,7 @@ def check_names(host: PoolletSettings) -> tuple[Violation, ...]:
 
 
 def check_runtimes(host: PoolletSettings) -> tuple[Violation, ...]:
+    """GV613: a pool refers to a listed runtime."""
     known = [runtime.name for runtime in host.runtimes]
     return tuple(
         Violation(
@@ -133,6 +147,7 @@ def check_one_pool_per_runtime(host: PoolletSettings) -> tuple[Violation, ...]:
 
 
 def check_reserves(host: PoolletSettings) -> tuple[Violation, ...]:
+    """GV614: reserves are quantities."""
     found = []
     for index, pool in enumerate(host.pools):
         for resource, written in pool.reserved.items():

@@ -57,11 +57,13 @@ def _refuse(path: str, message: str, hint: str, line: int = 0) -> tuple[Problem,
 
 
 def check_schema(body: object, schema: str) -> tuple[Violation, ...]:
+    """All violations of the JSON Schema, in our own words."""
     part, flaws = extract_plain_data(body)
     return (*flaws, *explain_errors(None, load_schema(schema), part, validator(schema).iter_errors(part)))
 
 
 def locate_problems(found: tuple[Violation, ...], path: str, text: str) -> tuple[Problem, ...]:
+    """Violations as Problems with line and column."""
     marks = Positions(text)
     problems = []
     for one in found:

@@ -1,5 +1,23 @@
 """The rules between objects, and those within one that no schema can say.
 
+    module      rules                                                             codes
+    files       names and places of files                                         GV360, GV361
+    identity    each object once, names of generated objects                      GV301 to GV303
+    references  referenced objects and keys exist, sizes of restored volumes      GV310, GV311, GV351
+    pools       pins and selectors fit the declared pools                         GV312 to GV317
+    usage       a volume or an interface belongs to one machine                   GV320 to GV322
+    document    contradictions inside one document, fields that gitvirt writes    GV330 to GV334, GV362, GV363
+    spread      spread and anti-affinity are possible                             GV335, GV336
+    network     addresses, MAC addresses and ranges                               GV340 to GV346
+    change      what cannot change between two revisions                          GV401 to GV415
+    removal     objects that are removed while others use them                    GV413, GV420
+    quota       needs of a namespace and its quotas                               GV501
+    secrets     Secrets in plain text                                             GV510, GV511
+
+A rule is a generator of findings: it reports everything that is wrong and stops at nothing. A rule about two objects
+reports the later one and names the files of both, so that either author sees it. What another problem already reports
+(an invalid document, an unreadable file) is not reported again as a missing object.
+
 Pure: declarations in, findings out, all of them at once. `check_document` needs one document, `check_tree` all of a
 tree and, where there is one, the revision before. Line and column come last, in `finding`, and only for what was found.
 """

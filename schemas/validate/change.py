@@ -25,6 +25,7 @@ DISK_HINT = "restore the disk, or delete and recreate the machine"
 
 
 def findings(tree: Tree, past: EarlierRevision) -> Iterator[Finding]:
+    """GV401 to GV415, for every object that is in both revisions and differs."""
     uses = ReferenceIndex(tree)
     for old in past.by_key.values():
         new = tree.find(old.key.kind, old.key.namespace, old.key.name)
@@ -55,6 +56,7 @@ def findings(tree: Tree, past: EarlierRevision) -> Iterator[Finding]:
 
 
 def of_machine(new: AnyDeclaration, before: Machine, after: Machine) -> Iterator[Finding]:
+    """Resize (GV401), pin (GV412), host name (GV409) and disks (GV408)."""
     was, now = before.spec.machine_class_ref.name, after.spec.machine_class_ref.name
     if was != now:
         message = f"the machine is resized: class {was} -> {now}"
@@ -71,6 +73,7 @@ def of_machine(new: AnyDeclaration, before: Machine, after: Machine) -> Iterator
 
 
 def of_pin(new: AnyDeclaration, pointer: str, was: str, now: str) -> Iterator[Finding]:
+    """GV412: a new pin moves a machine and never a volume, so the message depends on the kind."""
     if was and now and was != now and pointer == MACHINE_PIN:
         message = f"the machine is STOPPED on {was} and placed on {now} as soon as that pool has room"
         hint = "restore the pin to keep the machine there; a machine with local data waits for approval"
@@ -95,6 +98,7 @@ def of_volumes(tree: Tree, old: AnyDeclaration, new: AnyDeclaration) -> Iterator
 def of_volume(
     tree: Tree, new: AnyDeclaration, pointer: str, before: VolumeSpec, after: VolumeSpec
 ) -> Iterator[Finding]:
+    """Class (GV404), encryption (GV407), initial content (GV414), pin (GV412) and size (GV405, GV406)."""
     was, now = (spec.volume_class_ref.name if spec.volume_class_ref else "" for spec in (before, after))
     copy = "restore the field, or declare a new volume and copy the data"
     if was != now:
@@ -117,6 +121,7 @@ def of_volume(
 def of_size(
     tree: Tree, new: AnyDeclaration, pointer: str, before: VolumeSpec, after: VolumeSpec
 ) -> Iterator[Finding]:
+    """A volume never shrinks, and grows only if its class allows that."""
     if before.resources is None or after.resources is None or after.volume_class_ref is None:
         return
     was, now, place = before.resources.storage, after.resources.storage, f"{pointer}/resources/storage"
@@ -132,6 +137,7 @@ def of_size(
 
 
 def of_interfaces(old: AnyDeclaration, new: AnyDeclaration) -> Iterator[Finding]:
+    """GV411: the network of an interface, declared or ephemeral."""
     before = {source.name: source.spec.network_ref.name for source in interfaces_of(old)}
     for source in interfaces_of(new):
         was, now = before.get(source.name, ""), source.spec.network_ref.name
@@ -142,6 +148,7 @@ def of_interfaces(old: AnyDeclaration, new: AnyDeclaration) -> Iterator[Finding]
 
 
 def provider(new: AnyDeclaration, was: str, now: str) -> Iterator[Finding]:
+    """GV403: providerID, once set."""
     if was and was != now:
         pointer = "/spec/providerID" if now else ""
         message = f"providerID cannot be changed after creation: {was} -> {now or 'none'}"
@@ -151,6 +158,7 @@ def provider(new: AnyDeclaration, was: str, now: str) -> Iterator[Finding]:
 def in_use(
     new: AnyDeclaration, code: str, pointer: str, uses: ReferenceIndex, past: EarlierRevision
 ) -> Iterator[Finding]:
+    """A change of a class (GV402) or a network (GV415) that objects use in both revisions."""
     users = continued_users(new.key, uses, past)
     if not users:
         return
@@ -164,6 +172,7 @@ def in_use(
 
 
 def of_disks(new: AnyDeclaration, before: Machine, after: Machine) -> Iterator[Finding]:
+    """GV408: a local disk with an image is neither removed nor given another image."""
     now = {volume.name: (position, volume) for position, volume in enumerate(after.spec.volumes)}
     for volume in before.spec.volumes:
         if volume.local_disk is None or not volume.local_disk.image:

@@ -16,11 +16,13 @@ from schemas.validate.tree import AnyDeclaration
 
 
 def findings(entry: AnyDeclaration, body: Mapping[str, Any], policy: ValidationPolicy) -> Iterator[Finding]:
+    """All rules for one document."""
     yield from of_object(entry)
     yield from of_reserved_fields(entry, body, policy)
 
 
 def of_object(entry: AnyDeclaration) -> Iterator[Finding]:
+    """Rules by kind. Other kinds have none beyond their schema."""
     match entry.object:
         case Machine():
             yield from of_machine(entry, entry.object)
@@ -31,6 +33,7 @@ def of_object(entry: AnyDeclaration) -> Iterator[Finding]:
 
 
 def of_machine(entry: AnyDeclaration, machine: Machine) -> Iterator[Finding]:
+    """Firmware variables, tolerations and selectors."""
     spec = machine.spec
     yield from of_variables(entry, machine)
     yield from of_tolerations(entry, "/spec/tolerations", spec.tolerations)
@@ -42,6 +45,7 @@ def of_machine(entry: AnyDeclaration, machine: Machine) -> Iterator[Finding]:
 
 
 def of_variables(entry: AnyDeclaration, machine: Machine) -> Iterator[Finding]:
+    """GV330: name and uuid identify a variable."""
     seen: set[tuple[str, str]] = set()
     for position, variable in enumerate(machine.spec.efi_vars):
         identity = (variable.name, variable.uuid.lower())
@@ -54,6 +58,7 @@ def of_variables(entry: AnyDeclaration, machine: Machine) -> Iterator[Finding]:
 def of_tolerations(
     entry: AnyDeclaration, pointer: str, tolerations: Sequence[Toleration]
 ) -> Iterator[Finding]:
+    """GV332: combinations of fields that have no effect."""
     for position, toleration in enumerate(tolerations):
         wrong = ""
         if toleration.operator == "Exists" and toleration.value:
@@ -71,6 +76,7 @@ def of_tolerations(
 
 
 def of_taints(entry: AnyDeclaration, taints: Sequence[Taint]) -> Iterator[Finding]:
+    """GV333: key and effect identify a taint."""
     seen: set[tuple[str, str]] = set()
     for position, taint in enumerate(taints):
         if (taint.key, taint.effect) in seen:
@@ -80,6 +86,7 @@ def of_taints(entry: AnyDeclaration, taints: Sequence[Taint]) -> Iterator[Findin
 
 
 def of_selectors(entry: AnyDeclaration, machine: Machine) -> Iterator[Finding]:
+    """GV334: a rule that does not count its own machine is probably a mistake."""
     rules = {"spread": machine.spec.spread, "antiAffinity": machine.spec.anti_affinity}
     for field, rule in rules.items():
         if rule is not None and not rule.label_selector.selector.matches(machine.metadata.labels):

@@ -39,6 +39,7 @@ def findings(paths: Iterable[str], policy: ValidationPolicy) -> Iterator[Finding
 
 
 def misnamed_file(path: str) -> Finding:
+    """GV361: a file that is probably a manifest, by its name."""
     return Finding(
         path,
         None,

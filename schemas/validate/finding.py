@@ -15,6 +15,8 @@ from schemas.reader.positions import Positions
 
 
 class Finding(NamedTuple):
+    """What one rule reports."""
+
     path: str
     document: (
         int | None

@@ -12,6 +12,7 @@ LONGEST_NAME = 63
 
 
 def findings(tree: Tree) -> Iterator[Finding]:
+    """GV301 to GV303."""
     for entry in tree.duplicates:
         yield from duplicate_finding(tree, entry)
     yield from generated_names(tree, tree.ephemeral_volumes, Kind.VOLUME)
@@ -19,6 +20,7 @@ def findings(tree: Tree) -> Iterator[Finding]:
 
 
 def duplicate_finding(tree: Tree, entry: AnyDeclaration) -> Iterator[Finding]:
+    """GV301: the same identity in two documents, which also names the first one."""
     first = tree.find(entry.key.kind, entry.key.namespace, entry.key.name)
     if first is not None:
         where = f"document {first.document + 1} of {first.path}" if first.path == entry.path else first.path
@@ -33,6 +35,7 @@ def duplicate_finding(tree: Tree, entry: AnyDeclaration) -> Iterator[Finding]:
 def generated_names(
     tree: Tree, sources: Sequence[VolumeSource | InterfaceSource], kind: Kind
 ) -> Iterator[Finding]:
+    """GV302 and GV303: the name <machine>-<entry> is free and not too long."""
     seen: dict[Name, AnyDeclaration] = {}
     for source in sources:
         entry = source.entry

@@ -11,6 +11,8 @@ from schemas.validate.tree import AnyDeclaration
 
 @dataclass(frozen=True, slots=True)
 class ValidationPolicy:
+    """What the fleet allows."""
+
     has_open_pools: bool = True  # a poollet may announce pools that no file declares
     allows_plain_secrets: bool = False
     is_target: bool = False  # the branch that the reconciler writes, where status and identities are allowed
@@ -27,6 +29,8 @@ def policy_of(settings: FleetSettings, branch: str) -> ValidationPolicy:
 
 @dataclass(frozen=True, slots=True)
 class EarlierRevision:
+    """The declarations of an earlier revision, for the files that differ. Equal files need no comparison."""
+
     revision: str  # as the user named it
     entries: tuple[AnyDeclaration, ...]  # declarations of the files that differ
     same: frozenset[str]  # paths of files that did not change

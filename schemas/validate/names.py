@@ -16,6 +16,8 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789-."
 
 
 class NameHints:
+    """Hints for the names of one run, computed once for each name."""
+
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
         self.hints: dict[tuple[Kind, str, str], str] = {}
@@ -26,12 +28,14 @@ class NameHints:
         return Key(kind, namespace, name) in self.tree.invalid
 
     def hint(self, kind: Kind, namespace: str, name: str) -> str:
+        """The hint for a missing object, or an empty text."""
         sought = (kind, namespace, name)
         if sought not in self.hints:
             self.hints[sought] = self.new_hint(kind, namespace, name)
         return self.hints[sought]
 
     def new_hint(self, kind: Kind, namespace: str, name: str) -> str:
+        """A similar name of the same kind and namespace, else where the name occurs."""
         known = self.tree.by_kind[kind]
         self.work_left -= 50 * min(len(known), FEW) + len(known)
         if self.work_left < 0:
@@ -44,6 +48,7 @@ class NameHints:
         return f'did you mean "{meant}"?' if meant else self.whereabouts(kind, namespace, name, here)
 
     def whereabouts(self, kind: Kind, namespace: str, name: str, here: list[str]) -> str:
+        """The name in another namespace or kind, an unreadable file, or what is declared."""
         others = [space for space, other in self.tree.by_kind[kind] if other == name]
         if others:
             return f"namespace {shorten_list(others)} has one, but a reference cannot leave its namespace"

@@ -13,11 +13,14 @@ from schemas.validate.tree import AnyDeclaration, InterfaceSource, Name, Tree
 
 
 class AddressUse(NamedTuple):
+    """Where an address is used first."""
+
     entry: AnyDeclaration
     pointer: str
 
 
 def findings(tree: Tree) -> Iterator[Finding]:
+    """GV340 to GV346."""
     ranges = {
         name: ipaddress.IPv4Network(network.object.spec.ipv4.cidr)
         for name, network in tree.networks.items()
@@ -46,6 +49,7 @@ def overlaps(tree: Tree, ranges: dict[Name, ipaddress.IPv4Network]) -> Iterator[
 
 
 def of_interfaces(tree: Tree, ranges: dict[Name, ipaddress.IPv4Network]) -> Iterator[Finding]:
+    """Each address and each MAC address belongs to one interface."""
     addresses: dict[tuple[str, str, str], AddressUse] = {}
     macs: dict[str, AddressUse] = {}
     for source in tree.interface_sources:
@@ -74,6 +78,7 @@ def canonical_address(address: str) -> str:
 def of_address(
     entry: AnyDeclaration, pointer: str, address: str, within: ipaddress.IPv4Network
 ) -> Iterator[Finding]:
+    """GV340 and GV342: inside the network, and neither its own nor its broadcast address."""
     number = int.from_bytes(socket.inet_aton(address), "big")
     first, last = int(within.network_address), int(within.broadcast_address)
     if not first <= number <= last:
@@ -86,6 +91,7 @@ def of_address(
 
 
 def of_mac(source: InterfaceSource, mac: str, macs: dict[str, AddressUse]) -> Iterator[Finding]:
+    """GV343 and GV344: a unicast address that no other interface has."""
     entry, pointer = source.entry, f"{source.pointer}/macAddress"
     if int(mac[:2], 16) & 1 or mac == "00:00:00:00:00:00":
         what = "all zeros" if mac.startswith("00") else "a multicast address"
@@ -99,6 +105,7 @@ def of_mac(source: InterfaceSource, mac: str, macs: dict[str, AddressUse]) -> It
 
 
 def taken_address(code: str, entry: AnyDeclaration, pointer: str, what: str, first: AddressUse) -> Finding:
+    """The finding at the second use, which also names the first one."""
     owner = "this object" if first.entry is entry else f"{first.entry.key} in {first.entry.path}"
     found = entry.finding(code, pointer, f"{what} already belongs to {owner}", "choose another")
     return found._replace(also=(first.entry.path,))

@@ -28,11 +28,13 @@ class PoolRequest(NamedTuple):
 
     @property
     def pin(self) -> str:
+        """Pointer to the pin."""
         field = "machinePoolRef" if self.kind is Kind.MACHINE_POOL else "volumePoolRef"
         return f"{self.pointer}/{field}/name"
 
 
 def findings(tree: Tree, policy: ValidationPolicy) -> Iterator[Finding]:
+    """GV312 to GV317."""
     names = NameHints(tree)
     matching: dict[tuple[Kind, tuple[tuple[str, str], ...]], bool] = {}
     for request in pool_requests(tree):
@@ -51,6 +53,7 @@ def findings(tree: Tree, policy: ValidationPolicy) -> Iterator[Finding]:
 
 
 def pool_requests(tree: Tree) -> Iterator[PoolRequest]:
+    """What machines and volumes require, if they pin or select pools."""
     for machine in tree.machines.values():
         spec = machine.object.spec
         if spec.machine_pool_ref or spec.machine_pool_selector:
@@ -66,6 +69,7 @@ def pool_requests(tree: Tree) -> Iterator[PoolRequest]:
 
 
 def volume_pool_request(source: VolumeSource) -> PoolRequest:
+    """The same for one volume."""
     spec = source.spec
     return PoolRequest(
         source.entry,
@@ -79,6 +83,7 @@ def volume_pool_request(source: VolumeSource) -> PoolRequest:
 
 
 def of_pin(tree: Tree, request: PoolRequest, policy: ValidationPolicy, names: NameHints) -> Iterator[Finding]:
+    """GV312 to GV315: the pinned pool is declared, and has the labels, taints and classes for the object."""
     pool: Declaration[MachinePool] | Declaration[VolumePool] | None = tree.by_kind[request.kind].get(
         ("", request.pool)
     )
@@ -105,6 +110,7 @@ def of_pin(tree: Tree, request: PoolRequest, policy: ValidationPolicy, names: Na
 
 
 def undeclared_pool(request: PoolRequest, policy: ValidationPolicy, names: NameHints) -> Finding:
+    """GV312. An error only if undeclared pools are not accepted."""
     hint = names.hint(request.kind, "", request.pool)
     if not policy.has_open_pools:
         severity, fault = Severity.ERROR, "is not declared, and this fleet only accepts declared pools"
@@ -118,17 +124,20 @@ def undeclared_pool(request: PoolRequest, policy: ValidationPolicy, names: NameH
 
 
 def pin_warning(request: PoolRequest, code: str, message: str, hint: str, pool: AnyDeclaration) -> Finding:
+    """A warning, because the pool may change before the object is placed."""
     found = request.entry.finding(code, request.pin, message, hint, Severity.WARNING)
     return found._replace(also=(pool.path,))
 
 
 def offered_classes(pool: MachinePool | VolumePool) -> list[str]:
+    """The classes that the pool reports, or none before its first report."""
     if isinstance(pool, MachinePool):
         return [offered.name for offered in pool.status.available_machine_classes]
     return [offered.name for offered in pool.status.available_volume_classes]
 
 
 def unmatched_selector(request: PoolRequest) -> Finding:
+    """GV316: no declared pool matches, and others are not accepted."""
     field = "machinePoolSelector" if request.kind is Kind.MACHINE_POOL else "volumePoolSelector"
     labels = ", ".join(f"{key}={value}" for key, value in sorted(request.selector.items()))
     return request.entry.finding(

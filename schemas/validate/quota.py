@@ -18,6 +18,7 @@ MACHINES, VOLUMES = "count/machines", "count/volumes"
 
 
 def findings(tree: Tree) -> Iterator[Finding]:
+    """GV501, for each quota and resource."""
     if not tree.quotas:
         return
     machines = machines_by_class(tree)
@@ -49,6 +50,7 @@ def machines_by_class(tree: Tree) -> Needs:
 
 
 def volumes_by_class(tree: Tree) -> Needs:
+    """Declared and ephemeral volumes."""
     needs: Needs = defaultdict(lambda: defaultdict(lambda: {VOLUMES: 0, "requests.storage": 0}))
     for source in tree.volume_sources:
         reference, resources = source.spec.volume_class_ref, source.spec.resources
@@ -68,6 +70,7 @@ def covers(quota: ResourceQuota, scope: str, class_name: str) -> bool:
 
 
 def in_scope(expression: ScopeRequirement, class_name: str) -> bool:
+    """Whether one expression of a scope matches a class."""
     match expression.operator:
         case "In":
             return class_name in expression.values
@@ -80,6 +83,7 @@ def in_scope(expression: ScopeRequirement, class_name: str) -> bool:
 
 
 def excesses(tree: Tree, quota: Declaration[ResourceQuota], used: dict[str, int]) -> Iterator[Finding]:
+    """GV501, for each limit of one quota."""
     namespace = quota.key.namespace
     for resource, hard in quota.object.spec.hard.items():
         charged = next((name for name in (MACHINES, VOLUMES) if resource.startswith(f"{name}.")), resource)

@@ -46,6 +46,7 @@ def references(entry: AnyDeclaration) -> Iterator[Reference]:
 
 
 def of_machine(machine: Machine, namespace: str) -> Iterator[Reference]:
+    """Class, volumes, interfaces and ignition Secret."""
     spec = machine.spec
     yield Reference("/spec/machineClassRef/name", Kind.MACHINE_CLASS, "", spec.machine_class_ref.name)
     for position, volume in enumerate(spec.volumes):
@@ -69,6 +70,7 @@ def of_machine(machine: Machine, namespace: str) -> Iterator[Reference]:
 
 
 def of_volume(spec: VolumeSpec, pointer: str, namespace: str) -> Iterator[Reference]:
+    """Class, encryption Secret and snapshot. Also for the template of an ephemeral volume."""
     if spec.volume_class_ref:
         yield Reference(f"{pointer}/volumeClassRef/name", Kind.VOLUME_CLASS, "", spec.volume_class_ref.name)
     if spec.encryption:
@@ -80,6 +82,7 @@ def of_volume(spec: VolumeSpec, pointer: str, namespace: str) -> Iterator[Refere
 
 
 def findings(tree: Tree) -> Iterator[Finding]:
+    """GV310 and GV311."""
     names = NameHints(tree)
     by_kind = tree.by_kind
     for entry in tree.entries:
@@ -92,6 +95,7 @@ def findings(tree: Tree) -> Iterator[Finding]:
 
 
 def missing(entry: AnyDeclaration, reference: Reference, names: NameHints) -> Iterator[Finding]:
+    """GV310, unless the document exists and is invalid, which is reported already."""
     if names.is_refused(reference.kind, reference.namespace, reference.name):
         return
     # A snapshot may outlive its volume: the volume can be restored from it.
@@ -107,6 +111,7 @@ def missing(entry: AnyDeclaration, reference: Reference, names: NameHints) -> It
 
 
 def without_key(entry: AnyDeclaration, reference: Reference, secret: Declaration[Secret]) -> Finding:
+    """GV311: the Secret does not have the required key."""
     known = sorted(secret.object.keys)
     meant = nearest(reference.secret_key, known)
     has = f"it has {shorten_list(known)}" if known else "it is empty"
@@ -119,6 +124,7 @@ def without_key(entry: AnyDeclaration, reference: Reference, secret: Declaration
 
 
 def restored_too_small(tree: Tree) -> Iterator[Finding]:
+    """GV351: a volume is at least as large as the volume of its snapshot."""
     for source in tree.volume_sources:
         spec = source.spec
         if not (spec.data_source and spec.data_source.volume_snapshot_ref and spec.resources):

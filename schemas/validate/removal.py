@@ -12,6 +12,7 @@ from schemas.validate.uses import ReferenceIndex
 
 
 def findings(tree: Tree, past: EarlierRevision) -> Iterator[Finding]:
+    """GV413 for removed objects in use, GV420 for files that could not be compared."""
     uses = ReferenceIndex(tree)
     unreadable = frozenset(tree.unreadable)
     for path in past.unreadable:

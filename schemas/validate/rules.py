@@ -26,6 +26,7 @@ from schemas.validate.tree import AnyDeclaration, Tree
 def check_document(
     entry: AnyDeclaration, body: Mapping[str, Any], policy: ValidationPolicy
 ) -> Iterator[Finding]:
+    """All rules that need only this document. `body` is the document as written."""
     yield from document.findings(entry, body, policy)
     yield from secrets.findings(entry, policy)
 
@@ -33,6 +34,7 @@ def check_document(
 def check_tree(
     tree: Tree, policy: ValidationPolicy, past: EarlierRevision | None = None
 ) -> Iterator[Finding]:
+    """All rules between documents; with `past` also those about changes."""
     if policy.is_target:
         tree = tree.without_deleting()
     yield from identity.findings(tree)

@@ -17,6 +17,7 @@ HEADER = 64  # characters of base64 that are enough to recognize encryption
 
 
 def findings(entry: AnyDeclaration, policy: ValidationPolicy) -> Iterator[Finding]:
+    """GV510 for a Secret in plain text, GV511 for one that is encrypted in part."""
     secret = entry.object
     if not isinstance(secret, Secret):
         return
@@ -45,16 +46,19 @@ def findings(entry: AnyDeclaration, policy: ValidationPolicy) -> Iterator[Findin
 
 
 def is_encrypted(field: str, value: str) -> bool:
+    """By SOPS, age or OpenPGP."""
     if value.startswith("ENC[") and value.endswith("]"):
         return True
     return is_armoured(value) or (field == "/data" and is_encrypted_base64(value))
 
 
 def is_armoured(text: str) -> bool:
+    """Whether the text is ASCII armor of age or OpenPGP."""
     return text.lstrip().startswith(ARMOUR)
 
 
 def is_encrypted_base64(value: str) -> bool:
+    """Whether base64 data starts like an encrypted file."""
     start = "".join(value[: 4 * HEADER].split())[:HEADER]
     try:
         decoded = base64.b64decode(start[: len(start) // 4 * 4])

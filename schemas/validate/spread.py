@@ -14,6 +14,7 @@ from schemas.validate.tree import Declaration, Tree
 
 
 def findings(tree: Tree, policy: ValidationPolicy) -> Iterator[Finding]:
+    """GV335 and GV336."""
     places = TopologyValues(tree)
     for machine in tree.machines.values():
         spec = machine.object.spec
@@ -33,6 +34,7 @@ class TopologyValues:
         self.counts: dict[str, int] = {}
 
     def count(self, key: str) -> int:
+        """The number of different values for a topology key."""
         if not key:
             return len(self.pools)
         if key not in self.counts:
@@ -44,6 +46,7 @@ class TopologyValues:
 def unknown_key(
     machine: Declaration[Machine], field: str, key: str, places: TopologyValues
 ) -> Iterator[Finding]:
+    """GV335: no declared pool has the label."""
     if places.pools and not places.count(key):
         yield machine.finding(
             "GV335",

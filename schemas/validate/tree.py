@@ -43,6 +43,7 @@ class Declaration(NamedTuple, Generic[T_co]):
     def finding(
         self, code: str, pointer: str, message: str, hint: str = "", severity: Severity = Severity.ERROR
     ) -> Finding:
+        """A finding about this object."""
         return Finding(self.path, self.document, str(self.key), pointer, code, message, hint, severity)
 
 
@@ -78,6 +79,7 @@ class Tree:
 
     @cached_property
     def by_kind(self) -> dict[Kind, dict[Name, Any]]:
+        """The first declaration of each identity, by kind, namespace and name."""
         by_kind: dict[Kind, dict[Name, Any]] = {kind: {} for kind in Kind}
         for entry in self.entries:
             key = entry.key
@@ -143,6 +145,7 @@ class Tree:
         return self.by_kind[Kind.RESOURCE_QUOTA]
 
     def find(self, kind: Kind, namespace: str, name: str) -> AnyDeclaration | None:
+        """The declaration with this identity. The namespace of cluster-wide kinds is ignored."""
         return self.by_kind[kind].get((namespace if kind.is_namespaced else "", name))
 
     @cached_property
@@ -159,6 +162,7 @@ class Tree:
         return [source for source in sources if not self.is_generated(Kind.NETWORK_INTERFACE, source)]
 
     def is_generated(self, kind: Kind, source: VolumeSource | InterfaceSource) -> bool:
+        """Whether the reconciler has already written the document of this entry."""
         declared = self.by_kind[kind].get((source.entry.key.namespace, source.name))
         return declared is not None and declared.path.startswith(live_layout.GENERATED)
 
@@ -172,6 +176,7 @@ class Tree:
 
     @cached_property
     def interface_sources(self) -> list[InterfaceSource]:
+        """All network interfaces: declared ones and those of ephemeral entries."""
         declared = [
             InterfaceSource(each, "/spec", each.object.name, each.object.spec)
             for each in self.interfaces.values()
@@ -188,6 +193,7 @@ def volumes_of(entry: AnyDeclaration) -> Iterator[VolumeSource]:
 
 
 def interfaces_of(entry: AnyDeclaration) -> Iterator[InterfaceSource]:
+    """The network interface that an object is, or those of its ephemeral entries."""
     if isinstance(entry.object, NetworkInterface):
         yield InterfaceSource(entry, "/spec", entry.key.name, entry.object.spec)
     elif isinstance(entry.object, Machine):
@@ -195,6 +201,7 @@ def interfaces_of(entry: AnyDeclaration) -> Iterator[InterfaceSource]:
 
 
 def ephemeral_volumes(entry: AnyDeclaration, machine: Machine) -> Iterator[VolumeSource]:
+    """The volumes of a machine's ephemeral entries."""
     for position, volume in enumerate(machine.spec.volumes):
         if volume.ephemeral:
             pointer = f"/spec/volumes/{position}/ephemeral/volumeTemplate/spec"

@@ -13,6 +13,7 @@ CODES = {Kind.VOLUME: "GV320", Kind.NETWORK_INTERFACE: "GV321"}
 
 
 def findings(tree: Tree) -> Iterator[Finding]:
+    """GV320 to GV322."""
     users: dict[tuple[Kind, str, str], tuple[Declaration[Machine], str]] = {}
     volumes = tree.volumes
     for machine in tree.machines.values():
@@ -40,6 +41,7 @@ def uses(machine: Machine) -> Iterator[tuple[str, Kind, str]]:
 def used_twice(
     machine: Declaration[Machine], pointer: str, kind: Kind, name: str, first: Declaration[Machine]
 ) -> Finding:
+    """GV320 or GV321, at the second use, which also names the first one."""
     if first is machine:
         message = f'{kind} "{name}" is used twice by this machine'
         return machine.finding(CODES[kind], pointer, message, "remove one of the entries")
@@ -53,6 +55,7 @@ def used_twice(
 
 
 def unclaimable(machine: Declaration[Machine], pointer: str, volume: Declaration[Volume]) -> Finding:
+    """GV322: the volume must not be claimed."""
     return machine.finding(
         "GV322",
         pointer,

@@ -21,6 +21,7 @@ class ReferenceIndex:
         self.index: dict[Key, list[AnyDeclaration]] | None = None
 
     def of(self, key: Key) -> list[AnyDeclaration]:
+        """The objects that refer to this one."""
         if self.index is None:
             self.index = defaultdict(list)
             for entry in self.tree.entries:

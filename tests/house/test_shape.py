@@ -19,7 +19,6 @@ MODULES_OF_FOLDER = 24
 # Folders with more modules, and why. Verbs of the command line are one module each.
 FOLDERS_ALLOWED = {
     "reconciler/cli": "one module for each verb",
-    "reconciler/world": "not split yet",
     "poollet/decide": "not split yet",
 }
 # Functions that are longer, and why.
@@ -27,7 +26,7 @@ FUNCTIONS_ALLOWED = {
     "iri/libvirt/runtime.py __init__": "builds all parts of the runtime in one place",
 }
 # The least share of docstrings and comments, in percent. It may only grow, up to 15.
-EXPLAINING = {"schemas": 9, "reconciler": 9, "poollet": 9, "iri": 9}
+EXPLAINING = {"schemas": 13, "reconciler": 9, "poollet": 9, "iri": 9}
 
 PATHS = [path for package in PACKAGES for path in modules(package)]
 

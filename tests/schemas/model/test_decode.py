@@ -28,6 +28,7 @@ from schemas.model import (
     decode,
     defaults,
 )
+from schemas.model.capacity import needs
 from schemas.model.quantity import parse
 from tests.schemas.manifest.mutations import mutate
 from tests.schemas.samples import SAMPLES, load
@@ -142,7 +143,7 @@ def test_former_names_of_fields_mean_the_new_ones() -> None:
 def test_amounts_are_whole_numbers() -> None:
     small = sample("openkcm-machine-class")
     assert isinstance(small, MachineClass)
-    assert (small.cpu_millis, small.memory_bytes) == (4000, 16 * 2**30)
+    assert needs(small.capabilities) == {"cpu": 4000, "memory": 16 * 2**30}
     root = sample("volume")
     assert isinstance(root, Volume)
     assert root.spec.storage_bytes == 100 * 2**30
