@@ -18,7 +18,7 @@ from pathlib import Path
 
 from bench.fleet_repo import MAIN, NOW, ROBOT
 from bench.measure import figure, percentile
-from poollet.sync.live_index import Live
+from poollet.sync.live_index import LiveIndex
 from reconciler.gitstore.approval import HoldKind, approval_digest, approval_trailer
 from reconciler.gitstore.bootstrap import open_store
 from reconciler.gitstore.remote import address
@@ -49,7 +49,7 @@ class Site:
         # Whoever collects garbage in the background would outlive the folder.
         subprocess.run(("git", f"--git-dir={self.repo}", "config", "receive.autogc", "false"), check=True)
         self.store = self.party("people", Refs(reports=None))
-        self.live = Live()
+        self.live = LiveIndex()
         self.names = [f"host-{number}" for number in range(poollets)]
         self._processes = processes
         self.commit({"gitvirt.yaml": SETTINGS, "classes/small.yaml": CLASS})
@@ -70,7 +70,7 @@ class Site:
         )
         assert isinstance(outcome, Pushed), outcome
 
-    def until(self, holds: Callable[[Live], bool]) -> float:
+    def until(self, holds: Callable[[LiveIndex], bool]) -> float:
         """Seconds until `live` is so."""
         start = time.perf_counter()
         while time.perf_counter() - start < PATIENCE:
@@ -160,11 +160,11 @@ def files(prefix: str, count: int) -> dict[str, str]:
     return {f"machines/{prefix}{n // 100:03}/{n}.yaml": machine(f"{prefix}-{n}") for n in range(count)}
 
 
-def ready(live: Live) -> int:
+def ready(live: LiveIndex) -> int:
     return sum(pool.status.state == "Ready" for pool in live.all(MachinePool))
 
 
-def running(live: Live, prefix: str) -> int:
+def running(live: LiveIndex, prefix: str) -> int:
     found = (one for one in live.all(Machine) if one.name.startswith(prefix))
     return sum(one.status.state == "Running" for one in found)
 
@@ -195,7 +195,7 @@ def one_by_one(made: Site) -> None:
         name = f"single-{number}"
         made.commit({f"machines/{name}.yaml": machine(name)})
 
-        def find(live: Live, name: str = name) -> Machine | None:
+        def find(live: LiveIndex, name: str = name) -> Machine | None:
             return next((one for one in live.all(Machine) if one.name == name), None)
 
         placed.append(

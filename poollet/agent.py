@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from iri.identity import UID_LABELS
 from poollet.clock import Clock
 from poollet.decide.actions import EventText, ObjectAction
-from poollet.decide.decision import Decision, Situation
+from poollet.decide.decision import Decision, DecisionInput
 from poollet.decide.gates import CallEffect, GateInput, HostPermissions, closed_gate
 from poollet.decide.host_facts import HostSecrets, PoolFacts, PoolletFacts
 from poollet.decide.memory import Memory, remembered
@@ -24,11 +24,11 @@ from poollet.decide.preconditions import still_holds
 from poollet.report import pool_report
 from poollet.report.assemble import Pools, assemble_report, stamp
 from poollet.report.event_sink import EventSink
-from poollet.report.pool_report import Wanted
+from poollet.report.pool_report import DeclaredClasses
 from poollet.runtimes.executor import Executor, OnEnd, StillValid
 from poollet.runtimes.runtime_client import RuntimeClient
 from poollet.runtimes.runtime_lists import ListFailed, Listing, ListKey, RuntimeLists
-from poollet.sync.git_sync import Remote
+from poollet.sync.git_sync import GitSync
 from poollet.sync.live_sync import LiveProblem, LiveState, LiveSync
 from poollet.sync.live_view import PoolId
 from poollet.sync.report_lease import CANDIDATE, Acquire, Candidate, LeaseVerdict, Wait
@@ -47,7 +47,7 @@ Leaving = Literal["stopping", "leaving"]
 
 
 @dataclass(frozen=True)
-class Setup:
+class AgentIdentity:
     """What does not change while it runs. `reaches` names the machine pools that each volume pool can be reached from."""
 
     name: str
@@ -60,21 +60,21 @@ class Setup:
 
 
 @dataclass(frozen=True)
-class Parts:
+class AgentParts:
     """What an agent is put together of. `decide` is pure; `execution` is told here how its actions ended, and asks
     here whether their preconditions still hold; `ask` is for a fresh list of a runtime."""
 
-    remote: Remote
+    remote: GitSync
     publisher: ReportPublisher
     connections: Mapping[str, RuntimeClient]
-    decide: Callable[[Situation], Decision]
+    decide: Callable[[DecisionInput], Decision]
     execution: Callable[[OnEnd, StillValid], Executor]
     ask: Callable[[str], None]
     clock: Clock
 
 
 class Agent:
-    def __init__(self, setup: Setup, parts: Parts) -> None:
+    def __init__(self, setup: AgentIdentity, parts: AgentParts) -> None:
         self.setup = setup
         self.remote, self.publisher, self.connections = parts.remote, parts.publisher, parts.connections
         self.execution = parts.execution(self._on_action_ended, self._still_holds)
@@ -97,7 +97,7 @@ class Agent:
         if not self.publisher.has_fetched:
             return None
         self._begin()
-        with self.remote.reading:
+        with self.remote.live_lock:
             live = self._live.read(self._uids_here())
             if live is None:
                 return None
@@ -120,7 +120,7 @@ class Agent:
         self._memory = decision.memory
         self._offer(lease, pools, decision, live.settings)
         self._carry_out(decision, host)
-        moments = (decision.again_ms, lease.until_ms if isinstance(lease, Wait | Candidate) else None)
+        moments = (decision.recheck_at_ms, lease.until_ms if isinstance(lease, Wait | Candidate) else None)
         return min((one for one in moments if one is not None), default=None)
 
     @property
@@ -173,17 +173,19 @@ class Agent:
             if (uid := one.labels.get(UID_LABELS[kind]))
         )
 
-    def _wanted(self) -> Wanted:
+    def _wanted(self) -> DeclaredClasses:
         """The classes that there are; a runtime that has not been asked about one of them is asked."""
         live = self.remote.live
-        wanted = Wanted(tuple(live.all(MachineClass)), tuple(live.all(VolumeClass)))
+        wanted = DeclaredClasses(tuple(live.all(MachineClass)), tuple(live.all(VolumeClass)))
         offered = pool_report.classes(wanted)
         for name, connection in self.connections.items():
             if connection.configure(offered):
                 self._ask(name)
         return wanted
 
-    def _announced(self, wanted: Wanted, live: LiveState) -> tuple[Pools, Mapping[PoolId, PoolFacts]]:
+    def _announced(
+        self, wanted: DeclaredClasses, live: LiveState
+    ) -> tuple[Pools, Mapping[PoolId, PoolFacts]]:
         machines: dict[str, report.PoolReport] = {}
         volumes: dict[str, report.VolumePoolReport] = {}
         facts: dict[PoolId, PoolFacts] = {}
@@ -224,7 +226,7 @@ class Agent:
             if connection.state.about is not None
         }
         return self._decide(
-            Situation(
+            DecisionInput(
                 view=live.view,
                 observed=RuntimeLists(lists),
                 executor=self.execution.state(),

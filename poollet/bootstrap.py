@@ -18,19 +18,19 @@ from iri.address import parse as parse_runtime
 from iri.client import MACHINE, VOLUME, Client, discover
 from iri.errors import IRIError, Unavailable
 from iri.runtime import RuntimeKind
-from poollet.agent import Agent, Parts, Setup
+from poollet.agent import Agent, AgentIdentity, AgentParts
 from poollet.clock import Clock
-from poollet.decide.decision import Decision, Situation
+from poollet.decide.decision import Decision, DecisionInput
 from poollet.host_secrets import SecretsFile
 from poollet.runtimes.executor import Executor
 from poollet.runtimes.runtime_client import MACHINE_KINDS, VOLUME_KINDS, RuntimeClient
 from poollet.runtimes.runtime_poller import RuntimePoller
 from poollet.runtimes.runtime_processes import RuntimeProcess
-from poollet.sync.git_sync import Remote
+from poollet.sync.git_sync import GitSync
 from poollet.sync.live_policy import Trust
 from poollet.sync.report_lease import ReportLease
 from poollet.sync.report_publisher import ReportPublisher
-from poollet.threads import Member, Running
+from poollet.threads import AgentThreads, AgentWorker
 from reconciler.gitstore.bootstrap import open_store
 from reconciler.gitstore.effective_settings import read_effective_settings
 from reconciler.gitstore.errors import InUseError
@@ -56,7 +56,7 @@ HOST_NAMESPACE = uuid.UUID("b1c7a2f4-5d0e-5f7a-9c39-1a2f3b4c5d6e")
 MACHINE_ID = Path("/etc/machine-id")
 HEADS = "refs/heads/"
 
-Decide = Callable[[Situation], Decision]
+Decide = Callable[[DecisionInput], Decision]
 
 
 class SetupError(Exception):
@@ -68,7 +68,7 @@ class SetupError(Exception):
 
 
 @dataclass(frozen=True)
-class Ambient:
+class HostInputs:
     """What the process is given from outside."""
 
     environment: Mapping[str, str]
@@ -78,7 +78,7 @@ class Ambient:
     version: str
 
 
-def opened(one: host.RepoSettings, refs: Refs, ambient: Ambient) -> Store:
+def opened(one: host.RepoSettings, refs: Refs, ambient: HostInputs) -> Store:
     """Raises RepoError, or OSError when the mirror cannot be written."""
     return open_store(
         addresses.parse_address(one.url, ambient.here),
@@ -107,7 +107,7 @@ def access(one: host.RepoSettings) -> RemoteAccess:
 
 
 def fleet_settings(
-    one: host.RepoSettings, ambient: Ambient
+    one: host.RepoSettings, ambient: HostInputs
 ) -> FleetSettings | RemoteUnavailable | tuple[Problem, ...]:
     """The fleet's settings as they stand on the target branch, or as they are in force on the source as long as there is
     none; else what is wrong with those that are there."""
@@ -216,7 +216,7 @@ def children(settings: PoolletSettings) -> list[RuntimeProcess]:
     return found
 
 
-def connection(runtime: host.RuntimeSettings, ambient: Ambient) -> RuntimeClient:
+def connection(runtime: host.RuntimeSettings, ambient: HostInputs) -> RuntimeClient:
     try:
         machine, volume = _addresses(runtime, ambient)
     except IRIError as error:
@@ -228,7 +228,7 @@ def connection(runtime: host.RuntimeSettings, ambient: Ambient) -> RuntimeClient
     return RuntimeClient(runtime.name, Client(machine, volume), kinds, ambient.clock.moment_ms)
 
 
-def _addresses(runtime: host.RuntimeSettings, ambient: Ambient) -> tuple[Address | None, Address | None]:
+def _addresses(runtime: host.RuntimeSettings, ambient: HostInputs) -> tuple[Address | None, Address | None]:
     if runtime.machine or runtime.volume:
         machine = parse_runtime(runtime.machine) if runtime.machine else None
         # One socket may serve both; whoever does not have volumes says so.
@@ -241,14 +241,14 @@ def _addresses(runtime: host.RuntimeSettings, ambient: Ambient) -> tuple[Address
         return machine, machine
 
 
-def trust(settings: PoolletSettings, ambient: Ambient) -> Trust:
+def trust(settings: PoolletSettings, ambient: HostInputs) -> Trust:
     known = signers.parse_signers(settings.signatures.signers)
     return Trust(SignatureMode(settings.signatures.mode), Verifier(known, ambient.environment))
 
 
 def running(
-    hosts: Sequence[PoolletSettings], fleet_wide: FleetSettings, decide: Decide, ambient: Ambient
-) -> Running:
+    hosts: Sequence[PoolletSettings], fleet_wide: FleetSettings, decide: Decide, ambient: HostInputs
+) -> AgentThreads:
     """Raises RepoError, SetupError, HostSecretsError, OSError."""
     first = hosts[0]
     for other in hosts[1:]:
@@ -264,7 +264,7 @@ def running(
         for waker in wakers:
             waker.wake(WakeReason.REFS)
 
-    remote = Remote(
+    remote = GitSync(
         opened(first.repo, refs, ambient), trust(first, ambient), fleet_wide, ambient.clock, moved
     )
     members = [
@@ -272,12 +272,12 @@ def running(
         for one, waker in zip(hosts, wakers, strict=True)
     ]
     poll_seconds = milliseconds(first.intervals.poll) / 1000
-    return Running(remote, members, poll_seconds, ambient.clock, ambient.chance)
+    return AgentThreads(remote, members, poll_seconds, ambient.clock, ambient.chance)
 
 
 def member(
-    settings: PoolletSettings, ref: str, remote: Remote, waker: Waker, decide: Decide, ambient: Ambient
-) -> Member:
+    settings: PoolletSettings, ref: str, remote: GitSync, waker: Waker, decide: Decide, ambient: HostInputs
+) -> AgentWorker:
     instance = str(uuid.uuid4())
     lease = ReportLease(settings.name, host_id(settings), instance)
     publisher = ReportPublisher(
@@ -291,7 +291,7 @@ def member(
         for name, found in connections.items()
     }
     pools = pools_of(settings, connections)
-    setup = Setup(
+    setup = AgentIdentity(
         name=settings.name,
         host_id=lease.host_id,
         instance=instance,
@@ -303,7 +303,7 @@ def member(
         ).current,
     )
     runtimes = {name: found.runtime for name, found in connections.items()}
-    parts = Parts(
+    parts = AgentParts(
         remote=remote,
         publisher=publisher,
         connections=connections,
@@ -314,4 +314,4 @@ def member(
         ask=lambda runtime: observers[runtime].request_list(),
         clock=ambient.clock,
     )
-    return Member(Agent(setup, parts), tuple(observers.values()), waker)
+    return AgentWorker(Agent(setup, parts), tuple(observers.values()), waker)

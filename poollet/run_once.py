@@ -5,29 +5,29 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from poollet.threads import Running
+from poollet.threads import AgentThreads
 
 PATIENCE_MS = 60_000
 PAUSE_SECONDS = 0.1
 
 
-def run(running: Running) -> str:
+def run(running: AgentThreads) -> str:
     """Until nothing is left to do and it is reported, or the patience is over; what went wrong, or nothing."""
     return _turned(running, lambda: all(one.agent.is_at_rest for one in running.members))
 
 
-def leave(running: Running) -> str:
+def leave(running: AgentThreads) -> str:
     """The last report of a host that goes for good; nothing is changed any more."""
     for member in running.members:
         member.agent.leaving = "leaving"
     return _turned(running, lambda: True)
 
 
-def _turned(running: Running, is_done: Callable[[], bool]) -> str:
+def _turned(running: AgentThreads, is_done: Callable[[], bool]) -> str:
     end_ms = running.clock.moment_ms() + PATIENCE_MS
     remote = running.remote
     while running.clock.moment_ms() < end_ms:
-        if not remote.look():
+        if not remote.fetch():
             return f"the remote cannot be used: {remote.trouble}"
         for member in running.members:
             for connection in member.agent.connections.values():

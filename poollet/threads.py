@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from poollet.agent import Agent, Leaving
 from poollet.clock import Clock
 from poollet.runtimes.runtime_poller import RuntimePoller
-from poollet.sync.git_sync import Remote
+from poollet.sync.git_sync import GitSync
 from reconciler.gitstore.waker import Waker, WakeReason
 from schemas.backoff import Backoff, jitter
 
@@ -31,7 +31,7 @@ BREATH, LONGEST_BREATH_SECONDS = 2, 1.0
 
 
 @dataclass(frozen=True)
-class Member:
+class AgentWorker:
     """One poollet with the observers of its runtimes."""
 
     agent: Agent
@@ -39,13 +39,13 @@ class Member:
     waker: Waker
 
 
-class Running:
+class AgentThreads:
     """`start`, then `wait` until it is over, then `stop`."""
 
     def __init__(
         self,
-        remote: Remote,
-        members: Sequence[Member],
+        remote: GitSync,
+        members: Sequence[AgentWorker],
         poll_seconds: float,
         clock: Clock,
         chance: random.Random,
@@ -107,7 +107,7 @@ class Running:
         while True:
             started = self._seconds()
             if reason is WakeReason.REFS or started >= next_look:
-                is_there = self.remote.look()
+                is_there = self.remote.fetch()
                 rest = (
                     jitter(self._poll, self._chance)
                     if is_there
@@ -130,12 +130,12 @@ class Running:
                 # Own pushes move refs too: a fleet that shares a disk must not look all the time.
                 self._is_stopping.wait(LEAST_GAP_SECONDS)
 
-    def _serve(self, member: Member) -> None:
+    def _serve(self, member: AgentWorker) -> None:
         agent = member.agent
         is_fresh = True
         while not self._is_stopping.is_set():
             started = self._seconds()
-            again_ms = agent.run_pass()
+            recheck_at_ms = agent.run_pass()
             spent = self._seconds() - started
             if not agent.publisher.is_flushed:
                 self.refs.wake(WakeReason.CALLED)
@@ -144,8 +144,8 @@ class Running:
                 gc.freeze()
                 is_fresh = False
             rest = LONGEST_REST_SECONDS
-            if again_ms is not None:
-                rest = min(rest, max(0.05, (again_ms - self.clock.moment_ms()) / 1000))
+            if recheck_at_ms is not None:
+                rest = min(rest, max(0.05, (recheck_at_ms - self.clock.moment_ms()) / 1000))
             # Each step that ends wakes it: with a thousand under way it must not do nothing but decide.
             self._is_stopping.wait(min(LONGEST_BREATH_SECONDS, BREATH * spent))
             if member.waker.wait(rest) is WakeReason.TIMEOUT:

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from poollet import bootstrap
-from poollet.bootstrap import Ambient
+from poollet.bootstrap import HostInputs
 from poollet.cli import settings
 from poollet.clock import Clock
 from poollet.sync.report_publisher import AUTHOR_MAIL
@@ -130,7 +130,7 @@ def commit(one: PoolletSettings, branch: str) -> None:
         raise CommandError(
             f"{branch} is not a branch to propose on", "name a new branch, and merge it", Exit.USAGE
         )
-    ambient = Ambient(os.environ, Path.cwd(), Clock(), random.SystemRandom(), version("gitvirt"))
+    ambient = HostInputs(os.environ, Path.cwd(), Clock(), random.SystemRandom(), version("gitvirt"))
     repo = bootstrap.opened(one.repo, Refs(source=source, target=ref, reports=None), ambient)
     try:
         snapshot = repo.snapshot()
@@ -141,7 +141,7 @@ def commit(one: PoolletSettings, branch: str) -> None:
         repo.close()
 
 
-def written(repo: Repo, snapshot: Snapshot, one: PoolletSettings, ref: str, ambient: Ambient) -> None:
+def written(repo: Repo, snapshot: Snapshot, one: PoolletSettings, ref: str, ambient: HostInputs) -> None:
     base = snapshot.target or snapshot.source
     text = (
         next((repo.read(file.id) for file in repo.files(base) if file.path == fleet.PATH), None)

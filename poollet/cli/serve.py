@@ -14,13 +14,13 @@ from importlib.metadata import version
 from pathlib import Path
 
 from poollet import bootstrap, run_once
-from poollet.bootstrap import Ambient, SetupError
+from poollet.bootstrap import HostInputs, SetupError
 from poollet.cli import settings
 from poollet.clock import Clock
 from poollet.decide.decide import decide
 from poollet.host_secrets import HostSecretsError
 from poollet.runtimes.runtime_processes import RuntimeProcesses
-from poollet.threads import Running
+from poollet.threads import AgentThreads
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.sd_notify import ServiceNotifier
 from reconciler.cli.stop_signal import StopSignal
@@ -49,7 +49,7 @@ FLEET_CURE = "`gitvirt init` writes a gitvirt.yaml with the fleet's id; push it 
 def run(arguments: argparse.Namespace) -> int:
     logs.configure_logging(arguments.log, arguments.log_level)
     hosts = settings.hosts(arguments)
-    ambient = Ambient(os.environ, Path.cwd(), Clock(), random.SystemRandom(), version("gitvirt"))
+    ambient = HostInputs(os.environ, Path.cwd(), Clock(), random.SystemRandom(), version("gitvirt"))
     try:
         with ExitStack() as opened:
             return serve(hosts, arguments, ambient, opened)
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def serve(
-    hosts: Sequence[PoolletSettings], arguments: argparse.Namespace, ambient: Ambient, opened: ExitStack
+    hosts: Sequence[PoolletSettings], arguments: argparse.Namespace, ambient: HostInputs, opened: ExitStack
 ) -> int:
     for one in hosts:
         opened.callback(os.close, bootstrap.only_here(one))
@@ -100,7 +100,7 @@ def found_running(children: RuntimeProcesses) -> str:
 
 @contextmanager
 def runtimes(
-    hosts: Sequence[PoolletSettings], arguments: argparse.Namespace, ambient: Ambient
+    hosts: Sequence[PoolletSettings], arguments: argparse.Namespace, ambient: HostInputs
 ) -> Iterator[RuntimeProcesses]:
     """The runtimes that are to be started run meanwhile, and go on afterwards unless they are to end."""
     children = RuntimeProcesses([child for one in hosts for child in bootstrap.children(one)], ambient.chance)
@@ -113,10 +113,10 @@ def runtimes(
 
 
 def served(
-    running: Running,
+    running: AgentThreads,
     hosts: Sequence[PoolletSettings],
     stop: StopSignal,
-    ambient: Ambient,
+    ambient: HostInputs,
     supervisor: ServiceNotifier,
 ) -> None:
     """Ready once each host's first report is on its ref, or the host waits as a candidate."""
@@ -167,7 +167,9 @@ def why_not(found: RemoteUnavailable | tuple[Problem, ...]) -> tuple[str, str]:
     return "the repo has no gitvirt.yaml", FLEET_CURE
 
 
-def fleet_settings(one: PoolletSettings, ambient: Ambient, stop: StopSignal | None) -> FleetSettings | None:
+def fleet_settings(
+    one: PoolletSettings, ambient: HostInputs, stop: StopSignal | None
+) -> FleetSettings | None:
     """What the fleet's repo says of itself. Waits for a remote that cannot be used; None when told to stop meanwhile."""
     backoff = Backoff(1.0, MOST_BACKOFF_SECONDS, chance=ambient.chance)
     while True:

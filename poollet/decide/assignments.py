@@ -30,7 +30,7 @@ from poollet.decide.actions import Ref
 from poollet.decide.gates import CallEffect, GateInput, closed_gate
 from poollet.decide.host_facts import PoolFacts, PoolletFacts
 from poollet.decide.memory import Entry, Memory
-from poollet.sync.live_view import Document, LiveView, PoolGrant, PoolId
+from poollet.sync.live_view import LiveDocument, LiveView, PoolGrant, PoolId
 from schemas import live_layout
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, Volume, VolumeSnapshot
@@ -40,36 +40,36 @@ UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 
 
 @dataclass(frozen=True, slots=True)
-class Have:
+class Ensure:
     """Make it so."""
 
 
 @dataclass(frozen=True, slots=True)
-class Keep:
+class Retain:
     """It left the source and its data is retained: it is charged, and nothing is done to it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Go:
+class Withdraw:
     """Remove it, and say so once it is gone."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Leave:
+class Skip:
     """Do nothing to it for now."""
 
     reason: str
     message: str
 
 
-Intent = Have | Keep | Go | Leave
+Intent = Ensure | Retain | Withdraw | Skip
 Ordered = Machine | Volume | VolumeSnapshot
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class HostOrder:
     """`assignment` is what the report answers; a snapshot has none of its own and goes with its volume's."""
 
     ref: Ref
@@ -82,22 +82,22 @@ class Order:
     at: GateInput
 
 
-def orders(view: LiveView, facts: PoolletFacts, memory: Memory) -> tuple[Order, ...]:
+def list_orders(view: LiveView, facts: PoolletFacts, memory: Memory) -> tuple[HostOrder, ...]:
     """One for each uid, and one for each name: what is on its way out comes before what takes its name."""
     found = [*assigned_orders(view, facts)]
     found += snapshot_orders(view, facts, memory, found)
-    by_ref: dict[Ref, Order] = {}
+    by_ref: dict[Ref, HostOrder] = {}
     for order in found:
         by_ref.setdefault(order.ref, order)
-    by_key: dict[Key, list[Order]] = {}
+    by_key: dict[Key, list[HostOrder]] = {}
     for order in by_ref.values():
         by_key.setdefault(order.key, []).append(order)
     return tuple(first_of(by_key[key]) for key in sorted(by_key))
 
 
-def first_of(same: list[Order]) -> Order:
+def first_of(same: list[HostOrder]) -> HostOrder:
     """Of one name. A second one is not begun before the first has left the target branch."""
-    return min(same, key=lambda order: (not isinstance(order.intent, Go), order.ref.uid))
+    return min(same, key=lambda order: (not isinstance(order.intent, Withdraw), order.ref.uid))
 
 
 def is_granted(assignment: Assignment, pool: PoolId, facts: PoolletFacts, view: LiveView) -> bool:
@@ -123,7 +123,7 @@ def pool_of_assignment(object: Machine | Volume, assignment: Assignment) -> Pool
     return Kind.MACHINE_POOL if isinstance(object, Machine) else Kind.VOLUME_POOL, assignment.pool
 
 
-def assigned_orders(view: LiveView, facts: PoolletFacts) -> Iterable[Order]:
+def assigned_orders(view: LiveView, facts: PoolletFacts) -> Iterable[HostOrder]:
     for document in view.mine:
         object = document.object
         if isinstance(object, Machine | Volume) and (order := assigned(document, object, facts, view)):
@@ -131,8 +131,8 @@ def assigned_orders(view: LiveView, facts: PoolletFacts) -> Iterable[Order]:
 
 
 def assigned(
-    document: Document, object: Machine | Volume, facts: PoolletFacts, view: LiveView
-) -> Order | None:
+    document: LiveDocument, object: Machine | Volume, facts: PoolletFacts, view: LiveView
+) -> HostOrder | None:
     assignment = object.status.assignment
     if assignment is None or not UID.fullmatch(object.metadata.uid) or not UID.fullmatch(assignment.id):
         return None
@@ -144,7 +144,7 @@ def assigned(
     if pool is None or closed_gate(at, CallEffect.REPORT):
         return None
     kind: RuntimeKind = RuntimeMachine if isinstance(object, Machine) else RuntimeVolume
-    return Order(
+    return HostOrder(
         ref=Ref(kind, object.metadata.uid),
         key=object.key,
         pool=assignment.pool,
@@ -156,40 +156,42 @@ def assigned(
     )
 
 
-def gate_input(document: Document, object: Ordered) -> GateInput:
+def gate_input(document: LiveDocument, object: Ordered) -> GateInput:
     is_paused = object.metadata.annotations.get(live_layout.PAUSED) == "true"
     return GateInput(is_retained=document.is_retained, is_paused=is_paused)
 
 
-def gated_intent(at: GateInput, document: Document, object: Ordered, same: tuple[Document, ...]) -> Intent:
+def gated_intent(
+    at: GateInput, document: LiveDocument, object: Ordered, same: tuple[LiveDocument, ...]
+) -> Intent:
     """Several documents of one uid contradict each other: whichever is right, doing nothing is."""
     gate = closed_gate(at, CallEffect.CHANGE)
     if gate is None:
         return ordered_intent(object)
     if at.documents > 1:
         places = ", ".join(sorted(f"{one.object.key}" for one in same))
-        return Leave(gate.reason, f"{gate.message}: {places}")
-    return Keep() if document.is_retained else Leave(gate.reason, gate.message)
+        return Skip(gate.reason, f"{gate.message}: {places}")
+    return Retain() if document.is_retained else Skip(gate.reason, gate.message)
 
 
-def intent(document: Document, object: Ordered) -> Intent:
+def intent(document: LiveDocument, object: Ordered) -> Intent:
     """What one document orders, whatever other documents of its uid say."""
     return gated_intent(gate_input(document, object), document, object, ())
 
 
 def ordered_intent(object: Ordered) -> Intent:
     if object.metadata.is_deleting:
-        return Go("deleted")
+        return Withdraw("deleted")
     if not isinstance(object, VolumeSnapshot):
         evict, assignment = object.status.evict, object.status.assignment
         if evict is not None and assignment is not None and evict.assignment == assignment.id:
-            return Go(evict.reason or "evicted")
-    return Have()
+            return Withdraw(evict.reason or "evicted")
+    return Ensure()
 
 
 def snapshot_orders(
-    view: LiveView, facts: PoolletFacts, memory: Memory, volumes: Collection[Order]
-) -> list[Order]:
+    view: LiveView, facts: PoolletFacts, memory: Memory, volumes: Collection[HostOrder]
+) -> list[HostOrder]:
     """A snapshot is where its volume is; one whose volume has left is where it was reported."""
     homes = {order.key: order for order in volumes if isinstance(order.object, Volume)}
     found = []
@@ -199,7 +201,7 @@ def snapshot_orders(
             continue
         entry = memory.entries.get(snapshot.key)
         key = Key(Kind.VOLUME, snapshot.namespace, snapshot.spec.volume_ref.name)
-        home: Order | Entry | None = homes.get(key)
+        home: HostOrder | Entry | None = homes.get(key)
         if entry is not None and entry.uid == snapshot.metadata.uid:
             home = entry
         if home is None:
@@ -212,9 +214,9 @@ def snapshot_orders(
 
 
 def snapshot_order(
-    document: Document, snapshot: VolumeSnapshot, home: Order | Entry, pool: PoolFacts
-) -> Order:
-    return Order(
+    document: LiveDocument, snapshot: VolumeSnapshot, home: HostOrder | Entry, pool: PoolFacts
+) -> HostOrder:
+    return HostOrder(
         ref=Ref(RuntimeSnapshot, snapshot.metadata.uid),
         key=snapshot.key,
         pool=home.pool,

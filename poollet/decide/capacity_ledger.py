@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 
 from iri.machine import RuntimeMachine
 from iri.volume import RuntimeVolume
-from poollet.decide.assignments import Order
+from poollet.decide.assignments import HostOrder
 from poollet.decide.host_facts import PoolFacts, PoolletFacts
-from poollet.decide.inventory import Found
+from poollet.decide.inventory import ListedObject
 from poollet.sync.live_view import Lookup
 from schemas import report
 from schemas.kinds import Key, Kind
@@ -66,7 +66,7 @@ class CapacityLedger:
         left = {name: free.get(name, 0) + count for name, count in more.items()}
         return tuple(_reason(short) for short in sorted(fits(more, left)))
 
-    def order_charge(self, order: Order) -> Vector:
+    def order_charge(self, order: HostOrder) -> Vector:
         """What the order takes from its pool."""
         match order.object:
             case Machine() as machine:
@@ -89,7 +89,7 @@ class CapacityLedger:
         counted = _counts(pool, class_count(MACHINE, name))
         return machine_charge(machine_class, machine.spec, is_counted=counted)
 
-    def object_charge(self, pool: PoolId, found: Found) -> Vector:
+    def object_charge(self, pool: PoolId, found: ListedObject) -> Vector:
         """What an object on the host takes from its pool, as far as its class is known."""
         match found.object:
             case RuntimeMachine() as machine:
@@ -147,7 +147,9 @@ def _reason(short: Shortfall) -> report.ReportedReason:
     return report.ReportedReason("Insufficient", message, short.resource, need, have)
 
 
-def find_pool(found: Found, kind: Kind, facts: Mapping[PoolId, PoolFacts], label: str) -> PoolId | None:
+def find_pool(
+    found: ListedObject, kind: Kind, facts: Mapping[PoolId, PoolFacts], label: str
+) -> PoolId | None:
     """The pool of an object without an order: the one that its label names, else the first pool of its runtime."""
     named = (kind, label)
     if named in facts and facts[named].runtime == found.runtime:

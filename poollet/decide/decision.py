@@ -20,7 +20,7 @@ AnyEntry = TypeVar("AnyEntry", report.MachineReport, report.VolumeReport, report
 
 
 @dataclass(frozen=True)
-class Situation:
+class DecisionInput:
     """`now_ms` is a moment of a clock that never jumps. `view` is None while `live` is not applied; `host` says which gates are
     closed for everything on this host."""
 
@@ -35,7 +35,7 @@ class Situation:
 
 @dataclass(frozen=True)
 class Decision:
-    """`steps` in the order to begin them. `again_ms`: look at fresh lists by then, though nothing else happens."""
+    """`steps` in the order to begin them. `recheck_at_ms`: look at fresh lists by then, though nothing else happens."""
 
     steps: tuple[ObjectAction, ...] = ()
     machines: Mapping[Name, report.MachineReport] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Decision:
     snapshots: Mapping[Name, report.SnapshotReport] = field(default_factory=dict)
     orphans: tuple[report.Orphan, ...] = ()
     memory: Memory = field(default_factory=Memory)
-    again_ms: int | None = None
+    recheck_at_ms: int | None = None
 
 
 def by_name(entries: Mapping[Key, Entry], kind: type[AnyEntry]) -> dict[Name, AnyEntry]:

@@ -1,4 +1,4 @@
-"""One round of deciding: everything that is looked at, and what it has come to so far.
+"""One current of deciding: everything that is looked at, and what it has come to so far.
 
 The parts that decide about machines, volumes and snapshots read it and put their steps here; none sees another's inside.
 """
@@ -13,12 +13,12 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from poollet.decide.actions import Call, EventText, ObjectAction, Ref
-from poollet.decide.assignments import Order
+from poollet.decide.assignments import HostOrder
 from poollet.decide.capacity_ledger import CapacityLedger
-from poollet.decide.decision import Situation
+from poollet.decide.decision import DecisionInput
 from poollet.decide.dependencies import Lookups
 from poollet.decide.gates import GateInput, closed_gate, effect_of
-from poollet.decide.inventory import Doubtful, Inventory, Presence
+from poollet.decide.inventory import Inventory, Presence, UnconfirmedAbsent
 from poollet.decide.memory import CachedMachine, Entry, Memory, Missing
 from poollet.decide.preconditions import digest_orders
 from poollet.decide.retry import NO_RETRIES, Retries, RetryDecision, choose_calls, record_results
@@ -31,20 +31,20 @@ FINAL = ("rejected", "gone")
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class OrderedObject:
     """An order, and whether what it is about is there."""
 
-    order: Order
+    order: HostOrder
     presence: Presence
 
 
-class Round:
-    def __init__(self, situation: Situation, view: LiveView, inventory: Inventory) -> None:
-        self.situation = situation
+class DecisionPass:
+    def __init__(self, inputs: DecisionInput, view: LiveView, inventory: Inventory) -> None:
+        self.inputs = inputs
         self.view = view
         self.inventory = inventory
-        self.around = Lookups(view.objects, inventory, situation.facts)
-        self.ledger = CapacityLedger(situation.facts, view.objects)
+        self.lookups = Lookups(view.objects, inventory, inputs.facts)
+        self.ledger = CapacityLedger(inputs.facts, view.objects)
         self.gates: dict[Ref, GateInput] = {}
         self.steps: list[ObjectAction] = []
         self.entries: dict[Key, Entry] = {}
@@ -58,16 +58,16 @@ class Round:
 
     @property
     def now_ms(self) -> int:
-        return self.situation.now_ms
+        return self.inputs.now_ms
 
     def provider(self, runtime: str) -> str:
-        return self.situation.facts.providers.get(runtime, runtime)
+        return self.inputs.facts.providers.get(runtime, runtime)
 
     def step(
-        self, order: Order, needed: tuple[Call, ...], events: tuple[EventText, ...] = ()
+        self, order: HostOrder, needed: tuple[Call, ...], events: tuple[EventText, ...] = ()
     ) -> RetryDecision:
         """Of the calls that are needed those that pass the gates and are due become the object's step."""
-        key, at = order.key, self.gates.get(order.ref, GateInput(self.situation.host))
+        key, at = order.key, self.gates.get(order.ref, GateInput(self.inputs.host))
         precondition = digest_orders(order.ref.uid, self.view) if needed else ""
         action = ObjectAction(order.ref, order.runtime, key.namespace, key.name, needed, events, precondition)
         if any(closed_gate(at, effect_of(call)) for call in needed):
@@ -92,17 +92,17 @@ class Round:
             events = () if found.is_repetition else whole.events
             self.steps.append(changed(whole, calls=found.calls, events=events))
         if found.recheck_at_ms is not None:
-            self.look_again(found.recheck_at_ms)
+            self.recheck_at(found.recheck_at_ms)
         return found
 
     def retries_of(self, ref: Ref) -> Retries:
         """With the results of the object's last action."""
-        known = self.situation.memory.retries.get(ref, NO_RETRIES)
-        return record_results(known, self.situation.executor.results.get(ref, ()))
+        known = self.inputs.memory.retries.get(ref, NO_RETRIES)
+        return record_results(known, self.inputs.executor.results.get(ref, ()))
 
     def carry(self, refs: Iterable[Ref]) -> None:
         """Of objects about which nothing was decided this time, all that was remembered still holds."""
-        before = self.situation.memory
+        before = self.inputs.memory
         for ref in refs:
             if ref in self._stepped:
                 continue
@@ -111,25 +111,25 @@ class Round:
             if ref in before.retries:
                 self.retries.setdefault(ref, self.retries_of(ref))
 
-    def look_again(self, at_ms: int) -> None:
+    def recheck_at(self, at_ms: int) -> None:
         self._again_ms.append(at_ms)
 
     @property
-    def again_ms(self) -> int | None:
+    def recheck_at_ms(self) -> int | None:
         return min(self._again_ms, default=None)
 
-    def doubt(self, ref: Ref, doubtful: Doubtful) -> None:
+    def doubt(self, ref: Ref, doubtful: UnconfirmedAbsent) -> None:
         self.missing[ref] = doubtful.missing
-        self.look_again(doubtful.again_ms)
+        self.recheck_at(doubtful.recheck_at_ms)
 
     def keep_missing(self, ref: Ref) -> None:
         """What is missing for sure stays so until it is there."""
-        if (known := self.situation.memory.missing.get(ref)) is not None:
+        if (known := self.inputs.memory.missing.get(ref)) is not None:
             self.missing[ref] = known
 
-    def before(self, order: Order, kind: type[AnyEntry]) -> AnyEntry | None:
+    def before(self, order: HostOrder, kind: type[AnyEntry]) -> AnyEntry | None:
         """What was reported of this very object; an answer to another assignment is none to this one."""
-        entry = self.situation.memory.entries.get(order.key)
+        entry = self.inputs.memory.entries.get(order.key)
         if not isinstance(entry, kind) or entry.uid != order.ref.uid:
             return None
         if entry.assignment == order.assignment:
@@ -138,9 +138,9 @@ class Round:
             return None
         return replace(entry, assignment=order.assignment, pool=order.pool)
 
-    def was_reported(self, order: Order) -> bool:
+    def was_reported(self, order: HostOrder) -> bool:
         """Whether it was there once, by this poollet's own report."""
-        entry = self.situation.memory.entries.get(order.key)
+        entry = self.inputs.memory.entries.get(order.key)
         return entry is not None and entry.uid == order.ref.uid and has_id(entry)
 
 
@@ -156,15 +156,15 @@ def has_id(entry: Entry) -> bool:
             return False
 
 
-def next_memory(round: Round, orphans: tuple[report.Orphan, ...], *, is_observing: bool) -> Memory:
+def next_memory(current: DecisionPass, orphans: tuple[report.Orphan, ...], *, is_observing: bool) -> Memory:
     """While it only observes, nothing was decided about any object, and all that was remembered still holds."""
-    before = round.situation.memory
-    round.carry([*before.removing_since_ms, *before.retries] if is_observing else round.gates)
+    before = current.inputs.memory
+    current.carry([*before.removing_since_ms, *before.retries] if is_observing else current.gates)
     return Memory(
-        entries=round.entries,
+        entries=current.entries,
         orphans=orphans,
-        missing={**before.missing, **round.missing} if is_observing else round.missing,
-        removing_since_ms=round.removing_since_ms,
-        retries=round.retries,
-        unchanged=before.unchanged if is_observing else round.unchanged,
+        missing={**before.missing, **current.missing} if is_observing else current.missing,
+        removing_since_ms=current.removing_since_ms,
+        retries=current.retries,
+        unchanged=before.unchanged if is_observing else current.unchanged,
     )

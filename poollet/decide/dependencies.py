@@ -23,7 +23,7 @@ from iri.volume import (
 )
 from poollet.decide import model_to_iri, secrets
 from poollet.decide.actions import Ref
-from poollet.decide.assignments import Order
+from poollet.decide.assignments import HostOrder
 from poollet.decide.host_facts import PoolletFacts
 from poollet.decide.inventory import Inventory
 from poollet.decide.secrets import NotReady
@@ -83,7 +83,7 @@ class VolumeDependencies:
         return not any(isinstance(part, NotReady) for part in parts)
 
 
-def resolve_machine(order: Order, machine: Machine, lookups: Lookups) -> MachineDependencies:
+def resolve_machine(order: HostOrder, machine: Machine, lookups: Lookups) -> MachineDependencies:
     interfaces: dict[str, RuntimeNetworkInterface | NotReady] = {}
     mapping: dict[str, tuple[str, str]] = {}
     for entry in machine.spec.network_interfaces:
@@ -104,7 +104,7 @@ def resolve_machine(order: Order, machine: Machine, lookups: Lookups) -> Machine
     )
 
 
-def resolve_volume(order: Order, volume: Volume, lookups: Lookups) -> VolumeDependencies:
+def resolve_volume(order: HostOrder, volume: Volume, lookups: Lookups) -> VolumeDependencies:
     reference = volume.spec.volume_class_ref
     if reference is None:
         return VolumeDependencies(
@@ -117,7 +117,9 @@ def resolve_volume(order: Order, volume: Volume, lookups: Lookups) -> VolumeDepe
     )
 
 
-def check_class(kind: Kind, pool_kind: Kind, name: str, order: Order, lookups: Lookups) -> NotReady | None:
+def check_class(
+    kind: Kind, pool_kind: Kind, name: str, order: HostOrder, lookups: Lookups
+) -> NotReady | None:
     if not isinstance(lookups.objects.get(Key(kind, "", name)), MachineClass | VolumeClass):
         return NotReady("ClassMissing", f"{kind} {name} does not exist on live")
     if name not in lookups.facts.pools[(pool_kind, order.pool)].classes:
@@ -212,7 +214,7 @@ def resolve_encryption(volume: Volume, lookups: Lookups) -> VolumeEncryption | N
     return found if isinstance(found, NotReady) else VolumeEncryption(secret_data=found.by_key)
 
 
-def resolve_source(order: Order, volume: Volume, lookups: Lookups) -> VolumeDataSource | NotReady | None:
+def resolve_source(order: HostOrder, volume: Volume, lookups: Lookups) -> VolumeDataSource | NotReady | None:
     source = volume.spec.data_source
     if source is None:
         return None

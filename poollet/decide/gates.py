@@ -38,7 +38,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from poollet.decide.actions import Call, CreateCall, RemoveCall
-from poollet.decide.inventory import Doubtful, Presence, Several, Unknown, Unsettled
+from poollet.decide.inventory import Duplicates, InFlight, Presence, UnconfirmedAbsent, Unknown
 from schemas.live_layout import PAUSED
 
 
@@ -112,9 +112,9 @@ GATES: tuple[Gate, ...] = (
     Gate("Retained", ORDERED, lambda at: at.is_retained),
     Gate("Paused", ORDERED, lambda at: at.is_paused, f"paused by the annotation {PAUSED}"),
     Gate("RuntimeUnknown", EVERY_CALL, lambda at: isinstance(at.presence, Unknown)),
-    Gate("InFlight", EVERY_CALL, lambda at: isinstance(at.presence, Unsettled)),
-    Gate("UnconfirmedAbsent", ORDERED, lambda at: isinstance(at.presence, Doubtful)),
-    Gate("DuplicateObjects", EVERY_CALL, lambda at: isinstance(at.presence, Several)),
+    Gate("InFlight", EVERY_CALL, lambda at: isinstance(at.presence, InFlight)),
+    Gate("UnconfirmedAbsent", ORDERED, lambda at: isinstance(at.presence, UnconfirmedAbsent)),
+    Gate("DuplicateObjects", EVERY_CALL, lambda at: isinstance(at.presence, Duplicates)),
     Gate("Answered", frozenset((CallEffect.CREATE, CallEffect.CHANGE)), lambda at: at.is_answered),
     Gate("Insufficient", frozenset((CallEffect.CREATE,)), lambda at: not at.has_room),
 )

@@ -26,7 +26,7 @@ EMPTY_MS = 10_000  # and that lack everything
 EXPECTED_MS = 300  # and that lack what was being removed, or never was there
 
 
-class Found(NamedTuple):
+class ListedObject(NamedTuple):
     runtime: str
     object: RuntimeObject
 
@@ -39,16 +39,16 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True)
-class Unsettled:
+class InFlight:
     """What was done to it last does not show in the list yet, or is still being done."""
 
 
 @dataclass(frozen=True, slots=True)
-class Doubtful:
-    """A list lacks it; the next ones tell. `missing` is what to remember, `again_ms` when to look."""
+class UnconfirmedAbsent:
+    """A list lacks it; the next ones tell. `missing` is what to remember, `recheck_at_ms` when to look."""
 
     missing: Missing
-    again_ms: int
+    recheck_at_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +62,13 @@ class Present:
 
 
 @dataclass(frozen=True, slots=True)
-class Several:
+class Duplicates:
     """More than one object of the uid, or one at another runtime than its pool's: a person has to decide."""
 
-    found: tuple[Found, ...]
+    found: tuple[ListedObject, ...]
 
 
-Presence = Unknown | Unsettled | Doubtful | Absent | Present | Several
+Presence = Unknown | InFlight | UnconfirmedAbsent | Absent | Present | Duplicates
 
 
 def is_ours(object: RuntimeObject, kind: RuntimeKind, fleet: str) -> bool:
@@ -82,16 +82,16 @@ class Inventory:
         self.observed = observed
         self.executor = executor
         self.memory = memory
-        self.ours: dict[Ref, list[Found]] = {}
-        self.foreign: list[Found] = []
+        self.ours: dict[Ref, list[ListedObject]] = {}
+        self.foreign: list[ListedObject] = []
         self.holders: dict[str, set[str]] = {}  # ids of machines, by the handle of a disk they hold
         self.uids: dict[str, str] = {}  # of machines of ours, by id
         for place in sorted(observed.lists, key=lambda place: (place.runtime, place.kind.__name__)):
             answer = observed.lists[place]
             for object in _objects(answer).values():
-                self._add(Found(place.runtime, object), place.kind, fleet)
+                self._add(ListedObject(place.runtime, object), place.kind, fleet)
 
-    def _add(self, found: Found, kind: RuntimeKind, fleet: str) -> None:
+    def _add(self, found: ListedObject, kind: RuntimeKind, fleet: str) -> None:
         if is_ours(found.object, kind, fleet):
             self.ours.setdefault(Ref(kind, found.object.labels[UID_LABELS[kind]]), []).append(found)
         else:
@@ -108,12 +108,12 @@ class Inventory:
         if not isinstance(answer, Listing):
             return Unknown(answer.reason if answer is not None else "the runtime has not answered yet")
         if not self.is_settled(ref, answer):
-            return Unsettled()
+            return InFlight()
         found = self.ours.get(ref, [])
         if len(found) == 1 and found[0].runtime == runtime:
             return Present(found[0].object)
         if found:
-            return Several(tuple(sorted(found, key=lambda one: (one.runtime, one.object.id))))
+            return Duplicates(tuple(sorted(found, key=lambda one: (one.runtime, one.object.id))))
         if not was_there and not is_doubted and ref not in self.executor.ended_ms:
             return Absent()
         return self.missing(ref, answer, was_there=was_there)
@@ -121,7 +121,7 @@ class Inventory:
     def is_settled(self, ref: Ref, listing: Listing) -> bool:
         return ref not in self.executor.busy and self.executor.ended_ms.get(ref, -1) < listing.started_ms
 
-    def missing(self, ref: Ref, listing: Listing, *, was_there: bool) -> Absent | Doubtful:
+    def missing(self, ref: Ref, listing: Listing, *, was_there: bool) -> Absent | UnconfirmedAbsent:
         since = self.memory.missing.get(ref)
         if since is None or since.since_ms <= self.executor.ended_ms.get(ref, -1):
             since = Missing(
@@ -132,7 +132,7 @@ class Inventory:
             wait_ms = EXPECTED_MS
         if listing.number > since.number and listing.started_ms - since.since_ms >= wait_ms:
             return Absent()
-        return Doubtful(since, max(since.since_ms + wait_ms, listing.started_ms))
+        return UnconfirmedAbsent(since, max(since.since_ms + wait_ms, listing.started_ms))
 
     def _was_removed(self, ref: Ref) -> bool:
         """Whether its removal was called for, so that it is expected to be missing."""

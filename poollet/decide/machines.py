@@ -12,10 +12,10 @@ from iri.change import Resize, RuntimeChange, SetAnnotations, SetPower, UpdateVo
 from iri.machine import MachineState, Power, RuntimeMachine, RuntimeMachineSpec
 from poollet.decide import create_errors, dependencies, machine_diff, model_to_iri
 from poollet.decide.actions import Call, CreateCall, EventText, UpdateCall
-from poollet.decide.assignments import Go, Have, Keep, Leave, Order
-from poollet.decide.decision_pass import FINAL, Round, Standing
+from poollet.decide.assignments import Ensure, HostOrder, Retain, Skip, Withdraw
+from poollet.decide.decision_pass import FINAL, DecisionPass, OrderedObject
 from poollet.decide.dependencies import MachineDependencies
-from poollet.decide.inventory import Absent, Doubtful, Present, Several, Unknown, Unsettled
+from poollet.decide.inventory import Absent, Duplicates, InFlight, Present, UnconfirmedAbsent, Unknown
 from poollet.decide.machine_conditions import (
     attachment_conditions,
     pending_conditions,
@@ -37,22 +37,25 @@ DUPLICATES = "Duplicates"
 
 
 def machine_entry(
-    standing: Standing, machine: Machine, shortfalls: tuple[report.ReportedReason, ...], round: Round
+    ordered_object: OrderedObject,
+    machine: Machine,
+    shortfalls: tuple[report.ReportedReason, ...],
+    current: DecisionPass,
 ) -> report.MachineReport:
     """`shortfalls`: why the pool does not take it."""
-    order, before = standing.order, round.before(standing.order, report.MachineReport)
-    if before is not None and before.phase in FINAL and not isinstance(order.intent, Go):
+    order, before = ordered_object.order, current.before(ordered_object.order, report.MachineReport)
+    if before is not None and before.phase in FINAL and not isinstance(order.intent, Withdraw):
         return before
-    match standing.presence:
+    match ordered_object.presence:
         case Unknown():
             return replace(before or fresh(order), phase="unknown")
-        case Unsettled():
-            round.keep_missing(order.ref)
+        case InFlight():
+            current.keep_missing(order.ref)
             return before or pending(order, ())
-        case Doubtful() as doubtful:
-            round.doubt(order.ref, doubtful)
+        case UnconfirmedAbsent() as doubtful:
+            current.doubt(order.ref, doubtful)
             return before or pending(order, ())
-        case Several(found):
+        case Duplicates(found):
             ids = ", ".join(f"{one.runtime}: {one.object.id}" for one in found)
             fault = condition(
                 UP_TO_DATE,
@@ -62,67 +65,67 @@ def machine_entry(
             )
             return with_conditions(before or pending(order, ()), (fault,))
         case Absent():
-            round.keep_missing(order.ref)
-            return of_absent(order, machine, shortfalls, round)
+            current.keep_missing(order.ref)
+            return of_absent(order, machine, shortfalls, current)
         case Present(there):
             assert isinstance(there, RuntimeMachine)
-            return of_present(order, machine, there, round)
+            return of_present(order, machine, there, current)
         case _:
-            assert_never(standing.presence)
+            assert_never(ordered_object.presence)
 
 
 def of_absent(
-    order: Order, machine: Machine, shortfalls: tuple[report.ReportedReason, ...], round: Round
+    order: HostOrder, machine: Machine, shortfalls: tuple[report.ReportedReason, ...], current: DecisionPass
 ) -> report.MachineReport:
     match order.intent:
-        case Go():
+        case Withdraw():
             return report.MachineReport(order.ref.uid, order.assignment, "gone", order.pool)
-        case Leave(reason, message):
+        case Skip(reason, message):
             return pending(order, (condition(UP_TO_DATE, False, reason, message),))
-        case Keep():
+        case Retain():
             return pending(order, ())
-        case Have():
-            return created(order, machine, shortfalls, round)
+        case Ensure():
+            return created(order, machine, shortfalls, current)
         case _:
             assert_never(order.intent)
 
 
 def created(
-    order: Order, machine: Machine, shortfalls: tuple[report.ReportedReason, ...], round: Round
+    order: HostOrder, machine: Machine, shortfalls: tuple[report.ReportedReason, ...], current: DecisionPass
 ) -> report.MachineReport:
-    was_there = round.was_reported(order)
+    was_there = current.was_reported(order)
     if shortfalls:
         return rejected(order, shortfalls)
-    needs = dependencies.resolve_machine(order, machine, round.around)
-    if not round.ledger.is_known((Kind.MACHINE_POOL, order.pool)):
+    needs = dependencies.resolve_machine(order, machine, current.lookups)
+    if not current.ledger.is_known((Kind.MACHINE_POOL, order.pool)):
         fault = condition(
             CLASS_READY, False, "PoolUnknown", f"the capacity of pool {order.pool} is not known yet"
         )
         return pending(order, (*pending_conditions(needs), fault))
-    held = machine_diff.find_volumes_in_use(needs, round.inventory.holders)
+    held = machine_diff.find_volumes_in_use(needs, current.inventory.holders)
     if held or not needs.is_complete:
         return pending(order, pending_conditions(needs, held))
-    wanted = wanted_machine(order, machine, needs, round)
+    wanted = wanted_machine(order, machine, needs, current)
     told_as = (
         EventText("Recreated", "the machine was missing on the host; recreating it", True)
         if was_there
         else EventText("Created", "created")
     )
-    result = round.step(order, (CreateCall(wanted),), (told_as,))
+    result = current.step(order, (CreateCall(wanted),), (told_as,))
     refused = create_errors.group_errors(result.errors, wanted)
     if refused.rejections and not was_there:
-        round.steps = [step for step in round.steps if step.ref != order.ref]
+        current.steps = [step for step in current.steps if step.ref != order.ref]
         return rejected(order, rejection_reasons(refused.rejections))
     return pending(order, pending_conditions(needs, errors=refused))
 
 
 def wanted_machine(
-    order: Order, machine: Machine, needs: MachineDependencies, round: Round
+    order: HostOrder, machine: Machine, needs: MachineDependencies, current: DecisionPass
 ) -> RuntimeMachine:
     """All of it is at hand. A new machine has nothing to restart, so its token counts as carried out."""
     token = machine.metadata.annotations.get(live_layout.RESTART, "")
     return RuntimeMachine(
-        labels=model_to_iri.labels(order, round.situation.facts.fleet),
+        labels=model_to_iri.labels(order, current.inputs.facts.fleet),
         annotations=model_to_iri.machine_annotations(machine, needs.mapping, token),
         spec=wanted_spec(machine, needs),
     )
@@ -135,37 +138,41 @@ def wanted_spec(machine: Machine, needs: MachineDependencies) -> RuntimeMachineS
     return model_to_iri.machine_spec(machine, ignition, disks, interfaces)
 
 
-def of_present(order: Order, machine: Machine, there: RuntimeMachine, round: Round) -> report.MachineReport:
+def of_present(
+    order: HostOrder, machine: Machine, there: RuntimeMachine, current: DecisionPass
+) -> report.MachineReport:
     match order.intent:
-        case Go(reason):
-            found = round.step(
-                order, removal_calls(order.ref, there, round), (EventText("Removing", reason),)
+        case Withdraw(reason):
+            found = current.step(
+                order, removal_calls(order.ref, there, current), (EventText("Removing", reason),)
             )
             ending = condition(READY, False, "Terminating", f"removing the machine: {reason}")
-            return entry_of(order, machine, there, (ending, *up_to_date_conditions(found, ())), round)
-        case Leave(reason, message):
-            return entry_of(order, machine, there, (condition(UP_TO_DATE, False, reason, message),), round)
-        case Keep():
-            return entry_of(order, machine, there, (), round)
-        case Have():
-            return kept(order, machine, there, round)
+            return entry_of(order, machine, there, (ending, *up_to_date_conditions(found, ())), current)
+        case Skip(reason, message):
+            return entry_of(order, machine, there, (condition(UP_TO_DATE, False, reason, message),), current)
+        case Retain():
+            return entry_of(order, machine, there, (), current)
+        case Ensure():
+            return kept(order, machine, there, current)
         case _:
             assert_never(order.intent)
 
 
-def kept(order: Order, machine: Machine, there: RuntimeMachine, round: Round) -> report.MachineReport:
+def kept(
+    order: HostOrder, machine: Machine, there: RuntimeMachine, current: DecisionPass
+) -> report.MachineReport:
     """There, and to be there: what differs is put right."""
-    known = find_unchanged(order, there, round)
+    known = find_unchanged(order, there, current)
     if known is not None:
-        round.step(order, ())
-        round.unchanged[order.ref] = known
+        current.step(order, ())
+        current.unchanged[order.ref] = known
         return known.entry
-    tracked = TrackedLookup(round.view.objects)
-    needs = dependencies.resolve_machine(order, machine, replaced(round.around, objects=tracked))
-    disks = machine_diff.diff_disks(needs, there, round.inventory.holders)
+    tracked = TrackedLookup(current.view.objects)
+    needs = dependencies.resolve_machine(order, machine, replaced(current.lookups, objects=tracked))
+    disks = machine_diff.diff_disks(needs, there, current.inventory.holders)
     interfaces = machine_diff.diff_interfaces(needs, there)
     token = restart_token(machine, there)
-    resize, resize_fault = resizing(order, machine, there, needs, round)
+    resize, resize_fault = resizing(order, machine, there, needs, current)
     changes: list[RuntimeChange] = [
         *renoted(machine, there, needs, token),
         *disks.changes,
@@ -176,18 +183,18 @@ def kept(order: Order, machine: Machine, there: RuntimeMachine, round: Round) ->
     needed = () if there.deleted_at else tuple(UpdateCall(there.id, change) for change in changes)
     waits = (*disks.blocked, *interfaces.blocked, *resize_fault, *fixed(machine, there, needs))
     revision = wish_revision(machine, needs)
-    before = round.before(order, report.MachineReport)
+    before = current.before(order, report.MachineReport)
     said_before = before.status.observed_revision if before is not None and before.status is not None else ""
     is_drift = said_before != "" and said_before == revision
-    found = round.step(order, needed, happenings(needed, is_drift=is_drift))
+    found = current.step(order, needed, happenings(needed, is_drift=is_drift))
     settled = not (needed or waits) and there.status.observed_generation >= there.generation
     said = (*attachment_conditions(needs, there), *up_to_date_conditions(found, waits))
-    entry = entry_of(order, machine, there, said, round, needs)
+    entry = entry_of(order, machine, there, said, current, needs)
     assert entry.status is not None
     taken_in = revision if settled and revision else said_before
     entry = replace(entry, status=replace(entry.status, observed_revision=taken_in))
     if settled and revision:
-        remember_machine(order, machine, there, entry, tracked, round)
+        remember_machine(order, machine, there, entry, tracked, current)
     return entry
 
 
@@ -232,14 +239,18 @@ def renoted(
 
 
 def resizing(
-    order: Order, machine: Machine, there: RuntimeMachine, needs: MachineDependencies, round: Round
+    order: HostOrder,
+    machine: Machine,
+    there: RuntimeMachine,
+    needs: MachineDependencies,
+    current: DecisionPass,
 ) -> tuple[list[RuntimeChange], tuple[NotReady, ...]]:
     name = machine.spec.machine_class_ref.name
     if there.spec.class_name == name:
         return [], ()
     if needs.class_problem is not None:
         return [], (needs.class_problem,)
-    reasons = round.resize_refusals.get(order.ref, ())
+    reasons = current.resize_refusals.get(order.ref, ())
     if reasons:
         message = "; ".join(reason.message for reason in reasons)
         return [], (NotReady("InsufficientForResize", f"class {name} does not fit: {message}"),)
@@ -296,22 +307,22 @@ def happenings(needed: tuple[Call, ...], *, is_drift: bool) -> tuple[EventText, 
 
 
 def entry_of(
-    order: Order,
+    order: HostOrder,
     machine: Machine,
     there: RuntimeMachine,
     said: tuple[report.ReportedCondition, ...],
-    round: Round,
+    current: DecisionPass,
     needs: MachineDependencies | None = None,
 ) -> report.MachineReport:
     """Present, with what the runtime tells and what we add to it."""
-    before = round.before(order, report.MachineReport)
+    before = current.before(order, report.MachineReport)
     last = before.status if before is not None else None
     mapping: Mapping[str, tuple[str, str]] = needs.mapping if needs is not None else {}
     ours = (*said, *ready_conditions(there, tuple(said)))
     types = {one.type for one in ours}
     others = tuple(one for one in iri_to_report.runtime_conditions(there) if one.type not in types)
     status = report.ReportedMachineStatus(
-        machine_id=iri_to_report.full_id(round.provider(order.runtime), there.id),
+        machine_id=iri_to_report.full_id(current.provider(order.runtime), there.id),
         state=iri_to_report.machine_state(there),
         observed_revision=last.observed_revision if last is not None else "",
         conditions=ordered((*ours, *others)),
@@ -322,15 +333,15 @@ def entry_of(
     return report.MachineReport(order.ref.uid, order.assignment, "present", order.pool, status=status)
 
 
-def rejected(order: Order, reasons: tuple[report.ReportedReason, ...]) -> report.MachineReport:
+def rejected(order: HostOrder, reasons: tuple[report.ReportedReason, ...]) -> report.MachineReport:
     return report.MachineReport(order.ref.uid, order.assignment, "rejected", order.pool, reasons)
 
 
-def fresh(order: Order) -> report.MachineReport:
+def fresh(order: HostOrder) -> report.MachineReport:
     return report.MachineReport(order.ref.uid, order.assignment, "present", order.pool)
 
 
-def pending(order: Order, said: tuple[report.ReportedCondition, ...]) -> report.MachineReport:
+def pending(order: HostOrder, said: tuple[report.ReportedCondition, ...]) -> report.MachineReport:
     """Taken on by this pool, and not made yet: it has no id."""
     waits = [one for one in said if one.status == "False" and one.type != READY]
     ready = condition(READY, False, waits[0].reason if waits else "Pending")

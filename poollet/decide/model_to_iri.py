@@ -21,7 +21,7 @@ from iri.machine import (
     RuntimeNetworkInterface,
 )
 from poollet.decide.actions import Ref
-from poollet.decide.assignments import Order
+from poollet.decide.assignments import HostOrder
 from schemas import live_layout
 from schemas.kinds import Kind
 from schemas.model import LocalDisk as DesiredLocalDisk
@@ -50,7 +50,7 @@ OWN_ANNOTATIONS = frozenset(
 _MACS = uuid.UUID("0c1e5e0e-9d3a-5b49-8a44-0e2a4be26a51")
 
 
-def labels(order: Order, fleet: str) -> dict[str, str]:
+def labels(order: HostOrder, fleet: str) -> dict[str, str]:
     prefix = LABELS[order.key.kind]
     return {
         f"{prefix}-uid": order.ref.uid,

@@ -13,9 +13,9 @@ from poollet.decide import model_to_iri
 from poollet.decide.actions import NAMES, Call, EventText, ObjectAction, Ref, RemoveCall, UpdateCall
 from poollet.decide.assignments import UID, other_host
 from poollet.decide.capacity_ledger import find_pool
-from poollet.decide.decision_pass import Round
+from poollet.decide.decision_pass import DecisionPass
 from poollet.decide.gates import CallEffect, GateInput, closed_gate
-from poollet.decide.inventory import Absent, Doubtful, Found, Several
+from poollet.decide.inventory import Absent, Duplicates, ListedObject, UnconfirmedAbsent
 from poollet.decide.preconditions import digest_orders
 from poollet.decide.removal import removal_calls
 from poollet.runtimes.runtime_lists import ListKey
@@ -37,41 +37,41 @@ def pool_kind(kind: RuntimeKind) -> Literal[Kind.MACHINE_POOL, Kind.VOLUME_POOL]
     return Kind.MACHINE_POOL if kind is RuntimeMachine else Kind.VOLUME_POOL
 
 
-def unordered(round: Round, ordered: Collection[Ref]) -> list[tuple[Ref, Found]]:
+def unordered(current: DecisionPass, ordered: Collection[Ref]) -> list[tuple[Ref, ListedObject]]:
     return [
         (ref, found)
-        for ref in sorted(round.inventory.ours, key=lambda ref: (NAMES[ref.kind], ref.uid))
+        for ref in sorted(current.inventory.ours, key=lambda ref: (NAMES[ref.kind], ref.uid))
         if ref not in ordered
-        for found in round.inventory.ours[ref]
+        for found in current.inventory.ours[ref]
     ]
 
 
-def orphans(round: Round, ordered: Collection[Ref]) -> tuple[report.Orphan, ...]:
+def orphans(current: DecisionPass, ordered: Collection[Ref]) -> tuple[report.Orphan, ...]:
     """In a stable order, those included of which a runtime says nothing at present."""
-    found = unordered(round, ordered)
+    found = unordered(current, ordered)
     seen = {(NAMES[ref.kind], one.object.id) for ref, one in found}
-    result = [orphan for ref, one in found if (orphan := orphan_of(ref, one, round)) is not None]
-    if round.situation.view is None:  # its class is not known then, and its charge neither
-        known = {(one.kind, one.id): one for one in round.situation.memory.orphans}
+    result = [orphan for ref, one in found if (orphan := orphan_of(ref, one, current)) is not None]
+    if current.inputs.view is None:  # its class is not known then, and its charge neither
+        known = {(one.kind, one.id): one for one in current.inputs.memory.orphans}
         result = [known.get((one.kind, one.id), one) for one in result]
     for ref, one in found:
         if isinstance(one.object, RuntimeMachine) and (
-            other := other_host(ref.uid, round.situation.facts, round.view)
+            other := other_host(ref.uid, current.inputs.facts, current.view)
         ):
-            fence(ref, one, one.object, other, round)
+            fence(ref, one, one.object, other, current)
         else:
-            remove_if_told(ref, one, round)
-    result += [one for one in held_over(round, ordered) if (one.kind, one.id) not in seen]
+            remove_if_told(ref, one, current)
+    result += [one for one in held_over(current, ordered) if (one.kind, one.id) not in seen]
     return tuple(sorted(result, key=lambda one: (one.kind, one.pool, one.id)))
 
 
-def orphan_of(ref: Ref, found: Found, round: Round) -> report.Orphan | None:
-    facts = round.situation.facts.pools
+def orphan_of(ref: Ref, found: ListedObject, current: DecisionPass) -> report.Orphan | None:
+    facts = current.inputs.facts.pools
     pool = find_pool(found, pool_kind(ref.kind), facts, found.object.labels.get(live_layout.POOL, ""))
     if pool is None:
         return None
     namespace, name = model_to_iri.read_name(ref, KINDS[ref.kind], found.object.labels)
-    other = other_host(ref.uid, round.situation.facts, round.view)
+    other = other_host(ref.uid, current.inputs.facts, current.view)
     return report.Orphan(
         kind=NAMES[ref.kind],
         pool=pool[1],
@@ -79,84 +79,84 @@ def orphan_of(ref: Ref, found: Found, round: Round) -> report.Orphan | None:
         uid=ref.uid if UID.fullmatch(ref.uid) else None,
         namespace=namespace[:63],
         name=name[:253],
-        charge=dict(format_vector(round.ledger.object_charge(pool, found))),
+        charge=dict(format_vector(current.ledger.object_charge(pool, found))),
         reason=FENCED.format(other) if other else UNORDERED,
     )
 
 
-def held_over(round: Round, ordered: Collection[Ref]) -> Iterable[report.Orphan]:
+def held_over(current: DecisionPass, ordered: Collection[Ref]) -> Iterable[report.Orphan]:
     """Reported before and not seen now: it stays until its runtime says twice that it is gone."""
-    for orphan in round.situation.memory.orphans:
+    for orphan in current.inputs.memory.orphans:
         kind = IRI_KINDS[orphan.kind]
-        pool = round.situation.facts.pools.get((pool_kind(kind), orphan.pool))
+        pool = current.inputs.facts.pools.get((pool_kind(kind), orphan.pool))
         ref = Ref(kind, orphan.uid or "")
         if pool is None or ref in ordered:
             continue
-        listing = round.inventory.observed.listing(ListKey(pool.runtime, kind))
+        listing = current.inventory.observed.listing(ListKey(pool.runtime, kind))
         if listing is None:
             yield orphan
         elif orphan.id not in listing.objects and orphan.uid is not None:
-            missing = round.inventory.missing(ref, listing, was_there=True)
-            if isinstance(missing, Doubtful):
-                round.doubt(ref, missing)
+            missing = current.inventory.missing(ref, listing, was_there=True)
+            if isinstance(missing, UnconfirmedAbsent):
+                current.doubt(ref, missing)
                 yield orphan
             else:
                 assert isinstance(missing, Absent)
 
 
-def gate_input(ref: Ref, found: Found, round: Round) -> GateInput:
+def gate_input(ref: Ref, found: ListedObject, current: DecisionPass) -> GateInput:
     """An orphan has no order, so it is looked at as it is listed."""
-    same = round.inventory.ours[ref]
-    presence = round.inventory.presence(ref, found.runtime, was_there=True, is_doubted=True)
+    same = current.inventory.ours[ref]
+    presence = current.inventory.presence(ref, found.runtime, was_there=True, is_doubted=True)
     return GateInput(
-        host=round.situation.host,
-        has_unreadable_files=bool(round.view.unread),
-        presence=presence if len(same) == 1 else Several(tuple(same)),
+        host=current.inputs.host,
+        has_unreadable_files=bool(current.view.unread),
+        presence=presence if len(same) == 1 else Duplicates(tuple(same)),
     )
 
 
-def fence(ref: Ref, found: Found, machine: RuntimeMachine, other: str, round: Round) -> None:
+def fence(ref: Ref, found: ListedObject, machine: RuntimeMachine, other: str, current: DecisionPass) -> None:
     """It may run on the other host by now: its guest here is switched off, whatever else `live` says of it."""
-    if closed_gate(gate_input(ref, found, round), CallEffect.FENCE):
+    if closed_gate(gate_input(ref, found, current), CallEffect.FENCE):
         return
     is_off = machine.spec.power is Power.OFF and machine.status.state is not MachineState.RUNNING
     calls = () if is_off or machine.deleted_at else (UpdateCall(machine.id, SetPower(Power.OFF)),)
     namespace, name = model_to_iri.read_name(ref, KINDS[ref.kind], machine.labels)
     events = (EventText("Fenced", f"`live` assigns it to host {other}, so it is powered off here", True),)
-    precondition = digest_orders(ref.uid, round.view)
-    round.due_of(ObjectAction(ref, found.runtime, namespace, name, calls, events, precondition))
+    precondition = digest_orders(ref.uid, current.view)
+    current.due_of(ObjectAction(ref, found.runtime, namespace, name, calls, events, precondition))
 
 
-def remove_if_told(ref: Ref, found: Found, round: Round) -> None:
+def remove_if_told(ref: Ref, found: ListedObject, current: DecisionPass) -> None:
     """By a file on the target branch, which names the pool that reported it. Never while a part of the branch is unread."""
-    facts = round.situation.facts.pools
+    facts = current.inputs.facts.pools
     pool = find_pool(found, pool_kind(ref.kind), facts, found.object.labels.get(live_layout.POOL, ""))
-    discards = [order for order in round.view.orphan_orders if order.uid == ref.uid]
+    discards = [order for order in current.view.orphan_orders if order.uid == ref.uid]
     if pool is None or not any(order.pool == pool[1] for order in discards):
         return
-    if closed_gate(gate_input(ref, found, round), CallEffect.DISCARD):
+    if closed_gate(gate_input(ref, found, current), CallEffect.DISCARD):
         return
     calls: tuple[Call, ...]
     match found.object:
         case RuntimeMachine() as machine:
-            calls = removal_calls(ref, machine, round)
+            calls = removal_calls(ref, machine, current)
         case RuntimeVolume() as volume:
-            calls = () if is_held(volume, round) else removed(ref, found)
+            calls = () if is_held(volume, current) else removed(ref, found)
         case RuntimeSnapshot():
             calls = removed(ref, found)
     namespace, name = model_to_iri.read_name(ref, KINDS[ref.kind], found.object.labels)
     events = (EventText("RemovingOrphan", "ordered by a file in .gitvirt/orphans"),)
-    precondition = digest_orders(ref.uid, round.view)
-    round.due_of(ObjectAction(ref, found.runtime, namespace, name, calls, events, precondition))
+    precondition = digest_orders(ref.uid, current.view)
+    current.due_of(ObjectAction(ref, found.runtime, namespace, name, calls, events, precondition))
 
 
-def is_held(volume: RuntimeVolume, round: Round) -> bool:
+def is_held(volume: RuntimeVolume, current: DecisionPass) -> bool:
     """Of a volume that is not available the handle is not known, and neither is who has it."""
-    if round.inventory.find_silent(round.situation.facts.machine_runtimes):
+    if current.inventory.find_silent(current.inputs.facts.machine_runtimes):
         return True
     access = volume.status.access
-    return access is None or bool(round.inventory.holders.get(access.handle))
+    return access is None or bool(current.inventory.holders.get(access.handle))
 
 
-def removed(ref: Ref, found: Found) -> tuple[Call, ...]:
+def removed(ref: Ref, found: ListedObject) -> tuple[Call, ...]:
     return () if found.object.deleted_at else (RemoveCall(ref.kind, found.object.id),)

@@ -24,7 +24,7 @@ import msgspec
 
 from poollet.decide.actions import ObjectAction
 from poollet.decide.assignments import intent
-from poollet.sync.live_view import Document, LiveView
+from poollet.sync.live_view import LiveDocument, LiveView
 from schemas.model import Machine, Volume, VolumeSnapshot
 
 
@@ -42,7 +42,7 @@ def still_holds(action: ObjectAction, view: LiveView) -> bool:
     return action.precondition != "" and action.precondition == digest_orders(action.ref.uid, view)
 
 
-def _encode_order(document: Document) -> bytes:
+def _encode_order(document: LiveDocument) -> bytes:
     object = document.object
     assert isinstance(object, Machine | Volume | VolumeSnapshot)
     assignment = None if isinstance(object, VolumeSnapshot) else object.status.assignment

@@ -11,8 +11,8 @@ Must never happen: a report is reused although one of its inputs changed.
 from __future__ import annotations
 
 from iri.machine import RuntimeMachine
-from poollet.decide.assignments import Order
-from poollet.decide.decision_pass import Round
+from poollet.decide.assignments import HostOrder
+from poollet.decide.decision_pass import DecisionPass
 from poollet.decide.memory import CachedMachine
 from poollet.sync.live_view import Lookup
 from schemas import report
@@ -33,34 +33,34 @@ class TrackedLookup:
         return found
 
 
-def collect_facts(order: Order, round: Round) -> tuple[object, ...]:
+def collect_facts(order: HostOrder, current: DecisionPass) -> tuple[object, ...]:
     """What the host contributes to the report about a machine."""
-    facts = round.situation.facts
+    facts = current.inputs.facts
     classes = facts.pools[(Kind.MACHINE_POOL, order.pool)].classes
-    provider = round.provider(order.runtime)
+    provider = current.provider(order.runtime)
     return facts.fleet, classes, facts.secrets, facts.plain_secrets, provider, order.pool, order.assignment
 
 
-def find_unchanged(order: Order, there: RuntimeMachine, round: Round) -> CachedMachine | None:
-    known = round.situation.memory.unchanged.get(order.ref)
+def find_unchanged(order: HostOrder, there: RuntimeMachine, current: DecisionPass) -> CachedMachine | None:
+    known = current.inputs.memory.unchanged.get(order.ref)
     if known is None or known.document is not order.object or known.there is not there:
         return None
-    if known.facts != collect_facts(order, round):
+    if known.facts != collect_facts(order, current):
         return None
-    objects = round.view.objects
+    objects = current.view.objects
     return known if all(objects.get(key) is found for key, found in known.reads) else None
 
 
 def remember_machine(
-    order: Order,
+    order: HostOrder,
     machine: Machine,
     there: RuntimeMachine,
     entry: report.MachineReport,
     tracked: TrackedLookup,
-    round: Round,
+    current: DecisionPass,
 ) -> None:
     """Call it for a converged machine only."""
     if any(machine.volume_key(entry) is not None for entry in machine.spec.volumes):
         return
     reads = tuple(tracked.reads.items())
-    round.unchanged[order.ref] = CachedMachine(machine, there, collect_facts(order, round), reads, entry)
+    current.unchanged[order.ref] = CachedMachine(machine, there, collect_facts(order, current), reads, entry)

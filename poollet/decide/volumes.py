@@ -15,11 +15,11 @@ from iri.change import ExpandVolume
 from iri.volume import Resources, RuntimeVolume, RuntimeVolumeSpec, VolumeState
 from poollet.decide import create_errors, dependencies, model_to_iri
 from poollet.decide.actions import Call, CreateCall, EventText, RemoveCall, UpdateCall
-from poollet.decide.assignments import UID, Go, Have, Keep, Leave, Order
+from poollet.decide.assignments import UID, Ensure, HostOrder, Retain, Skip, Withdraw
 from poollet.decide.create_errors import CreateErrors
-from poollet.decide.decision_pass import FINAL, Round, Standing
+from poollet.decide.decision_pass import FINAL, DecisionPass, OrderedObject
 from poollet.decide.dependencies import VolumeDependencies
-from poollet.decide.inventory import Absent, Doubtful, Present, Several, Unknown, Unsettled
+from poollet.decide.inventory import Absent, Duplicates, InFlight, Present, UnconfirmedAbsent, Unknown
 from poollet.decide.machine_conditions import NO_ERRORS, rejection_reasons, up_to_date_conditions
 from poollet.decide.machines import DUPLICATES, ordered
 from poollet.decide.secrets import NotReady
@@ -51,28 +51,28 @@ class Holders:
 
 
 def volume_entry(
-    standing: Standing,
+    ordered_object: OrderedObject,
     volume: Volume,
     shortfalls: tuple[report.ReportedReason, ...],
     holders: Holders,
-    round: Round,
+    current: DecisionPass,
 ) -> report.VolumeReport:
-    order, before = standing.order, round.before(standing.order, report.VolumeReport)
-    if before is not None and before.phase in FINAL and not isinstance(order.intent, Go):
+    order, before = ordered_object.order, current.before(ordered_object.order, report.VolumeReport)
+    if before is not None and before.phase in FINAL and not isinstance(order.intent, Withdraw):
         return before
-    match standing.presence:
+    match ordered_object.presence:
         case Unknown():
             return replace(
                 before or report.VolumeReport(order.ref.uid, order.assignment, "unknown", order.pool),
                 phase="unknown",
             )
-        case Unsettled():
-            round.keep_missing(order.ref)
+        case InFlight():
+            current.keep_missing(order.ref)
             return before or pending(order, ())
-        case Doubtful() as doubtful:
-            round.doubt(order.ref, doubtful)
+        case UnconfirmedAbsent() as doubtful:
+            current.doubt(order.ref, doubtful)
             return before or pending(order, ())
-        case Several(found):
+        case Duplicates(found):
             ids = ", ".join(f"{one.runtime}: {one.object.id}" for one in found)
             fault = condition(
                 UP_TO_DATE,
@@ -82,35 +82,37 @@ def volume_entry(
             )
             return with_conditions(before or pending(order, ()), (fault,))
         case Absent():
-            round.keep_missing(order.ref)
-            return of_absent(order, volume, shortfalls, round)
+            current.keep_missing(order.ref)
+            return of_absent(order, volume, shortfalls, current)
         case Present(there):
             assert isinstance(there, RuntimeVolume)
-            return of_present(order, volume, there, holders, round)
+            return of_present(order, volume, there, holders, current)
         case _:
-            assert_never(standing.presence)
+            assert_never(ordered_object.presence)
 
 
 def of_absent(
-    order: Order, volume: Volume, shortfalls: tuple[report.ReportedReason, ...], round: Round
+    order: HostOrder, volume: Volume, shortfalls: tuple[report.ReportedReason, ...], current: DecisionPass
 ) -> report.VolumeReport:
     match order.intent:
-        case Go():
+        case Withdraw():
             return report.VolumeReport(order.ref.uid, order.assignment, "gone", order.pool)
-        case Leave(reason, message):
+        case Skip(reason, message):
             return pending(order, (condition(UP_TO_DATE, False, reason, message),))
-        case Keep():
-            return lost(order, round)
-        case Have():
+        case Retain():
+            return lost(order, current)
+        case Ensure():
             return (
-                lost(order, round) if round.was_reported(order) else created(order, volume, shortfalls, round)
+                lost(order, current)
+                if current.was_reported(order)
+                else created(order, volume, shortfalls, current)
             )
         case _:
             assert_never(order.intent)
 
 
-def lost(order: Order, round: Round) -> report.VolumeReport:
-    before = round.before(order, report.VolumeReport)
+def lost(order: HostOrder, current: DecisionPass) -> report.VolumeReport:
+    before = current.before(order, report.VolumeReport)
     status = (before.status if before is not None else None) or report.ReportedVolumeStatus()
     fault = condition(READY, False, LOST, "the volume is missing from the runtime; its data is lost")
     return report.VolumeReport(
@@ -123,12 +125,12 @@ def lost(order: Order, round: Round) -> report.VolumeReport:
 
 
 def created(
-    order: Order, volume: Volume, shortfalls: tuple[report.ReportedReason, ...], round: Round
+    order: HostOrder, volume: Volume, shortfalls: tuple[report.ReportedReason, ...], current: DecisionPass
 ) -> report.VolumeReport:
     if shortfalls:
         return report.VolumeReport(order.ref.uid, order.assignment, "rejected", order.pool, shortfalls)
-    needs = dependencies.resolve_volume(order, volume, round.around)
-    if not round.ledger.is_known((Kind.VOLUME_POOL, order.pool)):
+    needs = dependencies.resolve_volume(order, volume, current.lookups)
+    if not current.ledger.is_known((Kind.VOLUME_POOL, order.pool)):
         fault = condition(
             CLASS_READY, False, "PoolUnknown", f"the capacity of pool {order.pool} is not known yet"
         )
@@ -136,12 +138,12 @@ def created(
     if not needs.is_complete:
         return pending(order, waiting(needs))
     wanted = RuntimeVolume(
-        labels=model_to_iri.labels(order, round.situation.facts.fleet), spec=wanted_spec(volume, needs)
+        labels=model_to_iri.labels(order, current.inputs.facts.fleet), spec=wanted_spec(volume, needs)
     )
-    result = round.step(order, (CreateCall(wanted),), (EventText("Created", "created"),))
+    result = current.step(order, (CreateCall(wanted),), (EventText("Created", "created"),))
     refused = create_errors.group_errors(result.errors, wanted)
     if refused.rejections:
-        round.steps = [step for step in round.steps if step.ref != order.ref]
+        current.steps = [step for step in current.steps if step.ref != order.ref]
         reasons = rejection_reasons(refused.rejections)
         return report.VolumeReport(order.ref.uid, order.assignment, "rejected", order.pool, reasons)
     return pending(order, waiting(needs, refused))
@@ -160,39 +162,39 @@ def wanted_spec(volume: Volume, needs: VolumeDependencies) -> RuntimeVolumeSpec:
 
 
 def of_present(
-    order: Order, volume: Volume, there: RuntimeVolume, holders: Holders, round: Round
+    order: HostOrder, volume: Volume, there: RuntimeVolume, holders: Holders, current: DecisionPass
 ) -> report.VolumeReport:
     match order.intent:
-        case Go() if is_to_stay(volume) and not there.deleted_at:
-            return entry_of(order, there, (condition(UP_TO_DATE, False, RETAINED, KEPT),), round)
-        case Go(reason):
-            blocked = held_by(order, volume, there, holders, round)
+        case Withdraw() if is_to_stay(volume) and not there.deleted_at:
+            return entry_of(order, there, (condition(UP_TO_DATE, False, RETAINED, KEPT),), current)
+        case Withdraw(reason):
+            blocked = held_by(order, volume, there, holders, current)
             calls: tuple[Call, ...] = ()
             if there.deleted_at or not blocked:
-                round.removing_since_ms[order.ref] = round.situation.memory.removing_since_ms.get(
-                    order.ref, round.now_ms
+                current.removing_since_ms[order.ref] = current.inputs.memory.removing_since_ms.get(
+                    order.ref, current.now_ms
                 )
                 calls = () if there.deleted_at else (RemoveCall(RuntimeVolume, there.id),)
-            found = round.step(order, calls, (EventText("Removing", reason),))
+            found = current.step(order, calls, (EventText("Removing", reason),))
             ending = condition(READY, False, "Terminating", f"removing the volume: {reason}")
-            return entry_of(order, there, (ending, *up_to_date_conditions(found, blocked)), round)
-        case Leave(reason, message):
-            return entry_of(order, there, (condition(UP_TO_DATE, False, reason, message),), round)
-        case Keep():
-            return entry_of(order, there, (), round)
-        case Have():
-            calls, waits = grown(order, volume, there, round)
-            found = round.step(order, calls, (EventText("Expanding", "expanding the volume"),))
-            return entry_of(order, there, up_to_date_conditions(found, waits), round)
+            return entry_of(order, there, (ending, *up_to_date_conditions(found, blocked)), current)
+        case Skip(reason, message):
+            return entry_of(order, there, (condition(UP_TO_DATE, False, reason, message),), current)
+        case Retain():
+            return entry_of(order, there, (), current)
+        case Ensure():
+            calls, waits = grown(order, volume, there, current)
+            found = current.step(order, calls, (EventText("Expanding", "expanding the volume"),))
+            return entry_of(order, there, up_to_date_conditions(found, waits), current)
         case _:
             assert_never(order.intent)
 
 
 def held_by(
-    order: Order, volume: Volume, there: RuntimeVolume, holders: Holders, round: Round
+    order: HostOrder, volume: Volume, there: RuntimeVolume, holders: Holders, current: DecisionPass
 ) -> tuple[NotReady, ...]:
     """Why it may not be removed. An attached volume is never removed, and neither is one of which that is not known."""
-    if silent := round.inventory.find_silent(round.situation.facts.machine_runtimes):
+    if silent := current.inventory.find_silent(current.inputs.facts.machine_runtimes):
         message = f"cannot list machines on runtime {', '.join(silent)}, so it is unknown whether the volume is attached"
         return (NotReady("HoldersUnknown", message),)
     if order.key in holders.being_attached:
@@ -200,7 +202,7 @@ def held_by(
     claim = volume.spec.claim_ref
     if claim is not None and claim.uid not in holders.gone:
         return (NotReady("Claimed", f"machine {claim.name} holds the claim to this volume"),)
-    ids = sorted(holders_of(order, there, round))
+    ids = sorted(holders_of(order, there, current))
     return (NotReady("Attached", f"attached to {', '.join(ids)}"),) if ids else ()
 
 
@@ -215,16 +217,16 @@ def is_to_stay(volume: Volume) -> bool:
             return not volume.metadata.owner_references
 
 
-def holders_of(order: Order, there: RuntimeVolume, round: Round) -> set[str]:
+def holders_of(order: HostOrder, there: RuntimeVolume, current: DecisionPass) -> set[str]:
     """By the handle it has, or had when it was last available."""
-    before = round.before(order, report.VolumeReport)
+    before = current.before(order, report.VolumeReport)
     last = before.status.access if before is not None and before.status is not None else None
     handles = {there.status.access.handle if there.status.access else "", last.handle if last else ""}
-    return set[str]().union(*(round.inventory.holders.get(handle, set()) for handle in handles if handle))
+    return set[str]().union(*(current.inventory.holders.get(handle, set()) for handle in handles if handle))
 
 
 def grown(
-    order: Order, volume: Volume, there: RuntimeVolume, round: Round
+    order: HostOrder, volume: Volume, there: RuntimeVolume, current: DecisionPass
 ) -> tuple[tuple[Call, ...], tuple[NotReady, ...]]:
     asked = volume.spec.storage_bytes
     has = there.spec.resources.storage_bytes if there.spec.resources is not None else 0
@@ -239,7 +241,7 @@ def grown(
         ) if other else ()
     if asked < has:
         return (), (NotReady("Shrinks", f"{has} -> {asked} bytes: a volume cannot shrink"),)
-    declared = round.view.objects.get(Key(Kind.VOLUME_CLASS, "", name))
+    declared = current.view.objects.get(Key(Kind.VOLUME_CLASS, "", name))
     if not isinstance(declared, VolumeClass) or declared.resize_policy != "ExpandOnly":
         return (), (
             NotReady(
@@ -247,7 +249,7 @@ def grown(
                 f"{has} -> {asked} bytes: VolumeClass {name} does not allow expansion (resizePolicy)",
             ),
         )
-    reasons = round.resize_refusals.get(order.ref, ())
+    reasons = current.resize_refusals.get(order.ref, ())
     if reasons:
         message = "; ".join(reason.message for reason in reasons)
         return (), (NotReady("InsufficientForExpansion", message),)
@@ -255,12 +257,12 @@ def grown(
 
 
 def entry_of(
-    order: Order, there: RuntimeVolume, said: tuple[report.ReportedCondition, ...], round: Round
+    order: HostOrder, there: RuntimeVolume, said: tuple[report.ReportedCondition, ...], current: DecisionPass
 ) -> report.VolumeReport:
-    status = iri_to_report.volume_status(there, round.provider(order.runtime))
+    status = iri_to_report.volume_status(there, current.provider(order.runtime))
     conditions = (*said, *faulty(there, said), *iri_to_report.access_conditions(there))
-    holders = holders_of(order, there, round)
-    uids = sorted(uid for id in holders if UID.fullmatch(uid := round.inventory.uids.get(id, "")))
+    holders = holders_of(order, there, current)
+    uids = sorted(uid for id in holders if UID.fullmatch(uid := current.inventory.uids.get(id, "")))
     return report.VolumeReport(
         order.ref.uid,
         order.assignment,
@@ -305,7 +307,7 @@ def waiting(
     return (*said, summarize_problems(UP_TO_DATE, refused.others)) if refused.others else said
 
 
-def pending(order: Order, said: tuple[report.ReportedCondition, ...]) -> report.VolumeReport:
+def pending(order: HostOrder, said: tuple[report.ReportedCondition, ...]) -> report.VolumeReport:
     waits = [one for one in said if one.status == "False"]
     ready = condition(READY, False, waits[0].reason if waits else "Pending")
     status = report.ReportedVolumeStatus(state="Pending", conditions=ordered((*said, ready)))

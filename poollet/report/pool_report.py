@@ -40,14 +40,14 @@ MILLIS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class DeclaredClasses:
     """What `live` says that concerns pools: its classes, and the pool itself where it stands there."""
 
     machine_classes: tuple[MachineClass, ...] = ()
     volume_classes: tuple[VolumeClass, ...] = ()
 
 
-def classes(wanted: Wanted) -> iri.RuntimeClasses:
+def classes(wanted: DeclaredClasses) -> iri.RuntimeClasses:
     """As a runtime is told of them, in one order."""
     machines = sorted(wanted.machine_classes, key=lambda one: one.name)
     volumes = sorted(wanted.volume_classes, key=lambda one: one.name)
@@ -62,7 +62,7 @@ def classes(wanted: Wanted) -> iri.RuntimeClasses:
 def machine_pool(
     configured: Configured,
     runtime_state: RuntimeState,
-    wanted: Wanted,
+    wanted: DeclaredClasses,
     live: MachinePool | None,
     last: report.PoolReport | None,
 ) -> tuple[report.PoolReport, PoolFacts]:
@@ -96,7 +96,7 @@ def machine_pool(
 def volume_pool(
     configured: Configured,
     runtime_state: RuntimeState,
-    wanted: Wanted,
+    wanted: DeclaredClasses,
     reachable_from: tuple[str, ...] | None,
     last: report.VolumePoolReport | None,
 ) -> tuple[report.VolumePoolReport, PoolFacts]:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from poollet.clock import Clock
-from poollet.sync.live_index import Live
-from poollet.sync.live_policy import Followed, Trust, follow
+from poollet.sync.live_index import LiveIndex
+from poollet.sync.live_policy import LiveVerdict, Trust, follow
 from poollet.sync.report_publisher import PendingReport, ReportPublisher
 from reconciler.gitstore.errors import RepoError
 from reconciler.gitstore.objects.tree import ObjectId
@@ -28,7 +28,7 @@ RULING_KEPT_MS = 60_000
 Due: TypeAlias = tuple[ReportPublisher, Draft, PendingReport]
 
 
-class Remote:
+class GitSync:
     """`settings` hold until `live` brings its own. `moved` is called when there is something new to decide by."""
 
     def __init__(
@@ -41,15 +41,15 @@ class Remote:
     ) -> None:
         self.repo = repo
         self.publishers: list[ReportPublisher] = []
-        self.reading = threading.Lock()  # held by whoever reads `live` or makes it advance
-        self.live = Live(settings=settings)
+        self.live_lock = threading.Lock()  # held by whoever reads `live` or makes it advance
+        self.live = LiveIndex(settings=settings)
         self.trouble = ""
         self._trust, self._clock, self._moved = trust, clock, moved
         self._head: ObjectId | None = None
         self._has_seen = False
-        self._rulings: dict[tuple[ObjectId | None, ObjectId | None], tuple[int, Followed]] = {}
+        self._rulings: dict[tuple[ObjectId | None, ObjectId | None], tuple[int, LiveVerdict]] = {}
 
-    def look(self) -> bool:
+    def fetch(self) -> bool:
         """Takes a snapshot; False when the remote could not be used."""
         snapshot = self.repo.snapshot()
         if isinstance(snapshot, RemoteUnavailable):
@@ -90,8 +90,8 @@ class Remote:
                     self._moved()
             due = [one for one in due if one not in settled]
 
-    def follow(self, good: ObjectId | None) -> Followed | None:
-        """What may be acted on after `good`; None as long as the remote has not been seen. Call it `reading`."""
+    def follow(self, good: ObjectId | None) -> LiveVerdict | None:
+        """What may be acted on after `good`; None as long as the remote has not been seen. Call it with `live_lock`."""
         if not self._has_seen:
             return None
         now_ms, head = self._clock.moment_ms(), self._head
@@ -113,7 +113,7 @@ class Remote:
             return found
         return known[1]
 
-    def ruling(self, good: ObjectId | None) -> Followed | None:
+    def cached_verdict(self, good: ObjectId | None) -> LiveVerdict | None:
         """What `follow` would say, where that is known already. For any thread: it waits for nobody."""
         known = self._rulings.get((self._head, good))
         if not self._has_seen or known is None or self._clock.moment_ms() - known[0] > RULING_KEPT_MS:
@@ -121,7 +121,7 @@ class Remote:
         return known[1]
 
     def advance(self, commit: ObjectId) -> bool:
-        """Brings `live` there; False when that is not possible now. Call it `reading`."""
+        """Brings `live` there; False when that is not possible now. Call it with `live_lock`."""
         try:
             self.live.advance(self.repo, commit)
         except RepoError as error:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeVar
 
-from poollet.sync.live_view import Document, LiveView, OrphanOrder, Pools, grants_of, is_current
+from poollet.sync.live_view import LiveDocument, LiveView, OrphanOrder, Pools, grants_of, is_current
 from reconciler.gitstore.objects.tree import FileMode, ObjectId
 from reconciler.gitstore.repo import FileChange
 from schemas import live_layout
@@ -44,7 +44,7 @@ class Place(NamedTuple):
 
 
 @dataclass
-class Live:
+class LiveIndex:
     """`frozen`: files that do not read, of which the last good state is kept. `settings` are those of gitvirt.yaml."""
 
     commit: ObjectId | None = None
@@ -84,7 +84,7 @@ class Live:
         return LiveView(
             commit=self.commit,
             objects=MappingProxyType(self._objects),
-            mine=tuple(Document(place.path, found) for place, found in mine.items()),
+            mine=tuple(LiveDocument(place.path, found) for place, found in mine.items()),
             grants=grants_of(self._objects, pools),
             orphan_orders=tuple(self._orphans.values()),
             unread=tuple(path for path in self.frozen if is_manifest(path) and not self._ignore(path)),

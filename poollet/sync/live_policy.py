@@ -29,7 +29,7 @@ class History(Protocol):
     def is_descendant(self, commit: ObjectId, ancestor: ObjectId) -> bool: ...
 
 
-class Hold(StrEnum):
+class LiveRejection(StrEnum):
     """Why a head is not acted on; also the reason of a condition."""
 
     MISSING = "LiveMissing"
@@ -38,17 +38,17 @@ class Hold(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
+class LiveVerdict:
     """`use` is the commit to read. With `hold`, what it says is looked at and not acted on, unless it was acted on before:
     then nothing newer counts. `message` says what is the matter, also where nothing is held."""
 
     use: ObjectId | None
-    hold: Hold | None = None
+    hold: LiveRejection | None = None
     message: str = ""
 
     @property
-    def is_obeyed(self) -> bool:
-        return self.use is not None and self.hold in (None, Hold.UNTRUSTED)
+    def may_apply(self) -> bool:
+        return self.use is not None and self.hold in (None, LiveRejection.UNTRUSTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +64,22 @@ def follow(
     trust: Trust,
     at: datetime,
     fleet: str,
-) -> Followed:
+) -> LiveVerdict:
     """`good` is what was acted on last, by this process or as its last report says; None at the very first start. `fleet` is
     the id of the fleet that an approval is for."""
     if head is None:
         cause = "the target branch does not exist" if good is None else "the target branch is gone"
-        return Followed(None, Hold.MISSING, f"{cause}; nothing is changed until the reconciler writes it")
+        return LiveVerdict(
+            None, LiveRejection.MISSING, f"{cause}; nothing is changed until the reconciler writes it"
+        )
     if good is not None and head != good and not history.is_descendant(head, good):
         digest = approval_digest(fleet, HoldKind.LIVE, (good, first_commit(history, head)))
         if not has_approval(history, head, good, digest):
-            return Followed(good, Hold.REWRITTEN, _rewritten(good, digest))
+            return LiveVerdict(good, LiveRejection.REWRITTEN, _rewritten(good, digest))
         good = None  # people vouch for what came instead; its signatures are looked at a first start
-    ruling = judge_head(history, head, good, trust.verifier, trust.mode, at)
-    hold = Hold.UNTRUSTED if ruling.is_head_refused else None
-    return Followed(ruling.use, hold, ruling.message)
+    cached_verdict = judge_head(history, head, good, trust.verifier, trust.mode, at)
+    hold = LiveRejection.UNTRUSTED if cached_verdict.is_head_refused else None
+    return LiveVerdict(cached_verdict.use, hold, cached_verdict.message)
 
 
 def first_commit(history: History, head: ObjectId) -> ObjectId:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from poollet.sync.git_sync import Remote
-from poollet.sync.live_policy import Followed, Hold
+from poollet.sync.git_sync import GitSync
+from poollet.sync.live_policy import LiveRejection, LiveVerdict
 from poollet.sync.live_view import LiveView, PoolId
 from poollet.sync.report_lease import Grants
 from reconciler.gitstore.objects.tree import ObjectId
@@ -30,7 +30,7 @@ class LiveProblem:
 class LiveState:
     """One reading of `live`. No `view`: it is not applied. `problem` says what is wrong, also where it is applied all the same."""
 
-    verdict: Followed
+    verdict: LiveVerdict
     settings: FleetSettings
     view: LiveView | None
     is_own_fleet: bool
@@ -45,14 +45,18 @@ class LiveState:
         """Without a `live` nothing is granted; while there is one that is not applied, that is not known."""
         if self.view is not None:
             return self.view.grants
-        is_first = self.verdict.hold is Hold.MISSING and self.problem is not None and not self.problem.is_held
+        is_first = (
+            self.verdict.hold is LiveRejection.MISSING
+            and self.problem is not None
+            and not self.problem.is_held
+        )
         return {} if is_first else None
 
 
 class LiveSync:
     """Call `holds` from any thread, the rest from the agent's."""
 
-    def __init__(self, git: Remote, pools: Iterable[PoolId], report_ref: str) -> None:
+    def __init__(self, git: GitSync, pools: Iterable[PoolId], report_ref: str) -> None:
         self.git = git
         self.last_applied: ObjectId | None = None
         self.fleet = ""  # whose the objects on this host are
@@ -89,11 +93,11 @@ class LiveSync:
 
     def holds(self, check: Callable[[LiveView], bool]) -> bool:
         """Whether it holds on the newest `live` that was fetched; asked in the thread that is about to make a call."""
-        known, orders = self.git.ruling(self.last_applied), self._orders
+        known, orders = self.git.cached_verdict(self.last_applied), self._orders
         if known is not None and orders is not None and known.use == orders.commit:
             # Without the lock, which a decision may hold for long.
             return self._holds(check, known, orders)
-        with self.git.reading:
+        with self.git.live_lock:
             verdict = self.git.follow(self.last_applied)
             if verdict is None or verdict.use is None:
                 return False
@@ -101,16 +105,18 @@ class LiveSync:
                 self._orders = self._view(verdict) or self._orders
             return self._holds(check, verdict, self._orders)
 
-    def _holds(self, check: Callable[[LiveView], bool], verdict: Followed, orders: LiveView | None) -> bool:
+    def _holds(
+        self, check: Callable[[LiveView], bool], verdict: LiveVerdict, orders: LiveView | None
+    ) -> bool:
         settings = self.git.live.settings
         is_own = settings is not None and settings.fleet.id == self.fleet
-        if not verdict.is_obeyed or not is_own:
+        if not verdict.may_apply or not is_own:
             return False
         return orders is not None and orders.commit == verdict.use and check(orders)
 
-    def _view(self, verdict: Followed) -> LiveView | None:
+    def _view(self, verdict: LiveVerdict) -> LiveView | None:
         """What may be read of `live`; None of one that may not be applied."""
-        if verdict.use is None or not verdict.is_obeyed or not self.git.advance(verdict.use):
+        if verdict.use is None or not verdict.may_apply or not self.git.advance(verdict.use):
             return None
         return self.git.live.view(self._pools, self._uids)
 
@@ -124,9 +130,9 @@ class LiveSync:
         )
 
 
-def _problem(verdict: Followed, last_applied: ObjectId | None) -> LiveProblem | None:
+def _problem(verdict: LiveVerdict, last_applied: ObjectId | None) -> LiveProblem | None:
     if not verdict.message:
         return None
-    is_first = verdict.hold is Hold.MISSING and last_applied is None
-    reason = verdict.hold or Hold.UNTRUSTED
+    is_first = verdict.hold is LiveRejection.MISSING and last_applied is None
+    reason = verdict.hold or LiveRejection.UNTRUSTED
     return LiveProblem(reason, verdict.message, verdict.hold is not None and not is_first)

@@ -27,7 +27,7 @@ class PoolGrant:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class LiveDocument:
     path: str
     object: Object
 
@@ -62,15 +62,15 @@ class LiveView:
 
     commit: str
     objects: Lookup = field(default_factory=dict[Key, Object])
-    mine: tuple[Document, ...] = ()
+    mine: tuple[LiveDocument, ...] = ()
     grants: Mapping[PoolId, PoolGrant] = field(default_factory=dict)
     orphan_orders: tuple[OrphanOrder, ...] = ()
     unread: tuple[str, ...] = ()
 
     @cached_property
-    def by_uid(self) -> Mapping[str, tuple[Document, ...]]:
+    def by_uid(self) -> Mapping[str, tuple[LiveDocument, ...]]:
         """`mine`; several documents of one uid contradict each other."""
-        found: dict[str, tuple[Document, ...]] = {}
+        found: dict[str, tuple[LiveDocument, ...]] = {}
         for document in self.mine:
             uid = document.object.metadata.uid
             found[uid] = (*found.get(uid, ()), document)

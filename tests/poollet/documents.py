@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from poollet.sync.live_view import Document
+from poollet.sync.live_view import LiveDocument
 from schemas.kinds import Kind, api_version
 from schemas.model import decode
 
@@ -31,7 +31,7 @@ def document(
     metadata: dict[str, Any] | None = None,
     path: str = "",
     **rest: Any,
-) -> Document:
+) -> LiveDocument:
     body: dict[str, Any] = {
         "apiVersion": api_version(kind),
         "kind": kind.value,
@@ -39,12 +39,12 @@ def document(
     }
     if spec is not None:
         body["spec"] = spec
-    return Document(path or f"{kind.lower()}s/{name}.yaml", decode(kind, body | rest))
+    return LiveDocument(path or f"{kind.lower()}s/{name}.yaml", decode(kind, body | rest))
 
 
 def assigned(
     kind: Kind, name: str, pool: str, spec: dict[str, Any], *, turn: int = 0, **more: Any
-) -> Document:
+) -> LiveDocument:
     """`going` orders it away, `evicted` does so with an eviction; `annotations`, `owner`, `status`, `host`, `epoch` and
     `path` as they say."""
     uid = uid_of(kind, name, turn)
@@ -69,7 +69,7 @@ def assigned(
     return document(kind, name, spec=spec, metadata=metadata, status=status, path=more.get("path", ""))
 
 
-def machine(name: str = "web", pool: str = "a", *, class_name: str = "small", **more: Any) -> Document:
+def machine(name: str = "web", pool: str = "a", *, class_name: str = "small", **more: Any) -> LiveDocument:
     spec = {"machineClassRef": {"name": class_name}, **more.pop("spec", {})}
     return assigned(Kind.MACHINE, name, pool, spec, **more)
 
@@ -82,7 +82,7 @@ def volume(
     claim: str = "",
     class_name: str = "standard",
     **more: Any,
-) -> Document:
+) -> LiveDocument:
     """`claim` names the machine that holds it; `policy` is that of its data, which goes with one that is ordered away."""
     spec: dict[str, Any] = {"volumeClassRef": {"name": class_name}, "resources": {"storage": size}}
     if policy := more.pop("policy", "Delete" if more.get("going") else ""):
@@ -92,7 +92,7 @@ def volume(
     return assigned(Kind.VOLUME, name, pool, spec | more.pop("spec", {}), **more)
 
 
-def snapshot(name: str = "shot", of: str = "data", **more: Any) -> Document:
+def snapshot(name: str = "shot", of: str = "data", **more: Any) -> LiveDocument:
     metadata: dict[str, Any] = {"uid": uid_of(Kind.VOLUME_SNAPSHOT, name)}
     if more.get("going"):
         metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
@@ -110,7 +110,7 @@ def interfaces(*names: str, network: str = "lan") -> list[dict[str, Any]]:
     return [{"name": name, "ephemeral": {"networkInterfaceTemplate": template}} for name in names]
 
 
-def secret(name: str, **values: str) -> Document:
+def secret(name: str, **values: str) -> LiveDocument:
     return document(Kind.SECRET, name, stringData=values)
 
 

@@ -20,7 +20,7 @@ from iri.simulated.faults.fault_injection import FaultInjectingRuntime
 from iri.simulated.profile import Profile
 from iri.volume import RuntimeVolume
 from poollet.decide.decide import decide
-from poollet.sync.live_index import Live
+from poollet.sync.live_index import LiveIndex
 from reconciler.gitstore.remote.transport import RemoteUnavailable
 from reconciler.gitstore.repo import Refs
 from reconciler.loop.tick import CommitIdentity, Reconciler
@@ -150,7 +150,7 @@ class Simulation:
     def is_at_ease(self) -> bool:
         """Everybody lives, and nobody waits for a time to come."""
         runs = self.runs.values()
-        is_waiting = any(run.again_ms is not None or not run.publisher.has_landed for run in runs)
+        is_waiting = any(run.recheck_at_ms is not None or not run.publisher.has_landed for run in runs)
         return self.reconciler is not None and len(runs) == len(self.hosts) and not is_waiting
 
     def round(self) -> None:
@@ -174,8 +174,8 @@ class Simulation:
                 found[name] = {path: data for path, data in files.items() if path != "poollet.json"}
         return found
 
-    def live(self) -> Live:
-        live, repo = Live(), self.fleet.client(Refs())
+    def live(self) -> LiveIndex:
+        live, repo = LiveIndex(), self.fleet.client(Refs())
         repo.snapshot()
         if (head := self.fleet.head(LIVE)) is not None:
             live.advance(repo, head)

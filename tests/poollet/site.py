@@ -31,12 +31,20 @@ from poollet.decide.actions import (
     UpdateCall,
 )
 from poollet.decide.decide import decide
-from poollet.decide.decision import Decision, Situation
+from poollet.decide.decision import Decision, DecisionInput
 from poollet.decide.gates import OPEN, HostPermissions
 from poollet.decide.host_facts import HostSecrets, PoolFacts, PoolletFacts
 from poollet.decide.memory import Memory, recalled
 from poollet.runtimes.runtime_lists import ListFailed, Listing, ListKey, RuntimeLists
-from poollet.sync.live_view import Document, LiveView, OrphanOrder, PoolGrant, PoolId, concerns, is_current
+from poollet.sync.live_view import (
+    LiveDocument,
+    LiveView,
+    OrphanOrder,
+    PoolGrant,
+    PoolId,
+    concerns,
+    is_current,
+)
 from schemas.kinds import Key, Kind
 from schemas.model import Object
 from tests.poollet.documents import CLASSES, EPOCH, FLEET, GIB, HOST
@@ -88,7 +96,7 @@ def runner(now_ms: Callable[[], int], profile: Profile | None = None, seed: int 
 class Site:
     """`round` is one turn of the loop: list, decide, carry out."""
 
-    documents: list[Document] = field(default_factory=list)
+    documents: list[LiveDocument] = field(default_factory=list)
     profile: Profile | None = None
     facts: PoolletFacts = field(
         default_factory=lambda: PoolletFacts(
@@ -110,7 +118,7 @@ class Site:
     calls: list[Call] = field(default_factory=list)
     events: list[str] = field(default_factory=list)
     tamper: Edit = lambda _place, objects: objects
-    decider: Callable[[Situation], Decision] = decide
+    decider: Callable[[DecisionInput], Decision] = decide
     tamper_asked: Callable[[dict[str, object]], dict[str, object]] = lambda objects: objects
     removed: list[tuple[int, Ref]] = field(default_factory=list)
 
@@ -151,8 +159,8 @@ class Site:
                 lists[place] = self.last[place]
         return RuntimeLists(lists)
 
-    def situation(self, observed: RuntimeLists | None = None) -> Situation:
-        return Situation(
+    def inputs(self, observed: RuntimeLists | None = None) -> DecisionInput:
+        return DecisionInput(
             view=self.view if self.host.is_live_applied else None,
             observed=observed or self.observed(),
             executor=ExecutorState(frozenset(), dict(self.ended_ms), dict(self.results)),
@@ -164,10 +172,10 @@ class Site:
 
     def decide(self) -> Decision:
         """Without carrying it out or remembering it."""
-        return decide(self.situation())
+        return decide(self.inputs())
 
     def round(self, seconds: float = 1.0) -> Decision:
-        decision = self.decider(self.situation())
+        decision = self.decider(self.inputs())
         self.memory = decision.memory
         for step in decision.steps:
             self.execute(step)
@@ -182,7 +190,7 @@ class Site:
         quiet = 0
         for _ in range(limit):
             decision = self.round(2.5)
-            quiet = quiet + 1 if not decision.steps and decision.again_ms is None else 0
+            quiet = quiet + 1 if not decision.steps and decision.recheck_at_ms is None else 0
             if quiet == 4:
                 return decision
         raise AssertionError(f"it does not come to rest: {self.calls[-10:]}")
@@ -234,12 +242,12 @@ class Site:
                 except NotFound:
                     return
 
-    def put(self, *documents: Document) -> None:
+    def put(self, *documents: LiveDocument) -> None:
         """In the place of those with the same path."""
         paths = {one.path for one in documents}
         self.documents = [one for one in self.documents if one.path not in paths] + list(documents)
 
-    def drop(self, *documents: Document) -> None:
+    def drop(self, *documents: LiveDocument) -> None:
         paths = {one.path for one in documents}
         self.documents = [one for one in self.documents if one.path not in paths]
 
@@ -264,7 +272,7 @@ def uids_at(one: Runner) -> set[str]:
     }
 
 
-def site(*documents: Document, profile: Profile | None = None) -> Site:
+def site(*documents: LiveDocument, profile: Profile | None = None) -> Site:
     return Site(documents=list(documents), profile=profile)
 
 

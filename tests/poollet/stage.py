@@ -18,12 +18,12 @@ from iri.simulated.host import SimulatedHost
 from iri.simulated.profile import Profile
 from iri.simulated.runtime import SimulatedRuntime
 from iri.simulated.seeded_random import SeededRandom
-from poollet.agent import Agent, Parts, Setup
+from poollet.agent import Agent, AgentIdentity, AgentParts
 from poollet.clock import Clock
-from poollet.decide.decision import Decision, Situation
+from poollet.decide.decision import Decision, DecisionInput
 from poollet.runtimes.executor import Executor
 from poollet.runtimes.runtime_client import MACHINE_KINDS, VOLUME_KINDS, RuntimeClient
-from poollet.sync.git_sync import Remote
+from poollet.sync.git_sync import GitSync
 from poollet.sync.live_policy import Trust
 from poollet.sync.report_lease import ReportLease
 from poollet.sync.report_publisher import ReportPublisher
@@ -42,8 +42,8 @@ from tests.poollet.fleet import LIVE, REPORTS, SETTINGS, START, Fleet, host_id
 START_MS = int(START.timestamp() * 1000)
 
 
-def nothing(situation: Situation) -> Decision:
-    return Decision(memory=situation.memory)
+def nothing(inputs: DecisionInput) -> Decision:
+    return Decision(memory=inputs.memory)
 
 
 def settings() -> FleetSettings:
@@ -94,7 +94,7 @@ class Run:
     name: str = "host-1"
     host_id: str = ""  # by default that of tests.poollet.fleet for the name
     instance: int = 1
-    decide: Callable[[Situation], Decision] = nothing
+    decide: Callable[[DecisionInput], Decision] = nothing
     fault: Fault = no_fault
     runtime: Runtime | None = None  # in front of the machine's own
     mode: SignatureMode = SignatureMode.OFF
@@ -102,11 +102,11 @@ class Run:
     more_pools: tuple[str, ...] = ()  # for machines
     workers: int = 0  # without any a step is over when the turn is
     repo: Repo = field(init=False)
-    remote: Remote = field(init=False)
+    remote: GitSync = field(init=False)
     publisher: ReportPublisher = field(init=False)
     agent: Agent = field(init=False)
     connection: RuntimeClient = field(init=False)
-    again_ms: int | None = None  # when the last turn asked to look again
+    recheck_at_ms: int | None = None  # when the last turn asked to look again
 
     def __post_init__(self) -> None:
         self.host_id = self.host_id or host_id(self.name)
@@ -114,7 +114,7 @@ class Run:
         ref = REPORTS + self.name
         self.repo = self.fleet.client(Refs(source=None, target=LIVE, reports=ref), self.fault)
         trust = Trust(self.mode, Verifier(Signers(), os.environ))
-        self.remote = Remote(self.repo, trust, settings(), clock, lambda: None)
+        self.remote = GitSync(self.repo, trust, settings(), clock, lambda: None)
         instance = f"00000000-0000-4000-9000-{self.instance:012d}"
         lease = ReportLease(self.name, self.host_id, instance)
         self.publisher = ReportPublisher(lease, ref, clock, chance, self.least_ms)
@@ -126,10 +126,12 @@ class Run:
             *(PoolSettings(name=name, runtime="r1") for name in names),
             PoolSettings(name=self.name, kind="VolumePool", runtime="r1"),
         )
-        setup = Setup(self.name, self.host_id, instance, "0.0.0", pools, reaches={self.name: (self.name,)})
+        setup = AgentIdentity(
+            self.name, self.host_id, instance, "0.0.0", pools, reaches={self.name: (self.name,)}
+        )
         self.agent = Agent(
             setup,
-            Parts(
+            AgentParts(
                 self.remote,
                 self.publisher,
                 {"r1": self.connection},
@@ -144,13 +146,13 @@ class Run:
 
     def turn(self) -> None:
         """Everything once: look at the remote and the runtime, decide, act, write."""
-        self.remote.look()
+        self.remote.fetch()
         self.connection.probe()
         self.connection.fetch_lists()
-        self.again_ms = self.agent.run_pass()
+        self.recheck_at_ms = self.agent.run_pass()
         if self.connection.state.is_preliminary:
             self.connection.probe()
-            self.again_ms = self.agent.run_pass()
+            self.recheck_at_ms = self.agent.run_pass()
         self.remote.push()
 
     def report(self) -> Report:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from poollet.decide.decision import Decision
-from poollet.sync.live_view import Document
+from poollet.sync.live_view import LiveDocument
 from schemas.kinds import Kind
 from tests.poollet.documents import machine, referring, uid_of, volume
 from tests.poollet.site import Site
@@ -43,7 +43,7 @@ class Steward:
         self.site.documents = [self._machine(name, wish) for name, wish in self.machines.items()]
         self.site.documents += [self._volume(name, wish) for name, wish in self.volumes.items()]
 
-    def _machine(self, name: str, wish: Wish) -> Document:
+    def _machine(self, name: str, wish: Wish) -> LiveDocument:
         annotations = {"gitvirt.dev/paused": "true"} if wish.is_paused else {}
         if wish.restart:
             annotations["gitvirt.dev/restart"] = wish.restart
@@ -59,7 +59,7 @@ class Steward:
             evicted=wish.is_evicted,
         )
 
-    def _volume(self, name: str, wish: Wish) -> Document:
+    def _volume(self, name: str, wish: Wish) -> LiveDocument:
         claim = self.claims.get(name, "")
         turn = self.machines[claim].turn if claim in self.machines else 0
         return volume(

@@ -12,7 +12,7 @@ from iri.simulated.machine_lifecycle import IS_ON, SimulatedMachine
 from poollet import run_once
 from poollet.clock import Clock
 from poollet.decide.decide import decide
-from poollet.threads import Member, Running
+from poollet.threads import AgentThreads, AgentWorker
 from reconciler.gitstore.remote.transport import RemoteErrorKind, RemoteUnavailable
 from reconciler.gitstore.waker import Waker
 from tests.poollet.fleet import Fleet, machine, machine_class, uid
@@ -79,7 +79,7 @@ def test_a_machine_that_is_switched_on_again_runs_again(spec: str) -> None:
 def test_a_host_without_the_remote_starts_what_it_last_read(spec: str) -> None:
     scene = Scene(f"  power: Off\n{spec}")
     scene.order(f"  power: On\n{spec}")
-    scene.run.remote.look()
+    scene.run.remote.fetch()
     scene.is_away = True
     scene.turns(40)
     assert scene.is_on
@@ -105,9 +105,11 @@ def run_to_end(scene: Scene) -> str:
         return scene.time.ms
 
     run = scene.start()
-    run.remote.look()
-    member = Member(run.agent, (), Waker())
-    return run_once.run(Running(run.remote, [member], 60.0, Clock(moment_ms=moment_ms), random.Random(1)))
+    run.remote.fetch()
+    member = AgentWorker(run.agent, (), Waker())
+    return run_once.run(
+        AgentThreads(run.remote, [member], 60.0, Clock(moment_ms=moment_ms), random.Random(1))
+    )
 
 
 def test_once_ends_when_the_machine_is_started() -> None:

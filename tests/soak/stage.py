@@ -19,7 +19,7 @@ from iri.simulated.machine_calls import GuestAction
 from iri.simulated.machine_lifecycle import IS_ON, MachinePhase, SimulatedMachine
 from poollet.decide.actions import RemoveCall
 from poollet.decide.decide import decide
-from poollet.sync.live_index import Live
+from poollet.sync.live_index import LiveIndex
 from reconciler.gitstore.remote.transport import RemoteErrorKind, RemoteUnavailable
 from reconciler.gitstore.repo import Refs
 from reconciler.gitstore.store import Store
@@ -93,7 +93,7 @@ class Stage(Simulation):
     )  # that each host has had since it was last replaced, the newest last
     replaced: dict[str, int] = field(default_factory=dict)  # how often a host was replaced by an empty one
     _busy: set[str] = field(default_factory=set)
-    _live: Live = field(default_factory=Live)
+    _live: LiveIndex = field(default_factory=LiveIndex)
     _reader: Store = field(init=False)
 
     def __post_init__(self) -> None:
@@ -119,7 +119,7 @@ class Stage(Simulation):
         self.reconcilers.pop(who, None)
         self.runs.pop(who, None)
 
-    def live(self) -> Live:
+    def live(self) -> LiveIndex:
         self._reader.snapshot()
         self._live.advance(self._reader, self.fleet.head(LIVE))
         return self._live
@@ -208,7 +208,7 @@ class Stage(Simulation):
         runs = self.runs.values()
         soon_ms = self.time.ms + SOON_MS  # what is hopeless is tried again every few minutes for ever
         is_waiting = any(
-            (run.again_ms is not None and run.again_ms < soon_ms)
+            (run.recheck_at_ms is not None and run.recheck_at_ms < soon_ms)
             or not run.publisher.has_landed
             or not run.publisher.is_flushed
             or is_removing(run)

@@ -140,7 +140,9 @@ class Life:
         raise AssertionError(f"it does not come to rest: {self.restless()}")
 
     def restless(self) -> str:
-        waiting = {name: run.again_ms for name, run in self.stage.runs.items() if run.again_ms is not None}
+        waiting = {
+            name: run.recheck_at_ms for name, run in self.stage.runs.items() if run.recheck_at_ms is not None
+        }
         outcomes = {who: type(each).__name__ for who, each in self.stage.outcomes.items()}
         return f"outcomes {outcomes}, again {waiting}, at {self.stage.time.ms}"
 

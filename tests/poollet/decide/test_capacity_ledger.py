@@ -8,12 +8,12 @@ import pytest
 
 from iri.machine import Disk, RuntimeLocalDisk, RuntimeMachine, RuntimeMachineSpec, VolumeConnection
 from iri.volume import Resources, RuntimeSnapshot, RuntimeVolume, RuntimeVolumeSpec, RuntimeVolumeStatus
-from poollet.decide.assignments import orders
+from poollet.decide.assignments import list_orders
 from poollet.decide.capacity_ledger import CapacityLedger, PoolId, find_pool, take_larger
 from poollet.decide.host_facts import PoolFacts
-from poollet.decide.inventory import Found
+from poollet.decide.inventory import ListedObject
 from poollet.decide.memory import Memory
-from poollet.sync.live_view import Document
+from poollet.sync.live_view import LiveDocument
 from schemas.kinds import Kind
 from schemas.live_layout import SHARE
 from schemas.model.capacity import WHOLE_HOST, Vector
@@ -29,22 +29,24 @@ COUNTED_DISKS = PoolFacts("sim", allocatable={"storage": 9 * GIB, "class/volume.
 SHARED = PoolFacts("sim", allocatable={}, shares={"small": WHOLE_HOST // 4})
 
 
-def ledger(*documents: Document, pools: dict[PoolId, PoolFacts] | None = None) -> CapacityLedger:
+def ledger(*documents: LiveDocument, pools: dict[PoolId, PoolFacts] | None = None) -> CapacityLedger:
     here = site(*documents)
     here.facts = replace(here.facts, pools={**POOLS, **(pools or {})})
     return CapacityLedger(here.facts, here.view.objects)
 
 
-def charge_of(document: Document, pools: dict[PoolId, PoolFacts]) -> Vector:
+def charge_of(document: LiveDocument, pools: dict[PoolId, PoolFacts]) -> Vector:
     needed = [volume()] if document.object.key.kind is Kind.VOLUME_SNAPSHOT else []
     here = site(*needed, document)
     here.facts = replace(here.facts, pools={**POOLS, **pools})
-    order = next(one for one in orders(here.view, here.facts, Memory()) if one.key == document.object.key)
+    order = next(
+        one for one in list_orders(here.view, here.facts, Memory()) if one.key == document.object.key
+    )
     return CapacityLedger(here.facts, here.view.objects).order_charge(order)
 
 
 # the order, pools that differ, the charge
-ORDERS: dict[str, tuple[Document, dict[PoolId, PoolFacts], Vector]] = {
+ORDERS: dict[str, tuple[LiveDocument, dict[PoolId, PoolFacts], Vector]] = {
     "a machine": (machine(), {}, SMALL),
     "a machine that is off": (machine(spec={"power": "Off"}), {}, SMALL),
     "a large machine": (machine(class_name="large"), {}, LARGE),
@@ -69,7 +71,7 @@ ORDERS: dict[str, tuple[Document, dict[PoolId, PoolFacts], Vector]] = {
 
 @pytest.mark.parametrize(("document", "pools", "want"), ORDERS.values(), ids=ORDERS.keys())
 def test_what_an_order_takes_from_its_pool(
-    document: Document, pools: dict[PoolId, PoolFacts], want: Vector
+    document: LiveDocument, pools: dict[PoolId, PoolFacts], want: Vector
 ) -> None:
     assert charge_of(document, pools) == want
 
@@ -121,7 +123,7 @@ def test_what_an_object_on_the_host_takes_from_its_pool(
     pools: dict[PoolId, PoolFacts],
     want: Vector,
 ) -> None:
-    assert ledger(pools=pools).object_charge(pool, Found("sim", found)) == want
+    assert ledger(pools=pools).object_charge(pool, ListedObject("sim", found)) == want
 
 
 STOCK = {A: PoolFacts("sim", allocatable={"cpu": 4_000, "memory": 4 * GIB})}
@@ -222,4 +224,4 @@ def test_an_object_without_an_order_is_charged_to_a_pool_of_its_runtime(
     runtime: str, label: str, want: PoolId | None
 ) -> None:
     pools = {**POOLS, **ON_OTHER}
-    assert find_pool(Found(runtime, guest()), Kind.MACHINE_POOL, pools, label) == want
+    assert find_pool(ListedObject(runtime, guest()), Kind.MACHINE_POOL, pools, label) == want

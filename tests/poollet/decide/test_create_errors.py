@@ -20,7 +20,7 @@ from poollet.decide.actions import CallError
 from poollet.decide.create_errors import group_errors
 from poollet.decide.volumes import faulty
 from poollet.report.conditions import condition
-from poollet.sync.live_view import Document
+from poollet.sync.live_view import LiveDocument
 from schemas import report
 from schemas.kinds import Kind
 from tests.poollet.documents import document, interfaces, machine, volume
@@ -37,11 +37,11 @@ def disk_of(image: str) -> dict[str, object]:
     return {"volumes": [{"name": "root", "localDisk": {"size": "1Gi", "image": image}}]}
 
 
-def volume_of(image: str, claim: str = "") -> Document:
+def volume_of(image: str, claim: str = "") -> LiveDocument:
     return volume("root", claim=claim, spec={"dataSource": {"osImage": {"image": image}}})
 
 
-def host(*documents: Document, behavior: str = "gitvirt") -> Site:
+def host(*documents: LiveDocument, behavior: str = "gitvirt") -> Site:
     return site(*documents, profile=replace(LACKS, behavior=behavior))
 
 

@@ -11,7 +11,7 @@ from iri.machine import Power, RuntimeMachine
 from poollet.decide import gates
 from poollet.decide.actions import CreateCall, RemoveCall, UpdateCall
 from poollet.decide.gates import GATES, CallEffect, GateInput, HostPermissions, closed_gate, effect_of
-from poollet.decide.inventory import Absent, Doubtful, Present, Several, Unknown, Unsettled
+from poollet.decide.inventory import Absent, Duplicates, InFlight, Present, UnconfirmedAbsent, Unknown
 from poollet.decide.memory import Missing
 
 ALL = {"create", "change", "remove", "discard", "fence"}
@@ -28,9 +28,9 @@ CLOSED: dict[str, tuple[GateInput, set[str]]] = {
     "Retained": (GateInput(is_retained=True), ORDERED),
     "Paused": (GateInput(is_paused=True), ORDERED),
     "RuntimeUnknown": (GateInput(presence=Unknown("down")), ALL),
-    "InFlight": (GateInput(presence=Unsettled()), ALL),
-    "UnconfirmedAbsent": (GateInput(presence=Doubtful(Missing(1, 0), 2)), ORDERED),
-    "DuplicateObjects": (GateInput(presence=Several(())), ALL),
+    "InFlight": (GateInput(presence=InFlight()), ALL),
+    "UnconfirmedAbsent": (GateInput(presence=UnconfirmedAbsent(Missing(1, 0), 2)), ORDERED),
+    "DuplicateObjects": (GateInput(presence=Duplicates(())), ALL),
     "Answered": (GateInput(is_answered=True), {"create", "change"}),
     "Insufficient": (GateInput(has_room=False), {"create"}),
 }

@@ -21,9 +21,9 @@ from iri.simulated.profile import Profile
 from iri.simulated.provider_quirks import PROVIDERS
 from iri.simulated.runtime import SimulatedRuntime
 from iri.volume import RuntimeVolume
-from poollet.decide.assignments import Go, orders
+from poollet.decide.assignments import Withdraw, list_orders
 from poollet.decide.decide import decide
-from poollet.decide.decision import Decision, Situation
+from poollet.decide.decision import Decision, DecisionInput
 from poollet.runtimes.runtime_lists import ListFailed, Listing, ListKey, RuntimeLists
 from schemas import report
 from schemas.kinds import Kind
@@ -51,10 +51,10 @@ CALLS = (
 )
 
 
-def decided_twice(situation: Situation) -> Decision:
+def decided_twice(inputs: DecisionInput) -> Decision:
     """What is remembered of settled machines saves time and changes nothing."""
-    decision = decide(situation)
-    assert decide(replace(situation, memory=replace(situation.memory, unchanged={}))) == decision
+    decision = decide(inputs)
+    assert decide(replace(inputs, memory=replace(inputs.memory, unchanged={}))) == decision
     return decision
 
 
@@ -104,8 +104,8 @@ class Story:
         before = len(self.site.removed)
         going = {
             one.ref
-            for one in orders(self.site.view, self.site.facts, self.site.memory)
-            if isinstance(one.intent, Go)
+            for one in list_orders(self.site.view, self.site.facts, self.site.memory)
+            if isinstance(one.intent, Withdraw)
         }
         decision = self.site.round(seconds)
         assert {ref for _, ref in self.site.removed[before:]} <= going
@@ -193,7 +193,7 @@ class Story:
         for _ in range(400):
             before = list(self.site.documents)
             decision = self.turn(5.0)
-            is_quiet = not decision.steps and decision.again_ms is None
+            is_quiet = not decision.steps and decision.recheck_at_ms is None
             quiet = quiet + 1 if is_quiet and self.site.documents == before else 0
             if quiet == 5:
                 return decision
@@ -258,8 +258,8 @@ def test_many_more_random_histories_converge(behavior: str, seed: int) -> None:
 def test_the_order_of_the_inputs_does_not_change_a_decision(seed: int, order: random.Random) -> None:
     story = Story(seed, "gitvirt")
     story.tell(10)
-    situation = story.site.situation()
-    assert decide(shuffled(situation, order)) == decide(situation)
+    inputs = story.site.inputs()
+    assert decide(shuffled(inputs, order)) == decide(inputs)
 
 
 @settings(max_examples=30, deadline=None)
@@ -267,10 +267,10 @@ def test_the_order_of_the_inputs_does_not_change_a_decision(seed: int, order: ra
 def test_the_same_input_gives_the_same_decision(seed: int) -> None:
     story = Story(seed, "gitvirt")
     story.tell(10)
-    situation = story.site.situation()
-    first = decide(situation)
-    assert decide(situation) == first
-    second = decide(replace(situation, memory=first.memory))
+    inputs = story.site.inputs()
+    first = decide(inputs)
+    assert decide(inputs) == first
+    second = decide(replace(inputs, memory=first.memory))
     assert (second.machines, second.volumes, second.snapshots) == (
         first.machines,
         first.volumes,
@@ -279,15 +279,15 @@ def test_the_same_input_gives_the_same_decision(seed: int) -> None:
     assert second.steps == ()  # Those of the first are under way, and none is ordered twice.
 
 
-def shuffled(situation: Situation, order: random.Random) -> Situation:
-    assert situation.view is not None
-    mine = list(situation.view.mine)
+def shuffled(inputs: DecisionInput, order: random.Random) -> DecisionInput:
+    assert inputs.view is not None
+    mine = list(inputs.view.mine)
     order.shuffle(mine)
-    lists = list(situation.observed.lists.items())
+    lists = list(inputs.observed.lists.items())
     order.shuffle(lists)
     return replace(
-        situation,
-        view=replace(situation.view, mine=tuple(mine)),
+        inputs,
+        view=replace(inputs.view, mine=tuple(mine)),
         observed=RuntimeLists({place: mixed(answer, order) for place, answer in lists}),
     )
 

@@ -16,7 +16,7 @@ from iri.simulated.machine_calls import GuestAction
 from iri.volume import RuntimeVolume, RuntimeVolumeStatus, VolumeState
 from poollet.decide.actions import UpdateCall
 from poollet.runtimes.runtime_lists import ListKey
-from poollet.sync.live_view import Document
+from poollet.sync.live_view import LiveDocument
 from schemas.kinds import Kind
 from tests.poollet.documents import document, interfaces, machine, referring, volume
 from tests.poollet.site import kinds_of, site, with_allocatable
@@ -379,7 +379,7 @@ def test_the_last_removed_machine_is_reported_gone_soon() -> None:
 
 
 def test_a_converged_machine_follows_changes_of_what_it_refers_to() -> None:
-    def network(cidr: str) -> Document:
+    def network(cidr: str) -> LiveDocument:
         return document(Kind.NETWORK, "own", spec={"ipv4": {"cidr": cidr}})
 
     here = site(machine(spec={"networkInterfaces": interfaces("nic", network="own")}), network("10.2.0.0/24"))

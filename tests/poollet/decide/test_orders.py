@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from iri.machine import RuntimeMachine
 from iri.simulated.faults.fault_rules import FaultEffect, FaultRule
 from iri.volume import RuntimeVolume
-from poollet.decide.assignments import Go, Have, Intent, Keep, Leave, orders
+from poollet.decide.assignments import Ensure, Intent, Retain, Skip, Withdraw, list_orders
 from poollet.decide.gates import HostPermissions
 from poollet.decide.memory import Memory
-from poollet.sync.live_view import Document, OrphanOrder
+from poollet.sync.live_view import LiveDocument, OrphanOrder
 from schemas.kinds import Kind
 from schemas.live_layout import SHARE
 from schemas.model.capacity import WHOLE_HOST, share
@@ -25,26 +25,26 @@ WEB_UID = uid_of(Kind.MACHINE, "web")
 PAUSED = {"gitvirt.dev/paused": "true"}
 
 INTENTS = {
-    "assigned": (machine(), Have()),
-    "deleted": (machine(going=True), Go("deleted")),
-    "evicted": (machine(evicted=True), Go("drained")),
+    "assigned": (machine(), Ensure()),
+    "deleted": (machine(going=True), Withdraw("deleted")),
+    "evicted": (machine(evicted=True), Withdraw("drained")),
     "evicted from an older assignment": (
         machine(status={"evict": {"assignment": "0" * 8, "reason": "old"}}),
-        Have(),
+        Ensure(),
     ),
-    "retained": (volume(going=True, path=".gitvirt/retained/Volume/default/data.yaml"), Keep()),
+    "retained": (volume(going=True, path=".gitvirt/retained/Volume/default/data.yaml"), Retain()),
     "paused": (
         machine(annotations=PAUSED, going=True),
-        Leave("Paused", "paused by the annotation gitvirt.dev/paused"),
+        Skip("Paused", "paused by the annotation gitvirt.dev/paused"),
     ),
-    "paused, with another value": (machine(annotations={"gitvirt.dev/paused": "false"}), Have()),
+    "paused, with another value": (machine(annotations={"gitvirt.dev/paused": "false"}), Ensure()),
 }
 
 
 @pytest.mark.parametrize(("order", "intent"), INTENTS.values(), ids=INTENTS.keys())
-def test_each_document_gives_its_intent(order: Document, intent: Intent) -> None:
+def test_each_document_gives_its_intent(order: LiveDocument, intent: Intent) -> None:
     here = site(order)
-    (found,) = orders(here.view, here.facts, Memory())
+    (found,) = list_orders(here.view, here.facts, Memory())
     assert found.intent == intent
 
 
@@ -67,7 +67,7 @@ NOT_ORDERED = {
 
 
 @pytest.mark.parametrize("given", NOT_ORDERED.values(), ids=NOT_ORDERED.keys())
-def test_documents_without_an_assignment_here_order_nothing(given: Document) -> None:
+def test_documents_without_an_assignment_here_order_nothing(given: LiveDocument) -> None:
     here = site(given)
     assert here.settle().machines == {}
     assert here.calls == []

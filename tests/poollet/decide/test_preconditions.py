@@ -15,7 +15,7 @@ from iri.simulated.faults.fault_injection import FaultInjectingRuntime
 from poollet.decide.actions import ObjectAction, Ref, RemoveCall, UpdateCall
 from poollet.decide.decide import decide
 from poollet.decide.preconditions import digest_orders, still_holds
-from poollet.sync.live_view import Document, LiveView, OrphanOrder
+from poollet.sync.live_view import LiveDocument, LiveView, OrphanOrder
 from schemas.kinds import Kind
 from tests.poollet.documents import machine, snapshot, uid_of, volume
 from tests.poollet.fleet import Fleet, machine_class, uid
@@ -32,33 +32,33 @@ OTHER = uid_of(Kind.MACHINE, "db")
 TOLD = OrphanOrder(WEB, "a")
 
 
-class Live(NamedTuple):
+class LiveDocuments(NamedTuple):
     """What `live` says at one moment."""
 
-    documents: tuple[Document, ...] = ()
+    documents: tuple[LiveDocument, ...] = ()
     orphans: tuple[OrphanOrder, ...] = ()
     unread: tuple[str, ...] = ()
 
 
-def live(*documents: Document) -> Live:
-    return Live(documents)
+def live(*documents: LiveDocument) -> LiveDocuments:
+    return LiveDocuments(documents)
 
 
-def view_of(at: Live) -> LiveView:
+def view_of(at: LiveDocuments) -> LiveView:
     here = site(*at.documents)
     here.orphan_orders, here.unread = at.orphans, at.unread
     return here.view
 
 
-def paused(**more: bool) -> Document:
+def paused(**more: bool) -> LiveDocument:
     return machine(annotations={"gitvirt.dev/paused": "true"}, **more)  # type: ignore[arg-type]
 
 
-UNREAD = Live((machine(going=True),), unread=("x.yaml",))
-BOTH = Live((machine(),), (TOLD,))
+UNREAD = LiveDocuments((machine(going=True),), unread=("x.yaml",))
+BOTH = LiveDocuments((machine(),), (TOLD,))
 
 # uid, `live` at the decision, `live` right before the call, whether the call is made
-CASES: dict[str, tuple[str, Live, Live, bool]] = {
+CASES: dict[str, tuple[str, LiveDocuments, LiveDocuments, bool]] = {
     "the same": (WEB, live(machine(going=True)), live(machine(going=True)), True),
     "only the status differs": (
         WEB,
@@ -110,22 +110,32 @@ CASES: dict[str, tuple[str, Live, Live, bool]] = {
     "larger volume": (DATA, live(volume()), live(volume(size="2Gi")), False),
     "snapshot": (SNAP, live(volume(), snapshot(going=True)), live(volume(), snapshot(going=True)), True),
     "snapshot kept": (SNAP, live(volume(), snapshot(going=True)), live(volume(), snapshot()), False),
-    "orphan": (WEB, Live(orphans=(TOLD,)), Live(orphans=(TOLD,)), True),
-    "orphan order withdrawn": (WEB, Live(orphans=(TOLD,)), live(), False),
-    "orphan of another pool": (WEB, Live(orphans=(TOLD,)), Live(orphans=(OrphanOrder(WEB, "b"),)), False),
-    "orphan of another uid": (WEB, Live(orphans=(TOLD,)), Live(orphans=(OrphanOrder(OTHER, "a"),)), False),
+    "orphan": (WEB, LiveDocuments(orphans=(TOLD,)), LiveDocuments(orphans=(TOLD,)), True),
+    "orphan order withdrawn": (WEB, LiveDocuments(orphans=(TOLD,)), live(), False),
+    "orphan of another pool": (
+        WEB,
+        LiveDocuments(orphans=(TOLD,)),
+        LiveDocuments(orphans=(OrphanOrder(WEB, "b"),)),
+        False,
+    ),
+    "orphan of another uid": (
+        WEB,
+        LiveDocuments(orphans=(TOLD,)),
+        LiveDocuments(orphans=(OrphanOrder(OTHER, "a"),)),
+        False,
+    ),
     "another orphan as well": (
         WEB,
-        Live(orphans=(TOLD,)),
-        Live(orphans=(TOLD, OrphanOrder(OTHER, "a"))),
+        LiveDocuments(orphans=(TOLD,)),
+        LiveDocuments(orphans=(TOLD, OrphanOrder(OTHER, "a"))),
         True,
     ),
-    "orphan assigned again": (WEB, Live(orphans=(TOLD,)), BOTH, False),
+    "orphan assigned again": (WEB, LiveDocuments(orphans=(TOLD,)), BOTH, False),
     "orphan beside its document": (WEB, BOTH, BOTH, True),
     "orphan, a file unreadable": (
         WEB,
-        Live(orphans=(TOLD,)),
-        Live(orphans=(TOLD,), unread=("x.yaml",)),
+        LiveDocuments(orphans=(TOLD,)),
+        LiveDocuments(orphans=(TOLD,), unread=("x.yaml",)),
         False,
     ),
     "orphan beside its document, a file unreadable": (WEB, BOTH, BOTH._replace(unread=("x.yaml",)), False),
@@ -135,7 +145,7 @@ CASES: dict[str, tuple[str, Live, Live, bool]] = {
 
 @pytest.mark.parametrize(("uid", "decided_by", "now", "is_made"), CASES.values(), ids=CASES.keys())
 def test_a_call_is_made_only_while_live_says_the_same_of_its_object(
-    uid: str, decided_by: Live, now: Live, is_made: bool
+    uid: str, decided_by: LiveDocuments, now: LiveDocuments, is_made: bool
 ) -> None:
     precondition = digest_orders(uid, view_of(decided_by))
     action = ObjectAction(
@@ -221,7 +231,7 @@ def test_a_removal_that_is_withdrawn_while_queued_is_not_made(is_withdrawn: bool
     grounds, run = queued(gate, removals)
     if is_withdrawn:
         grounds.commit(dict(texts(GOING, ("m1",))))
-    run.remote.look()  # Seen, and nothing decided by it yet.
+    run.remote.fetch()  # Seen, and nothing decided by it yet.
     gate.set()
     for _ in range(6_000):
         if run.agent.execution.is_idle:

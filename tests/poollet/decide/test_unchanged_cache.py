@@ -27,8 +27,8 @@ def converged() -> Site:
 def is_cached(here: Site) -> bool:
     """Whether the next decision takes the machine's report from the cache; the decision is the same without a cache."""
     before = here.memory.unchanged
-    decision = decide(here.situation())
-    uncached = decide(replace(here.situation(), memory=replace(here.memory, unchanged={})))
+    decision = decide(here.inputs())
+    uncached = decide(replace(here.inputs(), memory=replace(here.memory, unchanged={})))
     assert (decision.machines, decision.steps) == (uncached.machines, uncached.steps)
     return any(decision.memory.unchanged.get(ref) is known for ref, known in before.items())
 

@@ -12,7 +12,7 @@ from iri.volume import Access, Resources, RuntimeVolume, RuntimeVolumeStatus, Vo
 from poollet.decide.host_facts import HostSecrets, PoolletFacts
 from poollet.decide.secrets import NotReady, SecretValues, read_secret, read_secret_key
 from poollet.decide.volume_access import connect_local, connect_remote
-from poollet.sync.live_view import Document
+from poollet.sync.live_view import LiveDocument
 from schemas.kinds import Key
 from schemas.model import Object, Volume
 from tests.poollet.documents import FLEET, GIB, secret, volume
@@ -22,14 +22,14 @@ ALLOWED = replace(FACTS, plain_secrets=True)
 OWN = HostSecrets({("default", "key"): {"a": b"host"}})
 
 
-def objects(*documents: Document) -> dict[Key, Object]:
+def objects(*documents: LiveDocument) -> dict[Key, Object]:
     return {one.object.key: one.object for one in documents}
 
 
 PLAIN, ENCRYPTED = secret("key", a="live", b="x"), secret("key", a="ENC[AES256_GCM,data:x]")
 
 # the facts of the host, the documents, the values or the reason
-SECRETS: dict[str, tuple[PoolletFacts, tuple[Document, ...], dict[str, bytes] | str]] = {
+SECRETS: dict[str, tuple[PoolletFacts, tuple[LiveDocument, ...], dict[str, bytes] | str]] = {
     "nowhere": (ALLOWED, (), "SecretMissing"),
     "another one": (ALLOWED, (secret("other", a="x"),), "SecretMissing"),
     "plain, and allowed": (ALLOWED, (PLAIN,), {"a": b"live", "b": b"x"}),
@@ -43,7 +43,7 @@ SECRETS: dict[str, tuple[PoolletFacts, tuple[Document, ...], dict[str, bytes] | 
 
 @pytest.mark.parametrize(("facts", "documents", "want"), SECRETS.values(), ids=SECRETS.keys())
 def test_the_values_of_a_secret_come_from_the_host_first(
-    facts: PoolletFacts, documents: tuple[Document, ...], want: dict[str, bytes] | str
+    facts: PoolletFacts, documents: tuple[LiveDocument, ...], want: dict[str, bytes] | str
 ) -> None:
     found = read_secret("default", "key", objects(*documents), facts)
     if isinstance(want, str):

@@ -11,7 +11,7 @@ from iri.simulated.profile import Profile
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.decide.actions import Ref
 from poollet.runtimes.runtime_lists import ListKey
-from poollet.sync.live_view import Document
+from poollet.sync.live_view import LiveDocument
 from schemas import report
 from schemas.kinds import Kind
 from tests.poollet.documents import GIB, document, machine, referring, snapshot, uid_of, volume
@@ -303,7 +303,7 @@ def with_secret(volume: RuntimeVolume) -> RuntimeVolume:
     return replace(volume, status=replace(volume.status, access=access))
 
 
-def remote(*, needs_secret: bool = False) -> Document:
+def remote(*, needs_secret: bool = False) -> LiveDocument:
     status: dict[str, object] = {
         "state": "Available",
         "access": {"driver": "ceph", "handle": "0815", "volumeAttributes": {"monitors": "m"}},

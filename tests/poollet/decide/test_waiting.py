@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from iri.machine import RuntimeMachine
-from poollet.sync.live_view import Document
+from poollet.sync.live_view import LiveDocument
 from schemas.kinds import Kind
 from tests.poollet.documents import document, interfaces, machine, referring, secret, uid_of, volume
 from tests.poollet.site import site
@@ -30,7 +30,7 @@ OWN_DISK = {
 }
 
 
-def nic(network: str = "lan", **metadata: object) -> Document:
+def nic(network: str = "lan", **metadata: object) -> LiveDocument:
     spec = {"networkRef": {"name": network}}
     return document(Kind.NETWORK_INTERFACE, "nic", spec=spec, metadata=dict(metadata))
 
@@ -115,7 +115,7 @@ WAITS = {
 
 @pytest.mark.parametrize(("web", "others", "type", "reason"), WAITS.values(), ids=WAITS.keys())
 def test_a_machine_waits_for_each_dependency_and_reports_it(
-    web: Document, others: tuple[Document, ...], type: str, reason: str
+    web: LiveDocument, others: tuple[LiveDocument, ...], type: str, reason: str
 ) -> None:
     here = site(web, *others)
     entry = here.settle().machines[("default", "web")]

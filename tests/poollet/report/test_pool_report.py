@@ -6,7 +6,7 @@ import pytest
 
 from iri import host as iri
 from poollet.report import pool_report
-from poollet.report.pool_report import Wanted
+from poollet.report.pool_report import DeclaredClasses
 from poollet.runtimes.runtime_client import RuntimeState
 from poollet.sync.live_sync import LiveProblem
 from schemas import report
@@ -70,13 +70,13 @@ def fast() -> VolumeClass:
     return found
 
 
-WANTED = Wanted((small(),), (fast(),))
+WANTED = DeclaredClasses((small(),), (fast(),))
 
 
 def machine_pool(
     runtime_state: RuntimeState,
     pool: PoolSettings = POOL,
-    wanted: Wanted = WANTED,
+    wanted: DeclaredClasses = WANTED,
     live: MachinePool | None = None,
 ) -> report.PoolReport:
     return pool_report.machine_pool(pool, runtime_state, wanted, live, None)[0]
@@ -176,7 +176,7 @@ def test_a_volume_pool_names_who_reaches_it() -> None:
 
 
 def test_runtimes_are_told_classes_in_whole_numbers_and_one_order() -> None:
-    found = pool_report.classes(Wanted((small("500m", "1.5Gi"),), (fast(),)))
+    found = pool_report.classes(DeclaredClasses((small("500m", "1.5Gi"),), (fast(),)))
     assert found.machines == (
         iri.RuntimeMachineClass(name="small", resources={"cpu": 1, "memory": 3 * GIB // 2}),
     )

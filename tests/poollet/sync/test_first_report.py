@@ -29,7 +29,7 @@ def classes(report: Report) -> tuple[str, list[str]]:
 
 def turned(run: Run) -> None:
     """A turn that no new answer of the runtime comes before."""
-    run.remote.look()
+    run.remote.fetch()
     run.agent.run_pass()
     run.remote.push()
 

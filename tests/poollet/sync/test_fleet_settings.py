@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from poollet.bootstrap import Ambient, fleet_settings
+from poollet.bootstrap import HostInputs, fleet_settings
 from poollet.clock import Clock
 from schemas.settings import host
 from schemas.settings.fleet import PATH, FleetSettings
@@ -35,7 +35,7 @@ def test_what_is_in_force(tmp_path: Path, source: list[bytes], target: bytes | N
         git(root, "checkout", "-q", "-b", "live")
         commit(root, {PATH: target})
         git(root, "checkout", "-q", "main")
-    ambient = Ambient({"PATH": os.environ["PATH"]}, tmp_path, Clock(), random.Random(1), "0")
+    ambient = HostInputs({"PATH": os.environ["PATH"]}, tmp_path, Clock(), random.Random(1), "0")
     found = fleet_settings(host.RepoSettings(url=str(root), mirror=str(tmp_path / "mirror")), ambient)
     if want:
         assert isinstance(found, FleetSettings)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from poollet.sync.live_index import Live
+from poollet.sync.live_index import LiveIndex
 from poollet.sync.live_view import OrphanOrder
 from reconciler.gitstore.errors import DamageError
 from reconciler.gitstore.objects.tree import ObjectId
@@ -43,7 +43,7 @@ class Counting:
         return self.repo.diff(old, new)
 
 
-def shown(live: Live) -> dict[str, object]:
+def shown(live: LiveIndex) -> dict[str, object]:
     """All that a reader can see of it."""
     view = live.view(POOLS)
     assert view is not None
@@ -60,7 +60,7 @@ def shown(live: Live) -> dict[str, object]:
     }
 
 
-def names(live: Live, pool: str) -> list[str]:
+def names(live: LiveIndex, pool: str) -> list[str]:
     view = live.view([(Kind.MACHINE_POOL, pool)])
     assert view is not None
     return sorted(each.object.name for each in view.mine)
@@ -73,7 +73,7 @@ def test_a_step_reads_only_what_changed() -> None:
             for number in range(50)
         }
     )
-    repo, live = Counting(fleet), Live()
+    repo, live = Counting(fleet), LiveIndex()
     assert live.advance(repo, fleet.head())
     assert len(names(live, "a")) == 50
     repo.reads = 0
@@ -89,7 +89,7 @@ def test_an_object_that_waits_aside_is_an_order_and_hides_nobody() -> None:
     fleet = Fleet(
         {"web.yaml": machine("web", "a", uid(2), uid(12)), ".gitvirt/deleting/Machine/default/web.yaml": old}
     )
-    live = Live()
+    live = LiveIndex()
     live.advance(Counting(fleet), fleet.head())
     found = live.get(WEB)
     assert isinstance(found, Machine)
@@ -101,7 +101,7 @@ def test_an_object_that_waits_aside_is_an_order_and_hides_nobody() -> None:
 
 def test_a_file_that_no_longer_reads_keeps_its_last_good_state() -> None:
     fleet = Fleet({"web.yaml": machine("web", "a", uid(1), uid(11))})
-    repo, live = Counting(fleet), Live()
+    repo, live = Counting(fleet), LiveIndex()
     live.advance(repo, fleet.head())
     live.advance(repo, fleet.commit({"web.yaml": "kind: [\n", "gitvirt.yaml": "fleet: 1\n"}))
     assert live.get(WEB) is not None
@@ -114,7 +114,7 @@ def test_a_file_that_no_longer_reads_keeps_its_last_good_state() -> None:
 
 def test_a_step_that_cannot_be_read_whole_changes_nothing() -> None:
     fleet = Fleet({"web.yaml": machine("web", "a", uid(1), uid(11))})
-    repo, live = Counting(fleet), Live()
+    repo, live = Counting(fleet), LiveIndex()
     live.advance(repo, fleet.head())
     before, known = shown(live), live.commit
     head = fleet.commit(
@@ -131,7 +131,7 @@ def test_a_step_that_cannot_be_read_whole_changes_nothing() -> None:
 
 def test_what_is_ignored_counts_only_where_it_was_taken_up_before() -> None:
     fleet = Fleet({"try/web.yaml": machine("web"), "try/db.yaml": machine("db", "a", uid(1), uid(11))})
-    repo, live = Counting(fleet), Live()
+    repo, live = Counting(fleet), LiveIndex()
     live.advance(repo, fleet.head())
     assert live.get(WEB) is not None
     repo.reads = 0
@@ -151,7 +151,7 @@ def test_of_two_documents_of_one_key_the_one_taken_up_counts() -> None:
             "c.yaml": machine("web", "a", uid(1), uid(2)),
         }
     )
-    live = Live()
+    live = LiveIndex()
     live.advance(Counting(fleet), fleet.head())
     found = live.get(WEB)
     assert found is not None
@@ -163,7 +163,7 @@ def test_people_say_which_orphan_may_go() -> None:
     fleet = Fleet(
         {f".gitvirt/orphans/{uid(1)}.yaml": "pool: a\n", f".gitvirt/orphans/{uid(2)}.yaml": "yes\n"}
     )
-    repo, live = Counting(fleet), Live()
+    repo, live = Counting(fleet), LiveIndex()
     live.advance(repo, fleet.head())
     view = live.view(POOLS)
     assert view is not None
@@ -192,10 +192,10 @@ def test_any_steps_lead_to_what_a_reading_of_the_last_commit_finds(
     steps: list[dict[str, str | None]],
 ) -> None:
     fleet = Fleet()
-    repo, live = Counting(fleet), Live()
+    repo, live = Counting(fleet), LiveIndex()
     live.advance(repo, fleet.head())
     for number, step in enumerate(steps):
         live.advance(repo, fleet.commit({**step, "README.md": str(number)}))
-    fresh = Live()
+    fresh = LiveIndex()
     fresh.advance(repo, fleet.head())
     assert shown(live) == shown(fresh)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from poollet.sync.live_policy import Hold, Trust, first_commit, follow
+from poollet.sync.live_policy import LiveRejection, Trust, first_commit, follow
 from reconciler.gitstore.approval import HoldKind, approval_digest
 from reconciler.gitstore.repo import Refs, Snapshot
 from reconciler.gitstore.signatures.signers import Signers, parse_signers
@@ -44,13 +44,13 @@ def test_what_follows_is_followed(fleet: Fleet) -> None:
     repo = client(fleet)
     for good in (None, first, second):
         found = follow(repo, second, good, trust(), at(), FLEET)
-        assert (found.use, found.hold, found.message, found.is_obeyed) == (second, None, "", True)
+        assert (found.use, found.hold, found.message, found.may_apply) == (second, None, "", True)
 
 
 def test_no_branch_is_no_order_to_do_anything(fleet: Fleet) -> None:
     for good in (None, fleet.head()):
         found = follow(client(fleet), None, good, trust(), at(), FLEET)
-        assert (found.use, found.hold, found.is_obeyed) == (None, Hold.MISSING, False)
+        assert (found.use, found.hold, found.may_apply) == (None, LiveRejection.MISSING, False)
 
 
 def digest_of(good: str | None, root: str | None) -> str:
@@ -83,7 +83,7 @@ def test_a_branch_that_does_not_follow_is_not_obeyed(fleet: Fleet, is_back: bool
         repo.snapshot()
     assert head is not None
     found = follow(repo, head, second, trust(), at(), FLEET)
-    assert (found.use, found.hold, found.is_obeyed) == (second, Hold.REWRITTEN, False)
+    assert (found.use, found.hold, found.may_apply) == (second, LiveRejection.REWRITTEN, False)
     assert f"`Gitvirt-Approve: {digest_of(second, root)}`" in found.message
 
 
@@ -103,7 +103,7 @@ def test_another_approval_is_none(fleet: Fleet, cut: slice) -> None:
     old = fleet.commit({"a.yaml": "a: 1\n"})
     rewritten(fleet, cut)
     found = follow(client(fleet), fleet.head(), old, trust(), at(), FLEET)
-    assert found.hold is Hold.REWRITTEN
+    assert found.hold is LiveRejection.REWRITTEN
 
 
 def test_an_approval_that_the_old_live_had_counts_no_more(fleet: Fleet) -> None:
@@ -111,15 +111,15 @@ def test_an_approval_that_the_old_live_had_counts_no_more(fleet: Fleet) -> None:
     old = fleet.head()
     fleet.remote.refs[LIVE] = root  # back to its beginning: the approval is not in what it has now
     found = follow(client(fleet), root, old, trust(), at(), FLEET)
-    assert found.hold is Hold.REWRITTEN
+    assert found.hold is LiveRejection.REWRITTEN
 
 
 def test_what_is_not_well_signed_is_held_at_the_last_good_commit(fleet: Fleet) -> None:
     first, second = fleet.head(), fleet.commit({"a.yaml": "a: 1\n"})
     found = follow(client(fleet), second, first, trust(SignatureMode.ENFORCE), at(), FLEET)
-    assert (found.use, found.hold, found.is_obeyed) == (first, Hold.UNTRUSTED, True)
+    assert (found.use, found.hold, found.may_apply) == (first, LiveRejection.UNTRUSTED, True)
     found = follow(client(fleet), second, None, trust(SignatureMode.ENFORCE), at(), FLEET)
-    assert (found.use, found.is_obeyed) == (None, False)
+    assert (found.use, found.may_apply) == (None, False)
     found = follow(client(fleet), second, first, trust(SignatureMode.WARN), at(), FLEET)
     assert (found.use, found.hold) == (second, None)
     assert "it is not signed" in found.message
@@ -137,5 +137,5 @@ def test_signed_commits_are_followed_up_to_the_first_that_is_not(fleet: Fleet, t
     fleet.writer = fleet.client(Refs())
     third = fleet.commit({"a.yaml": "a: 3\n"})
     found = follow(client(fleet), third, first, enforced, datetime.now(UTC), FLEET)
-    assert (found.use, found.hold, found.is_obeyed) == (second, Hold.UNTRUSTED, True)
+    assert (found.use, found.hold, found.may_apply) == (second, LiveRejection.UNTRUSTED, True)
     assert f"not used, keeping {second[:12]}" in found.message

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from poollet.sync.live_view import Document, concerns, is_current
+from poollet.sync.live_view import LiveDocument, concerns, is_current
 from schemas.kinds import Kind
 from schemas.model import decode
 
 POOLS = {(Kind.MACHINE_POOL, "a"), (Kind.VOLUME_POOL, "fast")}
 
 
-def document(kind: Kind, pool: str | None) -> Document:
+def document(kind: Kind, pool: str | None) -> LiveDocument:
     group = "compute" if kind is Kind.MACHINE else "storage"
     status = {"assignment": {"pool": pool, "id": "1"}} if pool else {}
     specs = {
@@ -26,7 +26,7 @@ def document(kind: Kind, pool: str | None) -> Document:
         "spec": specs[kind],
         "status": status,
     }
-    return Document("x.yaml", decode(kind, body))
+    return LiveDocument("x.yaml", decode(kind, body))
 
 
 @pytest.mark.parametrize(
@@ -57,4 +57,4 @@ def test_what_left_the_source_is_not_what_its_name_refers_to(
     path: str, current: bool, retained: bool
 ) -> None:
     assert is_current(path) is current
-    assert Document(path, document(Kind.VOLUME, None).object).is_retained is retained
+    assert LiveDocument(path, document(Kind.VOLUME, None).object).is_retained is retained
