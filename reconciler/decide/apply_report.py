@@ -10,7 +10,7 @@ from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.pool_requests import PoolRequests, follow_grant, status_of
 from reconciler.decide.view import View
 from reconciler.plan.types import Action
-from reconciler.world.record import stamp
+from reconciler.world.record import PLACED, stamp
 from reconciler.world.record.backoff import ends, standing
 from reconciler.world.record.condition import EVICTION, SCHEDULED
 from reconciler.world.reports.authority import POOL_OF
@@ -42,6 +42,8 @@ def apply_report(edit: ObjectEdit, fact: PoolFact) -> ObjectEdit:
         told = f"pool {assignment.pool} says that it is {said.phase}, and nobody ordered that; its data may be there"
         return edit.set_condition("Ready", "Unknown", "Contradictory", told)
     match said.phase:
+        case "rejected" if not isinstance(edit.record.status, PLACED):
+            return edit  # a snapshot is where its volume is, and nowhere else
         case "rejected":
             rejections = record_rejection(edit.rejections, assignment, said.reasons, edit.now)
             why = next(each.message for each in rejections if each.pool == assignment.pool)

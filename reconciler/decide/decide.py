@@ -29,7 +29,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from reconciler.decide import deletion, ephemeral, interface, machine, pool, volume
+from reconciler.decide import deletion, ephemeral, interface, machine, pool, snapshot, volume
 from reconciler.decide import placement as placing
 from reconciler.decide.apply_report import PoolFact, under_grant, update_status
 from reconciler.decide.compose import compose
@@ -50,7 +50,7 @@ from reconciler.world.record import PLACED, condition, empty_status
 from reconciler.world.record.condition import ACCEPTED, CLAIM_REFUSED, DELETION_HELD, FROZEN
 from reconciler.world.world import World
 from schemas.kinds import Key, Kind
-from schemas.model import Machine, VolumeSnapshot
+from schemas.model import Machine
 
 QUEUED = timedelta(seconds=10)  # how soon a machine that waits for its turn to leave is looked at again
 
@@ -116,8 +116,6 @@ def affected_keys(view: View, dirty: Collection[Key], ended: Collection[Key]) ->
     found = {*dirty, *view.absent}
     for key in ended:
         found |= {*view.on_pool(key)}
-    if ended:
-        found |= {key for key in view.known if key.kind is Kind.VOLUME_SNAPSHOT}
     if not found.isdisjoint(view.evicting):
         for state in view.pools.values():
             if any(taint.effect == "NoExecute" for taint in state.taints):
@@ -164,7 +162,7 @@ def decide_object(view: View, edit: ObjectEdit, facts: TickFacts) -> Need:
     if known.key in view.absent and not deletion.is_announced(view, known.key):
         return deletion.order_deletion(reported(view, edit), facts.review)
     if edit.record.is_deleting:
-        return deletion.finish_deletion(view, reported(view, edit), facts.requests.cleared)
+        return deletion.finish_deletion(view, reported(view, edit))
     edit = edit.clear_condition(DELETION_HELD)
     match known.key.kind:
         case Kind.MACHINE:
@@ -175,8 +173,8 @@ def decide_object(view: View, edit: ObjectEdit, facts: TickFacts) -> Need:
             return pool.decide_pool(view, edit, facts.requests)
         case Kind.NETWORK_INTERFACE:
             return interface.decide_interface(view, edit, facts.needs)
-        case Kind.VOLUME_SNAPSHOT if is_lost_with_pool(view, known, facts.requests.cleared):
-            return Keep(**edit.with_record(status=empty_status(known.key.kind)).need_fields())
+        case Kind.VOLUME_SNAPSHOT:
+            return snapshot.decide_snapshot(view, edit, pool_fact(view, edit, facts.requests))
         case _:
             return Keep(**reported(view, edit).need_fields())
 
@@ -192,16 +190,6 @@ def reported(view: View, edit: ObjectEdit) -> ObjectEdit:
 def is_released(edit: ObjectEdit) -> bool:
     """In this tick: what is reported is about an assignment that ended."""
     return edit.assignment is None and edit.known.record.assignment is not None
-
-
-def is_lost_with_pool(view: View, snapshot: ObjectState, cleared: Collection[Key]) -> bool:
-    """Its data was on a host of which this tick follows that it is destroyed."""
-    if not cleared or not isinstance(snapshot.object, VolumeSnapshot):
-        return False
-    volume = view.known.get(Key(Kind.VOLUME, snapshot.key.namespace, snapshot.object.spec.volume_ref.name))
-    said = view.said(snapshot.key)
-    pools = {volume.record.pool if volume is not None else "", said.pool if said is not None else ""}
-    return any(Key(Kind.VOLUME_POOL, "", pool) in cleared for pool in pools)
 
 
 def pool_fact(view: View, edit: ObjectEdit, requests: PoolRequests) -> PoolFact:

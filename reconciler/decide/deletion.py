@@ -7,7 +7,7 @@ has stated that it is gone and nobody uses it any more.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from reconciler.decide.deletion_limit import DeletionCounts, stricter, why_over_limit
@@ -26,7 +26,7 @@ from reconciler.world.record.condition import ACCEPTED, DELETION_HELD, IN_DOUBT
 from reconciler.world.reports.authority import POOL_OF
 from schemas import live_layout
 from schemas.kinds import Key, Kind
-from schemas.model import Volume, VolumeSnapshotStatus, VolumeStatus
+from schemas.model import Volume, VolumeStatus
 
 KEEPS = "its deletion policy keeps the data"
 
@@ -160,9 +160,9 @@ def order_deletion(edit: ObjectEdit, review: DeletionReview) -> Remove:
     return remove(edit, DeletionPhase.ORDER, reason)
 
 
-def finish_deletion(view: View, edit: ObjectEdit, cleared: Collection[Key]) -> Remove:
-    """The second phase. `cleared` are pools of which this tick follows that their host is destroyed."""
-    if reason := waiting_for(view, edit, cleared):
+def finish_deletion(view: View, edit: ObjectEdit) -> Remove:
+    """The second phase."""
+    if reason := waiting_for(view, edit):
         if is_retained(edit) and not is_paused(edit.known):
             # Ordered gone while nobody knew that its runtime had made it: its host kept it.
             edit, reason = release_claim(view, edit).with_record(deletion_timestamp=""), KEEPS
@@ -172,35 +172,25 @@ def finish_deletion(view: View, edit: ObjectEdit, cleared: Collection[Key]) -> R
     reason = "it was on no pool"
     if pool:
         reason = f"gone from {pool}" if edit.record.pool else f"the host of pool {pool} is destroyed"
-    if edit.known.key.kind not in (Kind.MACHINE, Kind.VOLUME):
+    if edit.known.key.kind not in POOL_OF:
         reason = "nobody uses it any more"
     return remove(edit.log_change(Action.REMOVE, reason), DeletionPhase.DROP, reason)
 
 
-def waiting_for(view: View, edit: ObjectEdit, cleared: Collection[Key]) -> str:
+def waiting_for(view: View, edit: ObjectEdit) -> str:
     """What a document that is ordered gone still waits for."""
     known, said = edit.known, view.said(edit.known.key)
     if is_paused(known):
         return "it is paused"
-    is_destroyed = said is not None and Key(POOL_OF[known.key.kind], "", said.pool) in cleared
-    is_gone = is_destroyed or (said is not None and said.phase == "gone")
-    if edit.assignment is not None and not is_gone:
+    if edit.assignment is not None and (said is None or said.phase != "gone"):
         if said is not None and said.phase == "rejected" and said.assignment == edit.assignment.id:
             return ""
         return f"pool {edit.record.pool} has not stated that it is gone"
-    if known.key.kind is Kind.VOLUME_SNAPSHOT and not is_gone and snapshot_may_be(known, view):
-        return "its pool has not stated that it is gone"
     # Its owner that asks for it anew gets another one once this one is gone.
     others = tuple(each for each in blocking_users(view, known) if each.key != owner_of(known))
     if others and known.key.kind not in (Kind.MACHINE, Kind.VOLUME):
         return f"still used by {list_users(others)}"
     return ""
-
-
-def snapshot_may_be(known: ObjectState, view: View) -> bool:
-    status = known.record.status
-    is_made = isinstance(status, VolumeSnapshotStatus) and (status.snapshot_id or status.state)
-    return bool(is_made) or view.said(known.key) is not None
 
 
 def is_retained(edit: ObjectEdit) -> bool:

@@ -14,6 +14,7 @@ from reconciler.plan.types import Action
 from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.pools.grants import Grant
 from reconciler.world.record import (
+    ASSIGNED,
     PLACED,
     Record,
     condition,
@@ -114,9 +115,11 @@ class ObjectEdit(msgspec.Struct, frozen=True):
     def unassign(self) -> ObjectEdit:
         """Bound to no pool. What was reported from there is no more; what the reconciler itself knows stays."""
         status, fresh = self.record.status, empty_status(self.known.key.kind)
-        if not isinstance(status, PLACED) or fresh is None:
+        if not isinstance(status, ASSIGNED) or fresh is None:
             return self
-        kept: dict[str, Any] = {"conditions": own(status.conditions), "rejections": status.rejections}
+        kept: dict[str, Any] = {"conditions": own(status.conditions)}
+        if isinstance(status, PLACED):
+            kept["rejections"] = status.rejections
         if isinstance(status, MachineStatus):
             kept["restart"] = status.restart
         blank = replace(fresh, state="Pending", **kept)

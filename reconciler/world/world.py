@@ -20,7 +20,7 @@ from reconciler.world.pools.capacity_ledger import CapacityLedger
 from reconciler.world.pools.grants import Grant
 from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.problems import problems
-from reconciler.world.record import NOTHING, Record
+from reconciler.world.record import NOTHING
 from reconciler.world.reports.authority import NO_REPORT, POOL_OF, AcceptedReports, heard
 from reconciler.world.reports.heartbeat import HeartbeatSeen, Writer
 from reconciler.world.reports.recovery_wait import UnheardHost, unsettled
@@ -30,7 +30,6 @@ from reconciler.world.source.parse_cache.cache import ParseCache
 from reconciler.world.state import HostSeen, State
 from reconciler.world.step import Step
 from schemas.kinds import Key, Kind
-from schemas.model import VolumeSnapshot
 from schemas.model.capacity import Shortfall, fits, subtract
 from schemas.problem import Problem
 from schemas.report.objects import Orphan, ReportedEvent
@@ -249,9 +248,6 @@ class World:
         # A retained volume is another one than what is declared by its name now.
         speaking = (each for each in self._state.speaking(key) if each.uid not in self.retained)
         record = known.record if known else NOTHING
-        if known and isinstance(known.object, VolumeSnapshot):
-            volume = self.known.get(Key(Kind.VOLUME, key.namespace, known.object.spec.volume_ref.name))
-            record = Record(uid=record.uid, pool=volume.record.pool if volume else "")
         return heard(key, record, speaking, self._state.rules.authority, self._state.grant)
 
     @property

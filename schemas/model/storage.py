@@ -185,6 +185,7 @@ class VolumeSnapshotStatus(Part, frozen=True):
     last_state_transition_time: str = ""
     size: Quantity | None = None
     conditions: tuple[Condition, ...] = ()
+    assignment: Assignment | None = None
 
 
 class VolumeSnapshot(Resource, frozen=True):

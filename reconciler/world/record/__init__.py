@@ -8,6 +8,7 @@ from reconciler.world.record.moment import moment, stamp
 from reconciler.world.record.reading import record_of
 from reconciler.world.record.record import (
     ASSIGNABLE,
+    ASSIGNED,
     NOTHING,
     PLACED,
     Record,
@@ -19,6 +20,7 @@ from reconciler.world.record.writing import fields
 
 __all__ = [
     "ASSIGNABLE",
+    "ASSIGNED",
     "NOTHING",
     "PLACED",
     "Record",

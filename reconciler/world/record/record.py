@@ -49,6 +49,8 @@ PLACED = (
     VolumeStatus,
 )  # the same by status; a union in its place would be made anew at every look
 
+ASSIGNED = (*PLACED, VolumeSnapshotStatus)  # a snapshot is not placed: it has the assignment of its volume
+
 _EMPTY: dict[Kind, Status] = {kind: status() for kind, status in STATUS.items()}
 
 
@@ -83,4 +85,4 @@ def empty_status(kind: Kind) -> Status | None:
 
 
 def assignment_of(status: Status | None) -> Assignment | None:
-    return status.assignment if isinstance(status, PLACED) else None
+    return status.assignment if isinstance(status, ASSIGNED) else None

@@ -70,10 +70,7 @@ def heard(
     authority: Authority,
     grant: Callable[[Key], Grant],
 ) -> AcceptedReports:
-    """`grant` tells which host has the grant of a pool: what any other host says of objects there never counts.
-
-    A volume's snapshot has no assignment of its own: `record.pool` is then that of its volume.
-    """
+    """`grant` tells which host has the grant of a pool: what any other host says of objects there never counts."""
     said, claims, refused = None, [], []
     assignment = record.assignment
     for each in says:
@@ -87,7 +84,7 @@ def heard(
                 )
         elif pool and grant(Key(POOL_OF[key.kind], "", pool)).host != each.host:
             continue
-        elif _is_of(key, record, each, pool):
+        elif _is_of(record, each, pool):
             said = each
         elif assignment is None:
             claims += [each] if each.is_there else []
@@ -101,12 +98,7 @@ def heard(
     return AcceptedReports(said, tuple(claims), tuple(refused))
 
 
-def _is_of(key: Key, record: Record, said: ObjectReport, pool: str) -> bool:
+def _is_of(record: Record, said: ObjectReport, pool: str) -> bool:
     """Whether it speaks of the assignment that stands."""
-    if key.kind is Kind.VOLUME_SNAPSHOT:
-        return said.uid == record.uid and record.pool in (
-            "",
-            pool,
-        )  # which its volume may have left before it
     assignment = record.assignment
     return assignment is not None and said.assignment == assignment.id and pool == assignment.pool

@@ -15,13 +15,14 @@ from reconciler.world.objects.object_state import ObjectState, Origin, Place
 from reconciler.world.objects.relations import has_waiting_request
 from reconciler.world.pools.grants import NO_GRANT, Grant
 from reconciler.world.pools.pool_state import PoolState
-from reconciler.world.record import Record, empty_status, record_of
+from reconciler.world.record import ASSIGNED, Record, empty_status, record_of
+from reconciler.world.reports.authority import POOL_OF
 from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.reports.recovery_wait import UnheardHost
 from reconciler.world.reports.reported import ObjectReport
 from reconciler.world.state import HostSeen
 from schemas.kinds import Key, Kind, api_version
-from schemas.model import Assignment, Evict, MachineStatus, Taint, VolumeStatus, decode
+from schemas.model import Assignment, Evict, MachineStatus, Taint, decode
 from schemas.model.capacity import Shortfall
 from schemas.problem import Problem
 from schemas.report import objects as report
@@ -120,11 +121,10 @@ class Small:
         }
 
     def on_pool(self, key: Key) -> Collection[Key]:
-        kind = Kind.MACHINE if key.kind is Kind.MACHINE_POOL else Kind.VOLUME
         return {
             other
             for other, known in self.known.items()
-            if other.kind is kind and known.record.pool == key.name
+            if POOL_OF.get(other.kind) is key.kind and known.record.pool == key.name
         }
 
     def shortfalls(self, machine: Key, pool: str) -> Collection[Shortfall]:
@@ -252,7 +252,7 @@ def known(
         live["status"] = status
     record = record_of(kind, live)
     if on:
-        assert isinstance(record.status, MachineStatus | VolumeStatus)
+        assert isinstance(record.status, ASSIGNED)
         assigned = msgspec.structs.replace(
             record.status, assignment=Assignment(pool=on, id=f"{uid_of(name)[:-1]}a", host=on, epoch=1)
         )

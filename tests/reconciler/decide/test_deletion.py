@@ -15,7 +15,6 @@ from reconciler.world.changes import Confirm
 from reconciler.world.objects.object_state import Origin
 from reconciler.world.record import condition
 from reconciler.world.reports.heartbeat import Heartbeat
-from reconciler.world.reports.reported import ObjectReport
 from schemas.kinds import Key, Kind
 from schemas.report import objects as report
 from schemas.settings.fleet import DeleteLimit
@@ -61,11 +60,8 @@ def crowd(count: int = 9) -> Small:
 
 def with_snapshot(pool: str) -> Small:
     """Ordered gone, and its volume has gone before it."""
-    world = crowd().add(known(Kind.VOLUME_SNAPSHOT, "daily", {"volumeRef": {"name": "data"}}))
-    world.words[DAILY] = ObjectReport(
-        pool, pool, uid=uid_of("daily"), assignment="a1", phase="unknown", pool=pool
-    )
-    return world.ordered_gone(DAILY)
+    world = crowd().add(known(Kind.VOLUME_SNAPSHOT, "daily", {"volumeRef": {"name": "data"}}, on=pool))
+    return world.ordered_gone(DAILY).with_report(DAILY, "unknown")
 
 
 def small_class() -> Any:

@@ -20,12 +20,13 @@ from reconciler.world.reports.heartbeat import HeartbeatSeen, Writer
 from reconciler.world.world import World
 from schemas import manifest
 from schemas.kinds import Key, Kind
-from schemas.model import Machine, Volume, decode
+from schemas.model import Machine, Volume, VolumeSnapshot, decode
 from schemas.report import Report, objects
 from tests.reconciler.world import scene
 from tests.reconciler.world.scene import LIVE, Scene
 
 MOST_ROUNDS = 30
+Assigned = Machine | Volume | VolumeSnapshot
 
 
 @dataclass
@@ -57,7 +58,7 @@ class Host:
     def host_id(self) -> str:
         return self.id or self.name
 
-    def act(self, live: Mapping[Key, Machine | Volume], grant: Grant = NO_GRANT) -> None:
+    def act(self, live: Mapping[Key, Assigned], grant: Grant = NO_GRANT) -> None:
         """`grant` is that of its pool on `live`. While `live` is lost it goes on to report the epoch that it saw last."""
         if grant.epoch:
             self.epoch = grant.epoch if grant.host == self.host_id else 0
@@ -74,8 +75,8 @@ class Host:
         for key, found in sorted(orders.items()):
             self.obey(key, found)
 
-    def obey(self, key: Key, found: Machine | Volume) -> None:
-        assignment, evict = found.status.assignment, found.status.evict
+    def obey(self, key: Key, found: Assigned) -> None:
+        assignment, evict = found.status.assignment, getattr(found.status, "evict", None)
         assert assignment is not None
         ids = (found.metadata.uid, assignment.id)
         is_ordered = found.metadata.is_deleting or (evict is not None and evict.assignment == assignment.id)
@@ -93,15 +94,16 @@ class Host:
                 self.made.append(ids)
             self.has[key] = ids
 
-    def holders(self, volume: Machine | Volume) -> tuple[str, ...]:
+    def holders(self, volume: Assigned) -> tuple[str, ...]:
         assert isinstance(volume, Volume)
         claim = volume.spec.claim_ref
         uids = {uid for key, (uid, _) in self.has.items() if key.kind is Kind.MACHINE}
         return (claim.uid,) if claim is not None and claim.uid in uids else ()
 
-    def report(self, live: Mapping[Key, Machine | Volume]) -> Report:
+    def report(self, live: Mapping[Key, Assigned]) -> Report:
         machines: dict[tuple[str, str], object] = {}
         volumes: dict[tuple[str, str], object] = {}
+        snapshots: dict[tuple[str, str], object] = {}
         orphans = []
         for key, (uid, id) in sorted(self.has.items()):
             there = live.get(key)
@@ -113,6 +115,11 @@ class Host:
                 machines[key.namespace, key.name] = objects.MachineReport(
                     uid, id, "present", self.name, status=status
                 )
+            elif key.kind is Kind.VOLUME_SNAPSHOT:
+                taken = objects.ReportedSnapshotStatus(snapshot_id=f"sim://{uid}", state="Ready")
+                snapshots[key.namespace, key.name] = objects.SnapshotReport(
+                    uid, id, "present", self.name, status=taken
+                )
             else:
                 resources: dict[str, str | int] = {"storage": self.sizes[uid]} if uid in self.sizes else {}
                 made = objects.ReportedVolumeStatus(
@@ -122,7 +129,7 @@ class Host:
                 volumes[key.namespace, key.name] = objects.VolumeReport(
                     uid, id, "present", self.name, attached_to=held, status=made
                 )
-        self.add_ends(live, machines, volumes)
+        self.add_ends(live, {Kind.MACHINE: machines, Kind.VOLUME: volumes, Kind.VOLUME_SNAPSHOT: snapshots})
         found = scene.report(
             self.name,
             self.machines,
@@ -134,6 +141,7 @@ class Host:
             host=self.host_id,
             epochs={self.name: self.epoch} if self.epoch else None,
         )
+        found = dataclass_replace(found, snapshots=snapshots)  # type: ignore[arg-type]
         own = found.pools[self.name]
         roomy = msgspec_replace(own.status, capacity={**own.status.capacity, "storage": "1Ti"})
         found = dataclass_replace(found, pools={self.name: msgspec_replace(own, status=roomy)})
@@ -145,25 +153,22 @@ class Host:
 
     def add_ends(
         self,
-        live: Mapping[Key, Machine | Volume],
-        machines: dict[tuple[str, str], object],
-        volumes: dict[tuple[str, str], object],
+        live: Mapping[Key, Assigned],
+        reports: Mapping[Kind, dict[tuple[str, str], object]],
     ) -> None:
         reason = (objects.ReportedReason(code="Full", message="there is no room"),)
         for key, (uid, id) in sorted(self.gone.items()):
-            entries = machines if key.kind is Kind.MACHINE else volumes
-            entries[key.namespace, key.name] = entry(key, uid, id, "gone", self.name)
+            reports[key.kind][key.namespace, key.name] = entry(key, uid, id, "gone", self.name)
         for id, key in sorted(self.refused.items()):
             there = live.get(key)
             if there is not None and there.status.assignment is not None and there.status.assignment.id == id:
-                entries = machines if key.kind is Kind.MACHINE else volumes
-                entries[key.namespace, key.name] = entry(
+                reports[key.kind][key.namespace, key.name] = entry(
                     key, there.metadata.uid, id, "rejected", self.name, reasons=reason
                 )
 
     def orphan(self, key: Key, uid: str) -> objects.Orphan:
         return objects.Orphan(
-            kind="Machine" if key.kind is Kind.MACHINE else "Volume",
+            kind=key.kind.value,  # type: ignore[arg-type]
             pool=self.name,
             id=f"sim://{uid}",
             uid=uid,
@@ -173,7 +178,8 @@ class Host:
 
 
 def entry(key: Key, *said: Any, **more: Any) -> object:
-    return (objects.MachineReport if key.kind is Kind.MACHINE else objects.VolumeReport)(*said, **more)
+    kinds = {Kind.MACHINE: objects.MachineReport, Kind.VOLUME: objects.VolumeReport}
+    return kinds.get(key.kind, objects.SnapshotReport)(*said, **more)
 
 
 class Fleet(Scene):
@@ -211,7 +217,7 @@ class Fleet(Scene):
         return outcome
 
     def hosts_report(self) -> None:
-        live = self.objects()
+        live = self.assignable()
         for name in sorted(self.hosts.keys() - self.silent):
             self.hosts[name].act(live, self.grant(name))
             self.report(name, self.hosts[name].report(live))
@@ -251,10 +257,14 @@ class Fleet(Scene):
                     yield path, key, decode(key.kind, document.body)
 
     def objects(self) -> dict[Key, Machine | Volume]:
+        """Those that are placed."""
+        return {key: each for key, each in self.assignable().items() if not isinstance(each, VolumeSnapshot)}
+
+    def assignable(self) -> dict[Key, Assigned]:
         """What hosts are concerned with; a retained volume is kept as it is by its host."""
-        found = {}
+        found: dict[Key, Assigned] = {}
         for path, key, each in self.documents():
-            if isinstance(each, Machine | Volume) and not path.startswith(".gitvirt/retained/"):
+            if isinstance(each, Assigned) and not path.startswith(".gitvirt/retained/"):
                 found[key] = each
         return found
 

@@ -1,0 +1,54 @@
+"""What a volume snapshot that stays needs. Pure.
+
+A snapshot is never placed: once its volume is made it gets the assignment of that, host and epoch too, and keeps it when the volume goes.
+"""
+
+from __future__ import annotations
+
+from reconciler.decide.apply_report import PoolFact, adopt, adoption_claims, apply_report
+from reconciler.decide.deletion import is_paused, was_made
+from reconciler.decide.machine import keep
+from reconciler.decide.need import Adopt, Blocked, Need, PoolUnreachable
+from reconciler.decide.object_edit import ObjectEdit
+from reconciler.decide.obstacles import first_obstacle
+from reconciler.decide.view import View
+from reconciler.plan.types import Action
+from reconciler.world.record.condition import ACCEPTED
+from schemas.kinds import Key, Kind
+from schemas.model import VolumeSnapshot
+
+
+def decide_snapshot(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
+    if is_paused(edit.known):
+        return keep(edit)
+    edit = apply_report(edit, fact)
+    if edit.assignment is None:
+        return assign_with_volume(view, edit, fact)
+    if fact.is_lost:
+        pool = edit.assignment.pool
+        told = f"no heartbeat from pool {pool} within its timeout"
+        return PoolUnreachable(
+            **edit.set_condition("Ready", "Unknown", "PoolLost", told).need_fields(), pool=pool
+        )
+    return keep(edit.clear_condition(ACCEPTED))
+
+
+def assign_with_volume(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
+    snapshot = edit.known.object
+    assert isinstance(snapshot, VolumeSnapshot), "by the kind of its key"
+    claims = adoption_claims(view, edit, fact)
+    if len(claims) == 1 and (adopted := adopt(view, edit, claims[0])) is not None:
+        return Adopt(**adopted.need_fields())
+    if found := first_obstacle(view, edit.known):
+        edit = edit.set_condition(ACCEPTED, "False", *found)
+        if edit.record != edit.known.record:
+            edit = edit.log_change(Action.BLOCKED, found.message)
+        return Blocked(**edit.need_fields(), reason=found.reason)
+    edit = edit.clear_condition(ACCEPTED)
+    volume = view.known.get(Key(Kind.VOLUME, snapshot.namespace, snapshot.spec.volume_ref.name))
+    assignment = volume.record.assignment if volume is not None else None
+    # A pool may still reject a volume that it has not made, and then it is placed elsewhere.
+    if volume is None or assignment is None or not was_made(volume.record.status):
+        return keep(edit)
+    edit = edit.with_record(pool=assignment.pool).with_status(assignment=assignment)
+    return keep(edit.log_change(Action.SCHEDULE, f"with volume {volume.key.name}"))

@@ -1,0 +1,93 @@
+"""What a volume snapshot needs: the assignment of its volume, once that is made, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from reconciler.decide import Adopt, Blocked, Keep, Need, PoolUnreachable, decide_needs
+from reconciler.world.reports.heartbeat import Heartbeat
+from reconciler.world.reports.reported import ObjectReport
+from schemas import live_layout
+from schemas.kinds import Key, Kind
+from schemas.model import Assignment
+from schemas.validate.finding import Finding
+from tests.reconciler.decide.small import NOW, Small, known, uid_of, volume
+
+DATA = Key(Kind.VOLUME, "default", "data")
+DAILY = Key(Kind.VOLUME_SNAPSHOT, "default", "daily")
+MADE = {"volumeID": "sim://1", "state": "Available"}
+LOST = {"heartbeat": Heartbeat.EXPIRED}
+
+
+def world(on: str = "a", *, made: bool = True, snapshot_on: str = "", **metadata: Any) -> Small:
+    found = Small().volume_pool("a").volume_pool("b")
+    found.add(volume("data", on=on, status=MADE if made else None))
+    return found.add(
+        known(Kind.VOLUME_SNAPSHOT, "daily", {"volumeRef": {"name": "data"}}, on=snapshot_on, **metadata)
+    )
+
+
+def claimed(pool: str) -> Small:
+    found = world("")
+    report = ObjectReport(pool, pool, uid=uid_of("daily"), assignment="a1", phase="present", pool=pool)
+    found.claims[DAILY] = (report,)
+    return found
+
+
+def without_volume() -> Small:
+    found = world()
+    del found.known[DATA]
+    return found
+
+
+TABLE: dict[str, tuple[Callable[[], Small], type[Need], str]] = {
+    "its volume is made": (world, Keep, "a"),
+    "its volume is assigned and not made, so its pool may still reject it": (
+        lambda: world(made=False),
+        Keep,
+        "",
+    ),
+    "its volume is on no pool": (lambda: world(""), Keep, ""),
+    "its volume does not exist": (without_volume, Keep, ""),
+    "assigned": (lambda: world(snapshot_on="a"), Keep, "a"),
+    "assigned, and its volume went": (lambda: world("", snapshot_on="a"), Keep, "a"),
+    "assigned, and its volume is elsewhere by now": (lambda: world("b", snapshot_on="a"), Keep, "a"),
+    "assigned, reported": (lambda: world(snapshot_on="a").with_report(DAILY, "present"), Keep, "a"),
+    "assigned, rejected, which is no word about a snapshot": (
+        lambda: world(snapshot_on="a").with_report(DAILY, "rejected"),
+        Keep,
+        "a",
+    ),
+    "assigned, without a heartbeat": (
+        lambda: world(snapshot_on="a").volume_pool("a", **LOST),
+        PoolUnreachable,
+        "a",
+    ),
+    "reported, and live does not know it": (lambda: claimed("b"), Adopt, "b"),
+    "paused": (lambda: world(annotations={live_layout.PAUSED: "true"}), Keep, ""),
+}
+
+
+@pytest.mark.parametrize(("make", "want", "pool"), TABLE.values(), ids=TABLE)
+def test_a_snapshot_goes_with_its_volume(make: Callable[[], Small], want: type[Need], pool: str) -> None:
+    (need,) = [each for each in decide_needs(make(), {DAILY}, NOW) if each.key == DAILY]
+    assert (type(need), need.record.pool) == (want, pool)
+
+
+def test_the_assignment_is_that_of_the_volume() -> None:
+    made = world()
+    (need,) = [each for each in decide_needs(made, {DAILY}, NOW) if each.key == DAILY]
+    assert need.record.assignment == made.known[DATA].record.assignment
+    assert isinstance(need.record.assignment, Assignment)
+    assert (need.record.assignment.host, need.record.assignment.epoch) == ("a", 1)
+
+
+def test_an_invalid_snapshot_gets_no_assignment() -> None:
+    made = world()
+    made.findings[DAILY] = (Finding("daily.yaml", 0, str(DAILY), "/spec", "GV310", "there is no Volume"),)
+    (need,) = [each for each in decide_needs(made, {DAILY}, NOW) if each.key == DAILY]
+    assert isinstance(need, Blocked)
+    assert need.record.pool == ""
