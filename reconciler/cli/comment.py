@@ -153,12 +153,12 @@ def call(place: CommentTarget, method: str, url: str, body: Mapping[str, str] | 
         with urllib.request.urlopen(request, timeout=SECONDS) as answer:  # noqa: S310
             return json.load(answer)
     except urllib.error.HTTPError as error:
-        said = error.read(300).decode("utf-8", "replace")
+        answer = error.read(300).decode("utf-8", "replace")
         cure = (
             "check that the token may write comments; see --help"
             if error.code in (401, 403, 404)
             else "try again"
         )
-        raise CommandError(f"{method} {url}: {error.code} {printable(said)}", cure) from None
+        raise CommandError(f"{method} {url}: {error.code} {printable(answer)}", cure) from None
     except (OSError, ValueError) as error:
         raise CommandError(f"{method} {url}: {error}", "try again") from None

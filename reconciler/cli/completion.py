@@ -48,7 +48,7 @@ SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", type=shell, metavar="bash|zsh|fish", help="the shell it is for")
-    # What stands on the line, for the scripts.
+    # The words of the command line, for the scripts.
     parser.add_argument("words", nargs="*", help=argparse.SUPPRESS)
 
 
@@ -175,7 +175,7 @@ def is_taken(action: argparse.Action, word: str) -> bool:
 
 
 def list_names(repo: str | None) -> Iterable[Key]:
-    """Objects of the fleet around; nothing where it does not answer, for nobody wants an error while typing."""
+    """Objects of the fleet around; nothing where it does not answer: an error would disturb whoever types."""
     from reconciler.cli.fleet_repo import (  # with Git's library: not for a word that needs none
         locate_repo,
         open_fleet,

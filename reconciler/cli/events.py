@@ -108,9 +108,9 @@ def look(arguments: argparse.Namespace, waker: Waker | None) -> int:
     location = locate_repo(arguments.repo, os.environ, Path.cwd())
     with open_fleet(location) as fleet:
         check_settings(fleet)
-        told = list_events(fleet, arguments.limit, wanted)
-        show(told[-arguments.limit :], arguments)
-        seen = set(told)
+        shown = list_events(fleet, arguments.limit, wanted)
+        show(shown[-arguments.limit :], arguments)
+        seen = set(shown)
         for now in follow_fleet(fleet, waker) if waker is not None else ():
             fresh = [each for each in list_events(now, arguments.limit, wanted) if each not in seen]
             seen.update(fresh)
@@ -135,14 +135,14 @@ def show(found: list[ShownEvent], arguments: argparse.Namespace, *, with_header:
 
 def list_events(fleet: FleetRepo, limit: int, wanted: EventFilter) -> list[ShownEvent]:
     """The newest last; commits of one second as they follow each other."""
-    told = sorted(
+    shown = sorted(
         list_report_events(poollet, event)
         for poollet, report in read_reports(fleet.repo, fleet.snapshot).items()
         for event in report.events
         if wanted.takes(event)
     )
     commits = [] if wanted.is_narrow else list(islice(list_commit_events(fleet), limit))
-    return sorted([*told, *reversed(commits)], key=lambda each: each.time)
+    return sorted([*shown, *reversed(commits)], key=lambda each: each.time)
 
 
 def list_report_events(poollet: str, event: ReportedEvent) -> ShownEvent:

@@ -70,8 +70,8 @@ def run(arguments: argparse.Namespace) -> int:
     key = nouns.parse_key(arguments.kind, arguments.name, arguments.namespace)
     with plan_input.open_input(arguments, ".", os.environ.get("GITVIRT_REPO", "")) as seen:
         answer = explain_object(seen, key)
-    is_told = bool(answer.pool) or answer.is_placeable
-    if seen.unfetched and not is_told:
+    is_scheduled = bool(answer.pool) or answer.is_placeable
+    if seen.unfetched and not is_scheduled:
         cause = f"there is no branch {printable(seen.unfetched)} here, so hosts and placements are unknown"
         cure = "run `git fetch`, or name the remote with --repo"
         raise CommandError(cause, cure)
@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         write(answer, out())
     plan_input.print_notes(seen.notes)
-    return Exit.OK if is_told else Exit.UNPLACEABLE
+    return Exit.OK if is_scheduled else Exit.UNPLACEABLE
 
 
 def explain_object(seen: PlanInput, key: Key) -> Explanation:

@@ -1,4 +1,4 @@
-"""For verbs that go on: the fleet anew each time that its refs moved, until somebody stops them."""
+"""For verbs that watch: yields the fleet each time that its refs moved, until the verb is stopped."""
 
 from __future__ import annotations
 

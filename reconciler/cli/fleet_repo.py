@@ -156,7 +156,7 @@ def read_checkout_settings(checkout: Path | None) -> fleet.FleetSettings | None:
 
 
 def refuse_unknown_target(fleet: FleetRepo) -> None:
-    """Raises CommandError where nobody knows which branch is the target: an answer from another one would be wrong."""
+    """Raises CommandError if the target branch is unknown: an answer from another branch would be wrong."""
     found, branch = fleet.effective, source_branch(fleet)
     if found.is_of_head or (found.settings is not None and fleet.snapshot.target is not None):
         return

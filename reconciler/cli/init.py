@@ -98,7 +98,10 @@ def fill(root: Path, fleet: uuid.UUID) -> Iterator[tuple[str, FileOutcome]]:
     }
     yield (
         f"{SCHEMAS}/",
-        next((fate for fate in (FileOutcome.UPDATED, FileOutcome.MADE) if fate in fates), FileOutcome.KEPT),
+        next(
+            (outcome for outcome in (FileOutcome.UPDATED, FileOutcome.MADE) if outcome in fates),
+            FileOutcome.KEPT,
+        ),
     )
 
 
@@ -111,7 +114,7 @@ def write_file(path: Path, text: str, otherwise: FileOutcome) -> FileOutcome:
     except FileExistsError:
         if otherwise is FileOutcome.KEPT or (not path.is_symlink() and path.read_bytes() == text.encode()):
             return FileOutcome.KEPT
-        # A new file in place of the old one: a link that somebody put there is not followed.
+        # A new file in place of the old one: an existing link is not followed.
         fresh = path.with_name(f"{path.name}.new")
         fresh.unlink(missing_ok=True)
         with fresh.open("x", encoding="utf-8") as file:
@@ -158,16 +161,16 @@ def refork(root: Path, terminal: Terminal) -> int:
 
 
 def show(root: Path, fates: list[tuple[str, FileOutcome]], is_new: bool, terminal: Terminal) -> None:
-    colours = {
+    colors = {
         FileOutcome.MADE: TextStyle.GREEN,
         FileOutcome.UPDATED: TextStyle.YELLOW,
         FileOutcome.KEPT: TextStyle.DIM,
     }
-    for path, fate in fates:
-        terminal.line(f"  {terminal.paint(f'{fate:<7}', colours[fate])}  {path}")
+    for path, outcome in fates:
+        terminal.line(f"  {terminal.paint(f'{outcome:<7}', colors[outcome])}  {path}")
     where = "" if root.resolve() == Path.cwd() else f"cd {printable(str(root))} && "
     terminal.line()
-    if not any(fate is not FileOutcome.KEPT for _, fate in fates):
+    if not any(outcome is not FileOutcome.KEPT for _, outcome in fates):
         terminal.line("Everything already exists.")
         return
     terminal.line(f"{'A new Git repo. ' if is_new else ''}Next:")

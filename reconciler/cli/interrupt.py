@@ -67,7 +67,7 @@ def until_interrupted(work: Callable[[Waker], int]) -> int:
     """
     from reconciler.gitstore.waker import Waker
 
-    if not _is_heard():
+    if not _is_interruptible():
         return work(Waker())
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
@@ -118,8 +118,8 @@ class _Worker(threading.Thread):
 
 @contextmanager
 def end_at_once() -> Iterator[None]:
-    """Ctrl-C ends the process where it stands: for moments with nothing to tidy up and nothing left to print."""
-    if not _is_heard():
+    """Ctrl-C ends the process at once: for moments with nothing to clean up and nothing left to print."""
+    if not _is_interruptible():
         yield
         return
     before = signal.signal(signal.SIGINT, lambda _number, _frame: os._exit(CODE))
@@ -129,7 +129,7 @@ def end_at_once() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _is_heard() -> bool:
+def _is_interruptible() -> bool:
     """Handlers belong to the main thread; who started us with interrupts ignored, as nohup does, wants them ignored."""
     is_main = threading.current_thread() is threading.main_thread()
     return is_main and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN

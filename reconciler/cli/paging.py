@@ -1,4 +1,4 @@
-"""A long text for somebody at a terminal: through the pager that they like. Anywhere else it is printed as it is."""
+"""Shows a long text through the person's pager on a terminal; elsewhere prints it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from reconciler.cli.terminal import Terminal
 
-# Nothing stays paged that fits on the screen, colours are shown, and the text remains there.
+# Nothing stays paged that fits on the screen, colors are shown, and the text remains there.
 LESS = "FRX"
 
 
@@ -28,7 +28,7 @@ def show(terminal: Terminal, lines: Iterable[str], environment: Mapping[str, str
 
 
 def pager(environment: Mapping[str, str]) -> Sequence[str] | None:
-    """None where there is none, or where nobody wants one."""
+    """None if there is none, or if PAGER is empty."""
     try:
         words = shlex.split(environment.get("PAGER", "less"))
     except ValueError:

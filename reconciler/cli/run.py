@@ -119,7 +119,7 @@ def process(settings: RunSettings, environment: Mapping[str, str]) -> Iterator[L
     spans = tracer(environment, version)
     sign = load_signer(settings.signing_key, environment)
 
-    def opened(refs: Refs, before: Reconciler | None = None) -> Reconciler:
+    def open_reconciler(refs: Refs, before: Reconciler | None = None) -> Reconciler:
         if before is not None:
             before.close()
         repo = open_store(
@@ -136,7 +136,7 @@ def process(settings: RunSettings, environment: Mapping[str, str]) -> Iterator[L
     try:
         if sign is not None:
             sign(b"a key that cannot sign is told at the start, whether or not there is anything to write")
-        loop = Loop(opened(Refs()), opened, Waker(), settings.pace)
+        loop = Loop(open_reconciler(Refs()), open_reconciler, Waker(), settings.pace)
     except RepoError as error:
         raise CommandError(error.cause, error.cure) from None
     except OSError as error:
@@ -211,16 +211,16 @@ def verdict(outcome: Outcome, held: SourceHold | None) -> int:
 
 
 def settings_of(arguments: argparse.Namespace, environment: Mapping[str, str], here: Path) -> RunSettings:
-    def said(flag: str | None, name: str) -> str:
+    def choose_value(flag: str | None, name: str) -> str:
         return flag or environment.get(name, "")
 
-    push = said(arguments.push_interval, "GITVIRT_PUSH_INTERVAL")
-    interval = said(arguments.interval, "GITVIRT_INTERVAL") or "10s"
-    listen = said(arguments.listen, "GITVIRT_LISTEN")
-    secret = said(arguments.webhook_secret, "GITVIRT_WEBHOOK_SECRET")
+    push = choose_value(arguments.push_interval, "GITVIRT_PUSH_INTERVAL")
+    interval = choose_value(arguments.interval, "GITVIRT_INTERVAL") or "10s"
+    listen = choose_value(arguments.listen, "GITVIRT_LISTEN")
+    secret = choose_value(arguments.webhook_secret, "GITVIRT_WEBHOOK_SECRET")
     if secret and not listen:
         raise CommandError("--webhook-secret needs --listen", "add --listen HOST:PORT", Exit.USAGE)
-    name = said(arguments.name, "GITVIRT_NAME") or socket.gethostname()
+    name = choose_value(arguments.name, "GITVIRT_NAME") or socket.gethostname()
     return RunSettings(
         address=location.locate_repo(arguments.repo, environment, here).address,
         pace=LoopIntervals(
@@ -229,11 +229,11 @@ def settings_of(arguments: argparse.Namespace, environment: Mapping[str, str], h
         who=CommitIdentity(
             name,
             timedelta(0) if arguments.once else PATIENCE,
-            author(said(arguments.author, "GITVIRT_AUTHOR")),
+            author(choose_value(arguments.author, "GITVIRT_AUTHOR")),
         ),
         listen=listening(listen) if listen else None,
         webhook_secret=secret_in(Path(secret)) if secret else b"",
-        signing_key=said(arguments.signing_key, "GITVIRT_SIGNING_KEY"),
+        signing_key=choose_value(arguments.signing_key, "GITVIRT_SIGNING_KEY"),
     )
 
 

@@ -1,5 +1,5 @@
-"""How the one who started a verb as a service learns that it is ready and that it ends: sd_notify(3). Nobody, unless the
-environment names somebody. Decides nothing."""
+"""Tells the service manager that a verb is ready and that it ends: sd_notify(3). Does nothing unless the environment names a
+service manager."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def flush() -> None:
 
 
 def output_error(error: OSError, stream: TextIO) -> CommandError:
-    """What to say of it. That somebody reads no further is nothing to say anything of: it is raised again."""
+    """The error to show. A closed pipe is not an error to show: it is raised again."""
     redirect_to_null(stream)
     if isinstance(error, BrokenPipeError):
         raise error

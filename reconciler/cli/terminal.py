@@ -1,4 +1,4 @@
-"""What a person sees: aligned tables, and colour only where somebody looks at it."""
+"""Output for people: aligned tables, and color only on a terminal."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ class TextStyle(StrEnum):
 
 
 class Terminal:
-    """Prints to one stream. Colour is decided once: a terminal that says what it is by TERM, and no NO_COLOR."""
+    """Prints to one stream. Color is decided once: a terminal that says what it is by TERM, and no NO_COLOR."""
 
     def __init__(self, stream: TextIO, environment: Mapping[str, str] | None = None) -> None:
         environment = os.environ if environment is None else environment
         self.stream = stream
         self.is_interactive = stream.isatty() and environment.get("TERM", "") not in ("", "dumb")
-        self.has_colour = self.is_interactive and not environment.get("NO_COLOR")
+        self.has_color = self.is_interactive and not environment.get("NO_COLOR")
 
     def paint(self, text: str, *styles: TextStyle) -> str:
-        if not self.has_colour or not styles:
+        if not self.has_color or not styles:
             return text
         return f"\x1b[{';'.join(styles)}m{text}\x1b[0m"
 
@@ -41,8 +41,8 @@ class Terminal:
         except OSError as error:
             raise output_error(error, self.stream) from None
 
-    def anew(self) -> None:
-        """Before a screen that takes the place of the one before; where nobody looks an empty line parts them."""
+    def clear(self) -> None:
+        """Before a screen that replaces the one before; without a terminal an empty line separates them."""
         if self.is_interactive:
             self.stream.write("\x1b[H\x1b[2J\x1b[3J")
         else:

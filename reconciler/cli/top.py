@@ -70,7 +70,7 @@ def style(use: PoolUse, resource: str) -> TextStyle | None:
 
 
 def volumes(use: PoolUse) -> str:
-    return f"{len(use.volumes)}" + (f" ({use.retained} retained)" if use.retained else "")
+    return f"{len(use.volumes)}" + (f" ({use.retained_count} retained)" if use.retained_count else "")
 
 
 def bars(title: str, resource: str) -> Column[PoolUse]:
@@ -97,7 +97,7 @@ def value(use: PoolUse) -> dict[str, object]:
         "state": columns.state(use.pool),
         "machines": len(use.machines),
         "volumes": len(use.volumes),
-        "retained": use.retained,
+        "retained": use.retained_count,
         "used": {resource: format_amount(resource, count) for resource, count in sorted(use.used.items())},
         "allocatable": {
             resource: format_amount(resource, count) for resource, count in sorted(use.capacity.items())

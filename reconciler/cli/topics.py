@@ -57,7 +57,7 @@ def folder() -> Traversable:
 
 
 def format_page(terminal: Terminal, text: str) -> Iterator[str]:
-    """As it is written, with headings that stand out; a link to another page is the command that shows it."""
+    """As it is written, with highlighted headings; a link to another page is the command that shows it."""
     is_code = False
     for line in text.rstrip("\n").split("\n"):
         is_code ^= line.startswith("```")

@@ -33,7 +33,7 @@ class TreeBranch:
     name: str
     pool: InventoryItem | None
     machines: Sequence[InventoryItem]
-    retained: Sequence[InventoryItem] = ()  # volumes that nobody declares any more
+    retained: Sequence[InventoryItem] = ()  # volumes that are no longer declared
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

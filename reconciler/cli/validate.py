@@ -72,15 +72,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     start = time.perf_counter()
-    asked = requests(arguments, working_folder())
-    outcome = outcome_of(checks(asked), time.perf_counter() - start, arguments.foreign)
-    if not outcome.files and not outcome.problems and not any(request.scope.named for request in asked):
+    requested = requests(arguments, working_folder())
+    outcome = outcome_of(checks(requested), time.perf_counter() - start, arguments.foreign)
+    if not outcome.files and not outcome.problems and not any(request.scope.named for request in requested):
         # To say "ok" would let a check in the wrong folder pass for ever.
-        where = ", ".join(printable(str(request.scope.root)) for request in asked)
+        where = ", ".join(printable(str(request.scope.root)) for request in requested)
         cure = "manifests are *.yaml, *.yml and *.json; name the folder with the manifests"
         raise CommandError(f"there are no manifests in {where}", cure)
-    show(outcome, arguments.output, out(), SourceTexts(asked))
-    for request in asked if arguments.output in TEXT else ():
+    show(outcome, arguments.output, out(), SourceTexts(requested))
+    for request in requested if arguments.output in TEXT else ():
         note_settings(request)
     return outcome.exit_code(arguments.strict)
 
@@ -102,12 +102,12 @@ def working_folder() -> Path:
         raise CommandError("the working directory does not exist any more", "change to another one") from None
 
 
-def checks(asked: Sequence[CheckRequest]) -> list[CheckResult]:
+def checks(requested: Sequence[CheckRequest]) -> list[CheckResult]:
     """Nearly all that is made here stays to the end; to look for garbage among it would cost half as much again."""
     gc.disable()
     progress = Progress(err(), "checked")
     try:
-        return [check(request, progress) for request in asked]
+        return [check(request, progress) for request in requested]
     except RepoError as error:
         raise CommandError(error.cause, error.cure) from None
     except WorkerLostError:
@@ -131,7 +131,7 @@ def outcome_of(checked: Sequence[CheckResult], seconds: float, with_foreign: boo
 
 
 class SourceTexts:
-    """What stands in a file that a finding names."""
+    """The text of a file that a finding names."""
 
     def __init__(self, requests: Sequence[CheckRequest]) -> None:
         self.requests = requests

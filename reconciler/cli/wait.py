@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--for",
         dest="wanted",
-        type=parse_wish,
+        type=parse_condition,
         default=("state", "Running"),
         metavar="FIELD=VALUE",
         help="state=Running, condition=Ready, a path=value, or deleted (default: state=Running)",
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_repo(parser)
 
 
-def parse_wish(text: str) -> tuple[str, str]:
+def parse_condition(text: str) -> tuple[str, str]:
     return (DELETED, "") if text == DELETED else parse_pair(text)
 
 
@@ -83,14 +83,14 @@ def wait_until(arguments: argparse.Namespace, waker: Waker) -> int:
     if is_value(arguments.output):
         show(arguments, wanted, found, time.monotonic() - start)
     raise CommandError(
-        f"{wanted} is not {describe_wish(arguments.wanted)} after {arguments.timeout} s: {describe_state(found)}",
+        f"{wanted} is not {describe_condition(arguments.wanted)} after {arguments.timeout} s: {describe_state(found)}",
         hint or f"`gitvirt describe {wanted.kind.value.lower()} {arguments.name}` shows more",
         Exit.TIMED_OUT,
     )
 
 
 def check(kind: Kind, wanted: tuple[str, str]) -> None:
-    """What can never be so is a mistake: nobody is to wait for it."""
+    """A state that can never be reached is wrong usage, not a reason to wait."""
     name, value = wanted
     known = states(kind)
     if not value and name in ("state", "status.state", "condition"):
@@ -125,7 +125,7 @@ def follow_in_time(fleet: FleetRepo, seconds: float, waker: Waker) -> Generator[
 
 def show(arguments: argparse.Namespace, wanted: Key, found: InventoryItem | None, seconds: float) -> None:
     if arguments.output == "table":
-        out().line(f"{wanted}: {describe_wish(arguments.wanted)} after {seconds:.1f} s")
+        out().line(f"{wanted}: {describe_condition(arguments.wanted)} after {seconds:.1f} s")
     elif arguments.output == "name":
         out().line("/".join(part for part in (wanted.namespace, wanted.name) if part))
     else:
@@ -158,7 +158,7 @@ def is_met(item: InventoryItem | None, wanted: tuple[str, str]) -> bool:
     return field(item, name) == value
 
 
-def describe_wish(wanted: tuple[str, str]) -> str:
+def describe_condition(wanted: tuple[str, str]) -> str:
     name, value = wanted
     if name == DELETED:
         return DELETED

@@ -43,6 +43,6 @@ def watch(fleet: FleetRepo, arguments: argparse.Namespace, show: Show, waker: Wa
             continue
         shown = now.snapshot.target
         if not is_value(arguments.output):
-            out().anew()
+            out().clear()
         show(read_current(now))
         out().stream.flush()

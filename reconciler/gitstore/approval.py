@@ -45,5 +45,5 @@ def approval_trailer(digest: str) -> str:
 
 
 def is_approval_of(value: str, digest: str) -> bool:
-    """Whether `value`, as somebody typed it into the trailer, names this digest."""
+    """Whether `value`, as a person typed it into the trailer, names this digest."""
     return len(value) >= LEAST_DIGITS and digest.startswith(value.lower())

@@ -44,7 +44,7 @@ def read_effective_settings(repo: Repo, head: ObjectId | None) -> EffectiveSetti
     if head is None:
         return EffectiveSettings()
     id = _blob(repo, head)
-    found = _parsed(repo, id)
+    found = _parse(repo, id)
     if isinstance(found, FleetSettings):
         return EffectiveSettings(found, head, is_of_head=True, is_there=True)
     is_there, problems, read = repo.file(head, PATH) is not None, found, {id}
@@ -55,7 +55,7 @@ def read_effective_settings(repo: Repo, head: ObjectId | None) -> EffectiveSetti
         id = _blob(repo, commit)
         if id not in read:
             read.add(id)
-            found = _parsed(repo, id)
+            found = _parse(repo, id)
             if isinstance(found, FleetSettings):
                 return EffectiveSettings(found, commit, is_there=is_there, problems=problems)
         commit = _first_parent(repo, commit)
@@ -73,5 +73,5 @@ def _blob(repo: Repo, commit: ObjectId) -> ObjectId | None:
     return file.id if file is not None and file.mode in (FileMode.FILE, FileMode.EXECUTABLE) else None
 
 
-def _parsed(repo: Repo, id: ObjectId | None) -> FleetSettings | tuple[Problem, ...]:
+def _parse(repo: Repo, id: ObjectId | None) -> FleetSettings | tuple[Problem, ...]:
     return () if id is None else fleet.parse(repo.read(id))

@@ -20,7 +20,7 @@ from typing import IO
 MOST_OUTPUT_BYTES = 64 * 2**20
 MOST_ERROR_BYTES = 256 * 2**10
 TOO_LARGE = b"\nfatal: its output was larger than %d MiB\n" % (MOST_OUTPUT_BYTES >> 20)
-GRACE_SECONDS = 1.0
+STOP_SECONDS = 1.0
 # What git sees when it works in a mirror: no configuration of a person or of the machine.
 _PASSES = ("PATH", "TMPDIR")
 _MIRROR_ENVIRONMENT = {
@@ -47,7 +47,7 @@ class Exited:
 
 
 @dataclass(frozen=True, slots=True)
-class TimedOut:
+class ProgramTimedOut:
     """It was still running at the deadline, and was killed."""
 
     seconds: float
@@ -67,7 +67,7 @@ def run(
     seconds: float,
     given: bytes = b"",
     inherit: Sequence[int] = (),
-) -> Exited | TimedOut | CannotRun:
+) -> Exited | ProgramTimedOut | CannotRun:
     """`inherit` are descriptors that stay open in it, such as a lock that must last until it is over."""
     try:
         process = subprocess.Popen(
@@ -84,7 +84,7 @@ def run(
     try:
         output, errors, is_over = _exchange(process, given, time.monotonic() + seconds)
         if not is_over:
-            return TimedOut(seconds, errors)
+            return ProgramTimedOut(seconds, errors)
         if len(output) >= MOST_OUTPUT_BYTES:
             return Exited(-signal.SIGXFSZ, output, errors + TOO_LARGE)
         return Exited(process.wait(), output, errors)
@@ -100,7 +100,7 @@ def run_git(repo: Path, arguments: Sequence[str], lock: int, seconds: float, giv
     match run(command, passed | _MIRROR_ENVIRONMENT, seconds, given, inherit=(lock,)):
         case Exited() as exited:
             return exited
-        case TimedOut():
+        case ProgramTimedOut():
             raise OSError(errno.ETIMEDOUT, f"git {arguments[0]} took more than {seconds:.0f} s")
         case CannotRun(reason):
             raise OSError(errno.ENOENT, reason)
@@ -154,7 +154,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     can get its number, which is the group's."""
     if process.returncode is None:
         _signal(process.pid, signal.SIGTERM)
-        until = time.monotonic() + GRACE_SECONDS
+        until = time.monotonic() + STOP_SECONDS
         while time.monotonic() < until and not _has_ended(process.pid):
             time.sleep(0.01)
         _signal(process.pid, signal.SIGKILL)

@@ -60,7 +60,7 @@ class ExistingBlob(NamedTuple):
 
 
 Edit: TypeAlias = bytes | ExistingBlob | None
-"""New content (the file keeps its mode), an existing blob, or None to remove the file. Removing a missing file is no edit."""
+"""New content (the file keeps its mode), an existing blob, or None to remove the file. Removing a missing file changes nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -68,7 +68,7 @@ class Waker:
         return reasons[0]
 
 
-def _lost(place: Path, error: Exception) -> None:
+def _log_lost_watch(place: Path, error: Exception) -> None:
     log.warning("cannot watch, polling only: path=%s error=%s", place, error)
 
 
@@ -76,7 +76,7 @@ def _lost(place: Path, error: Exception) -> None:
 def watch_refs(
     repo: Path,
     wake: Callable[[], None],
-    lost: Callable[[Path, Exception], None] = _lost,
+    lost: Callable[[Path, Exception], None] = _log_lost_watch,
     ref: str = "",
 ) -> Iterator[None]:
     """Calls `wake` within milliseconds of any ref's move in a repo on this machine, whoever moves it, and `lost` when a place

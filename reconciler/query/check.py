@@ -21,7 +21,7 @@ from schemas.validate.path_collisions import collisions
 
 @dataclass(frozen=True, slots=True)
 class ComparedRevision:
-    """The revision to compare with, under the name that somebody gave it."""
+    """The revision to compare with, under the name that a person gave it."""
 
     name: str
     source: RevisionSource
@@ -71,8 +71,8 @@ def check(request: CheckRequest, progress: Progress) -> CheckResult:
         *placed((each for each in findings if concerns(scope, each)), text_reader(source)),
     ]
     return CheckResult(
-        tuple(dataclasses.replace(each, file=scope.shown(each.file)) for each in found),
-        tuple(scope.shown(path) for path in manifests if scope.concerns(path)),
+        tuple(dataclasses.replace(each, file=scope.display_path(each.file)) for each in found),
+        tuple(scope.display_path(path) for path in manifests if scope.concerns(path)),
         sum(scope.concerns(entry.path) for entry in tree.entries) if scope.named else len(tree.entries),
         loaded.foreign,
     )
@@ -105,7 +105,7 @@ def load_past(
 
 
 def find_unread(scope: Scope, listing: FileListing, manifests: list[str]) -> Iterator[Finding]:
-    """Files that somebody named and that are no manifests by their names."""
+    """Files that the caller named and whose names are not those of manifests."""
     others = set(listing.files) - set(manifests) if scope.named else set()
     for path in others.intersection(scope.named):
         if not files.has_manifest_name(path):

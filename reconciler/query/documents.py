@@ -32,7 +32,7 @@ class WorkerLostError(Exception):
 
 @dataclass(slots=True)
 class ParsedFiles:
-    """What stands in a number of files, as far as each tells by itself."""
+    """The content of several files, each read by itself."""
 
     documents: list[Document] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)

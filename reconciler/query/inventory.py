@@ -34,7 +34,7 @@ class InventoryItem:
 
     @property
     def is_retained(self) -> bool:
-        """A volume that nobody declares any more, with its data."""
+        """A volume that is no longer declared, with its data."""
         return self.path.startswith(live_layout.RETAINED)
 
 
@@ -84,7 +84,7 @@ def _inventory(repo: Repo, commit: ObjectId | None, kind: Kind | None) -> FleetI
 
 
 def _is_of_others(data: bytes, kind: Kind) -> bool:
-    """Whether a text names another kind and never this one; with an escape in it, nobody knows without reading."""
+    """Whether a text names another kind and never this one; with an escape in it, only parsing can tell."""
     if kind.value.encode() in data or b"\\" in data:
         return False
     named = _KIND.search(data)

@@ -1,5 +1,5 @@
-"""A checkout as a Repo in memory: what people have on disk, or a revision, as the source; the target branch and the reports as
-they were fetched last. Nothing is written to the checkout, and nobody is asked over a network.
+"""A checkout as a Repo in memory: the files on disk, or a revision, as the source; the target branch and the reports as last
+fetched. Nothing is written to the checkout, and no network is used.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from schemas.manifest.ignore import is_manifest
 from schemas.problem import Problem
 from schemas.settings import fleet
 
-_NOBODY = Identity("gitvirt plan", "")
+_AUTHOR = Identity("gitvirt plan", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,29 +50,29 @@ class OfflineRepo:
 
 
 def open_offline_repo(
-    asked: OfflineRequest, settings: fleet.FleetSettings | None, now: datetime
+    request: OfflineRequest, settings: fleet.FleetSettings | None, now: datetime
 ) -> OfflineRepo:
     """`settings` are those on disk; without any that can be used, those hold that are in force at the commit below. Raises
     RepoError for a revision that is not there."""
-    earlier = EffectiveSettings() if settings else find_committed_settings(asked)
+    earlier = EffectiveSettings() if settings else find_committed_settings(request)
     settings = settings or earlier.settings
     branches = settings.branches if settings else fleet.BranchSettings()
     reports = settings.reports.ref if settings else fleet.ReportSettings().ref
     refs = Refs(f"refs/heads/{branches.source}", f"refs/heads/{branches.target}", reports)
-    desk = _Desk(asked, refs, now)
-    if earlier.settings is not None and not (asked.source and earlier.is_of_head):
+    desk = _Desk(request, refs, now)
+    if earlier.settings is not None and not (request.source and earlier.is_of_head):
         desk.notes.append(earlier_settings_note(earlier))
     if desk.is_whole:
         desk.fetch(branches.target, reports)
-    elif asked.source or asked.target:
-        cause = f"{asked.root} is not the top of a Git checkout, so it has no revisions"
+    elif request.source or request.target:
+        cause = f"{request.root} is not the top of a Git checkout, so it has no revisions"
         raise UnknownRevisionError(cause, "leave out --source and --target")
     else:
         desk.notes.append("this folder is not a repo: everything counts as new")
-    if not asked.source:
+    if not request.source:
         desk.lay_over()
     desk.put_upon()
-    return OfflineRepo(desk.opened(), refs, tuple(desk.notes), desk.is_unfetched)
+    return OfflineRepo(desk.open(), refs, tuple(desk.notes), desk.is_unfetched)
 
 
 def earlier_settings_note(earlier: EffectiveSettings) -> str:
@@ -80,16 +80,16 @@ def earlier_settings_note(earlier: EffectiveSettings) -> str:
     return f"{fleet.PATH} has problems; using its last usable version (commit {commit})"
 
 
-def find_committed_settings(asked: OfflineRequest) -> EffectiveSettings:
-    """At the revision that is asked about, or HEAD. A folder that is no repo of its own has none."""
-    around = revision.find_checkout(asked.root)
-    if around is None or around.root not in (None, asked.root.resolve()):
+def find_committed_settings(request: OfflineRequest) -> EffectiveSettings:
+    """At the revision that is asked about, or HEAD. A folder inside another repo has none."""
+    around = revision.find_checkout(request.root)
+    if around is None or around.root not in (None, request.root.resolve()):
         return EffectiveSettings()
-    if asked.source:
-        head: ObjectId | None = revision.open_revision(asked.root, asked.source).commit
+    if request.source:
+        head: ObjectId | None = revision.open_revision(request.root, request.source).commit
     else:
-        head = revision.list_refs(asked.root).get("HEAD")
-    objects = MemoryObjects(MemoryRemote(fallback=revision.object_lookup(asked.root)))
+        head = revision.list_refs(request.root).get("HEAD")
+    objects = MemoryObjects(MemoryRemote(fallback=revision.object_lookup(request.root)))
     try:
         return read_effective_settings(Store(objects, MemoryTransport(objects), Refs()), head)
     except DamageError:
@@ -98,14 +98,14 @@ def find_committed_settings(asked: OfflineRequest) -> EffectiveSettings:
 
 
 class _Desk:
-    def __init__(self, asked: OfflineRequest, refs: Refs, now: datetime) -> None:
-        around = revision.find_checkout(asked.root)
-        self.is_whole = around is not None and around.root in (None, asked.root.resolve())
+    def __init__(self, request: OfflineRequest, refs: Refs, now: datetime) -> None:
+        around = revision.find_checkout(request.root)
+        self.is_whole = around is not None and around.root in (None, request.root.resolve())
         self.git_directory = around.git_directory if around else None
-        self.asked, self.refs, self.now = asked, refs, now
+        self.request, self.refs, self.now = request, refs, now
         self.source, self.target = refs.source or "", refs.target or ""
         self.remote = MemoryRemote(
-            self.source, fallback=revision.object_lookup(asked.root) if around else None
+            self.source, fallback=revision.object_lookup(request.root) if around else None
         )
         self.notes: list[str] = []
         self.is_unfetched = False
@@ -115,11 +115,11 @@ class _Desk:
         return self.remote.refs.get(self.source)
 
     def fetch(self, target: str, reports: str) -> None:
-        root, refs = self.asked.root, revision.list_refs(self.asked.root)
-        if self.asked.source:
-            refs["HEAD"] = revision.open_revision(root, self.asked.source).commit
-        if self.asked.target:
-            found: ObjectId | None = revision.open_revision(root, self.asked.target).commit
+        root, refs = self.request.root, revision.list_refs(self.request.root)
+        if self.request.source:
+            refs["HEAD"] = revision.open_revision(root, self.request.source).commit
+        if self.request.target:
+            found: ObjectId | None = revision.open_revision(root, self.request.target).commit
         else:
             found = refs.get(f"refs/remotes/origin/{target}") or refs.get(f"refs/heads/{target}")
             if f"refs/remotes/origin/{target}" in refs:
@@ -139,10 +139,10 @@ class _Desk:
 
     def lay_over(self) -> None:
         """The files on disk in place of those of HEAD, as far as anybody reads them."""
-        folder = FolderSource(self.asked.root)
+        folder = FolderSource(self.request.root)
         is_ignored, _ = read_ignored_paths(folder)
         paths = {path for path in folder.listing(is_ignored).files if _is_read(path)}
-        repo = self.opened()
+        repo = self.open()
         before = {file.path: file for file in repo.files(self.head)} if self.head else {}
         edits: dict[str, Edit] = {path: None for path in before if _is_read(path) and path not in paths}
         for path in sorted(paths):
@@ -157,7 +157,7 @@ class _Desk:
     def put_upon(self) -> None:
         """A source that lacks what was reconciled last is a pull request: what it changes is put upon that, as a merge would."""
         live = self.remote.refs.get(self.target)
-        repo = self.opened()
+        repo = self.open()
         message = decode_commit(repo.read(live)).message if live else ""
         last = next(
             (value for key, value in reversed(parse_trailers(message)) if key == SOURCE_TRAILER), None
@@ -175,7 +175,7 @@ class _Desk:
             self.notes.append(f"{path} was changed on both sides: the plan uses the version here")
         repo.write([self._draft("as if it were merged", last, edits, second=last)])
 
-    def opened(self) -> Store:
+    def open(self) -> Store:
         objects = MemoryObjects(self.remote)
         repo = Store(objects, MemoryTransport(objects), self.refs)
         repo.snapshot()
@@ -190,7 +190,7 @@ class _Desk:
             base=base,
             edits=edits,
             message=message,
-            author=_NOBODY,
+            author=_AUTHOR,
             time=self.now,
             source=second,
         )

@@ -41,7 +41,7 @@ def parse_in_parallel(
     source: ManifestSource, batches: Sequence[Sequence[str]], then: Ids, processes: int
 ) -> Iterator[tuple[int, ParsedFiles]]:
     """Each batch with its number, in the order in which they get done."""
-    gc.freeze()  # what stands here already is shared with the others, as long as nobody touches it
+    gc.freeze()  # what exists already is shared with the others, as long as no process writes to it
     others = processes - 1
     context = multiprocessing.get_context("fork")
     task = ParseTask(source, batches, then)
@@ -67,7 +67,7 @@ def start_worker(task: ParseTask) -> None:
     _task = task
     gc.disable()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one stops it
-    # Should that one be killed, nobody would: the end of its pipe is open in this one too.
+    # If that one is killed, it cannot: the end of its pipe is open in this one too.
     ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
 
 

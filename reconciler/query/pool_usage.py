@@ -1,4 +1,4 @@
-"""What stands on each pool, and what of it is free: by the assignments on the target branch. The one charge, as everywhere."""
+"""Machines, volumes and free capacity of each pool, by the assignments on the target branch. The one charge, as everywhere."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class PoolUse:
     capacity: Vector = field(default_factory=dict)
 
     @property
-    def retained(self) -> int:
-        """How many of the volumes nobody declares any more; their data takes its room all the same."""
+    def retained_count(self) -> int:
+        """How many of the volumes are no longer declared; their data still uses capacity."""
         return sum(volume.is_retained for volume in self.volumes)
 
 

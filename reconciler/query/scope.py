@@ -25,18 +25,16 @@ class Scope:
     """One repo, or a folder that is taken for one."""
 
     root: Path
-    prefix: (
-        str  # of paths from the root, as they are named from where the caller stands: "" or "examples/repo/"
-    )
+    prefix: str  # of paths from the root, as seen from the caller's folder: "" or "examples/repo/"
     named: tuple[str, ...] = ()  # files, and folders with a slash at the end; nothing: all of it
     is_lone: bool = False  # files outside of any repo: only they are read
 
-    def shown(self, path: str) -> str:
+    def display_path(self, path: str) -> str:
         """A path as the caller would name it."""
         return path if path.startswith("<") else self.prefix + path
 
     def concerns(self, path: str) -> bool:
-        """Whether somebody who named what they named wants to hear about a file."""
+        """Whether the named paths include this file."""
         return not self.named or any(
             path == named or (named.endswith("/") and path.startswith(named)) for named in self.named
         )
@@ -116,7 +114,7 @@ def checked_out_branch(root: Path) -> str:
 
 
 def short_branch(name: str) -> str:
-    """The branch that a revision's name means, here or on a remote; of other names something that is no branch."""
+    """The branch that a revision's name means, here or on a remote; of other names something that is not a branch."""
     if name.startswith("refs/remotes/"):
         return name.split("/", 3)[-1]
     return name.removeprefix("refs/heads/").removeprefix("origin/")

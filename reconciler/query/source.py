@@ -85,7 +85,7 @@ class RevisionSource:
             if is_ignored(path, False):
                 continue
             if not path.isprintable():
-                problems.append(disk_files.odd_name(path))
+                problems.append(disk_files.unprintable_name(path))
             match file.mode:
                 case FileMode.LINK:
                     problems.append(disk_files.stored_link(path, self.revision.read(file)))
@@ -97,4 +97,4 @@ class RevisionSource:
 
     def read(self, path: str) -> bytes | Problem:
         file = self.files.get(path)
-        return disk_files.vanished(path) if file is None else self.revision.read(file)
+        return disk_files.missing_file(path) if file is None else self.revision.read(file)

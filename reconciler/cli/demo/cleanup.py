@@ -1,7 +1,7 @@
-"""The last of the demo: makes its folder, and removes it once nobody is left who could write there, however they ended.
+"""The demo's last process: makes its folder, and removes it when no process is left that could write there, however they ended.
 
 Run as `python cleanup.py FOLDER` in a session of its own; prints the folder that it made in that one. All who play hold the
-other end of its standard input, and nobody writes there. Imports nothing of the project.
+other end of its standard input, and no process writes there. Imports nothing of the project.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class DemoProcesses:
         self.git(self.folder, "init", "--quiet", "--bare", "--initial-branch=main", str(self.repo))
         copy(site(), self.checkout)
         for manifest in self.checkout.glob("[!.]*/*.yaml"):
-            manifest.write_text(self.hosts.fitted(manifest.read_text()))
+            manifest.write_text(self.hosts.fit_manifest(manifest.read_text()))
         settings = self.checkout / "gitvirt.yaml"
         settings.write_text(settings.read_text() + "heartbeat: {interval: 5s}\n")
         self.git(self.checkout, "init", "--quiet", "--initial-branch=main")
@@ -154,7 +154,7 @@ class DemoProcesses:
         process.wait()
 
     def check(self) -> None:
-        """Raises when somebody is gone who should be there, or when it is to end."""
+        """Raises when a process ended that should run, and when the demo is interrupted."""
         self.interrupt.obey()
         for role, process in self.playing.items():
             if process.poll() is not None:

@@ -63,7 +63,7 @@ def run_scenario(screen: DemoScreen, processes: DemoProcesses, *, keep: bool) ->
 def acts(processes: DemoProcesses, screen: DemoScreen, fleet: FleetRepo) -> None:
     took = until(processes, screen, fleet, all_running, "all machines run")
     screen.say(f"All machines run after {took:.1f} s. A commit adds one more")
-    (processes.checkout / "machines/web-3.yaml").write_text(processes.hosts.fitted(WEB_3))
+    (processes.checkout / "machines/web-3.yaml").write_text(processes.hosts.fit_manifest(WEB_3))
     processes.commit("add web-3")
     took = until(processes, screen, fleet, lambda now: all_running(now) and has(now, "web-3"), "web-3 runs")
     lost = where(fleet, processes, "web-3")
@@ -90,9 +90,9 @@ def acts(processes: DemoProcesses, screen: DemoScreen, fleet: FleetRepo) -> None
     took = until(processes, screen, fleet, lambda now: not has(now, "web-3"), "web-3 is gone")
     screen.say(f"Gone after {took:.1f} s: order on live, confirmation from the host, removal of the file")
     host = where(fleet, processes, "web-1")
-    said = open_session(processes, host, "web-1", processes.hosts.keys)
+    console = open_session(processes, host, "web-1", processes.hosts.keys)
     screen.say(f"The serial console of web-1, as `gitvirt console web-1` on {host} shows it")
-    for line in said:
+    for line in console:
         screen.quote(line)
 
 

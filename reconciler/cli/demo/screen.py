@@ -24,7 +24,7 @@ from schemas.model.capacity import CPU
 
 T = TypeVar("T")
 COMMITS = 4
-GAP = 4  # columns between what stands side by side
+GAP = 4  # columns between two texts in a row
 INDENT = "  "
 COMMAND_COLUMNS = 38
 _PARTS = re.compile(r"\x1b\[[0-9;]*m|.", re.DOTALL)
@@ -33,13 +33,13 @@ _PARTS = re.compile(r"\x1b\[[0-9;]*m|.", re.DOTALL)
 class DemoScreen:
     def __init__(self, terminal: Terminal) -> None:
         self.terminal = terminal
-        self.drawn = 0  # lines of the picture that stand there
+        self.drawn = 0  # lines of the picture on the screen
         self.known: dict[str, str] = {}
 
     def say(self, text: str) -> None:
         """The title of an act."""
         self.terminal.line()
-        for line in self.wrapped(text):
+        for line in self.wrap(text):
             self.terminal.line(self.terminal.paint(line, TextStyle.BOLD))
         self.terminal.stream.flush()
 
@@ -58,7 +58,7 @@ class DemoScreen:
         for line in textwrap.wrap(about, max(1, self.columns - 2 * len(INDENT))):
             self.terminal.line(f"{2 * INDENT}{line}")
 
-    def wrapped(self, text: str) -> list[str]:
+    def wrap(self, text: str) -> list[str]:
         return textwrap.wrap(text, self.columns) if self.terminal.is_interactive else [text]
 
     @property
@@ -102,7 +102,7 @@ class DemoScreen:
     def table(self, shape: Sequence[Column[T]], rows: Sequence[T]) -> list[str]:
         stream = io.StringIO()
         canvas = Terminal(stream, {})
-        canvas.has_colour = self.terminal.has_colour
+        canvas.has_color = self.terminal.has_color
         show_table(canvas, shape, rows)
         return stream.getvalue().splitlines()
 
@@ -138,7 +138,7 @@ def commits(repo: Repo, head: str | None) -> Iterator[str]:
 
 
 def clip_line(line: str, columns: int) -> str:
-    """As wide as the terminal, so that no line of the picture becomes two. Colours stay whole."""
+    """As wide as the terminal, so that no line of the picture becomes two. Colors stay whole."""
     if width(line) <= columns:
         return line
     kept, room = "", max(0, columns - 1)

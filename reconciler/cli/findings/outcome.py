@@ -12,7 +12,7 @@ from schemas.problem import Problem, Severity
 
 @dataclass(frozen=True, slots=True)
 class ValidationOutcome:
-    """Problems in the order they are told; paths as somebody names them from where they stand."""
+    """Problems in their printed order; paths as seen from the caller's folder."""
 
     problems: tuple[Problem, ...]
     files: tuple[str, ...]

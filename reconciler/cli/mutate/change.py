@@ -1,4 +1,4 @@
-"""One small change to one object: found in the source, edited in place, committed, pushed if nobody was faster."""
+"""One small change to one object: found in the source, edited in place, committed, pushed unless another writer was first."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def find_edit(fleet: FleetRepo, key: Key, intent: Mutation) -> FileEdit | None:
 
 
 def is_announced(fleet: FleetRepo, key: Key) -> bool:
-    """A pool that has no file in the source: nobody decided anything about it yet."""
+    """A pool without a file in the source: people have not decided anything about it yet."""
     return (
         key.kind in (Kind.MACHINE_POOL, Kind.VOLUME_POOL)
         and key in read_inventory(fleet.repo, fleet.snapshot.target).items
@@ -160,8 +160,8 @@ def push_edit(fleet: FleetRepo, made: FileEdit, arguments: argparse.Namespace, m
                 if arguments.branch
                 else "push a branch for review: --branch NAME"
             )
-            said = "; ".join(map(printable, words.splitlines()))
-            raise CommandError(f"the server refused the push: {said}", cure)
+            words = "; ".join(map(printable, words.splitlines()))
+            raise CommandError(f"the server refused the push: {words}", cure)
         case RemoteUnavailable(_, cause, cure):
             raise CommandError(f"{fleet.location.address}: {cause}", cure)
         case other:

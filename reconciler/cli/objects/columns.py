@@ -31,7 +31,7 @@ def state(item: InventoryItem) -> str:
         return "Deleting"
     if item.is_retained:
         return "Retained"
-    if held(item) is not None:
+    if held_deletion(item) is not None:
         return "Deleting (held)"
     status: Any = getattr(item.object, "status", None)
     if unknown := next(
@@ -53,15 +53,23 @@ def conditions(item: InventoryItem) -> Sequence[Condition]:
     return getattr(status, "conditions", ())
 
 
+<<<<<<< HEAD
 def held(item: InventoryItem) -> Condition | None:
     """It left the source and its deletion waits, or a second host wants to serve the pool: both wait for a person."""
     waiting = (DELETION_HELD, HOST_MISMATCH)
     return next((each for each in conditions(item) if each.type in waiting and each.status == "True"), None)
+=======
+def held_deletion(item: InventoryItem) -> Condition | None:
+    """It left the source, and its deletion waits."""
+    return next(
+        (each for each in conditions(item) if each.type == DELETION_HELD and each.status == "True"), None
+    )
+>>>>>>> 8aef23c (cli, query, gitstore: pass the check of words)
 
 
 def first_unmet(item: InventoryItem) -> Condition | None:
     """Why it is not as it should be: that its deletion is held, else the first condition that is not met."""
-    return held(item) or next(
+    return held_deletion(item) or next(
         (each for each in conditions(item) if each.status != "True" and each.reason), None
     )
 

@@ -149,9 +149,9 @@ def find_by_key(inventory: FleetInventory, wanted: Key) -> InventoryItem:
 
 
 def suggest_item(inventory: FleetInventory, kind: Kind, name: str) -> str:
-    elsewhere = next(find_in_other_namespaces(inventory, kind, name), None)
-    if elsewhere is not None:
-        return f"it exists in namespace {elsewhere.key.namespace}: use -n {elsewhere.key.namespace}"
+    other = next(find_in_other_namespaces(inventory, kind, name), None)
+    if other is not None:
+        return f"it exists in namespace {other.key.namespace}: use -n {other.key.namespace}"
     near = closest(name, sorted({item.key.name for item in inventory.of(kind)}))
     return f"did you mean {near}?" if near else list_command(kind)
 

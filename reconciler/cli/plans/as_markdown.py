@@ -21,7 +21,7 @@ def _lines(plan: Plan) -> Iterator[str]:
     yield f"### gitvirt plan: {phrases.summary(plan)}"
     for part in (
         _source_changes(plan),
-        _placed(plan),
+        _placements(plan),
         _others(plan),
         _unschedulable(plan),
         _pending(plan),
@@ -42,7 +42,7 @@ def _source_changes(plan: Plan) -> Iterator[str]:
     yield from _table("Source changes", ("", "object", "what and when"), rows)
 
 
-def _placed(plan: Plan) -> Iterator[str]:
+def _placements(plan: Plan) -> Iterator[str]:
     rows = [
         (
             _code(pool),

@@ -1,4 +1,4 @@
-"""A plan for people: aligned, in colour on a terminal."""
+"""A plan for people: aligned, in color on a terminal."""
 
 from __future__ import annotations
 
@@ -38,39 +38,41 @@ def _source_changes(changes: Sequence[SourceChange], terminal: Terminal) -> None
         return
     terminal.line(terminal.paint("source changes", TextStyle.BOLD))
     for each in changes:
-        sign, colour = (
+        sign, color = (
             ("+", TextStyle.GREEN)
             if each.is_added
             else ("-", TextStyle.RED)
             if each.is_gone
             else ("~", TextStyle.YELLOW)
         )
-        said = phrases.of_source_change(each)
-        terminal.line(f"  {terminal.paint(sign, colour)} {each.key}{'  ' + printable(said) if said else ''}")
+        detail = phrases.of_source_change(each)
+        terminal.line(
+            f"  {terminal.paint(sign, color)} {each.key}{'  ' + printable(detail) if detail else ''}"
+        )
     terminal.line()
 
 
 def _changes(plan: Plan, terminal: Terminal, is_verbose: bool) -> None:
     """What follows from the rest, without a reason of its own, is only counted."""
-    told = phrases.by_weight(plan)
-    if not told:
+    ordered = phrases.by_weight(plan)
+    if not ordered:
         return
-    shown = [change for change in told if is_verbose or not phrases.is_plain(change)]
+    shown = [change for change in ordered if is_verbose or not phrases.is_plain(change)]
     terminal.line(terminal.paint("actions", TextStyle.BOLD))
     action_width = max((len(change.action) for change in shown), default=0)
     key_width = max((len(str(change.key)) for change in shown), default=0)
     for change in shown:
-        action = terminal.paint(change.action.ljust(action_width), *_colour(change.action))
+        action = terminal.paint(change.action.ljust(action_width), *_color(change.action))
         line = f"  {action}  {str(change.key).ljust(key_width)}  {printable(phrases.reason_of(change))}"
         terminal.line(line.rstrip())
-    if counted := phrases.counted(
-        [change for change in told if change not in shown and change.action is not Action.UNSCHEDULABLE]
+    if counted := phrases.count_actions(
+        [change for change in ordered if change not in shown and change.action is not Action.UNSCHEDULABLE]
     ):
         terminal.line(f"  {terminal.paint(counted + ' (-v shows each)', TextStyle.DIM)}")
     terminal.line()
 
 
-def _colour(action: Action) -> tuple[TextStyle, ...]:
+def _color(action: Action) -> tuple[TextStyle, ...]:
     return (COLOURS[action],) if action in COLOURS else ()
 
 
@@ -109,11 +111,11 @@ def _problems(problems: Sequence[Problem], terminal: Terminal) -> None:
         return
     terminal.line(terminal.paint("problems", TextStyle.BOLD))
     for each in sorted(problems):
-        colour = TextStyle.RED if each.severity is Severity.ERROR else TextStyle.YELLOW
+        color = TextStyle.RED if each.severity is Severity.ERROR else TextStyle.YELLOW
         place = ":".join(str(part) for part in (each.file, each.line or "", each.column or "") if part)
         named = f"{place}: " if place else ""
         terminal.line(
-            f"  {printable(named)}{terminal.paint(each.severity, colour)} {each.code} {printable(each.message)}"
+            f"  {printable(named)}{terminal.paint(each.severity, color)} {each.code} {printable(each.message)}"
         )
         if each.hint:
             terminal.line(f"    {terminal.paint('hint:', TextStyle.DIM)} {printable(each.hint)}")

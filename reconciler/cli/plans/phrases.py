@@ -40,8 +40,8 @@ def fields_of(reason: Reason) -> dict[str, str]:
 
 
 def amounts_of(reason: Reason) -> str:
-    is_told = reason.need != reason.have
-    return f" (need {reason.need}, have {reason.have})" if is_told else ""
+    is_short = reason.need != reason.have
+    return f" (need {reason.need}, have {reason.have})" if is_short else ""
 
 
 def of_source_change(change: SourceChange) -> str:
@@ -63,7 +63,7 @@ def is_plain(change: Change) -> bool:
     )
 
 
-def counted(changes: Iterable[Change]) -> str:
+def count_actions(changes: Iterable[Change]) -> str:
     counts = Counter(change.action.counted for change in changes)
     return ", ".join(f"{count:,} {name}" for name, count in counts.items())
 
@@ -111,7 +111,7 @@ def rows_of(refusals: Iterable[Refusal]) -> list[tuple[str, str]]:
         for reason in dict.fromkeys(_reasons(refusal)):
             pools.setdefault(reason, []).append(refusal.pool)
     every = len({refusal.pool for refusal in refusals if refusal.pool})
-    return [(_named(names, every), reason) for reason, names in pools.items()]
+    return [(_join_pools(names, every), reason) for reason, names in pools.items()]
 
 
 def _reasons(refusal: Refusal) -> Iterator[str]:
@@ -127,7 +127,7 @@ def _reasons(refusal: Refusal) -> Iterator[str]:
         yield f"{Predicate.VOLUME_CAPACITY}: volume {volume} on {', '.join(names)}: {why}{amounts}"
 
 
-def _named(pools: list[str], every: int) -> str:
+def _join_pools(pools: list[str], every: int) -> str:
     if len(pools) > 1 and len(pools) == every:
         return "every pool"
     more = f" and {len(pools) - MOST_POOLS:,} more" if len(pools) > MOST_POOLS else ""

@@ -61,7 +61,7 @@ def open_input(arguments: argparse.Namespace, path: str, ambient: str = "") -> I
     folder = Path.cwd() / path
     if not folder.is_dir():
         raise CommandError(
-            f"{printable(path)} is no folder", "name a checkout of the fleet's repo", Exit.USAGE
+            f"{printable(path)} is not a folder", "name a checkout of the fleet's repo", Exit.USAGE
         )
     root = find_root(folder) or folder
     try:

@@ -35,12 +35,12 @@ def pool_usage(world: World, plan: Plan) -> tuple[PoolUsage, ...]:
         after = {name: before.get(name, 0) + moved[key][name] for name in before.keys() | moved[key].keys()}
         if key.name in pools:
             given = pools[key.name].allocatable
-            found.append(PoolUsage(key, given, narrowed(before, given), narrowed(after, given)))
+            found.append(PoolUsage(key, given, keep_given(before, given), keep_given(after, given)))
     return tuple(found)
 
 
-def narrowed(used: dict[str, int], given: Any) -> dict[str, int]:
-    """What the pool counts."""
+def keep_given(used: dict[str, int], given: Any) -> dict[str, int]:
+    """Only the resources that the pool counts."""
     return {resource: count for resource, count in used.items() if resource in given}
 
 

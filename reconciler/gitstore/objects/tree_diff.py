@@ -45,7 +45,7 @@ def diff_trees(read: Read, old: ObjectId | None, new: ObjectId | None) -> Iterat
         if isinstance(found, FileChange):
             yield found
             continue
-        olds, news = _parsed(read(found.old) if found.old else b"", read(found.new) if found.new else b"")
+        olds, news = _parse_both(read(found.old) if found.old else b"", read(found.new) if found.new else b"")
         prefix = found.path + "/" if found.path else ""
         below: list[FileChange | _Folders] = []
         for before, after in _pairs(olds, news):
@@ -57,7 +57,7 @@ def diff_trees(read: Read, old: ObjectId | None, new: ObjectId | None) -> Iterat
         waiting.extend(reversed(below))
 
 
-def _parsed(old: bytes, new: bytes) -> tuple[list[_Entry], list[_Entry]]:
+def _parse_both(old: bytes, new: bytes) -> tuple[list[_Entry], list[_Entry]]:
     """The entries of both, without most of those at the start and the end that are the same."""
     if len(old) != len(new) or old == new:
         return entries(old), entries(new)

@@ -88,7 +88,7 @@ class _Folder:
             raise PathError(f"{text(self.path + b'/' + name)!r} would be both a file and a folder")
         self.entries[name] = (mode, id)
 
-    def encoded(self) -> bytes:
+    def encode(self) -> bytes:
         found = self.entries.items()
         if not self.is_sorted:
             found = dict(sorted(found, key=lambda item: order(item[0], item[1][0] == _FOLDER))).items()
@@ -110,7 +110,7 @@ def edit_tree(read: Read, tree: ObjectId | None, edits: Mapping[str, Edit]) -> E
         for name, edit in wanted.get(path, {}).items():
             if edit is not None:
                 _write(folder, name, edit, done)
-        data = folder.encoded()
+        data = folder.encode()
         id = (
             bytes.fromhex(hash_object(ObjectType.TREE, data).id)
             if data == folder.before

@@ -53,7 +53,7 @@ class RemoteAccess:
             raise AccessError(
                 f"cannot read the token in {self.token_file}: {words}", "see docs/git.md"
             ) from None
-        return _checked(value, str(self.token_file))
+        return _check_token(value, str(self.token_file))
 
     def secrets(self) -> tuple[tuple[str, SecretValue], ...]:
         """Everything that must never be shown, with the user it belongs to."""
@@ -75,7 +75,7 @@ def from_environment(environment: Mapping[str, str], settings: RemoteAccess | No
 
     token, token_file = access.token, path("GITVIRT_TOKEN_FILE", access.token_file)
     if environment.get("GITVIRT_TOKEN"):
-        token, token_file = _checked(environment["GITVIRT_TOKEN"].strip(), "GITVIRT_TOKEN"), None
+        token, token_file = _check_token(environment["GITVIRT_TOKEN"].strip(), "GITVIRT_TOKEN"), None
     proxy = environment.get("GITVIRT_PROXY")
     return replace(
         access,
@@ -103,7 +103,7 @@ def _choice(environment: Mapping[str, str], name: str, words: tuple[str, str], o
     return value == words[1]
 
 
-def _checked(value: str, place: str) -> SecretValue:
+def _check_token(value: str, place: str) -> SecretValue:
     """A line break would let a token speak git's credential protocol, and an HTTP header end early."""
     if not value:
         raise AccessError(f"the token in {place} is empty", "put the token there, or unset it")

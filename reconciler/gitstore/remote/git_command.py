@@ -75,7 +75,7 @@ def environment(address: RemoteAddress, access: RemoteAccess, ambient: Mapping[s
             found["GITVIRT_CREDENTIAL_SECRET"] = secret.reveal()
     if address.scheme is Scheme.SSH:
         found |= {"GIT_SSH_COMMAND": shlex.join(ssh(access)), "GIT_SSH_VARIANT": "ssh"}
-    return found | _numbered(settings)
+    return found | _number_settings(settings)
 
 
 def ssh(access: RemoteAccess) -> list[str]:
@@ -157,7 +157,7 @@ def _web(address: RemoteAddress, access: RemoteAccess) -> Iterator[Setting]:
         yield "http.proxy", access.proxy.reveal()
 
 
-def _numbered(settings: list[Setting]) -> dict[str, str]:
+def _number_settings(settings: list[Setting]) -> dict[str, str]:
     found = {"GIT_CONFIG_COUNT": str(len(settings))}
     for number, (key, value) in enumerate(settings):
         found |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}

@@ -67,7 +67,7 @@ class GitResult:
     words: str
     redaction: Redactor
 
-    def rejected(self) -> tuple[RejectedRef, ...]:
+    def rejected_refs(self) -> tuple[RejectedRef, ...]:
         """From lines `!<tab>from:to<tab>[remote rejected] (reason)`, whose form git keeps stable for programs."""
         found = []
         for line in self.output.splitlines():
@@ -114,7 +114,7 @@ class GitTransport(Transport):
                 return RefsFetched()
         # One wanted name that does not exist fails the whole fetch, and so does a ref that must go before another can
         # come (a, then a/b). Only a look at the remote can tell.
-        listed = self.list_refs(wanted, _left(deadline))
+        listed = self.list_refs(wanted, _seconds_until(deadline))
         if isinstance(listed, RemoteUnavailable):
             return failure or listed
         missing = tuple(name for name in wanted if not name.endswith("/*") and name not in listed.refs)
@@ -136,7 +136,7 @@ class GitTransport(Transport):
         outcome = self._try_to_push(updates, deadline)
         if isinstance(outcome, PushDeclined):
             # A ref that another push holds locked looks like a refusal, until that push is through.
-            time.sleep(min(self.chance.uniform(*PAUSE_SECONDS), _left(deadline)))
+            time.sleep(min(self.chance.uniform(*PAUSE_SECONDS), _seconds_until(deadline)))
             outcome = self._try_to_push(updates, deadline)
         return _verdict(outcome) if isinstance(outcome, PushDeclined) else outcome
 
@@ -145,7 +145,7 @@ class GitTransport(Transport):
     ) -> RefsPushed | PushConflict | PushDeclined | RemoteUnavailable:
         new = {update.ref: update.new for update in updates}
         arguments = [f"--git-dir={self.mirror}", "push", *_push_arguments(self.address.url, updates)]
-        result = self._git(arguments, _left(deadline) * SHARE_FOR_PUSH)
+        result = self._git(arguments, _seconds_until(deadline) * SHARE_FOR_PUSH)
         if isinstance(result, GitResult) and result.is_fine:
             return RefsPushed(new)
         failure = result if isinstance(result, RemoteUnavailable) else diagnose(result.words)
@@ -153,7 +153,7 @@ class GitTransport(Transport):
         unknown = replace(
             failure, is_unknown=failure.kind not in (RemoteErrorKind.AUTH, RemoteErrorKind.MIRROR)
         )
-        listed = self.list_refs([update.ref for update in updates], _left(deadline))
+        listed = self.list_refs([update.ref for update in updates], _seconds_until(deadline))
         if isinstance(listed, RemoteUnavailable):
             return unknown
         now = {update.ref: listed.refs.get(update.ref) for update in updates}
@@ -161,7 +161,7 @@ class GitTransport(Transport):
             return RefsPushed(new)
         if any(now[update.ref] != update.old for update in updates):
             return PushConflict(now)
-        rejected = result.rejected() if isinstance(result, GitResult) else ()
+        rejected = result.rejected_refs() if isinstance(result, GitResult) else ()
         return (
             PushDeclined(rejected, result.words, failure)
             if isinstance(result, GitResult) and rejected
@@ -193,7 +193,7 @@ class GitTransport(Transport):
     def _refs_of_mirror(self, wanted: Sequence[str], deadline: float) -> list[str] | RemoteUnavailable:
         patterns = [name.removesuffix("*") for name in wanted]
         arguments = [f"--git-dir={self.mirror}", "for-each-ref", "--format=%(refname)", *patterns]
-        result = self._git(arguments, _left(deadline))
+        result = self._git(arguments, _seconds_until(deadline))
         if isinstance(result, RemoteUnavailable):
             return result
         if not result.is_fine:
@@ -216,11 +216,11 @@ class GitTransport(Transport):
     ) -> GitResult | RemoteUnavailable:
         """Another process may move refs of the mirror at this moment: whoever removed its folder freed its lock as well."""
         for _ in range(LOCK_TRIES):
-            result = self._git(arguments, _left(deadline), given)
+            result = self._git(arguments, _seconds_until(deadline), given)
             if isinstance(result, RemoteUnavailable) or result.is_fine or REF_IS_LOCKED not in result.words:
                 return result
-            time.sleep(min(self.chance.uniform(*PAUSE_SECONDS), _left(deadline)))
-        return self._git(arguments, _left(deadline), given)
+            time.sleep(min(self.chance.uniform(*PAUSE_SECONDS), _seconds_until(deadline)))
+        return self._git(arguments, _seconds_until(deadline), given)
 
     def _git(
         self, arguments: Sequence[str], seconds: float, given: bytes = b""
@@ -235,7 +235,7 @@ class GitTransport(Transport):
             case process.Exited(status, output, _) as ended:
                 text = output.decode("utf-8", "surrogateescape")
                 return GitResult(status == 0, text, redaction.clean(ended.words), redaction)
-            case process.TimedOut(allowed, errors):
+            case process.ProgramTimedOut(allowed, errors):
                 return _timed_out(allowed, redaction, errors)
             case process.CannotRun(reason):
                 return RemoteUnavailable(RemoteErrorKind.MIRROR, reason, "install git")
@@ -251,7 +251,7 @@ def _is_known(mirror: Path, ref: str) -> bool:
         return False
 
 
-def _left(deadline: float) -> float:
+def _seconds_until(deadline: float) -> float:
     return max(0.0, deadline - time.monotonic())
 
 
@@ -298,9 +298,9 @@ def _verdict(declined: PushDeclined) -> PushRefused | RemoteUnavailable:
     if declined.failure.kind is RemoteErrorKind.MIRROR:
         return declined.failure
     if all(reason.startswith(SERVER_REASONS) for reason in reasons):
-        is_told = declined.failure.kind is RemoteErrorKind.SERVER
-        cause = declined.failure.cause if is_told else "; ".join(reasons)
+        is_server_error = declined.failure.kind is RemoteErrorKind.SERVER
+        cause = declined.failure.cause if is_server_error else "; ".join(reasons)
         return RemoteUnavailable(
-            RemoteErrorKind.SERVER, cause, declined.failure.cure if is_told else SERVER_CURE
+            RemoteErrorKind.SERVER, cause, declined.failure.cure if is_server_error else SERVER_CURE
         )
     return PushRefused(tuple(each.ref for each in causes), server_words(declined.words, reasons))

@@ -31,7 +31,7 @@ class SshSigner:
 
     def __call__(self, payload: bytes) -> str:
         arguments = ["ssh-keygen", "-q", "-Y", "sign", "-n", NAMESPACE, "-f", str(self.key)]
-        return _signed(arguments, self.ambient, payload, f"the ssh key {self.key}")
+        return _sign(arguments, self.ambient, payload, f"the ssh key {self.key}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class GpgSigner:
             "--local-user",
             self.fingerprint,
         ]
-        return _signed(arguments, self.ambient, payload, f"the OpenPGP key {self.fingerprint}")
+        return _sign(arguments, self.ambient, payload, f"the OpenPGP key {self.fingerprint}")
 
 
 def load_signer(key: str, ambient: Mapping[str, str]) -> Sign | None:
@@ -71,7 +71,7 @@ def signing_environment(ambient: Mapping[str, str]) -> dict[str, str]:
     return {name: ambient[name] for name in passes if name in ambient} | {"LC_ALL": "C"}
 
 
-def _signed(arguments: list[str], ambient: Mapping[str, str], payload: bytes, key: str) -> str:
+def _sign(arguments: list[str], ambient: Mapping[str, str], payload: bytes, key: str) -> str:
     cure = "the key must be readable without a passphrase, or held by an agent: see docs/git.md"
     match process.run(arguments, signing_environment(ambient), SIGN_SECONDS, payload):
         case process.Exited(0, output, _) if output.startswith(b"-----BEGIN "):
@@ -81,7 +81,7 @@ def _signed(arguments: list[str], ambient: Mapping[str, str], payload: bytes, ke
                 f"{arguments[0]} failed without a message"
             ]
             raise SigningError(f"cannot sign with {key}: {words[0]}", cure)
-        case process.TimedOut(seconds, _):
+        case process.ProgramTimedOut(seconds, _):
             raise SigningError(f"cannot sign with {key}: no signature within {seconds:.0f} s", cure)
         case process.CannotRun(reason):
             raise SigningError(reason, f"install {arguments[0]}")

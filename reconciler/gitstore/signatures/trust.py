@@ -95,7 +95,7 @@ def judge_head(
     mode: SignatureMode,
     at: datetime,
 ) -> TrustVerdict:
-    """`good` is the last commit that was followed, or None: then the head alone decides, and vouches for all below."""
+    """`good` is the last commit that was followed, or None: then only the head is judged, and it approves all of its history."""
     if mode is SignatureMode.OFF:
         return TrustVerdict(head, head)
     trusted, untrusted = good, []

@@ -135,7 +135,7 @@ class Verifier:
                     return BadSignature(
                         SignatureFault.TAMPERED, f"its signature by {key.name} does not match its content"
                     )
-                case process.TimedOut(seconds, _):
+                case process.ProgramTimedOut(seconds, _):
                     return BadSignature(
                         SignatureFault.UNREADABLE, f"ssh-keygen took longer than {seconds:.0f} s"
                     )
@@ -160,7 +160,7 @@ class Verifier:
             match process.run(arguments, signing_environment(self.ambient), VERIFY_SECONDS, signed.payload):
                 case process.Exited(_, output, _):
                     return _gpg_verdict(output.decode("utf-8", "replace"), self.signers.fingerprints)
-                case process.TimedOut(seconds, _):
+                case process.ProgramTimedOut(seconds, _):
                     return BadSignature(SignatureFault.UNREADABLE, f"gpg took longer than {seconds:.0f} s")
                 case process.CannotRun(reason):
                     return BadSignature(SignatureFault.UNREADABLE, reason)

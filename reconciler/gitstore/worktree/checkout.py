@@ -50,11 +50,11 @@ def read_identity(directory: Path | None, environment: Mapping[str, str]) -> Ide
     """Who commits: as the environment says, else the checkout's or the person's configuration. None if neither has a name and an email."""
     name = environment.get("GIT_AUTHOR_NAME") or environment.get("GIT_COMMITTER_NAME")
     email = environment.get("GIT_AUTHOR_EMAIL") or environment.get("GIT_COMMITTER_EMAIL")
-    name, email = name or _configured(directory, "user.name"), email or _configured(directory, "user.email")
+    name, email = name or _read_config(directory, "user.name"), email or _read_config(directory, "user.email")
     return Identity(name, email) if name and email else None
 
 
-def _configured(directory: Path | None, key: str) -> str:
+def _read_config(directory: Path | None, key: str) -> str:
     found = None if directory is None else pygit2.discover_repository(str(directory))
     try:
         config = pygit2.Repository(found).config if found else pygit2.Config.get_global_config()

@@ -105,7 +105,7 @@ class _Walk:
             if entry.name == ".git" or self.is_ignored(path, is_folder):
                 continue
             if not entry.name.isprintable():
-                self.problems.append(odd_name(path))
+                self.problems.append(unprintable_name(path))
             if is_folder:
                 yield path
             elif entry.is_file(follow_symlinks=False):
@@ -168,7 +168,7 @@ def special(path: str, mode: int) -> Problem:
     )
 
 
-def odd_name(path: str) -> Problem:
+def unprintable_name(path: str) -> Problem:
     return Problem(
         file=path,
         code="GV184",
@@ -178,7 +178,7 @@ def odd_name(path: str) -> Problem:
     )
 
 
-def vanished(path: str) -> Problem:
+def missing_file(path: str) -> Problem:
     return Problem(
         file=path,
         code="GV185",
@@ -190,7 +190,7 @@ def vanished(path: str) -> Problem:
 
 def unreadable(path: str, error: OSError) -> Problem:
     if isinstance(error, FileNotFoundError):
-        return vanished(path)
+        return missing_file(path)
     return Problem(
         file=path,
         code="GV180",

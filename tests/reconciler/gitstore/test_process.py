@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.gitstore.process import MOST_ERROR_BYTES, MOST_OUTPUT_BYTES, CannotRun, Exited, TimedOut, run
+from reconciler.gitstore.process import (
+    MOST_ERROR_BYTES,
+    MOST_OUTPUT_BYTES,
+    CannotRun,
+    Exited,
+    ProgramTimedOut,
+    run,
+)
 
 HERE = {"PATH": os.environ["PATH"]}
 # A shell on a busy machine has said something after so long; and nothing takes so long that ends in time.
@@ -43,7 +50,7 @@ def test_past_the_deadline_the_whole_group_is_gone(tmp_path: Path, trap: str) ->
     start = time.monotonic()
     outcome = run(["sh", "-c", script], HERE, SOON)
     assert time.monotonic() - start < LONG
-    assert outcome == TimedOut(SOON, b"waiting\n")
+    assert outcome == ProgramTimedOut(SOON, b"waiting\n")
     for pid in pids.read_text().split():
         until = time.monotonic() + LONG
         while _is_alive(int(pid)) and time.monotonic() < until:
@@ -53,7 +60,7 @@ def test_past_the_deadline_the_whole_group_is_gone(tmp_path: Path, trap: str) ->
 
 def test_output_that_is_closed_early_does_not_end_the_deadline() -> None:
     start = time.monotonic()
-    assert isinstance(run(["sh", "-c", "exec >&- 2>&-; sleep 600"], HERE, 0.3), TimedOut)
+    assert isinstance(run(["sh", "-c", "exec >&- 2>&-; sleep 600"], HERE, 0.3), ProgramTimedOut)
     assert time.monotonic() - start < LONG
 
 

@@ -21,7 +21,7 @@ class Hosts(Protocol):
     keys: Sequence[str]
     is_silent: bool
 
-    def fitted(self, text: str) -> str:
+    def fit_manifest(self, text: str) -> str:
         """A manifest of the example repo, as these hosts can run it."""
         ...
 

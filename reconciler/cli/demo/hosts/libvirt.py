@@ -47,7 +47,7 @@ class LibvirtHosts:
         self._libvirtds: dict[str, PrivateLibvirtd] = {}
         self._disk = folder / "images" / "disk.raw"
 
-    def fitted(self, text: str) -> str:
+    def fit_manifest(self, text: str) -> str:
         for usual, small in FITTING.items():
             text = text.replace(usual, small)
         return text.replace(IMAGE, str(self._disk))
@@ -74,12 +74,12 @@ class LibvirtHosts:
                 ) from None
             libvirtd.inside("ip", "link", "add", BRIDGE, "type", "bridge")
             libvirtd.inside("ip", "link", "set", BRIDGE, "up")
-            self._settings(name).write_text(json.dumps(self._decided(name, guest)))
+            self._settings(name).write_text(json.dumps(self._make_settings(name, guest)))
 
     def _settings(self, name: str) -> Path:
         return self._folder / name / "libvirt.yaml"
 
-    def _decided(self, name: str, guest: DemoGuest) -> dict[str, object]:
+    def _make_settings(self, name: str, guest: DemoGuest) -> dict[str, object]:
         traits = {
             "kernel": str(guest.kernel),
             "initramfs": str(guest.initramfs),

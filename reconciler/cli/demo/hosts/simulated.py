@@ -22,7 +22,7 @@ class SimulatedHosts:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def fitted(self, text: str) -> str:
+    def fit_manifest(self, text: str) -> str:
         return text
 
     def prepare(self) -> None:

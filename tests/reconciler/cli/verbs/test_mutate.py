@@ -132,7 +132,7 @@ def test_a_branch_is_named_as_git_would_have_it(fleet: Path, name: str, is_fine:
         ("refs/poollets/host-1", "'refs/poollets/host-1' is a ref, not a branch", "leave out refs/"),
         ("refs/heads/topic", "'refs/heads/topic' is a ref, not a branch", "did you mean topic?"),
         ("refs/heads/refs/x", "is a ref, not a branch", "leave out refs/"),
-        ("bad branch..x", "'bad branch..x' is not a branch name", "git takes no blanks"),
+        ("bad branch..x", "'bad branch..x' is not a branch name", "git forbids blanks"),
     ],
 )
 def test_a_ref_is_no_branch(fleet: Path, capsys: Capture, name: str, cause: str, cure: str) -> None:
