@@ -31,7 +31,7 @@ def state(item: InventoryItem) -> str:
         return "Deleting"
     if item.is_retained:
         return "Retained"
-    if held_deletion(item) is not None:
+    if (waiting := awaiting_approval(item)) is not None and waiting.type == DELETION_HELD:
         return "Deleting (held)"
     status: Any = getattr(item.object, "status", None)
     if unknown := next(
@@ -53,23 +53,15 @@ def conditions(item: InventoryItem) -> Sequence[Condition]:
     return getattr(status, "conditions", ())
 
 
-<<<<<<< HEAD
-def held(item: InventoryItem) -> Condition | None:
+def awaiting_approval(item: InventoryItem) -> Condition | None:
     """It left the source and its deletion waits, or a second host wants to serve the pool: both wait for a person."""
     waiting = (DELETION_HELD, HOST_MISMATCH)
     return next((each for each in conditions(item) if each.type in waiting and each.status == "True"), None)
-=======
-def held_deletion(item: InventoryItem) -> Condition | None:
-    """It left the source, and its deletion waits."""
-    return next(
-        (each for each in conditions(item) if each.type == DELETION_HELD and each.status == "True"), None
-    )
->>>>>>> 8aef23c (cli, query, gitstore: pass the check of words)
 
 
 def first_unmet(item: InventoryItem) -> Condition | None:
     """Why it is not as it should be: that its deletion is held, else the first condition that is not met."""
-    return held_deletion(item) or next(
+    return awaiting_approval(item) or next(
         (each for each in conditions(item) if each.status != "True" and each.reason), None
     )
 
@@ -97,7 +89,7 @@ def of(get: Callable[[Any], object]) -> Callable[[InventoryItem], str]:
 STATE = Column[InventoryItem]("STATE", state, style)
 REASON = Column[InventoryItem]("REASON", reason)
 MESSAGE = Column[InventoryItem]("MESSAGE", message, is_wide=True)
-HOST = Column[InventoryItem]("HOST", of(lambda each: granted(each)), is_wide=True)
+HOST = Column[InventoryItem]("HOST", of(lambda each: grant_holder(each)), is_wide=True)
 UID = Column[InventoryItem]("UID", of(lambda each: each.metadata.uid), is_wide=True)
 
 
@@ -122,7 +114,7 @@ def disks(machine: Any) -> str:
     return f"{attached}/{len(machine.spec.volumes)}"
 
 
-def granted(pool: Any) -> str:
+def grant_holder(pool: Any) -> str:
     """The hostID that the pool is granted to."""
     return pool.status.host.id if pool.status.host else ""
 
