@@ -18,6 +18,8 @@ LONGEST_SOCKET_PATH = 107
 
 @dataclass(frozen=True, slots=True)
 class UnixAddress:
+    """Always absolute, so that it means the same after a change of directory."""
+
     path: Path
 
     def __str__(self) -> str:
@@ -26,6 +28,8 @@ class UnixAddress:
 
 @dataclass(frozen=True, slots=True)
 class TcpAddress:
+    """Always on the loopback interface; port 0 lets a server choose."""
+
     host: str
     port: int
 

@@ -68,10 +68,14 @@ class UpdateVolume(msgspec.Struct, frozen=True):
 
 
 class AttachInterface(msgspec.Struct, frozen=True):
+    """Adds a network interface; a running guest gets it while it runs."""
+
     interface: RuntimeNetworkInterface
 
 
 class DetachInterface(msgspec.Struct, frozen=True):
+    """Removes the network interface of that name, as DetachVolume does a disk."""
+
     name: str
 
 
@@ -141,6 +145,7 @@ def expand_volume(volume: RuntimeVolume, change: ExpandVolume) -> RuntimeVolume:
 
 
 def add_disk(disks: tuple[Disk, ...], disk: Disk) -> tuple[Disk, ...]:
+    """AlreadyExists for a name in use, FailedPrecondition for a device in use."""
     for other in disks:
         if other.name == disk.name:
             raise AlreadyExists(f"volume {disk.name} is attached already")
@@ -149,6 +154,7 @@ def add_disk(disks: tuple[Disk, ...], disk: Disk) -> tuple[Disk, ...]:
 
 
 def replace_disk(disks: tuple[Disk, ...], disk: Disk) -> tuple[Disk, ...]:
+    """NotFound without a disk of that name; it keeps its position."""
     if all(other.name != disk.name for other in disks):
         raise NotFound(f"volume {disk.name} is not attached")
     for other in disks:
@@ -165,12 +171,14 @@ def refuse_shared_device(disk: Disk, other: Disk) -> None:
 def add_interface(
     interfaces: tuple[RuntimeNetworkInterface, ...], interface: RuntimeNetworkInterface
 ) -> tuple[RuntimeNetworkInterface, ...]:
+    """AlreadyExists for a name in use."""
     if any(other.name == interface.name for other in interfaces):
         raise AlreadyExists(f"network interface {interface.name} is attached already")
     return (*interfaces, interface)
 
 
 def remove_device(devices: tuple[Device, ...], name: str, what: str) -> tuple[Device, ...]:
+    """NotFound without a device of that name; `what` names its kind in the message."""
     rest = tuple(device for device in devices if device.name != name)
     if len(rest) == len(devices):
         raise NotFound(f"{what} {name} is not attached")

@@ -22,6 +22,8 @@ class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HostAddress(msgspec.Struct, frozen=True, kw_only=True):
+    """One address of the host, for people and for their ssh."""
+
     type: str = ""  # Hostname, InternalIP, ExternalIP, InternalDNS, ExternalDNS
     address: str = ""
 
@@ -52,6 +54,8 @@ class RuntimeMachineClass(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RuntimeVolumeClass(msgspec.Struct, frozen=True, kw_only=True):
+    """What each volume of the class gets."""
+
     name: str = ""
     tps: int = 0  # bytes per second
     iops: int = 0
@@ -79,5 +83,7 @@ class RuntimeClasses(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Offers(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that a runtime offers. A kind that it does not have has no offers."""
+
     machines: tuple[MachineOffer, ...] = ()
     volumes: tuple[VolumeOffer, ...] = ()

@@ -13,6 +13,8 @@ import msgspec
 
 
 class Power(IntEnum):
+    """The desired power."""
+
     UNKNOWN = -1  # any number that is not in this list
     ON = 0
     OFF = 1
@@ -34,23 +36,31 @@ class MachineState(IntEnum):
 
 
 class AttachmentState(IntEnum):
+    """ATTACHED exactly while the guest has the device."""
+
     UNKNOWN = -1
     PENDING = 0
     ATTACHED = 1
 
 
 class Image(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A reference of an OCI image; its meaning is the runtime's."""
+
     image: str = ""
     unknown: bytes = b""
 
 
 class RuntimeLocalDisk(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A disk on the machine's host. It is deleted with the machine."""
+
     size_bytes: int = 0  # 0: the size of the image, or the runtime's default
     image: Image | None = None
     unknown: bytes = b""
 
 
 class VolumeConnection(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """How to reach a volume: what its VolumeAccess says. Secrets are in here."""
+
     driver: str = ""
     handle: str = ""
     attributes: Mapping[str, str] = {}
@@ -71,6 +81,8 @@ class Disk(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class RuntimeNetworkInterface(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One network card. `attributes` belong to the runtime: "mac", "cidr", "dhcp", ..."""
+
     name: str = ""
     network_id: str = ""
     ips: tuple[str, ...] = ()
@@ -79,11 +91,15 @@ class RuntimeNetworkInterface(msgspec.Struct, frozen=True, kw_only=True, gc=Fals
 
 
 class RuntimeGuestConfig(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What the guest gets to know about itself at its first boot."""
+
     hostname: str = ""
     unknown: bytes = b""
 
 
 class RuntimeMachineSpec(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The desired state, exactly as the caller sent it."""
+
     power: Power = Power.ON
     class_name: str = ""
     ignition_data: bytes = b""
@@ -102,6 +118,8 @@ class AttachmentStatus(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class RuntimeCondition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """As a condition of Kubernetes. Times are Unix nanoseconds."""
+
     type: str = ""
     status: str = ""
     reason: str = ""
@@ -121,6 +139,8 @@ class RuntimeMachineStatus(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class InterfaceDetail(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The observed MAC and addresses of one interface."""
+
     name: str = ""
     mac: str = ""
     ips: tuple[str, ...] = ()

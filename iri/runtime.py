@@ -56,6 +56,8 @@ KIND_NAMES: Mapping[RuntimeKind, str] = {
 
 
 class EventType(StrEnum):
+    """As in Kubernetes."""
+
     NORMAL = "Normal"
     WARNING = "Warning"
 
@@ -74,6 +76,8 @@ class RuntimeEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChangeType(StrEnum):
+    """What a notice reports about an object."""
+
     CREATED = "created"
     CHANGED = "changed"
     DELETED = "deleted"  # not in the lists any more
@@ -89,6 +93,8 @@ class Notice(msgspec.Struct, frozen=True):
 
 
 class Subscription(Protocol):
+    """Notices for one watcher. `next` is for one thread; `close` may come from another and ends a waiting `next`."""
+
     def next(self, timeout_seconds: float) -> tuple[Notice, ...]:
         """Waits for notices, at most so long; empty when there were none. The first one is a RESYNC."""
         ...

@@ -12,6 +12,8 @@ import msgspec
 
 
 class VolumeState(IntEnum):
+    """ERROR: the volume cannot be created; its detail has the reason."""
+
     UNKNOWN = -1  # any number that is not in this list
     PENDING = 0
     AVAILABLE = 1
@@ -19,6 +21,8 @@ class VolumeState(IntEnum):
 
 
 class SnapshotState(IntEnum):
+    """FAILED: no volume can be filled from it."""
+
     UNKNOWN = -1
     PENDING = 0
     READY = 1
@@ -26,33 +30,45 @@ class SnapshotState(IntEnum):
 
 
 class Resources(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The size in bytes."""
+
     storage_bytes: int = 0
     unknown: bytes = b""
 
 
 class VolumeEncryption(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The passphrase of an encrypted volume."""
+
     secret_data: Mapping[str, bytes] = {}
     unknown: bytes = b""
 
 
 class ImageSource(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """An OCI image whose disk fills the volume; an empty architecture is the host's."""
+
     image: str = ""
     architecture: str = ""
     unknown: bytes = b""
 
 
 class SnapshotSource(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A snapshot of the same runtime."""
+
     snapshot_id: str = ""
     unknown: bytes = b""
 
 
 class VolumeDataSource(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What fills a new volume: at most one of the two, nothing for an empty one."""
+
     image_data_source: ImageSource | None = None
     snapshot_data_source: SnapshotSource | None = None
     unknown: bytes = b""
 
 
 class RuntimeVolumeSpec(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The desired state, exactly as the caller sent it."""
+
     class_name: str = ""
     resources: Resources | None = None  # desired
     encryption: VolumeEncryption | None = None
@@ -71,6 +87,8 @@ class Access(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class RuntimeVolumeStatus(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The actual state."""
+
     state: VolumeState = VolumeState.PENDING
     access: Access | None = None  # only while AVAILABLE
     resources: Resources | None = None  # what the volume has now
@@ -86,6 +104,8 @@ class VolumeDetail(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class RuntimeVolume(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """As RuntimeMachine: `generation` counts changes of spec, times are Unix nanoseconds."""
+
     id: str = ""
     labels: Mapping[str, str] = {}
     annotations: Mapping[str, str] = {}
@@ -109,16 +129,22 @@ class RuntimeVolume(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class SnapshotSpec(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The volume whose data the snapshot keeps."""
+
     volume_id: str = ""
     unknown: bytes = b""
 
 
 class SnapshotStatus(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """`size` is how many bytes a volume needs to be filled from it."""
+
     state: SnapshotState = SnapshotState.PENDING
     size: int = 0  # bytes
 
 
 class RuntimeSnapshot(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A volume's data at one moment. It outlives its volume."""
+
     id: str = ""
     labels: Mapping[str, str] = {}
     annotations: Mapping[str, str] = {}

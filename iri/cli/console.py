@@ -66,6 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    """Attaches, or prints where the console is; errors of the runtime come first, then what the repository knows."""
     reference = arguments.machine
     if not reference:
         raise CommandError("invalid machine name ''", "write [NAMESPACE/]NAME, a uid or an id", Exit.USAGE)
@@ -98,6 +99,7 @@ class ConsoleLocation:
 
 
 def location_value(place: ConsoleLocation) -> dict[str, object]:
+    """The keys are public: scripts read them."""
     return {
         "here": place.is_here,
         "id": place.id,
@@ -142,6 +144,7 @@ def is_uuid(reference: str) -> bool:
 
 
 def locate_machine(fleet: FleetInventory, reference: str) -> ConsoleLocation:
+    """From the repository: the machine's pool, the pool's addresses, and the command for that host."""
     item = find_item(fleet, Kind.MACHINE, reference, None)
     name = f"{item.key.namespace}/{item.key.name}"
     if not pool_of(item):
@@ -174,6 +177,7 @@ def find_machine_id(client: Client, reference: str) -> str:
 
 
 def describe_machine(machine: RuntimeMachine) -> str:
+    """For messages: name and id."""
     namespace = machine.labels.get(NAMESPACE_LABEL, "")
     name = machine.labels.get(NAME_LABEL, "")
     return f"{namespace}/{name} ({machine.id})" if name else machine.id

@@ -85,6 +85,7 @@ class Client:
         self.close()
 
     def about(self) -> RuntimeInfo:
+        """Name and version from a service that exists; the host from the host service, if there is one."""
         service = MACHINES if self._machines else VOLUMES
         version: Any = self._read(service["Version"])
         try:
@@ -94,6 +95,7 @@ class Client:
         return RuntimeInfo(name=version.runtime_name, version=version.runtime_version, host=host)
 
     def offers(self) -> Offers:
+        """Empty for a kind without a runtime."""
         machines = self._status(MACHINES["Status"]) if self._machines else None
         volumes = self._status(VOLUMES["Status"]) if self._volumes else None
         return Offers(
@@ -114,6 +116,7 @@ class Client:
         self._call(HOST["SetClasses"], request)
 
     def objects(self, kind: type[AnyObject]) -> Mapping[str, AnyObject]:
+        """One complete list, merged with details. Details of volumes are fetched only for those that are not as desired."""
         if not self._has(self._calls[kind].list):
             return {}
         try:
@@ -193,6 +196,7 @@ class Client:
         return sorted(events, key=lambda event: event.time)
 
     def watch(self) -> RemoteSubscription:
+        """Unimplemented without a host service: then list periodically."""
         method = HOST["WatchEvents"]
         connection = self._connection(method)
         return RemoteSubscription(
@@ -213,12 +217,14 @@ class Client:
         return self._connection_or_none(method) is not None
 
     def _connection(self, method: MethodDescriptor) -> ServerConnection:
+        """Unimplemented where the client has no address for the service."""
         connection = self._connection_or_none(method)
         if connection is None:
             raise Unimplemented(f"{method.name}: there is no runtime for {method.containing_service.name}")
         return connection
 
     def _connection_or_none(self, method: MethodDescriptor) -> ServerConnection | None:
+        """The host service is asked at the machine runtime, where there is one."""
         match method.containing_service.name:
             case "MachineRuntime":
                 return self._machines
@@ -234,6 +240,7 @@ class Client:
         return self._connection(method).read(method, build_request(method), self._deadlines.other)
 
     def _status(self, method: MethodDescriptor) -> Any:
+        """None where the runtime does not have the service."""
         try:
             return self._connection(method).read(method, build_request(method), self._deadlines.status)
         except Unimplemented:

@@ -24,6 +24,8 @@ Detail = TypeVar("Detail", MachineDetail, VolumeDetail)
 
 
 class ObjectDetail(msgspec.Struct, Generic[Detail], frozen=True):
+    """A detail and the object that it belongs to."""
+
     id: str
     detail: Detail
 
@@ -42,6 +44,7 @@ class DetailMerger(Generic[Described, Detail]):
     def merge(
         self, items: Mapping[str, Described], describe: Callable[[], Mapping[str, Detail]]
     ) -> Mapping[str, Described]:
+        """The objects with details where `describe` returns one; all without, if it raises Unimplemented."""
         try:
             details = describe()
         except Unimplemented:

@@ -1,7 +1,7 @@
 """Finds the socket of a runtime.
 
 In this order: the address of an argument, the environment, the first well-known socket that exists. Brokers come before
-providers, because a broker stands for several providers.
+providers, because a broker represents several providers.
 """
 
 from __future__ import annotations

@@ -34,6 +34,7 @@ class ObjectCalls(Generic[AnyObject]):
     remove: MethodDescriptor
 
     def list_request(self, id: str, labels: Mapping[str, str]) -> Message:
+        """A complete list has no filter at all."""
         request = build_request(self.list)
         if id or labels:
             request.filter.id = id  # type: ignore[attr-defined]

@@ -59,6 +59,7 @@ class RemoteSubscription:
         return self._watcher.next(timeout_seconds)
 
     def close(self) -> None:
+        """Wakes a waiting `next`, ends the stream, and waits for the thread."""
         self._closed.set()
         self._watcher.close()
         stream = self._stream
@@ -67,6 +68,7 @@ class RemoteSubscription:
         self._thread.join(CLOSE_SECONDS)
 
     def _await_answer(self, seconds: float) -> None:
+        """The first message proves that the server has begun to watch."""
         if not self._answered.wait(seconds):
             self.close()
             raise TimedOut("the runtime did not begin the watch in time")
@@ -75,6 +77,7 @@ class RemoteSubscription:
             raise self._refusal
 
     def _read(self) -> None:
+        """One stream after another, until `close`. A refusal after the first answer is taken as a failure, and tried again."""
         pause = PAUSE_SECONDS
         while not self._closed.is_set():
             try:
@@ -95,6 +98,7 @@ class RemoteSubscription:
 
 
 def decode_notice(message: object) -> Notice:
+    """A kind or a change that we do not know becomes a RESYNC: listing everything is always right."""
     if not isinstance(message, pb.WatchEventsResponse):
         raise Internal("the runtime sent a message that is not a notice")
     kind, what = KINDS.get(message.kind), CHANGES.get(message.change)

@@ -29,6 +29,7 @@ class WebSocketConsole:
         self._receive()
 
     def read(self, size: int) -> bytes:
+        """Blocks until there is output; empty once the session has ended."""
         while not self._rest and not self._ended.is_set():
             self._receive()
         data, self._rest = self._rest[:size], self._rest[size:]
@@ -47,6 +48,7 @@ class WebSocketConsole:
         return self._exit_status
 
     def _send(self, message: bytes) -> None:
+        """A lost connection ends the session; `read` then returns the end."""
         try:
             self._connection.send(message)
         except ConnectionClosed:
@@ -59,6 +61,7 @@ class WebSocketConsole:
             self._ended.set()
 
     def _handle(self, received: bytes | str) -> None:
+        """Keeps output; a status ends the session, and raises when it says that the session broke."""
         try:
             channel, data = channels.split_message(received)
             if channel is Channel.STDOUT:

@@ -21,6 +21,8 @@ LARGEST_SIDE = 0xFFFF
 
 
 class Channel(enum.IntEnum):
+    """The first byte of each message."""
+
     STDIN = 0
     STDOUT = 1
     STDERR = 2

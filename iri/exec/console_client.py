@@ -87,6 +87,7 @@ class OutputReceiver(threading.Thread):
         self._screen = screen
 
     def run(self) -> None:
+        """The last STATUS decides the outcome; a lost connection counts only without one."""
         try:
             for received in self._connection:
                 channel, data = channels.split_message(received)
@@ -118,6 +119,7 @@ class OutputReceiver(threading.Thread):
 def _send_input(
     connection: ClientConnection, keyboard: Keyboard, receiver: OutputReceiver, linger_seconds: float
 ) -> None:
+    """Until either side ends. After the end of piped input only silence is waited for."""
     is_at_end = False
     try:
         connection.send(channels.encode_resize(*keyboard.window()))

@@ -64,6 +64,7 @@ class ExecServer:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
+        """Binds a free port of the loopback interface, unless one was given."""
         self._server = serve(
             self._session,
             "127.0.0.1",
@@ -91,6 +92,7 @@ class ExecServer:
 
     @property
     def address(self) -> tuple[str, int]:
+        """The real port, where 0 was given."""
         assert self._server is not None, "call start() first"
         host, port = self._server.socket.getsockname()[:2]
         return host, port
@@ -109,6 +111,7 @@ class ExecServer:
         return f"http://{host}:{port}{PATH}{token}"
 
     def _admit(self, connection: ServerConnection, request: Request) -> Response | None:
+        """Decides about the upgrade; None accepts it. A ticket is redeemed only for a correct request."""
         if not request.path.startswith(PATH):
             return connection.respond(
                 HTTPStatus.NOT_FOUND, "only consoles are served here, under /exec/TOKEN\n"
@@ -129,6 +132,7 @@ class ExecServer:
         return None
 
     def _session(self, connection: ServerConnection) -> None:
+        """Runs in a thread of its own, for as long as the session lasts."""
         ticket = self._granted.pop(connection)
         try:
             # Checked again: between the upgrade and here another client may have come first.
@@ -144,6 +148,7 @@ class ExecServer:
             raise
 
     def _attach(self, connection: ServerConnection, ticket: Ticket) -> None:
+        """Opens the console only now: a URL that is never used costs nothing."""
         try:
             console = ticket.open_console()
         except errors.IRIError as error:
@@ -179,6 +184,7 @@ class ExecServer:
 
 
 def _offers_protocol(request: Request) -> bool:
+    """Clients may offer several subprotocols, in one header or in several."""
     offered = ",".join(request.headers.get_all("Sec-WebSocket-Protocol")).split(",")
     upgrade = ",".join(request.headers.get_all("Upgrade")).lower()
     return upgrade == "websocket" and channels.PROTOCOL in {name.strip() for name in offered}

@@ -94,6 +94,7 @@ class Keyboard:
             self._wake_reader = self._wake_writer = -1
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
+        """Only sets flags: the session's thread acts on them."""
         if number == signal.SIGWINCH:
             self.is_resized = True
         else:

@@ -30,6 +30,7 @@ class PtyConsole:
         os.set_blocking(master, False)
 
     def read(self, size: int) -> bytes:
+        """Blocks until there is output; empty when the console was closed or its program has ended."""
         with self._in_use() as is_open:
             while is_open and self._await(select.POLLIN):
                 try:
@@ -41,6 +42,7 @@ class PtyConsole:
         return b""
 
     def write(self, data: bytes) -> None:
+        """Blocks while the pty is full; drops the rest when the console was closed or its program has ended."""
         rest = memoryview(data)
         with self._in_use() as is_open:
             while rest and is_open and self._await(select.POLLOUT):
@@ -57,6 +59,7 @@ class PtyConsole:
                 set_window_size(self._master, columns, rows)
 
     def close(self) -> None:
+        """Wakes every blocked call. May be called again, and from any thread."""
         with self._lock:
             if self._is_closed:
                 return
@@ -89,6 +92,7 @@ class PtyConsole:
                     self._free_if_unused()
 
     def _free_if_unused(self) -> None:
+        """With the lock held."""
         if self._users == 0 and self._master >= 0:
             for descriptor in (self._master, self._wake_reader, self._wake_writer):
                 os.close(descriptor)

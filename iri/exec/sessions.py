@@ -70,6 +70,7 @@ class Sessions:
             self._changed.wait_for(lambda: not self._consoles, timeout_seconds)
 
     def _refusal(self, machine_id: str) -> str:
+        """With the lock held."""
         if self._is_ended:
             return "the runtime is stopping"
         if machine_id in self._consoles:

@@ -21,6 +21,8 @@ LIMIT = 1000
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
+    """`open_console` runs when the ticket is used."""
+
     machine_id: str
     open_console: Callable[[], Console]
     expires: float
@@ -52,6 +54,7 @@ class Tickets:
             return self._tickets.pop(token, None)
 
     def _expire(self, now: float) -> None:
+        """Drops the oldest until one is valid; with the lock held."""
         while self._tickets:
             token, ticket = next(iter(self._tickets.items()))
             if ticket.expires > now:

@@ -63,6 +63,7 @@ def build_handlers(
 def build_unary(
     method: MethodDescriptor, call: Any, wrapper: CallWrapper
 ) -> grpc.RpcMethodHandler[bytes, bytes]:
+    """A handler for a call with one response."""
     request_type = message_factory.GetMessageClass(method.input_type)
 
     def serve(data: bytes, context: grpc.ServicerContext) -> bytes:
@@ -83,6 +84,7 @@ def build_unary(
 def build_streaming(
     method: MethodDescriptor, call: Any, wrapper: CallWrapper
 ) -> grpc.RpcMethodHandler[bytes, bytes]:
+    """A handler for a call with a stream of responses; only its start is wrapped."""
     request_type = message_factory.GetMessageClass(method.input_type)
 
     def serve(data: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
@@ -107,6 +109,7 @@ def decode_request(request_type: type[Message], data: bytes) -> Message:
 
 
 def encode_response(response: Message | bytes) -> bytes:
+    """Bytes pass through: lists arrive encoded."""
     data = response if isinstance(response, bytes) else response.SerializeToString()
     if len(data) > LARGEST_MESSAGE_BYTES:
         raise ResourceExhausted(
@@ -125,6 +128,7 @@ def report_bug(method: MethodDescriptor, error: Exception) -> Internal:
 
 
 def abort_call(context: grpc.ServicerContext, method: MethodDescriptor, error: IRIError) -> NoReturn:
+    """Raises gRPC's own exception, which ends the handler."""
     code = status_code(error)
     log.debug("refused call=%s code=%s", method.name, code.name)
     message = shorten(str(error))

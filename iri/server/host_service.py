@@ -38,6 +38,8 @@ PATIENCE_SECONDS = 30.0
 
 
 class HostService:
+    """One per server, as it knows the server's watches."""
+
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._watches: set[ActiveWatch] = set()
@@ -59,6 +61,7 @@ class HostService:
         return response
 
     def set_classes(self, request: pb.SetClassesRequest) -> pb.SetClassesResponse:
+        """Checks all classes before it replaces any."""
         request_checks.check_classes(request)
         classes = RuntimeClasses(
             machines=tuple(freeze(RuntimeMachineClass, item) for item in request.machine_classes),
@@ -89,6 +92,7 @@ class HostService:
     def watch_events(
         self, _: pb.WatchEventsRequest, on_disconnect: Callable[[Callable[[], None]], object]
     ) -> Iterator[pb.WatchEventsResponse]:
+        """Yields notices until the caller or the server closes the watch."""
         watch = ActiveWatch(self._runtime.watch())
         self._watches.add(watch)
         if self._is_stopping or on_disconnect(watch.close) is False:

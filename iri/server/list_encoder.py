@@ -41,6 +41,7 @@ class ListEncoder(Generic[AnyObject]):
         return response
 
     def _bytes(self, item: AnyObject) -> bytes:
+        """The kept encoding, if the object is the identical one."""
         known = self._encoded.get(item.id)
         if known is not None and known[0] is item:
             return known[1]
@@ -57,6 +58,7 @@ class ListEncoder(Generic[AnyObject]):
 def select_objects(
     objects: Mapping[str, AnyObject], id: str, labels: Mapping[str, str]
 ) -> Iterable[AnyObject]:
+    """An id ignores labels."""
     if id:
         return [objects[id]] if id in objects else []
     found: Iterable[AnyObject] = objects.values()
@@ -67,6 +69,7 @@ def select_objects(
 
 
 def describe_excess(kind: RuntimeKind, count: int, size: int) -> str:
+    """What the caller can do about it."""
     return (
         f"{count} {KIND_NAMES[kind].lower()}s take {size / 2**20:.1f} MiB and a response holds "
         f"{LARGEST_MESSAGE_BYTES // 2**20} MiB: ask for fewer, by id or by label"

@@ -48,12 +48,14 @@ class ListeningSocket:
             raise FailedPrecondition(f"cannot listen on {path}: {error.strerror}") from error
 
     def remove(self) -> None:
+        """Under the lock of the directory, so that no other server publishes meanwhile."""
         with lock_directory(self.path.parent):
             if file_identity(self.path) == self._identity:
                 self.path.unlink(missing_ok=True)
 
 
 def publish_socket(path: Path, mode: int, bind: Callable[[Path], object]) -> tuple[int, int] | None:
+    """Returns the identity of the published file."""
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".") as private:
         made = Path(private) / "s"
         if len(os.fsencode(made)) > LONGEST_SOCKET_PATH:
@@ -95,6 +97,7 @@ def refuse_live_socket(path: Path) -> None:
 
 
 def peer_pid(connection: socket.socket) -> int:
+    """The process that listens, by the kernel."""
     size = struct.calcsize("3i")
     pid: int = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))[0]
     return pid

@@ -36,6 +36,8 @@ class ConsoleUrls(Protocol):
 
 
 class MachineService:
+    """Thread-safe, as the runtime is."""
+
     def __init__(self, runtime: Runtime, consoles: ConsoleUrls | None) -> None:
         self._runtime = runtime
         self._consoles = consoles
@@ -137,6 +139,7 @@ class MachineService:
         return response
 
     def exec(self, request: pb.ExecRequest) -> pb.ExecResponse:
+        """The console itself is opened when the URL is used."""
         request_checks.require_id(request.machine_id, "machine_id")
         machine_id = request.machine_id
         if machine_id not in self._runtime.objects(RuntimeMachine):
@@ -156,6 +159,7 @@ def decode_disk(request: pb.AttachVolumeRequest | pb.UpdateVolumeRequest) -> Dis
 
 
 def encode_machine(machine: RuntimeMachine) -> pb.Machine:
+    """With one deviation from the struct, for existing clients."""
     message = pb.Machine()
     fill(message, machine)
     # Existing clients fail on a whole list when one machine in it is STOPPED.

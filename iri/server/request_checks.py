@@ -3,7 +3,7 @@
 Checked here: what must be present, lengths, characters, ranges, and what must be unique within a request. Not checked
 here: whether an object, a class or a network exists, which only the runtime knows.
 
-Must never happen: a value is quoted in a message, because a secret may stand in the wrong field.
+Must never happen: a value is quoted in a message, because a secret may be in the wrong field.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ def require_part(message: Message, name: str, field: str) -> None:
 
 
 def check_size(message: Message, field: str) -> None:
+    """Of an object that would be part of a list."""
     size = message.ByteSize()
     if size > LARGEST_OBJECT_BYTES:
         raise InvalidArgument(f"{field} has {size} bytes; at most {LARGEST_OBJECT_BYTES} are allowed")
@@ -73,6 +74,7 @@ def check_not_negative(value: int, field: str) -> None:
 
 
 def check_unique(values: Iterable[str], field: str) -> None:
+    """An empty value counts as a value."""
     seen = set()
     for value in values:
         if value in seen:
@@ -135,6 +137,7 @@ def check_disk(value: machine_pb.Volume, field: str) -> None:
 
 
 def check_network_interface(value: machine_pb.NetworkInterface, field: str) -> None:
+    """Attributes are free: only the runtime knows their meaning."""
     check_size(value, field)
     require_name(value.name, f"{field}.name")
     check_keys(value.attributes, f"{field}.attributes")

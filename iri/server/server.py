@@ -49,6 +49,8 @@ OPTIONS = (
 
 
 class Service(Enum):
+    """The services of the interface that a Server has calls for."""
+
     MACHINE = machine_pb.DESCRIPTOR.services_by_name["MachineRuntime"]
     VOLUME = volume_pb.DESCRIPTOR.services_by_name["VolumeRuntime"]
     HOST = host_pb.DESCRIPTOR.services_by_name["Host"]
@@ -126,6 +128,7 @@ class Server:
         self.stop()
 
     def _listen(self, address: Address) -> Address:
+        """The address that it really listens at."""
         match address:
             case UnixAddress(path):
                 self._sockets.append(ListeningSocket(path, self._socket_mode, self._bind_socket))
@@ -137,12 +140,14 @@ class Server:
         self._bind(f"unix:{path}")
 
     def _bind(self, target: str) -> int:
+        """gRPC reports every failure as RuntimeError without a usable cause, so the message can only name the address."""
         try:
             return self._server.add_insecure_port(target)
         except RuntimeError as error:
             raise FailedPrecondition(f"cannot listen on {target}: is the address in use?") from error
 
     def _serve_health(self, names: Sequence[str]) -> None:
+        """For the server as a whole (the empty name) and for each service."""
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         for name in ("", *names):
             self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
@@ -153,6 +158,7 @@ class Server:
     def _service_calls(
         self, service: Service | ExtraService, runtime: Runtime, consoles: ConsoleUrls | None
     ) -> tuple[ServiceDescriptor, Mapping[str, Call | StreamCall]]:
+        """The functions behind a service."""
         match service:
             case ExtraService():
                 return service.service, service.calls

@@ -14,6 +14,8 @@ from iri.wire.message_codec import fill, freeze
 
 
 class VolumeService:
+    """Thread-safe, as the runtime is."""
+
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._volumes = ListEncoder(RuntimeVolume, encode_volume)
@@ -38,6 +40,7 @@ class VolumeService:
         return pb.VersionResponse(runtime_name=about.name, runtime_version=about.version)
 
     def list_events(self, request: pb.ListEventsRequest) -> pb.ListEventsResponse:
+        """Of volumes and snapshots: snapshots have no service of their own."""
         return pb.ListEventsResponse(
             events=select_events(self._runtime.events(), (RuntimeVolume, RuntimeSnapshot), request.filter)
         )

@@ -86,6 +86,7 @@ class SimulatedClock:
         return distance / SECOND_NS / rate if rate else None
 
     def _restart(self, jump_ns: int, rate: float) -> int:
+        """Begins a new line at the present time, plus a jump."""
         with self._lock:
             now = self._now() + jump_ns
             self._latest = now
@@ -93,6 +94,7 @@ class SimulatedClock:
             return now
 
     def _now(self) -> int:
+        """With the lock held. Never less than before."""
         state = self._state
         passed = self._real() - state.real_ns
         now = state.simulated_ns + (passed if state.rate == 1 else int(passed * state.rate))

@@ -32,16 +32,22 @@ AnyEnum = TypeVar("AnyEnum", bound=IntEnum)
 
 
 class HostAction(IntEnum):
+    """The numbers are those of the control service."""
+
     REBOOT = 0
     CRASH = 1
 
 
 class ClockMode(IntEnum):
+    """The numbers are those of the control service."""
+
     REAL = 0
     MANUAL = 1
 
 
 class ControlService:
+    """Thread-safe, because the host and the fault rules are."""
+
     def __init__(self, host: SimulatedHost, rules: FaultRules) -> None:
         self._host = host
         self._rules = rules
@@ -67,12 +73,14 @@ class ControlService:
         return pb.GetClockResponse(clock=self._clock())
 
     def set_clock(self, request: pb.SetClockRequest) -> pb.SetClockResponse:
+        """A rate of 0 in the request means 1, as 0 is unset on the wire; MANUAL stops the clock."""
         is_manual = _decode_enum(ClockMode, request.mode, "mode") is ClockMode.MANUAL
         with _translate_value_errors():
             self._host.set_clock(0 if is_manual else request.rate or 1)
         return pb.SetClockResponse(clock=self._clock())
 
     def advance_clock(self, request: pb.AdvanceClockRequest) -> pb.AdvanceClockResponse:
+        """Answers once everything that is due by then has been applied."""
         if not 0 <= request.nanoseconds <= LONGEST_STEP_NS:
             raise InvalidArgument("nanoseconds is between 0 and ten years")
         self._host.advance_clock(request.nanoseconds)
@@ -113,6 +121,7 @@ class ControlService:
         return pb.ActOnGuestResponse()
 
     def act_on_host(self, request: pb.ActOnHostRequest) -> pb.ActOnHostResponse:
+        """Possible while the host is down: the new time then replaces the old one."""
         action = _decode_enum(HostAction, request.action, "action")
         if not 0 <= request.down_nanoseconds <= LONGEST_STEP_NS:
             raise InvalidArgument("down_nanoseconds is between 0 and ten years")
@@ -125,6 +134,7 @@ class ControlService:
         return pb.GetBehaviorResponse(behavior=self._behavior())
 
     def set_behavior(self, request: pb.SetBehaviorRequest) -> pb.SetBehaviorResponse:
+        """Replaces provider and flags; the rest of the profile stays."""
         name, changes = request.behavior.name or "gitvirt", dict(request.behavior.flags)
         with _translate_value_errors():
             self._host.set_profile(replace(self._host.profile, behavior=name, behavior_flags=changes))
@@ -137,11 +147,13 @@ class ControlService:
         return pb.GetProfileResponse(json=format_profile(self._host.profile))
 
     def set_profile(self, request: pb.SetProfileRequest) -> pb.SetProfileResponse:
+        """Changes only the keys of the document."""
         profile = parse_profile(request.json, self._host.profile)
         self._host.set_profile(profile)
         return pb.SetProfileResponse(json=format_profile(profile))
 
     def get_statistics(self, _: pb.GetStatisticsRequest) -> pb.GetStatisticsResponse:
+        """Counts of calls since the start, and of objects now."""
         with self._host.lock(even_when_down=True):
             state = self._host.state
             return pb.GetStatisticsResponse(
@@ -167,6 +179,7 @@ def _encode_fault(rule: FaultRule) -> pb.Fault:
 
 
 def _decode_enum(enum: type[AnyEnum], number: int, field: str) -> AnyEnum:
+    """InvalidArgument for a number without a name."""
     try:
         return enum(number)
     except ValueError:

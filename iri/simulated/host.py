@@ -42,6 +42,8 @@ from iri.simulated.volume_lifecycle import SimulatedSnapshot, SimulatedVolume
 
 
 class SimulatedHost:
+    """Thread-safe through `lock`. Without a state log, the state ends with the process."""
+
     def __init__(
         self, profile: Profile, seed: int, clock: SimulatedClock | None = None, log: StateLog | None = None
     ) -> None:
@@ -168,12 +170,14 @@ class SimulatedHost:
             return console in self._consoles.get(machine_id, [])
 
     def drop_console(self, machine_id: str, console: Console) -> None:
+        """The console's shell has ended."""
         with self._lock:
             left = [other for other in self._consoles.pop(machine_id, []) if other is not console]
             if left:
                 self._consoles[machine_id] = left
 
     def close(self) -> None:
+        """Ends every console and closes the log."""
         with self._lock:
             for consoles in list(self._consoles.values()):
                 _close_all(consoles)
@@ -182,6 +186,7 @@ class SimulatedHost:
                 self._log = None
 
     def _step(self, table: Table, id: str, due_ns: int) -> None:
+        """Applies what is due for one record. Not logged: a restart computes it again."""
         before = self.state.require_record(table, id)
         after, events = self._compute_step(before, due_ns)
         self._apply(RecordChange(table, id, after))
@@ -197,6 +202,7 @@ class SimulatedHost:
                 return volume_lifecycle.step_snapshot(record)
 
     def _apply(self, put: RecordChange) -> None:
+        """Replaces a record, and everything that follows at once: notices, events, volumes to remove, consoles to close."""
         applied = self.state.apply(put)
         if applied.what is not None:
             self.journal.notice(KINDS[put.table], put.id, applied.what)
@@ -221,6 +227,7 @@ class SimulatedHost:
             _close_all(self._consoles.get(put.id, []))
 
     def _restore(self, log: StateLog) -> None:
+        """Reads the log; the records are up to date with the next `run_due`."""
         facts, puts = records.decode_records(log.load())
         if facts is not None:
             self.record = facts
@@ -232,6 +239,7 @@ class SimulatedHost:
             self.state.apply(put)
 
     def _rewrite(self, log: StateLog) -> None:
+        """Writes the current records as a new log."""
         changes = [records.encode_change(put) for put in self.state.list_changes()]
         with _translate_log_errors():
             log.rewrite([*changes, records.encode_host_record(self.record)])
@@ -244,6 +252,7 @@ def _close_all(consoles: list[Console]) -> None:
 
 @contextmanager
 def _translate_log_errors() -> Iterator[None]:
+    """A log that cannot be written fails the call: Unavailable."""
     try:
         yield
     except StateLogError as error:

@@ -16,6 +16,8 @@ NEVER_NS = 1 << 62
 
 
 class HostModel(NamedTuple):
+    """Immutable: another profile is another HostModel."""
+
     times: Times
     random: SeededRandom
     quirks: ProviderQuirks

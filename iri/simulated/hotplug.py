@@ -37,6 +37,8 @@ Device = Disk | RuntimeNetworkInterface
 
 
 class PendingDevice(msgspec.Struct, frozen=True, gc=False):
+    """One device of one machine that is being attached or detached."""
+
     name: str
     is_disk: bool
     is_attach: bool
@@ -61,6 +63,7 @@ def mark_all_pending(machine: RuntimeMachine) -> RuntimeMachine:
 
 
 def start_attach(machine: RuntimeMachine, device: Device, from_ns: int, model: HostModel) -> PendingDevice:
+    """When the device arrives, and with which handle."""
     due_ns = model.after(from_ns, model.times.attach, "attach", machine.id, device.name, machine.generation)
     handle = device_handle(machine, device, model)
     return PendingDevice(device.name, isinstance(device, Disk), True, due_ns, handle)

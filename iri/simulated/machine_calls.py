@@ -96,6 +96,7 @@ def change(host: SimulatedHost, guest: SimulatedMachine, desired: MachineChange,
 
 
 def _change_spec(host: SimulatedHost, machine: RuntimeMachine, desired: MachineChange) -> RuntimeMachine:
+    """By the rules of iri.change, except for providers that attach a name twice."""
     attaches = isinstance(desired, AttachVolume | AttachInterface)
     if not (attaches and host.model.quirks.attaches_twice) or machine.deleted_at:
         return change_machine(machine, desired)
@@ -136,6 +137,7 @@ def _start_effects(
 def _attach(
     host: SimulatedHost, guest: SimulatedMachine, device: Disk | RuntimeNetworkInterface, now_ns: int
 ) -> SimulatedMachine:
+    """An interface gets its address at once, a disk its share of local storage."""
     machine, pending = hotplug.attach(guest.machine, guest.pending_devices, device, now_ns, host.model)
     leases = guest.leases
     if isinstance(device, RuntimeNetworkInterface):
@@ -168,6 +170,7 @@ def _update_disk(host: SimulatedHost, guest: SimulatedMachine, disk: Disk, now_n
 
 
 def remove(host: SimulatedHost, guest: SimulatedMachine, now_ns: int) -> None:
+    """Orders the removal; a second order changes nothing."""
     after, events = machine_lifecycle.remove(guest, now_ns, host.model)
     if after is not guest:
         _commit(host, after, events)
@@ -183,6 +186,7 @@ def act(host: SimulatedHost, guest: SimulatedMachine, action: GuestAction, now_n
 def _apply_action(
     host: SimulatedHost, guest: SimulatedMachine, action: GuestAction, now_ns: int
 ) -> MachineStep:
+    """The next record for each action."""
     match action:
         case GuestAction.POWEROFF:
             return machine_lifecycle.power_off_from_inside(guest, now_ns, host.model)
@@ -220,6 +224,7 @@ def find_machine(host: SimulatedHost, id: str) -> SimulatedMachine:
 
 
 def find_class_resources(host: SimulatedHost, name: str) -> Mapping[str, int]:
+    """InvalidArgument with the known classes, or what the imitated provider answers."""
     for offered in host.classes.machines:
         if offered.name == name:
             return offered.resources
@@ -247,5 +252,6 @@ def _commit(
     events: tuple[LifecycleEvent, ...],
     facts: HostRecord | None = None,
 ) -> None:
+    """The record first, then its events: an event never reports what is not on disk."""
     host.commit(RecordChange(SimulatedMachine, guest.machine.id, guest), facts=facts)
     host.add_events(guest.machine, events)

@@ -212,12 +212,14 @@ def resize(guest: SimulatedMachine, resources: Mapping[str, int]) -> SimulatedMa
 
 
 def power_off_from_inside(guest: SimulatedMachine, now_ns: int, model: HostModel) -> MachineStep:
+    """The guest shuts itself down, in its own time; ENDED follows."""
     due_ns = model.after(now_ns, model.times.stop, "stop", guest.machine.id, boot_count(guest))
     stopping = enter_phase(guest, MachinePhase.STOPPING, model, reason=GUEST_POWER_OFF)
     return replace(stopping, phase_due_ns=due_ns), ()
 
 
 def crash(guest: SimulatedMachine, now_ns: int, model: HostModel) -> MachineStep:
+    """At once, without a shutdown."""
     events = (LifecycleEvent("Crashed", "Run", "the guest crashed", is_warning=True),)
     ended = enter_phase(lose_power(guest), MachinePhase.ENDED, model, reason=CRASH)
     if model.quirks.restarts_guests and is_to_be_on(guest.machine, model):

@@ -36,6 +36,8 @@ class Times(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The default profile is a host that is large enough for a demo."""
+
     host: str = "simulated"
     architecture: str = "x86_64"
     labels: Mapping[str, str] = {}

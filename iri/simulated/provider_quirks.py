@@ -28,7 +28,7 @@ class ProviderQuirks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     rounds_to_gib: bool = False  # volumes of a GiB and more come in whole ones
     has_no_console: bool = False
     has_no_host_service: bool = False
-    # A missing network or image is an internal error whose cause stands only in the message.
+    # A missing network or image is an internal error whose cause is only in the message.
     gives_no_reasons: bool = False
 
 

@@ -50,6 +50,7 @@ class SimulatedRuntime:
         self.host = host
 
     def about(self) -> RuntimeInfo:
+        """The host's id depends on the seed alone, so it survives a restart."""
         with self.host.lock():
             profile = self.host.profile
             info = HostInfo(
@@ -68,6 +69,7 @@ class SimulatedRuntime:
         return RuntimeInfo(name=NAME, version=VERSION, host=info)
 
     def offers(self) -> Offers:
+        """Only classes of which at least one machine fits on the empty host."""
         with self.host.lock():
             classes = self.host.classes
             machine_offers = [
@@ -88,6 +90,7 @@ class SimulatedRuntime:
         return min(shares, default=0)
 
     def set_classes(self, classes: RuntimeClasses) -> None:
+        """Unimplemented when the profile fixes the classes. The same classes again write nothing."""
         with self.host.lock():
             if self.host.profile.class_policy == "fixed":
                 raise Unimplemented("the classes of this host are fixed by its profile")
@@ -132,6 +135,7 @@ class SimulatedRuntime:
         return DueSubscription(self.host, self.host.journal.watch())
 
     def console(self, machine_id: str) -> Console:
+        """Opens a shell on a pty, and starts the thread that keeps its host up to date."""
         with self.host.lock():
             guest = machine_calls.find_machine(self.host, machine_id)
             if self.host.model.quirks.has_no_console:
@@ -152,6 +156,8 @@ class SimulatedRuntime:
         return console
 
     def _guest_access(self, machine_id: str) -> GuestAccess:
+        """What the shell may do; each use locks the host."""
+
         def act(action: GuestAction) -> None:
             with self.host.lock() as now_ns:
                 machine_calls.act(
@@ -194,6 +200,7 @@ class DueSubscription:
         self._is_closed = False
 
     def next(self, timeout_seconds: float) -> tuple[Notice, ...]:
+        """Waits for a notice or for the next due time, whichever is first, until the timeout."""
         deadline = time.monotonic() + timeout_seconds
         while True:
             self._host.run_due()
@@ -207,6 +214,7 @@ class DueSubscription:
         self._watcher.close()
 
     def _seconds_until_due(self, at_most: float) -> float:
+        """In real time. A stopped clock makes nothing due."""
         due_ns = self._host.next_due_ns()
         if due_ns is None:
             return at_most

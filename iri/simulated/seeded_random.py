@@ -43,6 +43,8 @@ class DurationRange(msgspec.Struct, frozen=True, array_like=True, forbid_unknown
 
 
 class SeededRandom:
+    """Has no state, so any number of threads may use it."""
+
     def __init__(self, seed: int) -> None:
         self.seed = seed
         self._key = seed.to_bytes(16, "big", signed=True)

@@ -54,6 +54,8 @@ def open_console(access: GuestAccess, closed: Callable[[Console], None]) -> Cons
 
 
 class Shell:
+    """One login session at one terminal. Commands are methods."""
+
     def __init__(self, terminal: int, access: GuestAccess) -> None:
         self._terminal = terminal
         self._access = access
@@ -66,6 +68,7 @@ class Shell:
         return self._status
 
     def run(self, closed: Callable[[], None]) -> None:
+        """Until the session ends or the line is closed; then closes the terminal and calls `closed`."""
         try:
             self._session()
         except (_SessionOverError, OSError):  # OSError: the other side hung up
@@ -79,6 +82,7 @@ class Shell:
         os.write(self._terminal, f"{text}\n".encode())
 
     def _session(self) -> None:
+        """A login, then a prompt for each line."""
         machine = self._access.machine()
         self.say(f"\ngitvirt simulated machine {machine.id}")
         while not self._user:
@@ -95,6 +99,7 @@ class Shell:
                 self._status = self._run(words)
 
     def _ask(self, prompt: str) -> str:
+        """One line of input; empty after Ctrl-C."""
         os.write(self._terminal, prompt.encode())
         line = os.read(self._terminal, LINE_BYTES)
         if not line:  # Ctrl-D, or hung up
@@ -165,12 +170,15 @@ class Shell:
         self._leave(self._access.crash)
 
     def _leave(self, action: Callable[[], None]) -> None:
+        """Runs the action and ends the session with status 0."""
         self._status = 0
         action()
         raise _SessionOverError
 
 
 class Command(NamedTuple):
+    """Returns an exit status, None for 0."""
+
     summary: str
     run: Callable[[Shell, list[str]], int | None]
 
@@ -192,6 +200,7 @@ COMMANDS = {
 
 
 def hostname(machine: RuntimeMachine) -> str:
+    """Of the guest configuration, else the machine's name, else the start of its id."""
     config = machine.spec.guest_config
     named = config.hostname if config is not None else ""
     return named or machine.labels.get("machinepoollet.ironcore.dev/machine-name", "") or machine.id[:8]

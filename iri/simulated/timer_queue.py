@@ -14,6 +14,8 @@ TimerKey = tuple[str, str]  # a kind and an id
 
 
 class TimerQueue:
+    """Not thread-safe: the host's lock protects it."""
+
     def __init__(self) -> None:
         self._heap: list[tuple[int, int, TimerKey]] = []
         self._due: dict[TimerKey, int] = {}
@@ -36,6 +38,7 @@ class TimerQueue:
         self._due.pop(key, None)
 
     def next_due_ns(self) -> int | None:
+        """None when no key has a time."""
         while self._heap:
             due_ns, _, key = self._heap[0]
             if self._due.get(key) == due_ns:

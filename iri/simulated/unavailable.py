@@ -14,6 +14,7 @@ from iri.simulated.host import SimulatedHost
 
 
 def refuse_networks(host: SimulatedHost, interfaces: Iterable[RuntimeNetworkInterface]) -> None:
+    """NetworkNotReady for the first network that is unavailable."""
     for interface in interfaces:
         if interface.network_id in host.profile.unavailable_networks:
             error = Internal if host.model.quirks.gives_no_reasons else NetworkNotReady
@@ -23,6 +24,7 @@ def refuse_networks(host: SimulatedHost, interfaces: Iterable[RuntimeNetworkInte
 
 
 def refuse_images(host: SimulatedHost, images: Iterable[str]) -> None:
+    """ImageNotResolvable for the first image that is an unavailable file."""
     for image in images:
         if image.startswith("/") and image in host.profile.unavailable_images:
             error = Internal if host.model.quirks.gives_no_reasons else ImageNotResolvable

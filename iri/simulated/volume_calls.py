@@ -18,6 +18,7 @@ from iri.volume import RuntimeSnapshot, RuntimeVolume, SnapshotState, VolumeData
 
 
 def create(host: SimulatedHost, desired: RuntimeVolume, now_ns: int) -> RuntimeVolume:
+    """The volume with its id; the existing one, unchanged, when its uid label exists already."""
     facts, id = host.assign_id(RuntimeVolume, desired.labels)
     existing = host.state.get(SimulatedVolume, id)
     if existing is not None:
@@ -57,6 +58,7 @@ def _prepare_source(
 
 
 def expand(host: SimulatedHost, stored: SimulatedVolume, desired: ExpandVolume, now_ns: int) -> None:
+    """Charges the new size at once: the host must have room before the volume grows."""
     volume = expand_volume(stored.volume, desired)
     if volume is stored.volume:
         return
@@ -76,6 +78,7 @@ def remove(host: SimulatedHost, stored: SimulatedVolume, now_ns: int) -> None:
 
 
 def create_snapshot(host: SimulatedHost, desired: RuntimeSnapshot, now_ns: int) -> RuntimeSnapshot:
+    """As `create`. FailedPrecondition unless the volume is available."""
     facts, id = host.assign_id(RuntimeSnapshot, desired.labels)
     existing = host.state.get(SimulatedSnapshot, id)
     if existing is not None:
@@ -98,6 +101,7 @@ def remove_snapshot(host: SimulatedHost, snapshot_record: SimulatedSnapshot, now
 
 
 def find_volume(host: SimulatedHost, id: str) -> SimulatedVolume:
+    """NotFound, or whatever the imitated provider answers for an unknown id."""
     stored = host.state.get(SimulatedVolume, id)
     if stored is None:
         raise _unknown_error(host)(f"volume {id} does not exist")
@@ -105,6 +109,7 @@ def find_volume(host: SimulatedHost, id: str) -> SimulatedVolume:
 
 
 def find_snapshot(host: SimulatedHost, id: str) -> SimulatedSnapshot:
+    """As `find_volume`."""
     snapshot_record = host.state.get(SimulatedSnapshot, id)
     if snapshot_record is None:
         raise _unknown_error(host)(f"snapshot {id} does not exist")

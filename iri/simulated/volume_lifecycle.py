@@ -52,6 +52,8 @@ class VolumePhase(IntEnum):
 
 
 class SimulatedVolume(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """`volume` is what callers see."""
+
     volume: RuntimeVolume
     phase: VolumePhase = VolumePhase.PREPARING
     due_ns: int = NEVER_NS
@@ -63,6 +65,8 @@ class SimulatedVolume(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class SimulatedSnapshot(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """`snapshot` is what callers see."""
+
     snapshot: RuntimeSnapshot
     phase: VolumePhase = VolumePhase.PREPARING
     due_ns: int = NEVER_NS
@@ -127,6 +131,7 @@ def step(stored: SimulatedVolume) -> VolumeStep:
 
 
 def make_available(stored: SimulatedVolume) -> SimulatedVolume:
+    """With access data, and all of the desired size."""
     status = RuntimeVolumeStatus(
         state=VolumeState.AVAILABLE,
         access=describe_access(stored.volume),
@@ -137,6 +142,7 @@ def make_available(stored: SimulatedVolume) -> SimulatedVolume:
 
 
 def describe_access(volume: RuntimeVolume) -> Access:
+    """What a machine needs to attach the volume."""
     return Access(
         driver=DRIVER,
         handle=volume_handle(volume.id),
@@ -160,6 +166,7 @@ def expand(stored: SimulatedVolume, now_ns: int, model: HostModel) -> SimulatedV
 
 
 def remove(stored: SimulatedVolume, now_ns: int, is_attached: bool, model: HostModel) -> SimulatedVolume:
+    """Orders the removal; a second order changes nothing."""
     if stored.phase in (VolumePhase.WAITING, VolumePhase.REMOVING):
         return stored
     stored = replace(stored, volume=replace(stored.volume, deleted_at=now_ns))
@@ -177,6 +184,7 @@ def start_removal(stored: SimulatedVolume, now_ns: int, model: HostModel) -> Sim
 def take_snapshot(
     snapshot: RuntimeSnapshot, source: SimulatedVolume, now_ns: int, model: HostModel
 ) -> SimulatedSnapshot:
+    """The size is that of the volume now."""
     due_ns = model.after(now_ns, model.times.snapshot, "snapshot", snapshot.id)
     status = SnapshotStatus(state=SnapshotState.PENDING, size=source.size_bytes)
     return SimulatedSnapshot(snapshot=replace(snapshot, status=status), due_ns=due_ns)

@@ -66,6 +66,7 @@ class ServerConnection:
         self._lock = threading.Lock()
 
     def close(self) -> None:
+        """Ends calls under way with Unavailable."""
         with self._lock:
             for channel in (self._channel, self._retired):
                 if channel is not None:
@@ -175,6 +176,7 @@ def method_path(method: MethodDescriptor) -> str:
 
 
 def grpc_target(address: Address) -> str:
+    """The address in gRPC's own syntax."""
     match address:
         case UnixAddress(path):
             return f"unix:{path}"

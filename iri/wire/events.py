@@ -21,6 +21,7 @@ KINDS = {name: kind for kind, name in KIND_NAMES.items()}
 
 
 def encode_event(event: RuntimeEvent) -> pb.Event:
+    """With the annotation that names the object's kind."""
     message = pb.Event()
     fill(message, event)
     message.spec.involved_object_meta.annotations[KIND_ANNOTATION] = KIND_NAMES[event.kind]

@@ -93,6 +93,7 @@ class MessageCodec:
         self.keeps_unknown = "unknown" in struct.__struct_fields__
 
     def values(self, message: Message) -> dict[str, Any]:
+        """Arguments for the struct's constructor."""
         values = {name: read(message) for name, read, _ in self.fields}
         if self.keeps_unknown and len(UnknownFieldSet(message)):
             values["unknown"] = encode_unknown(message)
@@ -102,6 +103,7 @@ class MessageCodec:
         return self.struct(**self.values(message))
 
     def fill(self, message: Message, value: Any) -> None:
+        """Unknown fields are merged last, as they were encoded."""
         for name, _, write in self.fields:
             write(message, getattr(value, name))
         if self.keeps_unknown and value.unknown:
@@ -154,6 +156,7 @@ def resolve_field(field: FieldDescriptor, hint: Any) -> tuple[Read, Write]:
 
 
 def resolve_repeated(field: FieldDescriptor, struct: Struct) -> tuple[Read, Write]:
+    """Items are added in place: protobuf has no assignment for repeated messages."""
     codec, get = codec_of(struct, field.message_type), attrgetter(field.name)
 
     def write(message: Any, values: Any) -> None:

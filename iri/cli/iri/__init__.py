@@ -39,6 +39,7 @@ ACTIONS = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Loads the modules of all actions: `--help` shows each with its examples."""
     add_address(parser, default=None)
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     for name, summary in ACTIONS.items():
@@ -51,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
-        add_address(action, default=argparse.SUPPRESS)  # it may stand before the action or after
+        add_address(action, default=argparse.SUPPRESS)  # it is accepted before the action and after it
         module.add_arguments(action)
         action.set_defaults(run_action=module.run)
 

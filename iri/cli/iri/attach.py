@@ -40,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    """The whole file is read and checked before the first call."""
     terminal = out()
     changes = read_changes(arguments.noun, arguments.filename)
     with connect_runtimes(arguments, MACHINE) as client:

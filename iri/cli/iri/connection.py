@@ -52,6 +52,7 @@ def translate_errors() -> Iterator[None]:
 
 
 def command_error(error: IRIError) -> CommandError:
+    """The error with the cure of its class. A timeout has an exit code of its own: the call may have taken effect."""
     cure = next(cure for kind, cure in CURES.items() if isinstance(error, kind))
     code = Exit.TIMED_OUT if isinstance(error, TimedOut) else Exit.FAILED
     return CommandError(printable(str(error)), cure, code)
@@ -70,6 +71,7 @@ def connect_runtimes(arguments: argparse.Namespace, *endpoints: Endpoint) -> Ite
 
 
 def _find_address(arguments: argparse.Namespace, endpoint: Endpoint) -> Address:
+    """Raises Unavailable at once when the socket does not exist, not only after the retries of a read."""
     try:
         address = discover(endpoint, arguments.address, os.environ)
     except InvalidArgument as error:
@@ -81,6 +83,7 @@ def _find_address(arguments: argparse.Namespace, endpoint: Endpoint) -> Address:
 
 
 def _find_all(arguments: argparse.Namespace) -> dict[Endpoint, Address]:
+    """One missing endpoint is fine, as a host may have machines without volumes; both missing is an error."""
     found: dict[Endpoint, Address] = {}
     missing: Unavailable | None = None
     for endpoint in (MACHINE, VOLUME):

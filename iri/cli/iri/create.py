@@ -78,6 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    """The whole file is read and checked before the first object is created."""
     form = FORMS[arguments.noun]
     desired = [freeze(form.struct, message) for message in read_messages(arguments.filename, form.message)]
     terminal = out()

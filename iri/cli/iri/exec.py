@@ -30,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_linger(parser: argparse.ArgumentParser) -> None:
+    """Shared with `gitvirt console`."""
     parser.add_argument(
         "--linger",
         type=float,

@@ -97,6 +97,7 @@ def _check_arguments(arguments: argparse.Namespace) -> None:
 def _objects(
     terminal: Terminal, arguments: argparse.Namespace, kind: RuntimeKind, endpoint: Endpoint
 ) -> None:
+    """A list, one object by its id, or a list that continues with --watch."""
     with connect_runtimes(arguments, endpoint) as client:
         if arguments.watch:
             watch(terminal, arguments, client, kind)
@@ -114,6 +115,7 @@ def _objects(
 
 
 def _status(terminal: Terminal, arguments: argparse.Namespace) -> None:
+    """Classes and totals, with one column for each resource that any class has."""
     with connect_runtimes(arguments) as client:
         offers = client.offers()
     if arguments.output in ("json", "yaml"):
@@ -174,6 +176,7 @@ def _offer_values(offers: Offers) -> dict[str, object]:
 
 
 def _events(terminal: Terminal, arguments: argparse.Namespace) -> None:
+    """The events of the last --duration, oldest first."""
     now = time.time()
     first = int(now) - arguments.duration
     with connect_runtimes(arguments) as client:
@@ -211,6 +214,7 @@ def _event_value(event: RuntimeEvent) -> dict[str, object]:
 
 
 def _version(terminal: Terminal, arguments: argparse.Namespace) -> None:
+    """Name and version of the runtime that answers."""
     with connect_runtimes(arguments) as client:
         about = client.about()
     if arguments.output in ("json", "yaml"):

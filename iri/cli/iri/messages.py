@@ -6,7 +6,7 @@ one difference: an unknown key, which irictl drops silently, is an error here th
     parse_message: values in -> message, or a SpecError with the path of the field
     render_message: message in -> values, with the values of secret maps and bytes hidden by default
 
-Must never happen: an error message quotes a value, because a secret may stand in the wrong field.
+Must never happen: an error message quotes a value, because a secret may be in the wrong field.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ def parse_message(value: object, message_type: type[AnyMessage], where: str = ""
 
 
 def _fill(message: Message, value: object, where: str) -> None:
+    """Every key must be a field; null leaves a field unset, as in Kubernetes."""
     if not isinstance(value, dict):
         raise SpecError(where, f"{_describe(value)} where keys and values are expected")
     fields = message.DESCRIPTOR.fields_by_name
@@ -61,6 +62,7 @@ def _fill(message: Message, value: object, where: str) -> None:
 
 
 def _set(message: Message, field: FieldDescriptor, item: object, where: str) -> None:
+    """By the kind of the field: map, list, message, or scalar."""
     if field.message_type is not None and field.message_type.GetOptions().map_entry:
         if not isinstance(item, dict):
             raise SpecError(where, f"{_describe(item)} where keys and values are expected")
@@ -83,6 +85,7 @@ def _set(message: Message, field: FieldDescriptor, item: object, where: str) -> 
 
 
 def _extend(message: Message, field: FieldDescriptor, items: list[object], where: str) -> None:
+    """One item per entry; the place of an error has its number."""
     target: Any = getattr(message, field.name)
     for number, item in enumerate(items):
         place = f"{where}[{number}]"
@@ -93,6 +96,7 @@ def _extend(message: Message, field: FieldDescriptor, items: list[object], where
 
 
 def _scalar(field: FieldDescriptor) -> Callable[[object, str], object]:
+    """How to convert a value for a scalar field."""
     if field.enum_type is not None:
         enum = field.enum_type
         return lambda value, where: _enum(enum, value, where)
@@ -120,12 +124,14 @@ def _enum(enum: EnumDescriptor, value: object, where: str) -> int:
 
 
 def _common_prefix(names: list[str]) -> str:
+    """Of enum names such as POWER_ON and POWER_OFF: "POWER_"."""
     first, last = min(names), max(names)
     length = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)
     return first[:length].rpartition("_")[0] + "_" if "_" in first[:length] else ""
 
 
 def _bytes(value: object, where: str) -> bytes:
+    """Base64, with any white space: people wrap long lines."""
     hint = "bytes are written as base64: `base64 -w0 FILE` makes it"
     if not isinstance(value, str):
         raise SpecError(where, "not base64 text", hint)
@@ -136,6 +142,7 @@ def _bytes(value: object, where: str) -> bytes:
 
 
 def _text(value: object, where: str) -> str:
+    """A number or a boolean is an error: YAML made it one, and 1.10 would become 1.1."""
     if isinstance(value, str):
         return value
     hint = "write it in quotes" if isinstance(value, bool | int | float) else ""
@@ -143,6 +150,7 @@ def _text(value: object, where: str) -> str:
 
 
 def _integer(value: object, where: str, low: int, high: int) -> int:
+    """True and false are integers to Python, and not here."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise SpecError(where, f"{_describe(value)} where a whole number is expected", _number_hint(value))
     if not low <= value <= high:
@@ -175,6 +183,7 @@ def _describe(value: object) -> str:
 
 
 def _unknown_hint(key: str, known: list[str]) -> str:
+    """The snake_case form of the key, else the closest key, else all keys."""
     snake = "".join(f"_{c.lower()}" if c.isupper() else c for c in key)
     near = snake if snake in known else closest(key, known)
     return f"did you mean `{near}`?" if near else f"there are: {', '.join(known)}"
@@ -201,6 +210,7 @@ def render_message(message: Message, *, with_secrets: bool = False) -> dict[str,
 
 
 def _shown(field: FieldDescriptor, with_secrets: bool) -> Callable[[Any], object]:
+    """A value for output, hidden where it is a secret."""
     if field.message_type is not None:
         return lambda item: render_message(item, with_secrets=with_secrets)
     if field.type == FieldDescriptor.TYPE_BYTES:

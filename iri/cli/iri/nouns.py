@@ -10,6 +10,8 @@ from reconciler.cli.verbs import closest
 
 
 class Noun(StrEnum):
+    """The values are those that output and help show."""
+
     MACHINE = "machine"
     VOLUME = "volume"
     SNAPSHOT = "volumesnapshot"
@@ -42,6 +44,7 @@ def noun_type(*known: Noun) -> Callable[[str], Noun]:
     """The type of an argument that accepts these nouns."""
 
     def parse(text: str) -> Noun:
+        """The noun for an alias; an error suggests the closest one."""
         noun = ALIASES.get(text.lower())
         if noun in known:
             return noun

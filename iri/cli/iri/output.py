@@ -63,6 +63,7 @@ def select_columns(kind: RuntimeKind, format: str, now_seconds: float) -> list[C
 def show_objects(
     terminal: Terminal, arguments: argparse.Namespace, kind: RuntimeKind, items: Sequence[RuntimeObject]
 ) -> None:
+    """A list in every format; in YAML and JSON a list too, even with one object."""
     match arguments.output:
         case "json" | "yaml":
             show_value(terminal, arguments.output, [value_of(item, arguments.show_secrets) for item in items])
@@ -86,6 +87,7 @@ def value_of(item: RuntimeObject, with_secrets: bool) -> dict[str, object]:
 
 
 def build_message(item: RuntimeObject) -> Message:
+    """Of the object's kind, with everything but its details."""
     message: Message
     match item:
         case RuntimeMachine():
@@ -113,6 +115,7 @@ def count_attached(entries: Sequence[AttachmentStatus], desired: int) -> str:
 
 
 def _machine_columns(now_seconds: float) -> list[Column[RuntimeMachine]]:
+    """Wide columns come last, so that the narrow table is the beginning of the wide one."""
     return [
         Column("ID", lambda machine: machine.id),
         Column("NAME", name_of),

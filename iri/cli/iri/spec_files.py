@@ -53,6 +53,7 @@ def read_message(path: str, message_type: type[AnyMessage]) -> AnyMessage:
 
 
 def _text(path: str, name: str) -> str:
+    """At most LARGEST_FILE_BYTES, as UTF-8."""
     try:
         if path == STDIN:
             data = sys.stdin.buffer.read(LARGEST_FILE_BYTES + 1)

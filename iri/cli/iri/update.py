@@ -32,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    """Exactly one of --power and -f, whichever fits the noun."""
     is_power = arguments.noun is Noun.POWER
     if (arguments.power is not None) != is_power or (arguments.filename is not None) == is_power:
         usage = "update power takes --power on|off, update volume takes -f FILE"

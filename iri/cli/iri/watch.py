@@ -24,12 +24,14 @@ GONE = "Gone"
 
 
 def watch(terminal: Terminal, arguments: argparse.Namespace, client: Client, kind: RuntimeKind) -> None:
+    """Runs until it is interrupted."""
     lines = GrowingTable(terminal, arguments.output)
     with end_at_once():
         _watch(lines, arguments, client, kind)
 
 
 def _watch(lines: GrowingTable, arguments: argparse.Namespace, client: Client, kind: RuntimeKind) -> None:
+    """Compares each list with the one before."""
     known: dict[str, RuntimeObject] = {}
     for _ in wait_for_changes(client):
         items = select_objects(client, kind, arguments.id or "", dict(arguments.label))
@@ -56,6 +58,7 @@ def wait_for_changes(client: Client) -> Iterator[None]:
 
 
 def _subscription(client: Client) -> Subscription | None:
+    """None for a runtime without a watch."""
     try:
         return client.watch()
     except Unimplemented:
@@ -75,6 +78,7 @@ class GrowingTable:
         self._write(columns, items, rows)
 
     def show_gone(self, columns: list[Column[RuntimeObject]], items: list[RuntimeObject]) -> None:
+        """The last known state of objects that do not exist any more."""
         gone = self._terminal.paint(GONE, TextStyle.DIM)
         rows = [
             [
@@ -88,6 +92,7 @@ class GrowingTable:
     def _write(
         self, columns: list[Column[RuntimeObject]], items: list[RuntimeObject], rows: list[list[str]]
     ) -> None:
+        """The first call prints the titles; ids alone with `-o name`."""
         if self._format == "name":
             for item in items:
                 self._terminal.line(printable(item.id))

@@ -21,6 +21,7 @@ KINDS = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Loads both modules; neither loads libvirt's library."""
     kinds = parser.add_subparsers(dest="kind", required=True, metavar="KIND")
     for name, summary in KINDS.items():
         module = importlib.import_module(f"iri.cli.runtime.{name}")

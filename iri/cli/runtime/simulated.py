@@ -59,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    """Announces the sockets only once they accept connections."""
     if arguments.verbose:
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     stop, supervisor = StopSignal(), ServiceNotifier.of(os.environ)
@@ -75,6 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _server(arguments: argparse.Namespace) -> SimulatedServer:
+    """Errors of the arguments, the profile and the state log end here, each with its cure."""
     profile = read_profile(arguments.profile) if arguments.profile else Profile()
     seed = secrets.randbits(63) if arguments.seed is None else arguments.seed
     if not 0 <= seed <= LARGEST_SEED:

@@ -1,6 +1,6 @@
 """Puts faults around the calls of a host, with or without a socket.
 
-A server enters `wrap_calls` around each call; without a socket, a FaultInjectingRuntime stands in front of the runtime.
+A server enters `wrap_calls` around each call; without a socket, a FaultInjectingRuntime wraps the runtime.
 Both name a call as it is named on the wire, so one rule means the same in both. Calls of the control service are never
 delayed and never fail: a test must be able to end a fault.
 """

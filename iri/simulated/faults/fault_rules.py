@@ -59,6 +59,8 @@ class FaultEffect(IntEnum):
 
 
 class FaultRule(msgspec.Struct, frozen=True, kw_only=True):
+    """As the control service has it; the table above says what each field does."""
+
     id: str = ""
     call: str = ""  # a call of the runtime interface, such as "CreateMachine"; empty or "*" is any
     effect: FaultEffect = FaultEffect.BEFORE
@@ -128,6 +130,7 @@ class FaultRules:
         self._apply(call, FaultEffect.AFTER)
 
     def _apply(self, call: str, effect: FaultEffect) -> None:
+        """The delay comes first, then the error."""
         if not self._rules:
             return
         rule = self._use_rule(call, effect)

@@ -42,6 +42,7 @@ class AddressRange:
         return self._users[address] == 1
 
     def release(self, address: int) -> None:
+        """An address that two had is free once both have released it."""
         users = self._users.get(address, 0)
         if users > 1:
             self._users[address] = users - 1
@@ -52,6 +53,8 @@ class AddressRange:
 
 
 class SimulatedNetworks:
+    """One range per network id and cidr."""
+
     def __init__(self) -> None:
         self._ranges: dict[tuple[str, str], AddressRange] = {}
 
@@ -104,6 +107,7 @@ def _key(interface: RuntimeNetworkInterface) -> tuple[str, str]:
 
 
 def _addresses(guest: SimulatedMachine | None) -> list[tuple[RuntimeNetworkInterface, int]]:
+    """Those of the spec, else the assigned ones. Addresses that are not IPv4 take no part."""
     if guest is None or not guest.machine.spec.network_interfaces:
         return []
     leases = dict(guest.leases)

@@ -61,6 +61,7 @@ class Attachments:
         return [self._volumes[handle] for handle in sorted(had - has) if handle not in self._machines]
 
     def _handles(self, guest: SimulatedMachine | None) -> set[str]:
+        """Of spec and of status: a volume is in use until the guest has released it."""
         if guest is None or not (guest.machine.spec.volumes or guest.machine.status.volumes):
             return set()
         desired = {

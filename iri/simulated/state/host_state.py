@@ -62,6 +62,7 @@ class HostState:
         return cast("Mapping[str, AnyRecord]", self._records[table])
 
     def list_changes(self) -> list[RecordChange]:
+        """Every record, as changes that would build the state again."""
         return [
             RecordChange(table, id, record)
             for table, kept in self._records.items()
@@ -76,6 +77,7 @@ class HostState:
         return cast("Mapping[str, AnyObject]", snapshot)
 
     def apply(self, put: RecordChange) -> Applied:
+        """Replaces one record and updates every index."""
         before, after = self._records[put.table].get(put.id), put.record
         self._keep(put, after)
         self.usage.update(before, after)
@@ -94,6 +96,7 @@ class HostState:
         return Applied(what, self.attachments.update(put.id, was, now), shared, lost_console)
 
     def _keep(self, put: RecordChange, after: Record | None) -> None:
+        """The record itself, and when it changes next."""
         key = (NAMES[put.table], put.id)
         if after is None:
             self._records[put.table].pop(put.id, None)
@@ -105,6 +108,7 @@ class HostState:
             self.timers.put(key, after.due_ns)
 
     def _publish(self, put: RecordChange, before: Record | None, after: Record | None) -> ChangeType | None:
+        """The object for callers. A record may change without a visible difference."""
         kind = KINDS[put.table]
         if after is None:
             if self._published[kind].pop(put.id, None) is None:

@@ -136,6 +136,7 @@ class StateLog:
             self._synced = self._written
 
     def close(self) -> None:
+        """Releases the directory for another process."""
         for descriptor in (self._file, self._guard):
             if descriptor >= 0:
                 os.close(descriptor)
@@ -147,6 +148,7 @@ class StateLog:
             rest = rest[os.write(self._file, rest) :]
 
     def _rewrite(self, everything: Sequence[LogChange]) -> None:
+        """The rename replaces the log in one step."""
         payload = msgspec.msgpack.encode(everything)
         new = self._path.with_suffix(".new")
         with open(new, "wb", opener=_private) as file:
@@ -160,6 +162,7 @@ class StateLog:
         self._open(self._path.stat().st_size)
 
     def _open(self, end: int) -> None:
+        """Cuts off everything after `end`."""
         if self._file >= 0:
             os.close(self._file)
         self._file = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
@@ -167,6 +170,7 @@ class StateLog:
         self._size = end
 
     def _note(self, key: LogKey, size: int | None) -> None:
+        """Keeps count of how many bytes of the file are current."""
         self._current -= self._records.pop(key, 0)
         if size is not None:
             self._records[key] = size

@@ -52,6 +52,7 @@ class Usage:
         return {resource: amount for resource, amount in self._charged.items() if amount}
 
     def update(self, before: Record | None, after: Record | None) -> None:
+        """Follows one record."""
         if before is not None and after is not None and _is_same(before, after):
             return
         self._charged.subtract(charge(before))

@@ -88,7 +88,7 @@ def test_machines_and_volumes_of_different_processes(socket_directory: Path) -> 
         assert set(client.objects(RuntimeVolume)) == {volume}
         assert client.offers().machines
         assert client.offers().volumes
-        assert client.about().host.id == "", "nobody here has the host service"
+        assert client.about().host.id == "", "no host service answers"
         with pytest.raises(Unimplemented):
             client.watch()
 

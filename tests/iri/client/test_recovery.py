@@ -130,7 +130,7 @@ def test_call_that_takes_too_long_is_timed_out_and_the_next_one_works(address: U
 
 
 def test_calls_of_clients_that_gave_up_waiting_are_not_made(address: UnixAddress) -> None:
-    """Otherwise a server that was busy for a while would do a backlog that nobody waits for."""
+    """Otherwise a server that was busy for a while would work on calls that no client waits for."""
     leave, made = threading.Event(), []
 
     @contextmanager

@@ -151,7 +151,7 @@ class DevicePromises:
         subject.runtime.change(machine.id, UpdateVolume(grown))
         after = subject.attached(machine.id, "data")
         assert after.spec.volumes == (grown,)
-        assert after.status.volumes == before.status.volumes, "the disk was not plugged anew"
+        assert after.status.volumes == before.status.volumes, "the disk was not attached again"
         subject.runtime.change(machine.id, DetachVolume("data"))
         subject.detached(machine.id, "data")
         assert volume.id in subject.runtime.objects(RuntimeVolume), "detaching deletes nothing"

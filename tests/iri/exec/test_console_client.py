@@ -118,7 +118,7 @@ def test_the_end_of_a_pipe_ends_the_shell(server: ExecServer) -> None:
 
 
 def test_a_session_with_piped_input_ends_after_a_silence(server: ExecServer) -> None:
-    # It goes on after the end of its input, and ends all the same when nobody is there any more.
+    # It goes on after the end of its input, and ends although no client is left.
     program = "echo ready; n=0; while [ $n -lt 99 ]; do read line || n=$((n + 1)); echo got $line; done"
     url = server.offer("m1", lambda: process_console("sh", "-c", program))
     said = piped(url, b"", linger="0.3")

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.clock
 
 
 def nothing() -> Console:
-    raise AssertionError("nobody opens it here")
+    raise AssertionError("no test opens this console")
 
 
 def test_a_ticket_is_valid_once() -> None:

@@ -1,4 +1,4 @@
-"""The log: what was written is read, a torn end is dropped, damage is named, and nobody shares it."""
+"""The state log: what was written is read, a torn end is dropped, damage is named, and no other process shares it."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ GIB = 1 << 30
 
 
 class World:
-    """A runtime on a clock that stands still at START_NS until `pass_seconds`."""
+    """A runtime on a clock that is stopped at START_NS until `pass_seconds`."""
 
     def __init__(
         self,

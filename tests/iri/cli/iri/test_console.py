@@ -133,8 +133,8 @@ def test_a_machine_is_found_by_whatever_names_it(gitvirt: Command, tmp_path: Pat
     assert ambiguous.code == Exit.USAGE
     assert f"production/db-1 ({other})" in ambiguous.err
     assert "staging/db-1" in ambiguous.err
-    nobody = gitvirt("console", "nope")
-    assert (nobody.code, "no machine nope" in nobody.err.lower()) == (Exit.FAILED, True)
+    missing = gitvirt("console", "nope")
+    assert (missing.code, "no machine nope" in missing.err.lower()) == (Exit.FAILED, True)
 
 
 def test_a_machine_that_is_off_has_no_console(gitvirt: Command, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from tests.servers.libvirtd import Libvirtd, libvirtd
 
 @pytest.fixture(scope="module")
 def daemon() -> Iterator[Libvirtd]:
-    """One that nobody else leaves anything in."""
+    """One that no other test uses."""
     with libvirtd() as made:
         yield made
 
