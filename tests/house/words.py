@@ -19,6 +19,7 @@ COVERED = (
     "tests/house",
 )
 PAGES = (
+    "CHANGELOG.md",
     "README.md",
     "CONTRIBUTING.md",
     "docs/ARCHITECTURE.md",
@@ -29,6 +30,7 @@ PAGES = (
     "docs/git.md",
     "docs/tutorial.md",
     "docs/glossary.md",
+    "docs/json.md",
     "docs/editing.md",
     "docs/problems.md",
     "docs/resources.md",
