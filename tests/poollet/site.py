@@ -119,7 +119,7 @@ class Site:
     events: list[str] = field(default_factory=list)
     tamper: Edit = lambda _place, objects: objects
     decider: Callable[[DecisionInput], Decision] = decide
-    tamper_asked: Callable[[dict[str, object]], dict[str, object]] = lambda objects: objects
+    tamper_lookup: Callable[[dict[str, object]], dict[str, object]] = lambda objects: objects
     removed: list[tuple[int, Ref]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -226,7 +226,7 @@ class Site:
         match call:
             case CreateCall(wanted):
                 label = UID_LABELS[ref.kind]
-                there = self.tamper_asked(dict(runtime.objects(ref.kind)))  # type: ignore[type-var]
+                there = self.tamper_lookup(dict(runtime.objects(ref.kind)))  # type: ignore[type-var]
                 if all(one.labels.get(label) != ref.uid for one in there.values()):  # type: ignore[attr-defined]
                     runtime.create(wanted)  # type: ignore[type-var]
             case UpdateCall(id, change):

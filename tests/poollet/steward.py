@@ -1,4 +1,4 @@
-"""Stands in for the reconciler over a site without Git: people's wishes become documents, answers of the report are taken up."""
+"""Stands in for the reconciler over a site without Git: declarations become documents, answers of the report are followed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.poollet.site import Site
 
 
 @dataclass(frozen=True)
-class Wish:
+class Declared:
     """What people want of one machine or volume. `turn` counts its uids, `round` its assignments."""
 
     turn: int = 0
@@ -30,62 +30,71 @@ class Wish:
 @dataclass
 class Steward:
     site: Site
-    machines: dict[str, Wish] = field(default_factory=dict)
-    volumes: dict[str, Wish] = field(default_factory=dict)
+    machines: dict[str, Declared] = field(default_factory=dict)
+    volumes: dict[str, Declared] = field(default_factory=dict)
     claims: dict[str, str] = field(default_factory=dict)
 
     def publish(self) -> None:
         """Claims are given to who refers to a free volume."""
-        for name, wish in sorted(self.machines.items()):
-            for disk in () if wish.is_going or wish.is_evicted else wish.disks:
+        for name, declared in sorted(self.machines.items()):
+            for disk in () if declared.is_going or declared.is_evicted else declared.disks:
                 if disk in self.volumes and not self.volumes[disk].is_going:
                     self.claims.setdefault(disk, name)
-        self.site.documents = [self._machine(name, wish) for name, wish in self.machines.items()]
-        self.site.documents += [self._volume(name, wish) for name, wish in self.volumes.items()]
+        self.site.documents = [self._machine(name, declared) for name, declared in self.machines.items()]
+        self.site.documents += [self._volume(name, declared) for name, declared in self.volumes.items()]
 
-    def _machine(self, name: str, wish: Wish) -> LiveDocument:
-        annotations = {"gitvirt.dev/paused": "true"} if wish.is_paused else {}
-        if wish.restart:
-            annotations["gitvirt.dev/restart"] = wish.restart
-        spec = {"power": wish.power, "volumes": referring(*wish.disks)}
+    def _machine(self, name: str, declared: Declared) -> LiveDocument:
+        annotations = {"gitvirt.dev/paused": "true"} if declared.is_paused else {}
+        if declared.restart:
+            annotations["gitvirt.dev/restart"] = declared.restart
+        spec = {"power": declared.power, "volumes": referring(*declared.disks)}
         return machine(
             name,
-            class_name=wish.class_name,
+            class_name=declared.class_name,
             spec=spec,
             annotations=annotations,
-            turn=wish.turn,
-            round=wish.round,
-            going=wish.is_going,
-            evicted=wish.is_evicted,
+            turn=declared.turn,
+            round=declared.round,
+            going=declared.is_going,
+            evicted=declared.is_evicted,
         )
 
-    def _volume(self, name: str, wish: Wish) -> LiveDocument:
+    def _volume(self, name: str, declared: Declared) -> LiveDocument:
         claim = self.claims.get(name, "")
         turn = self.machines[claim].turn if claim in self.machines else 0
         return volume(
-            name, size=f"{wish.size}Gi", claim=claim, claim_turn=turn, turn=wish.turn, going=wish.is_going
+            name,
+            size=f"{declared.size}Gi",
+            claim=claim,
+            claim_turn=turn,
+            turn=declared.turn,
+            going=declared.is_going,
         )
 
     def take_up(self, decision: Decision) -> None:
         """What is gone leaves or is assigned anew; claims end when the report shows the volume with nobody."""
-        for name, wish in list(self.machines.items()):
+        for name, declared in list(self.machines.items()):
             entry = decision.machines.get(("default", name))
-            if entry is None or entry.phase != "gone" or entry.uid != uid_of(Kind.MACHINE, name, wish.turn):
+            if (
+                entry is None
+                or entry.phase != "gone"
+                or entry.uid != uid_of(Kind.MACHINE, name, declared.turn)
+            ):
                 continue
-            if wish.is_going:
+            if declared.is_going:
                 del self.machines[name]
-            elif wish.is_evicted:
-                self.machines[name] = replace(wish, is_evicted=False, round=wish.round + 1)
+            elif declared.is_evicted:
+                self.machines[name] = replace(declared, is_evicted=False, round=declared.round + 1)
         for name, holder in list(self.claims.items()):
             self._end_claim(name, holder, decision)
-        for name, wish in list(self.volumes.items()):
+        for name, declared in list(self.volumes.items()):
             answer = decision.volumes.get(("default", name))
-            if answer is not None and answer.phase == "gone" and wish.is_going:
+            if answer is not None and answer.phase == "gone" and declared.is_going:
                 del self.volumes[name]
 
     def _end_claim(self, name: str, holder: str, decision: Decision) -> None:
-        wish = self.machines.get(holder)
+        declared = self.machines.get(holder)
         entry = decision.volumes.get(("default", name))
         is_held = entry is None or entry.phase == "unknown" or bool(entry.attached_to)
-        if (wish is None or name not in wish.disks) and not is_held:
+        if (declared is None or name not in declared.disks) and not is_held:
             del self.claims[name]

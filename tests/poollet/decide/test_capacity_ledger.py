@@ -80,7 +80,7 @@ def guest(class_name: str = "small", *disks: Disk) -> RuntimeMachine:
     return RuntimeMachine(id="m", spec=RuntimeMachineSpec(class_name=class_name, volumes=disks))
 
 
-def stored(desired: int | None, actual: int | None) -> RuntimeVolume:
+def make_volume(desired: int | None, actual: int | None) -> RuntimeVolume:
     spec = RuntimeVolumeSpec(
         class_name="standard", resources=None if desired is None else Resources(storage_bytes=desired)
     )
@@ -102,12 +102,12 @@ OBJECTS: dict[
     "a machine, counted by class": (guest(), A, {A: COUNTED}, SMALL | {"class/machine.small": 1}),
     "a machine, by share of the host": (guest("small", LOCAL), A, {A: SHARED}, {SHARE: WHOLE_HOST // 4}),
     "a machine of a class without a share": (guest("large"), A, {A: SHARED}, {SHARE: 0}),
-    "a volume": (stored(GIB, GIB), DISKS, {}, {"storage": GIB}),
-    "a volume that grows": (stored(3 * GIB, GIB), DISKS, {}, {"storage": 3 * GIB}),
-    "a volume that is larger than desired": (stored(GIB, 3 * GIB), DISKS, {}, {"storage": 3 * GIB}),
-    "a volume of unknown size": (stored(None, None), DISKS, {}, {"storage": 0}),
+    "a volume": (make_volume(GIB, GIB), DISKS, {}, {"storage": GIB}),
+    "a volume that grows": (make_volume(3 * GIB, GIB), DISKS, {}, {"storage": 3 * GIB}),
+    "a volume that is larger than desired": (make_volume(GIB, 3 * GIB), DISKS, {}, {"storage": 3 * GIB}),
+    "a volume of unknown size": (make_volume(None, None), DISKS, {}, {"storage": 0}),
     "a volume, counted by class": (
-        stored(GIB, GIB),
+        make_volume(GIB, GIB),
         DISKS,
         {DISKS: COUNTED_DISKS},
         {"storage": GIB, "class/volume.standard": GIB},

@@ -1,4 +1,4 @@
-"""What keeps a machine or a volume from being made on this host is told by a condition of its own, whoever runs it."""
+"""Why a runtime does not create a machine or a volume is reported by a condition of its own, whichever runtime it is."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ def conditions(found: report.MachineReport | report.VolumeReport) -> dict[str, r
     return {one.type: one for one in found.status.conditions}
 
 
-def told_of(here: Site, rounds: int) -> report.MachineReport:
+def report_of(here: Site, rounds: int) -> report.MachineReport:
     return here.rounds(rounds).machines["default", "web"]
 
 
-def mend(here: Site) -> None:
+def fix(here: Site) -> None:
     host = here.sim.host
     host.set_profile(replace(host.profile, unavailable_networks=(), unavailable_images=()))
 
@@ -66,53 +66,62 @@ BEHAVIORS = ("gitvirt", "stock-libvirt", "stock-cloud-hypervisor")
 @pytest.mark.parametrize("behavior", BEHAVIORS)
 def test_a_machine_waits_for_a_missing_network(behavior: str) -> None:
     here = host(LAN, machine(spec=WITH_LAN), behavior=behavior)
-    said = conditions(told_of(here, 5))
-    assert (said["NetworkInterfacesReady"].status, said["NetworkInterfacesReady"].reason) == (
+    found_conditions = conditions(report_of(here, 5))
+    assert (
+        found_conditions["NetworkInterfacesReady"].status,
+        found_conditions["NetworkInterfacesReady"].reason,
+    ) == (
         "False",
         "NetworkNotReady",
     )
-    assert "libvirt:office" in said["NetworkInterfacesReady"].message
-    assert said["Ready"].reason == "NetworkNotReady"
-    assert "UpToDate" not in said
-    mend(here)
-    assert conditions(told_of(here, 400))["Ready"].status == "True"
+    assert "libvirt:office" in found_conditions["NetworkInterfacesReady"].message
+    assert found_conditions["Ready"].reason == "NetworkNotReady"
+    assert "UpToDate" not in found_conditions
+    fix(here)
+    assert conditions(report_of(here, 400))["Ready"].status == "True"
 
 
 @pytest.mark.parametrize("behavior", BEHAVIORS)
 def test_a_machine_waits_for_a_missing_image_and_is_not_rejected(behavior: str) -> None:
     here = host(machine(spec=disk_of(FILE)), behavior=behavior)
-    said = conditions(told_of(here, 5))
-    assert (said["ImageReady"].status, said["ImageReady"].reason) == ("False", "ImageNotResolvable")
-    assert FILE in said["ImageReady"].message
-    assert said["Ready"].reason == "ImageNotResolvable"
-    mend(here)
-    said = conditions(told_of(here, 400))
-    assert said["Ready"].status == "True"
-    assert "ImageReady" not in said
+    found_conditions = conditions(report_of(here, 5))
+    assert (found_conditions["ImageReady"].status, found_conditions["ImageReady"].reason) == (
+        "False",
+        "ImageNotResolvable",
+    )
+    assert FILE in found_conditions["ImageReady"].message
+    assert found_conditions["Ready"].reason == "ImageNotResolvable"
+    fix(here)
+    found_conditions = conditions(report_of(here, 400))
+    assert found_conditions["Ready"].status == "True"
+    assert "ImageReady" not in found_conditions
 
 
 @pytest.mark.parametrize("behavior", ["gitvirt", "stock-ceph"])
 def test_a_volume_waits_for_a_missing_image(behavior: str) -> None:
     here = host(volume_of(FILE), behavior=behavior)
-    said = conditions(here.rounds(5).volumes["default", "root"])
-    assert (said["DataSourceReady"].status, said["DataSourceReady"].reason) == (
+    found_conditions = conditions(here.rounds(5).volumes["default", "root"])
+    assert (found_conditions["DataSourceReady"].status, found_conditions["DataSourceReady"].reason) == (
         "False",
         "ImageNotResolvable",
     )
-    assert FILE in said["DataSourceReady"].message
-    mend(here)
+    assert FILE in found_conditions["DataSourceReady"].message
+    fix(here)
     assert conditions(here.rounds(400).volumes["default", "root"])["Ready"].status == "True"
 
 
 def test_an_image_that_fails_after_creation_is_reported_by_the_machine() -> None:
     here = host(machine(spec=disk_of(REMOTE)))
-    found = told_of(here, 5)
-    said = conditions(found)
+    found = report_of(here, 5)
+    found_conditions = conditions(found)
     assert found.status is not None
     assert found.status.machine_id
-    assert (said["ImageReady"].status, said["ImageReady"].reason) == ("False", "ImageNotResolvable")
-    assert said["Ready"].reason == "ImageNotResolvable"
-    assert said["Ready"].message
+    assert (found_conditions["ImageReady"].status, found_conditions["ImageReady"].reason) == (
+        "False",
+        "ImageNotResolvable",
+    )
+    assert found_conditions["Ready"].reason == "ImageNotResolvable"
+    assert found_conditions["Ready"].message
 
 
 def test_an_image_that_fails_after_creation_is_reported_by_the_volume_and_its_machine() -> None:
@@ -120,13 +129,16 @@ def test_an_image_that_fails_after_creation_is_reported_by_the_volume_and_its_ma
     here = host(volume_of(REMOTE, claim="web"), machine(spec=disks))
     entries = here.rounds(5)
     found = entries.volumes["default", "root"]
-    said = conditions(found)
+    found_conditions = conditions(found)
     assert found.status is not None
     assert found.status.volume_id
     assert found.status.state == "Error"
     for type in ("DataSourceReady", "Ready"):
-        assert (said[type].status, said[type].reason) == ("False", "ImageNotResolvable")
-        assert f"image {REMOTE} cannot be pulled: take it out" in said[type].message
+        assert (found_conditions[type].status, found_conditions[type].reason) == (
+            "False",
+            "ImageNotResolvable",
+        )
+        assert f"image {REMOTE} cannot be pulled: take it out" in found_conditions[type].message
     waits = conditions(entries.machines["default", "web"])["VolumesReady"]
     assert waits.reason == "VolumeNotReady"
     assert REMOTE in waits.message
@@ -134,14 +146,14 @@ def test_an_image_that_fails_after_creation_is_reported_by_the_volume_and_its_ma
 
 def test_a_failed_volume_without_a_reason_reports_only_the_error_state() -> None:
     here = host(volume_of(REMOTE), behavior="stock-ceph")
-    said = conditions(here.rounds(5).volumes["default", "root"])
-    assert (said["Ready"].status, said["Ready"].reason) == ("False", "Error")
-    assert "DataSourceReady" not in said
+    found_conditions = conditions(here.rounds(5).volumes["default", "root"])
+    assert (found_conditions["Ready"].status, found_conditions["Ready"].reason) == ("False", "Error")
+    assert "DataSourceReady" not in found_conditions
 
 
 LARGE = RuntimeVolumeStatus(state=VolumeState.AVAILABLE)
 FAILED = RuntimeVolumeStatus(state=VolumeState.ERROR)
-SAID = {
+STATED = {
     "well": (LARGE, "", {"Ready": ("True", "Available")}),
     "cannot grow": (
         LARGE,
@@ -158,11 +170,11 @@ SAID = {
         "CreateVolumeFailed",
         {"Ready": ("False", "CreateVolumeFailed"), "UpToDate": ("False", "CreateVolumeFailed")},
     ),
-    "nobody knows": (FAILED, "", {"Ready": ("False", "Error")}),
+    "no reason": (FAILED, "", {"Ready": ("False", "Error")}),
 }
 
 
-@pytest.mark.parametrize(("status", "reason", "want"), SAID.values(), ids=SAID.keys())
+@pytest.mark.parametrize(("status", "reason", "want"), STATED.values(), ids=STATED.keys())
 def test_the_reason_that_a_runtime_states_for_a_volume_is_reported(
     status: RuntimeVolumeStatus, reason: str, want: dict[str, tuple[str, str]]
 ) -> None:
@@ -183,7 +195,7 @@ def test_conditions_of_the_poollet_take_precedence_over_those_of_the_runtime() -
 
 def test_a_restart_does_not_change_the_reported_wait() -> None:
     here = host(LAN, machine(spec=WITH_LAN))
-    before = told_of(here, 5)
+    before = report_of(here, 5)
     here.restart()
     assert here.decide().machines["default", "web"] == before
 
@@ -195,7 +207,7 @@ def test_a_network_that_this_host_does_not_offer_rejects_the_machine() -> None:
             call="CreateMachine", code="NETWORK_NOT_OFFERED", message="this host allows no libvirt:office"
         )
     )
-    found = told_of(here, 5)
+    found = report_of(here, 5)
     assert found.phase == "rejected"
     assert [one.code for one in found.reasons] == ["NetworkNotOffered"]
 

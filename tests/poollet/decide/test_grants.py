@@ -28,10 +28,10 @@ CASES: dict[str, tuple[str, int, Grants, bool, bool, bool]] = {
     "own host, granted to another": (HOST, EPOCH, {A: PoolGrant(OTHER, EPOCH + 1)}, True, False, False),
     "older epoch": (HOST, EPOCH - 1, OURS, True, False, True),
     "newer epoch": (HOST, EPOCH + 1, OURS, True, False, True),
-    "granted to nobody": (HOST, EPOCH, {}, True, False, True),
+    "not granted": (HOST, EPOCH, {}, True, False, True),
     "no host": ("", EPOCH, OURS, True, False, True),
     "no host and no epoch": ("", 0, OURS, True, False, True),
-    "other host, granted to nobody": (OTHER, EPOCH, {}, True, False, False),
+    "other host, not granted": (OTHER, EPOCH, {}, True, False, False),
     "live not applied": (HOST, EPOCH, OURS, False, False, True),
     "other host, live not applied": (OTHER, EPOCH, OURS, False, False, True),
 }
@@ -99,7 +99,7 @@ FENCED_TOO = {
 
 
 @pytest.mark.parametrize("more", FENCED_TOO.values(), ids=FENCED_TOO.keys())
-def test_a_fence_counts_whatever_else_is_said_of_the_object(more: dict[str, object]) -> None:
+def test_a_fence_counts_whatever_else_live_says_of_the_object(more: dict[str, object]) -> None:
     here = site(machine())
     here.settle()
     here.drop(machine())
@@ -156,7 +156,7 @@ def test_data_of_another_host_is_kept_and_reported() -> None:
     ]
 
 
-def test_several_objects_of_a_uid_that_is_assigned_elsewhere_are_left_to_people() -> None:
+def test_several_objects_of_a_uid_assigned_to_another_host_are_left_to_people() -> None:
     profile = Profile(classes=CLASSES_THERE, behavior_flags={"duplicates": True})
     here = site(machine(), profile=profile)
     here.settle()

@@ -1,6 +1,6 @@
 """What holds whatever people do and whatever goes wrong: laws over long random stories of one host.
 
-Each story ends with the trouble over, and then everything comes to rest as it is wished.
+Each story ends with the trouble over, and then everything converges to the desired state.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from schemas import report
 from schemas.kinds import Kind
 from tests.poollet.documents import uid_of
 from tests.poollet.site import CLASSES_THERE, Site
-from tests.poollet.steward import Steward, Wish
+from tests.poollet.steward import Declared, Steward
 
 MACHINES, VOLUMES = ("m1", "m2", "m3"), ("v1", "v2")
 TROUBLE = sorted(
@@ -52,7 +52,7 @@ CALLS = (
 
 
 def decided_twice(inputs: DecisionInput) -> Decision:
-    """What is remembered of settled machines saves time and changes nothing."""
+    """The cache of converged machines saves time and changes nothing."""
     decision = decide(inputs)
     assert decide(replace(inputs, memory=replace(inputs.memory, unchanged={}))) == decision
     return decision
@@ -69,10 +69,10 @@ class Story:
         self.hidden: set[ListKey] = set()
         self.ever: Counter[str] = Counter()
         self.is_rough = False
-        self.site.tamper = self.tampered
-        self.site.tamper_asked = self.tampered_asked
+        self.site.tamper = self.tamper_with_lists
+        self.site.tamper_lookup = self.tamper_with_lookups
 
-    def tampered(self, place: ListKey, objects: dict[str, object]) -> dict[str, object]:
+    def tamper_with_lists(self, place: ListKey, objects: dict[str, object]) -> dict[str, object]:
         """Wrongly empty now and then, and never twice in a row."""
         if place not in self.hidden and self.is_rough and self.chance.random() < 0.15:
             self.hidden.add(place)
@@ -80,7 +80,7 @@ class Story:
         self.hidden.discard(place)
         return objects
 
-    def tampered_asked(self, objects: dict[str, object]) -> dict[str, object]:
+    def tamper_with_lookups(self, objects: dict[str, object]) -> dict[str, object]:
         """The same for what is asked before something is made; not where the list before was wrong already."""
         is_wrong = self.is_rough and not self.hidden and self.chance.random() < 0.15
         return {} if is_wrong else objects
@@ -89,14 +89,14 @@ class Story:
         self.is_rough = True
         for _ in range(turns):
             for _ in range(self.chance.randrange(3)):
-                self.chance.choice((self.wish_machine, self.wish_volume, self.trouble, self.meddle))()
+                self.chance.choice((self.declare_machine, self.declare_volume, self.trouble, self.meddle))()
             if self.chance.random() < 0.05:
                 self.site.restart()
             self.turn(self.chance.choice((0.1, 1.0, 4.0)))
         self.is_rough = False
         self.site.sim.faults.clear()
         self.people.machines = {
-            name: replace(wish, is_paused=False) for name, wish in self.people.machines.items()
+            name: replace(declared, is_paused=False) for name, declared in self.people.machines.items()
         }
 
     def turn(self, seconds: float) -> Decision:
@@ -133,25 +133,25 @@ class Story:
         )
         assert report.read(report.render(whole)).unreadable == ()
 
-    def wish_machine(self) -> None:
+    def declare_machine(self) -> None:
         name = self.chance.choice(MACHINES)
-        wish = self.people.machines.get(name)
-        if wish is None:
+        declared = self.people.machines.get(name)
+        if declared is None:
             self.ever[name] += 1
-            self.people.machines[name] = Wish(turn=self.ever[name], disks=self.some_disks())
+            self.people.machines[name] = Declared(turn=self.ever[name], disks=self.some_disks())
             return
         change = self.chance.choice(
             (
                 {"is_going": True},
-                {"is_evicted": not wish.is_going},
+                {"is_evicted": not declared.is_going},
                 {"power": self.chance.choice(("On", "Off"))},
                 {"class_name": self.chance.choice(("small", "medium"))},
-                {"is_paused": not wish.is_paused},
+                {"is_paused": not declared.is_paused},
                 {"restart": str(self.chance.randrange(100))},
                 {"disks": self.some_disks()},
             )
         )
-        self.people.machines[name] = replace(wish, **change)
+        self.people.machines[name] = replace(declared, **change)
 
     def some_disks(self) -> tuple[str, ...]:
         free = [
@@ -159,16 +159,16 @@ class Story:
         ]
         return tuple(name for name in free if self.chance.random() < 0.5)
 
-    def wish_volume(self) -> None:
+    def declare_volume(self) -> None:
         name = self.chance.choice(VOLUMES)
-        wish = self.people.volumes.get(name)
-        if wish is None:
+        declared = self.people.volumes.get(name)
+        if declared is None:
             self.ever[name] += 1
-            self.people.volumes[name] = Wish(turn=self.ever[name])
+            self.people.volumes[name] = Declared(turn=self.ever[name])
         elif self.chance.random() < 0.3:
-            self.people.volumes[name] = replace(wish, is_going=True)
+            self.people.volumes[name] = replace(declared, is_going=True)
         else:
-            self.people.volumes[name] = replace(wish, size=wish.size + 1)
+            self.people.volumes[name] = replace(declared, size=declared.size + 1)
 
     def trouble(self) -> None:
         self.site.sim.faults.add(
@@ -181,7 +181,7 @@ class Story:
         )
 
     def meddle(self) -> None:
-        """Somebody does something on the host by hand."""
+        """A person changes something on the host by hand."""
         for id, there in self.site.machines().items():
             if not there.deleted_at and self.chance.random() < 0.4:
                 power = Power.OFF if there.spec.power is Power.ON else Power.ON
@@ -199,32 +199,32 @@ class Story:
                 return decision
         raise AssertionError(f"no rest: {self.site.calls[-8:]}")
 
-    def as_wished(self, decision: Decision) -> None:
+    def check_end(self, decision: Decision) -> None:
         behavior = self.site.sim.host.model.quirks
         machines = {one.labels[UID_LABELS[RuntimeMachine]]: one for one in self.site.machines().values()}
-        assert all(not wish.is_going for wish in self.people.machines.values()), (
+        assert all(not declared.is_going for declared in self.people.machines.values()), (
             "everything that goes is gone"
         )
         assert len(machines) <= len(self.people.machines)
-        for name, wish in self.people.machines.items():
-            uid = uid_of(Kind.MACHINE, name, wish.turn)
+        for name, declared in self.people.machines.items():
+            uid = uid_of(Kind.MACHINE, name, declared.turn)
             entry = decision.machines[("default", name)]
-            if any(self.claim_of(disk) != name for disk in wish.disks):
+            if any(self.claim_of(disk) != name for disk in declared.disks):
                 continue  # It waits for a volume that is not there, or goes.
             there = machines[uid]
             assert entry.phase == "present"
-            assert {disk.name for disk in there.spec.volumes} == set(wish.disks)
+            assert {disk.name for disk in there.spec.volumes} == set(declared.disks)
             if not behavior.ignores_power:
                 is_running = there.status.state is MachineState.RUNNING
-                assert is_running == (wish.power == "On")
+                assert is_running == (declared.power == "On")
                 assert entry.status is not None
-                assert entry.status.restart == wish.restart or not wish.restart
+                assert entry.status.restart == declared.restart or not declared.restart
             if not behavior.has_no_host_service:
-                assert there.spec.class_name == wish.class_name
+                assert there.spec.class_name == declared.class_name
 
     def claim_of(self, disk: str) -> str:
-        wish = self.people.volumes.get(disk)
-        return "" if wish is None or wish.is_going else self.people.claims.get(disk, "")
+        declared = self.people.volumes.get(disk)
+        return "" if declared is None or declared.is_going else self.people.claims.get(disk, "")
 
 
 @pytest.mark.parametrize("behavior", sorted(PROVIDERS))
@@ -233,7 +233,7 @@ def test_random_histories_converge_to_the_desired_state(behavior: str, seed: int
     story = Story(seed, behavior)
     story.tell(40)
     decision = story.rest()
-    story.as_wished(decision)
+    story.check_end(decision)
     again = story.site.decide()
     assert again.steps == ()
     assert (again.machines, again.volumes, again.orphans) == (
@@ -250,7 +250,7 @@ def test_random_histories_converge_to_the_desired_state(behavior: str, seed: int
 def test_many_more_random_histories_converge(behavior: str, seed: int) -> None:
     story = Story(seed, behavior)
     story.tell(60)
-    story.as_wished(story.rest())
+    story.check_end(story.rest())
 
 
 @settings(max_examples=30, deadline=None)
@@ -259,7 +259,7 @@ def test_the_order_of_the_inputs_does_not_change_a_decision(seed: int, order: ra
     story = Story(seed, "gitvirt")
     story.tell(10)
     inputs = story.site.inputs()
-    assert decide(shuffled(inputs, order)) == decide(inputs)
+    assert decide(shuffle(inputs, order)) == decide(inputs)
 
 
 @settings(max_examples=30, deadline=None)
@@ -279,7 +279,7 @@ def test_the_same_input_gives_the_same_decision(seed: int) -> None:
     assert second.steps == ()  # Those of the first are under way, and none is ordered twice.
 
 
-def shuffled(inputs: DecisionInput, order: random.Random) -> DecisionInput:
+def shuffle(inputs: DecisionInput, order: random.Random) -> DecisionInput:
     assert inputs.view is not None
     mine = list(inputs.view.mine)
     order.shuffle(mine)
@@ -288,11 +288,11 @@ def shuffled(inputs: DecisionInput, order: random.Random) -> DecisionInput:
     return replace(
         inputs,
         view=replace(inputs.view, mine=tuple(mine)),
-        observed=RuntimeLists({place: mixed(answer, order) for place, answer in lists}),
+        observed=RuntimeLists({place: mix(answer, order) for place, answer in lists}),
     )
 
 
-def mixed(answer: Listing | ListFailed, order: random.Random) -> Listing | ListFailed:
+def mix(answer: Listing | ListFailed, order: random.Random) -> Listing | ListFailed:
     if isinstance(answer, ListFailed):
         return answer
     objects = list(answer.objects.items())

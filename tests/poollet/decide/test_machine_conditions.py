@@ -31,13 +31,13 @@ from poollet.report.conditions import condition
 from schemas.live_layout import MAX_TEXT
 from schemas.report import ReportedCondition, ReportedReason
 
-Said = dict[str, tuple[str, str]]
+Statuses = dict[str, tuple[str, str]]
 LATE = NotReady("VolumeNotReady", "not yet")
 LAN = RuntimeNetworkInterface(name="lan", network_id="bridge:lan")
 ERROR, OLD = CallError("Unavailable", "later"), CallError("Internal", "as the last report said")
 
 
-def brief(found: tuple[ReportedCondition, ...]) -> Said:
+def brief(found: tuple[ReportedCondition, ...]) -> Statuses:
     return {one.type: (one.status, one.reason) for one in found}
 
 
@@ -54,7 +54,7 @@ def unready(reason: str, message: str = "why", status: str = "False") -> Runtime
     return RuntimeCondition(type="Ready", status=status, reason=reason, message=message)
 
 
-READY: dict[str, tuple[RuntimeMachine, tuple[ReportedCondition, ...], Said]] = {
+READY: dict[str, tuple[RuntimeMachine, tuple[ReportedCondition, ...], Statuses]] = {
     "running": (guest(MachineState.RUNNING), (), {"Ready": ("True", "Running")}),
     "pending": (guest(MachineState.PENDING), (), {"Ready": ("False", "Pending")}),
     "off": (guest(MachineState.STOPPED), (), {"Ready": ("False", "Shutdown")}),
@@ -111,7 +111,7 @@ READY: dict[str, tuple[RuntimeMachine, tuple[ReportedCondition, ...], Said]] = {
 
 @pytest.mark.parametrize(("machine", "known", "want"), READY.values(), ids=READY.keys())
 def test_a_machine_is_ready_or_says_why_not(
-    machine: RuntimeMachine, known: tuple[ReportedCondition, ...], want: Said
+    machine: RuntimeMachine, known: tuple[ReportedCondition, ...], want: Statuses
 ) -> None:
     assert brief(ready_conditions(machine, known)) == want
 
@@ -183,10 +183,10 @@ def test_devices_are_ready_once_a_running_guest_has_them(
     assert found == {"VolumesReady": volumes, "NetworkInterfacesReady": interfaces}
 
 
-GOOD: Said = {
+GOOD: Statuses = {
     name: ("True", name) for name in ("VolumesReady", "NetworkInterfacesReady", "SecretsReady", "ClassReady")
 }
-PENDING: dict[str, tuple[MachineDependencies, tuple[NotReady, ...], CreateErrors, Said]] = {
+PENDING: dict[str, tuple[MachineDependencies, tuple[NotReady, ...], CreateErrors, Statuses]] = {
     "nothing is missing": (needing(), (), CreateErrors(), {}),
     "a volume": (needing(LATE), (), CreateErrors(), {"VolumesReady": ("False", "VolumeNotReady")}),
     "a volume is in use": (
@@ -241,7 +241,7 @@ PENDING: dict[str, tuple[MachineDependencies, tuple[NotReady, ...], CreateErrors
 
 @pytest.mark.parametrize(("needs", "in_use", "errors", "want"), PENDING.values(), ids=PENDING.keys())
 def test_a_pending_machine_reports_all_that_is_missing(
-    needs: MachineDependencies, in_use: tuple[NotReady, ...], errors: CreateErrors, want: Said
+    needs: MachineDependencies, in_use: tuple[NotReady, ...], errors: CreateErrors, want: Statuses
 ) -> None:
     assert brief(pending_conditions(needs, in_use, errors)) == GOOD | want
 

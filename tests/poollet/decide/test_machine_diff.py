@@ -67,7 +67,7 @@ def there(*disks: Disk, leaving: tuple[str, ...] = ()) -> RuntimeMachine:
     )
 
 
-def wired(*interfaces: RuntimeNetworkInterface, leaving: tuple[str, ...] = ()) -> RuntimeMachine:
+def with_interfaces(*interfaces: RuntimeNetworkInterface, leaving: tuple[str, ...] = ()) -> RuntimeMachine:
     attached = tuple(AttachmentStatus(name=name) for name in (*(one.name for one in interfaces), *leaving))
     return RuntimeMachine(
         id="m1",
@@ -202,20 +202,25 @@ LAN: Interfaces = (("lan", nic()),)
 
 # desired interfaces, the machine, the changes, the reasons of what is blocked
 INTERFACES: dict[str, tuple[Interfaces, RuntimeMachine, tuple[RuntimeChange, ...], tuple[str, ...]]] = {
-    "nothing": ((), wired(), (), ()),
-    "as desired": (LAN, wired(nic()), (), ()),
-    "missing": (LAN, wired(), (AttachInterface(nic()),), ()),
-    "not desired": ((), wired(nic()), (DetachInterface("lan"),), ()),
-    "another network": (LAN, wired(nic(network="n2")), (DetachInterface("lan"),), ()),
-    "another address": (LAN, wired(nic(ips=("10.0.0.1",))), (DetachInterface("lan"),), ()),
-    "another MAC": (LAN, wired(nic(attributes={"mac": "x"})), (DetachInterface("lan"),), ()),
-    "still being detached": (LAN, wired(leaving=("lan",)), (), ("Detaching",)),
-    "another one is still being detached": (LAN, wired(leaving=("old",)), (AttachInterface(nic()),), ()),
-    "not ready, and attached": ((("lan", WAIT),), wired(nic()), (), ()),
-    "not ready, and missing": ((("lan", WAIT),), wired(), (), ()),
+    "nothing": ((), with_interfaces(), (), ()),
+    "as desired": (LAN, with_interfaces(nic()), (), ()),
+    "missing": (LAN, with_interfaces(), (AttachInterface(nic()),), ()),
+    "not desired": ((), with_interfaces(nic()), (DetachInterface("lan"),), ()),
+    "another network": (LAN, with_interfaces(nic(network="n2")), (DetachInterface("lan"),), ()),
+    "another address": (LAN, with_interfaces(nic(ips=("10.0.0.1",))), (DetachInterface("lan"),), ()),
+    "another MAC": (LAN, with_interfaces(nic(attributes={"mac": "x"})), (DetachInterface("lan"),), ()),
+    "still being detached": (LAN, with_interfaces(leaving=("lan",)), (), ("Detaching",)),
+    "another one is still being detached": (
+        LAN,
+        with_interfaces(leaving=("old",)),
+        (AttachInterface(nic()),),
+        (),
+    ),
+    "not ready, and attached": ((("lan", WAIT),), with_interfaces(nic()), (), ()),
+    "not ready, and missing": ((("lan", WAIT),), with_interfaces(), (), ()),
     "detach comes before attach": (
         (("new", nic("new")), ("lan", nic(network="n2"))),
-        wired(nic()),
+        with_interfaces(nic()),
         (DetachInterface("lan"), AttachInterface(nic("new"))),
         (),
     ),

@@ -81,7 +81,7 @@ def test_a_deleted_machine_is_switched_off_and_removed() -> None:
     assert kinds_of(here.calls) == ["Create", "SetPower", "Remove"]
 
 
-def test_a_guest_that_does_not_power_off_is_removed_after_the_grace_period() -> None:
+def test_a_guest_that_does_not_power_off_is_removed_after_a_minute() -> None:
     here = site(machine())
     here.settle()
     (there,) = here.machines()
@@ -173,8 +173,8 @@ def test_a_volume_claimed_by_another_machine_is_not_attached_and_not_detached() 
     here.put(other)
     decision = here.rounds(8)
     assert len(here.machines()) == 1
-    said = {one.type: one for one in decision.machines[("default", "other")].status.conditions}  # type: ignore[union-attr]
-    assert said["VolumesReady"].reason == "VolumeHeld"
+    conditions = {one.type: one for one in decision.machines[("default", "other")].status.conditions}  # type: ignore[union-attr]
+    assert conditions["VolumesReady"].reason == "VolumeHeld"
     here.put(machine())
     here.settle()
     there = here.machines()[other.object.metadata.uid]
@@ -221,9 +221,9 @@ def test_a_resize_that_does_not_fit_is_reported_and_not_tried() -> None:
     here.calls.clear()
     decision = here.settle()
     assert here.calls == []
-    said = {one.type: one for one in decision.machines[WEB].status.conditions}  # type: ignore[union-attr]
-    assert said["UpToDate"].reason == "InsufficientForResize"
-    assert "cpu: 7 needed, 1 left" in said["UpToDate"].message
+    conditions = {one.type: one for one in decision.machines[WEB].status.conditions}  # type: ignore[union-attr]
+    assert conditions["UpToDate"].reason == "InsufficientForResize"
+    assert "cpu: 7 needed, 1 left" in conditions["UpToDate"].message
     assert decision.machines[("default", "other")].phase == "present"
 
 
@@ -277,8 +277,8 @@ def test_a_paused_machine_is_left_alone(going: bool) -> None:
     decision = here.rounds(5)
     assert here.calls == []
     for name in ("web", "new"):
-        said = {one.type: one for one in decision.machines[("default", name)].status.conditions}  # type: ignore[union-attr]
-        assert said["UpToDate"].reason == "Paused"
+        conditions = {one.type: one for one in decision.machines[("default", name)].status.conditions}  # type: ignore[union-attr]
+        assert conditions["UpToDate"].reason == "Paused"
 
 
 DRIFTS = {
@@ -346,8 +346,8 @@ def test_a_failing_call_delays_no_other_call() -> None:
     decision = here.rounds(10)
     (there,) = here.machines().values()
     assert there.status.state is MachineState.SUSPENDED
-    said = {one.type: one for one in decision.machines[WEB].status.conditions}  # type: ignore[union-attr]
-    assert said["UpToDate"].reason == "FailedPrecondition"
+    conditions = {one.type: one for one in decision.machines[WEB].status.conditions}  # type: ignore[union-attr]
+    assert conditions["UpToDate"].reason == "FailedPrecondition"
     here.sim.faults.clear()
     here.now_ms += 300_000
     here.settle()
@@ -363,8 +363,8 @@ def test_what_a_guest_read_at_first_boot_is_reported_as_unchangeable() -> None:
     here.with_secrets(boot=b"hush-hush")
     decision = here.settle()
     assert here.calls == []
-    said = {one.type: one for one in decision.machines[WEB].status.conditions}  # type: ignore[union-attr]
-    assert said["UpToDate"].reason == "IgnitionDiffers"
+    conditions = {one.type: one for one in decision.machines[WEB].status.conditions}  # type: ignore[union-attr]
+    assert conditions["UpToDate"].reason == "IgnitionDiffers"
     assert "hush-hush" not in str(decision) + str(here.memory)
 
 

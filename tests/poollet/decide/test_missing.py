@@ -136,8 +136,8 @@ def test_duplicates_are_reported_and_never_removed() -> None:
     for going in (False, True):
         here.put(machine(going=going, spec={"power": "Off"}))
         decision = here.rounds(5)
-        said = {one.type: one for one in decision.machines[WEB].status.conditions}  # type: ignore[union-attr]
-        assert said["UpToDate"].reason == "Duplicates"
+        conditions = {one.type: one for one in decision.machines[WEB].status.conditions}  # type: ignore[union-attr]
+        assert conditions["UpToDate"].reason == "Duplicates"
     assert here.calls == []
     assert len(here.machines()) == 2
     here.sim.runtime.remove(RuntimeMachine, next(iter(here.machines())))
@@ -148,12 +148,12 @@ def test_an_update_that_the_runtime_ignores_is_reported_and_given_up() -> None:
     profile = Profile(classes=CLASSES_THERE, behavior="stock-libvirt")
     here = site(machine(spec={"power": "Off"}), profile=profile)
     decision = here.rounds(60, 5)
-    asked = len(here.calls)
-    assert kinds_of(here.calls)[1:] == ["SetPower"] * (asked - 1)
-    said = {one.type: one for one in decision.machines[WEB].status.conditions}  # type: ignore[union-attr]
-    assert (said["UpToDate"].reason, decision.machines[WEB].status.state) == ("NoEffect", "Running")  # type: ignore[union-attr]
+    calls_made = len(here.calls)
+    assert kinds_of(here.calls)[1:] == ["SetPower"] * (calls_made - 1)
+    conditions = {one.type: one for one in decision.machines[WEB].status.conditions}  # type: ignore[union-attr]
+    assert (conditions["UpToDate"].reason, decision.machines[WEB].status.state) == ("NoEffect", "Running")  # type: ignore[union-attr]
     assert here.rounds(100, 60).machines == decision.machines
-    assert len(here.calls) == asked < 10
+    assert len(here.calls) == calls_made < 10
     here.put(machine(going=True))
     assert here.settle().machines[WEB].phase == "gone"
 
@@ -207,8 +207,8 @@ def test_an_object_at_another_runtime_is_not_created_again() -> None:
     here.sim.runtime.remove(RuntimeMachine, uid_of(Kind.MACHINE, "web"))
     decision = here.rounds(10)
     assert here.machines() == {}
-    said = {one.type: one for one in decision.machines[WEB].status.conditions}  # type: ignore[union-attr]
-    assert (said["UpToDate"].reason, here.calls) == ("Duplicates", [])
+    conditions = {one.type: one for one in decision.machines[WEB].status.conditions}  # type: ignore[union-attr]
+    assert (conditions["UpToDate"].reason, here.calls) == ("Duplicates", [])
 
 
 def test_absence_before_a_recreation_does_not_count_afterwards() -> None:

@@ -1,4 +1,4 @@
-"""What counts as an order: only what stands on the target branch, and nothing by its absence."""
+"""What counts as an order: only what `live` says, and nothing by its absence."""
 
 from __future__ import annotations
 
@@ -95,11 +95,11 @@ def test_one_uid_in_two_documents_is_left_alone() -> None:
     here.calls.clear()
     here.put(machine(going=True, path="elsewhere.yaml"))
     decision = here.settle()
-    said = {one.type: one.reason for one in decision.machines[WEB].status.conditions}  # type: ignore[union-attr]
-    assert (here.calls, said["UpToDate"]) == ([], "Contradictory")
+    conditions = {one.type: one.reason for one in decision.machines[WEB].status.conditions}  # type: ignore[union-attr]
+    assert (here.calls, conditions["UpToDate"]) == ([], "Contradictory")
 
 
-def orphaned() -> Site:
+def make_orphan() -> Site:
     """A machine and a volume whose documents have left the target branch without a word."""
     here = site(machine(), volume())
     here.settle()
@@ -109,7 +109,7 @@ def orphaned() -> Site:
 
 
 def test_an_orphan_is_reported_and_charged_and_left_alone() -> None:
-    here = orphaned()
+    here = make_orphan()
     decision = here.settle()
     assert (here.calls, decision.machines) == ([], {})
     assert [(one.kind, one.pool, one.uid, one.name, one.charge) for one in decision.orphans] == [
@@ -122,7 +122,7 @@ def test_an_orphan_is_reported_and_charged_and_left_alone() -> None:
 
 
 def test_an_orphan_is_removed_only_by_its_file_on_live() -> None:
-    here = orphaned()
+    here = make_orphan()
     for order in (OrphanOrder(WEB_UID, "elsewhere"), OrphanOrder(uid_of(Kind.MACHINE, "x"), "a")):
         here.orphan_orders = (order,)
         here.settle()
@@ -146,7 +146,7 @@ def test_an_orphan_file_does_not_remove_an_assigned_object() -> None:
 
 
 def test_an_orphan_stays_reported_while_its_runtime_fails_or_lacks_it_once() -> None:
-    here = orphaned()
+    here = make_orphan()
     before = here.settle().orphans
     here.sim.faults.add(FaultRule(call="ListMachines", code="UNAVAILABLE", times=2))
     here.sim.faults.add(FaultRule(call="ListVolumes", code="UNAVAILABLE", times=2))
@@ -159,7 +159,7 @@ def test_an_orphan_stays_reported_while_its_runtime_fails_or_lacks_it_once() -> 
 
 
 def test_an_orphan_that_is_assigned_again_is_adopted_as_it_is() -> None:
-    here = orphaned()
+    here = make_orphan()
     here.settle()
     here.put(machine(round=1))
     decision = here.settle()
@@ -300,8 +300,10 @@ def test_a_pool_of_unknown_capacity_admits_nothing_and_rejects_nothing() -> None
     unknown = with_changes(here.facts.pools[A], allocatable=None)
     here.facts = with_changes(here.facts, pools={A: unknown})
     decision = here.settle()
-    said = {one.type: one.reason for one in decision.machines[WEB].status.conditions if one.status == "False"}  # type: ignore[union-attr]
-    assert (here.calls, said["ClassReady"]) == ([], "PoolUnknown")
+    status = decision.machines[WEB].status
+    assert status is not None
+    conditions = {one.type: one.reason for one in status.conditions if one.status == "False"}
+    assert (here.calls, conditions["ClassReady"]) == ([], "PoolUnknown")
 
 
 def test_each_runtime_gets_only_the_calls_of_its_own_pools() -> None:

@@ -29,7 +29,7 @@ RETAINED = ".gitvirt/retained/Volume/default/data.yaml"
 ASIDE = ".gitvirt/deleting/Machine/default/web.yaml"
 
 OTHER = uid_of(Kind.MACHINE, "db")
-TOLD = OrphanOrder(WEB, "a")
+ORPHAN = OrphanOrder(WEB, "a")
 
 
 class LiveDocuments(NamedTuple):
@@ -50,12 +50,12 @@ def view_of(at: LiveDocuments) -> LiveView:
     return here.view
 
 
-def paused(**more: bool) -> LiveDocument:
+def pause(**more: bool) -> LiveDocument:
     return machine(annotations={"gitvirt.dev/paused": "true"}, **more)  # type: ignore[arg-type]
 
 
 UNREAD = LiveDocuments((machine(going=True),), unread=("x.yaml",))
-BOTH = LiveDocuments((machine(),), (TOLD,))
+BOTH = LiveDocuments((machine(),), (ORPHAN,))
 
 # uid, `live` at the decision, `live` right before the call, whether the call is made
 CASES: dict[str, tuple[str, LiveDocuments, LiveDocuments, bool]] = {
@@ -80,8 +80,8 @@ CASES: dict[str, tuple[str, LiveDocuments, LiveDocuments, bool]] = {
     "another assignment": (WEB, live(machine(evicted=True)), live(machine(evicted=True, round=1)), False),
     "another assignment, to be kept": (WEB, live(machine()), live(machine(round=1)), False),
     "another pool": (WEB, live(machine()), live(machine(pool="b")), False),
-    "paused": (WEB, live(machine(going=True)), live(paused(going=True)), False),
-    "no longer paused": (WEB, live(paused()), live(machine()), False),
+    "paused": (WEB, live(machine(going=True)), live(pause(going=True)), False),
+    "no longer paused": (WEB, live(pause()), live(machine()), False),
     "another annotation": (WEB, live(machine()), live(machine(annotations={"a": "b"})), False),
     "not on live any more": (WEB, live(machine(going=True)), live(), False),
     "twice on live": (
@@ -110,32 +110,32 @@ CASES: dict[str, tuple[str, LiveDocuments, LiveDocuments, bool]] = {
     "larger volume": (DATA, live(volume()), live(volume(size="2Gi")), False),
     "snapshot": (SNAP, live(volume(), snapshot(going=True)), live(volume(), snapshot(going=True)), True),
     "snapshot kept": (SNAP, live(volume(), snapshot(going=True)), live(volume(), snapshot()), False),
-    "orphan": (WEB, LiveDocuments(orphans=(TOLD,)), LiveDocuments(orphans=(TOLD,)), True),
-    "orphan order withdrawn": (WEB, LiveDocuments(orphans=(TOLD,)), live(), False),
+    "orphan": (WEB, LiveDocuments(orphans=(ORPHAN,)), LiveDocuments(orphans=(ORPHAN,)), True),
+    "orphan order withdrawn": (WEB, LiveDocuments(orphans=(ORPHAN,)), live(), False),
     "orphan of another pool": (
         WEB,
-        LiveDocuments(orphans=(TOLD,)),
+        LiveDocuments(orphans=(ORPHAN,)),
         LiveDocuments(orphans=(OrphanOrder(WEB, "b"),)),
         False,
     ),
     "orphan of another uid": (
         WEB,
-        LiveDocuments(orphans=(TOLD,)),
+        LiveDocuments(orphans=(ORPHAN,)),
         LiveDocuments(orphans=(OrphanOrder(OTHER, "a"),)),
         False,
     ),
     "another orphan as well": (
         WEB,
-        LiveDocuments(orphans=(TOLD,)),
-        LiveDocuments(orphans=(TOLD, OrphanOrder(OTHER, "a"))),
+        LiveDocuments(orphans=(ORPHAN,)),
+        LiveDocuments(orphans=(ORPHAN, OrphanOrder(OTHER, "a"))),
         True,
     ),
-    "orphan assigned again": (WEB, LiveDocuments(orphans=(TOLD,)), BOTH, False),
+    "orphan assigned again": (WEB, LiveDocuments(orphans=(ORPHAN,)), BOTH, False),
     "orphan beside its document": (WEB, BOTH, BOTH, True),
     "orphan, a file unreadable": (
         WEB,
-        LiveDocuments(orphans=(TOLD,)),
-        LiveDocuments(orphans=(TOLD,), unread=("x.yaml",)),
+        LiveDocuments(orphans=(ORPHAN,)),
+        LiveDocuments(orphans=(ORPHAN,), unread=("x.yaml",)),
         False,
     ),
     "orphan beside its document, a file unreadable": (WEB, BOTH, BOTH._replace(unread=("x.yaml",)), False),
@@ -190,7 +190,7 @@ def texts(more: str = "", names: tuple[str, ...] = ("m1", "m2", "m3")) -> dict[s
     }
 
 
-def queued(gate: threading.Event, removals: list[str]) -> tuple[Fleet, Run]:
+def queue_removals(gate: threading.Event, removals: list[str]) -> tuple[Fleet, Run]:
     """Three machines that are to go, the first of which waits for its runtime, and the others for the first."""
     time = Time()
     host = StagedHost(time)
@@ -228,7 +228,7 @@ def until(run: Run, is_so: Callable[[], bool]) -> None:
 def test_a_removal_that_is_withdrawn_while_queued_is_not_made(is_withdrawn: bool) -> None:
     gate, breath = threading.Event(), threading.Event()
     removals: list[str] = []
-    grounds, run = queued(gate, removals)
+    grounds, run = queue_removals(gate, removals)
     if is_withdrawn:
         grounds.commit(dict(texts(GOING, ("m1",))))
     run.remote.fetch()  # Seen, and nothing decided by it yet.
@@ -238,7 +238,7 @@ def test_a_removal_that_is_withdrawn_while_queued_is_not_made(is_withdrawn: bool
             break
         breath.wait(0.01)
     until(run, lambda: phases(run) == ["gone", *(["present"] * 2 if is_withdrawn else ["gone"] * 2)])
-    turned(run)
+    turn_often(run)
     assert len(run.machine.host.state.objects(RuntimeMachine)) == (2 if is_withdrawn else 0)
     assert len(removals) == (1 if is_withdrawn else 3)
     run.agent.close()
@@ -248,7 +248,7 @@ def phases(run: Run) -> list[str]:
     return [entry.phase for _, entry in sorted(run.report().machines.items())]
 
 
-def turned(run: Run) -> None:
+def turn_often(run: Run) -> None:
     for _ in range(20):
         run.turn()
         run.time.ms += 2_500

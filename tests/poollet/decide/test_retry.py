@@ -33,62 +33,66 @@ LATER, NO = CallError("Unavailable", "later"), CallError("InvalidArgument", "no"
 OLD = CallError("Unavailable", "as the last report said")
 
 
-def accepted(tries: int, no_effect: int, call: Call = ON) -> Attempt:
+def make_accepted(tries: int, no_effect: int, call: Call = ON) -> Attempt:
     return Attempt(call, AT, Outcome.ACCEPTED, tries, no_effect)
 
 
-def failed(tries: int, error: CallError = LATER, spread: float = 1.0, call: Call = ON) -> Attempt:
+def make_failed(tries: int, error: CallError = LATER, spread: float = 1.0, call: Call = ON) -> Attempt:
     return Attempt(call, AT, Outcome.FAILED, tries, 0, error, spread)
 
 
-def ordered(tries: int = 0, no_effect: int = 0, error: CallError | None = None, call: Call = ON) -> Attempt:
+def make_ordered(
+    tries: int = 0, no_effect: int = 0, error: CallError | None = None, call: Call = ON
+) -> Attempt:
     return Attempt(call, AT, Outcome.ORDERED, tries, no_effect, error)
 
 
-def skipped(tries: int = 0, no_effect: int = 0, error: CallError | None = None, call: Call = ON) -> Attempt:
+def make_skipped(
+    tries: int = 0, no_effect: int = 0, error: CallError | None = None, call: Call = ON
+) -> Attempt:
     return Attempt(call, AT, Outcome.NOT_MADE, tries, no_effect, error)
 
 
 # the attempt, how long after its outcome the call is due (None: never)
 NEXT: dict[str, tuple[Attempt, float | None]] = {
     "a new call": (Attempt(ON, AT), 0),
-    "skipped": (skipped(), 0),
-    "skipped, after errors": (skipped(7, error=LATER), 0),
-    "skipped, after a permanent error": (skipped(7, error=NO), 0),
-    "skipped, after tries without effect": (skipped(5, no_effect=5), 0),
-    "ordered for the first time, no result": (ordered(), 5 * SECOND),
-    "ordered again, no result": (ordered(2, no_effect=2), 10 * SECOND),
-    "ordered again after an error, no result": (ordered(3, error=LATER), 20 * SECOND),
-    "ordered again after a permanent error, no result": (ordered(1, error=NO), 5 * SECOND),
-    "accepted once": (accepted(1, 1), 5 * SECOND),
-    "accepted twice": (accepted(2, 2), 10 * SECOND),
-    "accepted three times": (accepted(3, 3), 20 * SECOND),
-    "accepted five times": (accepted(5, 5), 80 * SECOND),
-    "accepted six times, an update": (accepted(GIVE_UP_AFTER, GIVE_UP_AFTER), None),
-    "accepted a hundred times, an update": (accepted(100, 100), None),
-    "accepted six times, a creation": (accepted(6, 6, CREATE), 160 * SECOND),
-    "accepted seven times, a removal": (accepted(7, 7, REMOVE), 5 * MINUTE),
-    "accepted a hundred times, a removal": (accepted(100, 100, REMOVE), 5 * MINUTE),
-    "accepted six times, with an effect each time": (accepted(6, 0), 160 * SECOND),
-    "accepted a hundred times, with an effect each time": (accepted(100, 1), 5 * MINUTE),
-    "failed once": (failed(1), 1 * SECOND),
-    "failed twice": (failed(2), 2 * SECOND),
-    "failed three times": (failed(3), 4 * SECOND),
-    "failed nine times": (failed(9), 256 * SECOND),
-    "failed ten times": (failed(10), 5 * MINUTE),
-    "failed a million times": (failed(10**6), 5 * MINUTE),
-    "failed, spread to the half": (failed(3, spread=0.5), 2 * SECOND),
-    "failed, spread to three quarters": (failed(1, spread=0.75), 750),
-    "a creation failed": (failed(2, call=CREATE), 2 * SECOND),
-    "a removal failed": (failed(2, call=REMOVE), 2 * SECOND),
-    "a permanent error": (failed(1, NO), 1 * HOUR),
-    "a permanent error, again": (failed(9, NO), 1 * HOUR),
-    "a permanent error is not spread": (failed(1, NO, 0.5), 1 * HOUR),
-    **{f"{code} is permanent": (failed(1, CallError(code, "")), HOUR) for code in sorted(PERMANENT)},
-    "ResourceExhausted passes": (failed(1, CallError("ResourceExhausted", "")), SECOND),
-    "NetworkNotReady passes": (failed(1, CallError("NetworkNotReady", "")), SECOND),
-    "ImageNotResolvable passes": (failed(1, CallError("ImageNotResolvable", "")), SECOND),
-    "Internal passes": (failed(1, CallError("Internal", "")), SECOND),
+    "skipped": (make_skipped(), 0),
+    "skipped, after errors": (make_skipped(7, error=LATER), 0),
+    "skipped, after a permanent error": (make_skipped(7, error=NO), 0),
+    "skipped, after tries without effect": (make_skipped(5, no_effect=5), 0),
+    "ordered for the first time, no result": (make_ordered(), 5 * SECOND),
+    "ordered again, no result": (make_ordered(2, no_effect=2), 10 * SECOND),
+    "ordered again after an error, no result": (make_ordered(3, error=LATER), 20 * SECOND),
+    "ordered again after a permanent error, no result": (make_ordered(1, error=NO), 5 * SECOND),
+    "accepted once": (make_accepted(1, 1), 5 * SECOND),
+    "accepted twice": (make_accepted(2, 2), 10 * SECOND),
+    "accepted three times": (make_accepted(3, 3), 20 * SECOND),
+    "accepted five times": (make_accepted(5, 5), 80 * SECOND),
+    "accepted six times, an update": (make_accepted(GIVE_UP_AFTER, GIVE_UP_AFTER), None),
+    "accepted a hundred times, an update": (make_accepted(100, 100), None),
+    "accepted six times, a creation": (make_accepted(6, 6, CREATE), 160 * SECOND),
+    "accepted seven times, a removal": (make_accepted(7, 7, REMOVE), 5 * MINUTE),
+    "accepted a hundred times, a removal": (make_accepted(100, 100, REMOVE), 5 * MINUTE),
+    "accepted six times, with an effect each time": (make_accepted(6, 0), 160 * SECOND),
+    "accepted a hundred times, with an effect each time": (make_accepted(100, 1), 5 * MINUTE),
+    "failed once": (make_failed(1), 1 * SECOND),
+    "failed twice": (make_failed(2), 2 * SECOND),
+    "failed three times": (make_failed(3), 4 * SECOND),
+    "failed nine times": (make_failed(9), 256 * SECOND),
+    "failed ten times": (make_failed(10), 5 * MINUTE),
+    "failed a million times": (make_failed(10**6), 5 * MINUTE),
+    "failed, spread to the half": (make_failed(3, spread=0.5), 2 * SECOND),
+    "failed, spread to three quarters": (make_failed(1, spread=0.75), 750),
+    "a creation failed": (make_failed(2, call=CREATE), 2 * SECOND),
+    "a removal failed": (make_failed(2, call=REMOVE), 2 * SECOND),
+    "a permanent error": (make_failed(1, NO), 1 * HOUR),
+    "a permanent error, again": (make_failed(9, NO), 1 * HOUR),
+    "a permanent error is not spread": (make_failed(1, NO, 0.5), 1 * HOUR),
+    **{f"{code} is permanent": (make_failed(1, CallError(code, "")), HOUR) for code in sorted(PERMANENT)},
+    "ResourceExhausted passes": (make_failed(1, CallError("ResourceExhausted", "")), SECOND),
+    "NetworkNotReady passes": (make_failed(1, CallError("NetworkNotReady", "")), SECOND),
+    "ImageNotResolvable passes": (make_failed(1, CallError("ImageNotResolvable", "")), SECOND),
+    "Internal passes": (make_failed(1, CallError("Internal", "")), SECOND),
 }
 
 
@@ -103,17 +107,17 @@ SKIP = CallResult(ON, NOW, is_skipped=True)
 
 # the attempt, the result, (outcome, tries, no effect, error, spread)
 RESULTS: dict[str, tuple[Attempt, CallResult, tuple[Outcome, int, int, CallError | None, float]]] = {
-    "first try accepted": (ordered(), DONE, (Outcome.ACCEPTED, 1, 1, None, 1.0)),
-    "accepted again": (ordered(2, 2), DONE, (Outcome.ACCEPTED, 3, 3, None, 1.0)),
-    "accepted again after an effect": (ordered(4, 0), DONE, (Outcome.ACCEPTED, 5, 1, None, 1.0)),
-    "accepted after errors": (ordered(4, 0, LATER), DONE, (Outcome.ACCEPTED, 1, 1, None, 1.0)),
-    "first try failed": (ordered(), LATE, (Outcome.FAILED, 1, 0, LATER, 0.6)),
-    "failed again": (ordered(3, 0, LATER), LATE, (Outcome.FAILED, 4, 0, LATER, 0.6)),
-    "failed again, otherwise": (ordered(3, 0, NO), LATE, (Outcome.FAILED, 4, 0, LATER, 0.6)),
-    "failed after tries without effect": (ordered(5, 5), LATE, (Outcome.FAILED, 1, 0, LATER, 0.6)),
-    "first try skipped": (ordered(), SKIP, (Outcome.NOT_MADE, 0, 0, None, 1.0)),
-    "skipped after errors": (ordered(3, 0, LATER), SKIP, (Outcome.NOT_MADE, 3, 0, LATER, 1.0)),
-    "skipped after tries without effect": (ordered(3, 2), SKIP, (Outcome.NOT_MADE, 3, 2, None, 1.0)),
+    "first try accepted": (make_ordered(), DONE, (Outcome.ACCEPTED, 1, 1, None, 1.0)),
+    "accepted again": (make_ordered(2, 2), DONE, (Outcome.ACCEPTED, 3, 3, None, 1.0)),
+    "accepted again after an effect": (make_ordered(4, 0), DONE, (Outcome.ACCEPTED, 5, 1, None, 1.0)),
+    "accepted after errors": (make_ordered(4, 0, LATER), DONE, (Outcome.ACCEPTED, 1, 1, None, 1.0)),
+    "first try failed": (make_ordered(), LATE, (Outcome.FAILED, 1, 0, LATER, 0.6)),
+    "failed again": (make_ordered(3, 0, LATER), LATE, (Outcome.FAILED, 4, 0, LATER, 0.6)),
+    "failed again, otherwise": (make_ordered(3, 0, NO), LATE, (Outcome.FAILED, 4, 0, LATER, 0.6)),
+    "failed after tries without effect": (make_ordered(5, 5), LATE, (Outcome.FAILED, 1, 0, LATER, 0.6)),
+    "first try skipped": (make_ordered(), SKIP, (Outcome.NOT_MADE, 0, 0, None, 1.0)),
+    "skipped after errors": (make_ordered(3, 0, LATER), SKIP, (Outcome.NOT_MADE, 3, 0, LATER, 1.0)),
+    "skipped after tries without effect": (make_ordered(3, 2), SKIP, (Outcome.NOT_MADE, 3, 2, None, 1.0)),
 }
 
 
@@ -128,12 +132,12 @@ def test_what_a_result_makes_of_an_attempt(
 
 # the attempt, the result, whether it is the result of that attempt's order
 COUNTS: dict[str, tuple[Attempt, CallResult, bool]] = {
-    "of the order": (ordered(), CallResult(ON, AT + 1), True),
-    "in the moment of the order": (ordered(), CallResult(ON, AT), True),
-    "of an earlier order": (ordered(), CallResult(ON, AT - 1), False),
-    "of another call": (ordered(), CallResult(OFF, AT + 1), False),
-    "recorded before": (accepted(1, 1), CallResult(ON, AT), False),
-    "recorded before, and failed": (failed(1), CallResult(ON, AT + 1, LATER), False),
+    "of the order": (make_ordered(), CallResult(ON, AT + 1), True),
+    "in the moment of the order": (make_ordered(), CallResult(ON, AT), True),
+    "of an earlier order": (make_ordered(), CallResult(ON, AT - 1), False),
+    "of another call": (make_ordered(), CallResult(OFF, AT + 1), False),
+    "recorded before": (make_accepted(1, 1), CallResult(ON, AT), False),
+    "recorded before, and failed": (make_failed(1), CallResult(ON, AT + 1, LATER), False),
     "never ordered": (Attempt(ON, AT), CallResult(ON, AT + 1), False),
 }
 
@@ -159,64 +163,74 @@ class Want(NamedTuple):
 # the needed calls, what is remembered, how long after `AT` it is, and what is wanted
 CHOICES: dict[str, tuple[tuple[Call, ...], Retries, int, Want]] = {
     "nothing is needed": ((), NO_RETRIES, 0, Want()),
-    "nothing is needed any more": ((), Retries((failed(1),), OLD), 0, Want()),
+    "nothing is needed any more": ((), Retries((make_failed(1),), OLD), 0, Want()),
     "new": ((ON,), NO_RETRIES, 0, Want((ON,))),
     "several are new": ((OFF, ON), NO_RETRIES, 0, Want((OFF, ON))),
-    "waiting for the next try": ((ON,), Retries((failed(1),)), 400, Want((), (LATER,), SECOND)),
-    "due after an error": ((ON,), Retries((failed(1),)), SECOND, Want((ON,), (LATER,))),
-    "accepted just now": ((ON,), Retries((accepted(1, 1),)), 1, Want((), (), 5 * SECOND)),
-    "due again": ((ON,), Retries((accepted(1, 1),)), 5 * SECOND, Want((ON,), (), None, True)),
-    "due again after an effect": ((ON,), Retries((accepted(3, 0),)), HOUR, Want((ON,))),
-    "no effect, reported": ((ON,), Retries((accepted(3, 3),)), 1, Want((), (NO_EFFECT,), 20 * SECOND)),
-    "no effect, not reported yet": ((ON,), Retries((accepted(2, 2),)), 1, Want((), (), 10 * SECOND)),
-    "given up": ((ON,), Retries((accepted(6, 6),)), 9 * HOUR, Want((), (NO_EFFECT,))),
+    "waiting for the next try": ((ON,), Retries((make_failed(1),)), 400, Want((), (LATER,), SECOND)),
+    "due after an error": ((ON,), Retries((make_failed(1),)), SECOND, Want((ON,), (LATER,))),
+    "accepted just now": ((ON,), Retries((make_accepted(1, 1),)), 1, Want((), (), 5 * SECOND)),
+    "due again": ((ON,), Retries((make_accepted(1, 1),)), 5 * SECOND, Want((ON,), (), None, True)),
+    "due again after an effect": ((ON,), Retries((make_accepted(3, 0),)), HOUR, Want((ON,))),
+    "no effect, reported": ((ON,), Retries((make_accepted(3, 3),)), 1, Want((), (NO_EFFECT,), 20 * SECOND)),
+    "no effect, not reported yet": ((ON,), Retries((make_accepted(2, 2),)), 1, Want((), (), 10 * SECOND)),
+    "given up": ((ON,), Retries((make_accepted(6, 6),)), 9 * HOUR, Want((), (NO_EFFECT,))),
     "a permanent error is waited for without an alarm": (
         (ON,),
-        Retries((failed(1, NO),)),
+        Retries((make_failed(1, NO),)),
         1,
         Want((), (NO,)),
     ),
-    "a permanent error is tried again": ((ON,), Retries((failed(1, NO),)), HOUR, Want((ON,), (NO,))),
-    "one waits, the other is made": ((OFF, ON), Retries((failed(4),)), 1, Want((OFF,), (LATER,), 8 * SECOND)),
+    "a permanent error is tried again": ((ON,), Retries((make_failed(1, NO),)), HOUR, Want((ON,), (NO,))),
+    "one waits, the other is made": (
+        (OFF, ON),
+        Retries((make_failed(4),)),
+        1,
+        Want((OFF,), (LATER,), 8 * SECOND),
+    ),
     "two wait, the sooner one counts": (
         (OFF, ON),
-        Retries((failed(4), accepted(1, 1, OFF))),
+        Retries((make_failed(4), make_accepted(1, 1, OFF))),
         1,
         Want((), (LATER,), 5 * SECOND),
     ),
     "one error for two calls": (
         (OFF, ON),
-        Retries((failed(1), failed(1, call=OFF))),
+        Retries((make_failed(1), make_failed(1, call=OFF))),
         1,
         Want((), (LATER,), SECOND),
     ),
     "two errors, in the order of the calls": (
         (OFF, ON),
-        Retries((failed(1), failed(1, NO, call=OFF))),
+        Retries((make_failed(1), make_failed(1, NO, call=OFF))),
         1,
         Want((), (NO, LATER), SECOND),
     ),
     "an error and no effect": (
         (ON, OFF),
-        Retries((accepted(6, 6), failed(1, call=OFF))),
+        Retries((make_accepted(6, 6), make_failed(1, call=OFF))),
         1,
         Want((), (LATER, NO_EFFECT), SECOND),
     ),
-    "an error of a call that is not needed": ((ON,), Retries((failed(1, call=OFF),)), 1, Want((ON,))),
-    "a repetition and a new call": ((OFF, ON), Retries((accepted(1, 1),)), HOUR, Want((OFF, ON))),
+    "an error of a call that is not needed": ((ON,), Retries((make_failed(1, call=OFF),)), 1, Want((ON,))),
+    "a repetition and a new call": ((OFF, ON), Retries((make_accepted(1, 1),)), HOUR, Want((OFF, ON))),
     "after a restart": ((ON,), Retries((), OLD), 0, Want((ON,), (OLD,))),
-    "after a restart, ordered": ((ON,), Retries((ordered(),), OLD), 1, Want((), (OLD,), 5 * SECOND)),
-    "after a restart, accepted": ((ON,), Retries((accepted(1, 1),), OLD), 1, Want((), (OLD,), 5 * SECOND)),
-    "after a restart, failed": ((ON,), Retries((failed(1),), OLD), 1, Want((), (LATER,), SECOND)),
+    "after a restart, ordered": ((ON,), Retries((make_ordered(),), OLD), 1, Want((), (OLD,), 5 * SECOND)),
+    "after a restart, accepted": (
+        (ON,),
+        Retries((make_accepted(1, 1),), OLD),
+        1,
+        Want((), (OLD,), 5 * SECOND),
+    ),
+    "after a restart, failed": ((ON,), Retries((make_failed(1),), OLD), 1, Want((), (LATER,), SECOND)),
     "after a restart, without effect again": (
         (ON,),
-        Retries((accepted(3, 3),), OLD),
+        Retries((make_accepted(3, 3),), OLD),
         1,
         Want((), (NO_EFFECT,), 20 * SECOND),
     ),
     "after a restart, one of two failed": (
         (OFF, ON),
-        Retries((failed(1), ordered(call=OFF)), OLD),
+        Retries((make_failed(1), make_ordered(call=OFF)), OLD),
         1,
         Want((), (OLD,), SECOND),
     ),
@@ -243,9 +257,9 @@ def test_a_call_that_was_just_ordered_is_not_ordered_again_and_nothing_else_is_r
 
 
 def test_a_call_that_is_not_needed_for_a_while_had_an_effect_and_is_forgotten_later() -> None:
-    known = Retries((accepted(4, 4),))
+    known = Retries((make_accepted(4, 4),))
     unneeded = choose_calls((), known, AT + FORGET_MS - 1).retries
-    assert unneeded == Retries((accepted(4, 0),))
+    assert unneeded == Retries((make_accepted(4, 0),))
     assert choose_calls((), unneeded, AT + FORGET_MS).retries == NO_RETRIES
 
 

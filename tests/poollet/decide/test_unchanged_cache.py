@@ -17,7 +17,7 @@ from tests.poollet.site import POOLS, A, Site, site
 WITH_ALL = {"networkInterfaces": interfaces("lan"), "ignitionRef": {"name": "boot"}}
 
 
-def converged() -> Site:
+def converge() -> Site:
     here = site(machine(spec=WITH_ALL), secret("boot", **{"ignition.yaml": "#cloud-config"}))
     here.facts = replace(here.facts, plain_secrets=True)
     here.settle()
@@ -92,7 +92,7 @@ CHANGES: dict[str, tuple[Callable[[Site], None], bool]] = {
 
 @pytest.mark.parametrize(("change", "want"), CHANGES.values(), ids=CHANGES.keys())
 def test_a_report_is_reused_until_an_input_changes(change: Callable[[Site], None], want: bool) -> None:
-    here = converged()
+    here = converge()
     assert is_cached(here)
     change(here)
     assert is_cached(here) is want

@@ -60,7 +60,7 @@ def test_one_value_of_a_secret_is_read_by_its_key(key: str, want: bytes | NotRea
     assert read_secret_key("default", "key", key, objects(PLAIN), ALLOWED) == want
 
 
-def desired() -> Volume:
+def make_volume() -> Volume:
     found = volume().object
     assert isinstance(found, Volume)
     return found
@@ -112,11 +112,11 @@ LOCAL: dict[str, tuple[RuntimeVolume | None, VolumeConnection | str]] = {
 def test_a_volume_on_this_host_is_reached_by_its_runtime(
     found: RuntimeVolume | None, want: VolumeConnection | str
 ) -> None:
-    got = connect_local(desired(), found, {"luks": b"e"})
+    got = connect_local(make_volume(), found, {"luks": b"e"})
     assert got == (NotReady("VolumeNotReady", want) if isinstance(want, str) else want)
 
 
-def reported(state: str = "Available", *, needs_secret: str = "", **access: Any) -> Volume:
+def make_remote(state: str = "Available", *, needs_secret: str = "", **access: Any) -> Volume:
     status: dict[str, Any] = {
         "state": state,
         "access": {"driver": "rbd", "handle": "h", "volumeAttributes": {"pool": "p"}, **access},
@@ -142,16 +142,16 @@ FOR_DATA = replace(FACTS, secrets=HostSecrets({("default", "data"): {"a": b"host
 
 # the volume as `live` has it, the facts of this host, the connection or the reason
 REMOTES: dict[str, tuple[Volume, PoolletFacts, VolumeConnection | str]] = {
-    "available": (reported(), FACTS, REMOTE),
-    "pending": (reported("Pending"), FACTS, "VolumeNotReady"),
-    "without a handle": (reported(handle=""), FACTS, "VolumeNotReady"),
-    "nothing reported": (desired(), FACTS, "VolumeNotReady"),
-    "needs a secret": (reported(needs_secret="True"), FACTS, "AccessSecretMissing"),
-    "needs no secret any more": (reported(needs_secret="False"), FACTS, REMOTE),
-    "needs a secret that this host has": (reported(needs_secret="True"), FOR_DATA, WITH_KEY),
-    "the host has a secret that is not needed": (reported(), FOR_DATA, REMOTE),
-    "names a secret": (reported(secretRef={"name": "key"}), replace(FACTS, secrets=OWN), WITH_KEY),
-    "names a secret that is nowhere": (reported(secretRef={"name": "key"}), FACTS, "SecretMissing"),
+    "available": (make_remote(), FACTS, REMOTE),
+    "pending": (make_remote("Pending"), FACTS, "VolumeNotReady"),
+    "without a handle": (make_remote(handle=""), FACTS, "VolumeNotReady"),
+    "nothing reported": (make_volume(), FACTS, "VolumeNotReady"),
+    "needs a secret": (make_remote(needs_secret="True"), FACTS, "AccessSecretMissing"),
+    "needs no secret any more": (make_remote(needs_secret="False"), FACTS, REMOTE),
+    "needs a secret that this host has": (make_remote(needs_secret="True"), FOR_DATA, WITH_KEY),
+    "the host has a secret that is not needed": (make_remote(), FOR_DATA, REMOTE),
+    "names a secret": (make_remote(secretRef={"name": "key"}), replace(FACTS, secrets=OWN), WITH_KEY),
+    "names a secret that is nowhere": (make_remote(secretRef={"name": "key"}), FACTS, "SecretMissing"),
 }
 
 

@@ -1,4 +1,4 @@
-"""What a machine waits for before it is made: each thing with its condition and reason."""
+"""What a machine waits for before it is created: each dependency with its condition and reason."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ WAITS = {
         "VolumeNotReady",
     ),
     "own volume is not there": (machine(spec=OWN_DISK), (), "VolumesReady", "VolumeMissing"),
-    "own volume is somebody's": (
+    "own volume has another owner": (
         machine(spec=OWN_DISK),
         (volume("web-root", claim="web"),),
         "VolumesReady",
@@ -92,7 +92,7 @@ WAITS = {
         "NetworkInterfacesReady",
         "NetworkInterfaceDeleting",
     ),
-    "interface is somebody's": (
+    "own interface has another owner": (
         machine(spec={"networkInterfaces": interfaces("lan")}),
         (document(Kind.NETWORK_INTERFACE, "web-lan", spec={"networkRef": {"name": "lan"}}),),
         "NetworkInterfacesReady",
@@ -129,8 +129,8 @@ def test_a_machine_waits_for_each_dependency_and_reports_it(
 def test_all_missing_dependencies_are_reported_at_once() -> None:
     spec = {**DATA, **BOOT, "networkInterfaces": interfaces("lan", network="none")}
     entry = site(machine(class_name="huge", spec=spec)).settle().machines[("default", "web")]
-    said = {one.type for one in entry.status.conditions if one.status == "False"}  # type: ignore[union-attr]
-    assert said == {"ClassReady", "NetworkInterfacesReady", "Ready", "SecretsReady", "VolumesReady"}
+    missing = {one.type for one in entry.status.conditions if one.status == "False"}  # type: ignore[union-attr]
+    assert missing == {"ClassReady", "NetworkInterfacesReady", "Ready", "SecretsReady", "VolumesReady"}
 
 
 def test_a_plain_secret_is_used_if_the_fleet_allows_it() -> None:

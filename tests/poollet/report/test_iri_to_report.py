@@ -80,10 +80,10 @@ def test_a_report_can_carry_whatever_a_runtime_returns(data: st.DataObject) -> N
     )
     volumes, nics, token = draw(ATTACHMENTS), draw(ATTACHMENTS), draw(TEXT)
 
-    def odd(_place: object, objects: dict[str, object]) -> dict[str, object]:
-        return {id: strange(one) for id, one in objects.items()}
+    def tamper_all(_place: object, objects: dict[str, object]) -> dict[str, object]:
+        return {id: tamper_one(one) for id, one in objects.items()}
 
-    def strange(one: object) -> object:
+    def tamper_one(one: object) -> object:
         if isinstance(one, RuntimeMachine):
             status = replace(one.status, conditions=conditions, volumes=volumes, network_interfaces=nics)
             notes = {**one.annotations, "gitvirt.dev/restart": token}
@@ -96,7 +96,7 @@ def test_a_report_can_carry_whatever_a_runtime_returns(data: st.DataObject) -> N
         return one
 
     here = lively()
-    here.tamper = odd
+    here.tamper = tamper_all
     decision = here.decide()
     whole = report.Report(
         machines=decision.machines,
@@ -120,7 +120,7 @@ def guest(*volumes: AttachmentStatus, disks: tuple[Disk, ...] = (), **more: Any)
     return RuntimeMachine(id="m", spec=spec, status=status, **more)
 
 
-def named(name: str, state: AttachmentState = ONLINE, handle: str = "dev") -> AttachmentStatus:
+def attach(name: str, state: AttachmentState = ONLINE, handle: str = "dev") -> AttachmentStatus:
     return AttachmentStatus(name=name, state=state, handle=handle)
 
 
@@ -137,12 +137,12 @@ VOLUMES: dict[str, tuple[list[dict[str, Any]], RuntimeMachine, list[Row]]] = {
     "none": ([], guest(), []),
     "attached": (
         referring("data"),
-        guest(named("data"), disks=(DATA,)),
+        guest(attach("data"), disks=(DATA,)),
         [("data", "Attached", "dev", "data")],
     ),
     "on its way": (
         referring("data"),
-        guest(named("data", PENDING, ""), disks=(DATA,)),
+        guest(attach("data", PENDING, ""), disks=(DATA,)),
         [("data", "Pending", "h", "data")],
     ),
     "not there yet": (referring("data"), guest(), [("data", "Pending", "", "data")]),
@@ -153,18 +153,18 @@ VOLUMES: dict[str, tuple[list[dict[str, Any]], RuntimeMachine, list[Row]]] = {
     ),
     "a local disk": (
         [{"name": "root", "localDisk": {"sizeLimit": "1Gi"}}],
-        guest(named("root")),
+        guest(attach("root")),
         [("root", "Attached", "dev", None)],
     ),
     "the machine's own volume": (
         [{"name": "root", "ephemeral": {"volumeTemplate": {"spec": {"resources": {"storage": "1Gi"}}}}}],
-        guest(named("root")),
+        guest(attach("root")),
         [("root", "Attached", "dev", "web-root")],
     ),
-    "still attached, not declared any more": ([], guest(named("old")), [("old", "Attached", "dev", None)]),
+    "still attached, not declared any more": ([], guest(attach("old")), [("old", "Attached", "dev", None)]),
     "declared first, then the others by name": (
         referring("b", "a"),
-        guest(named("z"), named("y"), named("a")),
+        guest(attach("z"), attach("y"), attach("a")),
         [
             ("b", "Pending", "", "b"),
             ("a", "Attached", "dev", "a"),
@@ -172,7 +172,7 @@ VOLUMES: dict[str, tuple[list[dict[str, Any]], RuntimeMachine, list[Row]]] = {
             ("z", "Attached", "dev", None),
         ],
     ),
-    "names that a report cannot carry": ([], guest(named(""), named("x" * 254)), []),
+    "names that a report cannot carry": ([], guest(attach(""), attach("x" * 254)), []),
 }
 
 
@@ -186,11 +186,11 @@ def test_volumes_are_reported_as_the_host_has_them(
     ] == want
 
 
-def wired(
-    *nics: AttachmentStatus, mac: str = "", ips: tuple[str, ...] = (), asked: str = ""
+def with_interface(
+    *nics: AttachmentStatus, mac: str = "", ips: tuple[str, ...] = (), declared_mac: str = ""
 ) -> RuntimeMachine:
     detail = MachineDetail(network_interfaces=(InterfaceDetail(name="lan", mac=mac, ips=ips),))
-    wanted = (RuntimeNetworkInterface(name="lan", attributes={"mac": asked} if asked else {}),)
+    wanted = (RuntimeNetworkInterface(name="lan", attributes={"mac": declared_mac} if declared_mac else {}),)
     return guest(nics=nics, wanted=wanted, detail=detail)
 
 
@@ -200,20 +200,23 @@ INTERFACES: dict[
 ] = {
     "not there yet": (guest(), [("lan", "Pending", None, (), "nic")]),
     "attached": (
-        wired(named("lan"), mac="52:54:00:AB:cd:01", ips=("10.0.0.1",)),
+        with_interface(attach("lan"), mac="52:54:00:AB:cd:01", ips=("10.0.0.1",)),
         [("lan", "Attached", "52:54:00:ab:cd:01", ("10.0.0.1",), "nic")],
     ),
     "the host knows no MAC": (
-        wired(named("lan"), asked="02:00:00:00:00:01"),
+        with_interface(attach("lan"), declared_mac="02:00:00:00:00:01"),
         [("lan", "Attached", "02:00:00:00:00:01", (), "nic")],
     ),
-    "a MAC that is none": (wired(named("lan"), mac="52:54"), [("lan", "Attached", None, (), "nic")]),
+    "a MAC that is none": (
+        with_interface(attach("lan"), mac="52:54"),
+        [("lan", "Attached", None, (), "nic")],
+    ),
     "an address that a report cannot carry": (
-        wired(named("lan"), ips=("x" * 65, "10.0.0.1")),
+        with_interface(attach("lan"), ips=("x" * 65, "10.0.0.1")),
         [("lan", "Attached", None, ("10.0.0.1",), "nic")],
     ),
     "still attached, not declared any more": (
-        guest(nics=(named("old"),)),
+        guest(nics=(attach("old"),)),
         [("lan", "Pending", None, (), "nic"), ("old", "Attached", None, (), None)],
     ),
 }

@@ -128,8 +128,8 @@ def test_what_people_decide_about_the_pool_counts_for_admission_alone() -> None:
 def test_a_class_of_the_same_name_that_means_something_else_is_not_offered(resources: dict[str, int]) -> None:
     status = machine_pool(RuntimeState(ABOUT, offers(resources))).status
     assert status.available_machine_classes == ()
-    (said,) = [one for one in status.conditions if one.type == pool_report.MATCHED]
-    assert (said.status, "small" in said.message) == ("False", True)
+    (matched,) = [one for one in status.conditions if one.type == pool_report.MATCHED]
+    assert (matched.status, "small" in matched.message) == ("False", True)
 
 
 def test_a_runtime_that_counts_classes_only_is_shared_by_count() -> None:
@@ -175,7 +175,7 @@ def test_a_volume_pool_names_who_reaches_it() -> None:
     assert facts.allocatable is None
 
 
-def test_runtimes_are_told_classes_in_whole_numbers_and_one_order() -> None:
+def test_runtimes_are_configured_with_classes_in_whole_numbers_and_a_stable_order() -> None:
     found = pool_report.classes(DeclaredClasses((small("500m", "1.5Gi"),), (fast(),)))
     assert found.machines == (
         iri.RuntimeMachineClass(name="small", resources={"cpu": 1, "memory": 3 * GIB // 2}),

@@ -1,4 +1,4 @@
-"""What is said of calls that fail, or do nothing, is said once: at rest the words stay, whatever is tried again behind them."""
+"""The reported text about calls that fail or have no effect does not change while the calls are retried."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ def text(power: str, size: str, more: str = "", spec: str = "") -> str:
     return made.replace("{name: small}", f"{{name: {size}}}")
 
 
-def turned(run: Run, seconds: int) -> list[Report]:
+def run_rounds(run: Run, seconds: int) -> list[Report]:
     """The reports that differ from the one before."""
-    said: list[Report] = []
+    reports: list[Report] = []
     for _ in range(seconds * 1000 // ROUND_MS):
         run.turn()
         run.time.ms += ROUND_MS
         found = run.report()
-        if not said or said[-1].machines != found.machines:
-            said.append(found)
-    return said
+        if not reports or reports[-1].machines != found.machines:
+            reports.append(found)
+    return reports
 
 
-def begun(behavior: str) -> Run:
+def start_site(behavior: str) -> Run:
     time = Time()
     profile = replace(PROFILE, behavior=behavior, classes=CLASSES)
     files = {
@@ -62,23 +62,23 @@ def begun(behavior: str) -> Run:
         "web.yaml": text("On", "small"),
     }
     run = Run(Fleet(files), time, StagedHost(time, profile), decide=decide)
-    turned(run, 120)
+    run_rounds(run, 120)
     return run
 
 
 def at_rest(behavior: str) -> Run:
     """Power, class, interface, annotations: all that a runtime may refuse or ignore is wanted at once."""
-    run = begun(behavior)
+    run = start_site(behavior)
     restart = "  annotations: {gitvirt.dev/restart: now}\n"
     run.fleet.commit({"web.yaml": text("Off", "large", restart, NIC)})
-    turned(run, 1800)
+    run_rounds(run, 1800)
     return run
 
 
 @pytest.mark.parametrize("behavior", sorted(PROVIDERS))
 def test_a_converged_host_reports_the_same_text(behavior: str) -> None:
-    said = turned(at_rest(behavior), SECONDS)
-    assert [one.machines for one in said[1:]] == []
+    reports = run_rounds(at_rest(behavior), SECONDS)
+    assert [one.machines for one in reports[1:]] == []
 
 
 STOCK = sorted(PROVIDERS.keys() - {"gitvirt"})
@@ -90,8 +90,8 @@ def test_a_restart_keeps_reported_errors_until_they_are_known_again(behavior: st
     before = run.report().machines
     assert fault_of(run.report())
     again = Run(run.fleet, run.time, run.machine, decide=decide, instance=2)
-    said = turned(again, 3600)
-    assert [one.machines for one in said] == [before]
+    reports = run_rounds(again, 3600)
+    assert [one.machines for one in reports] == [before]
 
 
 @pytest.mark.parametrize("behavior", STOCK)
@@ -99,38 +99,38 @@ def test_errors_of_calls_that_are_not_needed_any_more_disappear(behavior: str) -
     run = at_rest(behavior)
     again = Run(run.fleet, run.time, run.machine, decide=decide, instance=2)
     again.fleet.commit({"web.yaml": text("On", "small")})
-    turned(again, 600)
+    run_rounds(again, 600)
     assert not fault_of(again.report())
 
 
 def test_an_error_that_differs_only_in_numbers_is_reported_once() -> None:
     """And as it was told the first time, also by the run that comes after."""
-    run = begun("gitvirt")
+    run = start_site("gitvirt")
     runtime = Counting(run.machine)
     run = Run(run.fleet, run.time, run.machine, decide=decide, instance=2, runtime=runtime)
     run.fleet.commit({"web.yaml": text("Off", "small")})
-    said = turned(run, 1800)
+    reports = run_rounds(run, 1800)
     run = Run(run.fleet, run.time, run.machine, decide=decide, instance=3, runtime=runtime)
-    said += turned(run, 1800)
+    reports += run_rounds(run, 1800)
     assert runtime.count > 6
-    assert {fault_of(one) for one in said if fault_of(one)} == {"request 1 of 2026-01-01 got no answer"}
+    assert {fault_of(one) for one in reports if fault_of(one)} == {"request 1 of 2026-01-01 got no answer"}
 
 
 def fault_of(report: Report) -> str:
     status = report.machines[("default", "web")].status
-    said = [one for one in status.conditions if one.type == "UpToDate"] if status is not None else []
-    return said[0].message if said else ""
+    current = [one for one in status.conditions if one.type == "UpToDate"] if status is not None else []
+    return current[0].message if current else ""
 
 
 class Counting(FaultInjectingRuntime):
     """Its errors name each request."""
 
     def __init__(self, machine: StagedHost) -> None:
-        super().__init__(machine.runtime, self._hindered)
+        super().__init__(machine.runtime, self._inject)
         self.count = 0
 
     @contextmanager
-    def _hindered(self, call: str) -> Iterator[None]:
+    def _inject(self, call: str) -> Iterator[None]:
         if call == "UpdateMachinePower":
             self.count += 1
             raise Internal(f"request {self.count} of 2026-01-{self.count:02} got no answer")

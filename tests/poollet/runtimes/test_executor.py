@@ -32,7 +32,7 @@ from poollet.runtimes.executor import KEPT_MS, Executor
 from tests.iri.quick_host import quick_host
 
 
-def wanted(uid: str) -> RuntimeMachine:
+def make_machine(uid: str) -> RuntimeMachine:
     return RuntimeMachine(
         labels={UID_LABELS[RuntimeMachine]: uid}, spec=RuntimeMachineSpec(class_name="small")
     )
@@ -60,7 +60,9 @@ class Desk:
 def test_creating_what_exists_and_removing_what_is_gone_succeed() -> None:
     runtime = SimulatedRuntime(quick_host())
     desk = Desk({"r1": runtime})
-    desk.execution.submit([step("m1", CreateCall(wanted("m1"))), step("m1", CreateCall(wanted("m1")))])
+    desk.execution.submit(
+        [step("m1", CreateCall(make_machine("m1"))), step("m1", CreateCall(make_machine("m1")))]
+    )
     assert len(runtime.objects(RuntimeMachine)) == 1
     desk.execution.submit([step("m2", RemoveCall(RuntimeMachine, "nobody"))])
     assert [fault for _, fault in desk.ended] == ["", "", ""]
@@ -70,13 +72,13 @@ def test_creating_what_exists_and_removing_what_is_gone_succeed() -> None:
 
 def around(error: IRIError | None, calls: list[str], only: str = "") -> FaultInjectingRuntime:
     @contextmanager
-    def hindered(call: str) -> Iterator[None]:
+    def inject(call: str) -> Iterator[None]:
         calls.append(call)
         if error is not None and call.startswith(only):
             raise error
         yield
 
-    return FaultInjectingRuntime(SimulatedRuntime(quick_host()), hindered)
+    return FaultInjectingRuntime(SimulatedRuntime(quick_host()), inject)
 
 
 def test_detaching_a_volume_that_is_not_attached_succeeds() -> None:
@@ -93,7 +95,7 @@ def test_the_first_error_ends_an_action_and_the_calls_after_it_are_skipped() -> 
     calls: list[str] = []
     desk = Desk({"r1": around(Unavailable("later"), calls, "Delete")})
     detach, remove = UpdateCall("x", DetachVolume("data")), RemoveCall(RuntimeMachine, "x")
-    create = CreateCall(wanted("m1"))
+    create = CreateCall(make_machine("m1"))
     desk.execution.submit([step("m1", detach, remove, create)])
     first, second, third = results_of(desk, "m1")
     assert (first.call, first.error, first.is_skipped) == (detach, None, False)
@@ -124,7 +126,7 @@ def test_an_error_without_a_message_is_reported_by_its_name() -> None:
 
 def test_results_are_kept_for_ten_minutes() -> None:
     desk = Desk({"r1": SimulatedRuntime(quick_host())})
-    desk.execution.submit([step("m1", CreateCall(wanted("m1")))])
+    desk.execution.submit([step("m1", CreateCall(make_machine("m1")))])
     desk.now_ms += KEPT_MS - 1
     assert desk.execution.state().results
     desk.now_ms += 1
@@ -135,11 +137,11 @@ def test_results_are_kept_for_ten_minutes() -> None:
 @pytest.mark.parametrize("valid_for", [0, 1])
 def test_calls_that_live_does_not_order_any_more_are_cancelled(valid_for: int) -> None:
     runtime = SimulatedRuntime(quick_host())
-    asked: list[str] = []
+    checks: list[str] = []
 
     def is_valid(action: ObjectAction) -> bool:
-        asked.append(action.name)
-        return len(asked) <= valid_for
+        checks.append(action.name)
+        return len(checks) <= valid_for
 
     ended: list[tuple[str, str, int]] = []
     executor = Executor(
@@ -151,7 +153,7 @@ def test_calls_that_live_does_not_order_any_more_are_cancelled(valid_for: int) -
         is_valid,
     )
     action = replace(
-        step("m1", CreateCall(wanted("m1")), RemoveCall(RuntimeMachine, "x")),
+        step("m1", CreateCall(make_machine("m1")), RemoveCall(RuntimeMachine, "x")),
         events=(EventText("Created", ""),),
     )
     executor.submit([action])
@@ -172,7 +174,7 @@ def test_a_fault_of_the_poollet_is_an_error_of_the_call_that_was_under_way() -> 
 
     runtime = FaultInjectingRuntime(SimulatedRuntime(quick_host()), broken)
     executor = Executor({"r1": runtime}, lambda: 1_000, random.Random(1), lambda *_: done.set(), workers=1)
-    executor.submit([step("m1", CreateCall(wanted("m1")), RemoveCall(RuntimeMachine, "x"))])
+    executor.submit([step("m1", CreateCall(make_machine("m1")), RemoveCall(RuntimeMachine, "x"))])
     assert done.wait(60)
     created, removed = executor.state().results[Ref(RuntimeMachine, "m1")]
     assert created.error is None
@@ -181,12 +183,12 @@ def test_a_fault_of_the_poollet_is_an_error_of_the_call_that_was_under_way() -> 
 
 
 def test_an_object_has_one_action_and_a_slow_runtime_holds_up_no_other() -> None:
-    gate, begun = threading.Event(), threading.Semaphore(0)
+    gate, started = threading.Event(), threading.Semaphore(0)
     done = threading.Semaphore(0)
 
     @contextmanager
     def slow(call: str) -> Iterator[None]:
-        begun.release()
+        started.release()
         assert gate.wait(60)
         yield
 
@@ -202,11 +204,11 @@ def test_an_object_has_one_action_and_a_slow_runtime_holds_up_no_other() -> None
 
     execution = Executor(runtimes, lambda: 1, random.Random(1), over, workers=2)
     names = [f"m{number}" for number in range(5)]
-    execution.submit([step(name, CreateCall(wanted(name))) for name in names])
-    execution.submit([step(names[0], CreateCall(wanted(names[0])))])
+    execution.submit([step(name, CreateCall(make_machine(name))) for name in names])
+    execution.submit([step(names[0], CreateCall(make_machine(names[0])))])
     for _ in range(2):
-        assert begun.acquire(timeout=60)
-    execution.submit([step("other", CreateCall(wanted("other")), runtime="r2")])
+        assert started.acquire(timeout=60)
+    execution.submit([step("other", CreateCall(make_machine("other")), runtime="r2")])
     assert done.acquire(timeout=60)
     assert ended == ["other"]
     assert execution.state().busy == {Ref(RuntimeMachine, name) for name in names}
@@ -219,11 +221,11 @@ def test_an_object_has_one_action_and_a_slow_runtime_holds_up_no_other() -> None
 
 
 def test_queued_actions_are_cancelled_and_may_be_ordered_again() -> None:
-    gate, begun, done = threading.Event(), threading.Semaphore(0), threading.Semaphore(0)
+    gate, started, done = threading.Event(), threading.Semaphore(0), threading.Semaphore(0)
 
     @contextmanager
     def slow(call: str) -> Iterator[None]:
-        begun.release()
+        started.release()
         assert gate.wait(60)
         yield
 
@@ -235,11 +237,11 @@ def test_queued_actions_are_cancelled_and_may_be_ordered_again() -> None:
         done.release()
 
     execution = Executor({"r1": runtime}, lambda: 1, random.Random(1), over, workers=1)
-    execution.submit([step(name, CreateCall(wanted(name))) for name in ("m1", "m2", "m3")])
-    assert begun.acquire(timeout=60)
+    execution.submit([step(name, CreateCall(make_machine(name))) for name in ("m1", "m2", "m3")])
+    assert started.acquire(timeout=60)
     execution.cancel_queued()
     assert execution.state().busy == {Ref(RuntimeMachine, "m1")}
-    execution.submit([step("m3", CreateCall(wanted("m3")))])
+    execution.submit([step("m3", CreateCall(make_machine("m3")))])
     gate.set()
     for _ in range(2):
         assert done.acquire(timeout=60)

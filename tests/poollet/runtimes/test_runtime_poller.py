@@ -50,7 +50,7 @@ def client(runtime: Runtime) -> RuntimeClient:
     return RuntimeClient("r1", runtime, (*MACHINE_KINDS, *VOLUME_KINDS), lambda: 5)
 
 
-def created(runtime: SimulatedRuntime, uid: str = "m1") -> None:
+def create_machine(runtime: SimulatedRuntime, uid: str = "m1") -> None:
     runtime.create(
         RuntimeMachine(labels={UID_LABELS[RuntimeMachine]: uid}, spec=RuntimeMachineSpec(class_name="small"))
     )
@@ -66,7 +66,7 @@ def until(holds: Callable[[], bool]) -> None:
 def test_lists_are_numbered_and_a_failed_list_is_not_an_empty_one() -> None:
     weather, below = Weather(), SimulatedRuntime(quick_host())
     one = client(FaultInjectingRuntime(below, weather.around))
-    created(below)
+    create_machine(below)
     assert one.fetch_lists()
     weather.fails = {"ListMachines", "ListVolumes"}
     weather.calls.clear()
@@ -88,7 +88,7 @@ def test_lists_are_numbered_and_a_failed_list_is_not_an_empty_one() -> None:
 def test_another_server_behind_the_socket_is_a_failed_list_and_not_an_empty_one(is_known: bool) -> None:
     weather, below = Weather(), SimulatedRuntime(quick_host())
     one = client(FaultInjectingRuntime(below, weather.around))
-    created(below)
+    create_machine(below)
     if is_known:
         one.fetch_lists()
     weather.error = Unimplemented
@@ -157,7 +157,7 @@ def test_a_brief_probe_asks_for_more_only_when_the_offers_changed() -> None:
 
 
 class WatchedRuntime(FaultInjectingRuntime):
-    """`is_watched` is set once somebody has subscribed to its changes."""
+    """`is_watched` is set once a client has subscribed to its changes."""
 
     def __init__(self, runtime: Runtime, around: CallWrapper) -> None:
         super().__init__(runtime, around)
@@ -170,7 +170,7 @@ class WatchedRuntime(FaultInjectingRuntime):
 
 
 @contextmanager
-def polled(
+def poll(
     runtime: Runtime, seconds: float, on_change: Callable[[], None] = lambda: None
 ) -> Iterator[RuntimeClient]:
     one = client(runtime)
@@ -187,9 +187,9 @@ def polled(
 def test_a_change_that_the_runtime_announces_is_listed_at_once() -> None:
     below = SimulatedRuntime(quick_host())
     runtime = WatchedRuntime(below, Weather().around)
-    with polled(runtime, 3600) as one:
+    with poll(runtime, 3600) as one:
         assert runtime.is_watched.wait(60)
-        created(below)
+        create_machine(below)
         until(lambda: len(getattr(one.lists[MACHINES], "objects", ())) == 1)
 
 
@@ -197,7 +197,7 @@ def test_a_runtime_that_does_not_answer_is_reported_before_its_lists_are_fetched
     """Each list may hang for as long as a call may."""
     weather, below = Weather(), SimulatedRuntime(quick_host())
     last: list[str] = []
-    with polled(
+    with poll(
         FaultInjectingRuntime(below, weather.around), 0.05, lambda: last.append(weather.calls[-1])
     ) as one:
         weather.fails = {"Version"}
@@ -233,8 +233,8 @@ def test_a_runtime_without_change_events_is_listed_at_each_interval() -> None:
     weather = Weather()
     weather.fails = {"WatchEvents"}
     below = SimulatedRuntime(host)
-    with polled(FaultInjectingRuntime(below, weather.around), 0.05) as one:
-        created(below)
+    with poll(FaultInjectingRuntime(below, weather.around), 0.05) as one:
+        create_machine(below)
         until(lambda: len(getattr(one.lists[MACHINES], "objects", ())) == 1)
 
 
