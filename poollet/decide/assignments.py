@@ -20,7 +20,7 @@ Must never happen: a host acts on an assignment because its pool has the right n
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from iri.machine import RuntimeMachine
@@ -28,14 +28,19 @@ from iri.runtime import RuntimeKind
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.decide.actions import Ref
 from poollet.decide.gates import CallEffect, GateInput, closed_gate
-from poollet.decide.host_facts import PoolFacts, PoolletFacts
-from poollet.decide.memory import Entry, Memory
-from poollet.sync.live_view import LiveDocument, LiveView, PoolGrant, PoolId
+from poollet.decide.host_facts import PoolletFacts
+from poollet.sync.live_view import LiveDocument, LiveView, PoolGrant, PoolId, assigned_pool
 from schemas import live_layout
-from schemas.kinds import Key, Kind
+from schemas.kinds import Key
 from schemas.model import Machine, Volume, VolumeSnapshot
 from schemas.model.part import Assignment
 
+Ordered = Machine | Volume | VolumeSnapshot
+RUNTIME_KINDS: Mapping[type[Ordered], RuntimeKind] = {
+    Machine: RuntimeMachine,
+    Volume: RuntimeVolume,
+    VolumeSnapshot: RuntimeSnapshot,
+}
 UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
@@ -65,12 +70,11 @@ class Skip:
 
 
 Intent = Ensure | Retain | Withdraw | Skip
-Ordered = Machine | Volume | VolumeSnapshot
 
 
 @dataclass(frozen=True, slots=True)
 class HostOrder:
-    """`assignment` is what the report answers; a snapshot has none of its own and goes with its volume's."""
+    """`assignment` is what the report answers."""
 
     ref: Ref
     key: Key
@@ -82,13 +86,15 @@ class HostOrder:
     at: GateInput
 
 
-def list_orders(view: LiveView, facts: PoolletFacts, memory: Memory) -> tuple[HostOrder, ...]:
+def list_orders(view: LiveView, facts: PoolletFacts) -> tuple[HostOrder, ...]:
     """One for each uid, and one for each name: what is on its way out comes before what takes its name."""
-    found = [*assigned_orders(view, facts)]
-    found += snapshot_orders(view, facts, memory, found)
     by_ref: dict[Ref, HostOrder] = {}
-    for order in found:
-        by_ref.setdefault(order.ref, order)
+    for document in view.mine:
+        object = document.object
+        if isinstance(object, Machine | Volume | VolumeSnapshot):
+            order = read_order(document, object, facts, view)
+            if order is not None:
+                by_ref.setdefault(order.ref, order)
     by_key: dict[Key, list[HostOrder]] = {}
     for order in by_ref.values():
         by_key.setdefault(order.key, []).append(order)
@@ -110,42 +116,34 @@ def other_host(uid: str, facts: PoolletFacts, view: LiveView) -> str:
     """The host that `live` assigns the object to when it is not this one; empty when none other is named."""
     for document in view.by_uid.get(uid, ()):
         object = document.object
-        if not isinstance(object, Machine | Volume) or object.status.assignment is None:
+        pool = assigned_pool(object)
+        if pool is None or not isinstance(object, Machine | Volume | VolumeSnapshot):
             continue
-        grant = view.grants.get(pool_of_assignment(object, object.status.assignment))
+        assert object.status.assignment is not None, "it has a pool"
+        grant = view.grants.get(pool)
         for host in (object.status.assignment.host, grant.host if grant is not None else ""):
             if host not in ("", facts.host_id):
                 return host
     return ""
 
 
-def pool_of_assignment(object: Machine | Volume, assignment: Assignment) -> PoolId:
-    return Kind.MACHINE_POOL if isinstance(object, Machine) else Kind.VOLUME_POOL, assignment.pool
-
-
-def assigned_orders(view: LiveView, facts: PoolletFacts) -> Iterable[HostOrder]:
-    for document in view.mine:
-        object = document.object
-        if isinstance(object, Machine | Volume) and (order := assigned(document, object, facts, view)):
-            yield order
-
-
-def assigned(
-    document: LiveDocument, object: Machine | Volume, facts: PoolletFacts, view: LiveView
+def read_order(
+    document: LiveDocument, object: Ordered, facts: PoolletFacts, view: LiveView
 ) -> HostOrder | None:
-    assignment = object.status.assignment
-    if assignment is None or not UID.fullmatch(object.metadata.uid) or not UID.fullmatch(assignment.id):
+    """The order of one document; None where it orders nothing of this host."""
+    assignment, pool_id = object.status.assignment, assigned_pool(object)
+    if assignment is None or pool_id is None:
         return None
-    pool_id = pool_of_assignment(object, assignment)
+    if not UID.fullmatch(object.metadata.uid) or not UID.fullmatch(assignment.id):
+        return None
     pool, same = facts.pools.get(pool_id), view.by_uid.get(object.metadata.uid, ())
     at = gate_input(document, object)._replace(
         is_granted=is_granted(assignment, pool_id, facts, view), documents=len(same)
     )
     if pool is None or closed_gate(at, CallEffect.REPORT):
         return None
-    kind: RuntimeKind = RuntimeMachine if isinstance(object, Machine) else RuntimeVolume
     return HostOrder(
-        ref=Ref(kind, object.metadata.uid),
+        ref=Ref(RUNTIME_KINDS[type(object)], object.metadata.uid),
         key=object.key,
         pool=assignment.pool,
         runtime=pool.runtime,
@@ -187,42 +185,3 @@ def ordered_intent(object: Ordered) -> Intent:
         if evict is not None and assignment is not None and evict.assignment == assignment.id:
             return Withdraw(evict.reason or "evicted")
     return Ensure()
-
-
-def snapshot_orders(
-    view: LiveView, facts: PoolletFacts, memory: Memory, volumes: Collection[HostOrder]
-) -> list[HostOrder]:
-    """A snapshot is where its volume is; one whose volume has left is where it was reported."""
-    homes = {order.key: order for order in volumes if isinstance(order.object, Volume)}
-    found = []
-    for document in view.mine:
-        snapshot = document.object
-        if not isinstance(snapshot, VolumeSnapshot) or not UID.fullmatch(snapshot.metadata.uid):
-            continue
-        entry = memory.entries.get(snapshot.key)
-        key = Key(Kind.VOLUME, snapshot.namespace, snapshot.spec.volume_ref.name)
-        home: HostOrder | Entry | None = homes.get(key)
-        if entry is not None and entry.uid == snapshot.metadata.uid:
-            home = entry
-        if home is None:
-            continue
-        pool_id = (Kind.VOLUME_POOL, home.pool)
-        grant, pool = view.grants.get(pool_id), facts.pools.get(pool_id)
-        if pool is not None and grant is not None and grant.host == facts.host_id:
-            found.append(snapshot_order(document, snapshot, home, pool))
-    return found
-
-
-def snapshot_order(
-    document: LiveDocument, snapshot: VolumeSnapshot, home: HostOrder | Entry, pool: PoolFacts
-) -> HostOrder:
-    return HostOrder(
-        ref=Ref(RuntimeSnapshot, snapshot.metadata.uid),
-        key=snapshot.key,
-        pool=home.pool,
-        runtime=pool.runtime,
-        assignment=home.assignment,
-        object=snapshot,
-        intent=intent(document, snapshot),
-        at=gate_input(document, snapshot),
-    )

@@ -68,7 +68,7 @@ def standings_of(current: DecisionPass) -> list[OrderedObject]:
     inputs = current.inputs
     assert inputs.view is not None, "LiveNotApplied closes the gates for all orders"
     ordered_objects = []
-    for order in list_orders(inputs.view, inputs.facts, inputs.memory):
+    for order in list_orders(inputs.view, inputs.facts):
         ordered_object = OrderedObject(order, presence_of(order, current))
         ordered_objects.append(ordered_object)
         current.gates[order.ref] = order.at._replace(

@@ -45,7 +45,6 @@ def still_holds(action: ObjectAction, view: LiveView) -> bool:
 def _encode_order(document: LiveDocument) -> bytes:
     object = document.object
     assert isinstance(object, Machine | Volume | VolumeSnapshot)
-    assignment = None if isinstance(object, VolumeSnapshot) else object.status.assignment
     order = type(intent(document, object)).__name__
-    parts = (order, assignment, object.spec, object.metadata.annotations)
+    parts = (order, object.status.assignment, object.spec, object.metadata.annotations)
     return msgspec.msgpack.encode(parts, enc_hook=str, order="deterministic")

@@ -11,7 +11,15 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeVar
 
-from poollet.sync.live_view import LiveDocument, LiveView, OrphanOrder, Pools, grants_of, is_current
+from poollet.sync.live_view import (
+    LiveDocument,
+    LiveView,
+    OrphanOrder,
+    Pools,
+    assigned_pool,
+    grants_of,
+    is_current,
+)
 from reconciler.gitstore.objects.tree import FileMode, ObjectId
 from reconciler.gitstore.repo import FileChange
 from schemas import live_layout
@@ -19,7 +27,7 @@ from schemas.kinds import Key, Kind
 from schemas.manifest import Manifest, parse
 from schemas.manifest.ignore import IGNORE_NOTHING, Ignore, is_manifest
 from schemas.manifest.ignore import PATH as IGNORE
-from schemas.model import Machine, Object, Volume, VolumeSnapshot, decode
+from schemas.model import Object, decode
 from schemas.problem import Problem
 from schemas.reader import Unreadable, read
 from schemas.settings import fleet
@@ -56,7 +64,6 @@ class LiveIndex:
     _kinds: dict[Kind, dict[Key, Object]] = field(default_factory=dict)
     _objects: dict[Key, Object] = field(default_factory=dict)
     _pools: dict[tuple[Kind, str], dict[Place, Object]] = field(default_factory=dict)
-    _snapshots: dict[Place, Object] = field(default_factory=dict)
     _assigned: dict[str, tuple[tuple[Place, Object], ...]] = field(default_factory=dict)  # by uid
     _orphans: dict[str, OrphanOrder] = field(default_factory=dict)
 
@@ -79,7 +86,6 @@ class LiveIndex:
         if self.commit is None:
             return None
         mine = {place: found for pool in pools for place, found in self._pools.get(pool, {}).items()}
-        mine |= self._snapshots
         mine |= {place: found for uid in uids for place, found in self._assigned.get(uid, ())}
         return LiveView(
             commit=self.commit,
@@ -135,7 +141,7 @@ class LiveIndex:
 
     def _ignore_anew(self, ignore: Ignore) -> None:
         files, self._files = self._files, {}
-        for index in (self._places, self._kinds, self._objects, self._pools, self._snapshots):
+        for index in (self._places, self._kinds, self._objects, self._pools):
             index.clear()
         self._assigned.clear()
         self._ignore = ignore
@@ -156,9 +162,7 @@ class LiveIndex:
         if is_current(place.path):
             self._places.setdefault(found.key, {})[place] = found
             self._settle(found.key)
-        if isinstance(found, VolumeSnapshot):
-            self._snapshots[place] = found
-        elif pool := _pool(found):
+        if pool := assigned_pool(found):
             self._pools.setdefault(pool, {})[place] = found
             uid = found.metadata.uid
             self._assigned[uid] = (*self._assigned.get(uid, ()), (place, found))
@@ -166,8 +170,7 @@ class LiveIndex:
     def _remove(self, place: Place, found: Object) -> None:
         if self._places.get(found.key, {}).pop(place, None) is not None:
             self._settle(found.key)
-        self._snapshots.pop(place, None)
-        if pool := _pool(found):
+        if pool := assigned_pool(found):
             self._pools.get(pool, {}).pop(place, None)
             uid = found.metadata.uid
             self._assigned[uid] = tuple(one for one in self._assigned.get(uid, ()) if one[0] != place)
@@ -185,14 +188,6 @@ class LiveIndex:
             self._places.pop(key, None)
             self._objects.pop(key, None)
             kind.pop(key, None)
-
-
-def _pool(found: Object) -> tuple[Kind, str] | None:
-    """Whose order it is."""
-    if not isinstance(found, Machine | Volume) or found.status.assignment is None:
-        return None
-    kind = Kind.MACHINE_POOL if isinstance(found, Machine) else Kind.VOLUME_POOL
-    return kind, found.status.assignment.pool
 
 
 def _orphan_order(path: str, data: bytes) -> OrphanOrder | None:

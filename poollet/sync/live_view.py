@@ -82,19 +82,12 @@ def is_current(path: str) -> bool:
     return not path.startswith((live_layout.DELETING, live_layout.RETAINED))
 
 
-def concerns(object: Object, pools: Pools) -> bool:
-    """Whether the document belongs into `mine`. Snapshots are where their volume is, so all of them may."""
-    match object:
-        case Machine():
-            assignment = object.status.assignment
-            return assignment is not None and (Kind.MACHINE_POOL, assignment.pool) in pools
-        case Volume():
-            assignment = object.status.assignment
-            return assignment is not None and (Kind.VOLUME_POOL, assignment.pool) in pools
-        case VolumeSnapshot():
-            return True
-        case _:
-            return False
+def assigned_pool(object: Object) -> PoolId | None:
+    """The pool that the object is assigned to."""
+    if not isinstance(object, Machine | Volume | VolumeSnapshot) or object.status.assignment is None:
+        return None
+    kind = Kind.MACHINE_POOL if isinstance(object, Machine) else Kind.VOLUME_POOL
+    return kind, object.status.assignment.pool
 
 
 def grants_of(objects: Lookup, pools: Pools) -> dict[PoolId, PoolGrant]:

@@ -92,12 +92,8 @@ def volume(
     return assigned(Kind.VOLUME, name, pool, spec | more.pop("spec", {}), **more)
 
 
-def snapshot(name: str = "shot", of: str = "data", **more: Any) -> LiveDocument:
-    metadata: dict[str, Any] = {"uid": uid_of(Kind.VOLUME_SNAPSHOT, name)}
-    if more.get("going"):
-        metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    spec = {"volumeRef": {"name": of}}
-    return document(Kind.VOLUME_SNAPSHOT, name, spec=spec, metadata=metadata, path=more.get("path", ""))
+def snapshot(name: str = "shot", of: str = "data", pool: str = "disks", **more: Any) -> LiveDocument:
+    return assigned(Kind.VOLUME_SNAPSHOT, name, pool, {"volumeRef": {"name": of}}, **more)
 
 
 def referring(*names: str) -> list[dict[str, Any]]:

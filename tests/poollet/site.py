@@ -42,7 +42,7 @@ from poollet.sync.live_view import (
     OrphanOrder,
     PoolGrant,
     PoolId,
-    concerns,
+    assigned_pool,
     is_current,
 )
 from schemas.kinds import Key, Kind
@@ -139,7 +139,7 @@ class Site:
         mine = tuple(
             one
             for one in self.documents
-            if concerns(one.object, self.facts.pools) or one.object.metadata.uid in here - {""}
+            if assigned_pool(one.object) in self.facts.pools or one.object.metadata.uid in here - {""}
         )
         grants = {pool: grant for pool, grant in self.grants.items() if pool in self.facts.pools}
         return LiveView("c0ffee", objects, mine, grants, self.orphan_orders, self.unread)

@@ -12,7 +12,6 @@ from poollet.decide.assignments import list_orders
 from poollet.decide.capacity_ledger import CapacityLedger, PoolId, find_pool, take_larger
 from poollet.decide.host_facts import PoolFacts
 from poollet.decide.inventory import ListedObject
-from poollet.decide.memory import Memory
 from poollet.sync.live_view import LiveDocument
 from schemas.kinds import Kind
 from schemas.live_layout import SHARE
@@ -39,9 +38,7 @@ def charge_of(document: LiveDocument, pools: dict[PoolId, PoolFacts]) -> Vector:
     needed = [volume()] if document.object.key.kind is Kind.VOLUME_SNAPSHOT else []
     here = site(*needed, document)
     here.facts = replace(here.facts, pools={**POOLS, **pools})
-    order = next(
-        one for one in list_orders(here.view, here.facts, Memory()) if one.key == document.object.key
-    )
+    order = next(one for one in list_orders(here.view, here.facts) if one.key == document.object.key)
     return CapacityLedger(here.facts, here.view.objects).order_charge(order)
 
 

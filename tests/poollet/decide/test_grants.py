@@ -51,7 +51,9 @@ def test_only_what_is_granted_is_created(
     host: str, epoch: int, grants: Grants, is_applied: bool, is_created: bool, _runs_on: bool
 ) -> None:
     here = scene(grants, is_applied)
-    here.put(machine(host=host, epoch=epoch), volume(host=host, epoch=epoch), snapshot())
+    here.put(
+        machine(host=host, epoch=epoch), volume(host=host, epoch=epoch), snapshot(host=host, epoch=epoch)
+    )
     decision = here.settle()
     count = 1 if is_created else 0
     assert (len(here.machines()), len(decision.machines)) == (count, count)

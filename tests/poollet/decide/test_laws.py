@@ -104,7 +104,7 @@ class Story:
         before = len(self.site.removed)
         going = {
             one.ref
-            for one in list_orders(self.site.view, self.site.facts, self.site.memory)
+            for one in list_orders(self.site.view, self.site.facts)
             if isinstance(one.intent, Withdraw)
         }
         decision = self.site.round(seconds)

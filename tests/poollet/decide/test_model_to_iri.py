@@ -22,7 +22,6 @@ from iri.machine import (
 from poollet.decide import model_to_iri
 from poollet.decide.actions import Ref
 from poollet.decide.assignments import list_orders
-from poollet.decide.memory import Memory
 from schemas.kinds import Kind
 from schemas.model import Machine, Network, NetworkInterface
 from tests.poollet.documents import FLEET, document, machine, uid_of, volume
@@ -59,7 +58,7 @@ def interface(**spec: Any) -> NetworkInterface:
 )
 def test_labels_tell_whose_an_object_is_and_its_name_is_read_from_them(kind: Kind, prefix: str) -> None:
     here = site(machine() if kind is Kind.MACHINE else volume("web"))
-    (order,) = list_orders(here.view, here.facts, Memory())
+    (order,) = list_orders(here.view, here.facts)
     labels = model_to_iri.labels(order, FLEET)
     assert labels == {
         f"{prefix}-uid": uid_of(kind, "web"),

@@ -44,7 +44,7 @@ INTENTS = {
 @pytest.mark.parametrize(("order", "intent"), INTENTS.values(), ids=INTENTS.keys())
 def test_each_document_gives_its_intent(order: LiveDocument, intent: Intent) -> None:
     here = site(order)
-    (found,) = list_orders(here.view, here.facts, Memory())
+    (found,) = list_orders(here.view, here.facts)
     assert found.intent == intent
 
 

@@ -237,7 +237,7 @@ def test_a_snapshot_is_removed_by_order_after_its_volume_is_gone() -> None:
 
 
 def test_a_snapshot_of_a_volume_on_another_host_is_ignored() -> None:
-    here = site(snapshot(), volume(pool="elsewhere"))
+    here = site(snapshot(pool="elsewhere"), volume(pool="elsewhere"))
     decision = here.settle()
     assert decision.snapshots == {}
     assert here.calls == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from poollet.sync.live_view import LiveDocument, concerns, is_current
+from poollet.sync.live_view import LiveDocument, assigned_pool, is_current
 from schemas.kinds import Kind
 from schemas.model import decode
 
@@ -37,11 +37,14 @@ def document(kind: Kind, pool: str | None) -> LiveDocument:
         (Kind.MACHINE, None, False),
         (Kind.VOLUME, "fast", True),
         (Kind.VOLUME, "a", False),
-        (Kind.VOLUME_SNAPSHOT, None, True),
+        (Kind.VOLUME_SNAPSHOT, "fast", True),
+        (Kind.VOLUME_SNAPSHOT, None, False),
     ],
 )
-def test_what_is_assigned_to_a_pool_of_the_kind_concerns_it(kind: Kind, pool: str | None, want: bool) -> None:
-    assert concerns(document(kind, pool).object, POOLS) is want
+def test_an_object_belongs_to_the_pool_that_it_is_assigned_to(
+    kind: Kind, pool: str | None, want: bool
+) -> None:
+    assert (assigned_pool(document(kind, pool).object) in POOLS) is want
 
 
 @pytest.mark.parametrize(
