@@ -15,7 +15,7 @@ from reconciler.world.record.backoff import ends, standing
 from reconciler.world.record.condition import EVICTION, SCHEDULED
 from reconciler.world.reports.authority import POOL_OF
 from reconciler.world.reports.reported import ObjectReport
-from reconciler.world.reports.status_update import folded
+from reconciler.world.reports.status_update import status_from_report
 from schemas.kinds import Key
 from schemas.model import Assignment, Rejection, VolumeStatus
 from schemas.report.objects import ReportedReason
@@ -83,7 +83,7 @@ def has_data(edit: ObjectEdit) -> bool:
 
 def update_status(edit: ObjectEdit, said: ObjectReport) -> ObjectEdit:
     """With what is reported as its status."""
-    status = folded(edit.record, said, edit.now)
+    status = status_from_report(edit.record, said, edit.now)
     if status == edit.record.status:
         return edit
     state = getattr(status, "state", "") or "Pending"
@@ -107,7 +107,7 @@ def adopt(view: View, edit: ObjectEdit, said: ObjectReport) -> ObjectEdit | None
     grant = view.grant(Key(POOL_OF[edit.known.key.kind], "", said.pool))
     edit = edit.with_record(uid=said.uid).assign(said.pool, said.assignment, grant)
     edit = edit.set_condition(SCHEDULED, "True", "Placed", f"on {said.pool}")
-    edit = edit.with_record(status=folded(edit.record, said, edit.now))
+    edit = edit.with_record(status=status_from_report(edit.record, said, edit.now))
     return edit.log_change(Action.ADOPT, f"{said.poollet} has it on {said.pool}")
 
 

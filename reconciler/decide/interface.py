@@ -10,7 +10,7 @@ from reconciler.decide.references import machines_of
 from reconciler.decide.view import View
 from reconciler.plan.types import Action
 from reconciler.world.record import Record
-from reconciler.world.reports.status_update import folded_interface
+from reconciler.world.reports.status_update import interface_status_from_report
 from schemas.kinds import Key
 from schemas.model import MachineNetworkInterfaceStatus, MachineStatus, NetworkInterfaceStatus
 
@@ -23,10 +23,12 @@ def update_interface(view: View, edit: ObjectEdit, needs: Mapping[Key, Need]) ->
     machines = machines_of(view, edit.known)
     records = (needs[each.key].record if each.key in needs else each.record for each in machines)
     seen = next((card for record in records for card in cards(record, edit.known.key)), None)
-    folded = folded_interface(status, seen, edit.now)
-    if folded == status:
+    status_from_report = interface_status_from_report(status, seen, edit.now)
+    if status_from_report == status:
         return edit
-    return edit.with_record(status=folded).log_change(Action.STATUS, folded.state.lower() or "on no machine")
+    return edit.with_record(status=status_from_report).log_change(
+        Action.STATUS, status_from_report.state.lower() or "on no machine"
+    )
 
 
 def decide_interface(view: View, edit: ObjectEdit, needs: Mapping[Key, Need]) -> Keep:

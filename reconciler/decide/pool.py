@@ -12,7 +12,7 @@ from reconciler.plan.types import Action
 from reconciler.world.objects.object_state import Origin
 from reconciler.world.pools.grants import POOL_STATUS
 from reconciler.world.pools.pool_state import PoolState
-from reconciler.world.pools.pool_status import folded_pool
+from reconciler.world.pools.pool_status import update_pool_status
 from reconciler.world.record.condition import DESTROYED, HOST_MISMATCH, HOST_MOVED
 from schemas.edit.fields import Value
 from schemas.kinds import Key, Kind, api_version
@@ -25,7 +25,7 @@ def decide_pool(view: View, edit: ObjectEdit, requests: PoolRequests = NO_REQUES
     state = states.get(known.key.name)
     if state is None:
         return Keep(**with_requests(edit, requests).need_fields())
-    status = folded_pool(state, edit.record, edit.now)
+    status = update_pool_status(state, edit.record, edit.now)
     if status != edit.record.status:
         edit = edit.with_record(status=status).log_change(Action.STATUS, getattr(status, "state", "").lower())
     edit = with_mismatch(with_requests(with_grant(edit, state), requests), state)

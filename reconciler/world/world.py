@@ -21,14 +21,14 @@ from reconciler.world.pools.grants import Grant
 from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.problems import problems
 from reconciler.world.record import NOTHING
-from reconciler.world.reports.authority import NO_REPORT, POOL_OF, AcceptedReports, heard
+from reconciler.world.reports.authority import NO_REPORT, POOL_OF, AcceptedReports, accept_reports
 from reconciler.world.reports.heartbeat import HeartbeatSeen, Writer
 from reconciler.world.reports.recovery_wait import UnheardHost, unsettled
 from reconciler.world.reports.reported import ObjectReport
 from reconciler.world.source.absence_check import masks_live_objects, why_unverified
 from reconciler.world.source.parse_cache.cache import ParseCache
 from reconciler.world.state import HostSeen, State
-from reconciler.world.step import Step
+from reconciler.world.update import Inputs, update_world
 from schemas.kinds import Key, Kind
 from schemas.model.capacity import Shortfall, fits, subtract
 from schemas.problem import Problem
@@ -68,26 +68,25 @@ class World:
         self._heard.clear()
         if self._state.is_fresh:
             self._readings.begin()
-        step = Step(self._state, repo, snapshot, now, self._ambient)
         try:
             with bulk(self._state.is_fresh):
-                step.take()
+                delta = update_world(self._state, Inputs(repo, snapshot, now, self._ambient))
         except BaseException:
             # Half of it may be taken in: nothing of it can be relied on.
             self._state = self._nothing()
             raise
-        self._dirty |= step.dirty
+        self._dirty |= delta.dirty
         self._dirty |= {key for key, at in self._reminders.items() if at <= now}
         self._reminders = {key: at for key, at in self._reminders.items() if at > now}
-        self._source_paths |= step.source_paths
-        self._live_paths |= step.live_paths
+        self._source_paths |= delta.source_paths
+        self._live_paths |= delta.live_paths
         return WorldChanges(
             frozenset(self._dirty),
             frozenset(self._source_paths),
             frozenset(self._live_paths),
             problems(self._state, repo),
             min((at for at in (self._state.reports.due(), *self._reminders.values()) if at), default=None),
-            step.blobs_read,
+            delta.blobs_read,
         )
 
     def done(self, written: ObjectId | None = None) -> None:
@@ -248,7 +247,7 @@ class World:
         # A retained volume is another one than what is declared by its name now.
         speaking = (each for each in self._state.speaking(key) if each.uid not in self.retained)
         record = known.record if known else NOTHING
-        return heard(key, record, speaking, self._state.rules.authority, self._state.grant)
+        return accept_reports(key, record, speaking, self._state.rules.authority, self._state.grant)
 
     @property
     def pools(self) -> Mapping[str, PoolState]:

@@ -16,7 +16,7 @@ from schemas.model import MachinePool, Metadata, Object, VolumePool
 Load = Callable[[Doc], Object]  # the object of a document on live
 
 
-def settled(key: Key, source: TreeIndex, live: TreeIndex, load: Load) -> ObjectState | None:
+def resolve_object(key: Key, source: TreeIndex, live: TreeIndex, load: Load) -> ObjectState | None:
     """None when nobody knows it. What is retained is known by its uid and not here."""
     there = on_live(key, live)
     if there is not None and there.record is not None and is_live_alone(there):
@@ -87,7 +87,7 @@ def _weight(doc: Doc) -> tuple[bool, bool, str, int]:
     return not doc.place.path.startswith(live_layout.DELETING), not has_uid, doc.place.path, doc.place.index
 
 
-def announced(key: Key, announcement: Announcement) -> ObjectState:
+def announced_pool(key: Key, announcement: Announcement) -> ObjectState:
     """A pool that nobody declares and that live does not have yet."""
     metadata = Metadata(name=key.name, labels=dict(announcement.pool.labels))
     version = api_version(key.kind)

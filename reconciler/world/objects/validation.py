@@ -36,7 +36,7 @@ def concerned(changed: Iterable[Key], known: Mapping[Key, ObjectState], relation
     return found
 
 
-def faults(
+def find_errors(
     keys: Collection[Key], known: Mapping[Key, ObjectState], relations: Relations, source: TreeIndex
 ) -> dict[Key, tuple[Finding, ...]]:
     """Errors only, by the object that has them."""

@@ -9,7 +9,7 @@ import msgspec
 
 from reconciler.world.pools.announcement import READY
 from reconciler.world.pools.pool_state import PoolState
-from reconciler.world.record import Record, condition, folded, with_condition
+from reconciler.world.record import Record, condition, merge_conditions, with_condition
 from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.reports.status_update import amounts, condition_of
 from schemas.live_layout import SHARE
@@ -24,7 +24,7 @@ Truth = Literal["True", "False", "Unknown"]
 P = TypeVar("P", MachinePoolStatus, VolumePoolStatus)
 
 
-def folded_pool(
+def update_pool_status(
     state: PoolState, record: Record, now: datetime
 ) -> MachinePoolStatus | VolumePoolStatus | None:
     """A pool that nobody can be heard of keeps what it said last, and is Unknown; not before its grace is over."""
@@ -122,7 +122,7 @@ def _conditions(
 ) -> tuple[Condition, ...]:
     reported = tuple(condition_of(each) for each in seen if each.type != READY)
     ready = condition(before, READY)
-    kept = folded(before, (*reported, *((ready,) if ready else ())), now)
+    kept = merge_conditions(before, (*reported, *((ready,) if ready else ())), now)
     return _ready(state, kept, now)
 
 

@@ -3,7 +3,13 @@
 Pure. `record_of` the edited text is the record that was written, so that writing it again changes nothing.
 """
 
-from reconciler.world.record.condition import condition, folded, own, with_condition, without_condition
+from reconciler.world.record.condition import (
+    condition,
+    merge_conditions,
+    own,
+    with_condition,
+    without_condition,
+)
 from reconciler.world.record.moment import moment, stamp
 from reconciler.world.record.reading import record_of
 from reconciler.world.record.record import (
@@ -29,7 +35,7 @@ __all__ = [
     "condition",
     "empty_status",
     "fields",
-    "folded",
+    "merge_conditions",
     "moment",
     "own",
     "record_of",

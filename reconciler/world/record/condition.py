@@ -58,7 +58,7 @@ def without_condition(conditions: Sequence[Condition], type: str) -> Conditions:
     return tuple(each for each in conditions if each.type != type)
 
 
-def folded(kept: Sequence[Condition], reported: Iterable[Condition], now: datetime) -> Conditions:
+def merge_conditions(kept: Sequence[Condition], reported: Iterable[Condition], now: datetime) -> Conditions:
     """What is reported takes the place of what was reported before; the reconciler's own stay. In the order of their types."""
     mine = {each.type: each for each in kept if each.type in OWN}
     theirs = {

@@ -63,7 +63,7 @@ class AcceptedReports:
 NO_REPORT = AcceptedReports()
 
 
-def heard(
+def accept_reports(
     key: Key,
     record: Record,
     says: Iterable[ObjectReport],

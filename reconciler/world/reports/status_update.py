@@ -12,7 +12,7 @@ from typing import TypeVar
 import msgspec
 
 from reconciler.world.record import stamp
-from reconciler.world.record.condition import folded as folded_conditions
+from reconciler.world.record.condition import merge_conditions
 from reconciler.world.record.record import Record, Status
 from reconciler.world.reports.reported import ObjectReport
 from schemas.model import (
@@ -40,7 +40,7 @@ S = TypeVar(
 replace = msgspec.structs.replace
 
 
-def folded(record: Record, said: ObjectReport | None, now: datetime) -> Status | None:
+def status_from_report(record: Record, said: ObjectReport | None, now: datetime) -> Status | None:
     """The status of a machine, a volume or a snapshot; that of the record where nothing new is said."""
     status = record.status
     if said is None or said.status is None:
@@ -56,7 +56,7 @@ def folded(record: Record, said: ObjectReport | None, now: datetime) -> Status |
             return status
 
 
-def folded_interface(
+def interface_status_from_report(
     status: NetworkInterfaceStatus, seen: MachineNetworkInterfaceStatus | None, now: datetime
 ) -> NetworkInterfaceStatus:
     """What its machine's pool sees of an interface; without a machine there is nothing to see."""
@@ -72,7 +72,7 @@ def _machine(before: MachineStatus, seen: report.ReportedMachineStatus, now: dat
         machine_id=seen.machine_id,
         state=seen.state or "",
         observed_revision=seen.observed_revision,
-        conditions=folded_conditions(before.conditions, map(condition_of, seen.conditions), now),
+        conditions=merge_conditions(before.conditions, map(condition_of, seen.conditions), now),
         volumes=tuple(_disk(each, before.volumes, now) for each in seen.volumes),
         network_interfaces=tuple(
             _card(each, before.network_interfaces, now) for each in seen.network_interfaces
@@ -116,7 +116,7 @@ def _volume(before: VolumeStatus, seen: report.ReportedVolumeStatus, now: dateti
         if access
         else None,
         resources=amounts(seen.resources),
-        conditions=folded_conditions(before.conditions, map(condition_of, seen.conditions), now),
+        conditions=merge_conditions(before.conditions, map(condition_of, seen.conditions), now),
     )
 
 
@@ -127,7 +127,7 @@ def _snapshot(
         _moved(before, seen.state or "", now),
         snapshot_id=seen.snapshot_id,
         size=None if seen.size is None else amounts({"size": seen.size}).get("size"),
-        conditions=folded_conditions(before.conditions, map(condition_of, seen.conditions), now),
+        conditions=merge_conditions(before.conditions, map(condition_of, seen.conditions), now),
     )
 
 

@@ -56,7 +56,7 @@ def named_in(contents: Contents) -> Iterator[Key]:
                     yield Key(each.kind, each.namespace, each.name)
 
 
-def hold(state: State, repo: Repo, paths: Collection[str]) -> FreezeChange:
+def freeze_files(state: State, repo: Repo, paths: Collection[str]) -> FreezeChange:
     whole = ChainMap(state.held, state.source.contents)
     ground = Ground(state.known, state.retained, state.relations, state.live, whole, repo.read)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from reconciler.world.objects.object_state import Origin
-from reconciler.world.pools.pool_status import folded_pool
+from reconciler.world.pools.pool_status import update_pool_status
 from reconciler.world.record import NOTHING, Record
 from reconciler.world.world import World
 from schemas.kinds import Key, Kind
@@ -107,7 +107,7 @@ def test_a_checkout_without_reports_goes_by_what_live_says_of_pools() -> None:
     states = [seen.pools["pool-a"], seen.volume_pools["pool-a"]]
     documents = []
     for key, state in zip(keys, states, strict=True):
-        status = folded_pool(state, seen.known[key].record, scene.now)
+        status = update_pool_status(state, seen.known[key].record, scene.now)
         text = (
             pool("pool-a")
             if key.kind is Kind.MACHINE_POOL
@@ -127,7 +127,7 @@ def test_a_checkout_without_reports_goes_by_what_live_says_of_pools() -> None:
             before.classes,
         )
         record = world.known[key].record
-        assert folded_pool(found, record, scene.now + timedelta(hours=9)) == record.status
+        assert update_pool_status(found, record, scene.now + timedelta(hours=9)) == record.status
     online = World()
     online.advance(scene.store, bare, scene.now)
     assert online.pools["pool-a"].why_not_ready

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from reconciler.world.objects.object_state import Origin
-from reconciler.world.pools.pool_status import folded_pool
+from reconciler.world.pools.pool_status import update_pool_status
 from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.world import World
 from schemas.report import Orphan
@@ -33,7 +33,7 @@ def test_what_a_host_keeps_back_is_not_given_away() -> None:
     world = scene.world()
     assert world.pools["pool-a"].allocatable == {"cpu": 17_000, "memory": 30 << 30}
     known = world.known[POOL_A]
-    shown = folded_pool(world.pools["pool-a"], known.record, scene.now)
+    shown = update_pool_status(world.pools["pool-a"], known.record, scene.now)
     assert shown is not None
     assert {name: str(amount) for name, amount in shown.allocatable.items()} == {
         "cpu": "17",

@@ -9,7 +9,7 @@ import pytest
 
 from reconciler.gitstore.repo import Snapshot
 from reconciler.world.changes import WorldChanges
-from reconciler.world.pools.pool_status import folded_pool
+from reconciler.world.pools.pool_status import update_pool_status
 from reconciler.world.record import Record
 from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.world import World
@@ -31,7 +31,7 @@ class Quiet(Scene):
         super().__init__({"pool.yaml": pool("pool-a", RESERVED), "web.yaml": machine("web")})
         self.gone: set[str] = set()
         self.report("pool-a")
-        status = folded_pool(self.world().pools["pool-a"], Record(status=MachinePoolStatus()), NOW)
+        status = update_pool_status(self.world().pools["pool-a"], Record(status=MachinePoolStatus()), NOW)
         texts = {
             "pool.yaml": recorded(pool("pool-a", RESERVED), Kind.MACHINE_POOL, Record(status=status)),
             "web.yaml": recorded(machine("web"), Kind.MACHINE, assigned("pool-a", A1, UID)),
@@ -49,7 +49,7 @@ class Quiet(Scene):
     def pool_is(self, world: World) -> tuple[Heartbeat | None, bool]:
         """How far it can be relied on, and whether its status stays as live has it."""
         state, record = world.pools["pool-a"], world.known[Key(Kind.MACHINE_POOL, "", "pool-a")].record
-        return state.heartbeat, folded_pool(state, record, self.now) == record.status
+        return state.heartbeat, update_pool_status(state, record, self.now) == record.status
 
 
 def is_lost(world: World) -> bool:

@@ -15,7 +15,7 @@ from reconciler.world.record import (
     Status,
     empty_status,
     fields,
-    folded,
+    merge_conditions,
     moment,
     record_of,
     stamp,
@@ -196,7 +196,7 @@ def test_folding_keeps_our_own_conditions_and_drops_what_is_no_longer_reported()
 
     kept = (of("Scheduled"), of("Ready"), of("Stale"))
     reported = (of("Ready", "False"), of("Scheduled", "False"))
-    assert folded(kept, reported, NOW) == (of("Ready", "False"), of("Scheduled"))
+    assert merge_conditions(kept, reported, NOW) == (of("Ready", "False"), of("Scheduled"))
 
 
 @pytest.mark.parametrize("text", ["", "yesterday", "2026-05-04T12:00:00"])

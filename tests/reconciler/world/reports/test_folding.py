@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from reconciler.world.pools.pool_status import folded_pool
+from reconciler.world.pools.pool_status import update_pool_status
 from reconciler.world.record import Record, condition, stamp
 from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.reports.reported import ObjectReport
-from reconciler.world.reports.status_update import folded, folded_interface
+from reconciler.world.reports.status_update import interface_status_from_report, status_from_report
 from reconciler.world.world import World
 from schemas.kinds import Key, Kind
 from schemas.model import (
@@ -62,7 +62,7 @@ ORDERED = MachineStatus(
 
 
 def test_facts_are_taken_and_orders_stay() -> None:
-    status = folded(Record(status=ORDERED), said(RUNNING), NOW)
+    status = status_from_report(Record(status=ORDERED), said(RUNNING), NOW)
     assert isinstance(status, MachineStatus)
     assert (status.state, status.machine_id) == ("Running", "sim://1")
     assert (status.assignment, status.rejections) == (ORDERED.assignment, ORDERED.rejections)
@@ -73,41 +73,41 @@ def test_facts_are_taken_and_orders_stay() -> None:
 
 
 def test_folding_the_same_again_changes_nothing_whenever_it_is() -> None:
-    once = folded(Record(status=ORDERED), said(RUNNING), NOW)
-    assert folded(Record(status=once), said(RUNNING), LATER) == once
+    once = status_from_report(Record(status=ORDERED), said(RUNNING), NOW)
+    assert status_from_report(Record(status=once), said(RUNNING), LATER) == once
 
 
 def test_silence_and_the_unknown_change_nothing() -> None:
-    record = Record(status=folded(Record(status=ORDERED), said(RUNNING), NOW))
-    assert folded(record, None, LATER) == record.status
-    assert folded(record, said(None, "unknown"), LATER) == record.status
+    record = Record(status=status_from_report(Record(status=ORDERED), said(RUNNING), NOW))
+    assert status_from_report(record, None, LATER) == record.status
+    assert status_from_report(record, said(None, "unknown"), LATER) == record.status
 
 
 def test_a_volume_tells_what_it_holds_and_amounts_that_are_none_are_left_out() -> None:
     seen = report.ReportedVolumeStatus(state="Available", resources={"storage": "10Gi", "odd": "much"})
-    status = folded(Record(status=VolumeStatus()), said(seen), NOW)
+    status = status_from_report(Record(status=VolumeStatus()), said(seen), NOW)
     assert isinstance(status, VolumeStatus)
     assert {name: str(amount) for name, amount in status.resources.items()} == {"storage": "10Gi"}
     assert status.last_state_transition_time == stamp(NOW)
-    assert folded(Record(status=status), said(seen), LATER) == status
+    assert status_from_report(Record(status=status), said(seen), LATER) == status
 
 
 def test_an_interface_is_what_its_machine_sees_and_nothing_without_one() -> None:
     seen = MachineNetworkInterfaceStatus(
         name="lan", state="Attached", ips=("10.0.0.7",), mac_address="02:00:00:00:00:01"
     )
-    status = folded_interface(NetworkInterfaceStatus(), seen, NOW)
+    status = interface_status_from_report(NetworkInterfaceStatus(), seen, NOW)
     assert (status.state, status.ips, status.last_state_transition_time) == (
         "Available",
         ("10.0.0.7",),
         stamp(NOW),
     )
-    assert folded_interface(status, seen, LATER) == status
-    assert folded_interface(status, None, LATER) == NetworkInterfaceStatus()
+    assert interface_status_from_report(status, seen, LATER) == status
+    assert interface_status_from_report(status, None, LATER) == NetworkInterfaceStatus()
 
 
 def ready_of(world: World, record: Record, at: datetime) -> tuple[MachinePoolStatus, str, str]:
-    status = folded_pool(world.pools["pool-a"], record, at)
+    status = update_pool_status(world.pools["pool-a"], record, at)
     assert isinstance(status, MachinePoolStatus)
     found = condition(status.conditions, "Ready")
     assert found is not None
@@ -142,7 +142,7 @@ def test_a_state_never_says_ready_before_the_condition_does() -> None:
     """A pool that was declared before anybody announced it: its first report proves nothing yet."""
     scene = Scene({"p.yaml": pool("pool-a")})
     record = scene.world().known[POOL].record
-    unheard = folded_pool(scene.world().pools["pool-a"], record, NOW)
+    unheard = update_pool_status(scene.world().pools["pool-a"], record, NOW)
     scene.live({"p.yaml": recorded(pool("pool-a"), Kind.MACHINE_POOL, Record(status=unheard))})
     scene.report("pool-a")
     world = scene.world()
@@ -160,7 +160,7 @@ def test_a_pool_that_is_being_removed_is_ready_in_neither() -> None:
     scene.report("pool-a")
     world = scene.world()
     leaving = dataclasses.replace(world.pools["pool-a"], why_not_ready="it is being removed")
-    status = folded_pool(leaving, world.known[POOL].record, NOW)
+    status = update_pool_status(leaving, world.known[POOL].record, NOW)
     assert isinstance(status, MachinePoolStatus)
     assert (status.state, status.conditions[0].status) == ("Pending", "False")
 

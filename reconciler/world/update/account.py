@@ -1,0 +1,93 @@
+"""Fourth step of an update: capacity in use, pools, and orphans."""
+
+from __future__ import annotations
+
+from reconciler.world.objects.object_state import ObjectState
+from reconciler.world.pools.announcement import pool_state
+from reconciler.world.pools.capacity_ledger import Charge, orphan_charge
+from reconciler.world.state import State, pool_of_orphan
+from reconciler.world.update.delta import POOL_OF_CLASS, POOLS, Changed, Delta
+from schemas.kinds import Key, Kind
+from schemas.model import MachineClass, VolumeClass
+
+
+def account_changes(state: State, changed: Changed) -> Delta:
+    """Charges first, pools next, orphans last: an orphan counts only on a pool that is granted to the host that reports it."""
+    delta = Delta()
+    charge_objects(state, changed, delta)
+    update_pools(state, changed, delta)
+    charge_orphans(state, delta)
+    return delta
+
+
+def charge_objects(state: State, changed: Changed, delta: Delta) -> None:
+    """A class that changed changes the charge of all its machines."""
+    recount: set[Key] = set()
+    for key in changed:
+        if key.kind in POOL_OF_CLASS:
+            offer_class(state, key, state.known.get(key))
+            recount.update(state.relations.users.get(key))
+            delta.frees_room = True
+        elif key.kind is Kind.RESOURCE_QUOTA:
+            quotas = state.quotas.setdefault(key.namespace, set())
+            (quotas.add if key in state.known else quotas.discard)(key)
+            delta.frees_room = True
+    classes = state.offers[Kind.MACHINE_POOL].classes
+    for key in recount.union(changed):
+        known = state.known.get(key)
+        delta.charge(state, key, state.ledger.charge_of(known, classes) if known else None)  # type: ignore[arg-type]
+
+
+def offer_class(state: State, key: Key, known: ObjectState | None) -> None:
+    found = known.object if known else None
+    offer = state.offers[POOL_OF_CLASS[key.kind]]
+    offer.set(key.name, found if isinstance(found, MachineClass | VolumeClass) else None)
+    state.ledger.forget_class()
+
+
+def update_pools(state: State, changed: Changed, delta: Delta) -> None:
+    """A pool that is not as it was concerns all that is assigned to it; another grant, all that its reports speak of."""
+    keys = {key for key in changed if key.kind in POOLS}
+    for kind in {POOL_OF_CLASS[key.kind] for key in changed if key.kind in POOL_OF_CLASS}:
+        keys |= {pool.key for pool in state.pools[kind].values()}
+    for key in keys:
+        pools, known, announcement = state.pools[key.kind], state.known.get(key), state.announcement(key)
+        before = pools.get(key.name)
+        if known is None and announcement is None:
+            pools.pop(key.name, None)
+            after = None
+        else:
+            after = pools[key.name] = pool_state(key, known, announcement, state.offers[key.kind])
+        if before != after:
+            delta.frees_room = True
+            delta.dirty.add(key)
+            delta.dirty.update(state.relations.on_pool.get(key))
+            if before is None or after is None or before.grant != after.grant:
+                delta.dirty |= reported_on(state, key)
+
+
+def reported_on(state: State, pool: Key) -> set[Key]:
+    """Objects on which another host's report counts when another host has the grant."""
+    reports = state.reports
+    return {
+        key
+        for name in reports.announcers(pool)
+        for key, said in reports.by_poollet[name].said.items()
+        if said.pool == pool.name
+    }
+
+
+def charge_orphans(state: State, delta: Delta) -> None:
+    """They are few, and counted afresh. An object that is assigned where an orphan of its uid is reported is charged already."""
+    wanted: dict[tuple[str, str, str], Charge] = {}
+    for _, orphan in state.orphans():
+        pool = pool_of_orphan(orphan)
+        known = state.known.get(Key(Kind(orphan.kind), orphan.namespace, orphan.name))
+        is_charged = known is not None and orphan.uid == known.record.uid and known.record.pool == pool.name
+        if not is_charged:
+            wanted["orphan", str(pool), orphan.id] = Charge(pool, "", "", orphan_charge(orphan))
+    for name in state.orphaned - wanted.keys():
+        delta.charge(state, name, None)
+    for name, charge in wanted.items():
+        delta.charge(state, name, charge)
+    state.orphaned = set(wanted)

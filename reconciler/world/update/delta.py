@@ -1,0 +1,61 @@
+"""What an update of the World is made from, and what each of its steps changed. Values only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from reconciler.gitstore.repo import Repo, Snapshot
+from reconciler.gitstore.signatures.signers import Signers
+from reconciler.gitstore.signatures.verifier import Verifier
+from reconciler.world.objects.object_state import ObjectState
+from reconciler.world.pools.capacity_ledger import Charge
+from reconciler.world.state import State
+from schemas.kinds import Key, Kind
+
+POOLS = (Kind.MACHINE_POOL, Kind.VOLUME_POOL)
+POOL_OF_CLASS = {Kind.MACHINE_CLASS: Kind.MACHINE_POOL, Kind.VOLUME_CLASS: Kind.VOLUME_POOL}
+
+Changed = dict[Key, tuple[ObjectState | None, ObjectState | None]]
+"""Objects that are not as they were: before, after. A pool stands here too when only its announcement may be another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """The snapshot to reach. `environ` is the environment that signatures are checked in."""
+
+    repo: Repo
+    snapshot: Snapshot
+    now: datetime
+    environ: Mapping[str, str]
+
+    def verifier(self, signers: Signers) -> Verifier:
+        return Verifier(signers, self.environ)
+
+
+@dataclass(slots=True)
+class Delta:
+    """`touched` are the keys with another document or report; `dirty` those for which a decision may come out differently."""
+
+    touched: set[Key] = field(default_factory=set)
+    dirty: set[Key] = field(default_factory=set)
+    source_paths: set[str] = field(default_factory=set)
+    live_paths: set[str] = field(default_factory=set)
+    to_judge: set[str] = field(default_factory=set)  # source files that may change immutable fields
+    blobs_read: int = 0
+    has_new_rules: bool = False  # other settings or ignore patterns than before
+    frees_room: bool = False  # an object that waits for a pool may fit now
+
+    def add(self, other: Delta) -> None:
+        self.touched |= other.touched
+        self.dirty |= other.dirty
+        self.source_paths |= other.source_paths
+        self.live_paths |= other.live_paths
+        self.to_judge |= other.to_judge
+        self.blobs_read += other.blobs_read
+        self.has_new_rules |= other.has_new_rules
+        self.frees_room |= other.frees_room
+
+    def charge(self, state: State, of: object, charge: Charge | None) -> None:
+        self.frees_room |= state.ledger.set(of, charge)

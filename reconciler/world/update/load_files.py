@@ -1,0 +1,160 @@
+"""First step of an update: the commits to go by, and the files of the source and of `live` that differ, read into documents."""
+
+from __future__ import annotations
+
+from reconciler.gitstore.objects.tree import ObjectId
+from reconciler.gitstore.repo import FileChange, Repo
+from reconciler.world.objects.object_state import ObjectState, Origin
+from reconciler.world.source import rules, source_head
+from reconciler.world.source.contents import Doc, object_at
+from reconciler.world.source.files import Taken, is_retained, take_live, take_source, wanted_objects
+from reconciler.world.state import State
+from reconciler.world.update.delta import Delta, Inputs
+from schemas.model import Object
+from schemas.settings.fleet import FleetSettings, SignatureSettings
+
+
+def load_files(state: State, inputs: Inputs) -> Delta:
+    """Chooses the commits, then reads the source before `live`: which documents of `live` are decoded depends on the source."""
+    repo, live = inputs.repo, inputs.snapshot.target
+    own = state.own_live  # the newest commit on live that a reconciler made; where there is none, the head
+    if state.is_fresh or live != state.live_commit:
+        state.last, made = source_head.last_reconciled(repo, live)
+        own = made or live
+    chosen = select_source(state, inputs, own)
+    if chosen != state.head:
+        state.head, state.problems = chosen, None
+    news: dict[str, FileChange] = {}
+    if state.last is not None and chosen.use is not None and chosen.use != state.last:
+        news = {change.path: change for change in repo.diff(state.last, chosen.use)}
+    delta = load_source(state, repo, chosen.use, news, own)
+    if live != state.live_commit:
+        delta.add(load_live(state, repo, live, own))
+    return delta
+
+
+def select_source(state: State, inputs: Inputs, own: ObjectId | None) -> source_head.SourceHead:
+    repo = inputs.repo
+    chosen = source_head.select_source_head(
+        repo,
+        inputs.snapshot.source,
+        state.last,
+        (signature_settings(state, inputs, own), inputs.verifier),
+        inputs.now,
+        lambda: fleet_id(repo, own),
+    )
+    if chosen.use == state.last:
+        return chosen
+    return source_head.check_fleet_id(chosen, state.last, fleet_id(repo, own), fleet_id(repo, chosen.use))
+
+
+def signature_settings(state: State, inputs: Inputs, own: ObjectId | None) -> SignatureSettings:
+    """Those of the source that was reconciled last; without that, those of the head itself."""
+    commit = state.last or inputs.snapshot.source
+    if commit != state.signatures[0]:
+        if commit is not None and commit == state.source_commit:
+            settings: FleetSettings | None = state.rules.settings
+        else:
+            kept = rules.settings_at(inputs.repo, own)
+            settings = rules.settings_at(inputs.repo, commit) or kept
+        state.signatures = (commit, settings.signatures if settings else SignatureSettings())
+    return state.signatures[1]
+
+
+def fleet_id(repo: Repo, commit: ObjectId | None) -> str:
+    settings = rules.settings_at(repo, commit)
+    return settings.fleet.id if settings else ""
+
+
+def load_source(
+    state: State, repo: Repo, use: ObjectId | None, news: dict[str, FileChange], own: ObjectId | None
+) -> Delta:
+    """`news` are the changes since the source that was reconciled last."""
+    delta = Delta()
+    changes = list(repo.diff(state.source_commit, use)) if use != state.source_commit else []
+    for change in changes:
+        if change.after is not None:
+            state.source.files[change.path] = change.after
+        else:
+            state.source.files.pop(change.path, None)
+    ruled = rules.rules(repo, state.source.files, news, own, state.rules)
+    has_new_rules = ruled is not state.rules
+    if has_new_rules:  # which files count as manifests may be another: all are looked at again
+        state.rules, state.problems = ruled, None
+        gone = [change for change in changes if change.after is None]
+        changes = [*gone, *(FileChange(path, None, file) for path, file in state.source.files.items())]
+    taken = take_source(repo, state.readings, state.source, changes, ruled)
+    state.news = frozenset(news)
+    delta.to_judge = news.keys() | {path for path, *_ in changes if state.held.pop(path, None)}
+    state.source_commit = use
+    is_start = state.is_fresh and state.last
+    delta.source_paths = set(news) if is_start else {change.path for change in changes}
+    if has_new_rules and not state.is_fresh:
+        delta.has_new_rules = True
+        taken.keys.update(pool.key for pools in state.pools.values() for pool in pools.values())
+        for report in state.reports.by_poollet.values():
+            taken.keys.update(report.said, report.pools_told_of)
+    note_taken(state, taken, delta)
+    return delta
+
+
+def load_live(state: State, repo: Repo, live: ObjectId | None, own: ObjectId | None) -> Delta:
+    """Only what reconcilers wrote counts. What others did to live since is not read: the next commit is made on the last one of
+    a reconciler, so foreign edits are gone from it."""
+    delta = Delta()
+    changes = list(repo.diff(state.own_live, own))
+    taken = take_live(repo, state.readings, state.live, changes, wanted_objects(state.source))
+    delta.live_paths = paths_of_other_reconcilers(state, repo, own, changes)
+    foreign = repo.diff(own, live) if own != live else ()
+    state.foreign_edits = tuple(sorted(change.path for change in foreign))
+    state.own_live, state.live_commit = own, live
+    if any(is_retained(change.path) for change in changes):
+        load_retained(state, repo, delta)
+    note_taken(state, taken, delta)
+    return delta
+
+
+def paths_of_other_reconcilers(
+    state: State, repo: Repo, own: ObjectId | None, changes: list[FileChange]
+) -> set[str]:
+    """The files of live that differ from before, but for what we wrote there ourselves."""
+    if state.is_fresh:
+        return set()
+    if own is not None and state.written is not None and repo.is_descendant(own, state.written):
+        changes = list(repo.diff(state.written, own)) if own != state.written else []
+    return {change.path for change in changes}
+
+
+def note_taken(state: State, taken: Taken, delta: Delta) -> None:
+    """A file that can be understood again, or no longer, concerns all that live has from it."""
+    delta.blobs_read += taken.blobs_read
+    if taken.flipped:
+        state.problems = None
+    for path in taken.flipped:
+        keys = {*state.live.keys_at(path), *state.source.keys_at(path)}
+        taken.keys |= keys
+        delta.dirty |= keys  # the object may be the same; the reason that is shown is another
+    delta.touched |= taken.keys
+
+
+def load_retained(state: State, repo: Repo, delta: Delta) -> None:
+    """Retained volumes are few, and known by uid: their key may be declared again. They stay charged."""
+    for uid in state.retained:
+        delta.charge(state, ("retained", uid), None)
+    state.retained = {}
+    for path, contents in state.live.contents.items():
+        for doc in contents.docs if is_retained(path) else ():
+            if doc.record is not None:
+                found = load_object(state, repo, doc, delta)
+                kept = ObjectState(doc.key, found, Origin.RETAINED, doc.record, None, doc.place)
+                state.retained[doc.record.uid] = kept
+    for uid, kept in state.retained.items():
+        delta.charge(state, ("retained", uid), state.ledger.charge_of(kept, {}))
+
+
+def load_object(state: State, repo: Repo, doc: Doc, delta: Delta) -> Object:
+    """The object of a document on live, decoded only when it is asked for."""
+    if doc.object is not None:
+        return doc.object
+    delta.blobs_read += 1
+    return object_at(doc.place, repo.read(state.live.files[doc.place.path].id))

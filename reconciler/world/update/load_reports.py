@@ -1,0 +1,54 @@
+"""Second step of an update: the report refs that moved, and the heartbeats that time alone changed."""
+
+from __future__ import annotations
+
+from reconciler.world.reports.reports import Report
+from reconciler.world.reports.signed import judge
+from reconciler.world.state import State
+from reconciler.world.update.delta import POOLS, Delta, Inputs
+from schemas.settings.fleet import FleetSettings
+
+
+def load_reports(state: State, inputs: Inputs, has_new_rules: bool) -> Delta:
+    """After the settings: they say whose reports count. Under new ones every signature is checked again."""
+    reports = state.reports
+    accepted = {name: report.is_accepted for name, report in reports.by_poollet.items()}
+    beats, silent = dict(reports.heartbeats), dict(reports.silent)
+    moved = reports.advance(
+        inputs.repo,
+        inputs.snapshot.reports,
+        inputs.now,
+        lambda report: is_accepted(state, inputs, report, has_new_rules),
+    )
+    keys = moved.keys
+    if moved.poollets or any(key.kind in POOLS for key in keys):
+        state.problems = None
+    for name, report in reports.by_poollet.items():
+        is_other = accepted.get(name) != report.is_accepted
+        if is_other:
+            keys.update(report.said)
+            state.problems = None
+        if is_other or beats.get(report.writer) != reports.heartbeats[report.writer]:
+            keys.update(report.pools_told_of)
+    turned = {name for (name, _), _ in silent.items() ^ reports.silent.items()}
+    turned |= {
+        writer[0]
+        for writer, _ in beats.items() ^ reports.heartbeats.items()
+        if not reports.is_written_by(writer)
+    }
+    keys.update(pool for name in turned for pool in state.pools_of(name))
+    return Delta(touched=keys, dirty=set(keys), blobs_read=moved.blobs_read)
+
+
+def is_accepted(state: State, inputs: Inputs, report: Report, has_new_rules: bool) -> bool:
+    """Whether it may be relied on. Each commit's signature is checked once, and all again under other settings."""
+    rules = state.rules
+    if report.judged != report.commit or has_new_rules:
+        is_off = rules.settings.signatures.mode == rules.before.signatures.mode == "off"
+        fleets: tuple[FleetSettings, ...] = () if is_off else (rules.settings, rules.before)
+        before = (report.unsigned, report.is_refused)
+        commit = inputs.repo.read(report.commit) if fleets else b""
+        judge(report, commit, fleets, inputs.verifier, inputs.now)
+        if before != (report.unsigned, report.is_refused):
+            state.problems = None
+    return state.is_ours(report)

@@ -1,0 +1,58 @@
+"""Third step of an update: what holds of each touched object now, and which source files are frozen for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from reconciler.gitstore.repo import Repo
+from reconciler.world.objects.generated import absences
+from reconciler.world.objects.object_state import ObjectState
+from reconciler.world.objects.resolve import announced_pool, resolve_object
+from reconciler.world.source.freeze import asked, freeze_files
+from reconciler.world.state import State
+from reconciler.world.update.delta import POOLS, Changed, Delta
+from reconciler.world.update.load_files import load_object
+from schemas.kinds import Key
+
+
+def resolve_objects(state: State, repo: Repo, loaded: Delta) -> tuple[Changed, Delta]:
+    """Twice: a file that changes immutable fields can be told only from what its objects are, and is then frozen as a whole,
+    which makes its objects what they were."""
+    delta = Delta()
+    changed = resolve_keys(state, repo, loaded.touched, delta)
+    paths = asked(state, loaded.to_judge, changed)
+    if paths:
+        turned = freeze_files(state, repo, paths)
+        delta.source_paths |= turned.paths
+        delta.dirty |= turned.keys
+        for key, (before, after) in resolve_keys(state, repo, turned.keys, delta).items():
+            changed[key] = (changed[key][0] if key in changed else before, after)
+    return changed, delta
+
+
+def resolve_keys(state: State, repo: Repo, touched: Iterable[Key], delta: Delta) -> Changed:
+    """Those for which the answer is another than before; the relations between objects follow."""
+    changed: Changed = {}
+    for key in touched:
+        before, after = state.known.get(key), resolve_key(state, repo, key, delta)
+        if before == after:
+            if key.kind in POOLS:
+                changed[key] = (before, after)
+            continue
+        if after is None:
+            del state.known[key]
+        else:
+            state.known[key] = after
+        state.relations.replace(before, after)
+        state.population.replace(before, after)
+        changed[key] = (before, after)
+    absences(changed, state.known, state.relations)
+    return changed
+
+
+def resolve_key(state: State, repo: Repo, key: Key, delta: Delta) -> ObjectState | None:
+    found = resolve_object(key, state.source, state.live, lambda doc: load_object(state, repo, doc, delta))
+    if found is None and key.kind in POOLS and state.rules.policy.has_open_pools:
+        announcement = state.announcement(key)
+        return announced_pool(key, announcement) if announcement else None
+    return found
