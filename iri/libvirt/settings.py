@@ -1,6 +1,6 @@
 """The operator's settings of a host's libvirt runtime: one document, composed of the settings of each part.
 
-A machine's spec reaches nothing of the host beyond what stands here. A document that does not decode is refused whole: half of
+A machine's spec reaches nothing of the host beyond what this document names. A document that does not decode is refused whole: half of
 the operator's limits would be none.
 """
 

@@ -48,14 +48,14 @@ class Domains:
     def metadata(self) -> Mapping[str, Element]:
         """Our metadata of all domains that have it, by id."""
 
-        def listed(raw: libvirt.virConnect) -> Mapping[str, Element]:
+        def list_metadata(raw: libvirt.virConnect) -> Mapping[str, Element]:
             found = {}
             for domain in raw.listAllDomains(0):
                 with contextlib.suppress(NotFound):
                     found[domain.UUIDString()] = parse(metadata_of(domain))
             return found
 
-        return self._link.call(listed, "listing the domains")
+        return self._link.call(list_metadata, "listing the domains")
 
     def define(self, document: str) -> None:
         self._link.call(lambda raw: raw.defineXML(document), "defining the domain")

@@ -37,7 +37,7 @@ class MachineSecrets:
     def owners(self) -> frozenset[str]:
         """Ids of all machines with a stored value."""
 
-        def listed(raw: libvirt.virConnect) -> frozenset[str]:
+        def list_owners(raw: libvirt.virConnect) -> frozenset[str]:
             found = set()
             for secret in raw.listAllSecrets():
                 with contextlib.suppress(libvirt.libvirtError):  # deleted meanwhile
@@ -46,7 +46,7 @@ class MachineSecrets:
                         found.add(text_.removeprefix(DESCRIPTION))
             return frozenset(found)
 
-        return self._link.call(listed, "listing the secrets")
+        return self._link.call(list_owners, "listing the secrets")
 
     def _put_piece(self, id: str, number: int, piece: bytes) -> None:
         root = element("secret", ephemeral="no", private="no")

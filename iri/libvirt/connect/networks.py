@@ -28,22 +28,22 @@ class LibvirtNetworks:
             return None
 
     def all(self) -> tuple[ObservedNetwork, ...]:
-        def listed(raw: libvirt.virConnect) -> tuple[ObservedNetwork, ...]:
+        def list_all(raw: libvirt.virConnect) -> tuple[ObservedNetwork, ...]:
             return tuple(each for network in raw.listAllNetworks() if (each := _observe_if_present(network)))
 
-        return self._link.call(listed, "listing the networks")
+        return self._link.call(list_all, "listing the networks")
 
     def define(self, document: str) -> None:
         """Redefines a network of the same name and UUID, which takes effect at its next start."""
         self._link.call(lambda raw: raw.networkDefineXML(document), "defining a network")
 
     def start(self, name: str) -> None:
-        def started(network: libvirt.virNetwork) -> None:
+        def start_network(network: libvirt.virNetwork) -> None:
             if not network.isActive():
                 network.create()
             network.setAutostart(True)
 
-        self._call(name, started, "starting a network")
+        self._call(name, start_network, "starting a network")
 
     def stop(self, name: str) -> None:
         self._call(
@@ -62,35 +62,35 @@ class LibvirtNetworks:
     def is_used(self, name: str) -> bool:
         """Whether a running guest uses it, ours or not."""
 
-        def used(raw: libvirt.virConnect) -> bool:
+        def is_in_use(raw: libvirt.virConnect) -> bool:
             return any(
                 source.get("network") == name
                 for domain in raw.listAllDomains(libvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE)
                 for source in xml.parse(_document(domain)).iterfind("devices/interface/source")
             )
 
-        return self._link.call(used, "looking for users of a network")
+        return self._link.call(is_in_use, "looking for users of a network")
 
     def leases(self, name: str) -> tuple[tuple[str, str], ...]:
         """Pairs of mac and address."""
         parse_network: list[tuple[str, str]] = []
 
-        def asked(network: libvirt.virNetwork) -> None:
+        def read_leases(network: libvirt.virNetwork) -> None:
             parse_network.extend(
                 (lease["mac"], lease["ipaddr"]) for lease in network.DHCPLeases() if lease["mac"]
             )
 
-        self._call(name, asked, "reading the leases of a network")
+        self._call(name, read_leases, "reading the leases of a network")
         return tuple(parse_network)
 
     def _update(self, name: str, command: int, mac: str, address: str) -> None:
         document = xml.text(reservation(mac, address))
 
-        def updated(network: libvirt.virNetwork) -> None:
+        def update_reservation(network: libvirt.virNetwork) -> None:
             flags = LIVE_AND_KEPT if network.isActive() else KEPT
             network.update(command, libvirt.VIR_NETWORK_SECTION_IP_DHCP_HOST, -1, document, flags)
 
-        self._call(name, updated, "changing the reservations of a network")
+        self._call(name, update_reservation, "changing the reservations of a network")
 
     def _call(self, name: str, action: Callable[[libvirt.virNetwork], object], doing: str) -> None:
         self._link.call(lambda raw: action(raw.networkLookupByName(name)), doing)

@@ -41,12 +41,12 @@ class LibvirtNode:
         )
 
     def end(self, name: str) -> None:
-        def ended(raw: libvirt.virConnect) -> None:
+        def end_guest(raw: libvirt.virConnect) -> None:
             domain = raw.lookupByName(name)
             if not domain.isPersistent():
                 domain.destroy()
 
-        self._link.call(ended, "ending a probe guest")
+        self._link.call(end_guest, "ending a probe guest")
 
 
 def _facts(raw: libvirt.virConnect) -> HostFacts:

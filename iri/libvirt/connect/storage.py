@@ -99,7 +99,7 @@ class StoragePools:
     ) -> T:
         """libvirt knows the volumes that it made itself, and others only after a refresh."""
 
-        def found(raw: libvirt.virConnect) -> libvirt.virStorageVol:
+        def find_volume(raw: libvirt.virConnect) -> libvirt.virStorageVol:
             at = raw.storagePoolLookupByName(pool)
             try:
                 return at.storageVolLookupByName(volume)
@@ -109,7 +109,9 @@ class StoragePools:
             _refresh(at)
             return at.storageVolLookupByName(volume)
 
-        return self._link.call(lambda raw: action(found(raw)), f"{doing} {volume} in storage pool {pool}")
+        return self._link.call(
+            lambda raw: action(find_volume(raw)), f"{doing} {volume} in storage pool {pool}"
+        )
 
 
 class LibvirtSecrets:
@@ -130,8 +132,8 @@ class LibvirtSecrets:
         """Id and description of the secret of that usage."""
 
         def read(raw: libvirt.virConnect) -> tuple[str, str]:
-            found = raw.secretLookupByUsage(libvirt.VIR_SECRET_USAGE_TYPE_VOLUME, usage)
-            return found.UUIDString(), parse(found.XMLDesc(0)).findtext("description", "")
+            secret = raw.secretLookupByUsage(libvirt.VIR_SECRET_USAGE_TYPE_VOLUME, usage)
+            return secret.UUIDString(), parse(secret.XMLDesc(0)).findtext("description", "")
 
         try:
             return self._link.call(read, "reading an ownership secret")

@@ -10,7 +10,7 @@ SECONDS = 3.0  # a running daemon answers in milliseconds
 
 
 def library() -> str:
-    return dotted(libvirt.getVersion())
+    return format_version(libvirt.getVersion())
 
 
 def daemon(uri: str, seconds: float = SECONDS) -> tuple[str, str] | None:
@@ -27,7 +27,7 @@ def _ask(uri: str, found: list[tuple[str, str]]) -> None:
     try:
         raw = libvirt.openReadOnly(uri)
         try:
-            found.append((dotted(raw.getLibVersion()), dotted(raw.getVersion())))
+            found.append((format_version(raw.getLibVersion()), format_version(raw.getVersion())))
         finally:
             raw.close()
     except libvirt.libvirtError:
@@ -38,5 +38,5 @@ def _ignore(context: object, error: object) -> None:
     del context, error
 
 
-def dotted(number: int) -> str:
+def format_version(number: int) -> str:
     return f"{number // 1_000_000}.{number // 1000 % 1000}.{number % 1000}"

@@ -38,7 +38,9 @@ class HostFacts(msgspec.Struct, frozen=True, kw_only=True):
 def capacity(facts: HostFacts, storage_bytes: int, settings: HostSettings) -> dict[str, int]:
     """The totals of the empty host, less what the operator reserves."""
     totals = {CPU: facts.cpus, MEMORY: facts.memory_bytes, STORAGE: storage_bytes}
-    totals |= {f"{HUGE}{_named(size)}": size * count for size, count in facts.huge_pages.items() if count}
+    totals |= {
+        f"{HUGE}{_page_size_name(size)}": size * count for size, count in facts.huge_pages.items() if count
+    }
     return {
         resource: max(0, total - settings.reserved.get(resource, 0)) for resource, total in totals.items()
     }
@@ -61,7 +63,7 @@ def quantity(
     return min(shares, default=0)
 
 
-def _named(size: int) -> str:
+def _page_size_name(size: int) -> str:
     for unit, name in ((GIB, "Gi"), (MIB, "Mi"), (KIB, "Ki")):
         if size % unit == 0:
             return f"{size // unit}{name}"

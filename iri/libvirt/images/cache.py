@@ -87,18 +87,16 @@ class ImageCache:
         partial.unlink(missing_ok=True)
         partial.with_name(f"{partial.name}.validator").unlink(missing_ok=True)
 
-    def remembered(self, name: str) -> CachedName | None:
+    def lookup(self, name: str) -> CachedName | None:
         with suppress(FileNotFoundError, msgspec.DecodeError):
-            remembered = msgspec.json.decode(
-                (self.folder / "names" / key(name)).read_bytes(), type=CachedName
-            )
-            return remembered if self.path(remembered.digest).exists() else None
+            lookup = msgspec.json.decode((self.folder / "names" / key(name)).read_bytes(), type=CachedName)
+            return lookup if self.path(lookup.digest).exists() else None
         return None
 
-    def remember(self, name: str, remembered: CachedName) -> None:
+    def remember(self, name: str, lookup: CachedName) -> None:
         path = self.folder / "names" / key(name)
         written = path.with_name(f"{path.name}.{os.getpid()}.{time.monotonic_ns()}")
-        written.write_bytes(msgspec.json.encode(remembered))
+        written.write_bytes(msgspec.json.encode(lookup))
         written.replace(path)
 
     def collect(self, used: Set[str], *, now: float, unused_seconds: float, most_bytes: int) -> int:

@@ -161,7 +161,7 @@ class Images:
         with self._cache.partial_file(f"{named.url}#{named.digest}") as partial:
             if named.digest is not None and (path := self._cache.blob(named.digest)) is not None:
                 return named.digest, path
-            known = None if named.digest else self._cache.remembered(named.url)
+            known = None if named.digest else self._cache.lookup(named.url)
             try:
                 fetched = self._fetch(named.url, partial, {}, known.validator if known else "", tell)
             except Unavailable as error:

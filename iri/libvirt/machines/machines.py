@@ -117,7 +117,7 @@ class Machines:
                 resources = dict(self._resources(change.class_name))
             is_on_again = isinstance(change, SetPower) and change.power is Power.ON
 
-            def changed(record: MachineRecord) -> MachineRecord:
+            def change_record(record: MachineRecord) -> MachineRecord:
                 return replace(
                     record,
                     spec=after.spec,
@@ -127,7 +127,7 @@ class Machines:
                     is_halted=record.is_halted and not is_on_again,
                 )
 
-            store.edit_record(id, changed)
+            store.edit_record(id, change_record)
             store.update(id, lambda found: drop_undesired(found, guest.desired.keys()))
             if is_on_again and not guest.observed.is_on:
                 store.update(id, lambda found: replace(found, reason="", restarts=0))
@@ -145,15 +145,15 @@ class Machines:
             raise Unavailable(guest.failure.message)  # libvirt would block for half a minute, and then refuse
         now_ns = self._deps.store.now_ns()
 
-        def deleted(record: MachineRecord) -> MachineRecord:
+        def mark_deleted(record: MachineRecord) -> MachineRecord:
             return replace(record, deleted_at=record.deleted_at or now_ns)
 
         try:
-            self._deps.store.edit_record(id, deleted)
+            self._deps.store.edit_record(id, mark_deleted)
         except TimedOut:
             # QEMU does not answer, and libvirt blocks every other call about the domain meanwhile.
             self._deps.domains.force_off(id)
-            self._deps.store.edit_record(id, deleted)
+            self._deps.store.edit_record(id, mark_deleted)
         self._deps.record_event(guest, "Removing", "Remove", "deleting the machine")
         self._queue.wake(id)
 

@@ -61,7 +61,7 @@ def build_guest(kernel: HostKernel, busybox: Path, folder: Path) -> DemoGuest:
     """Writes all files into the folder. Copies the kernel, because QEMU may not be able to read the machine's."""
     guest = DemoGuest(folder / "kernel", folder / "initramfs", folder / "disk.raw")
     guest.kernel.write_bytes(kernel.image.read_bytes())
-    modules = dict(kernel.unpacked())
+    modules = dict(kernel.unpack_modules())
     guest.initramfs.write_bytes(build_initramfs(modules, busybox.read_bytes()))
     with guest.disk.open("wb") as disk:
         disk.write(DISK_TEXT)

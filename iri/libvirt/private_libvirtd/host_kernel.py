@@ -31,7 +31,7 @@ class HostKernel:
     image: Path
     modules: tuple[Path, ...]
 
-    def unpacked(self) -> Iterator[tuple[str, bytes]]:
+    def unpack_modules(self) -> Iterator[tuple[str, bytes]]:
         for path in self.modules:
             yield module_name(path), read_module(path)
 

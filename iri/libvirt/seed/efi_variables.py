@@ -105,7 +105,7 @@ def _end_of_variables(template: bytes, start: int, end: int) -> int:
         begin, _, _, _, _, _, _, name_size, data_size, _ = VARIABLE.unpack_from(template, at)
         if begin != START:
             break
-        at = _aligned(at + VARIABLE.size + name_size + data_size)
+        at = _align(at + VARIABLE.size + name_size + data_size)
     return at
 
 
@@ -115,8 +115,8 @@ def _entry(variable: EfiVariable) -> bytes:
     sizes = (len(name), len(variable.value), vendor)
     head = VARIABLE.pack(START, ADDED, 0, NON_VOLATILE_AND_VISIBLE, 0, b"\0" * 16, 0, *sizes)
     whole = head + name + variable.value
-    return whole.ljust(_aligned(len(whole)), ERASED)
+    return whole.ljust(_align(len(whole)), ERASED)
 
 
-def _aligned(offset: int) -> int:
+def _align(offset: int) -> int:
     return (offset + 3) & ~3

@@ -44,7 +44,7 @@ def iso9660_image(label: str, files: Mapping[str, bytes]) -> bytes:
         _path_table(">", JOLIET_FOLDER),
         _folder(PRIMARY_FOLDER, primary),
         _folder(JOLIET_FOLDER, joliet),
-        *(_padded(data) for data in files.values()),
+        *(_pad(data) for data in files.values()),
     ]
     return b"".join(parts)
 
@@ -106,7 +106,7 @@ def _sector(data: bytes) -> bytes:
     return data.ljust(SECTOR, b"\0")
 
 
-def _padded(data: bytes) -> bytes:
+def _pad(data: bytes) -> bytes:
     return data.ljust(_sectors(len(data)) * SECTOR, b"\0")
 
 

@@ -74,8 +74,8 @@ def build_storage(
                 raise Unimplemented(cause)
 
     backends = [backend(pool) for pool in storage_settings.pools]
-    all_shelves = Backends(storage_settings, backends, markers, disk_users.referenced_files)
-    volumes = Volumes(all_shelves, passphrases, images, journal, volume_class, storage_settings.workers)
+    all_backends = Backends(storage_settings, backends, markers, disk_users.referenced_files)
+    volumes = Volumes(all_backends, passphrases, images, journal, volume_class, storage_settings.workers)
     files = next((backend for backend in backends if isinstance(backend, FileBackend)), None)
     local = LocalDisks(files, storage, disk_users, images) if files else None
     architecture = ARCHITECTURES.get(platform.machine(), platform.machine())

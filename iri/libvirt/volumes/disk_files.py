@@ -34,7 +34,7 @@ def is_plain_file(path: Path) -> bool:
 
 
 @contextmanager
-def unwritten(path: Path) -> Iterator[FileIO]:
+def locked_against_writes(path: Path) -> Iterator[FileIO]:
     """Opens the image and keeps QEMU from writing to it meanwhile. Raises FailedPrecondition when a QEMU writes to it already."""
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     with os.fdopen(handle, "rb", buffering=0) as file:
@@ -49,7 +49,7 @@ def unwritten(path: Path) -> Iterator[FileIO]:
 
 def copy_file(source: Path, into: Path) -> None:
     """Copies content and holes; by reference where the filesystem can. On disk when it returns."""
-    with unwritten(source) as file, into.open("xb", buffering=0) as copy:
+    with locked_against_writes(source) as file, into.open("xb", buffering=0) as copy:
         into.chmod(0o600)
         try:
             fcntl.ioctl(copy, FICLONE, file.fileno())

@@ -103,7 +103,7 @@ class LocalDisks:
             self._making,
             record_files.translate_os_errors(f"deleting the local disks of machine {machine_id}"),
         ):
-            for path, owner in self._found():
+            for path, owner in self._local_disks():
                 if owner == machine_id:
                     path.unlink(missing_ok=True)
 
@@ -117,7 +117,7 @@ class LocalDisks:
             return
         with self._making, record_files.translate_os_errors("deleting leftover local disks"):
             users = self._disk_users.referenced_files()
-            for path, owner in self._found():
+            for path, owner in self._local_disks():
                 if path.suffix == PARTIAL:
                     path.unlink(missing_ok=True)
                 elif owner not in attached:
@@ -126,7 +126,7 @@ class LocalDisks:
                     log.info("deleting detached local disk file=%s", path)
                     path.unlink(missing_ok=True)
 
-    def _found(self) -> Iterator[tuple[Path, str]]:
+    def _local_disks(self) -> Iterator[tuple[Path, str]]:
         """All local disks, with the ids of their machines."""
         for path in tuple(self._backend.folder.iterdir()):
             match = names.LOCAL_DISK.fullmatch(path.name.removesuffix(PARTIAL))
@@ -176,11 +176,11 @@ class VolumeDisks:
             refuse_image(self._volumes.images, wanted.image.image)
 
     def _refuse_file(self, name: str, file: VolumeFile) -> None:
-        there = self._volumes.entry(file.volume_id)
-        if there is None or not isinstance(there.record, VolumeRecord):
+        entry = self._volumes.entry(file.volume_id)
+        if entry is None or not isinstance(entry.record, VolumeRecord):
             self._volumes.backends.require_all_open()
             raise FailedPrecondition(f"disk {name}: this host has no volume {file.volume_id}")
-        if not there.record.is_ready or there.record.volume.deleted_at:
+        if not entry.record.is_ready or entry.record.volume.deleted_at:
             raise FailedPrecondition(f"disk {name}: volume {file.volume_id} is not available")
         if not disk_files.is_plain_file(Path(file.path)):
             raise FailedPrecondition(f"disk {name}: the data of volume {file.volume_id} is missing")
@@ -198,7 +198,7 @@ class VolumeDisks:
         if disk.connection is None:
             assert self._local is not None
             assert disk.local_disk is not None
-            return self._prepared(self._local, machine_id, disk.name, disk.local_disk)
+            return self._prepare_local(self._local, machine_id, disk.name, disk.local_disk)
         secret_name = _secret_name(machine_id, disk.name)
         luks = self._passphrase(disk.connection, secret_name)
         found = volume_access.parse_connection(disk.connection, self._volumes.backends.folders())
@@ -206,7 +206,7 @@ class VolumeDisks:
         source = DiskSource(where=where, luks_secret_id=luks, iops=found.iops, bytes_per_second=found.tps)
         return PreparedDisk(source=source)
 
-    def _prepared(
+    def _prepare_local(
         self, local: LocalDisks, machine_id: str, name: str, wanted: RuntimeLocalDisk
     ) -> PreparedDisk:
         try:

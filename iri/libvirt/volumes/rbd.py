@@ -91,10 +91,10 @@ class Rbd:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._folder.chmod(0o700)
         keyring = self._folder / f"{self._pool.name}.keyring"
-        _written(keyring, f"[client.{self._pool.user}]\nkey = {key}\n")
+        _write_private(keyring, f"[client.{self._pool.user}]\nkey = {key}\n")
         monitors = ",".join(self._pool.monitors)
         conf = CONF.format(monitors=monitors, keyring=keyring, seconds=CONNECT_SECONDS)
-        _written(self.conf, conf)
+        _write_private(self.conf, conf)
 
     def images(self) -> list[str]:
         return self._read(list[str], "ls", self._pool.ceph_pool)
@@ -255,7 +255,7 @@ def _mib(size_bytes: int) -> str:
     return f"{-(-size_bytes // MIB)}M"
 
 
-def _written(path: Path, text: str) -> None:
+def _write_private(path: Path, text: str) -> None:
     """Readable by root alone, from the first byte on."""
     partial = path.with_name(f"{path.name}.partial")
     partial.unlink(missing_ok=True)

@@ -217,7 +217,7 @@ class Volumes:
     def expand(self, id: str, change: ExpandVolume) -> None:
         entry = self._require(RuntimeVolume, id)
 
-        def expanded(record: Record) -> Record:
+        def expand_record(record: Record) -> Record:
             assert isinstance(record, VolumeRecord)
             volume = expand_volume(record.volume, change)
             if volume is record.volume:
@@ -227,7 +227,7 @@ class Volumes:
             )
             return replace(record, volume=volume)
 
-        self._writer.update(id, expanded)
+        self._writer.update(id, expand_record)
         self._queue.wake(id)
 
     def remove(self, kind: type[RuntimeVolume] | type[RuntimeSnapshot], id: str) -> None:

@@ -77,4 +77,4 @@ def test_a_daemon_that_answers_ends_the_wait() -> None:
     ("number", "want"), [(9_000_000, "9.0.0"), (12_008_001, "12.8.1"), (7_002_017, "7.2.17"), (2, "0.0.2")]
 )
 def test_libvirt_counts_its_versions(number: int, want: str) -> None:
-    assert libvirt.dotted(number) == want
+    assert libvirt.format_version(number) == want

@@ -305,11 +305,11 @@ def watching(cluster: Cluster, image: str) -> Iterator[None]:
 def test_volume_in_use_on_another_host_is_deleted_when_that_lets_go(
     stand: Stand, subject: Subject, cluster: Cluster
 ) -> None:
-    volume = subject.available()
+    volume, unused = subject.available(), subject.available()
     with watching(cluster, name(volume)):
         stand.remove(RuntimeVolume, volume.id)
-        time.sleep(0.5)
-        assert stand.objects(RuntimeVolume)[volume.id].deleted_at > 0
+        subject.removed(RuntimeVolume, unused.id)
+        assert stand.objects(RuntimeVolume)[volume.id].deleted_at > 0, "deleted before the unused one"
         assert cluster.images() == [name(volume)]
     stand.volumes.wake_waiting()
     eventually(cluster.images, lambda images: images == [], PATIENCE, "go")
@@ -370,7 +370,7 @@ def test_cluster_that_stops_is_waited_for(stand: Stand, subject: Subject, cluste
     with cluster.ceph.osd_stopped():
         caller = threading.Thread(target=lambda: done.append(stand.create(subject.volume()).id))
         caller.start()
-        time.sleep(1)
+        caller.join(1)
         assert list(stand.objects(RuntimeVolume)) == [volume.id]
         assert done == []
     caller.join(60)

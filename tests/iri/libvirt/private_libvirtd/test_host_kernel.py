@@ -65,7 +65,7 @@ def test_modules_come_unpacked_and_after_what_they_need(tmp_path: Path, packing:
     image = install(tmp_path, "6.1.0-1-amd64", packing=packing)
     kernel = find_kernel(WANTED, tmp_path)
     assert kernel.image == image
-    modules = list(kernel.unpacked())
+    modules = list(kernel.unpack_modules())
     assert [name for name, _ in modules] == [
         "virtio_ring",
         "virtio",
