@@ -71,12 +71,13 @@ def remove_leaks(monitor: QemuMonitor, id: str, locations: set[str]) -> set[str]
     that it does not know. What a device uses can be removed only after the device."""
     until = time.monotonic() + REMOVAL_SECONDS
     gone: set[str] = set()
+    refusals: list[str] = []
     while (state := inspect_qemu(monitor, id)) is not None and (found := find_leaked(state, locations)):
         if not gone:
             log.warning("QEMU has devices that libvirt has forgotten id=%s found=%s", id, found)
-        refusals = remove_once(monitor, id, found)
-        if time.monotonic() > until:
+        elif time.monotonic() > until:
             raise FailedPrecondition(describe_remaining(found, refusals))
+        refusals = remove_once(monitor, id, found)
         gone |= {*found.devices, *found.nics, *found.nodes}
         locations |= {node.place for node in state.nodes if node.name in found.nodes}
         time.sleep(REMOVAL_POLL_SECONDS)

@@ -23,7 +23,7 @@ signal.pause()
 """
 
 
-def test_who_comes_second_is_told_who_has_it_until_that_process_is_killed(tmp_path: Path) -> None:
+def test_second_process_learns_the_holder_until_that_is_killed(tmp_path: Path) -> None:
     command = [sys.executable, "-c", HOLDER, str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as lock_holder:
         assert lock_holder.stdout is not None
@@ -36,7 +36,7 @@ def test_who_comes_second_is_told_who_has_it_until_that_process_is_killed(tmp_pa
     FolderLock("the folder").acquire(tmp_path)
 
 
-def test_what_is_held_can_be_taken_again_and_is_free_once_dropped(tmp_path: Path) -> None:
+def test_lock_can_be_acquired_again_and_is_free_after_release(tmp_path: Path) -> None:
     first, second = FolderLock("one"), FolderLock("two")
     first.acquire(tmp_path)
     first.acquire(tmp_path)
@@ -50,7 +50,7 @@ def test_what_is_held_can_be_taken_again_and_is_free_once_dropped(tmp_path: Path
     second.release()
 
 
-def test_who_asks_whose_it_is_keeps_nobody_from_taking_it(tmp_path: Path) -> None:
+def test_reading_the_holder_does_not_block_acquire(tmp_path: Path) -> None:
     with (tmp_path / LOCK).open("w") as asking:
         fcntl.flock(asking, fcntl.LOCK_SH | fcntl.LOCK_NB)
         claim = FolderLock("the folder", sleep=lambda _: fcntl.flock(asking, fcntl.LOCK_UN))
@@ -60,7 +60,7 @@ def test_who_asks_whose_it_is_keeps_nobody_from_taking_it(tmp_path: Path) -> Non
     assert lock_holder(tmp_path) is None
 
 
-def test_link_in_the_place_of_the_lock_is_not_followed(tmp_path: Path) -> None:
+def test_link_in_place_of_the_lock_file_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").write_text("not ours")
     (tmp_path / ".gitvirt.lock").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(OSError, match="symbolic link"):

@@ -145,9 +145,7 @@ def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def test_a_guest_with_cloud_init_data_sees_all_that_it_was_given(
-    subject: Subject, settings: Settings
-) -> None:
+def test_guest_sees_its_cloud_init_data_disks_and_addresses(subject: Subject, settings: Settings) -> None:
     runtime = subject.runtime
     lan = RuntimeNetworkInterface(
         name="primary",
@@ -197,7 +195,7 @@ def test_a_guest_with_cloud_init_data_sees_all_that_it_was_given(
     assert "power-button" in guest.said(), "asked, not forced"
 
 
-def test_a_guest_with_ignition_data_sees_it_and_its_name(subject: Subject, settings: Settings) -> None:
+def test_guest_sees_its_ignition_data_and_hostname(subject: Subject, settings: Settings) -> None:
     machine = subject.runtime.create(machine_on(root_volume(subject, settings), IGNITION, "core-1"))
     guest = Guest(subject, settings, machine)
     guest.says(f"ignition {sha256(IGNITION)}")
@@ -206,7 +204,7 @@ def test_a_guest_with_ignition_data_sees_it_and_its_name(subject: Subject, setti
     assert subject.machine(machine.id).status.state is MachineState.RUNNING
 
 
-def test_a_guest_with_efi_sees_its_variables(subject: Subject, settings: Settings) -> None:
+def test_guest_sees_its_efi_variables(subject: Subject, settings: Settings) -> None:
     vendor = "2b6a1ee7-5a5a-4a3c-9a8e-000000000001"
     variable = {"name": "GitvirtTest", "uuid": vendor, "value": "it works"}
     wanted = RuntimeMachine(

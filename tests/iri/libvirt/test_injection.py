@@ -140,7 +140,7 @@ def test_no_device_that_is_plugged_brings_another(text: str) -> None:
 
 @settings(deadline=None)
 @given(hostile)
-def test_no_network_is_more_than_it_was_asked_for(text: str) -> None:
+def test_no_text_adds_anything_to_a_network(text: str) -> None:
     subnet = Subnet(network="10.1.0.0/24", nat=True)
     holds(lambda id: xml.text(render_network(IsolatedNetwork(identity=id, subnet=subnet))), str, text)
     for put in places(("mac", "address")):
@@ -158,7 +158,7 @@ VOLUME = NewVolume(name="a", size_bytes=1, backing=("/b", "qcow2"), secret_id="c
 
 @settings(max_examples=50, deadline=None)
 @given(hostile)
-def test_no_volume_is_more_than_it_was_asked_for(text: str) -> None:
+def test_no_text_adds_anything_to_a_volume(text: str) -> None:
     for put in places(VOLUME):
         holds(storage_xml.volume, put, text)
     for pool in POOLS:
@@ -173,7 +173,7 @@ def test_no_volume_is_more_than_it_was_asked_for(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", VICIOUS)
-def test_libvirt_itself_reads_no_more_of_it(text: str, libvirtd: Libvirtd) -> None:
+def test_libvirt_itself_parses_no_structure_from_a_text(text: str, libvirtd: Libvirtd) -> None:
     """Its own parser, and what it makes of it: a domain of exactly the plain one's devices."""
     plan = PLANS["plain"]
     hurt = replace(

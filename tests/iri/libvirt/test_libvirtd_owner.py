@@ -38,9 +38,7 @@ def secrets(daemon: Libvirtd) -> Iterator[LibvirtSecrets]:
     link.close()
 
 
-def test_who_comes_second_is_told_who_is_at_work_until_that_one_ends(
-    daemon: Libvirtd, secrets: LibvirtSecrets
-) -> None:
+def test_second_runtime_is_refused_while_the_owner_runs(daemon: Libvirtd, secrets: LibvirtSecrets) -> None:
     first, second = micro_settings(daemon), micro_settings(daemon)
     with running_runtime(first):
         with pytest.raises(
@@ -54,7 +52,7 @@ def test_who_comes_second_is_told_who_is_at_work_until_that_one_ends(
         assert noted[1].endswith(second.folder)
 
 
-def test_machines_of_another_folder_are_left_alone_until_that_is_given_up(
+def test_machines_of_another_owner_keep_a_runtime_from_starting(
     daemon: Libvirtd, secrets: LibvirtSecrets
 ) -> None:
     first, second = micro_settings(daemon), micro_settings(daemon)
@@ -77,7 +75,9 @@ def test_machines_of_another_folder_are_left_alone_until_that_is_given_up(
         assert set(runtime.objects(RuntimeMachine)) == {made.id}
 
 
-def test_of_many_who_come_at_once_one_is_let_in(secrets: LibvirtSecrets, tmp_path: Path) -> None:
+def test_one_of_many_runtimes_that_start_at_once_becomes_the_owner(
+    secrets: LibvirtSecrets, tmp_path: Path
+) -> None:
     folders = [tmp_path / str(number) for number in range(6)]
     claims, let_in, refused = [], [], []
     for folder in folders:

@@ -48,7 +48,7 @@ def until(events: queue.Queue[DomainEvent], wanted: DomainEvent) -> None:
         pass
 
 
-def test_guests_outlive_libvirtd_and_events_go_on(own: Libvirtd) -> None:
+def test_guests_outlive_libvirtd_and_events_continue(own: Libvirtd) -> None:
     link = LibvirtLink(own.uri)
     events: queue.Queue[DomainEvent] = queue.Queue()
     connected: queue.Queue[str] = queue.Queue()
@@ -84,7 +84,7 @@ def until_unavailable(link: LibvirtLink) -> None:
     raise AssertionError("still answers")
 
 
-def test_connections_that_broke_or_were_closed_are_let_go_of(own: Libvirtd) -> None:
+def test_broken_and_closed_connections_are_released(own: Libvirtd) -> None:
     before = connections()
     link = LibvirtLink(own.uri)
     connected: queue.Queue[str] = queue.Queue()
@@ -107,12 +107,12 @@ def connections() -> int:
     return sum(isinstance(thing, libvirt.virConnect) for thing in gc.get_objects())
 
 
-def test_nobody_to_connect_to_is_unavailable(own: Libvirtd) -> None:
+def test_missing_libvirtd_is_unavailable(own: Libvirtd) -> None:
     with pytest.raises(Unavailable, match="does not answer at"):
         LibvirtLink(f"qemu+unix:///system?socket={own.folder}/nobody").open()
 
 
-def test_errors_mean_what_the_caller_can_do(libvirtd: Libvirtd) -> None:
+def test_errors_are_translated_by_what_the_caller_can_do(libvirtd: Libvirtd) -> None:
     link = LibvirtLink(libvirtd.uri)
     link.open()
     domain = micro_domain(libvirtd, "first")

@@ -12,7 +12,7 @@ DISK = "ua-disk-data-0123abcd"
 NOTHING = {"network": "", "devices": [], "objects": [], "nodes": [], "blocks": []}
 
 
-def test_answer_is_what_was_returned() -> None:
+def test_reply_yields_the_returned_value() -> None:
     assert parse_answer("query-block", '{"return": [], "id": "libvirt-7"}') == []
 
 
@@ -26,12 +26,12 @@ def test_answer_is_what_was_returned() -> None:
         ('{"error": "no"}', "AttributeError"),
     ],
 )  # fmt: skip
-def test_answer_that_is_none_is_a_refusal(said: str, words: str) -> None:
+def test_invalid_reply_is_a_failed_precondition(said: str, words: str) -> None:
     with pytest.raises(FailedPrecondition, match=words):
         parse_answer("query-block", said)
 
 
-def test_inside_is_what_is_told() -> None:
+def test_state_of_qemu_is_parsed_from_its_replies() -> None:
     node = {
         "node-name": "libvirt-2-format",
         "file": "/pool/a",
@@ -69,6 +69,6 @@ def test_inside_is_what_is_told() -> None:
         ("blocks", None),
     ],
 )
-def test_inside_that_nobody_understands_is_a_refusal(field: str, told: object) -> None:
+def test_reply_that_cannot_be_parsed_is_a_failed_precondition(field: str, told: object) -> None:
     with pytest.raises(FailedPrecondition, match="cannot parse the QEMU monitor reply"):
         qemu_state_of(**NOTHING | {field: told})

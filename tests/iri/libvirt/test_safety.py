@@ -172,7 +172,7 @@ def test_links_out_of_an_allowed_folder_lead_nowhere(
         wanted = RuntimeMachine(
             labels=uid_labels(RuntimeMachine), spec=RuntimeMachineSpec(class_name="small", volumes=(disk,))
         )
-        with pytest.raises(ImageNotResolvable, match="no folder that this host allows"):
+        with pytest.raises(ImageNotResolvable, match="not in a folder that this host allows"):
             subject.runtime.create(wanted)
     assert not subject.runtime.objects(RuntimeMachine)
     assert_only_what_is_allowed(libvirtd, settings)
@@ -180,7 +180,7 @@ def test_links_out_of_an_allowed_folder_lead_nowhere(
     assert [path.name for path in cached] == [LOCK]
 
 
-def test_a_hostname_that_would_be_more_is_refused(subject: Subject) -> None:
+def test_hostname_with_markup_is_refused(subject: Subject) -> None:
     guest = RuntimeGuestConfig(hostname='x"\nusers: [{name: root}]')
     spec = RuntimeMachineSpec(class_name="small", guest_config=guest)
     with pytest.raises(InvalidArgument, match="hostname"):
@@ -201,9 +201,7 @@ def test_a_bridge_that_is_allowed_is_reached(
     assert_only_what_is_allowed(libvirtd, settings)
 
 
-def test_a_bridge_that_is_allowed_and_gone_is_a_condition_until_it_is_back(
-    subject: Subject, libvirtd: Libvirtd
-) -> None:
+def test_missing_bridge_is_a_condition_until_it_exists_again(subject: Subject, libvirtd: Libvirtd) -> None:
     nic = RuntimeNetworkInterface(name="a", network_id=f"bridge:{MISSING}")
     machine = subject.runtime.create(
         RuntimeMachine(

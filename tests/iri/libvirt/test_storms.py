@@ -245,7 +245,9 @@ def is_right(found: RuntimeMachine, wanted: RuntimeMachine) -> bool:
     ("seed", "guests", "seconds"),
     [(1, 8, 8.0), *(pytest.param(seed, 30, 40.0, marks=pytest.mark.long) for seed in range(2, 6))],
 )
-def test_storm_passes_and_all_is_as_wished(daemon: Libvirtd, seed: int, guests: int, seconds: float) -> None:
+def test_everything_is_in_sync_after_a_storm(
+    daemon: Libvirtd, seed: int, guests: int, seconds: float
+) -> None:
     settings = with_efi(
         with_power(micro_settings(daemon), first_restart=0.2, longest_restart=2.0, steady=2.0)
     )

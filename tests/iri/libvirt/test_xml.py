@@ -13,7 +13,7 @@ WRITABLE = st.text().filter(lambda value: not UNWRITABLE.search(value) and "\r" 
 
 
 @given(WRITABLE, WRITABLE)
-def test_what_is_put_in_comes_out(value: str, attribute: str) -> None:
+def test_text_survives_a_round_trip(value: str, attribute: str) -> None:
     root = element("a", key=attribute)
     child(root, "b", value)
     again = parse(text(root))
@@ -22,7 +22,7 @@ def test_what_is_put_in_comes_out(value: str, attribute: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["\x00", "a\x1bb", "\ud800", "\uffff"])
-def test_what_xml_cannot_carry_is_refused(value: str) -> None:
+def test_characters_that_xml_cannot_carry_are_refused(value: str) -> None:
     root = element("a")
     child(root, "b", value)
     with pytest.raises(InvalidArgument, match="<b>"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import threading
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -96,7 +95,7 @@ def test_access_is_what_stock_machine_runtimes_understand(
     )
 
 
-def test_limits_of_the_class_hold_on_every_host(stand: Stand, subject: Subject, cluster: Cluster) -> None:
+def test_limits_of_the_class_apply_on_every_host(stand: Stand, subject: Subject, cluster: Cluster) -> None:
     wanted = subject.volume()
     volume = subject.available(replace(wanted, spec=replace(wanted.spec, class_name="limited")))
     said = cluster.rbd("image-meta", "list", f"{POOL}/{name(volume)}", "--format", "json")
@@ -104,7 +103,7 @@ def test_limits_of_the_class_hold_on_every_host(stand: Stand, subject: Subject, 
     assert f'"conf_rbd_qos_bps_limit":"{10 * MIB}"' in said
 
 
-def test_image_comes_into_ceph_once_and_goes_with_its_last_volume(
+def test_image_is_copied_into_ceph_once_and_deleted_with_its_last_volume(
     stand: Stand, subject: Subject, cluster: Cluster
 ) -> None:
     source = stand.image(BODY)
@@ -120,7 +119,7 @@ def test_image_comes_into_ceph_once_and_goes_with_its_last_volume(
     assert cluster.images() == []
 
 
-def test_everything_is_there_again_after_a_restart(stand: Stand, subject: Subject) -> None:
+def test_all_objects_are_listed_again_after_a_restart(stand: Stand, subject: Subject) -> None:
     first = subject.available(replace(subject.volume(), annotations={"note": 'ü "quoted"'}))
     snapshot = subject.ready(first.id)
     second = subject.available(from_snapshot(subject, snapshot))
@@ -205,7 +204,7 @@ def guest(stand: Stand, cluster: Cluster, disk: Disk) -> Iterator[Virsh]:
         stand.disks.release(MACHINE, disk.name)
 
 
-def test_full_pool_refuses(stand: Stand, subject: Subject) -> None:
+def test_full_ceph_pool_refuses_volumes(stand: Stand, subject: Subject) -> None:
     assert {offer.quantity for offer in stand.offers().volumes} == {CAPACITY}
     with pytest.raises(ResourceExhausted, match="storage pool shared is full"):
         stand.create(sized(subject.volume(), CAPACITY + 1))
@@ -302,7 +301,7 @@ def watching(cluster: Cluster, image: str) -> Iterator[None]:
         user.stdin.close()
 
 
-def test_volume_in_use_on_another_host_is_deleted_when_that_lets_go(
+def test_volume_open_on_another_host_is_deleted_once_that_closes_it(
     stand: Stand, subject: Subject, cluster: Cluster
 ) -> None:
     volume, unused = subject.available(), subject.available()
@@ -315,7 +314,7 @@ def test_volume_in_use_on_another_host_is_deleted_when_that_lets_go(
     eventually(cluster.images, lambda images: images == [], PATIENCE, "go")
 
 
-def test_guest_has_the_volume_by_its_access_and_sees_it_grow(
+def test_guest_attaches_the_volume_by_its_access_and_sees_it_grow(
     stand: Stand, subject: Subject, cluster: Cluster
 ) -> None:
     volume = subject.available()
@@ -351,7 +350,7 @@ def test_wrong_key_is_refused_with_the_cause(cluster: Cluster, pool: RbdPool, tm
 @pytest.mark.parametrize(
     ("written", "reason"), [(None, "cannot read the key file: No such file"), ("?", "invalid Ceph key")]
 )
-def test_key_file_that_is_none_is_told(
+def test_invalid_key_file_is_refused(
     cluster: Cluster, pool: RbdPool, tmp_path: Path, written: str | None, reason: str
 ) -> None:
     key = tmp_path / "key"
@@ -363,7 +362,7 @@ def test_key_file_that_is_none_is_told(
     stand.link.close()
 
 
-def test_cluster_that_stops_is_waited_for(stand: Stand, subject: Subject, cluster: Cluster) -> None:
+def test_calls_wait_for_a_cluster_that_stops(stand: Stand, subject: Subject, cluster: Cluster) -> None:
     """Its OSD does not answer for a while: calls wait, and go on when it is back."""
     volume = subject.available()
     done: list[str] = []
@@ -377,7 +376,7 @@ def test_cluster_that_stops_is_waited_for(stand: Stand, subject: Subject, cluste
     subject.until_volume(done[0], lambda there: there.status.state is VolumeState.AVAILABLE, "be available")
 
 
-def test_libvirt_takes_the_pool_by_its_schema(cluster: Cluster, pool: RbdPool, tmp_path: Path) -> None:
+def test_libvirt_accepts_the_pool_by_its_schema(cluster: Cluster, pool: RbdPool, tmp_path: Path) -> None:
     file = tmp_path / "pool.xml"
     file.write_text(storage_xml.pool(replace(pool, name="schema"), MACHINE))
     cluster.libvirtd.virsh("pool-define", "--validate", str(file))

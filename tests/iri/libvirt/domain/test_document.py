@@ -32,7 +32,7 @@ GOLDENS = Path(__file__).parent / "goldens"
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_domain_is_as_agreed(name: str, request: pytest.FixtureRequest) -> None:
+def test_domain_is_as_in_its_golden_file(name: str, request: pytest.FixtureRequest) -> None:
     golden = GOLDENS / f"{name}.xml"
     made = render_domain(PLANS[name]) + "\n"
     if request.config.getoption("--regen"):
@@ -40,7 +40,7 @@ def test_domain_is_as_agreed(name: str, request: pytest.FixtureRequest) -> None:
     assert made == golden.read_text(encoding="utf-8")
 
 
-def test_no_golden_is_left_over() -> None:
+def test_every_golden_file_has_its_case() -> None:
     assert {path.stem for path in GOLDENS.iterdir()} == set(PLANS)
 
 
@@ -59,7 +59,7 @@ def test_every_trait_changes_some_golden() -> None:
         assert any(getattr(plan.traits, field) != plain for plan in PLANS.values()), field
 
 
-def test_secrets_are_no_part_of_a_domain() -> None:
+def test_domain_contains_no_secrets() -> None:
     for plan in PLANS.values():
         assert "hush" not in render_domain(plan)
         assert "aHVzaA" not in render_domain(plan), "nor in base64"
@@ -100,7 +100,7 @@ def tags(plan: DomainPlan) -> list[str]:
 
 
 @pytest.mark.parametrize("name", [name for name in PLANS if name != "arm"])
-def test_libvirt_takes_it_by_its_schema(name: str, libvirtd: Libvirtd) -> None:
+def test_libvirt_accepts_it_by_its_schema(name: str, libvirtd: Libvirtd) -> None:
     """With emulation: nothing else can be had everywhere."""
     plan = replace(PLANS[name], platform=HostPlatform(cpus=8))
     document_file = libvirtd.folder / f"{name}.xml"
@@ -112,7 +112,7 @@ def test_libvirt_takes_it_by_its_schema(name: str, libvirtd: Libvirtd) -> None:
     libvirtd.virsh("undefine", "--nvram", plan.id)
 
 
-def test_hardware_is_read_back() -> None:
+def test_hardware_is_parsed_from_the_domain() -> None:
     plan = PLANS["two-disks"]
     seen = parse_hardware(render_domain(plan))
     assert {alias.name: target for alias, target in seen.disks.items()} == {"root": "vda", "data": "vdb"}
@@ -122,7 +122,7 @@ def test_hardware_is_read_back() -> None:
     assert (seen.cpus, seen.memory_bytes) == (2, 1 << 30)
 
 
-def test_regrading_changes_the_class_alone() -> None:
+def test_resize_changes_the_part_of_the_class_alone() -> None:
     larger = replace(PLAIN, record=record(resources={"cpu": 4, "memory": 2 << 30}))
     again = parse(resized_document(render_domain(PLAIN), larger))
     wanted = parse(render_domain(larger))

@@ -21,7 +21,7 @@ def test_alias_carries_any_name_there_and_back(kind: str, name: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", "ua-disk-root", "virtio-disk0", "ua-tape-a-0123abcd", "ua-disk-a-0123ABCD"]
 )
-def test_other_aliases_are_nobodys(text: str) -> None:
+def test_foreign_aliases_are_not_parsed(text: str) -> None:
     assert parse_alias(text) is None
 
 
@@ -37,7 +37,7 @@ def test_other_aliases_are_nobodys(text: str) -> None:
         ("", (), "vdzz"),
     ],
 )
-def test_target(device: str, taken: tuple[str, ...], want: str) -> None:
+def test_target_follows_the_name_of_the_device(device: str, taken: tuple[str, ...], want: str) -> None:
     assert choose_target(device, taken) == want
 
 

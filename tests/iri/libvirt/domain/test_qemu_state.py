@@ -120,7 +120,7 @@ CASES = (
 @pytest.mark.parametrize(
     ("inside", "places", "want"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
 )
-def test_forgotten_is_what_libvirt_named_and_does_not_know(
+def test_leaked_is_what_libvirt_named_and_does_not_know(
     inside: QemuState, places: tuple[str, ...], want: LeakedDevices
 ) -> None:
     assert find_leaked(inside, places) == want
@@ -142,5 +142,5 @@ PLACES = (
 
 
 @pytest.mark.parametrize(("told", "want"), [case[1:] for case in PLACES], ids=[case[0] for case in PLACES])
-def test_place_is_known_however_qemu_tells_it(told: str, want: str) -> None:
+def test_location_is_parsed_from_each_notation_of_qemu(told: str, want: str) -> None:
     assert data_location(told) == want

@@ -42,12 +42,12 @@ SPECS = st.builds(
 @given(
     st.builds(MachineRecord, labels=TEXTS, annotations=TEXTS, spec=SPECS, generation=st.integers(0, 1 << 60))
 )
-def test_whatever_is_recorded_is_read_back(record: MachineRecord) -> None:
+def test_record_survives_a_round_trip(record: MachineRecord) -> None:
     assert from_metadata(parse(text(to_metadata(record)))) == record
 
 
 @given(SPECS)
-def test_secrets_come_out_of_a_spec_and_back_in(spec: RuntimeMachineSpec) -> None:
+def test_secrets_are_split_from_a_spec_and_merged_again(spec: RuntimeMachineSpec) -> None:
     bare, seal = split_secrets(spec)
     assert bare.ignition_data == b""
     assert not any(
@@ -60,6 +60,6 @@ def test_secrets_come_out_of_a_spec_and_back_in(spec: RuntimeMachineSpec) -> Non
 
 
 @pytest.mark.parametrize("content", [None, "", "{", "[]", '{"spec": 5}'])
-def test_what_nobody_wrote_is_not_guessed_at(content: str | None) -> None:
+def test_invalid_metadata_is_refused(content: str | None) -> None:
     with pytest.raises(ValueError, match="invalid machine metadata"):
         from_metadata(element("machine", content))

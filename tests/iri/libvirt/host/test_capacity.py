@@ -86,6 +86,6 @@ def test_the_machines_of_a_class_fit_the_host(
 
 
 @pytest.mark.parametrize("wrong", [{"reserved": {"cpu": -1}}, {"overcommit": {"cpu": 0.5}}])
-def test_settings_that_are_none(wrong: dict[str, object]) -> None:
+def test_invalid_settings_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ValueError, match="cpu"):
         settings(**wrong)

@@ -88,7 +88,7 @@ def logs(link: LibvirtLink) -> Path:
     return Path(link.uri.split("socket=")[1]).parents[1] / "log" / "qemu"
 
 
-def test_about_tells_of_the_machine_below(link: LibvirtLink, folder: Path) -> None:
+def test_info_describes_the_host(link: LibvirtLink, folder: Path) -> None:
     about = host(link, folder).about()
     assert (about.name, about.version) == ("gitvirt-libvirt", "1.2.3")
     whole = int(Path("/proc/meminfo").read_text().split()[1]) * 1024
@@ -163,7 +163,7 @@ def test_fixed_classes_stay(link: LibvirtLink, folder: Path) -> None:
         ("auto", False, "qemu", 1),
     ],
 )
-def test_kvm_is_proven_once(
+def test_kvm_is_probed_once(
     link: LibvirtLink, folder: Path, accelerator: Accelerator, outcome: bool, want: str, tries: int
 ) -> None:
     belief = Believed(outcome)
@@ -180,14 +180,16 @@ def test_kvm_is_proven_once(
     assert one.about().host.labels == {"gitvirt.dev/accelerator": {"kvm": "kvm", "qemu": "tcg"}[want]}
 
 
-def test_a_guest_that_runs_is_a_proof(link: LibvirtLink, folder: Path, libvirtd: Libvirtd) -> None:
+def test_kvm_works_when_the_probe_guest_boots(link: LibvirtLink, folder: Path, libvirtd: Libvirtd) -> None:
     assert KvmProbe(LibvirtNode(link), folder, logs(link)).can_boot("qemu")
     assert list(folder.iterdir()) == []
     assert not (logs(link) / f"{NAME}.log").exists()
     assert NAME not in libvirtd.virsh("list", "--all", "--name").stdout
 
 
-def test_a_guest_that_says_nothing_is_none(link: LibvirtLink, folder: Path, libvirtd: Libvirtd) -> None:
+def test_kvm_does_not_work_when_the_probe_guest_is_silent(
+    link: LibvirtLink, folder: Path, libvirtd: Libvirtd
+) -> None:
     """The time of a clock that runs fast is up before any guest has begun."""
     ticks = iter(range(0, 1000, 60))
     assert not KvmProbe(LibvirtNode(link), folder, logs(link), clock=lambda: next(ticks)).can_boot("qemu")
@@ -195,12 +197,12 @@ def test_a_guest_that_says_nothing_is_none(link: LibvirtLink, folder: Path, libv
     assert NAME not in libvirtd.virsh("list", "--all", "--name").stdout
 
 
-def test_a_hypervisor_that_refuses_is_none(link: LibvirtLink, folder: Path) -> None:
+def test_kvm_does_not_work_when_the_hypervisor_refuses(link: LibvirtLink, folder: Path) -> None:
     assert not KvmProbe(LibvirtNode(link), folder, logs(link)).can_boot("xen")
     assert list(folder.iterdir()) == []
 
 
-def test_what_a_lost_proof_left_behind_is_in_nobodys_way(link: LibvirtLink, folder: Path) -> None:
+def test_leftovers_of_an_interrupted_probe_are_replaced(link: LibvirtLink, folder: Path) -> None:
     left = xml.text(probe_domain("qemu", folder / "left.img", folder / "left.log"))
     (folder / "left.img").write_bytes(boot_sector())
     (folder / "proof.img").symlink_to(folder / "left.img")
@@ -209,7 +211,7 @@ def test_what_a_lost_proof_left_behind_is_in_nobodys_way(link: LibvirtLink, fold
     assert (folder / "left.img").read_bytes() == boot_sector()
 
 
-def test_a_domain_of_that_name_that_is_somebodys_stays(
+def test_foreign_domain_with_the_name_of_the_probe_stays(
     link: LibvirtLink, folder: Path, libvirtd: Libvirtd
 ) -> None:
     document = folder / "theirs.xml"
@@ -222,14 +224,14 @@ def test_a_domain_of_that_name_that_is_somebodys_stays(
         libvirtd.virsh("undefine", NAME)
 
 
-def test_a_libvirt_that_is_away_proves_nothing(folder: Path) -> None:
+def test_probe_is_unavailable_while_libvirt_is_away(folder: Path) -> None:
     with pytest.raises(Unavailable):
         KvmProbe(LibvirtNode(LibvirtLink("qemu+unix:///system?socket=/nowhere")), folder, folder).can_boot(
             "qemu"
         )
 
 
-def test_a_proof_has_the_processor_that_machines_get(folder: Path) -> None:
+def test_probe_guest_has_the_processor_of_machines(folder: Path) -> None:
     """Where KVM runs some processor and not the host's own, no machine would start."""
     for domain_type in ("kvm", "qemu"):
         plan = DomainPlan(
@@ -240,14 +242,14 @@ def test_a_proof_has_the_processor_that_machines_get(folder: Path) -> None:
         assert (None if proven is None else proven.attrib) == (None if machine is None else machine.attrib)
 
 
-def test_a_host_without_proof_asks_again(folder: Path) -> None:
+def test_probe_is_repeated_after_libvirt_was_away(folder: Path) -> None:
     away = host(LibvirtLink("qemu+unix:///system?socket=/nowhere"), folder)
     for _ in range(2):
         with pytest.raises(Unavailable):
             away.domain_type()
 
 
-def test_the_boot_sector_is_what_its_source_says(tmp_path: Path) -> None:
+def test_boot_sector_matches_its_source(tmp_path: Path) -> None:
     object_, image = tmp_path / "proof.o", tmp_path / "proof.bin"
     subprocess.run(["as", "--64", "-o", object_, kvm_probe.__file__.replace(".py", ".S")], check=True)
     linker = ["ld", "-m", "elf_x86_64", "--oformat", "binary", "-e", "start", "-Ttext", "0x7c00"]

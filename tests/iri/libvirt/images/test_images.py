@@ -40,7 +40,7 @@ def test_url_with_digest_is_fetched_once_and_verified(depot: Depot, asking: Aski
     assert asking.partials() == []
 
 
-def test_sha512_will_do(depot: Depot, asking: Asking) -> None:
+def test_sha512_is_accepted(depot: Depot, asking: Asking) -> None:
     url = depot.put("/a.img", BODY)
     digest = hashlib.sha512(BODY).hexdigest()
     assert ensured(asking.images(), asking, f"{url}#sha512={digest}").path.name == f"sha512-{digest}"
@@ -58,7 +58,7 @@ def test_wrong_checksum_is_refused_and_nothing_is_kept(depot: Depot, asking: Ask
     ("status", "error"),
     [(404, NotFound), (410, NotFound), (403, FailedPrecondition), (401, FailedPrecondition), (500, Unavailable), (503, Unavailable)],
 )  # fmt: skip
-def test_what_a_server_answers_is_told(
+def test_answer_of_the_server_is_in_the_error(
     depot: Depot, asking: Asking, status: int, error: type[IRIError]
 ) -> None:
     url = depot.put("/a.img", BODY)
@@ -74,7 +74,7 @@ def test_server_that_is_down_is_unavailable(asking: Asking) -> None:
         ensured(asking.images(), asking, f"http://127.0.0.1:1/a.img#sha256={SHA}")
 
 
-def test_server_that_falls_silent_is_unavailable(depot: Depot, asking: Asking) -> None:
+def test_server_that_stops_sending_is_unavailable(depot: Depot, asking: Asking) -> None:
     url = depot.put("/a.img", BODY)
     depot.pause = 3.0
     started = time.monotonic()
@@ -83,7 +83,7 @@ def test_server_that_falls_silent_is_unavailable(depot: Depot, asking: Asking) -
     assert time.monotonic() - started < 2
 
 
-def test_broken_transfer_goes_on_where_it_stopped(depot: Depot, asking: Asking) -> None:
+def test_interrupted_transfer_continues_where_it_stopped(depot: Depot, asking: Asking) -> None:
     url = depot.put("/a.img", BODY)
     depot.break_after, depot.breaks = 200_000, 1
     with pytest.raises(Unavailable, match=f"interrupted the transfer after 200000 of {len(BODY)} bytes"):
@@ -93,7 +93,9 @@ def test_broken_transfer_goes_on_where_it_stopped(depot: Depot, asking: Asking) 
 
 
 @pytest.mark.parametrize("lacks", ["has_ranges", "has_etags"])
-def test_server_that_cannot_go_on_starts_again(depot: Depot, asking: Asking, lacks: str) -> None:
+def test_transfer_starts_again_when_the_server_cannot_continue(
+    depot: Depot, asking: Asking, lacks: str
+) -> None:
     url = depot.put("/a.img", BODY)
     setattr(depot, lacks, False)
     depot.break_after, depot.breaks = 200_000, 1
@@ -102,7 +104,7 @@ def test_server_that_cannot_go_on_starts_again(depot: Depot, asking: Asking, lac
     assert ensured(asking.images(), asking, f"{url}#sha256={SHA}").path.read_bytes() == BODY
 
 
-def test_other_content_since_the_transfer_broke_starts_again(depot: Depot, asking: Asking) -> None:
+def test_transfer_starts_again_when_the_content_has_changed(depot: Depot, asking: Asking) -> None:
     url = depot.put("/a.img", b"old" * 200_000)
     depot.break_after, depot.breaks = 200_000, 1
     with pytest.raises(Unavailable):
@@ -111,7 +113,7 @@ def test_other_content_since_the_transfer_broke_starts_again(depot: Depot, askin
     assert ensured(asking.images(), asking, f"{url}#sha256={SHA}").path.read_bytes() == BODY
 
 
-def test_whole_partial_file_is_no_trouble(depot: Depot, asking: Asking) -> None:
+def test_complete_partial_file_is_used(depot: Depot, asking: Asking) -> None:
     """The process was killed after the last byte and before the rename."""
     url = depot.put("/a.img", BODY)
     depot.break_after, depot.breaks = len(BODY) - 1, 1
@@ -123,7 +125,7 @@ def test_whole_partial_file_is_no_trouble(depot: Depot, asking: Asking) -> None:
     assert asking.partials() == []
 
 
-def test_many_who_ask_at_once_fetch_it_once(depot: Depot, asking: Asking) -> None:
+def test_image_asked_for_many_times_at_once_is_fetched_once(depot: Depot, asking: Asking) -> None:
     url = depot.put("/a.img", BODY)
     depot.pause = 0.01
     got: list[Path] = []
@@ -142,7 +144,7 @@ def test_many_who_ask_at_once_fetch_it_once(depot: Depot, asking: Asking) -> Non
     assert depot.times("/a.img") == 1
 
 
-def test_progress_is_told(depot: Depot, asking: Asking) -> None:
+def test_progress_is_reported(depot: Depot, asking: Asking) -> None:
     url = depot.put("/a.img", BODY)
     depot.pause = 0.01
     Images(asking.settings, asking.folder, progress_seconds=0.02).ensure(
@@ -212,7 +214,7 @@ def test_cut_off_qcow2_is_refused(depot: Depot, asking: Asking, tmp_path: Path) 
         ensured(asking.images(), asking, depot.url("/a.img"))
 
 
-def test_disk_full_is_told_and_leaves_nothing(depot: Depot, asking: Asking, tmp_path: Path) -> None:
+def test_full_disk_is_an_error_and_leaves_nothing(depot: Depot, asking: Asking, tmp_path: Path) -> None:
     """Once the server says how much comes, and once it does not."""
     with small_filesystem(tmp_path / "small", 1 << 20) as folder:
         url = depot.put("/a.img", bytes(4 << 20))
@@ -228,7 +230,9 @@ def test_disk_full_is_told_and_leaves_nothing(depot: Depot, asking: Asking, tmp_
 
 
 @pytest.mark.parametrize("chunk", [1, 5000, 70_000, 1 << 20])
-def test_disk_full_at_any_byte_is_the_same(depot: Depot, asking: Asking, tmp_path: Path, chunk: int) -> None:
+def test_disk_full_at_any_byte_leaves_nothing(
+    depot: Depot, asking: Asking, tmp_path: Path, chunk: int
+) -> None:
     """The last bytes may only be missed when the file is closed."""
     with small_filesystem(tmp_path / "small", 64 << 10) as folder:
         asking.folder = folder / "images"
@@ -239,7 +243,7 @@ def test_disk_full_at_any_byte_is_the_same(depot: Depot, asking: Asking, tmp_pat
         assert asking.partials() == []
 
 
-def test_keys_of_a_signed_url_are_told_to_nobody(depot: Depot, asking: Asking) -> None:
+def test_keys_of_a_signed_url_are_in_no_message(depot: Depot, asking: Asking) -> None:
     url = f"{depot.put('/a.img', BODY)}?signature=hush#sha256={SHA}"
     image = ensured(asking.images(), asking, url)
     assert image.reference == f"{depot.url('/a.img')}#sha256:{SHA}"
@@ -319,7 +323,7 @@ def test_server_with_another_certificate_is_not_trusted(
     assert secure.asked == []
 
 
-def test_redirect_from_tls_to_none_is_not_followed(secure: Depot, depot: Depot, asking: Asking) -> None:
+def test_redirect_from_tls_to_plain_http_is_not_followed(secure: Depot, depot: Depot, asking: Asking) -> None:
     secure.redirects["/a.img"] = depot.put("/a.img", BODY)
     with pytest.raises(FailedPrecondition, match="redirects to a URL without TLS"):
         ensured(asking.images(), asking, f"{secure.url('/a.img')}#sha256={SHA}")
@@ -357,7 +361,7 @@ def platform(manifest: dict[str, object], architecture: str) -> dict[str, object
     return manifest | {"platform": {"os": "linux", "architecture": architecture}}
 
 
-def test_index_is_chosen_from_by_architecture(depot: Depot, asking: Asking) -> None:
+def test_architecture_selects_from_an_index(depot: Depot, asking: Asking) -> None:
     ours = depot.image("os/debian", "x-amd64", {"rootfs": BODY})
     theirs = depot.image("os/debian", "x-arm64", {"rootfs": b"arm" * 10_000})
     index = {"schemaVersion": 2, "manifests": [platform(theirs, "arm64"), platform(ours, "amd64")]}
@@ -372,7 +376,7 @@ def test_index_is_chosen_from_by_architecture(depot: Depot, asking: Asking) -> N
 
 
 @pytest.mark.parametrize("password", ["", "ann:secret"])
-def test_registry_that_wants_a_token_gets_one(
+def test_registry_gets_the_token_that_it_requires(
     depot: Depot, asking: Asking, password: str, tmp_path: Path
 ) -> None:
     depot.image("os/debian", "12", PARTS)
@@ -384,7 +388,7 @@ def test_registry_that_wants_a_token_gets_one(
     assert image.path.read_bytes() == BODY
 
 
-def test_registry_that_lets_nobody_in_is_told_without_the_password(
+def test_refused_credentials_are_an_error_without_the_password(
     depot: Depot, asking: Asking, tmp_path: Path
 ) -> None:
     depot.image("os/debian", "12", PARTS)
@@ -407,14 +411,14 @@ def test_credentials_do_not_follow_a_redirect_to_another_host(depot: Depot, aski
     assert depot.authorizations[at] == ""
 
 
-def test_manifest_that_is_not_its_digest_is_refused(depot: Depot, asking: Asking) -> None:
+def test_manifest_with_another_digest_is_refused(depot: Depot, asking: Asking) -> None:
     manifest = depot.image("os/debian", "12", PARTS)
     depot.bodies[f"/v2/os/debian/manifests/{manifest['digest']}"] += b" "
     with pytest.raises(FailedPrecondition, match="manifest has digest sha256:"):
         ensured(asking.images(), asking, f"{depot.host}/os/debian@{manifest['digest']}")
 
 
-def test_layer_that_is_not_its_digest_is_refused(depot: Depot, asking: Asking) -> None:
+def test_layer_with_another_digest_is_refused(depot: Depot, asking: Asking) -> None:
     depot.image("os/debian", "12", PARTS)
     depot.bodies[f"/v2/os/debian/blobs/{digest_of(BODY)}"] = b"evil" * 1000
     with pytest.raises(FailedPrecondition, match="the image has digest"):
@@ -434,7 +438,7 @@ MALFORMED: list[tuple[str, object, str]] = [
 @pytest.mark.parametrize(
     ("manifest", "reason"), [case[1:] for case in MALFORMED], ids=[case[0] for case in MALFORMED]
 )
-def test_manifest_that_is_no_image_is_refused(
+def test_manifest_that_is_not_a_disk_image_is_refused(
     depot: Depot, asking: Asking, manifest: object, reason: str
 ) -> None:
     depot.manifest("os/debian", "12", manifest)

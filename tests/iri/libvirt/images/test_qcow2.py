@@ -40,13 +40,13 @@ def with_data(folder: Path, *options: str) -> Path:
     [(), ("-o", "compat=0.10"), ("-o", "cluster_size=4k"), ("-o", "extended_l2=on"), ("-c",), ("-c", "-o", "compression_type=zstd")],
     ids=["3", "2", "small-clusters", "extended", "deflate", "zstd"],
 )  # fmt: skip
-def test_whole_images_are_taken(tmp_path: Path, options: tuple[str, ...]) -> None:
+def test_complete_images_are_accepted(tmp_path: Path, options: tuple[str, ...]) -> None:
     image = with_data(tmp_path, *options)
     size = (tmp_path / "raw").stat().st_size
     assert inspect(image) == ImageFormat("qcow2", -(-size // 512) * 512)
 
 
-def test_empty_disk_and_raw_disk_are_taken(tmp_path: Path) -> None:
+def test_empty_disk_and_raw_disk_are_accepted(tmp_path: Path) -> None:
     assert inspect(made(tmp_path)) == ImageFormat("qcow2", 8 * MIB)
     raw = tmp_path / "raw"
     raw.write_bytes(b"\xeb\x63" + bytes(MIB - 2))
@@ -85,7 +85,7 @@ SPOILED: list[tuple[str, Callable[[Path], None], str]] = [
 @pytest.mark.parametrize(
     ("spoil", "reason"), [case[1:] for case in SPOILED], ids=[case[0] for case in SPOILED]
 )
-def test_spoiled_images_are_refused(tmp_path: Path, spoil: Callable[[Path], None], reason: str) -> None:
+def test_damaged_images_are_refused(tmp_path: Path, spoil: Callable[[Path], None], reason: str) -> None:
     image = with_data(tmp_path)
     spoil(image)
     with pytest.raises(InvalidArgument, match=reason):
@@ -116,7 +116,7 @@ def test_other_formats_are_refused_by_name(tmp_path: Path, format: str) -> None:
         inspect(image)
 
 
-def test_nothing_is_refused(tmp_path: Path) -> None:
+def test_empty_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
     with pytest.raises(InvalidArgument, match="empty"):
         inspect(tmp_path / "empty")
@@ -124,7 +124,9 @@ def test_nothing_is_refused(tmp_path: Path) -> None:
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.integers(4, 111), st.integers(0, 255)), max_size=6))
-def test_any_header_is_taken_or_refused_with_a_reason(tmp_path: Path, changes: list[tuple[int, int]]) -> None:
+def test_any_header_is_accepted_or_refused_with_a_reason(
+    tmp_path: Path, changes: list[tuple[int, int]]
+) -> None:
     image = tmp_path / "data.qcow2"
     if not image.exists():
         with_data(tmp_path)

@@ -49,12 +49,12 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("text", "named"), NAMED, ids=[text[:30] for text, _ in NAMED])
-def test_reference_names(text: str, named: Reference) -> None:
+def test_reference_is_parsed(text: str, named: Reference) -> None:
     assert parse(text) == named
 
 
 @pytest.mark.parametrize(("text", "reason"), REFUSED, ids=[text[:30] for text, _ in REFUSED])
-def test_what_is_no_reference_is_refused(text: str, reason: str) -> None:
+def test_invalid_reference_is_refused(text: str, reason: str) -> None:
     with pytest.raises(InvalidArgument, match=reason) as refused:
         parse(text)
     assert "secret@" not in str(refused.value)

@@ -22,7 +22,7 @@ def qemu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.soc
         yield listener
 
 
-def test_qemu_that_hangs_is_not_waited_for_and_holds_up_no_other(qemu: socket.socket) -> None:
+def test_console_of_a_hanging_qemu_fails_soon_and_blocks_no_other(qemu: socket.socket) -> None:
     there = Consoles(lambda id: Path("console" if id == "hung" else "none"), connect_seconds=1)
     with socket.socket(socket.AF_UNIX) as first:
         first.connect("console")  # fills the queue of who never accepts
@@ -34,7 +34,7 @@ def test_qemu_that_hangs_is_not_waited_for_and_holds_up_no_other(qemu: socket.so
         there.open("hung").close()
 
 
-def test_who_leaves_twice_throws_nobody_else_out(qemu: socket.socket) -> None:
+def test_closing_a_console_twice_does_not_close_the_next_session(qemu: socket.socket) -> None:
     there = Consoles(lambda _: Path("console"))
     first = there.open("one")
     first.close()
@@ -47,7 +47,7 @@ def test_who_leaves_twice_throws_nobody_else_out(qemu: socket.socket) -> None:
     assert second.read(1) == b""
 
 
-def test_all_are_shown_out_when_it_closes(qemu: socket.socket) -> None:
+def test_close_ends_all_sessions(qemu: socket.socket) -> None:
     there = Consoles(lambda _: Path("console"))
     console = there.open("one")
     line, _ = qemu.accept()

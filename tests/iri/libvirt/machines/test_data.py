@@ -63,7 +63,7 @@ def described(daemon: Libvirtd, id: str, metadata: str) -> None:
     assert said.returncode == 0
 
 
-def test_machine_that_nobody_can_read_is_left_alone_with_all_that_is_its(daemon: Libvirtd) -> None:
+def test_machine_with_unreadable_metadata_is_left_alone_with_its_data(daemon: Libvirtd) -> None:
     settings = micro_settings(daemon)
     folder = Path(settings.folder)
     machine = wanted(ROOT)
@@ -88,7 +88,7 @@ def test_machine_that_nobody_can_read_is_left_alone_with_all_that_is_its(daemon:
     assert not leftovers(daemon, folder)
 
 
-def test_machine_that_libvirt_lost_while_nobody_looked_has_its_data_when_it_is_made_again(
+def test_recreated_machine_gets_back_the_data_of_a_lost_domain(
     daemon: Libvirtd,
 ) -> None:
     settings = micro_settings(daemon)
@@ -107,7 +107,7 @@ def test_machine_that_libvirt_lost_while_nobody_looked_has_its_data_when_it_is_m
     assert not leftovers(daemon, Path(settings.folder))
 
 
-def test_of_two_machines_that_want_a_volume_at_once_one_gets_it(daemon: Libvirtd) -> None:
+def test_one_of_two_machines_created_at_once_gets_the_volume(daemon: Libvirtd) -> None:
     settings = micro_settings(daemon)
     with running_runtime(settings) as runtime, ThreadPoolExecutor(2) as threads:
         volume = runtime.create(
@@ -152,7 +152,7 @@ def test_of_two_machines_that_want_a_volume_at_once_one_gets_it(daemon: Libvirtd
         eventually(lambda: runtime.objects(RuntimeVolume), operator.not_, 60, "be removed")
 
 
-def test_machine_whose_pool_is_not_there_gets_no_empty_disk_and_goes_on_when_it_is_back(
+def test_machine_gets_no_empty_disk_while_its_pool_is_not_mounted(
     daemon: Libvirtd,
 ) -> None:
     settings = micro_settings(daemon)
@@ -192,9 +192,7 @@ def trouble(runtime: LibvirtRuntime, id: str) -> str:
     return next((one.message for one in conditions if one.type == "Ready" and one.status == "False"), "")
 
 
-def test_of_what_a_crash_left_goes_what_was_detached_by_order_and_nothing_else(
-    daemon: Libvirtd, tmp_path: Path
-) -> None:
+def test_start_deletes_detached_disks_and_no_other_data(daemon: Libvirtd, tmp_path: Path) -> None:
     settings = micro_settings(daemon)
     with running_runtime(settings) as runtime:
         id = runtime.create(wanted(ROOT, power=Power.OFF)).id

@@ -67,7 +67,7 @@ class Cut:
 
 
 @pytest.mark.parametrize("is_back", [True, False], ids=["when libvirtd is back", "now and then"])
-def test_machine_that_libvirtd_defined_and_never_said_so_is_found(
+def test_machine_defined_by_a_killed_libvirtd_is_found(
     daemon: Libvirtd, monkeypatch: pytest.MonkeyPatch, is_back: bool
 ) -> None:
     monkeypatch.setattr(gc, "PERIOD_SECONDS", 3600.0 if is_back else 0.1)
@@ -86,7 +86,7 @@ def test_machine_that_libvirtd_defined_and_never_said_so_is_found(
     assert not leftovers(daemon, Path(settings.folder))
 
 
-def test_keys_of_a_machine_that_never_came_go_and_those_of_others_stay(
+def test_secrets_of_unknown_machines_are_dropped_and_others_stay(
     daemon: Libvirtd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gc, "PERIOD_SECONDS", 0.1)

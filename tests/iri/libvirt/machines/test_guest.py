@@ -25,5 +25,7 @@ ON, OFF = RuntimeMachineSpec(power=Power.ON), RuntimeMachineSpec(power=Power.OFF
         ("under deletion", Guest(id="1", record=MachineRecord(spec=ON, deleted_at=1), observed=DomainState(run_state=RunState.UNFINISHED_START)), MachineState.TERMINATING),
     ],
 )  # fmt: skip
-def test_state(id: str, guest: Guest, want: MachineState) -> None:
+def test_state_of_a_machine_follows_its_record_and_its_domain(
+    id: str, guest: Guest, want: MachineState
+) -> None:
     assert derive_state(guest) is want

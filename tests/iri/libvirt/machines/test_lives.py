@@ -29,7 +29,7 @@ from tests.servers.libvirtd import Libvirtd
 FOREIGN = """<domain type='qemu'><name>foreign</name><memory unit='MiB'>4</memory><os><type>hvm</type></os></domain>"""
 
 
-def test_guest_that_powers_itself_off_is_started_again_and_more_and_more_slowly(
+def test_guest_that_powers_itself_off_is_started_again_with_growing_delays(
     daemon: Libvirtd, settings: Settings
 ) -> None:
     settings = with_power(settings, steady=6.0)
@@ -65,7 +65,7 @@ def test_crashed_guest_is_started_again(lab: Lab) -> None:
     lab.reaches(id, MachineState.RUNNING)
 
 
-def test_guest_that_reboots_goes_on(lab: Lab) -> None:
+def test_guest_that_reboots_stays_running(lab: Lab) -> None:
     id = lab.running()
     lab.press(id, b"R")
     eventually(
@@ -75,7 +75,7 @@ def test_guest_that_reboots_goes_on(lab: Lab) -> None:
     assert lab.machine(id).detail.boots == 1
 
 
-def test_foreign_domains_are_nobodys_business(lab: Lab, tmp_path: Path) -> None:
+def test_foreign_domains_are_not_listed_and_not_changed(lab: Lab, tmp_path: Path) -> None:
     (tmp_path / "foreign.xml").write_text(FOREIGN)
     lab.daemon.virsh("define", str(tmp_path / "foreign.xml"))
     try:
@@ -89,7 +89,7 @@ def test_foreign_domains_are_nobodys_business(lab: Lab, tmp_path: Path) -> None:
         lab.daemon.virsh("undefine", "foreign")
 
 
-def test_domain_that_somebody_undefines_is_gone_and_has_its_data_when_it_is_made_again(lab: Lab) -> None:
+def test_undefined_domain_is_gone_and_its_data_comes_back_with_the_machine(lab: Lab) -> None:
     root = Disk(name="root", device="oda", local_disk=RuntimeLocalDisk(size_bytes=1 << 20))
     id = lab.create(volumes=(root,), power=Power.OFF)
     was = lab.until(id, is_as_wished, "be made")
@@ -104,9 +104,7 @@ def test_domain_that_somebody_undefines_is_gone_and_has_its_data_when_it_is_made
     assert disk.stat().st_ino == inode
 
 
-def test_running_machine_that_somebody_undefines_is_defined_again(
-    daemon: Libvirtd, settings: Settings
-) -> None:
+def test_running_domain_that_is_undefined_is_defined_again(daemon: Libvirtd, settings: Settings) -> None:
     with running_runtime(settings) as runtime:
         lab = Lab(daemon, settings, runtime)
         id = lab.running(ignition_data=b"hush")
@@ -132,7 +130,7 @@ def is_persistent(daemon: Libvirtd, id: str) -> bool:
     return "Persistent:     yes" in daemon.virsh("dominfo", id).stdout
 
 
-def test_all_is_found_again_by_who_lost_everything(daemon: Libvirtd, settings: Settings) -> None:
+def test_runtime_that_lost_everything_finds_its_machines_again(daemon: Libvirtd, settings: Settings) -> None:
     with running_runtime(settings) as runtime:
         lab = Lab(daemon, settings, runtime)
         id = lab.running(ignition_data=b"hush" * 50_000, class_name="small")
@@ -153,7 +151,7 @@ def test_all_is_found_again_by_who_lost_everything(daemon: Libvirtd, settings: S
     assert not leftovers(daemon, Path(settings.folder))
 
 
-def test_guests_go_on_while_libvirtd_is_away_and_calls_say_so(lab: Lab) -> None:
+def test_guests_run_on_while_libvirtd_is_away_and_calls_are_unavailable(lab: Lab) -> None:
     id = lab.running()
     pid = lab.daemon.guests()[id]
     lab.daemon.kill()
@@ -180,7 +178,7 @@ def test_guest_that_dies_while_libvirtd_is_away_is_started_again(lab: Lab) -> No
     )
 
 
-def test_guest_that_was_paused_while_libvirtd_is_away_is_left_to_who_paused_it(lab: Lab) -> None:
+def test_guest_paused_by_a_person_while_libvirtd_is_away_stays_paused(lab: Lab) -> None:
     id = lab.running()
     pid = lab.daemon.guests()[id]
     lab.daemon.kill()
@@ -219,7 +217,7 @@ def is_unavailable(lab: Lab) -> bool:
     return False
 
 
-def test_console_is_for_one_at_a_time(lab: Lab) -> None:
+def test_console_takes_one_user_at_a_time(lab: Lab) -> None:
     id = lab.running()
     first = lab.runtime.console(id)
     with pytest.raises(FailedPrecondition, match="is in use"):
@@ -229,7 +227,7 @@ def test_console_is_for_one_at_a_time(lab: Lab) -> None:
     assert b"MICRO-READY" in console_log(lab.settings, id)
 
 
-def test_image_that_cannot_be_had_is_a_condition_and_no_half_made_machine(lab: Lab) -> None:
+def test_missing_image_is_a_condition_and_the_machine_gets_no_devices(lab: Lab) -> None:
     image = Image(image="http://127.0.0.1:9/none.qcow2")
     id = lab.create(volumes=(Disk(name="root", device="oda", local_disk=RuntimeLocalDisk(image=image)),))
     found = lab.until(id, is_in_trouble, "be in trouble")
@@ -243,7 +241,7 @@ def is_in_trouble(machine: RuntimeMachine) -> bool:
     return ready is not None and ready.status == "False"
 
 
-def test_full_port_is_a_condition_and_the_guest_goes_on(lab: Lab) -> None:
+def test_lack_of_ports_is_a_condition_and_the_guest_runs_on(lab: Lab) -> None:
     id = lab.running()
     for number in range(8):
         disk = Disk(

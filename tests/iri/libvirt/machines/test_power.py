@@ -16,7 +16,7 @@ from tests.iri.libvirt.world import running_runtime, with_power
 from tests.servers.libvirtd import Libvirtd
 
 
-def test_guest_that_is_told_to_stay_off_stays_off_also_after_a_restart_of_all(
+def test_guest_that_powered_itself_off_stays_off_after_restarts_of_libvirtd_and_runtime(
     daemon: Libvirtd, settings: Settings
 ) -> None:
     settings = with_power(settings, guest_poweroff="stay")
@@ -40,7 +40,7 @@ def test_guest_that_is_told_to_stay_off_stays_off_also_after_a_restart_of_all(
         lab.remove(id)
 
 
-def test_guest_that_hears_nothing_is_switched_off_after_the_grace(lab: Lab) -> None:
+def test_guest_that_ignores_the_power_button_is_forced_off_after_the_grace(lab: Lab) -> None:
     id = lab.running()
     lab.daemon.virsh("suspend", id)
     lab.until(id, lambda machine: condition(machine, "Ready").reason == "Paused", "be paused")  # type: ignore[union-attr]
@@ -53,7 +53,7 @@ def test_guest_that_hears_nothing_is_switched_off_after_the_grace(lab: Lab) -> N
     assert not lab.is_autostart(id)
 
 
-def test_power_on_before_it_is_off_keeps_it_on(daemon: Libvirtd, settings: Settings) -> None:
+def test_power_on_before_the_guest_is_off_keeps_it_running(daemon: Libvirtd, settings: Settings) -> None:
     with running_runtime(with_power(settings, grace=3600.0)) as runtime:
         lab = Lab(daemon, settings, runtime)
         id = lab.running()
@@ -70,9 +70,7 @@ def test_power_on_before_it_is_off_keeps_it_on(daemon: Libvirtd, settings: Setti
 
 
 @pytest.mark.clock
-def test_off_while_it_waits_to_be_started_again_is_off_for_its_host_too(
-    daemon: Libvirtd, settings: Settings
-) -> None:
+def test_power_off_during_a_restart_delay_disables_autostart(daemon: Libvirtd, settings: Settings) -> None:
     settings = with_power(settings, first_restart=3600.0, longest_restart=3600.0)
     with running_runtime(settings) as runtime:
         lab = Lab(daemon, settings, runtime)
@@ -92,9 +90,7 @@ def test_off_while_it_waits_to_be_started_again_is_off_for_its_host_too(
         lab.remove(id)
 
 
-def test_off_that_its_host_would_start_is_told_only_once_it_stays_off(
-    daemon: Libvirtd, settings: Settings
-) -> None:
+def test_machine_is_reported_off_only_once_autostart_is_off(daemon: Libvirtd, settings: Settings) -> None:
     """The runtime that was ordered so did not live to see to it."""
     with running_runtime(settings) as runtime:
         lab = Lab(daemon, settings, runtime)

@@ -20,16 +20,16 @@ from iri.libvirt.settings import decode_settings
         ("steady: -1", "steady must not be negative"),
     ],
 )
-def test_times_that_make_no_sense_are_refused(rules: str, reason: str) -> None:
+def test_invalid_times_are_refused(rules: str, reason: str) -> None:
     name, value = rules.split(": ")
     with pytest.raises(InvalidArgument, match=reason):
         decode_settings(f'{{"power": {{"{name}": {value}}}}}'.encode())
 
 
-def test_restarts_wait_longer_and_longer_up_to_an_end() -> None:
+def test_delay_of_restarts_grows_up_to_the_longest() -> None:
     rules = PowerSettings(first_restart=2.0, longest_restart=10.0)
     assert [rules.restarts.delay(n) for n in (0, 1, 2, 3, 1000)] == [2.0, 4.0, 8.0, 10.0, 10.0]
 
 
-def test_what_failed_is_tried_again_after_longer_and_longer_up_to_a_minute() -> None:
+def test_delay_of_retries_grows_up_to_a_minute() -> None:
     assert [RETRIES.delay(n) for n in (0, 1, 2, 5, 6, 1000)] == [1.0, 2.0, 4.0, 32.0, 60.0, 60.0]

@@ -235,7 +235,7 @@ DISKS = (
 
 
 @pytest.mark.parametrize("commands", [case[1] for case in DISKS], ids=[case[0] for case in DISKS])
-def test_disk_comes_although_qemu_has_it_already(
+def test_disk_is_attached_although_qemu_has_leaked_it(
     lab: Lab, commands: tuple[Callable[[Qmp, Lab, ElementTree.Element], None], ...]
 ) -> None:
     lab.die_in_the_midst(*commands)
@@ -255,7 +255,7 @@ NICS = (("tap", (tap,)), ("device", (tap, nic_device)))
 
 
 @pytest.mark.parametrize("commands", [case[1] for case in NICS], ids=[case[0] for case in NICS])
-def test_network_interface_comes_although_qemu_has_it_already(
+def test_network_interface_is_attached_although_qemu_has_leaked_it(
     lab: Lab, commands: tuple[Callable[[Qmp, Lab, ElementTree.Element], None], ...]
 ) -> None:
     lab.die_in_the_midst(*commands)
@@ -271,7 +271,7 @@ def test_network_interface_comes_although_qemu_has_it_already(
     lab.until(lambda machine: "second" not in devices(machine), "let it go")
 
 
-def test_guest_that_keeps_the_device_is_a_condition_that_says_so(lab: Lab) -> None:
+def test_guest_that_does_not_release_a_leaked_device_shows_in_the_condition(lab: Lab) -> None:
     lab.die_in_the_midst(storage, form, disk_device)
     lab.daemon.virsh("suspend", lab.id)  # its guest does nothing, so it lets nothing go
     lab.order(AttachVolume(lab.disk))
@@ -284,7 +284,7 @@ def test_guest_that_keeps_the_device_is_a_condition_that_says_so(lab: Lab) -> No
     assert len(lab.nodes()) == 2, "once"
 
 
-def test_restart_of_the_machine_ends_what_its_guest_keeps(lab: Lab) -> None:
+def test_restart_of_the_machine_removes_a_leaked_device(lab: Lab) -> None:
     lab.die_in_the_midst(storage, form, disk_device)
     lab.daemon.virsh("suspend", lab.id)
     lab.order(AttachVolume(lab.disk))
@@ -299,7 +299,7 @@ def test_restart_of_the_machine_ends_what_its_guest_keeps(lab: Lab) -> None:
     assert len(lab.nodes()) == 2, "once"
 
 
-def test_qemu_that_nobody_can_speak_to_keeps_no_device_out(daemon: Libvirtd) -> None:
+def test_device_is_attached_without_access_to_the_qemu_monitor(daemon: Libvirtd) -> None:
     link = LibvirtLink(
         daemon.uri.replace("qemu", "test").replace("system", "default")
     )  # a hypervisor that is none
@@ -330,13 +330,13 @@ def cut(lab: Lab) -> None:
     lab.daemon.start()
 
 
-def test_disk_comes_after_its_attaching_was_cut_off(lab: Lab) -> None:
+def test_disk_is_attached_after_an_attach_was_cut_off(lab: Lab) -> None:
     cut(lab)
     lab.has("data")
     assert len(lab.nodes()) == 2, "once"
 
 
-def test_nothing_stays_of_a_disk_that_nobody_wants_since(lab: Lab) -> None:
+def test_leak_of_a_disk_that_is_no_longer_desired_is_removed(lab: Lab) -> None:
     cut(lab)
     lab.order(DetachVolume("data"))
     lab.until(lambda machine: "data" not in devices(machine) and is_as_wished(machine), "have none")

@@ -142,7 +142,7 @@ def wrong_checksum(place: Place, settings: Settings) -> StepFailure:
     del settings
     url = place.depot.put("/wrong.img", BODY[::-1])
     wanted = f"{url}#sha256={hashlib.sha256(BODY).hexdigest()}"
-    cause = "the image is not what was asked for: it is sha256:"
+    cause = "the image has digest sha256:"
     return StepFailure(on(wanted), cause, lambda: place.depot.put("/wrong.img", BODY))
 
 
@@ -172,7 +172,7 @@ TROUBLES = (server_down, not_on_the_server, wrong_checksum, truncated_qcow2, dis
 
 
 @pytest.mark.parametrize("make", TROUBLES, ids=lambda make: make.__name__)
-def test_trouble_is_a_condition_with_the_cause_until_it_is_mended(
+def test_failure_is_a_condition_with_its_cause_until_it_is_fixed(
     make: Callable[[Place, Settings], StepFailure], daemon: Libvirtd, place: Place, settings: Settings
 ) -> None:
     with running_runtime(settings) as runtime:
@@ -188,7 +188,7 @@ def test_trouble_is_a_condition_with_the_cause_until_it_is_mended(
     assert not leftovers(daemon, Path(settings.folder))
 
 
-def test_what_this_host_cannot_do_is_a_condition_and_leaves_nothing(
+def test_request_beyond_this_host_is_a_condition_and_leaves_nothing_behind(
     daemon: Libvirtd, settings: Settings
 ) -> None:
     """Huge pages, of which the host has none."""

@@ -86,7 +86,7 @@ def test_guest_that_never_had_a_process_is_started_when_libvirtd_is_back(daemon:
 
 
 @pytest.mark.long  # libvirt waits for half a minute before it says no
-def test_condition_says_what_to_do_where_nothing_does_it(daemon: Libvirtd) -> None:
+def test_condition_names_the_file_to_remove_without_the_drop_in(daemon: Libvirtd) -> None:
     with running_runtime(micro_settings(daemon)) as runtime:
         id = created(runtime)
         unborn(daemon, runtime, id)
@@ -116,7 +116,7 @@ def is_timed_out(ready: RuntimeCondition | None) -> bool:
     return ready is not None and ready.reason == "TimedOut"
 
 
-def test_drop_in_for_hosts_removes_what_names_no_process_and_nothing_else(tmp_path: Path) -> None:
+def test_drop_in_removes_states_without_a_process_and_nothing_else(tmp_path: Path) -> None:
     unit = UNIT.read_text()
     command = re.search(r"ExecStartPre=-/bin/sh -c '(.*)'", unit)
     assert command is not None

@@ -31,7 +31,7 @@ class Told:
         return answer
 
 
-def test_the_agent_is_asked_first_and_others_for_the_rest() -> None:
+def test_agent_is_asked_first_and_other_sources_for_the_rest() -> None:
     told = Told(
         {
             LearnedFrom.AGENT: {A: ["10.0.0.1", "fd00::1"]},
@@ -42,24 +42,24 @@ def test_the_agent_is_asked_first_and_others_for_the_rest() -> None:
     assert told.asked == [LearnedFrom.AGENT, LearnedFrom.LEASE]
 
 
-def test_without_an_agent_nobody_waits_for_it() -> None:
+def test_agent_is_not_asked_when_it_is_not_connected() -> None:
     told = Told({LearnedFrom.ARP: {A: ["10.0.0.1"]}}, agent=False)
     assert GuestAddresses(told).lookup("m", (A,)) == {A: ("10.0.0.1",)}
     assert told.asked == [LearnedFrom.LEASE, LearnedFrom.ARP]
 
 
 @pytest.mark.parametrize("trouble", [FailedPrecondition("wrong nlmsg len"), TimedOut("agent")])
-def test_a_source_in_trouble_is_passed_over(trouble: Exception) -> None:
+def test_source_that_fails_is_skipped(trouble: Exception) -> None:
     told = Told({LearnedFrom.AGENT: trouble, LearnedFrom.LEASE: {A: ["10.0.0.1"]}, LearnedFrom.ARP: trouble})
     assert GuestAddresses(told).lookup("m", (A, B)) == {A: ("10.0.0.1",)}
 
 
-def test_a_libvirt_that_is_away_is_no_answer() -> None:
+def test_lookup_is_unavailable_while_libvirt_is_away() -> None:
     with pytest.raises(Unavailable):
         GuestAddresses(Told({LearnedFrom.LEASE: Unavailable("away")})).lookup("m", (A,))
 
 
-def test_no_interfaces_no_questions() -> None:
+def test_machine_without_interfaces_is_not_asked_about() -> None:
     told = Told({})
     assert GuestAddresses(told).lookup("m", ()) == {}
     assert told.asked == []
@@ -74,9 +74,9 @@ def test_no_interfaces_no_questions() -> None:
         (["FD00::0001"], ("fd00::1",)),
     ],
 )
-def test_what_a_guest_says_is_weighed(said: list[str], want: tuple[str, ...]) -> None:
+def test_addresses_that_nothing_can_reach_are_left_out(said: list[str], want: tuple[str, ...]) -> None:
     assert usable({A.upper(): said, B: ["10.9.9.9"]}, [A]).get(A, ()) == want
 
 
-def test_a_guest_tells_nothing_of_interfaces_it_does_not_have() -> None:
+def test_addresses_of_unknown_interfaces_are_left_out() -> None:
     assert usable({B: ["10.9.9.9"]}, [A]) == {}

@@ -54,7 +54,7 @@ def lan(cidr: str = "", *, dhcp: bool = True, nat: bool = False) -> IsolatedNetw
         (interface("lan", cidr="10.1.0.0/24", dhcp="True", nat="true"), lan("10.1.0.0/24", nat=True)),
     ],
 )
-def test_what_is_allowed(given_: RuntimeNetworkInterface, want: object) -> None:
+def test_request_within_the_policy_is_parsed(given_: RuntimeNetworkInterface, want: object) -> None:
     assert parse_request(ID, given_, RULES).where == want
 
 
@@ -100,7 +100,7 @@ def test_what_is_refused(given_: RuntimeNetworkInterface, says: str) -> None:
         parse_request(ID, given_, RULES)
 
 
-def test_nothing_is_allowed_by_itself_but_isolated_networks() -> None:
+def test_policy_without_settings_allows_isolated_networks_alone() -> None:
     for one in (
         interface("libvirt:default"),
         interface("bridge:br0"),
@@ -113,7 +113,7 @@ def test_nothing_is_allowed_by_itself_but_isolated_networks() -> None:
         parse_request(ID, interface("lan"), NetworkPolicy(on_demand=OnDemand(allowed=False)))
 
 
-def test_addresses_that_dhcp_has_to_tell_are_reserved() -> None:
+def test_addresses_that_dhcp_gives_are_reserved() -> None:
     assert parse_request(ID, interface("lan", "10.1.0.5", "fd00::5", cidr="10.1.0.0/24"), RULES).reserved == (
         "10.1.0.5",
     )
@@ -124,7 +124,7 @@ def test_addresses_that_dhcp_has_to_tell_are_reserved() -> None:
     assert parse_request(ID, interface("bridge:br0", "10.1.0.5"), RULES).reserved == ()
 
 
-def test_macs_are_stable_and_apart() -> None:
+def test_mac_addresses_are_stable_and_unique() -> None:
     made = {mac_address(f"machine-{n}", f"eth{m}", "") for n in range(100) for m in range(4)}
     assert len(made) == 400
     assert all(MAC.fullmatch(mac) and mac.startswith("52:54:") for mac in made)
@@ -133,13 +133,13 @@ def test_macs_are_stable_and_apart() -> None:
 
 
 @pytest.mark.parametrize("vlans", [("0",), ("4095",), ("9-7",), ("a",), ("1-",), ("",)])
-def test_rules_that_are_none(vlans: tuple[str, ...]) -> None:
+def test_invalid_vlans_are_refused(vlans: tuple[str, ...]) -> None:
     with pytest.raises(ValueError, match="VLAN"):
         Bridge(vlans=vlans)
 
 
 @pytest.mark.parametrize("name", ["", "a" * 16, "a/b", "../x", "a b", "-a"])
-def test_bridges_that_are_none(name: str) -> None:
+def test_invalid_bridge_names_are_refused(name: str) -> None:
     with pytest.raises(ValueError, match="bridge"):
         NetworkPolicy(bridges={name: Bridge()})
 
@@ -167,7 +167,7 @@ texts = st.text(max_size=30) | st.sampled_from(
     st.dictionaries(st.sampled_from(["mac", "vlan", "cidr", "dhcp", "nat"]), texts),
     st.lists(texts, max_size=2),
 )
-def test_only_what_the_operator_named_is_ever_reached(
+def test_any_request_reaches_only_what_the_policy_names(
     network_id: str, name: str, attributes: dict[str, str], ips: list[str]
 ) -> None:
     try:

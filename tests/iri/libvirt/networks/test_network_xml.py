@@ -49,11 +49,11 @@ STATIC = PLAIN.replace(
         (Subnet(network="10.1.0.0/24", dhcp=False), STATIC),
     ],
 )
-def test_golden(subnet: Subnet | None, want: str) -> None:
+def test_network_is_as_in_its_golden_file(subnet: Subnet | None, want: str) -> None:
     assert xml.text(render_network(IsolatedNetwork(identity="lan", subnet=subnet))) == want
 
 
-def test_each_wish_has_a_shape_of_its_own() -> None:
+def test_different_subnets_have_different_shapes() -> None:
     subnets = [
         None,
         Subnet(network="10.1.0.0/24"),
@@ -75,7 +75,7 @@ def test_a_range_stays_within_what_libvirt_accepts() -> None:
 
 @settings(deadline=None)
 @given(st.text(min_size=1))
-def test_an_identity_is_only_ever_an_attribute(identity: str) -> None:
+def test_identity_is_always_an_attribute(identity: str) -> None:
     network = IsolatedNetwork(identity=identity, subnet=Subnet(network="10.1.0.0/24"))
     try:
         document = xml.text(render_network(network))
@@ -109,7 +109,7 @@ eth1\t0000020A\t00000000\t0000\t0\t0\t0\t00FFFFFF\t0\t0\t0
 """
 
 
-def test_routes_as_the_kernel_writes_them() -> None:
+def test_routing_table_of_the_kernel_is_parsed() -> None:
     assert [(str(route.network), route.device) for route in routes(TABLE)] == [
         ("192.168.0.0/24", "eth0"),
         ("10.1.0.0/24", "gv1"),
@@ -127,6 +127,6 @@ def test_routes_as_the_kernel_writes_them() -> None:
         ("10.1.0.0/16", "gv2", "gv1"),
     ],
 )
-def test_a_network_takes_over_no_route_of_the_host(network: str, own: str, want: str | None) -> None:
+def test_network_that_overlaps_a_route_of_the_host_is_found(network: str, own: str, want: str | None) -> None:
     route = overlapping_route(network, TABLE, own)
     assert (route.device if route else None) == want

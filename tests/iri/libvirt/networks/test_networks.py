@@ -61,7 +61,7 @@ def names(store: LibvirtNetworks) -> set[str]:
     return {network.name for network in store.all()}
 
 
-def test_first_interface_makes_the_network_and_the_last_takes_it_along(
+def test_network_is_created_with_its_first_interface_and_removed_with_its_last(
     networks: Networks, store: LibvirtNetworks, libvirtd: Libvirtd
 ) -> None:
     lan = nic("fleet/default/lan", cidr="10.1.0.0/24")
@@ -82,7 +82,7 @@ def test_first_interface_makes_the_network_and_the_last_takes_it_along(
     assert not list((libvirtd.folder / "lib" / "dnsmasq").glob(f"{made.bridge}*"))
 
 
-def test_the_network_is_back_after_the_host_was(
+def test_network_is_started_again_after_a_boot_of_the_host(
     networks: Networks, link: LibvirtLink, store: LibvirtNetworks
 ) -> None:
     source = networks.connect(A, nic("lan"))
@@ -104,7 +104,7 @@ def test_only_networks_of_ours_are_pruned(networks: Networks, store: LibvirtNetw
     assert names(store) == {"operators", "gitvirt-but-not-ours"}
 
 
-def test_named_network_has_to_be_there_and_up(networks: Networks, store: LibvirtNetworks) -> None:
+def test_named_network_must_be_defined_and_running(networks: Networks, store: LibvirtNetworks) -> None:
     with pytest.raises(FailedPrecondition, match="no libvirt network 'missing'"):
         networks.connect(A, nic("libvirt:missing"))
     store.define("<network><name>operators</name><bridge name='virbr7'/></network>")
@@ -114,7 +114,7 @@ def test_named_network_has_to_be_there_and_up(networks: Networks, store: Libvirt
     assert networks.connect(A, nic("libvirt:operators")).where == NetworkNic(network="operators")
 
 
-def test_bridges_are_handed_on(networks: Networks) -> None:
+def test_bridge_is_passed_on_to_libvirt(networks: Networks) -> None:
     source = networks.connect(A, nic("bridge:br0", vlan="5", mac="52:54:00:00:00:01"))
     assert source.where == BridgeNic(bridge="br0", vlan=5, openvswitch=True)
     assert (source.mac, source.handle) == ("52:54:00:00:00:01", "bridge:br0/52:54:00:00:00:01")
@@ -122,7 +122,7 @@ def test_bridges_are_handed_on(networks: Networks) -> None:
         networks.connect(A, nic("bridge:br1"))
 
 
-def test_a_taken_name_is_said_and_left_alone(networks: Networks, store: LibvirtNetworks) -> None:
+def test_foreign_network_of_the_same_name_is_left_alone(networks: Networks, store: LibvirtNetworks) -> None:
     name = IsolatedNetwork(identity="lan").name
     store.define(f"<network><name>{name}</name><bridge name='virbr7'/></network>")
     with pytest.raises(FailedPrecondition, match="another libvirt network"):
@@ -131,7 +131,7 @@ def test_a_taken_name_is_said_and_left_alone(networks: Networks, store: LibvirtN
     assert names(store) == {name}
 
 
-def test_addresses_of_the_host_and_of_each_other_are_not_taken_over(
+def test_network_that_overlaps_the_host_or_another_network_is_refused(
     networks: Networks, store: LibvirtNetworks
 ) -> None:
     with pytest.raises(FailedPrecondition, match=r"192\.168\.0\.0/24, which this host reaches through eth0"):
@@ -142,7 +142,7 @@ def test_addresses_of_the_host_and_of_each_other_are_not_taken_over(
     assert len(names(store)) == 1, "nothing half-made"
 
 
-def test_there_is_an_end_to_networks(networks: Networks, store: LibvirtNetworks) -> None:
+def test_number_of_isolated_networks_is_limited(networks: Networks, store: LibvirtNetworks) -> None:
     for n in range(4):
         networks.connect(A, nic(f"lan-{n}"))
     with pytest.raises(ResourceExhausted, match=r"onDemand\.most"):
@@ -151,7 +151,7 @@ def test_there_is_an_end_to_networks(networks: Networks, store: LibvirtNetworks)
     assert len(names(store)) == 4
 
 
-def test_a_changed_network_changes_when_nobody_uses_it(networks: Networks, store: LibvirtNetworks) -> None:
+def test_network_changes_once_no_guest_uses_it(networks: Networks, store: LibvirtNetworks) -> None:
     name = IsolatedNetwork(identity="lan").name
     networks.connect(A, nic("lan", cidr="10.1.0.0/24"))
     networks.connect(A, nic("lan", cidr="10.2.0.0/24", nat="true"))
@@ -162,7 +162,7 @@ def test_a_changed_network_changes_when_nobody_uses_it(networks: Networks, store
     assert found.shape[0] == "forward=nat"
 
 
-def test_a_network_that_does_not_start_leaves_nothing(
+def test_network_that_does_not_start_leaves_nothing_behind(
     networks: Networks, store: LibvirtNetworks, libvirtd: Libvirtd
 ) -> None:
     bridge = IsolatedNetwork(identity="lan").bridge
@@ -207,7 +207,7 @@ def test_reservations_follow_the_interfaces(networks: Networks, store: LibvirtNe
     assert reserved() == {"10.1.0.7"}
 
 
-def test_who_was_let_in_under_older_rules_keeps_the_network(
+def test_interface_allowed_by_an_earlier_policy_keeps_its_network(
     networks: Networks, store: LibvirtNetworks, link: LibvirtLink
 ) -> None:
     first = nic("lan", "10.1.0.5", cidr="10.1.0.0/24")

@@ -26,7 +26,7 @@ def on_host(daemon: Libvirtd, expression: str) -> str:
     [(OURS, False, True), (OURS, True, False), (FOREIGN, False, False)],
     ids=["left over", "in use", "somebody else's"],
 )
-def test_only_what_is_ours_and_unused_is_removed(
+def test_only_unused_bridges_of_ours_are_removed(
     libvirtd: Libvirtd, name: str, has_port: bool, is_removed: bool
 ) -> None:
     libvirtd.inside("ip", "link", "add", name, "type", "bridge")
@@ -43,7 +43,7 @@ def test_only_what_is_ours_and_unused_is_removed(
             libvirtd.inside("ip", "link", "delete", name)
 
 
-def test_bridge_is_suspect_only_when_seen_twice_without_its_network(libvirtd: Libvirtd) -> None:
+def test_bridge_is_stale_once_seen_twice_without_its_network(libvirtd: Libvirtd) -> None:
     libvirtd.inside("ip", "link", "add", OURS, "type", "bridge")
     try:
         twice = f"(lambda stale: [sorted(stale.confirm(active)) for active in ([], [], [{OURS!r}], [])])"
@@ -52,5 +52,5 @@ def test_bridge_is_suspect_only_when_seen_twice_without_its_network(libvirtd: Li
         libvirtd.inside("ip", "link", "delete", OURS)
 
 
-def test_no_bridge_of_that_name_is_no_error() -> None:
+def test_removing_a_missing_bridge_is_no_error() -> None:
     assert stale_bridges.remove("gv000000000000") is False

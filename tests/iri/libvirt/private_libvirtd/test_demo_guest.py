@@ -74,7 +74,7 @@ def booted(guest: DemoGuest, folder: Path) -> Iterator[tuple[subprocess.Popen[by
             process.wait()
 
 
-def test_it_boots_shows_its_disk_and_obeys(tmp_path: Path) -> None:
+def test_demo_guest_boots_shows_its_disk_and_powers_off(tmp_path: Path) -> None:
     guest = build_guest(find_kernel(MODULES, root=tmp_path, unpacked=KERNEL), Path("/bin/busybox"), tmp_path)
     with booted(guest, tmp_path) as (process, line):
         line.until(b"(none): up")

@@ -61,7 +61,7 @@ def unpack(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("packing", ["", ".gz", ".xz", ".zst"])
-def test_modules_come_unpacked_and_after_what_they_need(tmp_path: Path, packing: str) -> None:
+def test_modules_are_unpacked_and_ordered_after_their_dependencies(tmp_path: Path, packing: str) -> None:
     image = install(tmp_path, "6.1.0-1-amd64", packing=packing)
     kernel = find_kernel(WANTED, tmp_path)
     assert kernel.image == image
@@ -77,7 +77,7 @@ def test_modules_come_unpacked_and_after_what_they_need(tmp_path: Path, packing:
     assert dict(modules)["virtio_blk"] == b"virtio_blk"
 
 
-def test_what_a_kernel_has_built_in_is_left_out(tmp_path: Path) -> None:
+def test_builtin_modules_are_left_out(tmp_path: Path) -> None:
     install(tmp_path, "6.1.0-1-amd64")
     assert [path.name for path in find_kernel(("virtio_pci", "isofs"), tmp_path).modules] == [
         "cdrom.ko",
@@ -92,7 +92,7 @@ def test_what_a_kernel_has_built_in_is_left_out(tmp_path: Path) -> None:
         ("else the latest", ("6.1.0-9-amd64", "6.1.0-10-amd64"), "6.12.0-cloud", "6.1.0-10-amd64"),
     ],
 )
-def test_the_best_of_several(
+def test_best_kernel_of_several_is_chosen(
     tmp_path: Path, id: str, releases: tuple[str, ...], running: str, want: str
 ) -> None:
     for release in releases:
@@ -100,7 +100,7 @@ def test_the_best_of_several(
     assert find_kernel(WANTED, tmp_path, running).image.name == f"vmlinuz-{want}"
 
 
-def test_a_kernel_beside_its_modules(tmp_path: Path) -> None:
+def test_kernel_beside_its_modules_is_found(tmp_path: Path) -> None:
     image = install(tmp_path, "6.9.1", "lib/modules/{}/vmlinuz")
     assert find_kernel(WANTED, tmp_path).image == image
 
@@ -115,12 +115,12 @@ def test_an_unpacked_kernel_is_the_last_resort(tmp_path: Path) -> None:
     assert find_kernel(WANTED, tmp_path, unpacked=own).image == installed
 
 
-def test_none_at_all_says_so(tmp_path: Path) -> None:
+def test_error_says_that_there_is_no_kernel(tmp_path: Path) -> None:
     with pytest.raises(NoKernelError, match="no Linux kernel in /boot"):
         find_kernel(WANTED, tmp_path, unpacked=tmp_path / "nowhere")
 
 
-def test_one_without_modules_is_none(tmp_path: Path) -> None:
+def test_kernel_without_modules_is_not_used(tmp_path: Path) -> None:
     image = install(tmp_path, "6.1.0-1-amd64")
     shutil.rmtree(tmp_path / "lib")
     assert image.exists()
@@ -128,9 +128,7 @@ def test_one_without_modules_is_none(tmp_path: Path) -> None:
         find_kernel(WANTED, tmp_path)
 
 
-def test_one_that_cannot_be_unpacked_names_the_program(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_error_names_the_missing_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     image = install(tmp_path, "6.8.0-1-generic", packing=".zst")
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(NoKernelError, match=f"the modules of {image} need the program zstd"):
@@ -138,7 +136,7 @@ def test_one_that_cannot_be_unpacked_names_the_program(
 
 
 @given(st.permutations(WANTED), st.permutations(DEPENDENCIES.splitlines()))
-def test_the_order_loads_whatever_the_order_asked(
+def test_modules_load_in_the_order_given(
     tmp_path_factory: pytest.TempPathFactory, wanted: list[str], lines: list[str]
 ) -> None:
     folder = tmp_path_factory.mktemp("modules")

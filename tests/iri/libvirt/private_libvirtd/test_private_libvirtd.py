@@ -62,7 +62,7 @@ def await_end_of(folder: Path) -> None:
     until(lambda: not processes_of(folder))
 
 
-def test_it_answers_dies_and_answers_again_apart_from_the_machine(folder: Path) -> None:
+def test_private_libvirtd_restarts_apart_from_the_machine(folder: Path) -> None:
     there = [place for place in PLACES if place.exists()]
     bridge = f"gvr{os.getpid()}"
     libvirtd = PrivateLibvirtd(folder)
@@ -90,7 +90,7 @@ def test_it_answers_dies_and_answers_again_apart_from_the_machine(folder: Path) 
     assert [place for place in PLACES if place.exists()] == there
 
 
-def test_one_that_crashed_is_told_of_and_can_be_started_again(folder: Path) -> None:
+def test_crash_is_reported_and_libvirtd_can_be_started_again(folder: Path) -> None:
     libvirtd = PrivateLibvirtd(folder)
     try:
         libvirtd.start()
@@ -118,7 +118,7 @@ def identity(place: Path) -> str:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_it_ends_with_whoever_holds_it(folder: Path, number: signal.Signals) -> None:
+def test_everything_ends_with_its_holder(folder: Path, number: signal.Signals) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", HOLDER, folder],
         stdout=subprocess.PIPE,
@@ -133,7 +133,7 @@ def test_it_ends_with_whoever_holds_it(folder: Path, number: signal.Signals) -> 
         await_end_of(folder)
 
 
-def test_its_end_is_seen_at_what_it_holds_open(folder: Path) -> None:
+def test_end_closes_the_descriptors_that_were_passed(folder: Path) -> None:
     reader, writer = os.pipe()
     libvirtd = PrivateLibvirtd(folder, held=(writer,))
     os.close(writer)
@@ -148,17 +148,17 @@ def test_its_end_is_seen_at_what_it_holds_open(folder: Path) -> None:
     os.close(reader)
 
 
-def test_what_cannot_be_run_says_why(folder: Path) -> None:
+def test_private_libvirtd_that_cannot_run_names_the_cause(folder: Path) -> None:
     (folder / "run").write_text("in the way of a folder")
     libvirtd = PrivateLibvirtd(folder)
     try:
-        with pytest.raises(Unavailable, match=r"no private libvirtd can be run here: .*FileExistsError"):
+        with pytest.raises(Unavailable, match=r"cannot run a private libvirtd: .*FileExistsError"):
             libvirtd.start()
     finally:
         libvirtd.close()
 
 
-def test_killing_what_was_not_started_kills_nobody(folder: Path) -> None:
+def test_kill_before_the_start_kills_no_process(folder: Path) -> None:
     held = PrivateLibvirtd(folder)
     try:
         held.kill()
@@ -168,7 +168,7 @@ def test_killing_what_was_not_started_kills_nobody(folder: Path) -> None:
         held.close()
 
 
-def test_what_has_ended_has_no_guests(folder: Path) -> None:
+def test_ended_private_libvirtd_has_no_guests(folder: Path) -> None:
     held = PrivateLibvirtd(folder)
     held.close()
     assert held.pid == 0

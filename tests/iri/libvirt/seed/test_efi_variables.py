@@ -58,7 +58,7 @@ def test_a_value_is_a_text_or_bytes() -> None:
     assert [one.value for one in parse_efi_variables(raw)] == [b"\x00\xff"]
 
 
-def test_no_annotation_no_variables() -> None:
+def test_machine_without_annotation_has_no_variables() -> None:
     assert parse_efi_variables("") == ()
 
 
@@ -77,7 +77,7 @@ def test_no_annotation_no_variables() -> None:
         (annotation(*[("a", VENDOR, b"x")] * 65), "at most"),
     ],
 )
-def test_what_is_no_variable_is_refused(text: str, says: str) -> None:
+def test_invalid_variables_are_refused(text: str, says: str) -> None:
     with pytest.raises(InvalidArgument, match=says):
         parse_efi_variables(text)
 
@@ -89,7 +89,7 @@ def test_what_is_no_variable_is_refused(text: str, says: str) -> None:
         max_size=8,
     )
 )
-def test_the_store_holds_them_and_nothing_else_changes(named: list[tuple[str, bytes]]) -> None:
+def test_variables_are_added_to_the_store_and_nothing_else_changes(named: list[tuple[str, bytes]]) -> None:
     template = TEMPLATE.read_bytes()
     wanted = tuple(EfiVariable(name, VENDOR, value) for name, value in named)
     store = add_variables(template, wanted)
@@ -102,7 +102,7 @@ def test_the_store_holds_them_and_nothing_else_changes(named: list[tuple[str, by
     assert store[start + size :] == template[start + size :]
 
 
-def test_a_store_that_is_full_or_none_is_refused() -> None:
+def test_full_or_invalid_store_is_refused() -> None:
     template = TEMPLATE.read_bytes()
     many = tuple(EfiVariable(f"v{n}", VENDOR, b"x" * 16_000) for n in range(20))
     with pytest.raises(FailedPrecondition, match="too small"):
@@ -112,7 +112,7 @@ def test_a_store_that_is_full_or_none_is_refused() -> None:
             add_variables(broken, many)
 
 
-def test_what_the_guest_wrote_stays(tmp_path: Path) -> None:
+def test_variables_written_by_the_guest_stay(tmp_path: Path) -> None:
     machine = RuntimeMachine(annotations={EFI_ANNOTATION: annotation(("Vendor", VENDOR, b"hi"))})
     made = SeedWriter(TEMPLATE).write(machine, tmp_path).nvram
     assert made is not None

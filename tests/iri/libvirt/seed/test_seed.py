@@ -55,15 +55,15 @@ def machine(
         (b"\x00\xffsecret", Language.IGNITION),
     ],
 )
-def test_the_content_decides(data: bytes, want: Language) -> None:
+def test_content_decides_the_language(data: bytes, want: Language) -> None:
     assert detect_language(data) is want
 
 
-def test_nothing_to_say_makes_no_seed() -> None:
+def test_machine_without_data_has_no_seed() -> None:
     assert (plan_seed(machine()).iso, plan_seed(machine()).ignition) == (b"", b"")
 
 
-def test_hostname_goes_with_either_language() -> None:
+def test_hostname_is_given_with_either_language() -> None:
     for data in (b"", b"#cloud-config\n", b"{}"):
         assert b'local-hostname: "web-1"' in plan_seed(machine(data, "web-1")).iso
     assert plan_seed(machine(b"{}", "web-1")).ignition == b"{}"
@@ -85,11 +85,11 @@ def test_ignition_in_yaml_becomes_json() -> None:
 @pytest.mark.parametrize(
     "data", [b'{"ignition": {}}', b"\x00\xff", b"text", b"a: [", b"a: 1\n---\nb: 2", b"ignition: 3", b"- a"]
 )
-def test_what_is_no_ignition_in_yaml_stays_as_it_is(data: bytes) -> None:
+def test_data_that_is_not_ignition_in_yaml_stays_as_it_is(data: bytes) -> None:
     assert plan_seed(machine(data), parse_ignition_yaml).ignition == data
 
 
-def test_what_is_for_butane_is_refused() -> None:
+def test_butane_is_refused() -> None:
     with pytest.raises(InvalidArgument, match="butane"):
         plan_seed(machine(b"variant: fcos\nversion: 1.5.0\n"), parse_ignition_yaml)
 
@@ -100,7 +100,7 @@ def test_the_same_machine_has_the_same_seed() -> None:
 
 @settings(deadline=None)
 @given(st.text(max_size=80))
-def test_a_hostname_is_one_value_of_meta_data_or_refused(hostname: str) -> None:
+def test_any_hostname_is_one_value_of_meta_data_or_refused(hostname: str) -> None:
     try:
         made = plan_seed(machine(hostname=hostname))
     except InvalidArgument:
@@ -117,7 +117,7 @@ def test_a_hostname_is_one_value_of_meta_data_or_refused(hostname: str) -> None:
 @pytest.mark.parametrize(
     "name", ["a\nusers: []", "a b", "-a", "a-", "a..b", "ä", "a" * 64, ".".join(["abc"] * 64)]
 )
-def test_what_is_no_hostname_is_refused(name: str) -> None:
+def test_invalid_hostname_is_refused(name: str) -> None:
     with pytest.raises(InvalidArgument, match="hostname"):
         plan_seed(machine(hostname=name))
 
@@ -147,12 +147,12 @@ def test_other_tools_read_the_image(tmp_path: Path, size: int) -> None:
     assert read_by_isoinfo(image) == {f"{name.upper()};1": data for name, data in files.items()}
 
 
-def test_more_names_than_fit_are_refused() -> None:
+def test_more_names_than_fit_into_a_sector_are_refused() -> None:
     with pytest.raises(ValueError, match="sector"):
         iso9660_image("cidata", {f"a-rather-long-name-{n}": b"" for n in range(60)})
 
 
-def test_files_are_private_and_go_when_the_wish_goes(tmp_path: Path) -> None:
+def test_files_are_private_and_removed_with_their_data(tmp_path: Path) -> None:
     made = SeedWriter().write(machine(b"{}", "web-1"), tmp_path)
     assert (made.iso, made.ignition, made.nvram) == (
         tmp_path / "seed.iso",
@@ -165,7 +165,7 @@ def test_files_are_private_and_go_when_the_wish_goes(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_that_is_right_is_left_alone(tmp_path: Path) -> None:
+def test_unchanged_file_is_not_written_again(tmp_path: Path) -> None:
     first = SeedWriter().write(machine(b"{}"), tmp_path).ignition
     assert first is not None
     before = first.stat()
@@ -175,7 +175,7 @@ def test_a_file_that_is_right_is_left_alone(tmp_path: Path) -> None:
     assert first.read_bytes() == b'{"other": 1}'
 
 
-def test_what_a_crash_left_behind_is_in_nobodys_way(tmp_path: Path) -> None:
+def test_partial_file_of_a_crash_is_replaced(tmp_path: Path) -> None:
     target = tmp_path / "elsewhere"
     target.write_bytes(b"untouched")
     (tmp_path / "ignition.ign.partial").symlink_to(target)
@@ -184,7 +184,7 @@ def test_what_a_crash_left_behind_is_in_nobodys_way(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["elsewhere", "ignition.ign"]
 
 
-def test_a_folder_that_is_gone_is_a_condition(tmp_path: Path) -> None:
+def test_missing_folder_is_an_error_with_its_cause(tmp_path: Path) -> None:
     with pytest.raises(ResourceExhausted, match="first-boot data"):
         SeedWriter().write(machine(b"{}"), tmp_path / "gone")
 

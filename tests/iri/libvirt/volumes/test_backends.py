@@ -76,7 +76,7 @@ def test_pool_that_does_not_answer_holds_up_nothing_but_itself(stand: Stand) -> 
     subject.removed(RuntimeVolume, id)
 
 
-def test_server_of_a_netfs_pool_that_is_away_is_waited_for(libvirtd: Libvirtd, folder: Path) -> None:
+def test_netfs_pool_opens_once_its_server_answers(libvirtd: Libvirtd, folder: Path) -> None:
     far = NetfsPool(name=f"far-{folder.name}", path=str(folder / "far"), host="127.0.0.1", export="/none")
     near = DirPool(name=f"near-{folder.name}", path=str(folder / "v"))
     stand = Stand(libvirtd.uri, folder, (near, far)).start()

@@ -22,7 +22,7 @@ from tests.servers.libvirtd import Libvirtd
 @pytest.mark.parametrize(
     ("seed", "kills"), [(1, 6), pytest.param(2, 60, marks=pytest.mark.long)], ids=["few", "many"]
 )
-def test_killed_at_any_moment_nothing_is_lost_and_nothing_left(
+def test_kill_at_any_moment_loses_nothing_and_leaves_nothing(
     libvirtd: Libvirtd, folder: Path, seed: int, kills: int
 ) -> None:
     chance = random.Random(seed)

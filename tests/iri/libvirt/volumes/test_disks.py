@@ -118,7 +118,7 @@ REFUSED: list[tuple[str, Disk, type[IRIError], str]] = [
 @pytest.mark.parametrize(
     ("disk", "error", "reason"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED]
 )
-def test_what_this_host_never_attaches_is_refused(
+def test_disk_that_this_host_never_attaches_is_refused(
     stand: Stand, disk: Disk, error: type[IRIError], reason: str
 ) -> None:
     with pytest.raises(error, match=reason):
@@ -170,7 +170,7 @@ def test_ceph_image_that_another_domain_has_is_refused(stand: Stand, libvirtd: L
         libvirtd.virsh("undefine", OTHER)
 
 
-def test_volume_that_is_not_there_or_going_is_refused(
+def test_missing_volume_or_one_under_deletion_is_refused(
     stand: Stand, subject: Subject, libvirtd: Libvirtd
 ) -> None:
     volume = subject.available()
@@ -189,7 +189,7 @@ def test_volume_that_is_not_there_or_going_is_refused(
         stand.disks.refuse(MACHINE, disk)
 
 
-def test_local_disk_is_made_once_grows_and_goes(stand: Stand) -> None:
+def test_local_disk_is_created_once_grows_and_is_deleted(stand: Stand) -> None:
     made = path(stand, local(5 * MIB - 1))
     assert virtual_bytes(made) == 5 * MIB
     inode = made.stat().st_ino
@@ -220,7 +220,7 @@ def test_local_disk_grows_under_its_guest(stand: Stand, libvirtd: Libvirtd) -> N
         assert running.capacity("vda") == 6 * MIB
 
 
-def test_local_disk_of_an_image_has_its_size_at_least(stand: Stand) -> None:
+def test_local_disk_is_at_least_as_large_as_its_image(stand: Stand) -> None:
     stand.image(b"image" * 700_000)
     image = str(stand.folder / "originals" / "a.img")
     prepared = stand.disks.prepare(MACHINE, local(0, image))
@@ -232,7 +232,7 @@ def test_local_disk_of_an_image_has_its_size_at_least(stand: Stand) -> None:
     assert [reason for _, reason, _ in stand.told] == []
 
 
-def test_local_disk_that_is_cut_off_is_not_made_anew(stand: Stand) -> None:
+def test_damaged_local_disk_is_not_recreated(stand: Stand) -> None:
     made = path(stand, local(MIB))
     made.write_bytes(b"QFI")
     with pytest.raises(
@@ -243,7 +243,7 @@ def test_local_disk_that_is_cut_off_is_not_made_anew(stand: Stand) -> None:
     stand.disks.release(MACHINE, "root")
 
 
-def test_half_made_local_disk_is_made_again(stand: Stand) -> None:
+def test_incomplete_local_disk_is_created_again(stand: Stand) -> None:
     made = path(stand, local(MIB))
     stand.disks.release(MACHINE, "root")
     half = made.with_name(f"{made.name}.partial")

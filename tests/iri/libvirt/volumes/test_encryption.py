@@ -35,7 +35,7 @@ def encrypted(wanted: RuntimeVolume) -> RuntimeVolume:
 
 @pytest.mark.early
 @pytest.mark.timeout(300)  # each try measures the CPU for seconds, and some fail by chance
-def test_encrypted_volume_is_made_grown_copied_and_deleted_with_its_secret(
+def test_encrypted_volume_is_created_grown_copied_and_deleted_with_its_secret(
     stand: Stand, subject: Subject, libvirtd: Libvirtd
 ) -> None:
     patient = dataclasses.replace(subject, seconds=250)
@@ -74,7 +74,7 @@ def test_encrypted_volume_is_made_grown_copied_and_deleted_with_its_secret(
     assert volume.id not in libvirtd.virsh("secret-list").stdout
 
 
-def test_secret_of_a_volume_that_never_came_to_be_goes(stand: Stand, libvirtd: Libvirtd) -> None:
+def test_secret_of_a_volume_that_was_never_created_is_deleted(stand: Stand, libvirtd: Libvirtd) -> None:
     name = "volume-6e0a5d5c-0000-4000-8000-000000000001"
     stand.volumes.passphrases.put(name, PASSPHRASE)
     assert name in libvirtd.virsh("secret-list").stdout
@@ -82,7 +82,7 @@ def test_secret_of_a_volume_that_never_came_to_be_goes(stand: Stand, libvirtd: L
     assert name not in libvirtd.virsh("secret-list").stdout
 
 
-def test_plain_snapshot_makes_no_encrypted_volume(stand: Stand, subject: Subject) -> None:
+def test_plain_snapshot_yields_no_encrypted_volume(stand: Stand, subject: Subject) -> None:
     snapshot = subject.ready(subject.available().id)
     source = VolumeDataSource(snapshot_data_source=SnapshotSource(snapshot_id=snapshot.id))
     with pytest.raises(InvalidArgument, match="is not encrypted"):

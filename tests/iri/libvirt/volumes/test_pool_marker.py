@@ -117,7 +117,7 @@ def test_pool_whose_disk_is_not_mounted_is_frozen_until_it_is(host: Host) -> Non
     eventually(lambda: host.stand.objects(RuntimeVolume), lambda found: found == {}, 60, "be gone")
 
 
-def test_disk_that_goes_while_the_runtime_is_at_work_stops_what_would_change_it(host: Host) -> None:
+def test_pool_is_frozen_when_its_disk_disappears_at_runtime(host: Host) -> None:
     volume = host.stand.subject().available()
     there = files(host.disk)
     host.unmount("-l")
@@ -135,7 +135,7 @@ def test_disk_that_goes_while_the_runtime_is_at_work_stops_what_would_change_it(
     eventually(lambda: host.stand.objects(RuntimeVolume), lambda found: found == {}, 60, "be gone")
 
 
-def test_pool_that_a_person_gives_up_begins_anew(host: Host) -> None:
+def test_pool_that_a_person_gives_up_starts_empty(host: Host) -> None:
     host.stand.subject().available()
     host.boot()
     with pytest.raises(Unavailable):
@@ -154,7 +154,7 @@ def test_pool_that_a_person_gives_up_begins_anew(host: Host) -> None:
         host.stand.objects(RuntimeVolume)
 
 
-def test_mark_is_known_again_whatever_a_crash_or_a_new_libvirt_took(host: Host) -> None:
+def test_marker_is_recognized_after_a_crash_or_a_new_libvirt(host: Host) -> None:
     volume = host.stand.subject().available()
     mark = pool_marker.read_marker(host.disk)
     assert len(mark) == 32
@@ -170,9 +170,7 @@ def test_mark_is_known_again_whatever_a_crash_or_a_new_libvirt_took(host: Host) 
 
 
 @pytest.mark.parametrize("has_pool", [True, False], ids=["its pools are there", "all is gone"])
-def test_what_libvirt_has_forgotten_with_the_disk_gone_is_still_no_empty_pool(
-    host: Host, *, has_pool: bool
-) -> None:
+def test_pool_stays_frozen_when_libvirt_has_lost_its_note(host: Host, *, has_pool: bool) -> None:
     volume = host.stand.subject().available()
     host.stand.stop()
     for id in [line.split()[0] for line in host.daemon.virsh("secret-list").stdout.splitlines()]:
@@ -196,7 +194,7 @@ def test_what_libvirt_has_forgotten_with_the_disk_gone_is_still_no_empty_pool(
     assert "mark-far" in host.daemon.virsh("secret-list").stdout, "it is noted again"
 
 
-def test_note_that_a_person_removes_gives_up_what_libvirt_has_forgotten(host: Host) -> None:
+def test_removing_the_note_gives_up_a_pool_that_libvirt_has_lost(host: Host) -> None:
     host.stand.subject().available()
     host.boot()
     for id in [line.split()[0] for line in host.daemon.virsh("secret-list").stdout.splitlines()]:
@@ -211,7 +209,7 @@ def test_note_that_a_person_removes_gives_up_what_libvirt_has_forgotten(host: Ho
     assert host.stand.objects(RuntimeVolume) == {}
 
 
-def test_link_in_the_place_of_the_mark_is_no_mark(host: Host) -> None:
+def test_link_in_place_of_the_marker_is_refused(host: Host) -> None:
     host.stand.stop()
     mark = host.disk / pool_marker.MARK
     mark.rename(host.disk / "elsewhere")
@@ -221,7 +219,7 @@ def test_link_in_the_place_of_the_mark_is_no_mark(host: Host) -> None:
         host.stand.objects(RuntimeVolume)
 
 
-def test_image_under_volumes_of_a_pool_that_is_in_the_settings_no_more_stays(host: Host) -> None:
+def test_backing_images_of_a_pool_removed_from_the_settings_stay(host: Host) -> None:
     subject = host.stand.subject()
     volume = subject.available(subject.volume(host.stand.image()))
     host.stand.stop()

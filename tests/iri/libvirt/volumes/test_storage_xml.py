@@ -59,21 +59,21 @@ XML = {
 
 
 @pytest.mark.parametrize("name", XML)
-def test_xml_is_as_shown(name: str) -> None:
+def test_storage_is_as_in_its_golden_file(name: str) -> None:
     assert XML[name] + "\n" == (GOLDEN / f"{name}.xml").read_text()
 
 
 @pytest.mark.parametrize(
     "name", ["pool-dir", "pool-netfs", "pool-netfs-gluster", "pool-logical", "pool-logical-devices"]
 )
-def test_libvirt_takes_it_by_its_schema(name: str, libvirtd: Libvirtd, tmp_path: Path) -> None:
+def test_libvirt_accepts_it_by_its_schema(name: str, libvirtd: Libvirtd, tmp_path: Path) -> None:
     storage_xml = tmp_path / "pool.xml"
     storage_xml.write_text(XML[name])
     libvirtd.virsh("pool-define", "--validate", str(storage_xml))
     libvirtd.virsh("pool-undefine", parse(XML[name]).findtext("name", ""))
 
 
-def test_every_shown_file_is_of_a_case() -> None:
+def test_every_golden_file_of_storage_has_its_case() -> None:
     assert {path.stem for path in GOLDEN.iterdir()} == set(XML)
 
 
@@ -124,12 +124,12 @@ SETTINGS = [
 
 
 @pytest.mark.parametrize(("settings", "reason"), SETTINGS, ids=[reason[:20] for _, reason in SETTINGS])
-def test_settings_that_cannot_be_are_refused(settings: object, reason: str) -> None:
+def test_invalid_pools_are_refused(settings: object, reason: str) -> None:
     with pytest.raises((msgspec.ValidationError, InvalidArgument), match=reason):
         msgspec.convert(settings, StorageSettings)
 
 
-def test_class_lies_where_the_settings_say_else_in_the_first_pool() -> None:
+def test_class_uses_the_configured_pool_or_the_first() -> None:
     pools: tuple[Pool, ...] = (DirPool(name="a", path="/a"), RBD)
     settings = StorageSettings(pools=pools, classes={"shared": "ceph"})
     assert pool_of(settings, "shared") is RBD

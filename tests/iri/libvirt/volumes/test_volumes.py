@@ -103,7 +103,7 @@ def test_limits_of_the_class_are_in_the_access(stand: Stand, subject: Subject) -
     assert volume.status.access.attributes["tps"] == str(10 * MIB)
 
 
-def test_volume_of_an_image_starts_as_the_image(stand: Stand, subject: Subject) -> None:
+def test_volume_from_an_image_has_its_content(stand: Stand, subject: Subject) -> None:
     volume = subject.available(subject.volume(stand.image(BODY)))
     assert content(data(stand, volume), len(BODY)) == BODY
     said = info(data(stand, volume))
@@ -114,7 +114,7 @@ def test_volume_of_an_image_starts_as_the_image(stand: Stand, subject: Subject) 
     assert reasons == ["Available"]
 
 
-def test_images_in_use_stay_and_others_go(stand: Stand, subject: Subject) -> None:
+def test_unused_images_are_removed_and_others_stay(stand: Stand, subject: Subject) -> None:
     kept = subject.available(subject.volume(stand.image(BODY)))
     gone = subject.available(subject.volume(stand.image(BODY[::-1])))
     subject.removed(RuntimeVolume, gone.id)
@@ -126,7 +126,7 @@ def test_images_in_use_stay_and_others_go(stand: Stand, subject: Subject) -> Non
     assert content(data(stand, kept), len(BODY)) == BODY
 
 
-def test_fetching_an_image_is_told_of_the_volume(stand: Stand, subject: Subject, folder: Path) -> None:
+def test_fetching_an_image_is_an_event_of_the_volume(stand: Stand, subject: Subject, folder: Path) -> None:
     with depot_server() as depot:
         url = depot.put("/a.img", BODY)
         digest = hashlib.sha256(BODY).hexdigest()
@@ -156,7 +156,7 @@ def test_image_that_does_not_fit_is_an_error_with_the_cause(stand: Stand, subjec
     assert stand.files() == []
 
 
-def test_image_that_is_missing_is_told_before_anything_is_made(stand: Stand, subject: Subject) -> None:
+def test_missing_image_is_refused_before_anything_is_created(stand: Stand, subject: Subject) -> None:
     original = stand.folder / "originals" / "late.img"
     wanted = subject.volume(VolumeDataSource(image_data_source=ImageSource(image=str(original))))
     with pytest.raises(ImageNotResolvable, match="or is not in a folder that this host allows"):
@@ -166,7 +166,7 @@ def test_image_that_is_missing_is_told_before_anything_is_made(stand: Stand, sub
     subject.available(wanted)
 
 
-def test_image_that_is_none_is_tried_again(stand: Stand, subject: Subject) -> None:
+def test_invalid_image_is_tried_again(stand: Stand, subject: Subject) -> None:
     original = stand.folder / "originals" / "late.img"
     stand.image(b"QFI\xfb cut off", "late.img")
     wanted = subject.volume(VolumeDataSource(image_data_source=ImageSource(image=str(original))))
@@ -177,7 +177,7 @@ def test_image_that_is_none_is_tried_again(stand: Stand, subject: Subject) -> No
     assert subject.available(wanted).id == volume.id
 
 
-def test_everything_is_there_again_after_a_restart(stand: Stand, subject: Subject) -> None:
+def test_all_objects_are_listed_again_after_a_restart(stand: Stand, subject: Subject) -> None:
     """Nothing is left of the runtime but what lies in the pool."""
     first = subject.available(replace(subject.volume(), annotations={"note": "ü\n"}))
     second = subject.available(subject.volume(stand.image(BODY)))
@@ -189,7 +189,7 @@ def test_everything_is_there_again_after_a_restart(stand: Stand, subject: Subjec
     assert set(before[0]) == {first.id, second.id, third.id}
 
 
-def test_snapshot_holds_what_was_there_when_it_was_taken(stand: Stand, subject: Subject) -> None:
+def test_snapshot_has_the_content_of_its_moment(stand: Stand, subject: Subject) -> None:
     volume = subject.available(subject.volume(stand.image(BODY)))
     write(data(stand, volume), b"before" * 1000)
     snapshot = subject.ready(volume.id)
@@ -202,7 +202,7 @@ def test_snapshot_holds_what_was_there_when_it_was_taken(stand: Stand, subject: 
     assert content(data(stand, restored), 6000) == b"before" * 1000
 
 
-def test_deleted_snapshot_stays_for_those_that_rest_on_it_and_no_longer(
+def test_data_of_a_deleted_snapshot_stays_until_its_last_volume_is_deleted(
     stand: Stand, subject: Subject
 ) -> None:
     volume = subject.available()
@@ -218,7 +218,7 @@ def test_deleted_snapshot_stays_for_those_that_rest_on_it_and_no_longer(
     eventually(stand.files, lambda files: files == [], 60, "be empty")
 
 
-def test_order_to_delete_waits_for_what_is_being_made_of_it(stand: Stand, subject: Subject) -> None:
+def test_deletion_waits_for_copies_under_way(stand: Stand, subject: Subject) -> None:
     """Ordered at once, one after the other: nothing of it is lost."""
     volume = subject.available()
     write(data(stand, volume), b"kept" * 1000)
@@ -240,13 +240,13 @@ def test_order_to_delete_waits_for_what_is_being_made_of_it(stand: Stand, subjec
     assert stand.warnings() == []
 
 
-def test_volume_of_a_snapshot_is_not_smaller(stand: Stand, subject: Subject) -> None:
+def test_volume_from_a_snapshot_must_not_be_smaller(stand: Stand, subject: Subject) -> None:
     snapshot = subject.ready(subject.available().id)
     with pytest.raises(InvalidArgument, match="needs a volume of at least 16777216 bytes"):
         stand.create(sized(from_snapshot(subject, snapshot), MIB))
 
 
-def test_pool_that_is_full_refuses(stand: Stand, subject: Subject) -> None:
+def test_full_pool_refuses_volumes(stand: Stand, subject: Subject) -> None:
     offers = {offer.volume_class.name: offer.quantity for offer in stand.offers().volumes}
     total = offers["standard"]
     assert stand.offers().volumes == tuple(
@@ -291,7 +291,7 @@ REFUSED = [
 @pytest.mark.parametrize(
     ("spec", "error", "reason"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED]
 )
-def test_what_can_never_be_is_refused_at_once(
+def test_impossible_request_is_refused_at_once(
     stand: Stand, subject: Subject, spec: dict[str, object], error: type[Exception], reason: str
 ) -> None:
     wanted = subject.volume()
@@ -315,7 +315,7 @@ def test_wiped_volume_leaves_no_data_on_the_disk(stand: Stand, subject: Subject)
 # Interrupted and damaged
 
 
-def test_interrupted_creation_is_done_again_from_the_start(stand: Stand, subject: Subject) -> None:
+def test_interrupted_creation_starts_again(stand: Stand, subject: Subject) -> None:
     volume = subject.available(subject.volume(stand.image(BODY)))
     stand.stop()
     record = stand.data / f"volume-{volume.id}.json"
@@ -331,7 +331,7 @@ def test_interrupted_creation_is_done_again_from_the_start(stand: Stand, subject
     assert stand.files() == [f"volume-{volume.id}.json", f"volume-{volume.id}.qcow2"]
 
 
-def test_interrupted_deletion_goes_on(stand: Stand, subject: Subject) -> None:
+def test_interrupted_deletion_is_finished(stand: Stand, subject: Subject) -> None:
     volume, other = subject.available(), subject.available()
     stand.stop()
     record = stand.data / f"volume-{volume.id}.json"
@@ -342,7 +342,7 @@ def test_interrupted_deletion_goes_on(stand: Stand, subject: Subject) -> None:
     assert stand.files() == [f"volume-{other.id}.json", f"volume-{other.id}.qcow2"]
 
 
-def test_damaged_record_freezes_its_volume_and_no_other(stand: Stand, subject: Subject) -> None:
+def test_unreadable_record_freezes_its_volume_and_no_other(stand: Stand, subject: Subject) -> None:
     wanted = subject.volume()
     damaged, other = subject.available(wanted), subject.available()
     stand.stop()
@@ -366,7 +366,7 @@ def test_data_without_a_record_is_never_overwritten(stand: Stand, subject: Subje
     assert content(data(stand, volume), 800) == b"precious" * 100
 
 
-def test_record_of_another_or_of_a_later_version_is_not_believed(stand: Stand, subject: Subject) -> None:
+def test_record_of_another_volume_or_of_a_later_version_is_refused(stand: Stand, subject: Subject) -> None:
     first, second = subject.available(), subject.available()
     stand.stop()
     record = stand.data / f"volume-{first.id}.json"
@@ -411,7 +411,7 @@ def test_two_runtimes_do_not_share_an_image_cache(stand: Stand) -> None:
     other.link.close()
 
 
-def test_full_filesystem_is_an_error_with_the_cause_until_there_is_room(tmp_path: Path) -> None:
+def test_full_filesystem_is_an_error_with_its_cause_until_there_is_space(tmp_path: Path) -> None:
     with small_filesystem(tmp_path / "small", 512 << 10) as small, libvirtd() as daemon:
         stand = Stand(
             daemon.uri, tmp_path, (DirPool(name="small", path=str(small / "v"), overcommit=1000),)
@@ -432,7 +432,7 @@ def test_full_filesystem_is_an_error_with_the_cause_until_there_is_room(tmp_path
             stand.stop()
 
 
-def test_libvirt_that_went_away_is_waited_for(tmp_path: Path) -> None:
+def test_volumes_continue_after_libvirt_was_away(tmp_path: Path) -> None:
     with libvirtd() as daemon:
         stand = Stand(daemon.uri, tmp_path).start()
         try:
@@ -467,7 +467,7 @@ def test_volume_in_use_grows_under_its_guest(stand: Stand, subject: Subject, lib
     assert info(data(stand, volume))["virtual-size"] == 48 * MIB
 
 
-def test_volume_in_use_is_deleted_once_its_guest_lets_go(
+def test_volume_in_use_is_deleted_once_its_guest_releases_it(
     stand: Stand, subject: Subject, libvirtd: Libvirtd
 ) -> None:
     volume = subject.available()
@@ -482,7 +482,7 @@ def test_volume_in_use_is_deleted_once_its_guest_lets_go(
     eventually(stand.files, lambda files: files == [], 60, "be empty")
 
 
-def test_snapshot_of_a_volume_in_use_is_of_one_moment(
+def test_snapshot_of_a_volume_in_use_has_the_content_of_one_moment(
     stand: Stand, subject: Subject, libvirtd: Libvirtd
 ) -> None:
     volume = subject.available(subject.volume(stand.image(BODY)))
@@ -494,7 +494,7 @@ def test_snapshot_of_a_volume_in_use_is_of_one_moment(
     assert content(data(stand, restored), 6000) == b"before" * 1000
 
 
-def test_running_guest_is_never_copied_behind_its_back(stand: Stand, subject: Subject) -> None:
+def test_volume_that_an_unknown_qemu_writes_to_is_not_copied(stand: Stand, subject: Subject) -> None:
     """A QEMU that libvirt does not know of: the image's own locks tell."""
     volume = subject.available()
     command = ["qemu-io", "-f", "qcow2", str(data(stand, volume))]
