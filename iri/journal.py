@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 
 from iri.errors import ResourceExhausted
-from iri.runtime import ChangeType, EventType, Notice, RuntimeEvent, RuntimeKind, RuntimeObject
+from iri.runtime import ChangeNotice, ChangeType, EventType, RuntimeEvent, RuntimeKind, RuntimeObject
 
 EVENTS_KEPT = 1000
 EVENTS_KEPT_SECONDS = 300
@@ -50,7 +50,7 @@ class Journal:
         with self._lock:
             watchers = tuple(self._watchers)
         for watcher in watchers:
-            watcher.put(Notice(kind, id, what))
+            watcher.put(ChangeNotice(kind, id, what))
 
     def watch(self) -> Watcher:
         watcher = Watcher(self._forget)
@@ -80,7 +80,7 @@ class Watcher:
         self._is_closed = False
         self._changed = threading.Condition()
 
-    def put(self, notice: Notice) -> None:
+    def put(self, notice: ChangeNotice) -> None:
         with self._changed:
             if self._is_closed:
                 return
@@ -92,13 +92,13 @@ class Watcher:
                 self._is_resync = True
             self._changed.notify()
 
-    def next(self, timeout_seconds: float) -> tuple[Notice, ...]:
+    def next(self, timeout_seconds: float) -> tuple[ChangeNotice, ...]:
         with self._changed:
             self._changed.wait_for(
                 lambda: self._pending or self._is_resync or self._is_closed, timeout_seconds
             )
-            resync = (Notice(None, "", ChangeType.RESYNC),) if self._is_resync else ()
-            notices = tuple(Notice(kind, id, what) for (kind, id), what in self._pending.items())
+            resync = (ChangeNotice(None, "", ChangeType.RESYNC),) if self._is_resync else ()
+            notices = tuple(ChangeNotice(kind, id, what) for (kind, id), what in self._pending.items())
             self._pending.clear()
             self._is_resync = False
             return resync + notices

@@ -84,7 +84,7 @@ class ChangeType(StrEnum):
     RESYNC = "resync"  # notices were lost, or the watch has just begun: list everything
 
 
-class Notice(msgspec.Struct, frozen=True):
+class ChangeNotice(msgspec.Struct, frozen=True):
     """Something about an object has changed, its status included. A RESYNC has no kind and no id."""
 
     kind: RuntimeKind | None
@@ -95,7 +95,7 @@ class Notice(msgspec.Struct, frozen=True):
 class Subscription(Protocol):
     """Notices for one watcher. `next` is for one thread; `close` may come from another and ends a waiting `next`."""
 
-    def next(self, timeout_seconds: float) -> tuple[Notice, ...]:
+    def next(self, timeout_seconds: float) -> tuple[ChangeNotice, ...]:
         """Waits for notices, at most so long; empty when there were none. The first one is a RESYNC."""
         ...
 

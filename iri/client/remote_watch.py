@@ -21,7 +21,7 @@ from iri.errors import Internal, IRIError, TimedOut, Unavailable
 from iri.journal import Watcher
 from iri.machine import RuntimeMachine
 from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as pb
-from iri.runtime import ChangeType, Notice, RuntimeKind
+from iri.runtime import ChangeNotice, ChangeType, RuntimeKind
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 from iri.wire.connection import ResponseStream
 
@@ -55,7 +55,7 @@ class RemoteSubscription:
         self._thread.start()
         self._await_answer(seconds)
 
-    def next(self, timeout_seconds: float) -> tuple[Notice, ...]:
+    def next(self, timeout_seconds: float) -> tuple[ChangeNotice, ...]:
         return self._watcher.next(timeout_seconds)
 
     def close(self) -> None:
@@ -97,11 +97,11 @@ class RemoteSubscription:
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
 
-def decode_notice(message: object) -> Notice:
+def decode_notice(message: object) -> ChangeNotice:
     """A kind or a change that we do not know becomes a RESYNC: listing everything is always right."""
     if not isinstance(message, pb.WatchEventsResponse):
         raise Internal("the runtime sent a message that is not a notice")
     kind, what = KINDS.get(message.kind), CHANGES.get(message.change)
     if kind is None or what is None:
-        return Notice(None, "", ChangeType.RESYNC)
-    return Notice(kind, message.id, what)
+        return ChangeNotice(None, "", ChangeType.RESYNC)
+    return ChangeNotice(kind, message.id, what)

@@ -6,7 +6,7 @@ ends first ends the other: the receiver wakes the keyboard, the sender closes th
     what happens                                     outcome
     the console sends its status                     SessionEnded(exit status), or SessionBroken(reason)
     Ctrl-] on a terminal; its window is closed       SessionLeft: the machine goes on
-    input that is no terminal ends                   Ctrl-D is sent once; after `linger_seconds` of silence, SessionLeft
+    input that is not a terminal ends               Ctrl-D is sent once; after `linger_seconds` of silence, SessionLeft
     the connection breaks, or another protocol       SessionBroken(reason)
 
 The silence rule exists because a serial line has no end of its own: a guest does not know that the input was a file.

@@ -14,7 +14,7 @@ from iri.change import Resize
 from iri.host import RuntimeClasses, RuntimeMachineClass, RuntimeVolumeClass
 from iri.machine import RuntimeMachine
 from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as pb
-from iri.runtime import ChangeType, Notice, Runtime, RuntimeKind, Subscription
+from iri.runtime import ChangeNotice, ChangeType, Runtime, RuntimeKind, Subscription
 from iri.server import request_checks
 from iri.server.call_handlers import Call, StreamCall
 from iri.volume import RuntimeSnapshot, RuntimeVolume
@@ -106,7 +106,7 @@ class HostService:
             watch.close()
 
     def stop(self) -> None:
-        """Ends the watches, which would outlast any grace period of the server."""
+        """Ends the watches, which would outlast any time that the server gives to calls."""
         self._is_stopping = True
         for watch in tuple(self._watches):
             watch.close()
@@ -129,5 +129,5 @@ def select_named(objects: Mapping[str, T], ids: Iterable[str]) -> Iterator[T]:
     return (objects[id] for id in dict.fromkeys(ids) or objects if id in objects)
 
 
-def encode_notice(notice: Notice) -> pb.WatchEventsResponse:
+def encode_notice(notice: ChangeNotice) -> pb.WatchEventsResponse:
     return pb.WatchEventsResponse(kind=KINDS[notice.kind], id=notice.id, change=CHANGES[notice.what])

@@ -1,7 +1,7 @@
 """A gRPC server: where it listens, what it serves, its limits, and how it stops.
 
 Stopping, in this order: the sockets are removed, so that a new server can take the paths; health turns to NOT_SERVING;
-watches end; calls under way may finish within the grace period. Health and reflection are always on.
+watches end; calls under way may finish within FINISH_SECONDS. Health and reflection are always on.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 THREADS = 32
 CALLS = 256
 SOCKET_MODE = 0o600
-GRACE_SECONDS = 5.0
+FINISH_SECONDS = 5.0
 OPTIONS = (
     ("grpc.max_receive_message_length", LARGEST_MESSAGE_BYTES),
     ("grpc.max_send_message_length", LARGEST_MESSAGE_BYTES),
@@ -104,14 +104,14 @@ class Server:
         self._server.start()
         log.info("serving addresses=%s", " ".join(map(str, self.addresses)))
 
-    def stop(self, grace_seconds: float = GRACE_SECONDS) -> None:
-        """Refuses new calls at once; calls under way may finish within the grace period. May be called again."""
+    def stop(self, finish_seconds: float = FINISH_SECONDS) -> None:
+        """Refuses new calls at once; calls under way may finish within that time. May be called again."""
         for listening in self._sockets:
             listening.remove()
         self._sockets.clear()
         self._health.enter_graceful_shutdown()
         self._host.stop()
-        self._server.stop(grace_seconds).wait()
+        self._server.stop(finish_seconds).wait()
         self._stopped.set()
 
     def wait(self, timeout_seconds: float | None = None) -> bool:

@@ -29,7 +29,7 @@ from iri.journal import Journal
 from iri.runtime import Console, RuntimeKind, RuntimeObject
 from iri.simulated import machine_lifecycle, volume_lifecycle
 from iri.simulated.clock import SECOND_NS, SimulatedClock
-from iri.simulated.host_model import NEVER_NS, HostModel, LifecycleEvent
+from iri.simulated.host_model import NEVER_NS, HostModel, ObjectEvent
 from iri.simulated.machine_lifecycle import SimulatedMachine
 from iri.simulated.profile import Profile
 from iri.simulated.provider_quirks import build_quirks
@@ -137,7 +137,7 @@ class SimulatedHost:
         if self._log is not None and self._log.needs_rewrite():
             self._rewrite(self._log)
 
-    def add_events(self, subject: RuntimeObject, events: tuple[LifecycleEvent, ...]) -> None:
+    def add_events(self, subject: RuntimeObject, events: tuple[ObjectEvent, ...]) -> None:
         for reason, action, message, is_warning in events:
             self.journal.event(subject, reason, action, message, is_warning=is_warning)
 
@@ -192,7 +192,7 @@ class SimulatedHost:
         self._apply(RecordChange(table, id, after))
         self.add_events((after or before).public_object, events)
 
-    def _compute_step(self, record: Record, due_ns: int) -> tuple[Record | None, tuple[LifecycleEvent, ...]]:
+    def _compute_step(self, record: Record, due_ns: int) -> tuple[Record | None, tuple[ObjectEvent, ...]]:
         match record:
             case SimulatedMachine():
                 return machine_lifecycle.step(record, due_ns, self.model)
@@ -211,7 +211,7 @@ class SimulatedHost:
                 message = f"another machine has the address {address} too"
                 self.add_events(
                     put.record.public_object,
-                    (LifecycleEvent("AddressInUse", "AttachNetworkInterface", message, True),),
+                    (ObjectEvent("AddressInUse", "AttachNetworkInterface", message, True),),
                 )
         for volume_id in applied.freed_volumes:
             stored = self.state.get(SimulatedVolume, volume_id)

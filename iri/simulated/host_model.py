@@ -27,7 +27,7 @@ class HostModel(NamedTuple):
         return now_ns + self.random.duration_ns(duration, *what)
 
 
-class LifecycleEvent(NamedTuple):
+class ObjectEvent(NamedTuple):
     """An event without its object and its time, which the host adds."""
 
     reason: str

@@ -31,7 +31,7 @@ from iri.machine import (
     RuntimeMachineStatus,
     RuntimeNetworkInterface,
 )
-from iri.simulated.host_model import NEVER_NS, HostModel, LifecycleEvent
+from iri.simulated.host_model import NEVER_NS, HostModel, ObjectEvent
 
 Device = Disk | RuntimeNetworkInterface
 
@@ -111,7 +111,7 @@ def detach(pending: Pending, name: str, is_disk: bool, due_ns: int) -> Pending:
 
 def finish_due(
     machine: RuntimeMachine, pending: Pending, at_ns: int
-) -> tuple[RuntimeMachine, Pending, tuple[LifecycleEvent, ...]]:
+) -> tuple[RuntimeMachine, Pending, tuple[ObjectEvent, ...]]:
     """What is due by then has arrived: the machine with it, the devices still pending, the events."""
     due = [one for one in pending if one.due_ns <= at_ns]
     if not due:
@@ -169,9 +169,9 @@ def _replace_entries(
     return replace(status, volumes=entries) if is_disk else replace(status, network_interfaces=entries)
 
 
-def _describe(one: PendingDevice) -> LifecycleEvent:
+def _describe(one: PendingDevice) -> ObjectEvent:
     what, action = ("volume", "Volume") if one.is_disk else ("network interface", "NetworkInterface")
     verb = "Attach" if one.is_attach else "Detach"
-    return LifecycleEvent(
+    return ObjectEvent(
         f"{verb}{action}Succeeded", f"{verb}{action}", f"{what} {one.name} is {verb.lower()}ed"
     )

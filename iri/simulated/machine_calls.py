@@ -29,7 +29,7 @@ from iri.errors import FailedPrecondition, Internal, InvalidArgument, NotFound
 from iri.machine import Disk, RuntimeMachine, RuntimeMachineSpec, RuntimeNetworkInterface
 from iri.simulated import hotplug, machine_lifecycle, unavailable
 from iri.simulated.host import SimulatedHost
-from iri.simulated.host_model import NEVER_NS, LifecycleEvent
+from iri.simulated.host_model import NEVER_NS, ObjectEvent
 from iri.simulated.machine_lifecycle import IS_ON, MachinePhase, MachineStep, SimulatedMachine
 from iri.simulated.state import usage
 from iri.simulated.state.records import HostRecord, RecordChange
@@ -68,7 +68,7 @@ def create(host: SimulatedHost, desired: RuntimeMachine, now_ns: int) -> Runtime
     host.state.usage.require_room(host.profile.limit, None, guest)
     facts, ready_ns = host.pull_images(facts, images, now_ns)
     created, events = machine_lifecycle.create(guest, now_ns, ready_ns, host.model)
-    _commit(host, created, (LifecycleEvent("Created", "Create", "the machine is defined"), *events), facts)
+    _commit(host, created, (ObjectEvent("Created", "Create", "the machine is defined"), *events), facts)
     return created.machine
 
 
@@ -111,7 +111,7 @@ def _change_spec(host: SimulatedHost, machine: RuntimeMachine, desired: MachineC
 
 def _start_effects(
     host: SimulatedHost, guest: SimulatedMachine, desired: MachineChange, now_ns: int
-) -> tuple[SimulatedMachine, tuple[LifecycleEvent, ...]]:
+) -> tuple[SimulatedMachine, tuple[ObjectEvent, ...]]:
     """Spec has the change already; here its effects on guest and devices begin."""
     match desired:
         case SetAnnotations():
@@ -211,7 +211,7 @@ def restart_host(host: SimulatedHost, down_ns: int, now_ns: int, *, is_crash: bo
     )
     for guest in list(host.state.list_records(SimulatedMachine).values()):
         if guest.phase in IS_ON:
-            host.add_events(guest.machine, (LifecycleEvent(reason, "Run", message, is_warning=is_crash),))
+            host.add_events(guest.machine, (ObjectEvent(reason, "Run", message, is_warning=is_crash),))
 
 
 def find_machine(host: SimulatedHost, id: str) -> SimulatedMachine:
@@ -249,7 +249,7 @@ def drop_lost_fields(host: SimulatedHost, disk: Disk) -> Disk:
 def _commit(
     host: SimulatedHost,
     guest: SimulatedMachine,
-    events: tuple[LifecycleEvent, ...],
+    events: tuple[ObjectEvent, ...],
     facts: HostRecord | None = None,
 ) -> None:
     """The record first, then its events: an event never reports what is not on disk."""

@@ -38,7 +38,7 @@ from iri.machine import (
     RuntimeNetworkInterface,
 )
 from iri.simulated import hotplug
-from iri.simulated.host_model import NEVER_NS, HostModel, LifecycleEvent
+from iri.simulated.host_model import NEVER_NS, HostModel, ObjectEvent
 from iri.simulated.hotplug import PendingDevice
 
 GENERATION_SEEN = "machinepoollet.ironcore.dev/irimachine-generation"
@@ -94,7 +94,7 @@ class SimulatedMachine(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return min((self.phase_due_ns, *(device.due_ns for device in self.pending_devices)))
 
 
-MachineStep = tuple[SimulatedMachine, tuple[LifecycleEvent, ...]]
+MachineStep = tuple[SimulatedMachine, tuple[ObjectEvent, ...]]
 
 
 def create(guest: SimulatedMachine, now_ns: int, images_ready_ns: int, model: HostModel) -> MachineStep:
@@ -105,7 +105,7 @@ def create(guest: SimulatedMachine, now_ns: int, images_ready_ns: int, model: Ho
         return enter_phase(guest, MachinePhase.OFF, model), ()
     if images_ready_ns == NEVER_NS:
         return report_missing_image(enter_phase(guest, MachinePhase.BOOTING, model), now_ns, model), (
-            LifecycleEvent("ImagePullFailed", "PullImage", "the image cannot be pulled", is_warning=True),
+            ObjectEvent("ImagePullFailed", "PullImage", "the image cannot be pulled", is_warning=True),
         )
     ready_ns = max(now_ns, images_ready_ns, *(device.due_ns for device in guest.pending_devices), 0)
     return start_boot(guest, ready_ns, model), ()
@@ -128,7 +128,7 @@ def report_missing_image(guest: SimulatedMachine, now_ns: int, model: HostModel)
 
 def step(
     guest: SimulatedMachine, at_ns: int, model: HostModel
-) -> tuple[SimulatedMachine | None, tuple[LifecycleEvent, ...]]:
+) -> tuple[SimulatedMachine | None, tuple[ObjectEvent, ...]]:
     """Everything that is due by then. None when the machine is gone."""
     machine, rest, events = hotplug.finish_due(guest.machine, guest.pending_devices, at_ns)
     guest = replace(guest, machine=machine, pending_devices=rest)
@@ -138,13 +138,13 @@ def step(
         case MachinePhase.BOOTING:
             return finish_boot(guest, model), (
                 *events,
-                LifecycleEvent("Started", "Start", "the machine is running"),
+                ObjectEvent("Started", "Start", "the machine is running"),
             )
         case MachinePhase.STOPPING:
             after, more = finish_stop(guest, at_ns, model)
             return after, events + more
         case MachinePhase.REMOVING:
-            return None, (*events, LifecycleEvent("Removed", "Remove", "the machine is gone"))
+            return None, (*events, ObjectEvent("Removed", "Remove", "the machine is gone"))
         case MachinePhase.RUNNING | MachinePhase.OFF | MachinePhase.ENDED:
             return replace(guest, phase_due_ns=NEVER_NS), events
 
@@ -167,7 +167,7 @@ def finish_stop(guest: SimulatedMachine, at_ns: int, model: HostModel) -> Machin
     phase = MachinePhase.ENDED if is_by_guest else MachinePhase.OFF
     off = enter_phase(lose_power(guest), phase, model, reason=guest.machine.detail.reason)
     message = "the guest powered itself off" if is_by_guest else "the machine is off"
-    events = (LifecycleEvent("Stopped", "Stop", message),)
+    events = (ObjectEvent("Stopped", "Stop", message),)
     is_to_run = is_to_be_on(guest.machine, model)
     if is_to_run and (not is_by_guest or model.quirks.restarts_guests):
         return start_boot(off, at_ns, model), events
@@ -220,7 +220,7 @@ def power_off_from_inside(guest: SimulatedMachine, now_ns: int, model: HostModel
 
 def crash(guest: SimulatedMachine, now_ns: int, model: HostModel) -> MachineStep:
     """At once, without a shutdown."""
-    events = (LifecycleEvent("Crashed", "Run", "the guest crashed", is_warning=True),)
+    events = (ObjectEvent("Crashed", "Run", "the guest crashed", is_warning=True),)
     ended = enter_phase(lose_power(guest), MachinePhase.ENDED, model, reason=CRASH)
     if model.quirks.restarts_guests and is_to_be_on(guest.machine, model):
         return start_boot(ended, now_ns, model), events
@@ -231,13 +231,13 @@ def reboot_from_inside(guest: SimulatedMachine) -> MachineStep:
     """A reboot from inside: the machine is never published as off."""
     guest = lose_power(guest)
     detail = replace(guest.machine.detail, boots=boot_count(guest) + 1)
-    events = (LifecycleEvent("Rebooted", "Run", "the guest rebooted"),)
+    events = (ObjectEvent("Rebooted", "Run", "the guest rebooted"),)
     return replace(guest, machine=replace(guest.machine, detail=detail)), events
 
 
 def hang(guest: SimulatedMachine) -> MachineStep:
-    """The guest stops answering: no device can be detached, and a stop takes the whole grace period."""
-    events = (LifecycleEvent("Hung", "Run", "the guest does not answer", is_warning=True),)
+    """The guest stops answering: no device can be detached, and a stop takes `forced_stop`."""
+    events = (ObjectEvent("Hung", "Run", "the guest does not answer", is_warning=True),)
     return replace(guest, is_hung=True, pending_devices=hotplug.block_detaches(guest.pending_devices)), events
 
 
@@ -332,7 +332,7 @@ def choose_ips(given: tuple[str, ...], leased: str) -> tuple[str, ...]:
 
 
 def stop_due_ns(guest: SimulatedMachine, now_ns: int, model: HostModel) -> int:
-    span = model.times.grace if guest.is_hung else model.times.stop
+    span = model.times.forced_stop if guest.is_hung else model.times.stop
     return model.after(now_ns, span, "stop", guest.machine.id, boot_count(guest))
 
 

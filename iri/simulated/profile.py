@@ -24,7 +24,7 @@ class Times(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     boot: DurationRange = DurationRange(0.5, 1.0, 3.0)
     stop: DurationRange = DurationRange(0.5, 1.0, 3.0)  # of a guest that answers the power button
-    grace: DurationRange = DurationRange(10.0, 10.0, 10.0)  # until one that does not is switched off
+    forced_stop: DurationRange = DurationRange(10.0, 10.0, 10.0)  # of a guest that does not answer
     attach: DurationRange = DurationRange(0.1, 0.2, 0.5)
     detach: DurationRange = DurationRange(0.1, 0.2, 0.5)
     pull: DurationRange = DurationRange(0.5, 1.0, 3.0)  # of an image, once a host

@@ -29,7 +29,7 @@ from iri.host import (
 )
 from iri.journal import Watcher
 from iri.machine import RuntimeMachine
-from iri.runtime import AnyObject, Console, Notice, RuntimeEvent, Subscription
+from iri.runtime import AnyObject, ChangeNotice, Console, RuntimeEvent, Subscription
 from iri.simulated import machine_calls, shell, volume_calls
 from iri.simulated.host import SimulatedHost
 from iri.simulated.machine_calls import GuestAction
@@ -199,7 +199,7 @@ class DueSubscription:
         self._watcher = watcher
         self._is_closed = False
 
-    def next(self, timeout_seconds: float) -> tuple[Notice, ...]:
+    def next(self, timeout_seconds: float) -> tuple[ChangeNotice, ...]:
         """Waits for a notice or for the next due time, whichever is first, until the timeout."""
         deadline = time.monotonic() + timeout_seconds
         while True:

@@ -11,7 +11,7 @@ from iri.change import ExpandVolume, expand_volume
 from iri.errors import FailedPrecondition, Internal, InvalidArgument, NotFound
 from iri.simulated import unavailable, volume_lifecycle
 from iri.simulated.host import SimulatedHost
-from iri.simulated.host_model import LifecycleEvent
+from iri.simulated.host_model import ObjectEvent
 from iri.simulated.state.records import HostRecord, RecordChange
 from iri.simulated.volume_lifecycle import SimulatedSnapshot, SimulatedVolume
 from iri.volume import RuntimeSnapshot, RuntimeVolume, SnapshotState, VolumeDataSource, VolumeState
@@ -31,7 +31,7 @@ def create(host: SimulatedHost, desired: RuntimeVolume, now_ns: int) -> RuntimeV
     created, events = volume_lifecycle.create(volume, now_ns, ready_ns, host.model)
     host.state.usage.require_room(host.profile.limit, None, created)
     host.commit(RecordChange(SimulatedVolume, id, created), facts=facts)
-    host.add_events(created.volume, (LifecycleEvent("Created", "Create", "the volume is defined"), *events))
+    host.add_events(created.volume, (ObjectEvent("Created", "Create", "the volume is defined"), *events))
     return created.volume
 
 

@@ -23,7 +23,7 @@ import msgspec
 from msgspec.structs import replace
 
 from iri.errors import ImageNotResolvable
-from iri.simulated.host_model import NEVER_NS, HostModel, LifecycleEvent
+from iri.simulated.host_model import NEVER_NS, HostModel, ObjectEvent
 from iri.volume import (
     Access,
     Resources,
@@ -76,8 +76,8 @@ class SimulatedSnapshot(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return self.snapshot
 
 
-VolumeStep = tuple[SimulatedVolume | None, tuple[LifecycleEvent, ...]]
-SnapshotStep = tuple[SimulatedSnapshot | None, tuple[LifecycleEvent, ...]]
+VolumeStep = tuple[SimulatedVolume | None, tuple[ObjectEvent, ...]]
+SnapshotStep = tuple[SimulatedSnapshot | None, tuple[ObjectEvent, ...]]
 
 
 def round_size(desired_bytes: int, model: HostModel) -> int:
@@ -88,7 +88,7 @@ def round_size(desired_bytes: int, model: HostModel) -> int:
 
 def create(
     volume: RuntimeVolume, now_ns: int, data_ready_ns: int, model: HostModel
-) -> tuple[SimulatedVolume, tuple[LifecycleEvent, ...]]:
+) -> tuple[SimulatedVolume, tuple[ObjectEvent, ...]]:
     """A new volume, filled from its source once that is available."""
     desired_bytes = volume.spec.resources.storage_bytes if volume.spec.resources else 0
     stored = SimulatedVolume(volume=volume, size_bytes=round_size(desired_bytes, model))
@@ -98,7 +98,7 @@ def create(
             status=RuntimeVolumeStatus(state=VolumeState.ERROR),
             detail=describe_missing_image(volume, model),
         )
-        event = LifecycleEvent("ImagePullFailed", "PullImage", "the image cannot be pulled", is_warning=True)
+        event = ObjectEvent("ImagePullFailed", "PullImage", "the image cannot be pulled", is_warning=True)
         return replace(stored, volume=failed, phase=VolumePhase.FAILED), (event,)
     span = model.times.clone if volume.spec.volume_data_source else model.times.prepare
     due_ns = model.after(max(now_ns, data_ready_ns), span, "prepare", volume.id)
@@ -121,11 +121,11 @@ def step(stored: SimulatedVolume) -> VolumeStep:
     """What was due has happened. None when the volume is gone."""
     match stored.phase:
         case VolumePhase.PREPARING:
-            return make_available(stored), (LifecycleEvent("Available", "Create", "the volume can be used"),)
+            return make_available(stored), (ObjectEvent("Available", "Create", "the volume can be used"),)
         case VolumePhase.GROWING:
-            return make_available(stored), (LifecycleEvent("Expanded", "Expand", "the volume has grown"),)
+            return make_available(stored), (ObjectEvent("Expanded", "Expand", "the volume has grown"),)
         case VolumePhase.REMOVING:
-            return None, (LifecycleEvent("Removed", "Remove", "the volume is gone"),)
+            return None, (ObjectEvent("Removed", "Remove", "the volume is gone"),)
         case VolumePhase.READY | VolumePhase.FAILED | VolumePhase.WAITING:
             return replace(stored, due_ns=NEVER_NS), ()
 
@@ -192,12 +192,12 @@ def take_snapshot(
 
 def step_snapshot(record: SimulatedSnapshot) -> SnapshotStep:
     if record.phase is VolumePhase.REMOVING:
-        return None, (LifecycleEvent("Removed", "Remove", "the snapshot is gone"),)
+        return None, (ObjectEvent("Removed", "Remove", "the snapshot is gone"),)
     status = replace(record.snapshot.status, state=SnapshotState.READY)
     ready = replace(
         record, snapshot=replace(record.snapshot, status=status), phase=VolumePhase.READY, due_ns=NEVER_NS
     )
-    return ready, (LifecycleEvent("Ready", "Snapshot", "the snapshot can be used"),)
+    return ready, (ObjectEvent("Ready", "Snapshot", "the snapshot can be used"),)
 
 
 def remove_snapshot(record: SimulatedSnapshot, now_ns: int, model: HostModel) -> SimulatedSnapshot:

@@ -11,11 +11,11 @@ from iri import journal
 from iri.errors import ResourceExhausted
 from iri.journal import Journal
 from iri.machine import RuntimeMachine
-from iri.runtime import ChangeType, EventType, Notice
+from iri.runtime import ChangeNotice, ChangeType, EventType
 from iri.volume import RuntimeVolume
 
 SECOND = 1_000_000_000
-RESYNC = Notice(None, "", ChangeType.RESYNC)
+RESYNC = ChangeNotice(None, "", ChangeType.RESYNC)
 
 
 class Clock:
@@ -61,13 +61,13 @@ def test_watch_begins_with_a_resync_then_reports_each_object_once() -> None:
     log.notice(RuntimeVolume, "m1", ChangeType.CHANGED)
     assert watcher.next(0) == (
         RESYNC,
-        Notice(RuntimeMachine, "m1", ChangeType.CREATED),
-        Notice(RuntimeVolume, "m1", ChangeType.CHANGED),
+        ChangeNotice(RuntimeMachine, "m1", ChangeType.CREATED),
+        ChangeNotice(RuntimeVolume, "m1", ChangeType.CHANGED),
     )
     assert watcher.next(0) == ()
     log.notice(RuntimeMachine, "m1", ChangeType.CHANGED)
     log.notice(RuntimeMachine, "m1", ChangeType.DELETED)
-    assert watcher.next(0) == (Notice(RuntimeMachine, "m1", ChangeType.DELETED),)
+    assert watcher.next(0) == (ChangeNotice(RuntimeMachine, "m1", ChangeType.DELETED),)
 
 
 def test_watcher_waits_until_something_happens() -> None:
@@ -77,7 +77,7 @@ def test_watcher_waits_until_something_happens() -> None:
     timer = threading.Timer(0.05, log.notice, (RuntimeMachine, "m1", ChangeType.CHANGED))
     timer.start()
     start = time.monotonic()
-    assert watcher.next(10) == (Notice(RuntimeMachine, "m1", ChangeType.CHANGED),)
+    assert watcher.next(10) == (ChangeNotice(RuntimeMachine, "m1", ChangeType.CHANGED),)
     assert time.monotonic() - start < 5
     timer.join()
 

@@ -1,4 +1,4 @@
-"""`gitvirt iri delete`: orders removals and does not wait for them. An object that does not exist is no error."""
+"""`gitvirt iri delete`: orders removals and does not wait for them. An object that does not exist is not an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`gitvirt iri detach`: detaches volumes or network interfaces. A device that is not attached is no error."""
+"""`gitvirt iri detach`: detaches volumes or network interfaces. A device that is not attached is not an error."""
 
 from __future__ import annotations
 

@@ -195,21 +195,21 @@ def render_message(message: Message, *, with_secrets: bool = False) -> dict[str,
     for field, item in message.ListFields():
         is_hidden = field.name in SECRETS and not with_secrets
         if field.message_type is not None and field.message_type.GetOptions().map_entry:
-            convert = _shown(field.message_type.fields_by_name["value"], with_secrets)
+            convert = _render_scalar(field.message_type.fields_by_name["value"], with_secrets)
             value[field.name] = {
                 key: HIDDEN if is_hidden else convert(entry) for key, entry in sorted(item.items())
             }
         elif is_hidden:
             value[field.name] = HIDDEN
         elif field.is_repeated:
-            convert = _shown(field, with_secrets)
+            convert = _render_scalar(field, with_secrets)
             value[field.name] = [convert(entry) for entry in item]
         else:
-            value[field.name] = _shown(field, with_secrets)(item)
+            value[field.name] = _render_scalar(field, with_secrets)(item)
     return value
 
 
-def _shown(field: FieldDescriptor, with_secrets: bool) -> Callable[[Any], object]:
+def _render_scalar(field: FieldDescriptor, with_secrets: bool) -> Callable[[Any], object]:
     """A value for output, hidden where it is a secret."""
     if field.message_type is not None:
         return lambda item: render_message(item, with_secrets=with_secrets)

@@ -17,7 +17,7 @@ from iri.client import Client
 from iri.client.client import Deadlines
 from iri.errors import TimedOut, Unavailable, Unimplemented
 from iri.machine import RuntimeMachine, RuntimeMachineSpec
-from iri.runtime import ChangeType, Notice
+from iri.runtime import ChangeNotice, ChangeType
 from iri.server import Server
 from iri.server.server import THREADS
 from iri.simulated.runtime import SimulatedRuntime
@@ -205,10 +205,10 @@ def test_watch_survives_a_restart_and_sends_a_resync(address: UnixAddress) -> No
     first.start()
     with Client(address) as client:
         watch = client.watch()
-        assert watch.next(60) == (Notice(None, "", ChangeType.RESYNC),)
+        assert watch.next(60) == (ChangeNotice(None, "", ChangeType.RESYNC),)
         first.stop(0)
         with Server(simulated(), [address]):
-            assert watch.next(60) == (Notice(None, "", ChangeType.RESYNC),)
+            assert watch.next(60) == (ChangeNotice(None, "", ChangeType.RESYNC),)
             id = client.create(WANTED).id
             notices = eventually(lambda: watch.next(0.2), bool, 60, "hear of it")
             assert id in {notice.id for notice in notices}

@@ -11,7 +11,7 @@ from iri.change import AttachVolume, SetPower
 from iri.errors import FailedPrecondition
 from iri.host import RuntimeClasses, RuntimeMachineClass, RuntimeVolumeClass
 from iri.machine import MachineState, Power, RuntimeMachine, RuntimeMachineSpec
-from iri.runtime import ChangeType, Console, Notice, Subscription
+from iri.runtime import ChangeNotice, ChangeType, Console, Subscription
 from tests.iri.contract.subject import OFF, Subject, eventually, is_attached
 
 OFFERED = RuntimeClasses(
@@ -78,7 +78,7 @@ class HostPromises:
     def test_watch_begins_with_a_resync_and_reports_every_change(self, subject: Subject) -> None:
         watch = subject.runtime.watch()
         try:
-            assert watch.next(subject.seconds)[0] == Notice(None, "", ChangeType.RESYNC)
+            assert watch.next(subject.seconds)[0] == ChangeNotice(None, "", ChangeType.RESYNC)
             machine = subject.runtime.create(subject.wanted())
             told(watch, machine.id, ChangeType.CREATED, subject.seconds)
             subject.reaches(machine.id, MachineState.RUNNING)
@@ -164,7 +164,7 @@ class HostPromises:
             subject.runtime.console(machine.id)
 
 
-def told(watch: Subscription, id: str, what: ChangeType, seconds: float) -> tuple[Notice, ...]:
+def told(watch: Subscription, id: str, what: ChangeType, seconds: float) -> tuple[ChangeNotice, ...]:
     """Reads on until this notice comes."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
