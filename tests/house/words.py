@@ -25,6 +25,14 @@ COVERED = (
     "tests/house",
 )
 PAGES = (
+    "docs/container.md",
+    "docs/sizing.md",
+    "docs/security.md",
+    "docs/repository.md",
+    "docs/run.md",
+    "docs/plan.md",
+    "docs/day-two.md",
+    "docs/operations.md",
     "CHANGELOG.md",
     "README.md",
     "CONTRIBUTING.md",
