@@ -19,7 +19,7 @@ from poollet.decide.actions import EventText, ObjectAction
 from poollet.decide.decision import Decision, DecisionInput
 from poollet.decide.gates import CallEffect, GateInput, HostPermissions, closed_gate
 from poollet.decide.host_facts import HostSecrets, PoolFacts, PoolletFacts
-from poollet.decide.memory import Memory, remembered
+from poollet.decide.memory import Memory, from_report
 from poollet.decide.preconditions import still_holds
 from poollet.report import pool_report
 from poollet.report.assemble import Pools, assemble_report, stamp
@@ -136,7 +136,7 @@ class Agent:
         if self._has_begun:
             return
         self._last = self.publisher.own_report()
-        self._memory = remembered(self._last)
+        self._memory = from_report(self._last)
         self._events.start(self._last.events)
         self._live.start(self._last)
         self._has_begun = True

@@ -13,18 +13,17 @@ from msgspec.structs import replace
 from iri.machine import RuntimeMachine
 from iri.runtime import RuntimeObject
 from iri.volume import RuntimeSnapshot, RuntimeVolume
-from poollet.decide import memory
-from poollet.decide import orphans as unordered
+from poollet.decide import memory, orphans
 from poollet.decide.actions import CreateCall, ObjectAction, Ref
 from poollet.decide.assignments import Ensure, HostOrder, Withdraw, list_orders, other_host
 from poollet.decide.capacity_ledger import find_pool, take_larger
 from poollet.decide.decision import Decision, DecisionInput, by_name
 from poollet.decide.decision_pass import FINAL, DecisionPass, OrderedObject, next_memory
 from poollet.decide.inventory import Absent, Duplicates, InFlight, Inventory, Presence, Present, Unknown
-from poollet.decide.machines import machine_entry
+from poollet.decide.machines import plan_machine
 from poollet.decide.memory import Entry
-from poollet.decide.snapshots import snapshot_entry
-from poollet.decide.volumes import Holders, volume_entry
+from poollet.decide.snapshots import plan_snapshot
+from poollet.decide.volumes import Holders, plan_volume
 from poollet.report import iri_to_report
 from poollet.sync.live_view import LiveView
 from schemas import live_layout, report
@@ -51,7 +50,7 @@ def decide(inputs: DecisionInput) -> Decision:
     else:
         current.entries |= observe_only(current)
         ordered |= {ref_of(key, entry) for key, entry in current.entries.items() if entry.phase not in FINAL}
-    found = unordered.orphans(current, ordered)
+    found = orphans.report_orphans(current, ordered)
     return Decision(
         steps=tuple(sorted(current.steps, key=lambda step: rank(step, priorities))),
         machines=by_name(current.entries, report.MachineReport),
@@ -168,11 +167,11 @@ def charge_of(ordered_object: OrderedObject, current: DecisionPass) -> Vector:
 def charge_rest(ordered: set[Ref], current: DecisionPass) -> None:
     """What is there without an order, and other people's."""
     facts = current.inputs.facts.pools
-    rest = [(ref.kind, found) for ref, found in unordered.unordered(current, ordered)]
+    rest = [(ref.kind, found) for ref, found in orphans.list_unordered(current, ordered)]
     rest += [(type(found.object), found) for found in current.inventory.foreign]
     for kind, found in rest:
         label = found.object.labels.get(live_layout.POOL, "")
-        pool = find_pool(found, unordered.pool_kind(kind), facts, label)
+        pool = find_pool(found, orphans.pool_kind(kind), facts, label)
         if pool is not None:
             current.ledger.charge(pool, current.ledger.object_charge(pool, found))
 
@@ -219,7 +218,7 @@ def look(ordered_objects: list[OrderedObject], refusals: Refusals, current: Deci
     gone = set()
     for one in ordered_objects:
         if isinstance(one.order.object, Machine):
-            entry = machine_entry(one, one.order.object, refusals.get(one.order.ref, ()), current)
+            entry = plan_machine(one, one.order.object, refusals.get(one.order.ref, ()), current)
             current.entries[one.order.key] = entry
             if entry.phase == "gone":
                 gone.add(entry.uid)
@@ -231,9 +230,9 @@ def look(ordered_objects: list[OrderedObject], refusals: Refusals, current: Deci
         match order.object:
             case Volume() as volume:
                 refused = refusals.get(order.ref, ())
-                current.entries[order.key] = volume_entry(one, volume, refused, holders, current)
+                current.entries[order.key] = plan_volume(one, volume, refused, holders, current)
             case VolumeSnapshot() as snapshot:
-                current.entries[order.key] = snapshot_entry(one, snapshot, current)
+                current.entries[order.key] = plan_snapshot(one, snapshot, current)
             case Machine():
                 continue
 

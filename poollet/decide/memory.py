@@ -30,7 +30,7 @@ Pool = tuple[Kind, str]
 
 
 class Missing(NamedTuple):
-    """Not in a list that should have had it: the first such list, and when that was asked for."""
+    """The first list that lacked the object, and when that list was requested."""
 
     number: int
     since_ms: int
@@ -71,8 +71,8 @@ def pool_of(entry: Entry) -> Pool:
     return kind, entry.pool
 
 
-def remembered(last: report.Report) -> Memory:
-    """What a poollet that has just started knows from the last report of its own host."""
+def from_report(last: report.Report) -> Memory:
+    """What a poollet that just started knows: the last report of its own host."""
     entries: dict[Key, Entry] = {}
     for kind, found in (
         (Kind.MACHINE, last.machines),
@@ -80,10 +80,10 @@ def remembered(last: report.Report) -> Memory:
         (Kind.VOLUME_SNAPSHOT, last.snapshots),
     ):
         entries |= {Key(kind, namespace, name): entry for (namespace, name), entry in found.items()}
-    return recalled(entries, last.orphans)
+    return restore_memory(entries, last.orphans)
 
 
-def recalled(entries: Mapping[Key, Entry], orphans: tuple[report.Orphan, ...]) -> Memory:
+def restore_memory(entries: Mapping[Key, Entry], orphans: tuple[report.Orphan, ...]) -> Memory:
     return Memory(entries=entries, orphans=orphans, retries=dict(_read_errors(entries)))
 
 
@@ -91,7 +91,7 @@ def _read_errors(entries: Mapping[Key, Entry]) -> Iterator[tuple[Ref, Retries]]:
     """The errors of calls in the last report. Of an object that exists only `UpToDate` is ours, the other conditions are the runtime's."""
     for key, entry in entries.items():
         types = OF_CREATION if entry.status is not None and entry.status.state == "Pending" else (UP_TO_DATE,)
-        for said in entry.status.conditions if entry.status is not None else ():
-            if said.type in types and said.status == "False" and said.reason in CALL_REASONS:
-                error = CallError(said.reason, said.message)
+        for one in entry.status.conditions if entry.status is not None else ():
+            if one.type in types and one.status == "False" and one.reason in CALL_REASONS:
+                error = CallError(one.reason, one.message)
                 yield Ref(RUNTIME_KINDS[key.kind], entry.uid), Retries(from_last_report=error)

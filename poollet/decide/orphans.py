@@ -37,7 +37,7 @@ def pool_kind(kind: RuntimeKind) -> Literal[Kind.MACHINE_POOL, Kind.VOLUME_POOL]
     return Kind.MACHINE_POOL if kind is RuntimeMachine else Kind.VOLUME_POOL
 
 
-def unordered(current: DecisionPass, ordered: Collection[Ref]) -> list[tuple[Ref, ListedObject]]:
+def list_unordered(current: DecisionPass, ordered: Collection[Ref]) -> list[tuple[Ref, ListedObject]]:
     return [
         (ref, found)
         for ref in sorted(current.inventory.ours, key=lambda ref: (NAMES[ref.kind], ref.uid))
@@ -46,11 +46,11 @@ def unordered(current: DecisionPass, ordered: Collection[Ref]) -> list[tuple[Ref
     ]
 
 
-def orphans(current: DecisionPass, ordered: Collection[Ref]) -> tuple[report.Orphan, ...]:
-    """In a stable order, those included of which a runtime says nothing at present."""
-    found = unordered(current, ordered)
+def report_orphans(current: DecisionPass, ordered: Collection[Ref]) -> tuple[report.Orphan, ...]:
+    """In a stable order, with the known orphans of runtimes that do not answer at present."""
+    found = list_unordered(current, ordered)
     seen = {(NAMES[ref.kind], one.object.id) for ref, one in found}
-    result = [orphan for ref, one in found if (orphan := orphan_of(ref, one, current)) is not None]
+    result = [orphan for ref, one in found if (orphan := report_orphan(ref, one, current)) is not None]
     if current.inputs.view is None:  # its class is not known then, and its charge neither
         known = {(one.kind, one.id): one for one in current.inputs.memory.orphans}
         result = [known.get((one.kind, one.id), one) for one in result]
@@ -60,12 +60,12 @@ def orphans(current: DecisionPass, ordered: Collection[Ref]) -> tuple[report.Orp
         ):
             fence(ref, one, one.object, other, current)
         else:
-            remove_if_told(ref, one, current)
-    result += [one for one in held_over(current, ordered) if (one.kind, one.id) not in seen]
+            remove_if_ordered(ref, one, current)
+    result += [one for one in keep_unconfirmed(current, ordered) if (one.kind, one.id) not in seen]
     return tuple(sorted(result, key=lambda one: (one.kind, one.pool, one.id)))
 
 
-def orphan_of(ref: Ref, found: ListedObject, current: DecisionPass) -> report.Orphan | None:
+def report_orphan(ref: Ref, found: ListedObject, current: DecisionPass) -> report.Orphan | None:
     facts = current.inputs.facts.pools
     pool = find_pool(found, pool_kind(ref.kind), facts, found.object.labels.get(live_layout.POOL, ""))
     if pool is None:
@@ -84,8 +84,8 @@ def orphan_of(ref: Ref, found: ListedObject, current: DecisionPass) -> report.Or
     )
 
 
-def held_over(current: DecisionPass, ordered: Collection[Ref]) -> Iterable[report.Orphan]:
-    """Reported before and not seen now: it stays until its runtime says twice that it is gone."""
+def keep_unconfirmed(current: DecisionPass, ordered: Collection[Ref]) -> Iterable[report.Orphan]:
+    """Orphans that were reported and are not listed now stay until two lists lack them."""
     for orphan in current.inputs.memory.orphans:
         kind = IRI_KINDS[orphan.kind]
         pool = current.inputs.facts.pools.get((pool_kind(kind), orphan.pool))
@@ -105,7 +105,7 @@ def held_over(current: DecisionPass, ordered: Collection[Ref]) -> Iterable[repor
 
 
 def gate_input(ref: Ref, found: ListedObject, current: DecisionPass) -> GateInput:
-    """An orphan has no order, so it is looked at as it is listed."""
+    """An orphan has no order, so its gates are asked for the object as it is listed."""
     same = current.inventory.ours[ref]
     presence = current.inventory.presence(ref, found.runtime, was_there=True, is_doubted=True)
     return GateInput(
@@ -127,8 +127,8 @@ def fence(ref: Ref, found: ListedObject, machine: RuntimeMachine, other: str, cu
     current.due_of(ObjectAction(ref, found.runtime, namespace, name, calls, events, precondition))
 
 
-def remove_if_told(ref: Ref, found: ListedObject, current: DecisionPass) -> None:
-    """By a file on the target branch, which names the pool that reported it. Never while a part of the branch is unread."""
+def remove_if_ordered(ref: Ref, found: ListedObject, current: DecisionPass) -> None:
+    """By a file on `live` that names the pool. Never while a file on `live` is unreadable."""
     facts = current.inputs.facts.pools
     pool = find_pool(found, pool_kind(ref.kind), facts, found.object.labels.get(live_layout.POOL, ""))
     discards = [order for order in current.view.orphan_orders if order.uid == ref.uid]
@@ -141,22 +141,22 @@ def remove_if_told(ref: Ref, found: ListedObject, current: DecisionPass) -> None
         case RuntimeMachine() as machine:
             calls = removal_calls(ref, machine, current)
         case RuntimeVolume() as volume:
-            calls = () if is_held(volume, current) else removed(ref, found)
+            calls = () if may_be_attached(volume, current) else removal_call(ref, found)
         case RuntimeSnapshot():
-            calls = removed(ref, found)
+            calls = removal_call(ref, found)
     namespace, name = model_to_iri.read_name(ref, KINDS[ref.kind], found.object.labels)
     events = (EventText("RemovingOrphan", "ordered by a file in .gitvirt/orphans"),)
     precondition = digest_orders(ref.uid, current.view)
     current.due_of(ObjectAction(ref, found.runtime, namespace, name, calls, events, precondition))
 
 
-def is_held(volume: RuntimeVolume, current: DecisionPass) -> bool:
-    """Of a volume that is not available the handle is not known, and neither is who has it."""
+def may_be_attached(volume: RuntimeVolume, current: DecisionPass) -> bool:
+    """The handle of a volume that is not available is unknown, and so is who has it attached."""
     if current.inventory.find_silent(current.inputs.facts.machine_runtimes):
         return True
     access = volume.status.access
     return access is None or bool(current.inventory.holders.get(access.handle))
 
 
-def removed(ref: Ref, found: ListedObject) -> tuple[Call, ...]:
+def removal_call(ref: Ref, found: ListedObject) -> tuple[Call, ...]:
     return () if found.object.deleted_at else (RemoveCall(ref.kind, found.object.id),)

@@ -1,6 +1,6 @@
-"""What becomes of one snapshot of a volume: the calls it needs next, and what the report says of it.
+"""Plans one snapshot of a volume: the calls that it needs next, and its entry in the report. Pure.
 
-As with volumes, one that was there and is missing is never made anew: it would hold other data.
+Must never happen: a snapshot that existed and is missing is taken again: it would hold other data.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from poollet.decide.assignments import Ensure, HostOrder, Retain, Skip, Withdraw
 from poollet.decide.decision_pass import DecisionPass, OrderedObject
 from poollet.decide.inventory import Absent, Duplicates, InFlight, Present, UnconfirmedAbsent, Unknown
 from poollet.decide.machine_conditions import up_to_date_conditions
-from poollet.decide.machines import DUPLICATES, ordered
+from poollet.decide.machines import DUPLICATES, sort_conditions
 from poollet.decide.secrets import NotReady
 from poollet.decide.volumes import LOST
 from poollet.report import iri_to_report
@@ -26,73 +26,77 @@ from schemas.kinds import Key, Kind
 from schemas.model import Volume, VolumeSnapshot
 
 
-def snapshot_entry(
+def plan_snapshot(
     ordered_object: OrderedObject, snapshot: VolumeSnapshot, current: DecisionPass
 ) -> report.SnapshotReport:
     order, before = ordered_object.order, current.before(ordered_object.order, report.SnapshotReport)
     match ordered_object.presence:
         case Unknown():
-            return replace(before or said_of(order, None, ()), phase="unknown")
+            return replace(before or report_snapshot(order, None, ()), phase="unknown")
         case InFlight():
             current.keep_missing(order.ref)
-            return before or pending(order, ())
+            return before or report_pending(order, ())
         case UnconfirmedAbsent() as doubtful:
             current.doubt(order.ref, doubtful)
-            return before or pending(order, ())
+            return before or report_pending(order, ())
         case Duplicates(found):
             ids = ", ".join(f"{one.runtime}: {one.object.id}" for one in found)
-            fault = condition(
+            problem = condition(
                 UP_TO_DATE,
                 False,
                 DUPLICATES,
                 f"several objects have this uid: {ids}; remove all but one on the host",
             )
             status = (before.status if before is not None else None) or report.ReportedSnapshotStatus()
-            return said_of(order, status, (fault,))
+            return report_snapshot(order, status, (problem,))
         case Absent():
             current.keep_missing(order.ref)
-            return of_absent(order, snapshot, current)
+            return plan_absent(order, snapshot, current)
         case Present(there):
             assert isinstance(there, RuntimeSnapshot)
-            return of_present(order, there, current)
+            return plan_present(order, there, current)
         case _:
             assert_never(ordered_object.presence)
 
 
-def of_absent(order: HostOrder, snapshot: VolumeSnapshot, current: DecisionPass) -> report.SnapshotReport:
+def plan_absent(order: HostOrder, snapshot: VolumeSnapshot, current: DecisionPass) -> report.SnapshotReport:
     match order.intent:
         case Withdraw():
             return report.SnapshotReport(order.ref.uid, order.assignment, "gone", order.pool)
         case Skip(reason, message):
-            return pending(order, (condition(UP_TO_DATE, False, reason, message),))
+            return report_pending(order, (condition(UP_TO_DATE, False, reason, message),))
         case Retain():
-            return lost(order, current)
+            return report_lost(order, current)
         case Ensure():
-            return lost(order, current) if current.was_reported(order) else created(order, snapshot, current)
+            return (
+                report_lost(order, current)
+                if current.was_reported(order)
+                else plan_missing(order, snapshot, current)
+            )
         case _:
             assert_never(order.intent)
 
 
-def lost(order: HostOrder, current: DecisionPass) -> report.SnapshotReport:
+def report_lost(order: HostOrder, current: DecisionPass) -> report.SnapshotReport:
     before = current.before(order, report.SnapshotReport)
     status = (before.status if before is not None else None) or report.ReportedSnapshotStatus()
-    fault = condition(READY, False, LOST, "the snapshot is missing from the runtime; its data is lost")
-    return replace(said_of(order, replace(status, state="Failed"), (fault,)), phase="unknown")
+    problem = condition(READY, False, LOST, "the snapshot is missing from the runtime; its data is lost")
+    return replace(report_snapshot(order, replace(status, state="Failed"), (problem,)), phase="unknown")
 
 
-def created(order: HostOrder, snapshot: VolumeSnapshot, current: DecisionPass) -> report.SnapshotReport:
-    source = source_id(order, snapshot, current)
+def plan_missing(order: HostOrder, snapshot: VolumeSnapshot, current: DecisionPass) -> report.SnapshotReport:
+    source = find_source(order, snapshot, current)
     if isinstance(source, NotReady):
-        return pending(order, (summarize_problems(SOURCE_READY, [(source.reason, source.message)]),))
-    wanted = RuntimeSnapshot(
+        return report_pending(order, (summarize_problems(SOURCE_READY, [(source.reason, source.message)]),))
+    desired = RuntimeSnapshot(
         labels=model_to_iri.labels(order, current.inputs.facts.fleet), spec=SnapshotSpec(volume_id=source)
     )
-    found = current.step(order, (CreateCall(wanted),), (EventText("Created", "created"),))
-    return pending(order, up_to_date_conditions(found, ()))
+    found = current.step(order, (CreateCall(desired),), (EventText("Created", "created"),))
+    return report_pending(order, up_to_date_conditions(found, ()))
 
 
-def source_id(order: HostOrder, snapshot: VolumeSnapshot, current: DecisionPass) -> str | NotReady:
-    """The runtime's id of the volume that it is taken of."""
+def find_source(order: HostOrder, snapshot: VolumeSnapshot, current: DecisionPass) -> str | NotReady:
+    """The runtime's id of the snapshot's volume."""
     name = snapshot.spec.volume_ref.name
     volume = current.view.objects.get(Key(Kind.VOLUME, snapshot.namespace, name))
     if not isinstance(volume, Volume):
@@ -107,7 +111,7 @@ def source_id(order: HostOrder, snapshot: VolumeSnapshot, current: DecisionPass)
     return there.id
 
 
-def of_present(order: HostOrder, there: RuntimeSnapshot, current: DecisionPass) -> report.SnapshotReport:
+def plan_present(order: HostOrder, there: RuntimeSnapshot, current: DecisionPass) -> report.SnapshotReport:
     status = iri_to_report.snapshot_status(there, current.provider(order.runtime))
     is_ready = there.status.state is SnapshotState.READY and not there.deleted_at
     ready = condition(READY, is_ready, status.state or "Unknown")
@@ -119,23 +123,25 @@ def of_present(order: HostOrder, there: RuntimeSnapshot, current: DecisionPass) 
             calls: tuple[Call, ...] = () if there.deleted_at else (RemoveCall(RuntimeSnapshot, there.id),)
             found = current.step(order, calls, (EventText("Removing", reason),))
             ending = condition(READY, False, "Terminating", f"removing the snapshot: {reason}")
-            return said_of(order, status, (ending, *up_to_date_conditions(found, ())))
+            return report_snapshot(order, status, (ending, *up_to_date_conditions(found, ())))
         case Skip(reason, message):
-            return said_of(order, status, (ready, condition(UP_TO_DATE, False, reason, message)))
+            return report_snapshot(order, status, (ready, condition(UP_TO_DATE, False, reason, message)))
         case Retain() | Ensure():
-            return said_of(order, status, (ready,))
+            return report_snapshot(order, status, (ready,))
         case _:
             assert_never(order.intent)
 
 
-def pending(order: HostOrder, said: tuple[report.ReportedCondition, ...]) -> report.SnapshotReport:
-    waits = [one for one in said if one.status == "False"]
-    ready = condition(READY, False, waits[0].reason if waits else "Pending")
-    return said_of(order, report.ReportedSnapshotStatus(state="Pending"), (*said, ready))
+def report_pending(order: HostOrder, known: tuple[report.ReportedCondition, ...]) -> report.SnapshotReport:
+    missing = [one for one in known if one.status == "False"]
+    ready = condition(READY, False, missing[0].reason if missing else "Pending")
+    return report_snapshot(order, report.ReportedSnapshotStatus(state="Pending"), (*known, ready))
 
 
-def said_of(
-    order: HostOrder, status: report.ReportedSnapshotStatus | None, said: tuple[report.ReportedCondition, ...]
+def report_snapshot(
+    order: HostOrder,
+    status: report.ReportedSnapshotStatus | None,
+    known: tuple[report.ReportedCondition, ...],
 ) -> report.SnapshotReport:
-    whole = replace(status, conditions=ordered(said)) if status is not None else None
+    whole = replace(status, conditions=sort_conditions(known)) if status is not None else None
     return report.SnapshotReport(order.ref.uid, order.assignment, "present", order.pool, status=whole)

@@ -1,6 +1,7 @@
-"""What becomes of one volume: the calls it needs next, and what the report says of it.
+"""Plans one volume: the calls that it needs next, and its entry in the report. Pure.
 
-A volume that was there and is missing is never made anew: an empty one in its place would hide that its data is lost.
+Must never happen: a volume that existed and is missing is created again, which would hide that its data is lost; a volume is removed while
+a machine has it attached, or while that is unknown.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from poollet.decide.decision_pass import FINAL, DecisionPass, OrderedObject
 from poollet.decide.dependencies import VolumeDependencies
 from poollet.decide.inventory import Absent, Duplicates, InFlight, Present, UnconfirmedAbsent, Unknown
 from poollet.decide.machine_conditions import NO_ERRORS, rejection_reasons, up_to_date_conditions
-from poollet.decide.machines import DUPLICATES, ordered
+from poollet.decide.machines import DUPLICATES, sort_conditions
 from poollet.decide.secrets import NotReady
 from poollet.report import iri_to_report
 from poollet.report.conditions import (
@@ -44,13 +45,13 @@ KEPT = "kept: the volume already holds data, and its deletionPolicy is not Delet
 
 @dataclass(frozen=True)
 class Holders:
-    """Who may have a volume: machines that are gone for sure, and volumes that a step under way may attach."""
+    """Machines that are certainly gone, and volumes that an action under way may attach."""
 
     gone: frozenset[str] = frozenset()  # uids
     being_attached: Collection[Key] = ()
 
 
-def volume_entry(
+def plan_volume(
     ordered_object: OrderedObject,
     volume: Volume,
     shortfalls: tuple[report.ReportedReason, ...],
@@ -68,88 +69,88 @@ def volume_entry(
             )
         case InFlight():
             current.keep_missing(order.ref)
-            return before or pending(order, ())
+            return before or report_pending(order, ())
         case UnconfirmedAbsent() as doubtful:
             current.doubt(order.ref, doubtful)
-            return before or pending(order, ())
+            return before or report_pending(order, ())
         case Duplicates(found):
             ids = ", ".join(f"{one.runtime}: {one.object.id}" for one in found)
-            fault = condition(
+            problem = condition(
                 UP_TO_DATE,
                 False,
                 DUPLICATES,
                 f"several objects have this uid: {ids}; remove all but one on the host",
             )
-            return with_conditions(before or pending(order, ()), (fault,))
+            return with_conditions(before or report_pending(order, ()), (problem,))
         case Absent():
             current.keep_missing(order.ref)
-            return of_absent(order, volume, shortfalls, current)
+            return plan_absent(order, volume, shortfalls, current)
         case Present(there):
             assert isinstance(there, RuntimeVolume)
-            return of_present(order, volume, there, holders, current)
+            return plan_present(order, volume, there, holders, current)
         case _:
             assert_never(ordered_object.presence)
 
 
-def of_absent(
+def plan_absent(
     order: HostOrder, volume: Volume, shortfalls: tuple[report.ReportedReason, ...], current: DecisionPass
 ) -> report.VolumeReport:
     match order.intent:
         case Withdraw():
             return report.VolumeReport(order.ref.uid, order.assignment, "gone", order.pool)
         case Skip(reason, message):
-            return pending(order, (condition(UP_TO_DATE, False, reason, message),))
+            return report_pending(order, (condition(UP_TO_DATE, False, reason, message),))
         case Retain():
-            return lost(order, current)
+            return report_lost(order, current)
         case Ensure():
             return (
-                lost(order, current)
+                report_lost(order, current)
                 if current.was_reported(order)
-                else created(order, volume, shortfalls, current)
+                else plan_missing(order, volume, shortfalls, current)
             )
         case _:
             assert_never(order.intent)
 
 
-def lost(order: HostOrder, current: DecisionPass) -> report.VolumeReport:
+def report_lost(order: HostOrder, current: DecisionPass) -> report.VolumeReport:
     before = current.before(order, report.VolumeReport)
     status = (before.status if before is not None else None) or report.ReportedVolumeStatus()
-    fault = condition(READY, False, LOST, "the volume is missing from the runtime; its data is lost")
+    problem = condition(READY, False, LOST, "the volume is missing from the runtime; its data is lost")
     return report.VolumeReport(
         order.ref.uid,
         order.assignment,
         "unknown",
         order.pool,
-        status=replace(status, state="Error", access=None, conditions=(fault,)),
+        status=replace(status, state="Error", access=None, conditions=(problem,)),
     )
 
 
-def created(
+def plan_missing(
     order: HostOrder, volume: Volume, shortfalls: tuple[report.ReportedReason, ...], current: DecisionPass
 ) -> report.VolumeReport:
     if shortfalls:
         return report.VolumeReport(order.ref.uid, order.assignment, "rejected", order.pool, shortfalls)
     needs = dependencies.resolve_volume(order, volume, current.lookups)
     if not current.ledger.is_known((Kind.VOLUME_POOL, order.pool)):
-        fault = condition(
+        problem = condition(
             CLASS_READY, False, "PoolUnknown", f"the capacity of pool {order.pool} is not known yet"
         )
-        return pending(order, (fault,))
+        return report_pending(order, (problem,))
     if not needs.is_complete:
-        return pending(order, waiting(needs))
-    wanted = RuntimeVolume(
-        labels=model_to_iri.labels(order, current.inputs.facts.fleet), spec=wanted_spec(volume, needs)
+        return report_pending(order, missing_conditions(needs))
+    desired = RuntimeVolume(
+        labels=model_to_iri.labels(order, current.inputs.facts.fleet), spec=desired_spec(volume, needs)
     )
-    result = current.step(order, (CreateCall(wanted),), (EventText("Created", "created"),))
-    refused = create_errors.group_errors(result.errors, wanted)
-    if refused.rejections:
+    result = current.step(order, (CreateCall(desired),), (EventText("Created", "created"),))
+    errors = create_errors.group_errors(result.errors, desired)
+    if errors.rejections:
         current.steps = [step for step in current.steps if step.ref != order.ref]
-        reasons = rejection_reasons(refused.rejections)
+        reasons = rejection_reasons(errors.rejections)
         return report.VolumeReport(order.ref.uid, order.assignment, "rejected", order.pool, reasons)
-    return pending(order, waiting(needs, refused))
+    return report_pending(order, missing_conditions(needs, errors))
 
 
-def wanted_spec(volume: Volume, needs: VolumeDependencies) -> RuntimeVolumeSpec:
+def desired_spec(volume: Volume, needs: VolumeDependencies) -> RuntimeVolumeSpec:
     assert volume.spec.volume_class_ref is not None
     assert not isinstance(needs.encryption, NotReady)
     assert not isinstance(needs.source, NotReady)
@@ -161,14 +162,14 @@ def wanted_spec(volume: Volume, needs: VolumeDependencies) -> RuntimeVolumeSpec:
     )
 
 
-def of_present(
+def plan_present(
     order: HostOrder, volume: Volume, there: RuntimeVolume, holders: Holders, current: DecisionPass
 ) -> report.VolumeReport:
     match order.intent:
-        case Withdraw() if is_to_stay(volume) and not there.deleted_at:
-            return entry_of(order, there, (condition(UP_TO_DATE, False, RETAINED, KEPT),), current)
+        case Withdraw() if must_keep_data(volume) and not there.deleted_at:
+            return report_volume(order, there, (condition(UP_TO_DATE, False, RETAINED, KEPT),), current)
         case Withdraw(reason):
-            blocked = held_by(order, volume, there, holders, current)
+            blocked = removal_blockers(order, volume, there, holders, current)
             calls: tuple[Call, ...] = ()
             if there.deleted_at or not blocked:
                 current.removing_since_ms[order.ref] = current.inputs.memory.removing_since_ms.get(
@@ -177,23 +178,23 @@ def of_present(
                 calls = () if there.deleted_at else (RemoveCall(RuntimeVolume, there.id),)
             found = current.step(order, calls, (EventText("Removing", reason),))
             ending = condition(READY, False, "Terminating", f"removing the volume: {reason}")
-            return entry_of(order, there, (ending, *up_to_date_conditions(found, blocked)), current)
+            return report_volume(order, there, (ending, *up_to_date_conditions(found, blocked)), current)
         case Skip(reason, message):
-            return entry_of(order, there, (condition(UP_TO_DATE, False, reason, message),), current)
+            return report_volume(order, there, (condition(UP_TO_DATE, False, reason, message),), current)
         case Retain():
-            return entry_of(order, there, (), current)
+            return report_volume(order, there, (), current)
         case Ensure():
-            calls, waits = grown(order, volume, there, current)
+            calls, blockers = expand(order, volume, there, current)
             found = current.step(order, calls, (EventText("Expanding", "expanding the volume"),))
-            return entry_of(order, there, up_to_date_conditions(found, waits), current)
+            return report_volume(order, there, up_to_date_conditions(found, blockers), current)
         case _:
             assert_never(order.intent)
 
 
-def held_by(
+def removal_blockers(
     order: HostOrder, volume: Volume, there: RuntimeVolume, holders: Holders, current: DecisionPass
 ) -> tuple[NotReady, ...]:
-    """Why it may not be removed. An attached volume is never removed, and neither is one of which that is not known."""
+    """Why the volume must not be removed now."""
     if silent := current.inventory.find_silent(current.inputs.facts.machine_runtimes):
         message = f"cannot list machines on runtime {', '.join(silent)}, so it is unknown whether the volume is attached"
         return (NotReady("HoldersUnknown", message),)
@@ -202,12 +203,12 @@ def held_by(
     claim = volume.spec.claim_ref
     if claim is not None and claim.uid not in holders.gone:
         return (NotReady("Claimed", f"machine {claim.name} holds the claim to this volume"),)
-    ids = sorted(holders_of(order, there, current))
+    ids = sorted(find_holder_ids(order, there, current))
     return (NotReady("Attached", f"attached to {', '.join(ids)}"),) if ids else ()
 
 
-def is_to_stay(volume: Volume) -> bool:
-    """Ordered away as one that was never made, for all that the target branch knew, and there all the same: it may hold data."""
+def must_keep_data(volume: Volume) -> bool:
+    """Whether a volume with a deletion order is kept: `live` took it for one that was never created, but it exists and may hold data."""
     match volume.spec.deletion_policy:
         case "Delete":
             return False
@@ -217,21 +218,21 @@ def is_to_stay(volume: Volume) -> bool:
             return not volume.metadata.owner_references
 
 
-def holders_of(order: HostOrder, there: RuntimeVolume, current: DecisionPass) -> set[str]:
-    """By the handle it has, or had when it was last available."""
+def find_holder_ids(order: HostOrder, there: RuntimeVolume, current: DecisionPass) -> set[str]:
+    """Ids of machines that have the volume attached, by the handle that it has or had when it was last available."""
     before = current.before(order, report.VolumeReport)
     last = before.status.access if before is not None and before.status is not None else None
     handles = {there.status.access.handle if there.status.access else "", last.handle if last else ""}
     return set[str]().union(*(current.inventory.holders.get(handle, set()) for handle in handles if handle))
 
 
-def grown(
+def expand(
     order: HostOrder, volume: Volume, there: RuntimeVolume, current: DecisionPass
 ) -> tuple[tuple[Call, ...], tuple[NotReady, ...]]:
-    asked = volume.spec.storage_bytes
+    desired_bytes = volume.spec.storage_bytes
     has = there.spec.resources.storage_bytes if there.spec.resources is not None else 0
     name = volume.spec.volume_class_ref.name if volume.spec.volume_class_ref is not None else ""
-    if there.deleted_at or asked == has:
+    if there.deleted_at or desired_bytes == has:
         other = there.spec.class_name != name
         return (), (
             NotReady(
@@ -239,29 +240,29 @@ def grown(
                 f"class {there.spec.class_name} -> {name}: the class of a volume cannot change",
             ),
         ) if other else ()
-    if asked < has:
-        return (), (NotReady("Shrinks", f"{has} -> {asked} bytes: a volume cannot shrink"),)
+    if desired_bytes < has:
+        return (), (NotReady("Shrinks", f"{has} -> {desired_bytes} bytes: a volume cannot shrink"),)
     declared = current.view.objects.get(Key(Kind.VOLUME_CLASS, "", name))
     if not isinstance(declared, VolumeClass) or declared.resize_policy != "ExpandOnly":
         return (), (
             NotReady(
                 "NotExpandable",
-                f"{has} -> {asked} bytes: VolumeClass {name} does not allow expansion (resizePolicy)",
+                f"{has} -> {desired_bytes} bytes: VolumeClass {name} does not allow expansion (resizePolicy)",
             ),
         )
     reasons = current.resize_refusals.get(order.ref, ())
     if reasons:
         message = "; ".join(reason.message for reason in reasons)
         return (), (NotReady("InsufficientForExpansion", message),)
-    return (UpdateCall(there.id, ExpandVolume(Resources(storage_bytes=asked))),), ()
+    return (UpdateCall(there.id, ExpandVolume(Resources(storage_bytes=desired_bytes))),), ()
 
 
-def entry_of(
-    order: HostOrder, there: RuntimeVolume, said: tuple[report.ReportedCondition, ...], current: DecisionPass
+def report_volume(
+    order: HostOrder, there: RuntimeVolume, known: tuple[report.ReportedCondition, ...], current: DecisionPass
 ) -> report.VolumeReport:
     status = iri_to_report.volume_status(there, current.provider(order.runtime))
-    conditions = (*said, *faulty(there, said), *iri_to_report.access_conditions(there))
-    holders = holders_of(order, there, current)
+    conditions = (*known, *runtime_conditions(there, known), *iri_to_report.access_conditions(there))
+    holders = find_holder_ids(order, there, current)
     uids = sorted(uid for id in holders if UID.fullmatch(uid := current.inventory.uids.get(id, "")))
     return report.VolumeReport(
         order.ref.uid,
@@ -269,14 +270,14 @@ def entry_of(
         "present",
         order.pool,
         attached_to=tuple(uids[:64]),
-        status=replace(status, conditions=ordered(conditions)),
+        status=replace(status, conditions=sort_conditions(conditions)),
     )
 
 
-def faulty(
-    there: RuntimeVolume, said: tuple[report.ReportedCondition, ...]
+def runtime_conditions(
+    there: RuntimeVolume, known: tuple[report.ReportedCondition, ...]
 ) -> tuple[report.ReportedCondition, ...]:
-    """Whether it is ready, and what its runtime says keeps it from being as it was asked for."""
+    """Whether the volume is ready, and the reason that its runtime states if not."""
     reason, message = there.detail.reason[: iri_to_report.LONGEST_NAME], there.detail.message
     is_available = there.status.state is VolumeState.AVAILABLE and not there.deleted_at
     state = iri_to_report.VOLUME_STATES.get(there.status.state) or "Unknown"
@@ -286,14 +287,14 @@ def faulty(
         found.append(condition(SOURCE_READY, False, reason, message))
     elif reason:
         found.append(condition(UP_TO_DATE, False, reason, message))
-    types = {one.type for one in said}
+    types = {one.type for one in known}
     return tuple(one for one in found if one.type not in types)
 
 
-def waiting(
-    needs: VolumeDependencies, refused: CreateErrors = NO_ERRORS
+def missing_conditions(
+    needs: VolumeDependencies, errors: CreateErrors = NO_ERRORS
 ) -> tuple[report.ReportedCondition, ...]:
-    """`refused`: why its runtime did not make it."""
+    """What a volume that is not created yet waits for. `errors`: why its runtime did not create it."""
     parts: list[tuple[str, list[tuple[str, str]]]] = [
         (type, [(part.reason, part.message)] if isinstance(part, NotReady) else [])
         for type, part in (
@@ -302,22 +303,24 @@ def waiting(
             (SOURCE_READY, needs.source),
         )
     ]
-    parts[-1][1].extend(refused.images)
-    said = tuple(summarize_problems(type, faults) for type, faults in parts)
-    return (*said, summarize_problems(UP_TO_DATE, refused.others)) if refused.others else said
+    parts[-1][1].extend(errors.images)
+    known = tuple(summarize_problems(type, problems) for type, problems in parts)
+    return (*known, summarize_problems(UP_TO_DATE, errors.others)) if errors.others else known
 
 
-def pending(order: HostOrder, said: tuple[report.ReportedCondition, ...]) -> report.VolumeReport:
-    waits = [one for one in said if one.status == "False"]
-    ready = condition(READY, False, waits[0].reason if waits else "Pending")
-    status = report.ReportedVolumeStatus(state="Pending", conditions=ordered((*said, ready)))
+def report_pending(order: HostOrder, known: tuple[report.ReportedCondition, ...]) -> report.VolumeReport:
+    blockers = [one for one in known if one.status == "False"]
+    ready = condition(READY, False, blockers[0].reason if blockers else "Pending")
+    status = report.ReportedVolumeStatus(state="Pending", conditions=sort_conditions((*known, ready)))
     return report.VolumeReport(order.ref.uid, order.assignment, "present", order.pool, status=status)
 
 
 def with_conditions(
-    entry: report.VolumeReport, said: tuple[report.ReportedCondition, ...]
+    entry: report.VolumeReport, known: tuple[report.ReportedCondition, ...]
 ) -> report.VolumeReport:
     status = entry.status or report.ReportedVolumeStatus()
-    types = {one.type for one in said}
+    types = {one.type for one in known}
     rest = tuple(one for one in status.conditions if one.type not in types)
-    return replace(entry, phase="present", status=replace(status, conditions=ordered((*said, *rest))))
+    return replace(
+        entry, phase="present", status=replace(status, conditions=sort_conditions((*known, *rest)))
+    )

@@ -34,7 +34,7 @@ from poollet.decide.decide import decide
 from poollet.decide.decision import Decision, DecisionInput
 from poollet.decide.gates import OPEN, HostPermissions
 from poollet.decide.host_facts import HostSecrets, PoolFacts, PoolletFacts
-from poollet.decide.memory import Memory, recalled
+from poollet.decide.memory import Memory, restore_memory
 from poollet.runtimes.runtime_lists import ListFailed, Listing, ListKey, RuntimeLists
 from poollet.sync.live_view import (
     LiveDocument,
@@ -197,7 +197,7 @@ class Site:
 
     def restart(self) -> None:
         """The poollet dies; of what it knew, its report is left."""
-        self.memory = recalled(self.memory.entries, self.memory.orphans)
+        self.memory = restore_memory(self.memory.entries, self.memory.orphans)
         self.ended_ms, self.results = {}, {}
         self.numbers, self.last = {}, {}
 

@@ -18,7 +18,7 @@ from iri.simulated.profile import Profile
 from iri.volume import RuntimeVolume, RuntimeVolumeStatus, VolumeDetail, VolumeState
 from poollet.decide.actions import CallError
 from poollet.decide.create_errors import group_errors
-from poollet.decide.volumes import faulty
+from poollet.decide.volumes import runtime_conditions
 from poollet.report.conditions import condition
 from poollet.sync.live_view import LiveDocument
 from schemas import report
@@ -180,7 +180,7 @@ def test_the_reason_that_a_runtime_states_for_a_volume_is_reported(
 ) -> None:
     message = "the cause and the cure" if reason else ""
     there = RuntimeVolume(id="v", status=status, detail=VolumeDetail(reason=reason, message=message))
-    found = faulty(there, ())
+    found = runtime_conditions(there, ())
     assert {one.type: (one.status, one.reason) for one in found} == want
     assert {one.message for one in found if one.status == "False"} <= {message}
 
@@ -190,7 +190,7 @@ def test_conditions_of_the_poollet_take_precedence_over_those_of_the_runtime() -
         id="v", status=FAILED, detail=VolumeDetail(reason="DeleteVolumeFailed", message="busy")
     )
     known = (condition("Ready", False, "Terminating"), condition("UpToDate", False, "Attached"))
-    assert faulty(there, known) == ()
+    assert runtime_conditions(there, known) == ()
 
 
 def test_a_restart_does_not_change_the_reported_wait() -> None:

@@ -6,7 +6,7 @@ from iri.machine import RuntimeMachine, RuntimeMachineSpec
 from iri.volume import Access, RuntimeVolume, RuntimeVolumeSpec, RuntimeVolumeStatus
 from poollet.decide.actions import CreateCall, ObjectAction, Ref
 from poollet.decide.host_facts import HostSecrets, PoolletFacts
-from poollet.decide.memory import remembered
+from poollet.decide.memory import from_report
 from poollet.runtimes.runtime_lists import ListFailed, Listing, ListKey, RuntimeLists
 from schemas import report
 from schemas.kinds import Key, Kind
@@ -41,7 +41,9 @@ def test_secrets_do_not_appear_in_texts() -> None:
 def test_memory_is_restored_from_the_last_report() -> None:
     rejected = report.MachineReport(UID, "a", "rejected", reasons=(report.ReportedReason("Full", "full"),))
     present = report.VolumeReport(UID, "b", "present")
-    memory = remembered(report.Report(machines={("default", "m"): rejected}, volumes={("lab", "v"): present}))
+    memory = from_report(
+        report.Report(machines={("default", "m"): rejected}, volumes={("lab", "v"): present})
+    )
     assert memory.entries == {
         Key(Kind.MACHINE, "default", "m"): rejected,
         Key(Kind.VOLUME, "lab", "v"): present,
