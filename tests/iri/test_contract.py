@@ -20,7 +20,7 @@ from tests.iri.contract.devices import DevicePromises
 from tests.iri.contract.host import HostPromises
 from tests.iri.contract.machines import MachinePromises
 from tests.iri.contract.subject import Subject
-from tests.iri.contract.unavailable import LackingPromises
+from tests.iri.contract.unavailable import UnavailablePromises
 from tests.iri.contract.volumes import VolumePromises
 from tests.iri.quick_host import PROFILE, quick_host
 
@@ -53,7 +53,7 @@ def subject_of(host: SimulatedHost, runtime: SimulatedRuntime | Client) -> Subje
     )
 
 
-class EveryPromise(MachinePromises, DevicePromises, LackingPromises, VolumePromises, HostPromises):
+class EveryPromise(MachinePromises, DevicePromises, UnavailablePromises, VolumePromises, HostPromises):
     pass
 
 

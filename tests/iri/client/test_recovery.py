@@ -35,7 +35,7 @@ def address(socket_directory: Path) -> UnixAddress:
     return UnixAddress(socket_directory / "s")
 
 
-def simulated() -> SimulatedRuntime:
+def new_runtime() -> SimulatedRuntime:
     return SimulatedRuntime(quick_host())
 
 
@@ -56,12 +56,12 @@ def test_client_reaches_a_server_that_was_killed_and_restarted(address: UnixAddr
 
 
 def test_reads_wait_out_a_restart(address: UnixAddress) -> None:
-    first = Server(simulated(), [address])
+    first = Server(new_runtime(), [address])
     first.start()
     with Client(address) as client:
         client.about()
         first.stop()
-        second = Server(simulated(), [address])
+        second = Server(new_runtime(), [address])
         starting = threading.Timer(0.5, second.start)
         starting.start()
         assert client.objects(RuntimeMachine) == {}
@@ -87,7 +87,7 @@ def test_reads_are_repeated_and_writes_never(address: UnixAddress) -> None:
             raise Unavailable("later")
         yield
 
-    with Server(simulated(), [address], wrapper=away), Client(address) as client:
+    with Server(new_runtime(), [address], wrapper=away), Client(address) as client:
         with pytest.raises(Unavailable, match="later"):
             client.create(WANTED)
         assert made == ["CreateMachine"]
@@ -96,7 +96,7 @@ def test_reads_are_repeated_and_writes_never(address: UnixAddress) -> None:
 
 
 def test_client_leaves_an_old_server_for_the_one_that_replaced_its_socket(address: UnixAddress) -> None:
-    old, new = Server(simulated(), [address]), Server(simulated(), [address])
+    old, new = Server(new_runtime(), [address]), Server(new_runtime(), [address])
     old.start()
     with Client(address) as client:
         id = client.create(WANTED).id
@@ -119,7 +119,7 @@ def test_call_that_takes_too_long_is_timed_out_and_the_next_one_works(address: U
         yield
 
     with (
-        Server(simulated(), [address], wrapper=slow),
+        Server(new_runtime(), [address], wrapper=slow),
         Client(address, deadlines=Deadlines(other=DEADLINE_SECONDS)) as client,
     ):
         with pytest.raises(TimedOut, match="CreateMachine in time"):
@@ -140,7 +140,7 @@ def test_calls_of_clients_that_gave_up_waiting_are_not_made(address: UnixAddress
         yield
 
     with (
-        Server(simulated(), [address], wrapper=busy),
+        Server(new_runtime(), [address], wrapper=busy),
         Client(address, deadlines=Deadlines(other=DEADLINE_SECONDS)) as client,
     ):
 
@@ -178,7 +178,7 @@ while True:
 
 
 def test_clients_that_die_at_work_leave_nothing_behind(address: UnixAddress) -> None:
-    runtime = simulated()
+    runtime = new_runtime()
     with Server(runtime, [address]), Client(address) as client:
         # More deaths than there may be watchers: each must have given its place back.
         for _ in range(3):
@@ -201,13 +201,13 @@ def test_clients_that_die_at_work_leave_nothing_behind(address: UnixAddress) -> 
 
 
 def test_watch_survives_a_restart_and_sends_a_resync(address: UnixAddress) -> None:
-    first = Server(simulated(), [address])
+    first = Server(new_runtime(), [address])
     first.start()
     with Client(address) as client:
         watch = client.watch()
         assert watch.next(60) == (ChangeNotice(None, "", ChangeType.RESYNC),)
         first.stop(0)
-        with Server(simulated(), [address]):
+        with Server(new_runtime(), [address]):
             assert watch.next(60) == (ChangeNotice(None, "", ChangeType.RESYNC),)
             id = client.create(WANTED).id
             notices = eventually(lambda: watch.next(0.2), bool, 60, "hear of it")
@@ -221,7 +221,7 @@ def test_watch_without_a_server_times_out(address: UnixAddress) -> None:
 
 
 def test_client_without_a_volume_runtime_has_no_volumes(address: UnixAddress) -> None:
-    with Server(simulated(), [address]), Client(address) as client:
+    with Server(new_runtime(), [address]), Client(address) as client:
         assert client.objects(RuntimeVolume) == {}
         with pytest.raises(Unimplemented):
             client.remove(RuntimeVolume, "x")

@@ -12,7 +12,7 @@ from iri.volume import Access, RuntimeVolume
 from tests.iri.contract.subject import OFF, Subject, devices
 
 
-def connected(name: str, device: str, access: Access, size_bytes: int) -> Disk:
+def build_disk(name: str, device: str, access: Access, size_bytes: int) -> Disk:
     """The disk of a machine that a volume's access describes, as poollets make it."""
     connection = VolumeConnection(
         driver=access.driver,
@@ -33,8 +33,8 @@ class DevicePromises:
                 network_interfaces=(subject.interface("primary"),),
             )
         )
-        subject.attached(machine.id, "root")
-        found = subject.attached(machine.id, "primary")
+        subject.await_attached(machine.id, "root")
+        found = subject.await_attached(machine.id, "primary")
         assert [volume.name for volume in found.status.volumes] == ["root"]
         assert [interface.name for interface in found.status.network_interfaces] == ["primary"]
         assert all(volume.handle for volume in found.status.volumes)
@@ -44,10 +44,10 @@ class DevicePromises:
         disk = subject.disk("data", "odb")
         subject.runtime.change(machine.id, AttachVolume(disk))
         assert subject.machine(machine.id).spec.volumes == (disk,)
-        subject.attached(machine.id, "data")
+        subject.await_attached(machine.id, "data")
         subject.runtime.change(machine.id, DetachVolume("data"))
         assert subject.machine(machine.id).spec.volumes == ()
-        found = subject.detached(machine.id, "data")
+        found = subject.await_detached(machine.id, "data")
         assert found.status.state is MachineState.RUNNING
 
     def test_3_interface_comes_and_goes_while_the_guest_runs(self, subject: Subject) -> None:
@@ -55,10 +55,10 @@ class DevicePromises:
         interface = subject.interface("second", mac="52:54:00:00:00:01")
         subject.runtime.change(machine.id, AttachInterface(interface))
         assert subject.machine(machine.id).spec.network_interfaces == (interface,)
-        subject.attached(machine.id, "second")
+        subject.await_attached(machine.id, "second")
         subject.runtime.change(machine.id, DetachInterface("second"))
         assert subject.machine(machine.id).spec.network_interfaces == ()
-        subject.detached(machine.id, "second")
+        subject.await_detached(machine.id, "second")
 
     def test_3_devices_of_a_machine_that_is_off_come_with_its_next_boot(self, subject: Subject) -> None:
         machine = subject.running()
@@ -67,7 +67,7 @@ class DevicePromises:
         subject.runtime.change(machine.id, AttachVolume(subject.disk("data", "odb")))
         subject.runtime.change(machine.id, SetPower(Power.ON))
         subject.reaches(machine.id, MachineState.RUNNING)
-        subject.attached(machine.id, "data")
+        subject.await_attached(machine.id, "data")
 
     def test_4_detaching_an_unknown_device_is_not_found(self, subject: Subject) -> None:
         machine = subject.running()
@@ -83,7 +83,7 @@ class DevicePromises:
         machine = subject.running(
             spec=RuntimeMachineSpec(class_name=subject.machine_class, volumes=(subject.disk("data", "odb"),))
         )
-        subject.attached(machine.id, "data")
+        subject.await_attached(machine.id, "data")
         subject.runtime.change(machine.id, DetachVolume("data"))
         with pytest.raises(NotFound):
             subject.runtime.change(machine.id, DetachVolume("data"))
@@ -94,7 +94,7 @@ class DevicePromises:
                 class_name=subject.machine_class, network_interfaces=(subject.interface("primary"),)
             )
         )
-        subject.attached(machine.id, "primary")
+        subject.await_attached(machine.id, "primary")
         other = subject.interface("primary", mac="52:54:00:00:00:02")
         subject.runtime.change(machine.id, DetachInterface("primary"))
         subject.runtime.change(machine.id, AttachInterface(other))
@@ -105,7 +105,7 @@ class DevicePromises:
             "have the other interface",
         )
         assert list(devices(found)) == ["primary"]
-        subject.attached(machine.id, "primary")
+        subject.await_attached(machine.id, "primary")
 
     def test_7_name_or_device_in_use_is_refused(self, subject: Subject) -> None:
         disk, interface = subject.disk("data", "odb"), subject.interface("primary")
@@ -140,18 +140,18 @@ class DevicePromises:
     def test_volume_of_this_host_is_attached_and_grows_in_place(self, subject: Subject) -> None:
         volume = subject.available()
         assert volume.status.access is not None
-        disk = connected("data", "odb", volume.status.access, subject.volume_bytes)
+        disk = build_disk("data", "odb", volume.status.access, subject.volume_bytes)
         machine = subject.running()
         subject.runtime.change(machine.id, AttachVolume(disk))
-        before = subject.attached(machine.id, "data")
+        before = subject.await_attached(machine.id, "data")
         assert disk.connection is not None
         grown = replace(
             disk, connection=replace(disk.connection, effective_storage_bytes=2 * subject.volume_bytes)
         )
         subject.runtime.change(machine.id, UpdateVolume(grown))
-        after = subject.attached(machine.id, "data")
+        after = subject.await_attached(machine.id, "data")
         assert after.spec.volumes == (grown,)
         assert after.status.volumes == before.status.volumes, "the disk was not attached again"
         subject.runtime.change(machine.id, DetachVolume("data"))
-        subject.detached(machine.id, "data")
+        subject.await_detached(machine.id, "data")
         assert volume.id in subject.runtime.objects(RuntimeVolume), "detaching deletes nothing"

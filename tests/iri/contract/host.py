@@ -79,20 +79,20 @@ class HostPromises:
         watch = subject.runtime.watch()
         try:
             assert watch.next(subject.seconds)[0] == ChangeNotice(None, "", ChangeType.RESYNC)
-            machine = subject.runtime.create(subject.wanted())
-            told(watch, machine.id, ChangeType.CREATED, subject.seconds)
+            machine = subject.runtime.create(subject.new_machine())
+            read_until(watch, machine.id, ChangeType.CREATED, subject.seconds)
             subject.reaches(machine.id, MachineState.RUNNING)
             while notices := watch.next(0.5):
                 assert all(notice.what is not ChangeType.DELETED for notice in notices)
             subject.runtime.change(machine.id, AttachVolume(subject.disk("data", "odb")))
             eventually(
-                lambda: told(watch, machine.id, ChangeType.CHANGED, subject.seconds),
+                lambda: read_until(watch, machine.id, ChangeType.CHANGED, subject.seconds),
                 lambda _: is_attached(subject.machine(machine.id), "data"),
                 subject.seconds,
                 "be told of the attachment",
             )
             subject.runtime.remove(RuntimeMachine, machine.id)
-            told(watch, machine.id, ChangeType.DELETED, subject.seconds)
+            read_until(watch, machine.id, ChangeType.DELETED, subject.seconds)
             assert machine.id not in subject.runtime.objects(RuntimeMachine)
         finally:
             watch.close()
@@ -107,7 +107,7 @@ class HostPromises:
             start = time.monotonic()
             subject.guest_powers_itself_off(machine.id)
             eventually(
-                lambda: told(watch, machine.id, ChangeType.CHANGED, subject.seconds),
+                lambda: read_until(watch, machine.id, ChangeType.CHANGED, subject.seconds),
                 lambda _: subject.machine(machine.id).status.state in OFF,
                 subject.seconds,
                 "be told",
@@ -158,13 +158,13 @@ class HostPromises:
 
     def test_9_machine_that_is_off_has_no_console(self, subject: Subject) -> None:
         spec = RuntimeMachineSpec(class_name=subject.machine_class, power=Power.OFF)
-        machine = subject.runtime.create(subject.wanted(spec=spec))
+        machine = subject.runtime.create(subject.new_machine(spec=spec))
         subject.reaches(machine.id, *OFF)
         with pytest.raises(FailedPrecondition):
             subject.runtime.console(machine.id)
 
 
-def told(watch: Subscription, id: str, what: ChangeType, seconds: float) -> tuple[ChangeNotice, ...]:
+def read_until(watch: Subscription, id: str, what: ChangeType, seconds: float) -> tuple[ChangeNotice, ...]:
     """Reads on until this notice comes."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

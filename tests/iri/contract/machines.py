@@ -57,7 +57,9 @@ class MachinePromises:
                 ),
             ),
         )
-        machine = subject.runtime.create(subject.wanted(spec=spec, labels=LABELS, annotations=ANNOTATIONS))
+        machine = subject.runtime.create(
+            subject.new_machine(spec=spec, labels=LABELS, annotations=ANNOTATIONS)
+        )
         assert machine.spec == spec
         for _ in range(2):
             machine = subject.machine(machine.id)
@@ -72,11 +74,11 @@ class MachinePromises:
         changed = subject.machine(machine.id)
         assert changed.annotations == {"b": "3", "c": "4"}
         assert (changed.spec, changed.labels) == (machine.spec, machine.labels)
-        assert changed.generation == machine.generation, "annotations are no part of spec"
+        assert changed.generation == machine.generation, "annotations are not part of spec"
 
     def test_machine_has_an_id_and_a_birthday(self, subject: Subject) -> None:
         before = time.time_ns()
-        machine = subject.runtime.create(subject.wanted())
+        machine = subject.runtime.create(subject.new_machine())
         assert machine.id
         assert machine.id in subject.runtime.objects(RuntimeMachine)
         assert before - 10**9 <= machine.created_at <= time.time_ns() + 10**9
@@ -84,7 +86,7 @@ class MachinePromises:
 
     def test_2_machine_created_off_never_runs(self, subject: Subject) -> None:
         spec = RuntimeMachineSpec(class_name=subject.machine_class, power=Power.OFF)
-        machine = subject.runtime.create(subject.wanted(spec=spec))
+        machine = subject.runtime.create(subject.new_machine(spec=spec))
 
         def is_off(found: RuntimeMachine) -> bool:
             assert found.status.state is not MachineState.RUNNING
@@ -142,7 +144,7 @@ class MachinePromises:
             assert going.deleted_at > 0
             assert going.status.state is MachineState.TERMINATING
             assert going.spec == machine.spec
-        subject.removed(RuntimeMachine, machine.id)
+        subject.remove_fully(RuntimeMachine, machine.id)
         with pytest.raises(NotFound):
             subject.runtime.remove(RuntimeMachine, machine.id)
 
@@ -155,11 +157,11 @@ class MachinePromises:
             except NotFound:
                 break
         assert time.monotonic() - start < 60
-        subject.removed(RuntimeMachine, machine.id)
+        subject.remove_fully(RuntimeMachine, machine.id)
 
     def test_4_machine_that_was_never_started_can_be_deleted(self, subject: Subject) -> None:
-        machine = subject.runtime.create(subject.wanted())
-        subject.removed(RuntimeMachine, machine.id)
+        machine = subject.runtime.create(subject.new_machine())
+        subject.remove_fully(RuntimeMachine, machine.id)
 
     def test_4_machine_under_deletion_takes_no_change(self, subject: Subject) -> None:
         machine = subject.running()
@@ -169,15 +171,15 @@ class MachinePromises:
                 subject.runtime.change(machine.id, change)
 
     def test_4_uid_can_be_used_again_once_its_machine_is_gone(self, subject: Subject) -> None:
-        wanted = subject.wanted()
+        wanted = subject.new_machine()
         first = subject.runtime.create(wanted)
-        subject.removed(RuntimeMachine, first.id)
+        subject.remove_fully(RuntimeMachine, first.id)
         second = subject.runtime.create(wanted)
         assert second.deleted_at == 0
         subject.reaches(second.id, MachineState.RUNNING)
 
     def test_5_same_uid_is_the_same_machine(self, subject: Subject) -> None:
-        wanted = subject.wanted(annotations={"a": "1"})
+        wanted = subject.new_machine(annotations={"a": "1"})
         first = subject.runtime.create(wanted)
         again = subject.runtime.create(replace(wanted, annotations={"a": "2"}))
         assert again.id == first.id
@@ -190,7 +192,7 @@ class MachinePromises:
         assert len(same) == 1
 
     def test_5_same_uid_at_once_is_one_machine(self, subject: Subject) -> None:
-        wanted = subject.wanted()
+        wanted = subject.new_machine()
         with ThreadPoolExecutor(8) as threads:
             machines = list(threads.map(lambda _: subject.runtime.create(wanted), range(16)))
         assert len({machine.id for machine in machines}) == 1
@@ -228,8 +230,8 @@ class MachinePromises:
 
     def test_7_unknown_class_is_an_invalid_argument(self, subject: Subject) -> None:
         with pytest.raises(InvalidArgument, match="no-such-class"):
-            subject.runtime.create(subject.wanted(spec=RuntimeMachineSpec(class_name="no-such-class")))
-        machine = subject.runtime.create(subject.wanted())
+            subject.runtime.create(subject.new_machine(spec=RuntimeMachineSpec(class_name="no-such-class")))
+        machine = subject.runtime.create(subject.new_machine())
         with pytest.raises(InvalidArgument, match="no-such-class"):
             subject.runtime.change(machine.id, Resize("no-such-class"))
         assert subject.machine(machine.id).spec.class_name == subject.machine_class

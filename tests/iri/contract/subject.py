@@ -69,7 +69,7 @@ class Subject:
     def interface(self, name: str, **attributes: str) -> RuntimeNetworkInterface:
         return RuntimeNetworkInterface(name=name, network_id=self.network_id, attributes=attributes)
 
-    def wanted(
+    def new_machine(
         self,
         *,
         spec: RuntimeMachineSpec | None = None,
@@ -90,7 +90,7 @@ class Subject:
         labels: Mapping[str, str] | None = None,
         annotations: Mapping[str, str] | None = None,
     ) -> RuntimeMachine:
-        wanted = self.wanted(spec=spec, labels=labels, annotations=annotations)
+        wanted = self.new_machine(spec=spec, labels=labels, annotations=annotations)
         machine = self.runtime.create(wanted)
         return self.reaches(machine.id, MachineState.RUNNING)
 
@@ -110,10 +110,10 @@ class Subject:
     def reaches(self, id: str, *states: MachineState) -> RuntimeMachine:
         return self.until(id, lambda machine: machine.status.state in states, f"be {states}")
 
-    def attached(self, id: str, name: str) -> RuntimeMachine:
+    def await_attached(self, id: str, name: str) -> RuntimeMachine:
         return self.until(id, lambda machine: is_attached(machine, name), f"have {name} attached")
 
-    def detached(self, id: str, name: str) -> RuntimeMachine:
+    def await_detached(self, id: str, name: str) -> RuntimeMachine:
         return self.until(id, lambda machine: name not in devices(machine), f"have {name} detached")
 
     def volume_of_image(self, image: str) -> RuntimeVolume:
@@ -145,7 +145,7 @@ class Subject:
             "be ready",
         )
 
-    def removed(self, kind: type[AnyObject], id: str) -> None:
+    def remove_fully(self, kind: type[AnyObject], id: str) -> None:
         """Orders the removal as poollets do, again and again, until it is really gone."""
         deadline = time.monotonic() + self.seconds
         with suppress(NotFound):

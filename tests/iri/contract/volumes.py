@@ -30,12 +30,12 @@ class VolumePromises:
 
     def test_8_spec_is_the_desired_size_and_status_the_actual_one(self, subject: Subject) -> None:
         wanted = subject.volume()
-        odd = replace(
+        uneven = replace(
             wanted, spec=replace(wanted.spec, resources=Resources(storage_bytes=subject.volume_bytes + 1))
         )
-        volume = subject.available(odd)
-        assert volume.spec == odd.spec
-        assert volume.labels == odd.labels
+        volume = subject.available(uneven)
+        assert volume.spec == uneven.spec
+        assert volume.labels == uneven.labels
         assert volume.status.resources is not None
         assert volume.status.resources.storage_bytes >= subject.volume_bytes + 1
 
@@ -78,7 +78,7 @@ class VolumePromises:
         subject.runtime.remove(RuntimeVolume, volume.id)
         going = subject.runtime.objects(RuntimeVolume).get(volume.id)
         assert going is None or going.deleted_at > 0
-        subject.removed(RuntimeVolume, volume.id)
+        subject.remove_fully(RuntimeVolume, volume.id)
 
     def test_snapshot_is_taken_and_restored(self, subject: Subject) -> None:
         volume = subject.available()
@@ -91,7 +91,7 @@ class VolumePromises:
         assert restored.status.access is not None
         assert volume.status.access is not None
         assert restored.status.access.handle != volume.status.access.handle
-        subject.removed(RuntimeSnapshot, snapshot.id)
+        subject.remove_fully(RuntimeSnapshot, snapshot.id)
         assert restored.id in subject.runtime.objects(RuntimeVolume)
 
     def test_7_unknown_id_is_not_found(self, subject: Subject) -> None:

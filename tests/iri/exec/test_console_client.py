@@ -99,49 +99,49 @@ def test_a_runtime_that_stops_is_named(server: ExecServer, screens: list[Screen]
     assert screen.is_restored()
 
 
-def piped(url: str, keys: bytes, linger: str = "2") -> bytes:
+def run_piped(url: str, keys: bytes, linger: str = "2") -> bytes:
     return subprocess.run(
         [*PERSON, url, linger], input=keys, capture_output=True, timeout=90, check=True
     ).stdout
 
 
 def test_input_from_a_pipe_ends_as_if_typed(server: ExecServer) -> None:
-    said = piped(server.offer("m1", shell), b"echo $((6*7))\nexit 4\n")
-    assert b"42\r\n" in said
-    assert said.endswith(b"<SessionEnded(exit_status=4)>\n")
+    answer = run_piped(server.offer("m1", shell), b"echo $((6*7))\nexit 4\n")
+    assert b"42\r\n" in answer
+    assert answer.endswith(b"<SessionEnded(exit_status=4)>\n")
 
 
 def test_the_end_of_a_pipe_ends_the_shell(server: ExecServer) -> None:
-    said = piped(server.offer("m1", shell), b"echo $((6*7))\n")
-    assert b"42\r\n" in said
-    assert said.endswith(b"<SessionEnded(exit_status=0)>\n")
+    answer = run_piped(server.offer("m1", shell), b"echo $((6*7))\n")
+    assert b"42\r\n" in answer
+    assert answer.endswith(b"<SessionEnded(exit_status=0)>\n")
 
 
 def test_a_session_with_piped_input_ends_after_a_silence(server: ExecServer) -> None:
     # It goes on after the end of its input, and ends although no client is left.
     program = "echo ready; n=0; while [ $n -lt 99 ]; do read line || n=$((n + 1)); echo got $line; done"
     url = server.offer("m1", lambda: process_console("sh", "-c", program))
-    said = piped(url, b"", linger="0.3")
-    assert b"ready" in said
-    assert said.endswith(b"<SessionLeft()>\n")
+    answer = run_piped(url, b"", linger="0.3")
+    assert b"ready" in answer
+    assert answer.endswith(b"<SessionLeft()>\n")
 
 
 def test_a_console_that_cannot_be_attached_gives_the_reason(server: ExecServer) -> None:
-    assert b"request another" in piped(server.offer("m1", shell).rsplit("/", 1)[0] + "/made-up", b"")
+    assert b"request another" in run_piped(server.offer("m1", shell).rsplit("/", 1)[0] + "/made-up", b"")
     host, port = server.address
     server.stop()
-    said = piped(f"http://{host}:{port}/exec/secret-token", b"")
-    assert b"<SessionBroken(reason='no console answers at" in said
-    assert b"secret-token" not in said
+    answer = run_piped(f"http://{host}:{port}/exec/secret-token", b"")
+    assert b"<SessionBroken(reason='no console answers at" in answer
+    assert b"secret-token" not in answer
 
 
 @pytest.mark.parametrize(
     "url", ["ftp://x/secret-token", "http://[::1/secret-token", "http://x:99999/secret-token"]
 )
 def test_an_invalid_url_is_reported_without_its_token(url: str) -> None:
-    said = piped(url, b"")
-    assert b"<SessionBroken(reason='the runtime answered with an invalid console URL')>" in said
-    assert b"secret-token" not in said
+    answer = run_piped(url, b"")
+    assert b"<SessionBroken(reason='the runtime answered with an invalid console URL')>" in answer
+    assert b"secret-token" not in answer
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def server() -> Iterator[ExecServer]:
     server.stop()
 
 
-def opened(url: str, protocol: str = channels.PROTOCOL) -> ClientConnection:
+def open_session(url: str, protocol: str = channels.PROTOCOL) -> ClientConnection:
     return connect(
         websocket_url(url),
         subprotocols=[Subprotocol(protocol)],
@@ -47,28 +47,28 @@ def cat() -> Console:
 
 
 def until(connection: ClientConnection, wanted: bytes) -> bytes:
-    said = b""
-    while wanted not in said:
+    answer = b""
+    while wanted not in answer:
         channel, data = channels.split_message(connection.recv(timeout=60))
-        assert channel is Channel.STDOUT, (channel, data, said)
-        said += data
-    return said
+        assert channel is Channel.STDOUT, (channel, data, answer)
+        answer += data
+    return answer
 
 
-def attached(connection: ClientConnection) -> None:
+def await_attached(connection: ClientConnection) -> None:
     assert connection.recv(timeout=60) == channels.encode_message(Channel.STDOUT)
 
 
 def the_end(connection: ClientConnection) -> tuple[bytes, tuple[int, str]]:
-    """What was said until the status, the status, and that nothing follows it."""
-    said = b""
+    """What was answer until the status, the status, and that nothing follows it."""
+    answer = b""
     while True:
         channel, data = channels.split_message(connection.recv(timeout=60))
         if channel is Channel.STATUS:
             with pytest.raises(ConnectionClosed):
                 connection.recv(timeout=60)
-            return said, channels.decode_status(data)
-        said += data
+            return answer, channels.decode_status(data)
+        answer += data
 
 
 def answer(url: str, method: str = "GET", headers: dict[str, str] | None = None) -> tuple[int, str]:
@@ -82,8 +82,8 @@ def answer(url: str, method: str = "GET", headers: dict[str, str] | None = None)
 
 
 def test_keys_reach_the_console_and_output_comes_back(server: ExecServer) -> None:
-    with opened(server.offer("m1", cat)) as connection:
-        attached(connection)
+    with open_session(server.offer("m1", cat)) as connection:
+        await_attached(connection)
         connection.send(channels.encode_message(Channel.STDIN, b"hello\n"))
         until(connection, b"hello\r\nhello\r\n")
         connection.send(channels.encode_message(Channel.STDIN, b"\x04"))
@@ -91,13 +91,15 @@ def test_keys_reach_the_console_and_output_comes_back(server: ExecServer) -> Non
 
 
 def test_the_exit_status_arrives(server: ExecServer) -> None:
-    with opened(server.offer("m1", lambda: process_console("sh", "-c", "echo bye; exit 7"))) as connection:
+    with open_session(
+        server.offer("m1", lambda: process_console("sh", "-c", "echo bye; exit 7"))
+    ) as connection:
         assert the_end(connection) == (b"bye\r\n", (7, ""))
 
 
 def test_a_resize_reaches_the_pty(server: ExecServer) -> None:
     program = "trap 'stty size; exit' WINCH; echo ready; while :; do sleep 0.05; done"
-    with opened(server.offer("m1", lambda: process_console("sh", "-c", program))) as connection:
+    with open_session(server.offer("m1", lambda: process_console("sh", "-c", program))) as connection:
         until(connection, b"ready")
         connection.send(channels.encode_resize(132, 43))
         until(connection, b"43 132")
@@ -105,31 +107,31 @@ def test_a_resize_reaches_the_pty(server: ExecServer) -> None:
 
 def test_control_characters_act_on_the_guest(server: ExecServer) -> None:
     program = "trap 'echo interrupted; exit 5' INT; echo ready; while :; do sleep 0.05; done"
-    with opened(server.offer("m1", lambda: process_console("sh", "-c", program))) as connection:
+    with open_session(server.offer("m1", lambda: process_console("sh", "-c", program))) as connection:
         until(connection, b"ready")
         connection.send(channels.encode_message(Channel.STDIN, b"\x03"))
-        said, status = the_end(connection)
-        assert b"interrupted" in said
+        answer, status = the_end(connection)
+        assert b"interrupted" in answer
         assert status == (5, "")
 
 
 def test_much_output_arrives_whole(server: ExecServer) -> None:
-    with opened(server.offer("m1", lambda: process_console("sh", "-c", "seq 100000"))) as connection:
-        said, status = the_end(connection)
-    assert said == b"".join(b"%d\r\n" % number for number in range(1, 100_001))
+    with open_session(server.offer("m1", lambda: process_console("sh", "-c", "seq 100000"))) as connection:
+        answer, status = the_end(connection)
+    assert answer == b"".join(b"%d\r\n" % number for number in range(1, 100_001))
     assert status == (0, "")
 
 
 def test_a_url_is_valid_once(server: ExecServer) -> None:
     url = server.offer("m1", cat)
-    with opened(url):
+    with open_session(url):
         with pytest.raises(InvalidStatus) as refused:
-            opened(url)
+            open_session(url)
         assert refused.value.response.status_code == 404
         assert b"request another" in (refused.value.response.body or b"")
 
 
-def test_a_plain_request_is_told_the_protocol_and_keeps_its_ticket(server: ExecServer) -> None:
+def test_a_plain_request_learns_the_protocol_and_keeps_its_ticket(server: ExecServer) -> None:
     url = server.offer("m1", cat)
     status, body = answer(url)
     assert status == 426
@@ -137,8 +139,8 @@ def test_a_plain_request_is_told_the_protocol_and_keeps_its_ticket(server: ExecS
     status, _ = answer(url, headers={"Upgrade": "SPDY/3.1", "Connection": "Upgrade"})
     assert status == 426
     with pytest.raises(InvalidStatus):
-        opened(url, protocol="chat")
-    with opened(url):
+        open_session(url, protocol="chat")
+    with open_session(url):
         pass
 
 
@@ -146,22 +148,22 @@ def test_a_plain_request_is_told_the_protocol_and_keeps_its_ticket(server: ExecS
 def test_every_other_path_is_not_found(server: ExecServer, path: str) -> None:
     host, port = server.address
     with pytest.raises(InvalidStatus) as refused:
-        opened(f"http://{host}:{port}{path}")
+        open_session(f"http://{host}:{port}{path}")
     assert refused.value.response.status_code == 404
 
 
 def test_a_second_session_of_a_machine_is_refused_until_the_first_ends(server: ExecServer) -> None:
     early = server.offer("m1", cat)
-    with opened(server.offer("m1", cat)) as first:
-        attached(first)
+    with open_session(server.offer("m1", cat)) as first:
+        await_attached(first)
         with pytest.raises(
             errors.FailedPrecondition, match="another session is at the console of machine m1"
         ):
             server.offer("m1", cat)
         with pytest.raises(InvalidStatus) as refused:
-            opened(early)
+            open_session(early)
         assert refused.value.response.status_code == 409
-        with opened(server.offer("m2", cat)):
+        with open_session(server.offer("m2", cat)):
             pass
         first.send(channels.encode_message(Channel.STDIN, b"\x04"))
         the_end(first)
@@ -187,7 +189,7 @@ def test_two_racing_clients_get_one_console(server: ExecServer) -> None:
     def race(url: str) -> None:
         start.wait()
         try:
-            with opened(url) as connection:
+            with open_session(url) as connection:
                 channel, _ = channels.split_message(connection.recv(timeout=60))
                 outcomes.append("in" if channel is Channel.STDOUT else "told")
                 if channel is Channel.STDOUT:
@@ -211,23 +213,23 @@ def test_two_racing_clients_get_one_console(server: ExecServer) -> None:
 
 
 def test_a_client_that_vanishes_frees_the_machines_session(server: ExecServer) -> None:
-    connection = opened(server.offer("m1", cat))
+    connection = open_session(server.offer("m1", cat))
     connection.socket.close()
     _eventually_offers(server, "m1")
 
 
 def test_a_console_that_cannot_be_opened_gives_the_reason(server: ExecServer) -> None:
-    def gone() -> Console:
+    def fail() -> Console:
         raise errors.FailedPrecondition("machine m1 is off")
 
-    with opened(server.offer("m1", gone)) as connection:
+    with open_session(server.offer("m1", fail)) as connection:
         assert the_end(connection)[1] == (1, "machine m1 is off")
     _eventually_offers(server, "m1")
 
 
 @pytest.mark.parametrize("wrong", [b"", b"\x09x", "text", b"\x04{}"])
 def test_a_client_with_another_protocol_is_disconnected(server: ExecServer, wrong: bytes | str) -> None:
-    with opened(server.offer("m1", cat)) as connection:
+    with open_session(server.offer("m1", cat)) as connection:
         connection.send(wrong)
         with contextlib.suppress(ConnectionClosed):
             while True:
@@ -241,10 +243,10 @@ def test_no_session_begins_beyond_the_limit() -> None:
     server.start()
     try:
         late = server.offer("m2", cat)
-        with opened(server.offer("m1", cat)) as first:
-            attached(first)
+        with open_session(server.offer("m1", cat)) as first:
+            await_attached(first)
             with pytest.raises(InvalidStatus) as refused:
-                opened(late)
+                open_session(late)
             assert b"which is the limit" in (refused.value.response.body or b"")
             with pytest.raises(errors.FailedPrecondition, match="which is the limit"):
                 server.offer("m3", cat)
@@ -267,8 +269,8 @@ def test_no_url_is_offered_beyond_the_limit() -> None:
 def test_stopping_ends_the_sessions_and_gives_the_reason() -> None:
     server = ExecServer()
     server.start()
-    with opened(server.offer("m1", cat)) as connection:
-        attached(connection)
+    with open_session(server.offer("m1", cat)) as connection:
+        await_attached(connection)
         stopping = threading.Thread(target=server.stop)
         stopping.start()
         assert the_end(connection)[1] == (1, "the runtime is stopping")

@@ -23,7 +23,7 @@ from tests.iri.contract.devices import DevicePromises
 from tests.iri.contract.host import HostPromises
 from tests.iri.contract.machines import MachinePromises
 from tests.iri.contract.subject import Subject, eventually
-from tests.iri.contract.unavailable import LackingPromises
+from tests.iri.contract.unavailable import UnavailablePromises
 from tests.iri.contract.volumes import VolumePromises
 from tests.iri.libvirt.world import CLASSES, console_log, micro_settings, running_runtime, with_power
 from tests.servers.leftovers import leftovers
@@ -48,7 +48,7 @@ def runtime(libvirtd: Libvirtd, settings: Settings) -> Iterator[LibvirtRuntime]:
         eventually(lambda: leftovers(libvirtd, Path(settings.folder)), operator.not_, 60, "leave nothing")
 
 
-class TestLibvirt(MachinePromises, DevicePromises, LackingPromises, VolumePromises, HostPromises):
+class TestLibvirt(MachinePromises, DevicePromises, UnavailablePromises, VolumePromises, HostPromises):
     @pytest.fixture
     def subject(self, runtime: LibvirtRuntime, settings: Settings) -> Iterator[Subject]:
         def powers_itself_off(id: str) -> None:

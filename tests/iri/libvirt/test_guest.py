@@ -31,7 +31,7 @@ from iri.machine import (
 )
 from iri.volume import ImageSource, Resources, RuntimeVolume, RuntimeVolumeSpec, VolumeDataSource
 from tests.guests.linux import CMDLINE, MEMORY_BYTES, linux_image, linux_kernel
-from tests.iri.contract.devices import connected
+from tests.iri.contract.devices import build_disk
 from tests.iri.contract.subject import OFF, Subject, eventually, uid_labels
 from tests.iri.libvirt.world import console_log, running_runtime
 from tests.servers.leftovers import leftovers
@@ -135,7 +135,7 @@ def machine_on(
         class_name="linux",
         ignition_data=data,
         guest_config=RuntimeGuestConfig(hostname=hostname),
-        volumes=(connected("root", "oda", volume.status.access, IMAGE_BYTES),),
+        volumes=(build_disk("root", "oda", volume.status.access, IMAGE_BYTES),),
         network_interfaces=interfaces,
     )
     return RuntimeMachine(labels=uid_labels(RuntimeMachine), spec=spec)
@@ -169,7 +169,7 @@ def test_guest_sees_its_cloud_init_data_disks_and_addresses(subject: Subject, se
 
     data = subject.available()
     assert data.status.access is not None
-    disk = connected("data", "odb", data.status.access, DATA_BYTES)
+    disk = build_disk("data", "odb", data.status.access, DATA_BYTES)
     runtime.change(machine.id, AttachVolume(disk))
     guest.says(f"disks oda={IMAGE_BYTES} odb={DATA_BYTES}")
     runtime.change(data.id, ExpandVolume(Resources(storage_bytes=2 * DATA_BYTES)))
@@ -182,13 +182,13 @@ def test_guest_sees_its_cloud_init_data_disks_and_addresses(subject: Subject, se
         name="second", network_id="fleet/default/lan", attributes={"cidr": "10.44.0.0/24"}
     )
     runtime.change(machine.id, AttachInterface(second))
-    subject.attached(machine.id, "second")
+    subject.await_attached(machine.id, "second")
     known = subject.until(machine.id, lambda found: len(addresses(found)) == 2, "know both addresses")
     (detail,) = (each for each in known.detail.network_interfaces if each.name == "second")
     guest.says(f"address {detail.mac} {detail.ips[0]}")
 
     runtime.change(machine.id, DetachVolume("data"))
-    subject.detached(machine.id, "data")
+    subject.await_detached(machine.id, "data")
     eventually(lambda: guest.last("disks"), lambda line: "odb" not in line, SECONDS, "see the disk go")
     runtime.change(machine.id, SetPower(Power.OFF))
     subject.reaches(machine.id, *OFF)

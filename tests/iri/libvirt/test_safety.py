@@ -194,7 +194,7 @@ def test_a_bridge_that_is_allowed_is_reached(
         name="a", network_id=f"bridge:{BRIDGE}", attributes={"mac": "52:54:00:0b:00:01"}
     )
     machine = subject.running(spec=RuntimeMachineSpec(class_name="small", network_interfaces=(nic,)))
-    subject.attached(machine.id, "a")
+    subject.await_attached(machine.id, "a")
     assert "vnet" in libvirtd.inside("ip", "link", "show", "master", BRIDGE).stdout
     (detail,) = subject.machine(machine.id).detail.network_interfaces
     assert detail.mac == "52:54:00:0b:00:01"

@@ -31,7 +31,7 @@ UNKNOWN = st.sampled_from([b"", b"", b"\xa2\x38\x03new", b"\xa0\x38\x07"])
 @cache
 def messages(descriptor: Descriptor, with_unknown: bool = True) -> st.SearchStrategy[Message]:
     return st.builds(
-        built,
+        build,
         st.just(message_factory.GetMessageClass(descriptor)),
         st.fixed_dictionaries(
             {}, optional={field.name: values(field, with_unknown) for field in descriptor.fields}
@@ -49,7 +49,7 @@ def values(field: FieldDescriptor, with_unknown: bool) -> st.SearchStrategy[Any]
     return st.lists(one, max_size=3) if field.is_repeated else one
 
 
-def built(kind: type[Message], fields: dict[str, Any], unknown: bytes) -> Message:
+def build(kind: type[Message], fields: dict[str, Any], unknown: bytes) -> Message:
     message = kind(**fields)
     message.MergeFromString(unknown)
     return message

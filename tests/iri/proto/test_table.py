@@ -20,10 +20,10 @@ FILES: dict[str, FileDescriptor] = {
 def ours(package: str) -> FileDescriptorProto:
     descriptor = FileDescriptorProto()
     FILES[package].CopyToProto(descriptor)
-    return ordered(descriptor)
+    return sort_fields(descriptor)
 
 
-def ordered(file: FileDescriptorProto) -> FileDescriptorProto:
+def sort_fields(file: FileDescriptorProto) -> FileDescriptorProto:
     """Order is for readers; it does not travel."""
     file.dependency.sort()
     for message in file.message_type:
@@ -44,7 +44,7 @@ def test_no_package_is_missing() -> None:
 
 @pytest.mark.parametrize("package", MESSAGES)
 def test_package_is_as_published(package: str) -> None:
-    expected = ordered(file_descriptor(package))
+    expected = sort_fields(file_descriptor(package))
     for message in expected.message_type:
         for nested in message.nested_type:
             order_message(nested)

@@ -79,8 +79,8 @@ def client() -> Iterator[Raw]:
 
 def answer(client: Raw, name: str, request: Any) -> Any:
     method = SERVICE.methods_by_name[name]
-    code, said, data = client.send(method, request.SerializeToString())
-    assert code is grpc.StatusCode.OK, said
+    code, answer, data = client.send(method, request.SerializeToString())
+    assert code is grpc.StatusCode.OK, answer
     return message_factory.GetMessageClass(method.output_type).FromString(data)
 
 

@@ -1,4 +1,4 @@
-"""No request, however odd, is a bug of the server: every call answers it or refuses it with a fitting status."""
+"""No request, however device, is a bug of the server: every call answers it or refuses it with a fitting status."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def client() -> Iterator[Raw]:
 
 
 @pytest.fixture
-def controlled() -> Iterator[Raw]:
+def control_calls() -> Iterator[Raw]:
     host = quick_host()
     extra = ExtraService(SERVICE, ControlService(host, FaultRules(SeededRandom(7))).list_calls())
     with (
@@ -58,9 +58,9 @@ def controlled() -> Iterator[Raw]:
 
 
 def refuse_unfitting(client: Raw, method: MethodDescriptor, data: bytes) -> None:
-    code, said, _ = client.send(method, data)
-    assert code in FITTING, said
-    assert (code is grpc.StatusCode.OK) == (said == "")
+    code, answer, _ = client.send(method, data)
+    assert code in FITTING, answer
+    assert (code is grpc.StatusCode.OK) == (answer == "")
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -89,7 +89,7 @@ def test_any_bytes_are_a_request_or_an_invalid_argument(client: Raw, name: str, 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=SHARED)
 @given(data=st.data())
-def test_odd_device_of_an_existing_machine(client: Raw, data: st.DataObject) -> None:
+def test_any_device_of_an_existing_machine_is_attached_or_refused(client: Raw, data: st.DataObject) -> None:
     """The calls that a random id never reaches."""
     request = machine_pb.CreateMachineRequest()
     setattr(request.machine.spec, "class", "small")
@@ -97,8 +97,8 @@ def test_odd_device_of_an_existing_machine(client: Raw, data: st.DataObject) -> 
     try:
         for call in ("AttachVolume", "UpdateVolume", "AttachNetworkInterface", "UpdateMachinePower"):
             method = METHODS[f"MachineRuntime.{call}"]
-            odd = data.draw(messages(method.input_type))
-            odd.machine_id = id  # type: ignore[attr-defined]
-            refuse_unfitting(client, method, odd.SerializeToString())
+            device = data.draw(messages(method.input_type))
+            device.machine_id = id  # type: ignore[attr-defined]
+            refuse_unfitting(client, method, device.SerializeToString())
     finally:
         client.call("MachineRuntime.DeleteMachine", machine_pb.DeleteMachineRequest(machine_id=id))

@@ -256,17 +256,17 @@ def test_table_covers_every_call() -> None:
     ("name", "request_", "words"), INVALID, ids=[f"{name}-{words}" for name, _, words in INVALID]
 )
 def test_wrong_request_is_an_invalid_argument(client: Raw, name: str, request_: Message, words: str) -> None:
-    code, said = client.refusal(name, request_)
+    code, answer = client.refusal(name, request_)
     assert code is grpc.StatusCode.INVALID_ARGUMENT
-    assert words in said
-    assert SECRET not in said
+    assert words in answer
+    assert SECRET not in answer
 
 
 @pytest.mark.parametrize(("name", "request_"), NOT_FOUND, ids=[name for name, _ in NOT_FOUND])
 def test_unknown_object_is_not_found(client: Raw, name: str, request_: Message) -> None:
-    code, said = client.refusal(name, request_)
+    code, answer = client.refusal(name, request_)
     assert code is grpc.StatusCode.NOT_FOUND
-    assert said
+    assert answer
 
 
 @pytest.mark.parametrize("name", UNDEMANDING)
@@ -277,15 +277,15 @@ def test_empty_request_is_answered(client: Raw, name: str) -> None:
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("data", [b"\xff\xff\xff", b"\x0a\x05a"], ids=["garbage", "cut off"])
 def test_bytes_that_are_not_a_message_are_an_invalid_argument(client: Raw, name: str, data: bytes) -> None:
-    code, said, _ = client.send(METHODS[name], data)
+    code, answer, _ = client.send(METHODS[name], data)
     assert code is grpc.StatusCode.INVALID_ARGUMENT
-    assert "not a valid" in said
+    assert "not a valid" in answer
 
 
 def test_message_beyond_the_limit_is_refused(client: Raw) -> None:
-    code, said, _ = client.send(METHODS["MachineRuntime.CreateMachine"], b"\x0a" + b"x" * (65 << 20))
+    code, answer, _ = client.send(METHODS["MachineRuntime.CreateMachine"], b"\x0a" + b"x" * (65 << 20))
     assert code is grpc.StatusCode.RESOURCE_EXHAUSTED
-    assert said
+    assert answer
 
 
 def test_unknown_call_is_unimplemented(client: Raw) -> None:

@@ -47,28 +47,28 @@ def path(socket_directory: Path) -> Path:
     return socket_directory / "s"
 
 
-def simulated() -> SimulatedRuntime:
+def new_runtime() -> SimulatedRuntime:
     return SimulatedRuntime(quick_host())
 
 
 def test_socket_is_the_owner_s_alone_and_gone_afterwards(path: Path) -> None:
-    with Server(simulated(), [UnixAddress(path)]):
+    with Server(new_runtime(), [UnixAddress(path)]):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert not path.exists()
 
 
 def test_second_server_is_refused_and_the_first_goes_on(path: Path) -> None:
     address = UnixAddress(path)
-    with Server(simulated(), [address]), Client(address) as client:
+    with Server(new_runtime(), [address]), Client(address) as client:
         with pytest.raises(FailedPrecondition, match="in use by process"):
-            Server(simulated(), [address]).start()
+            Server(new_runtime(), [address]).start()
         assert client.about().name
 
 
 def test_one_server_listens_in_several_places(path: Path) -> None:
     other = path.with_name("t")
     with (
-        Server(simulated(), [UnixAddress(path), UnixAddress(other), TcpAddress("127.0.0.1", 0)]) as server,
+        Server(new_runtime(), [UnixAddress(path), UnixAddress(other), TcpAddress("127.0.0.1", 0)]) as server,
         Client(UnixAddress(path)) as one,
         Client(server.addresses[2]) as two,
         Client(UnixAddress(other)) as three,
@@ -86,15 +86,18 @@ def test_busy_tcp_port_is_refused() -> None:
         taken.listen()
         address = TcpAddress("127.0.0.1", taken.getsockname()[1])
         with pytest.raises(FailedPrecondition, match=f"cannot listen on {address}"):
-            Server(simulated(), [address]).start()
+            Server(new_runtime(), [address]).start()
 
 
 def test_service_that_is_not_served_is_unimplemented(path: Path) -> None:
-    with raw(simulated(), path, services=[Service.VOLUME]) as client:
+    with raw(new_runtime(), path, services=[Service.VOLUME]) as client:
         assert client.refusal("MachineRuntime.Status", machine_pb.StatusRequest())[0] is (
             grpc.StatusCode.UNIMPLEMENTED
         )
-    with Server(simulated(), [UnixAddress(path)], services=[Service.VOLUME]), Client(UnixAddress(path)) as c:
+    with (
+        Server(new_runtime(), [UnixAddress(path)], services=[Service.VOLUME]),
+        Client(UnixAddress(path)) as c,
+    ):
         assert c.objects(RuntimeMachine) == {}
         assert c.offers().machines == ()
         with pytest.raises(Unimplemented):
@@ -102,14 +105,14 @@ def test_service_that_is_not_served_is_unimplemented(path: Path) -> None:
 
 
 def test_exec_without_consoles_is_unimplemented(path: Path) -> None:
-    with Server(simulated(), [UnixAddress(path)]), Client(UnixAddress(path)) as client:
+    with Server(new_runtime(), [UnixAddress(path)]), Client(UnixAddress(path)) as client:
         id = client.create(RuntimeMachine(spec=RuntimeMachineSpec(class_name="small"))).id
         with pytest.raises(Unimplemented, match="no consoles"):
             client.console_url(id)
 
 
 def test_health_is_serving_for_every_service(path: Path) -> None:
-    with raw(simulated(), path) as client:
+    with raw(new_runtime(), path) as client:
         stub = health_pb2_grpc.HealthStub(client.channel)
         for name in ("", "machine.v1alpha1.MachineRuntime", "volume.v1alpha1.VolumeRuntime"):
             answer = stub.Check(health_pb2.HealthCheckRequest(service=name), timeout=60)
@@ -118,7 +121,7 @@ def test_health_is_serving_for_every_service(path: Path) -> None:
 
 def test_client_without_proto_files_uses_reflection(path: Path) -> None:
     """As grpcurl does: names of services, their descriptors, and a call built from these alone."""
-    with raw(simulated(), path) as client:
+    with raw(new_runtime(), path) as client:
         database = ProtoReflectionDescriptorDatabase(client.channel)
         assert set(database.get_services()) >= {
             "machine.v1alpha1.MachineRuntime",
@@ -133,14 +136,14 @@ def test_client_without_proto_files_uses_reflection(path: Path) -> None:
         method = service.methods_by_name["CreateMachine"]
         request = message_factory.GetMessageClass(method.input_type)()
         setattr(request.machine.spec, "class", "small")  # type: ignore[attr-defined]
-        code, said, data = client.send(method, request.SerializeToString())
-        assert code is grpc.StatusCode.OK, said
+        code, answer, data = client.send(method, request.SerializeToString())
+        assert code is grpc.StatusCode.OK, answer
         created = message_factory.GetMessageClass(method.output_type).FromString(data)
         assert created.machine.metadata.id  # type: ignore[attr-defined]
 
 
 def test_reflection_sends_the_published_file_names(path: Path) -> None:
-    with raw(simulated(), path) as client:
+    with raw(new_runtime(), path) as client:
         stub = reflection_pb2_grpc.ServerReflectionStub(client.channel)
         wanted = reflection_pb2.ServerReflectionRequest(file_containing_symbol="machine.v1alpha1.Machine")
         (answer,) = list(stub.ServerReflectionInfo(iter([wanted]), timeout=60))
@@ -170,7 +173,7 @@ def test_stop_finishes_calls_under_way_and_refuses_new_ones(path: Path) -> None:
         yield
 
     address = UnixAddress(path)
-    server = Server(simulated(), [address], wrapper=slow)
+    server = Server(new_runtime(), [address], wrapper=slow)
     server.start()
     statuses: list[object] = []
     with Client(address) as client:
@@ -195,7 +198,7 @@ def test_calls_beyond_the_limit_are_refused_and_the_others_answered(path: Path) 
         leave.wait(60)
         yield
 
-    with raw(simulated(), path, wrapper=slow) as client:
+    with raw(new_runtime(), path, wrapper=slow) as client:
         call = client.channel.unary_unary("/machine.v1alpha1.MachineRuntime/Version", None, None)
         calls = [call.future(b"", timeout=60) for _ in range(CALLS + 50)]
         # All of them have arrived once the last to be refused is.
@@ -208,7 +211,7 @@ def test_calls_beyond_the_limit_are_refused_and_the_others_answered(path: Path) 
 
 def test_stop_ends_watches_at_once(path: Path) -> None:
     address = UnixAddress(path)
-    server = Server(simulated(), [address])
+    server = Server(new_runtime(), [address])
     server.start()
     with Client(address) as client:
         watch = client.watch()
@@ -244,7 +247,7 @@ def test_bug_of_a_runtime_is_internal_and_quotes_nothing(
 
 def test_nothing_of_a_request_is_logged(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    with raw(simulated(), path) as client:
+    with raw(new_runtime(), path) as client:
         request = machine_pb.CreateMachineRequest()
         setattr(request.machine.spec, "class", "small")
         request.machine.spec.ignition_data = b"s3cr3t"

@@ -19,7 +19,7 @@ from iri.volume import Resources, RuntimeVolume
 from tests.iri.simulated.world import (
     GIB,
     World,
-    connected,
+    connect_disk,
     interface,
     local,
     machine,
@@ -35,17 +35,17 @@ def ids(world: World) -> dict[str, str]:
     }
 
 
-def do(world: World, deed: tuple[str, ...]) -> str:
+def do(world: World, operation: tuple[str, ...]) -> str:
     """One thing that a caller or fate does; what it came to."""
     try:
-        _do(world, deed)
+        _do(world, operation)
     except errors.IRIError as error:
         return type(error).__name__
     return "fine"
 
 
-def _do(world: World, deed: tuple[str, ...]) -> None:
-    runtime, (verb, uid, argument) = world.runtime, deed
+def _do(world: World, operation: tuple[str, ...]) -> None:
+    runtime, (verb, uid, argument) = world.runtime, operation
     id = ids(world).get(uid, "unknown")
     match verb:
         case "create":
@@ -81,7 +81,7 @@ def _do(world: World, deed: tuple[str, ...]) -> None:
         case "connect":
             for made in runtime.objects(RuntimeVolume).values():
                 if made.status.access is not None:
-                    runtime.change(id, AttachVolume(connected(made, name=f"v-{made.id[:6]}")))
+                    runtime.change(id, AttachVolume(connect_disk(made, name=f"v-{made.id[:6]}")))
         case "drop":
             for made in runtime.objects(RuntimeVolume).values():
                 runtime.remove(RuntimeVolume, made.id)
@@ -91,7 +91,7 @@ def _do(world: World, deed: tuple[str, ...]) -> None:
             raise AssertionError(verb)
 
 
-def told(world: World) -> list[tuple[str, str, int]]:
+def list_events(world: World) -> list[tuple[str, str, int]]:
     try:
         return [(event.id, event.reason, event.time) for event in world.runtime.events()]
     except errors.Unavailable:

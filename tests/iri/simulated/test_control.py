@@ -92,9 +92,9 @@ def test_faults_reach_every_call_and_are_counted(cockpit: Cockpit) -> None:
     for call in calls:
         with pytest.raises(errors.Internal):
             call()
-    said = cockpit.control.get_statistics(pb.GetStatisticsRequest())
-    assert (said.machines, said.volumes, said.volume_snapshots) == (1, 1, 0)
-    assert said.calls["CreateMachine"] == 2
+    answer = cockpit.control.get_statistics(pb.GetStatisticsRequest())
+    assert (answer.machines, answer.volumes, answer.volume_snapshots) == (1, 1, 0)
+    assert answer.calls["CreateMachine"] == 2
     for name in (
         "Version",
         "Status",
@@ -104,7 +104,7 @@ def test_faults_reach_every_call_and_are_counted(cockpit: Cockpit) -> None:
         "DeleteVolume",
         "Exec",
     ):
-        assert said.calls[name] == 1
+        assert answer.calls[name] == 1
     assert len(set(CHANGES.values())) == len(CHANGES)
 
 
@@ -143,10 +143,10 @@ def test_the_behavior_is_changed_and_shown(cockpit: Cockpit) -> None:
     plain = cockpit.control.get_behavior(pb.GetBehaviorRequest()).behavior
     assert (plain.name, dict(plain.flags)) == ("gitvirt", list_flags(ProviderQuirks()))
     wanted = pb.Behavior(name="stock-libvirt", flags={"ignores_power": False})
-    said = cockpit.control.set_behavior(pb.SetBehaviorRequest(behavior=wanted)).behavior
-    assert said.name == "stock-libvirt"
-    assert said.flags["duplicates"]
-    assert not said.flags["ignores_power"]
+    answer = cockpit.control.set_behavior(pb.SetBehaviorRequest(behavior=wanted)).behavior
+    assert answer.name == "stock-libvirt"
+    assert answer.flags["duplicates"]
+    assert not answer.flags["ignores_power"]
     first = cockpit.world.runtime.create(machine("m1"))
     assert cockpit.world.runtime.create(machine("m1")).id != first.id
     with pytest.raises(errors.Unimplemented, match="no host service"):
@@ -156,11 +156,11 @@ def test_the_behavior_is_changed_and_shown(cockpit: Cockpit) -> None:
 
 
 def test_the_profile_is_changed_in_part(cockpit: Cockpit) -> None:
-    said = cockpit.control.set_profile(
+    answer = cockpit.control.set_profile(
         pb.SetProfileRequest(json=b'{"capacity": {"cpu": 2, "memory": 4294967296}}')
     )
-    assert json.loads(said.json)["capacity"] == {"cpu": 2, "memory": 4294967296}
-    assert cockpit.control.get_profile(pb.GetProfileRequest()).json == said.json
+    assert json.loads(answer.json)["capacity"] == {"cpu": 2, "memory": 4294967296}
+    assert cockpit.control.get_profile(pb.GetProfileRequest()).json == answer.json
     offered = {offer.machine_class.name: offer.quantity for offer in cockpit.world.runtime.offers().machines}
     assert offered == {"small": 2, "medium": 1}
 

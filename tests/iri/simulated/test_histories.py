@@ -16,18 +16,18 @@ from iri.simulated.profile import Profile
 from iri.simulated.state.records import KINDS
 from iri.simulated.state.usage import charge
 from iri.volume import RuntimeSnapshot, RuntimeVolume
-from tests.iri.simulated.operations import do, ids, told
+from tests.iri.simulated.operations import do, ids, list_events
 from tests.iri.simulated.world import (
     GIB,
     World,
     with_capacity,
 )
 
-Deed = Callable[[World], None]
+Operation = Callable[[World], None]
 UIDS = ("m1", "m2", "m3")
 
 
-deeds = st.tuples(
+operations = st.tuples(
     st.sampled_from(
         ["create"] * 4
         + ["remove", "power", "power", "attach", "detach", "plug", "unplug", "resize", "inside", "inside"]
@@ -36,9 +36,9 @@ deeds = st.tuples(
     st.sampled_from(UIDS),
     st.integers(0, 3),
 ).map(
-    lambda deed: (
-        deed[0],
-        deed[1],
+    lambda operation: (
+        operation[0],
+        operation[1],
         {
             "create": ["", "os", "off", "other"],
             "power": ["on", "off", "on", "off"],
@@ -50,14 +50,14 @@ deeds = st.tuples(
             "inside": ["POWEROFF", "CRASH", "REBOOT", "HANG"],
             "volume": ["v1", "v2", "v3", "v1"],
             "host": ["0", "1", "5", "20"],
-        }.get(deed[0], ["", "", "", ""])[deed[2]],
+        }.get(operation[0], ["", "", "", ""])[operation[2]],
     )
 )
-histories = st.lists(st.tuples(deeds, st.sampled_from([0.0, 0.05, 0.3, 1.0, 4.0, 15.0])), max_size=25)
+histories = st.lists(st.tuples(operations, st.sampled_from([0.0, 0.05, 0.3, 1.0, 4.0, 15.0])), max_size=25)
 SMALL = with_capacity(Profile(unavailable_images=("other",)), cpu=12, memory=64 * GIB, storage=12 * GIB)
 
 
-def seen(world: World) -> tuple[object, ...]:
+def list_objects(world: World) -> tuple[object, ...]:
     runtime = world.runtime
     return (
         dict(runtime.objects(RuntimeMachine)),
@@ -72,8 +72,8 @@ def test_how_often_a_host_is_read_changes_nothing(
     history: list[tuple[tuple[str, ...], float]], step: float
 ) -> None:
     rarely, often = World(SMALL), World(SMALL)
-    for deed, seconds in history:
-        assert do(rarely, deed) == do(often, deed)
+    for operation, seconds in history:
+        assert do(rarely, operation) == do(often, operation)
         rarely.pass_seconds(seconds)
         until = often.now_ns + round(seconds * SECOND_NS)
         while often.now_ns < until:
@@ -81,8 +81,8 @@ def test_how_often_a_host_is_read_changes_nothing(
             often.host.run_due()
     for world in (rarely, often):
         world.pass_seconds(30)
-    assert told(rarely) == told(often)
-    assert seen(rarely) == seen(often)
+    assert list_events(rarely) == list_events(often)
+    assert list_objects(rarely) == list_objects(often)
 
 
 @given(histories, st.sets(st.integers(0, 24)))
@@ -91,8 +91,8 @@ def test_a_restart_of_the_process_changes_nothing(
     tmp_path_factory: pytest.TempPathFactory, history: list[tuple[tuple[str, ...], float]], restarts: set[int]
 ) -> None:
     kept, mortal = World(SMALL), World(SMALL, directory=tmp_path_factory.mktemp("state"))
-    for number, (deed, seconds) in enumerate(history):
-        assert do(kept, deed) == do(mortal, deed)
+    for number, (operation, seconds) in enumerate(history):
+        assert do(kept, operation) == do(mortal, operation)
         for world in (kept, mortal):
             world.pass_seconds(seconds)
         if number in restarts:
@@ -100,7 +100,7 @@ def test_a_restart_of_the_process_changes_nothing(
     mortal.restart()
     for world in (kept, mortal):
         world.pass_seconds(30)
-    assert seen(kept) == seen(mortal)
+    assert list_objects(kept) == list_objects(mortal)
     assert kept.host.state.usage.totals() == mortal.host.state.usage.totals()
     mortal.host.close()
 
@@ -111,8 +111,8 @@ def test_usage_and_attachments_are_consistent_at_every_moment(
     history: list[tuple[tuple[str, ...], float]],
 ) -> None:
     world = World(SMALL)
-    for deed, seconds in history:
-        do(world, deed)
+    for operation, seconds in history:
+        do(world, operation)
         check_laws(world)
         world.pass_seconds(seconds)
         world.host.run_due()
@@ -124,7 +124,7 @@ def test_usage_and_attachments_are_consistent_at_every_moment(
     do(world, ("drop", "", ""))
     world.pass_seconds(100)
     world.host.run_due()
-    assert seen(world)[:2] == ({}, {})
+    assert list_objects(world)[:2] == ({}, {})
     assert world.host.state.usage.totals() == {}
     assert world.host.state.timers.next_due_ns() is None
 
@@ -144,20 +144,20 @@ def check_laws(world: World) -> None:
     holders: dict[str, str] = {}
     addresses: list[str] = []
     for guest in state.list_records(SimulatedMachine).values():
-        told = guest.machine
-        assert told.status.state is STATES[guest.phase] is not MachineState.STOPPED
-        assert (told.status.state is MachineState.TERMINATING) == bool(told.deleted_at)
-        assert told.status.observed_generation == told.generation
-        wanted = [disk.name for disk in told.spec.volumes]
-        there = [entry.name for entry in told.status.volumes]
+        published = guest.machine
+        assert published.status.state is STATES[guest.phase] is not MachineState.STOPPED
+        assert (published.status.state is MachineState.TERMINATING) == bool(published.deleted_at)
+        assert published.status.observed_generation == published.generation
+        wanted = [disk.name for disk in published.spec.volumes]
+        there = [entry.name for entry in published.status.volumes]
         assert len(set(there)) == len(there)
         assert set(wanted) <= set(there)
-        assert {lease[0] for lease in guest.leases} <= {nic.name for nic in told.spec.network_interfaces}
+        assert {lease[0] for lease in guest.leases} <= {nic.name for nic in published.spec.network_interfaces}
         addresses.extend(lease[1] for lease in guest.leases)
-        for entry in told.status.volumes:
+        for entry in published.status.volumes:
             if entry.state is AttachmentState.ATTACHED:
                 assert entry.handle
-                assert holders.setdefault(entry.handle, told.id) == told.id
+                assert holders.setdefault(entry.handle, published.id) == published.id
     assert len(set(addresses)) == len(addresses)
     for kind in (RuntimeMachine, RuntimeVolume, RuntimeSnapshot):
         kept = {
@@ -165,10 +165,10 @@ def check_laws(world: World) -> None:
             for put in state.list_changes()
             if put.record and KINDS[put.table] is kind
         }
-        assert kept == told_of(world)[kind]
+        assert kept == list_published(world)[kind]
 
 
-def told_of(world: World) -> dict[RuntimeKind, dict[str, object]]:
+def list_published(world: World) -> dict[RuntimeKind, dict[str, object]]:
     state = world.host.state
     return {
         RuntimeMachine: dict(state.objects(RuntimeMachine)),

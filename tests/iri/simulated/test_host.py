@@ -139,12 +139,12 @@ def test_fixed_classes_stay() -> None:
         world.runtime.set_classes(RuntimeClasses())
 
 
-def odd(name: str, **flags: bool) -> World:
+def imitating(name: str, **flags: bool) -> World:
     return World(Profile(behavior=name, behavior_flags=flags))
 
 
 def test_a_stock_libvirt_host_creates_duplicates_and_has_no_generations() -> None:
-    world = odd("stock-libvirt")
+    world = imitating("stock-libvirt")
     first, second = world.running(machine("m1", power=Power.OFF)), world.running(machine("m1"))
     assert first.id != second.id
     assert first.status.state is MachineState.RUNNING
@@ -155,10 +155,10 @@ def test_a_stock_libvirt_host_creates_duplicates_and_has_no_generations() -> Non
     world.runtime.change(first.id, AttachInterface(interface("n")))
     world.runtime.change(first.id, AttachInterface(interface("n")))
     world.pass_seconds(60)
-    told = world.machine(first.id)
-    assert told.status.state is MachineState.RUNNING
-    assert (told.generation, told.status.observed_generation) == (0, 0)
-    assert [disk.name for disk in told.spec.volumes] == ["a", "a"]
+    observed = world.machine(first.id)
+    assert observed.status.state is MachineState.RUNNING
+    assert (observed.generation, observed.status.observed_generation) == (0, 0)
+    assert [disk.name for disk in observed.spec.volumes] == ["a", "a"]
     with world.host.lock() as now_ns:
         guest = machine_calls.find_machine(world.host, first.id)
         machine_calls.act(world.host, guest, GuestAction.POWEROFF, now_ns)
@@ -170,7 +170,7 @@ def test_a_stock_libvirt_host_creates_duplicates_and_has_no_generations() -> Non
 
 
 def test_a_stock_ceph_host_rounds_sizes_up_and_answers_internal() -> None:
-    world = odd("stock-ceph")
+    world = imitating("stock-ceph")
     made = world.available(volume("v1", size_bytes=GIB + 1))
     assert made.status.resources == Resources(storage_bytes=2 * GIB)
     assert made.id != world.available(volume("v1")).id
@@ -183,7 +183,7 @@ def test_a_stock_ceph_host_rounds_sizes_up_and_answers_internal() -> None:
 
 
 def test_a_stock_cloud_hypervisor_host_loses_a_size_and_ignores_updates() -> None:
-    world = odd("stock-cloud-hypervisor")
+    world = imitating("stock-cloud-hypervisor")
     connection = VolumeConnection(driver="ceph", handle="h", effective_storage_bytes=GIB)
     made = world.running(machine("m1", Disk(name="data", connection=connection)))
     kept = made.spec.volumes[0].connection
@@ -193,7 +193,7 @@ def test_a_stock_cloud_hypervisor_host_loses_a_size_and_ignores_updates() -> Non
 
 
 def test_a_flag_changes_one_quirk() -> None:
-    world = odd("stock-libvirt", ignores_power=False)
+    world = imitating("stock-libvirt", ignores_power=False)
     assert world.running(machine("m1", power=Power.OFF)).status.state is MachineState.SUSPENDED
     with pytest.raises(ValueError, match="unknown behavior"):
         build_quirks("stock-vmware", {})
@@ -231,13 +231,13 @@ def test_a_watcher_gets_changes_when_the_clock_is_advanced() -> None:
     made = runtime.create(machine("m1"))
     watch = runtime.watch()
     watch.next(1)
-    heard: list[str] = []
-    listener = threading.Thread(target=lambda: heard.extend(notice.id for notice in watch.next(60)))
+    noticed: list[str] = []
+    listener = threading.Thread(target=lambda: noticed.extend(notice.id for notice in watch.next(60)))
     listener.start()
     clock.advance(60 * SECOND_NS)
     host.run_due()
     listener.join(60)
-    assert heard == [made.id]
+    assert noticed == [made.id]
 
 
 def test_events_have_the_time_at_which_they_happened() -> None:

@@ -189,7 +189,7 @@ def test_a_class_changed_back_leaves_nothing_pending(world: World) -> None:
     assert world.host.state.usage.totals()["cpu"] == 1
 
 
-def test_a_guest_that_hangs_is_switched_off_when_grace_is_over(world: World) -> None:
+def test_a_guest_that_hangs_is_stopped_by_force(world: World) -> None:
     made = world.running(machine("m1", local()))
     act(world, made.id, GuestAction.HANG)
     world.runtime.change(made.id, DetachVolume("root"))
@@ -362,11 +362,11 @@ def test_an_interface_keeps_the_addresses_of_its_spec(world: World) -> None:
     silent = interface("b", "lan", dhcp="false")
     ranged = interface("c", "lan", cidr="192.168.7.0/24")
     made = world.running(machine("m1", own, silent, ranged))
-    told = {nic.name: nic for nic in made.detail.network_interfaces}
-    assert told["a"].ips == ("10.1.2.3", "fe80::1")
-    assert told["a"].mac == "52:54:00:00:00:01"
-    assert told["b"].ips == ()
-    assert told["c"].ips == ("192.168.7.2",)
+    observed = {nic.name: nic for nic in made.detail.network_interfaces}
+    assert observed["a"].ips == ("10.1.2.3", "fe80::1")
+    assert observed["a"].mac == "52:54:00:00:00:01"
+    assert observed["b"].ips == ()
+    assert observed["c"].ips == ("192.168.7.2",)
 
 
 def test_an_address_that_two_machines_have_is_an_event(world: World) -> None:

@@ -176,7 +176,7 @@ def test_an_address_used_twice_is_free_after_both_released_it() -> None:
     addresses.release(address)
 
 
-def called(faults: FaultRules, call: str, effects: list[str]) -> str:
+def call_through(faults: FaultRules, call: str, effects: list[str]) -> str:
     try:
         with faults.wrap(call):
             effects.append(call)
@@ -190,11 +190,11 @@ def test_a_fault_hits_before_or_after_the_effect_of_a_call() -> None:
     faults.add(FaultRule(call="CreateMachine", code="UNAVAILABLE", times=1))
     faults.add(FaultRule(call="DeleteMachine", effect=FaultEffect.AFTER, code="DEADLINE_EXCEEDED", times=1))
     effects: list[str] = []
-    assert called(faults, "CreateMachine", effects) == "Unavailable"
+    assert call_through(faults, "CreateMachine", effects) == "Unavailable"
     assert effects == []
-    assert called(faults, "DeleteMachine", effects) == "TimedOut"
+    assert call_through(faults, "DeleteMachine", effects) == "TimedOut"
     assert effects == ["DeleteMachine"]
-    assert called(faults, "CreateMachine", effects) == "fine"
+    assert call_through(faults, "CreateMachine", effects) == "fine"
     assert faults.list_rules() == ()
     assert faults.calls() == {"CreateMachine": 2, "DeleteMachine": 1}
 
@@ -202,15 +202,15 @@ def test_a_fault_hits_before_or_after_the_effect_of_a_call() -> None:
 def test_a_fault_skips_and_hits_as_often_as_it_says() -> None:
     faults = FaultRules(SeededRandom(1))
     faults.add(FaultRule(call="*", code="INTERNAL", skip=2, times=3))
-    said = [called(faults, "Status", []) for _ in range(7)]
-    assert said == ["fine"] * 2 + ["Internal"] * 3 + ["fine"] * 2
+    answer = [call_through(faults, "Status", []) for _ in range(7)]
+    assert answer == ["fine"] * 2 + ["Internal"] * 3 + ["fine"] * 2
 
 
 def test_a_fault_hits_with_its_probability_and_the_same_way_for_a_seed() -> None:
     def run(seed: int) -> list[str]:
         faults = FaultRules(SeededRandom(seed))
         faults.add(FaultRule(code="UNAVAILABLE", probability=0.3))
-        return [called(faults, "Status", []) for _ in range(500)]
+        return [call_through(faults, "Status", []) for _ in range(500)]
 
     assert run(1) == run(1) != run(2)
     assert 100 < run(1).count("Unavailable") < 200
@@ -220,11 +220,11 @@ def test_a_slow_call_is_slow_and_waits_no_longer_once_released() -> None:
     faults = FaultRules(SeededRandom(1))
     faults.add(FaultRule(call="Status", delay_ns=50_000_000, times=1))
     start = time.monotonic()
-    assert called(faults, "Status", []) == "fine"
+    assert call_through(faults, "Status", []) == "fine"
     assert time.monotonic() - start >= 0.05
     faults.add(FaultRule(call="Status", delay_ns=3600 * SECOND_NS))
     faults.release()
-    assert called(faults, "Status", []) == "fine"
+    assert call_through(faults, "Status", []) == "fine"
 
 
 @pytest.mark.parametrize(
@@ -240,8 +240,8 @@ def test_a_fault_is_cleared_by_name_or_with_all() -> None:
     first = faults.add(FaultRule(code="INTERNAL"))
     faults.add(FaultRule(code="UNAVAILABLE"))
     faults.clear(first.id)
-    assert called(faults, "Status", []) == "Unavailable"
+    assert call_through(faults, "Status", []) == "Unavailable"
     with pytest.raises(errors.NotFound):
         faults.clear(first.id)
     faults.clear()
-    assert called(faults, "Status", []) == "fine"
+    assert call_through(faults, "Status", []) == "fine"

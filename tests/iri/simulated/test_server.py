@@ -29,7 +29,7 @@ from tests.iri.simulated.world import machine
 
 
 @pytest.fixture
-def served(socket_directory: Path) -> Iterator[SimulatedServer]:
+def serve(socket_directory: Path) -> Iterator[SimulatedServer]:
     with SimulatedServer(SimulatedHost(Profile(), seed=1), [UnixAddress(socket_directory / "s")]) as server:
         yield server
 

@@ -18,7 +18,7 @@ from tests.iri.simulated.world import World, interface, local, machine
 
 
 class Line:
-    """Somebody at the console."""
+    """A user at the console."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -68,9 +68,9 @@ def the_machine(world: World) -> RuntimeMachine:
 def test_the_shell_shows_its_machine(world: World, line: Line) -> None:
     made = the_machine(world)
     assert line.run("hostname") == "web-1"
-    told = line.run("ip")
-    assert made.detail.network_interfaces[0].ips[0] in told
-    assert made.detail.network_interfaces[0].mac in told
+    observed = line.run("ip")
+    assert made.detail.network_interfaces[0].ips[0] in observed
+    assert made.detail.network_interfaces[0].mac in observed
     assert "oda" in line.run("lsblk")
     assert "booted 1 times" in line.run("uptime")
     assert "poweroff" in line.run("help")

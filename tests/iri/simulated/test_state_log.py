@@ -32,7 +32,7 @@ batches = st.lists(
 )
 
 
-def kept(changes: list[list[LogChange]]) -> dict[tuple[str, str], bytes]:
+def read_log(changes: list[list[LogChange]]) -> dict[tuple[str, str], bytes]:
     records: dict[tuple[str, str], bytes] = {}
     for batch in changes:
         for kind, id, record in batch:
@@ -61,15 +61,15 @@ def test_any_cut_leaves_the_entries_before_it(
     os.truncate(directory / "state.log", cut)
     reopened = StateLog(directory)
     whole = sum(end <= cut for end in ends)
-    assert reopened.load() == kept(changes[:whole])
+    assert reopened.load() == read_log(changes[:whole])
     reopened.sync(reopened.append([("machine", "z", b"after")]))
     reopened.close()
     again = StateLog(directory)
-    assert again.load() == {**kept(changes[:whole]), ("machine", "z"): b"after"}
+    assert again.load() == {**read_log(changes[:whole]), ("machine", "z"): b"after"}
     again.close()
 
 
-def written(directory: Path, *batches: list[LogChange]) -> Path:
+def write_log(directory: Path, *batches: list[LogChange]) -> Path:
     log = StateLog(directory)
     log.load()
     for batch in batches:
@@ -80,7 +80,7 @@ def written(directory: Path, *batches: list[LogChange]) -> Path:
 
 @pytest.mark.parametrize("back", [10, 50, 64, 68, 72])  # in the payload, and in each part of the header
 def test_damage_in_the_middle_is_an_error_that_names_the_place(tmp_path: Path, back: int) -> None:
-    path = written(tmp_path, [("machine", "a", b"x" * 50)], [("machine", "b", b"y" * 50)])
+    path = write_log(tmp_path, [("machine", "a", b"x" * 50)], [("machine", "b", b"y" * 50)])
     data = bytearray(path.read_bytes())
     ends = [end for end, _ in read_entries(bytes(data), path)]
     data[ends[-2] - back] ^= 0x40
@@ -92,7 +92,7 @@ def test_damage_in_the_middle_is_an_error_that_names_the_place(tmp_path: Path, b
 
 
 def test_zeros_at_the_end_are_a_torn_end(tmp_path: Path) -> None:
-    path = written(tmp_path, [("machine", "a", b"1")])
+    path = write_log(tmp_path, [("machine", "a", b"1")])
     path.write_bytes(path.read_bytes() + b"\0" * 4096)
     log = StateLog(tmp_path)
     assert log.load() == {("machine", "a"): b"1"}
@@ -140,7 +140,7 @@ def test_a_rewrite_keeps_current_records_and_shrinks_the_file(tmp_path: Path) ->
 
 
 def test_a_death_during_a_rewrite_leaves_the_old_file(tmp_path: Path) -> None:
-    path = written(tmp_path, [("machine", "a", b"1")])
+    path = write_log(tmp_path, [("machine", "a", b"1")])
     path.with_suffix(".new").write_bytes(MAGIC + b"half of")
     log = StateLog(tmp_path)
     assert log.load() == {("machine", "a"): b"1"}
@@ -148,6 +148,6 @@ def test_a_death_during_a_rewrite_leaves_the_old_file(tmp_path: Path) -> None:
 
 
 def test_only_its_owner_can_read_it(tmp_path: Path) -> None:
-    path = written(tmp_path / "state", [("machine", "a", b"a secret")])
+    path = write_log(tmp_path / "state", [("machine", "a", b"a secret")])
     assert path.stat().st_mode & 0o077 == 0
     assert path.parent.stat().st_mode & 0o077 == 0

@@ -9,7 +9,7 @@ from iri.change import AttachVolume, DetachVolume, ExpandVolume
 from iri.machine import Disk, RuntimeMachine, VolumeConnection
 from iri.simulated.profile import Profile
 from iri.volume import Resources, RuntimeSnapshot, RuntimeVolume, SnapshotState, VolumeState
-from tests.iri.simulated.world import GIB, World, connected, machine, snapshot, volume, with_capacity
+from tests.iri.simulated.world import GIB, World, connect_disk, machine, snapshot, volume, with_capacity
 
 MIB = 1 << 20
 
@@ -121,15 +121,15 @@ def test_a_snapshot_of_an_unavailable_volume_is_refused(world: World) -> None:
 
 def test_a_volume_is_attached_to_one_machine_at_a_time(world: World) -> None:
     made = world.available(volume("v1"))
-    first = world.running(machine("m1", connected(made)))
+    first = world.running(machine("m1", connect_disk(made)))
     with pytest.raises(errors.FailedPrecondition, match=f"attached to machine {first.id}"):
-        world.runtime.create(machine("m2", connected(made)))
+        world.runtime.create(machine("m2", connect_disk(made)))
     second = world.running(machine("m2"))
     world.runtime.change(first.id, DetachVolume("data"))
     with pytest.raises(errors.FailedPrecondition):
-        world.runtime.change(second.id, AttachVolume(connected(made)))
+        world.runtime.change(second.id, AttachVolume(connect_disk(made)))
     world.pass_seconds(1)
-    world.runtime.change(second.id, AttachVolume(connected(made)))
+    world.runtime.change(second.id, AttachVolume(connect_disk(made)))
     world.pass_seconds(1)
     status = world.machine(second.id).status.volumes[0]
     access = made.status.access
@@ -139,7 +139,7 @@ def test_a_volume_is_attached_to_one_machine_at_a_time(world: World) -> None:
 
 def test_a_volume_in_use_is_removed_once_it_is_released(world: World) -> None:
     made = world.available(volume("v1"))
-    holder = world.running(machine("m1", connected(made)))
+    holder = world.running(machine("m1", connect_disk(made)))
     world.runtime.remove(RuntimeVolume, made.id)
     world.pass_seconds(60)
     assert world.volume(made.id).deleted_at

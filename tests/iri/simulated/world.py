@@ -124,7 +124,7 @@ def local(name: str = "root", size_bytes: int = GIB, image: str = "", device: st
     return Disk(name=name, device=device, local_disk=RuntimeLocalDisk(size_bytes=size_bytes, image=source))
 
 
-def connected(volume: RuntimeVolume, name: str = "data") -> Disk:
+def connect_disk(volume: RuntimeVolume, name: str = "data") -> Disk:
     """A volume of the host as a poollet hands it to a machine."""
     access = volume.status.access
     assert access is not None

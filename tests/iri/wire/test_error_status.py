@@ -34,7 +34,7 @@ def test_callers_that_know_only_codes_get_the_nearest_error(kind: type[IRIError]
     assert issubclass(kind, type(error))
 
 
-def published(reason: str, domain: str = "gitvirt.dev") -> bytes:
+def read_published(reason: str, domain: str = "gitvirt.dev") -> bytes:
     status = Status(code=9, message="words")
     status.details.add().Pack(ErrorInfo(reason=reason, domain=domain, metadata={"network": "lan"}))
     return bytes(status.SerializeToString())
@@ -48,16 +48,19 @@ def test_details_are_those_of_the_published_types() -> None:
     assert (status.code, status.message) == (9, "words")
     assert status.details[0].Unpack(info)
     assert (info.reason, info.domain) == ("NETWORK_NOT_READY", "gitvirt.dev")
-    assert type(decode_error(FAILED_PRECONDITION, "words", published("NETWORK_NOT_READY"))) is NetworkNotReady
+    assert (
+        type(decode_error(FAILED_PRECONDITION, "words", read_published("NETWORK_NOT_READY")))
+        is NetworkNotReady
+    )
 
 
 @pytest.mark.parametrize(
     "details",
     [
         b"\xff\xff",
-        published("NETWORK_NOT_READY", domain="example.org"),
-        published("NEWER_THAN_THIS"),
-        published("NETWORK_NOT_OFFERED"),  # of another code
+        read_published("NETWORK_NOT_READY", domain="example.org"),
+        read_published("NEWER_THAN_THIS"),
+        read_published("NETWORK_NOT_OFFERED"),  # of another code
     ],
     ids=["garbage", "of others", "newer", "of another code"],
 )

@@ -50,7 +50,7 @@ SPECS: list[tuple[type[msgspec.Struct], type[Message]]] = [
     (SnapshotSpec, volume_pb.VolumeSnapshotSpec),
 ]
 # What a runtime says holds nothing unknown.
-SAID: list[tuple[type[msgspec.Struct], type[Message]]] = [
+EXAMPLES: list[tuple[type[msgspec.Struct], type[Message]]] = [
     (RuntimeMachine, machine_pb.Machine),
     (RuntimeMachineStatus, machine_pb.MachineStatus),
     (RuntimeVolume, volume_pb.Volume),
@@ -88,7 +88,7 @@ def test_message_is_equal_after_decoding_and_encoding(
     assert returned == sent
 
 
-@pytest.mark.parametrize(("struct", "message_type"), SAID, ids=names(SAID))
+@pytest.mark.parametrize(("struct", "message_type"), EXAMPLES, ids=names(EXAMPLES))
 @settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_struct_survives_the_wire(
@@ -100,7 +100,7 @@ def test_struct_survives_the_wire(
     assert freeze(struct, message_type.FromString(message.SerializeToString())) == value
 
 
-@pytest.mark.parametrize(("struct", "message_type"), SPECS + SAID, ids=names(SPECS + SAID))
+@pytest.mark.parametrize(("struct", "message_type"), SPECS + EXAMPLES, ids=names(SPECS + EXAMPLES))
 @settings(max_examples=20, deadline=None)
 @given(data=st.data())
 def test_state_on_disk_is_the_struct_as_msgpack(
@@ -110,7 +110,7 @@ def test_state_on_disk_is_the_struct_as_msgpack(
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(value), type=struct) == value
 
 
-def test_absent_and_empty_messages_are_told_apart() -> None:
+def test_absent_and_empty_messages_differ() -> None:
     absent, empty = machine_pb.Volume(name="a"), machine_pb.Volume(name="a")
     empty.local_disk.SetInParent()
     assert freeze(Disk, absent) != freeze(Disk, empty)

@@ -39,14 +39,14 @@ class Command:
     def __call__(self, *argv: str) -> CommandResult:
         self._capture.readouterr()
         code = main(argv)
-        said = self._capture.readouterr()
-        return CommandResult(code, said.out, said.err)
+        answer = self._capture.readouterr()
+        return CommandResult(code, answer.out, answer.err)
 
     def run_ok(self, *argv: str) -> str:
-        said = self(*argv)
-        assert said.code == 0, said
-        assert said.err == "", said
-        return said.out
+        answer = self(*argv)
+        assert answer.code == 0, answer
+        assert answer.err == "", answer
+        return answer.out
 
     def json(self, *argv: str) -> object:
         value: object = json.loads(self.run_ok(*argv, "-o", "json"))
@@ -55,10 +55,10 @@ class Command:
     def until(self, wanted: Callable[[str], bool], *argv: str) -> str:
         """Asks until the answer is as wanted."""
         deadline = time.monotonic() + 60
-        while not wanted(said := self.run_ok(*argv)):
-            assert time.monotonic() < deadline, said
+        while not wanted(answer := self.run_ok(*argv)):
+            assert time.monotonic() < deadline, answer
             time.sleep(0.02)
-        return said
+        return answer
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ def machine(
     path.write_text(MACHINE.replace("NAMESPACE", namespace).replace("NAME", name).replace("POWER", power))
     id = gitvirt.run_ok("iri", "create", "machine", "-f", str(path), "-o", "name").strip()
     state = "Running" if power == "on" else "Suspended"
-    gitvirt.until(lambda said: state in said, "iri", "get", "machine", id)
+    gitvirt.until(lambda answer: state in answer, "iri", "get", "machine", id)
     return id
 
 
@@ -91,9 +91,9 @@ def test_one_session_at_a_time(gitvirt: Command, tmp_path: Path, screens: list[S
     id = machine(gitvirt, tmp_path, "web-1")
     first = at_terminal(screens, "iri", "exec", id)
     first.expect(b"login: ")
-    said = gitvirt("iri", "exec", id)
-    assert said.code == Exit.FAILED
-    assert "another session is at the console" in said.err
+    answer = gitvirt("iri", "exec", id)
+    assert answer.code == Exit.FAILED
+    assert "another session is at the console" in answer.err
     first.type(b"\x1d")
     assert first.end() == Exit.OK
 
@@ -107,20 +107,20 @@ def test_a_poweroff_from_inside_ends_the_session_and_the_machine(
     screen.type(b"ada\rpoweroff\r")
     screen.expect(b"The system is going down.")
     assert screen.end() == Exit.OK
-    gitvirt.until(lambda said: "Terminated" in said, "iri", "get", "machine", id)
+    gitvirt.until(lambda answer: "Terminated" in answer, "iri", "get", "machine", id)
 
 
-def piped(*argv: str, keys: bytes) -> subprocess.CompletedProcess[bytes]:
+def run_piped(*argv: str, keys: bytes) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run([*GITVIRT, *argv], input=keys, capture_output=True, timeout=60, check=False)
 
 
 def test_a_script_can_use_the_console(gitvirt: Command, tmp_path: Path) -> None:
     id = machine(gitvirt, tmp_path, "web-1")
-    done = piped("iri", "exec", id, keys=b"ada\nhostname\nexit 3\n")
+    done = run_piped("iri", "exec", id, keys=b"ada\nhostname\nexit 3\n")
     assert done.returncode == 3
     assert b"$ web-1\r\n" in done.stdout
     assert done.stderr == b""
-    assert piped("console", id, keys=b"ada\n").returncode == 0
+    assert run_piped("console", id, keys=b"ada\n").returncode == 0
 
 
 def test_a_machine_is_found_by_whatever_names_it(gitvirt: Command, tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_a_machine_is_found_by_whatever_names_it(gitvirt: Command, tmp_path: Pat
     other = machine(gitvirt, tmp_path, "db-1", "production")
     machine(gitvirt, tmp_path, "db-1", "staging")
     for name in (id, "web-1", "default/web-1", "uid-default-web-1"):
-        assert b"web-1 login" in piped("console", name, keys=b"ada\nexit\n").stdout
+        assert b"web-1 login" in run_piped("console", name, keys=b"ada\nexit\n").stdout
     ambiguous = gitvirt("console", "db-1")
     assert ambiguous.code == Exit.USAGE
     assert f"production/db-1 ({other})" in ambiguous.err
@@ -139,7 +139,7 @@ def test_a_machine_is_found_by_whatever_names_it(gitvirt: Command, tmp_path: Pat
 
 def test_a_machine_that_is_off_has_no_console(gitvirt: Command, tmp_path: Path) -> None:
     id = machine(gitvirt, tmp_path, "web-1", power="off")
-    done = piped("iri", "exec", id, keys=b"")
+    done = run_piped("iri", "exec", id, keys=b"")
     assert done.returncode == Exit.FAILED
     assert b"it is not running" in done.stderr
     assert b"Traceback" not in done.stderr

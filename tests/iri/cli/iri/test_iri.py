@@ -45,23 +45,23 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def written(files: Path, text: str, name: str = "spec.yaml") -> str:
+def write_file(files: Path, text: str, name: str = "spec.yaml") -> str:
     path = files / name
     path.write_text(text)
     return str(path)
 
 
-def created(gitvirt: Command, files: Path, name: str = "web-1", template: str = MACHINE) -> str:
+def create_from(gitvirt: Command, files: Path, name: str = "web-1", template: str = MACHINE) -> str:
     noun = "machine" if template is MACHINE else "volume"
-    said = gitvirt.run_ok("iri", "create", noun, "-f", written(files, template.replace("NAME", name)))
-    match = re.fullmatch(rf"Created {noun} ({ID.pattern})\n", said)
-    assert match, said
+    answer = gitvirt.run_ok("iri", "create", noun, "-f", write_file(files, template.replace("NAME", name)))
+    match = re.fullmatch(rf"Created {noun} ({ID.pattern})\n", answer)
+    assert match, answer
     return match[1]
 
 
 def running(gitvirt: Command, files: Path, name: str = "web-1") -> str:
-    id = created(gitvirt, files, name)
-    gitvirt.until(lambda said: "Running" in said, "iri", "get", "machine", id)
+    id = create_from(gitvirt, files, name)
+    gitvirt.until(lambda answer: "Running" in answer, "iri", "get", "machine", id)
     return id
 
 
@@ -71,17 +71,17 @@ def test_a_machine_is_created_from_a_file_and_deleted(gitvirt: Command, files: P
     assert header.split() == ["ID", "NAME", "CLASS", "STATE", "AGE"]
     assert line.split()[:4] == [id, "web-1", "small", "Running"]
     assert "off" in gitvirt.run_ok("iri", "update", "power", "--machine-id", id, "--power", "off")
-    gitvirt.until(lambda said: "Suspended" in said, "iri", "get", "mach", id)
+    gitvirt.until(lambda answer: "Suspended" in answer, "iri", "get", "mach", id)
     assert gitvirt.run_ok("iri", "delete", "machine", id) == f"Machine {id} deleted\n"
-    gitvirt.until(lambda said: id not in said, "iri", "get", "machine")
+    gitvirt.until(lambda answer: id not in answer, "iri", "get", "machine")
     assert gitvirt.run_ok("iri", "delete", "machine", id) == f"Machine {id} not found\n"
 
 
 def test_wide_output_shows_addresses_and_devices(gitvirt: Command, files: Path) -> None:
     running(gitvirt, files)
-    said = gitvirt.run_ok("iri", "get", "machine", "-o", "wide")
-    assert "1/1" in said
-    assert re.search(r" 10\.\d+\.\d+\.\d+ ", said)
+    answer = gitvirt.run_ok("iri", "get", "machine", "-o", "wide")
+    assert "1/1" in answer
+    assert re.search(r" 10\.\d+\.\d+\.\d+ ", answer)
 
 
 def test_yaml_and_json_are_equal_and_can_be_created_from(gitvirt: Command, files: Path) -> None:
@@ -94,7 +94,7 @@ def test_yaml_and_json_are_equal_and_can_be_created_from(gitvirt: Command, files
     assert same == value
     as_yaml = gitvirt.run_ok("iri", "get", "machine", id, "-o", "yaml", "--show-secrets")
     again = gitvirt.run_ok(
-        "iri", "create", "machine", "-f", written(files, as_yaml), "-o", "json", "--show-secrets"
+        "iri", "create", "machine", "-f", write_file(files, as_yaml), "-o", "json", "--show-secrets"
     )
     assert json.loads(again)["spec"] == value["spec"]
 
@@ -102,16 +102,16 @@ def test_yaml_and_json_are_equal_and_can_be_created_from(gitvirt: Command, files
 @pytest.mark.parametrize("format", ["table", "wide", "json", "yaml", "name"])
 def test_secrets_are_not_shown_unasked(gitvirt: Command, files: Path, format: str) -> None:
     id = running(gitvirt, files)
-    said = gitvirt.run_ok("iri", "get", "machine", id, "-o", format)
-    assert "aHVudGVyMg" not in said
-    assert "hunter2" not in said
-    made = gitvirt("iri", "create", "machine", "-f", written(files, MACHINE), "-o", format)
+    answer = gitvirt.run_ok("iri", "get", "machine", id, "-o", format)
+    assert "aHVudGVyMg" not in answer
+    assert "hunter2" not in answer
+    made = gitvirt("iri", "create", "machine", "-f", write_file(files, MACHINE), "-o", format)
     assert "aHVudGVyMg" not in made.out
 
 
 def test_objects_are_selected_by_labels(gitvirt: Command, files: Path) -> None:
-    one = created(gitvirt, files, "web-1")
-    created(gitvirt, files, "web-2")
+    one = create_from(gitvirt, files, "web-1")
+    create_from(gitvirt, files, "web-2")
     label = "machinepoollet.ironcore.dev/machine-name=web-1"
     assert gitvirt.run_ok("iri", "get", "machine", "-l", label, "-o", "name") == f"{one}\n"
     assert gitvirt.run_ok("iri", "get", "machine", "-l", label, "-l", "a=b", "-o", "name") == ""
@@ -119,8 +119,8 @@ def test_objects_are_selected_by_labels(gitvirt: Command, files: Path) -> None:
 
 def test_several_documents_are_several_machines(gitvirt: Command, files: Path) -> None:
     text = "---".join(MACHINE.replace("NAME", name) for name in ("a", "b", "c"))
-    said = gitvirt.run_ok("iri", "create", "machine", "-f", written(files, text))
-    assert len(ID.findall(said)) == 3
+    answer = gitvirt.run_ok("iri", "create", "machine", "-f", write_file(files, text))
+    assert len(ID.findall(answer)) == 3
     assert len(gitvirt.run_ok("iri", "get", "machine", "-o", "name").split()) == 3
 
 
@@ -130,46 +130,48 @@ def test_a_spec_is_read_from_standard_input(gitvirt: Command, monkeypatch: pytes
 
 
 def test_a_volume_is_created_snapshotted_copied_and_deleted(gitvirt: Command, files: Path) -> None:
-    id = created(gitvirt, files, "data", VOLUME)
-    said = gitvirt.until(lambda said: "Available" in said, "iri", "get", "vol", id, "-o", "wide")
-    assert said.splitlines()[1].split()[:5] == [id, "data", "standard", "1Gi", "Available"]
+    id = create_from(gitvirt, files, "data", VOLUME)
+    answer = gitvirt.until(lambda answer: "Available" in answer, "iri", "get", "vol", id, "-o", "wide")
+    assert answer.splitlines()[1].split()[:5] == [id, "data", "standard", "1Gi", "Available"]
     gitvirt.run_ok("iri", "expand", "volume", id, "2Gi")
-    gitvirt.until(lambda said: "2Gi" in said, "iri", "get", "volumes")
-    snapshot = written(files, f"spec: {{volume_id: {id}}}")
-    said = gitvirt.run_ok("iri", "create", "volumesnapshot", "-f", snapshot)
-    (shot,) = ID.findall(said)
-    gitvirt.until(lambda said: "Ready" in said, "iri", "get", "snap", shot)
+    gitvirt.until(lambda answer: "2Gi" in answer, "iri", "get", "volumes")
+    snapshot = write_file(files, f"spec: {{volume_id: {id}}}")
+    answer = gitvirt.run_ok("iri", "create", "volumesnapshot", "-f", snapshot)
+    (shot,) = ID.findall(answer)
+    gitvirt.until(lambda answer: "Ready" in answer, "iri", "get", "snap", shot)
     source = f"{{snapshot_data_source: {{snapshot_id: {shot}}}}}"
     copy = (
         f"spec: {{class: standard, resources: {{storage_bytes: 2147483648}}, volume_data_source: {source}}}"
     )
     made: Any = json.loads(
-        gitvirt.run_ok("iri", "create", "volume", "-f", written(files, copy), "-o", "json")
+        gitvirt.run_ok("iri", "create", "volume", "-f", write_file(files, copy), "-o", "json")
     )
     assert made["spec"]["volume_data_source"] == {"snapshot_data_source": {"snapshot_id": shot}}
     gitvirt.run_ok("iri", "delete", "volumesnapshot", shot)
     gitvirt.run_ok("iri", "delete", "volume", id, made["metadata"]["id"])
-    gitvirt.until(lambda said: not ID.search(said), "iri", "get", "volume")
-    gitvirt.until(lambda said: not ID.search(said), "iri", "get", "volumesnapshot")
+    gitvirt.until(lambda answer: not ID.search(answer), "iri", "get", "volume")
+    gitvirt.until(lambda answer: not ID.search(answer), "iri", "get", "volumesnapshot")
 
 
 def test_devices_are_attached_and_detached(gitvirt: Command, files: Path) -> None:
     id = running(gitvirt, files)
-    disk = written(files, "{name: data, device: odb, local_disk: {size_bytes: 1048576}}")
-    nic = written(files, '{"name": "eth1", "network_id": "lan", "ips": ["10.0.0.7"]}', "nic.json")
+    disk = write_file(files, "{name: data, device: odb, local_disk: {size_bytes: 1048576}}")
+    nic = write_file(files, '{"name": "eth1", "network_id": "lan", "ips": ["10.0.0.7"]}', "nic.json")
     assert "Attached volume data" in gitvirt.run_ok("iri", "attach", "volume", "--machine-id", id, "-f", disk)
     assert "eth1" in gitvirt.run_ok("iri", "attach", "nic", "--machine-id", id, "-f", nic)
-    gitvirt.until(lambda said: "2/2" in said and "10.0.0.7" in said, "iri", "get", "machine", "-o", "wide")
-    larger = written(files, "{name: data, device: odb, local_disk: {size_bytes: 2097152}}")
+    gitvirt.until(
+        lambda answer: "2/2" in answer and "10.0.0.7" in answer, "iri", "get", "machine", "-o", "wide"
+    )
+    larger = write_file(files, "{name: data, device: odb, local_disk: {size_bytes: 2097152}}")
     assert "Updated" in gitvirt.run_ok("iri", "update", "volume", "--machine-id", id, "-f", larger)
     value: Any = gitvirt.json("iri", "get", "machine", id)
     assert value["spec"]["volumes"][1]["local_disk"] == {"size_bytes": 2097152}
-    said = gitvirt.run_ok("iri", "detach", "volume", "--machine-id", id, "data", "nope")
-    assert "Detached volume data" in said
-    assert "nope" in said
-    assert "not found" in said
+    answer = gitvirt.run_ok("iri", "detach", "volume", "--machine-id", id, "data", "nope")
+    assert "Detached volume data" in answer
+    assert "nope" in answer
+    assert "not found" in answer
     gitvirt.run_ok("iri", "detach", "networkinterface", "--machine-id", id, "eth1")
-    gitvirt.until(lambda said: "1/1" in said, "iri", "get", "machine", "-o", "wide")
+    gitvirt.until(lambda answer: "1/1" in answer, "iri", "get", "machine", "-o", "wide")
 
 
 def test_status_events_and_version_are_shown(gitvirt: Command, files: Path) -> None:
@@ -213,19 +215,19 @@ def test_a_missing_runtime_is_one_line_of_cause_and_a_cure(
 
 
 def test_a_refusal_of_the_runtime_is_shown_in_its_words(gitvirt: Command, files: Path) -> None:
-    wrong = written(files, "{metadata: {}, spec: {class: gigantic}}")
-    said = gitvirt("iri", "create", "machine", "-f", wrong)
-    assert said.code == Exit.FAILED
-    assert "gigantic" in said.err
-    assert "gitvirt iri get status" in said.err
-    said = gitvirt("iri", "get", "machine", "nope")
-    assert (said.code, said.err.splitlines()[0]) == (Exit.FAILED, "error: machine nope does not exist")
-    said = gitvirt("iri", "update", "power", "--machine-id", "nope", "--power", "on")
-    assert said.code == Exit.FAILED
+    wrong = write_file(files, "{metadata: {}, spec: {class: gigantic}}")
+    answer = gitvirt("iri", "create", "machine", "-f", wrong)
+    assert answer.code == Exit.FAILED
+    assert "gigantic" in answer.err
+    assert "gitvirt iri get status" in answer.err
+    answer = gitvirt("iri", "get", "machine", "nope")
+    assert (answer.code, answer.err.splitlines()[0]) == (Exit.FAILED, "error: machine nope does not exist")
+    answer = gitvirt("iri", "update", "power", "--machine-id", "nope", "--power", "on")
+    assert answer.code == Exit.FAILED
     gitvirt.server.faults.add(FaultRule(call="ListMachines", code="INTERNAL", message="it broke"))
-    said = gitvirt("iri", "get", "machine")
-    assert "it broke" in said.err
-    assert "Traceback" not in said.err
+    answer = gitvirt("iri", "get", "machine")
+    assert "it broke" in answer.err
+    assert "Traceback" not in answer.err
 
 
 def test_a_call_that_times_out_has_its_own_exit_code(gitvirt: Command) -> None:
@@ -244,20 +246,20 @@ def test_a_call_that_times_out_has_its_own_exit_code(gitvirt: Command) -> None:
     ],
 )
 def test_a_wrong_file_is_named_with_its_place(gitvirt: Command, files: Path, text: str, wanted: str) -> None:
-    said = gitvirt("iri", "create", "machine", "-f", written(files, text))
-    assert said.code == Exit.PROBLEMS
-    assert wanted in said.err
+    answer = gitvirt("iri", "create", "machine", "-f", write_file(files, text))
+    assert answer.code == Exit.PROBLEMS
+    assert wanted in answer.err
     assert gitvirt.run_ok("iri", "get", "machine", "-o", "name") == ""
 
 
 def test_unreadable_files_are_named(gitvirt: Command, files: Path) -> None:
     assert "No such file" in gitvirt("iri", "create", "machine", "-f", str(files / "nope")).err
     (files / "latin1").write_bytes(b"spec: \xe9")
-    said = gitvirt("iri", "create", "machine", "-f", str(files / "latin1"))
-    assert (said.code, "not UTF-8" in said.err) == (Exit.PROBLEMS, True)
-    two = written(files, "{name: a}\n---\n{name: b}")
-    said = gitvirt("iri", "update", "volume", "--machine-id", "x", "-f", two)
-    assert "2 documents" in said.err
+    answer = gitvirt("iri", "create", "machine", "-f", str(files / "latin1"))
+    assert (answer.code, "not UTF-8" in answer.err) == (Exit.PROBLEMS, True)
+    two = write_file(files, "{name: a}\n---\n{name: b}")
+    answer = gitvirt("iri", "update", "volume", "--machine-id", "x", "-f", two)
+    assert "2 documents" in answer.err
 
 
 @pytest.mark.parametrize(
@@ -280,19 +282,19 @@ def test_unreadable_files_are_named(gitvirt: Command, files: Path) -> None:
     ],
 )
 def test_a_wrong_call_is_wrong_usage(gitvirt: Command, argv: list[str], wanted: str) -> None:
-    said = gitvirt(*argv)
-    assert said.code == Exit.USAGE
-    assert wanted in said.err
-    assert said.err.startswith("error: ")
-    assert len(said.err.splitlines()) == 2, "one line of cause, one of cure"
+    answer = gitvirt(*argv)
+    assert answer.code == Exit.USAGE
+    assert wanted in answer.err
+    assert answer.err.startswith("error: ")
+    assert len(answer.err.splitlines()) == 2, "one line of cause, one of cure"
 
 
 def test_control_characters_of_a_server_are_escaped(gitvirt: Command, files: Path) -> None:
     text = MACHINE.replace("NAME", "web-1").replace("machine-name: web-1", r'machine-name: "\e[31mred"')
-    gitvirt.run_ok("iri", "create", "machine", "-f", written(files, text))
-    said = gitvirt.run_ok("iri", "get", "machine")
-    assert "\x1b" not in said
-    assert r"\x1b[31mred" in said
+    gitvirt.run_ok("iri", "create", "machine", "-f", write_file(files, text))
+    answer = gitvirt.run_ok("iri", "get", "machine")
+    assert "\x1b" not in answer
+    assert r"\x1b[31mred" in answer
 
 
 @pytest.mark.parametrize("has_host_service", [True, False])

@@ -47,8 +47,8 @@ class Process:
     def stop(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
         if self.process.poll() is None:
             self.process.send_signal(number)
-        _, said = self.process.communicate(timeout=90)
-        return self.process.returncode, said
+        _, answer = self.process.communicate(timeout=90)
+        return self.process.returncode, answer
 
 
 def test_machines_outlive_the_runtime_that_is_stopped_or_killed(daemon: Libvirtd) -> None:
@@ -87,27 +87,27 @@ def test_second_runtime_of_a_folder_says_who_has_it_and_ends(daemon: Libvirtd) -
     first = Process(file, folder / "s")
     assert first.ready.startswith("ready ")
     second = Process(file, folder / "other")
-    code, said = second.stop()
+    code, answer = second.stop()
     assert (code, second.ready) == (Exit.FAILED, "")
     pid = first.process.pid
-    assert f"the runtime's folder at {folder} is in use by another runtime (pid {pid})" in said
-    assert "stop that runtime first" in said
-    assert "Traceback" not in said
+    assert f"the runtime's folder at {folder} is in use by another runtime (pid {pid})" in answer
+    assert "stop that runtime first" in answer
+    assert "Traceback" not in answer
     assert first.stop() == (0, "")
 
 
-def test_pool_that_cannot_be_opened_is_said_with_a_cure(daemon: Libvirtd, tmp_path: Path) -> None:
+def test_pool_that_cannot_be_opened_is_reported_with_a_cure(daemon: Libvirtd, tmp_path: Path) -> None:
     folder = Path(micro_settings(daemon).folder)
     (folder / "volumes").write_text("in the way")
     file = tmp_path / "settings.json"
     pool = {"type": "dir", "name": "blocked", "path": str(folder / "volumes")}
     settings = {"uri": daemon.uri, "folder": str(folder), "host": {"accelerator": "tcg"}}
     file.write_text(json.dumps(settings | {"storage": {"pools": [pool]}}))
-    code, said = Process(file, folder / "s").stop()
+    code, answer = Process(file, folder / "s").stop()
     assert code == Exit.FAILED
-    assert "storage pool blocked" in said
-    assert "virsh pool-info blocked" in said
-    assert "--listen" not in said
+    assert "storage pool blocked" in answer
+    assert "virsh pool-info blocked" in answer
+    assert "--listen" not in answer
     daemon.virsh("pool-undefine", "blocked")
 
 
@@ -115,7 +115,7 @@ def state(client: Client, id: str) -> MachineState:
     return client.objects(RuntimeMachine)[id].status.state
 
 
-def test_no_libvirtd_is_said_with_a_cure(daemon: Libvirtd, tmp_path: Path) -> None:
+def test_no_libvirtd_is_reported_with_a_cure(daemon: Libvirtd, tmp_path: Path) -> None:
     file = tmp_path / "settings.yaml"
     file.write_text(
         json.dumps(
@@ -157,17 +157,17 @@ def test_folder_too_deep_for_sockets_is_refused(tmp_path: Path) -> None:
     assert "too long for the sockets in it" in run.stderr
 
 
-def test_folder_that_cannot_be_used_is_said_with_a_cure(
+def test_folder_that_cannot_be_used_is_reported_with_a_cure(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     settings = tmp_path / "settings.yaml"
     settings.write_text(json.dumps({"folder": "/dev/null"}))
     listen = ["--listen", str(tmp_path / "s")]
     assert main(["runtime", "libvirt", "--settings", str(settings), *listen]) == Exit.FAILED
-    said = capsys.readouterr().err.splitlines()
-    assert said[0] == "error: /dev/null/images/blobs: Not a directory"
-    assert "run it as root" in said[1]
-    assert len(said) == 2
+    answer = capsys.readouterr().err.splitlines()
+    assert answer[0] == "error: /dev/null/images/blobs: Not a directory"
+    assert "run it as root" in answer[1]
+    assert len(answer) == 2
 
 
 def test_pools_that_this_runtime_does_not_serve_are_a_matter_of_the_settings(
@@ -178,6 +178,6 @@ def test_pools_that_this_runtime_does_not_serve_are_a_matter_of_the_settings(
     folder = str(daemon.folder / "logical")
     settings.write_text(json.dumps({"folder": folder, "storage": {"pools": [pool]}}))
     assert main(["runtime", "libvirt", "--settings", str(settings)]) == Exit.PROBLEMS
-    said = capsys.readouterr().err
-    assert "type logical is not implemented" in said
-    assert "docs/libvirt.md" in said
+    answer = capsys.readouterr().err
+    assert "type logical is not implemented" in answer
+    assert "docs/libvirt.md" in answer

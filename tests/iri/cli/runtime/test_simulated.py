@@ -32,11 +32,11 @@ class Process:
         self.ready = self.process.stdout.readline()
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
-        """Its exit code and what it said on standard error."""
+        """Its exit code and what it answer on standard error."""
         if self.process.poll() is None:
             self.process.send_signal(number)
-        _, said = self.process.communicate(timeout=90)
-        return self.process.returncode, said
+        _, answer = self.process.communicate(timeout=90)
+        return self.process.returncode, answer
 
 
 @pytest.fixture
@@ -151,9 +151,9 @@ def test_a_wrong_profile_is_named(
     path.write_text(text)
     argv = ["runtime", "simulated", "--listen", str(tmp_path / "s"), "--profile", str(path)]
     assert main(argv) == Exit.PROBLEMS
-    said = capsys.readouterr().err
-    assert wanted in said
-    assert "p.yaml" in said
+    answer = capsys.readouterr().err
+    assert wanted in answer
+    assert "p.yaml" in answer
 
 
 @pytest.mark.parametrize(

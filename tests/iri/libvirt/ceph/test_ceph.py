@@ -115,7 +115,7 @@ def test_image_is_copied_into_ceph_once_and_deleted_with_its_last_volume(
     assert len(imports) == 1
     assert len([image for image in cluster.images() if image.startswith("image-")]) == 1
     for id in ids:
-        subject.removed(RuntimeVolume, id)
+        subject.remove_fully(RuntimeVolume, id)
     assert cluster.images() == []
 
 
@@ -137,13 +137,13 @@ def test_snapshot_is_of_one_moment_and_outlives_its_volume(
     snapshot = subject.ready(volume.id)
     write(cluster, name(volume), 2)
     restored = subject.available(sized(from_snapshot(subject, snapshot), 24 * MIB))
-    subject.removed(RuntimeVolume, volume.id)
+    subject.remove_fully(RuntimeVolume, volume.id)
     assert content(cluster, name(snapshot), 65536) == b"\1" * 65536
     again = subject.available(from_snapshot(subject, snapshot))
-    subject.removed(RuntimeSnapshot, snapshot.id)
+    subject.remove_fully(RuntimeSnapshot, snapshot.id)
     for there in (restored, again):
         assert content(cluster, name(there), 65536) == b"\1" * 65536
-        subject.removed(RuntimeVolume, there.id)
+        subject.remove_fully(RuntimeVolume, there.id)
     assert cluster.images() == []
 
 
@@ -214,14 +214,14 @@ def test_image_that_does_not_fit_leaves_nothing(stand: Stand, subject: Subject, 
     id = stand.create(sized(subject.volume(stand.image(BODY)), MIB)).id
     subject.until_volume(id, lambda there: there.status.state is VolumeState.ERROR, "fail")
     assert "the image needs a volume of" in stand.warnings()[0][1]
-    subject.removed(RuntimeVolume, id)
+    subject.remove_fully(RuntimeVolume, id)
     assert cluster.images() == []
 
 
 def test_wiped_volume_is_overwritten_first(stand: Stand, subject: Subject, cluster: Cluster) -> None:
     volume = subject.available(replace(subject.volume(), annotations={"gitvirt.dev/wipe": "true"}))
     write(cluster, name(volume), 7)
-    subject.removed(RuntimeVolume, volume.id)
+    subject.remove_fully(RuntimeVolume, volume.id)
     assert cluster.images() == []
 
 
@@ -307,7 +307,7 @@ def test_volume_open_on_another_host_is_deleted_once_that_closes_it(
     volume, unused = subject.available(), subject.available()
     with watching(cluster, name(volume)):
         stand.remove(RuntimeVolume, volume.id)
-        subject.removed(RuntimeVolume, unused.id)
+        subject.remove_fully(RuntimeVolume, unused.id)
         assert stand.objects(RuntimeVolume)[volume.id].deleted_at > 0, "deleted before the unused one"
         assert cluster.images() == [name(volume)]
     stand.volumes.wake_waiting()
@@ -331,7 +331,7 @@ def test_guest_attaches_the_volume_by_its_access_and_sees_it_grow(
     eventually(
         lambda: volume.id in stand.objects(RuntimeVolume), lambda is_there: not is_there, PATIENCE, "go"
     )
-    subject.removed(RuntimeSnapshot, snapshot.id)
+    subject.remove_fully(RuntimeSnapshot, snapshot.id)
     assert cluster.images() == []
 
 

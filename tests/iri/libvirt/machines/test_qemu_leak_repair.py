@@ -34,7 +34,7 @@ from iri.machine import (
 )
 from iri.volume import Resources, RuntimeVolume, RuntimeVolumeSpec
 from tests.guests.micro import READY
-from tests.iri.contract.devices import connected
+from tests.iri.contract.devices import build_disk
 from tests.iri.contract.subject import devices, eventually, is_attached, uid_labels
 from tests.iri.libvirt.world import console_log, micro_settings, running_runtime
 from tests.servers.leftovers import leftovers
@@ -216,7 +216,7 @@ def lab(daemon: Libvirtd, settings: Settings) -> Iterator[Lab]:
         assert made.status.access is not None
         wish = RuntimeMachineSpec(class_name="small", volumes=(ROOT,), network_interfaces=(KEPT,))
         id = runtime.create(RuntimeMachine(labels=uid_labels(RuntimeMachine), spec=wish)).id
-        lab = Lab(daemon, runtime, id, connected("data", "odb", made.status.access, MIB))
+        lab = Lab(daemon, runtime, id, build_disk("data", "odb", made.status.access, MIB))
         lab.until(lambda machine: machine.status.state is MachineState.RUNNING, "run")
         eventually(lambda: console_log(settings, id), lambda log: READY in log, SECONDS, "be ready")
         lab.has("root")

@@ -73,7 +73,7 @@ def test_pool_that_does_not_answer_holds_up_nothing_but_itself(stand: Stand) -> 
     assert set(stand.objects(RuntimeVolume)) == {id}
     assert stand.volumes.collect_images() > 0
     assert not used.exists()
-    subject.removed(RuntimeVolume, id)
+    subject.remove_fully(RuntimeVolume, id)
 
 
 def test_netfs_pool_opens_once_its_server_answers(libvirtd: Libvirtd, folder: Path) -> None:

@@ -184,7 +184,7 @@ def test_missing_volume_or_one_under_deletion_is_refused(
         stand.remove(RuntimeVolume, volume.id)
         with pytest.raises(FailedPrecondition, match="is not available"):
             stand.disks.refuse(running.name, disk)
-    subject.removed(RuntimeVolume, volume.id)
+    subject.remove_fully(RuntimeVolume, volume.id)
     with pytest.raises(FailedPrecondition, match="has no volume"):
         stand.disks.refuse(MACHINE, disk)
 

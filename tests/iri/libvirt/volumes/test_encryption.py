@@ -67,9 +67,9 @@ def test_encrypted_volume_is_created_grown_copied_and_deleted_with_its_secret(
     )
     assert "69 6d 61 67 65" in read.stdout  # "image"
 
-    subject.removed(RuntimeSnapshot, snapshot.id)
-    subject.removed(RuntimeVolume, restored.id)
-    subject.removed(RuntimeVolume, volume.id)
+    subject.remove_fully(RuntimeSnapshot, snapshot.id)
+    subject.remove_fully(RuntimeVolume, restored.id)
+    subject.remove_fully(RuntimeVolume, volume.id)
     assert stand.files() == []
     assert volume.id not in libvirtd.virsh("secret-list").stdout
 

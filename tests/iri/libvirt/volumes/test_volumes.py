@@ -117,7 +117,7 @@ def test_volume_from_an_image_has_its_content(stand: Stand, subject: Subject) ->
 def test_unused_images_are_removed_and_others_stay(stand: Stand, subject: Subject) -> None:
     kept = subject.available(subject.volume(stand.image(BODY)))
     gone = subject.available(subject.volume(stand.image(BODY[::-1])))
-    subject.removed(RuntimeVolume, gone.id)
+    subject.remove_fully(RuntimeVolume, gone.id)
     assert stand.volumes.collect_images() == 0
     for path in stand.volumes.images.folder.iterdir():
         os.utime(path, (1, 1))
@@ -152,7 +152,7 @@ def test_image_that_does_not_fit_is_an_error_with_the_cause(stand: Stand, subjec
         f"the image needs a volume of at least {len(BODY)} bytes, not {MIB}",
     )
     assert f"volume-{volume.id}.qcow2" not in stand.files()
-    subject.removed(RuntimeVolume, volume.id)
+    subject.remove_fully(RuntimeVolume, volume.id)
     assert stand.files() == []
 
 
@@ -198,7 +198,7 @@ def test_snapshot_has_the_content_of_its_moment(stand: Stand, subject: Subject) 
     assert content(data(stand, restored), 6000) == b"before" * 1000
     assert content(data(stand, restored), len(BODY))[6000:] == BODY[6000:]
     assert content(data(stand, volume), 6000) == b"after!" * 1000
-    subject.removed(RuntimeVolume, volume.id)
+    subject.remove_fully(RuntimeVolume, volume.id)
     assert content(data(stand, restored), 6000) == b"before" * 1000
 
 
@@ -209,12 +209,12 @@ def test_data_of_a_deleted_snapshot_stays_until_its_last_volume_is_deleted(
     write(data(stand, volume), b"kept" * 1000)
     snapshot = subject.ready(volume.id)
     restored = subject.available(from_snapshot(subject, snapshot))
-    subject.removed(RuntimeSnapshot, snapshot.id)
+    subject.remove_fully(RuntimeSnapshot, snapshot.id)
     stand.restart()
     assert snapshot.id not in stand.objects(RuntimeSnapshot)
     assert content(data(stand, restored), 4000) == b"kept" * 1000
-    subject.removed(RuntimeVolume, restored.id)
-    subject.removed(RuntimeVolume, volume.id)
+    subject.remove_fully(RuntimeVolume, restored.id)
+    subject.remove_fully(RuntimeVolume, volume.id)
     eventually(stand.files, lambda files: files == [], 60, "be empty")
 
 
@@ -261,7 +261,7 @@ def test_full_pool_refuses_volumes(stand: Stand, subject: Subject) -> None:
         stand.create(subject.volume())
     with pytest.raises(ResourceExhausted, match=r"bytes needed, .* free"):
         stand.change(volume.id, ExpandVolume(Resources(storage_bytes=total + 1)))
-    subject.removed(RuntimeVolume, volume.id)
+    subject.remove_fully(RuntimeVolume, volume.id)
     assert stand.files() == []
 
 
@@ -306,7 +306,7 @@ def test_wiped_volume_leaves_no_data_on_the_disk(stand: Stand, subject: Subject)
     for volume in (wiped, plain):
         write(data(stand, volume), b"secret" * 1000)
         (stand.folder / volume.id).hardlink_to(data(stand, volume))  # the blocks, once the name is gone
-        subject.removed(RuntimeVolume, volume.id)
+        subject.remove_fully(RuntimeVolume, volume.id)
     assert b"secret" not in (stand.folder / wiped.id).read_bytes()
     assert b"secret" in (stand.folder / plain.id).read_bytes()
     assert stand.files() == []
@@ -385,8 +385,8 @@ def test_link_out_of_the_pool_is_not_followed(stand: Stand, subject: Subject) ->
     data(stand, volume).symlink_to(target)
     snapshot = subject.runtime.create(subject.snapshot(volume.id))
     eventually(lambda: stand.warnings(), lambda said: bool(said), 60, "be refused")
-    subject.removed(RuntimeSnapshot, snapshot.id)
-    subject.removed(RuntimeVolume, volume.id)
+    subject.remove_fully(RuntimeSnapshot, snapshot.id)
+    subject.remove_fully(RuntimeVolume, volume.id)
     assert target.read_bytes() == b"not ours" * 100
 
 
