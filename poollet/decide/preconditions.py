@@ -9,9 +9,10 @@ call the digest is computed once more, from the newest `live` that was fetched:
     `live` names the uid no more      as another digest
     the action carries no digest      as another digest: no call without an order
 
-The digest covers, of each document of the uid, what it orders (ensure, retain, remove or skip), the whole assignment, the spec and
-the annotations, the orphan files that name the uid, and the grants of this poollet's pools. It leaves out status and report fields: they change all the time
-and order nothing. Orphan files count only while every file on `live` is readable, because the unreadable one may be the orphan's order.
+The digest covers, of each document of the uid, what it orders (ensure, retain, remove or skip), the whole assignment with host and
+epoch, the spec and the annotations; the orphan files that name the uid; and the grants of this poollet's pools. It leaves out status
+and report fields: they change all the time and order nothing. Orphan files count only while every file on `live` is readable, because
+the unreadable one may be the orphan's order.
 
 Must never happen: a call follows from an order that the newest fetched `live` does not contain.
 """

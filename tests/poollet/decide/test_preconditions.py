@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -15,12 +15,12 @@ from iri.simulated.faults.fault_injection import FaultInjectingRuntime
 from poollet.decide.actions import ObjectAction, Ref, RemoveCall, UpdateCall
 from poollet.decide.decide import decide
 from poollet.decide.preconditions import digest_orders, still_holds
-from poollet.sync.live_view import LiveDocument, LiveView, OrphanOrder
+from poollet.sync.live_view import LiveDocument, LiveView, OrphanOrder, PoolGrant, PoolId
 from schemas.kinds import Kind
-from tests.poollet.documents import machine, snapshot, uid_of, volume
+from tests.poollet.documents import EPOCH, HOST, machine, snapshot, uid_of, volume
 from tests.poollet.fleet import Fleet, machine_class, uid
 from tests.poollet.fleet import machine as machine_text
-from tests.poollet.site import site
+from tests.poollet.site import POOLS, A, site
 from tests.poollet.stage import Run, StagedHost, Time
 
 WEB, DATA = uid_of(Kind.MACHINE, "web"), uid_of(Kind.VOLUME, "data")
@@ -38,15 +38,20 @@ class LiveDocuments(NamedTuple):
     documents: tuple[LiveDocument, ...] = ()
     orphans: tuple[OrphanOrder, ...] = ()
     unread: tuple[str, ...] = ()
+    grants: Mapping[PoolId, PoolGrant] = dict.fromkeys(POOLS, PoolGrant(HOST, EPOCH))
 
 
 def live(*documents: LiveDocument) -> LiveDocuments:
     return LiveDocuments(documents)
 
 
+def granting(grant: PoolGrant) -> LiveDocuments:
+    return LiveDocuments((machine(),), grants={**LiveDocuments().grants, A: grant})
+
+
 def view_of(at: LiveDocuments) -> LiveView:
     here = site(*at.documents)
-    here.orphan_orders, here.unread = at.orphans, at.unread
+    here.orphan_orders, here.unread, here.grants = at.orphans, at.unread, dict(at.grants)
     return here.view
 
 
@@ -80,6 +85,11 @@ CASES: dict[str, tuple[str, LiveDocuments, LiveDocuments, bool]] = {
     "another assignment": (WEB, live(machine(evicted=True)), live(machine(evicted=True, round=1)), False),
     "another assignment, to be kept": (WEB, live(machine()), live(machine(round=1)), False),
     "another pool": (WEB, live(machine()), live(machine(pool="b")), False),
+    "another host": (WEB, live(machine()), live(machine(host="another host")), False),
+    "another epoch": (WEB, live(machine()), live(machine(epoch=EPOCH + 1)), False),
+    "a grant for another host": (WEB, live(machine()), granting(PoolGrant("another host", EPOCH)), False),
+    "a grant of another epoch": (WEB, live(machine()), granting(PoolGrant(HOST, EPOCH + 1)), False),
+    "a cleared grant": (WEB, live(machine()), LiveDocuments((machine(),), grants={}), False),
     "paused": (WEB, live(machine(going=True)), live(pause(going=True)), False),
     "no longer paused": (WEB, live(pause()), live(machine()), False),
     "another annotation": (WEB, live(machine()), live(machine(annotations={"a": "b"})), False),
