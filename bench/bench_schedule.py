@@ -9,13 +9,13 @@ from dataclasses import replace
 
 from bench.measure import figure
 from reconciler.schedule import (
-    AntiAffinity,
+    AntiAffinityRule,
     ClusterState,
     Placed,
     Policy,
-    Pool,
+    PoolView,
     Request,
-    Spread,
+    SpreadRule,
     build_cluster_state,
     schedule,
 )
@@ -40,7 +40,7 @@ def pools(count: int, machines: int) -> ClusterState:
     }
     lab = (Taint(key="lab", effect="NoSchedule"),)
     return build_cluster_state(
-        Pool(
+        PoolView(
             name=f"pool-{i:05}",
             allocatable=capacity,
             labels={ZONE: f"z{i % 4}", "disk": "ssd" if i % 3 else "hdd"},
@@ -69,8 +69,8 @@ def requests(count: int, *, is_constrained: bool) -> list[Request]:
                     ((ZONE, f"z{draw.randrange(4)}"),) if draw.random() < 0.3 and not is_constrained else ()
                 ),
                 tolerations=(Toleration(key="lab", operator="Exists"),) if draw.random() < 0.2 else (),
-                anti_affinity=AntiAffinity(same) if is_constrained else None,
-                spread=Spread(same, ZONE, 1) if is_constrained else None,
+                anti_affinity=AntiAffinityRule(same) if is_constrained else None,
+                spread=SpreadRule(same, ZONE, 1) if is_constrained else None,
             )
         )
     draw.shuffle(made)

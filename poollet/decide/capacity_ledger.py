@@ -35,7 +35,7 @@ from schemas.model.charge import MACHINE, VOLUME, machine_charge, volume_charge
 PoolId = tuple[Kind, str]
 
 
-class CapacityLedger:
+class FreeCapacity:
     """Free capacity by pool. Charges are only ever added."""
 
     def __init__(self, facts: PoolletFacts, classes: Lookup) -> None:

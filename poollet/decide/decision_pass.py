@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from poollet.decide.actions import Call, EventText, ObjectAction, Ref
 from poollet.decide.assignments import HostOrder
-from poollet.decide.capacity_ledger import CapacityLedger
+from poollet.decide.capacity_ledger import FreeCapacity
 from poollet.decide.decision import DecisionInput
 from poollet.decide.dependencies import Lookups
 from poollet.decide.gates import GateInput, closed_gate, effect_of
@@ -44,7 +44,7 @@ class DecisionPass:
         self.view = view
         self.inventory = inventory
         self.lookups = Lookups(view.objects, inventory, inputs.facts)
-        self.ledger = CapacityLedger(inputs.facts, view.objects)
+        self.ledger = FreeCapacity(inputs.facts, view.objects)
         self.gates: dict[Ref, GateInput] = {}
         self.steps: list[ObjectAction] = []
         self.entries: dict[Key, Entry] = {}

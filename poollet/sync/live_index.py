@@ -36,7 +36,7 @@ from schemas.settings.fleet import FleetSettings
 AnyObject = TypeVar("AnyObject", bound=Object)
 
 
-class Tree(Protocol):
+class LiveTree(Protocol):
     """What is needed of a Repo."""
 
     def read(self, id: ObjectId) -> bytes: ...
@@ -44,7 +44,7 @@ class Tree(Protocol):
     def diff(self, old: ObjectId | None, new: ObjectId | None) -> Iterator[FileChange]: ...
 
 
-class Place(NamedTuple):
+class LivePlace(NamedTuple):
     """Where a document stands; the order of places decides between two of one key."""
 
     path: str
@@ -60,11 +60,11 @@ class LiveIndex:
     frozen: dict[str, tuple[Problem, ...]] = field(default_factory=dict)
     _ignore: Ignore = IGNORE_NOTHING
     _files: dict[str, tuple[Object, ...]] = field(default_factory=dict)
-    _places: dict[Key, dict[Place, Object]] = field(default_factory=dict)
+    _places: dict[Key, dict[LivePlace, Object]] = field(default_factory=dict)
     _kinds: dict[Kind, dict[Key, Object]] = field(default_factory=dict)
     _objects: dict[Key, Object] = field(default_factory=dict)
-    _pools: dict[tuple[Kind, str], dict[Place, Object]] = field(default_factory=dict)
-    _assigned: dict[str, tuple[tuple[Place, Object], ...]] = field(default_factory=dict)  # by uid
+    _pools: dict[tuple[Kind, str], dict[LivePlace, Object]] = field(default_factory=dict)
+    _assigned: dict[str, tuple[tuple[LivePlace, Object], ...]] = field(default_factory=dict)  # by uid
     _orphans: dict[str, OrphanOrder] = field(default_factory=dict)
 
     def get(self, key: Key) -> Object | None:
@@ -96,7 +96,7 @@ class LiveIndex:
             unread=tuple(path for path in self.frozen if is_manifest(path) and not self._ignore(path)),
         )
 
-    def advance(self, tree: Tree, commit: ObjectId | None) -> bool:
+    def advance(self, tree: LiveTree, commit: ObjectId | None) -> bool:
         """Up to that commit, all of it or nothing; whether anything differs. Raises what the repo raises."""
         if commit == self.commit:
             return False
@@ -150,15 +150,15 @@ class LiveIndex:
 
     def _put(self, path: str, objects: tuple[Object, ...]) -> None:
         for index, old in enumerate(self._files.pop(path, ())):
-            self._remove(Place(path, index), old)
+            self._remove(LivePlace(path, index), old)
         if objects:
             self._files[path] = objects
         for index, new in enumerate(objects):
             # What is ignored is nobody's; what the reconciler took up before it was ignored stays an order.
             if new.metadata.uid or not self._ignore(path):
-                self._add(Place(path, index), new)
+                self._add(LivePlace(path, index), new)
 
-    def _add(self, place: Place, found: Object) -> None:
+    def _add(self, place: LivePlace, found: Object) -> None:
         if is_current(place.path):
             self._places.setdefault(found.key, {})[place] = found
             self._settle(found.key)
@@ -167,7 +167,7 @@ class LiveIndex:
             uid = found.metadata.uid
             self._assigned[uid] = (*self._assigned.get(uid, ()), (place, found))
 
-    def _remove(self, place: Place, found: Object) -> None:
+    def _remove(self, place: LivePlace, found: Object) -> None:
         if self._places.get(found.key, {}).pop(place, None) is not None:
             self._settle(found.key)
         if pool := assigned_pool(found):

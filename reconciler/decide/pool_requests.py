@@ -59,7 +59,7 @@ TRAILERS = (Confirm.POOL_DESTROYED, Confirm.POOL_HOST)
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
+class PoolNotice:
     """A condition that displays a request, or why a trailer is none."""
 
     type: str
@@ -76,7 +76,7 @@ class PoolRequests:
     """
 
     status: Mapping[Key, PoolStatus] = field(default_factory=dict)
-    notices: Mapping[Key, tuple[Notice, ...]] = field(default_factory=dict)
+    notices: Mapping[Key, tuple[PoolNotice, ...]] = field(default_factory=dict)
     answers: tuple[str, ...] = ()
     ended: Collection[Key] = frozenset()
 
@@ -95,7 +95,7 @@ def judge_requests(view: View) -> PoolRequests:
     if not asked and not view.pool_requests:
         return NO_REQUESTS
     begun = {key: found for key in view.pool_requests if (found := status_of(view, key)) is not None}
-    notices: dict[Key, dict[str, Notice]] = {}
+    notices: dict[Key, dict[str, PoolNotice]] = {}
     answers = [answer for each in asked for answer in record_request(view, each, begun, notices)]
     after = {key: judge_pool(view, key, begun[key]) for key in sorted(begun)}
     for key, status in after.items():
@@ -115,7 +115,7 @@ def judge_requests(view: View) -> PoolRequests:
 
 
 def record_request(
-    view: View, asked: Confirmation, begun: Statuses, notices: dict[Key, dict[str, Notice]]
+    view: View, asked: Confirmation, begun: Statuses, notices: dict[Key, dict[str, PoolNotice]]
 ) -> Iterator[str]:
     """Adds it to the status of each pool of that name where it can be meant; what is no request is answered."""
     name, _, host = asked.value.partition("=")
@@ -134,7 +134,7 @@ def record_request(
         type = DESTROYED if asked.about is Confirm.POOL_DESTROYED else HOST_MOVED
         told = f"commit {asked.commit[:DIGITS]}: {message}"
         for key in pools:
-            notices.setdefault(key, {})[type] = Notice(type, "False", reason, told)
+            notices.setdefault(key, {})[type] = PoolNotice(type, "False", reason, told)
 
 
 def may_be_meant(about: Confirm, status: PoolStatus, host: str) -> bool:
@@ -232,7 +232,7 @@ def requests_to_tell(before: PoolStatus | None, after: PoolStatus) -> Iterator[R
             yield request
 
 
-def describe_request(key: Key, status: PoolStatus, request: Request) -> Notice:
+def describe_request(key: Key, status: PoolStatus, request: Request) -> PoolNotice:
     commit, host = request.commit[:DIGITS], request.host
     if isinstance(request, DestroyRequest):
         type, former, stated = DESTROYED, host, f"commit {commit} states that host {host} is destroyed"
@@ -243,17 +243,17 @@ def describe_request(key: Key, status: PoolStatus, request: Request) -> Notice:
         done = f"{stated}; its assignments went along"
     match request.state:
         case "Followed":
-            return Notice(type, "True", "Confirmed", done)
+            return PoolNotice(type, "True", "Confirmed", done)
         case "Waiting":
             told = f"{stated}; waiting until the heartbeat of {former} expires"
-            return Notice(type, "Unknown", "WaitingForHeartbeatTimeout", told)
+            return PoolNotice(type, "Unknown", "WaitingForHeartbeatTimeout", told)
         case "Void" if status.host is not None and status.host.id == former:
             cure = f"commit `{line_of(key.name, request)}` again if it is gone for good"
-            return Notice(
+            return PoolNotice(
                 type, "False", "HostStillReporting", f"{stated}, but {former} reported since; {cure}"
             )
         case "Void":
-            return Notice(type, "False", "GrantChanged", f"{stated}, but {former} lost the grant before")
+            return PoolNotice(type, "False", "GrantChanged", f"{stated}, but {former} lost the grant before")
 
 
 def line_of(name: str, request: Request) -> str:

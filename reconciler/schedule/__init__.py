@@ -38,12 +38,12 @@ from reconciler.schedule.cluster_state import ClusterState, Quota, build_cluster
 from reconciler.schedule.decision import Decision, Placed, Predicate, Reason, Refusal, Score, Unschedulable
 from reconciler.schedule.eligible import EligibleCache
 from reconciler.schedule.request import (
-    AntiAffinity,
-    Pool,
-    Rejection,
+    AntiAffinityRule,
+    PastRejection,
+    PoolView,
     Request,
-    Spread,
-    VolumePool,
+    SpreadRule,
+    VolumePoolView,
     VolumeRequest,
 )
 from reconciler.schedule.scores import Policy, score
@@ -52,23 +52,23 @@ from reconciler.schedule.volumes import bind, unbound
 from schemas.model.capacity import fits
 
 __all__ = [
-    "AntiAffinity",
+    "AntiAffinityRule",
     "ClusterState",
     "Decision",
     "Fit",
+    "PastRejection",
     "Placed",
     "Policy",
-    "Pool",
+    "PoolView",
     "Predicate",
     "Quota",
     "Reason",
     "Refusal",
-    "Rejection",
     "Request",
     "Score",
-    "Spread",
+    "SpreadRule",
     "Unschedulable",
-    "VolumePool",
+    "VolumePoolView",
     "VolumeRequest",
     "build_cluster_state",
     "explain",
@@ -182,7 +182,7 @@ def refusals(request: Request, on: ClusterState, policy: Policy) -> tuple[Refusa
     return tuple(row for row in explain(request, on, policy) if isinstance(row, Refusal))
 
 
-def rejection_reasons(request: Request, on: ClusterState, pool: Pool) -> Iterator[Reason]:
+def rejection_reasons(request: Request, on: ClusterState, pool: PoolView) -> Iterator[Reason]:
     for static in filters.STATIC_FILTERS:
         yield from static(pool, request)
     for dynamic in filters.DYNAMIC_FILTERS:

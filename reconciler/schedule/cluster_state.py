@@ -6,7 +6,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from reconciler.schedule.request import AntiAffinity, Labels, Pool, Request, VolumePool, VolumeRequest
+from reconciler.schedule.request import (
+    AntiAffinityRule,
+    Labels,
+    PoolView,
+    Request,
+    VolumePoolView,
+    VolumeRequest,
+)
 from reconciler.schedule.terms import Term, Terms
 from schemas.live_layout import SHARE
 from schemas.model.capacity import WHOLE_HOST, Vector
@@ -33,8 +40,8 @@ def nobody(_namespace: str, _selector: Selector) -> Mapping[str, int]:
 class ClusterState:
     """`free` and `volume_free` are what is left of each pool."""
 
-    pools: Mapping[str, Pool]
-    volume_pools: Mapping[str, VolumePool] = field(default_factory=dict)
+    pools: Mapping[str, PoolView]
+    volume_pools: Mapping[str, VolumePoolView] = field(default_factory=dict)
     free: dict[str, dict[str, int]] = field(default_factory=dict)
     volume_free: dict[str, dict[str, int]] = field(default_factory=dict)
     quotas: Mapping[str, tuple[Quota, ...]] = field(default_factory=dict)
@@ -47,14 +54,14 @@ class ClusterState:
     _tallied: Terms = field(default_factory=Terms)
     _held: dict[Term, set[str]] = field(default_factory=dict)
     _holders: Terms = field(default_factory=Terms)
-    _reaching: dict[str, tuple[VolumePool, ...]] = field(default_factory=dict)
-    _by_reach: tuple[tuple[VolumePool, ...], dict[str, list[VolumePool]]] | None = None
+    _reaching: dict[str, tuple[VolumePoolView, ...]] = field(default_factory=dict)
+    _by_reach: tuple[tuple[VolumePoolView, ...], dict[str, list[VolumePoolView]]] | None = None
 
     def domain(self, topology_key: str, pool: str) -> str | None:
         """The value of the topology key at a pool; without a key each pool is its own."""
         return self.pools[pool].labels.get(topology_key) if topology_key else pool
 
-    def reaching(self, pool: Pool) -> tuple[VolumePool, ...]:
+    def reaching(self, pool: PoolView) -> tuple[VolumePoolView, ...]:
         """The volume pools whose volumes can be attached at a pool, by name. Most are of one host, so few are asked."""
         found = self._reaching.get(pool.name)
         if found is None:
@@ -63,10 +70,10 @@ class ClusterState:
             found = self._reaching[pool.name] = tuple(sorted(near, key=lambda each: each.name))
         return found
 
-    def _reach(self) -> tuple[tuple[VolumePool, ...], dict[str, list[VolumePool]]]:
+    def _reach(self) -> tuple[tuple[VolumePoolView, ...], dict[str, list[VolumePoolView]]]:
         """Volume pools that have to be asked, and those that name the pools they reach, by these."""
         if self._by_reach is None:
-            wide, local = [], dict[str, list[VolumePool]]()
+            wide, local = [], dict[str, list[VolumePoolView]]()
             for each in self.volume_pools.values():
                 if each.machine_pool_selector or each.reachable_from is None:
                     wide.append(each)
@@ -76,7 +83,7 @@ class ClusterState:
             self._by_reach = (tuple(wide), local)
         return self._by_reach
 
-    def hold(self, namespace: str, anti: AntiAffinity, pool: str) -> None:
+    def hold(self, namespace: str, anti: AntiAffinityRule, pool: str) -> None:
         """A machine placed on `pool` asks for distance; that binds those who come later too."""
         if anti.is_required and (domain := self.domain(anti.topology_key, pool)) is not None:
             term = Term(namespace, anti.selector, anti.topology_key)
@@ -147,8 +154,8 @@ def take(free: dict[str, int], charge: Vector) -> None:
 
 
 def build_cluster_state(
-    pools: Iterable[Pool],
-    volume_pools: Iterable[VolumePool] = (),
+    pools: Iterable[PoolView],
+    volume_pools: Iterable[VolumePoolView] = (),
     used: Mapping[str, Vector] | None = None,
     volume_used: Mapping[str, Vector] | None = None,
 ) -> ClusterState:

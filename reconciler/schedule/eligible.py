@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from reconciler.schedule import filters, scores
 from reconciler.schedule.cluster_state import ClusterState
 from reconciler.schedule.ranking import Fills, Ranking
-from reconciler.schedule.request import Pool, Request
+from reconciler.schedule.request import PoolView, Request
 from schemas.model.capacity import Vector
 
 Entry = tuple[int, int, str, int]  # crowd, -points, pool, when that was so: smallest first
 Sort = tuple[object, ...]
-Looks = tuple[Mapping[str, object], Mapping[object, Pool]]  # how each looks, and one of each look
+Looks = tuple[Mapping[str, object], Mapping[object, PoolView]]  # how each looks, and one of each look
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class StaticFilterResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Domains:
+class TopologyDomains:
     """Of the topology key, where machines are to be spread: that of each pool, those of eligible pools, and all that count for
     the skew."""
 
@@ -45,7 +45,7 @@ class Domains:
 class Eligible:
     """Gives out entries, the best first, and looks no further than it is asked: few requests ever see the end."""
 
-    def __init__(self, static: StaticFilterResult, domains: Domains | None, ranking: Ranking) -> None:
+    def __init__(self, static: StaticFilterResult, domains: TopologyDomains | None, ranking: Ranking) -> None:
         self.static = static
         self.domains = domains
         self.ranking = ranking
@@ -138,7 +138,7 @@ class EligibleCache:
             request.spread and (request.spread.topology_key, request.spread.is_required),
         )
 
-    def domains(self, request: Request, static: StaticFilterResult) -> Domains | None:
+    def domains(self, request: Request, static: StaticFilterResult) -> TopologyDomains | None:
         if request.spread is None:
             return None
         key = request.spread.topology_key
@@ -148,7 +148,7 @@ class EligibleCache:
                 name: domain_of(self.cluster, request, name) for name in self.cluster.pools
             }
         found = {domain for name, domain in where.items() if static.of(name) is not None}
-        return Domains(
+        return TopologyDomains(
             where, tuple(sorted(found)), tuple(sorted(filters.domains_of(self.cluster, request, key) | found))
         )
 
@@ -164,7 +164,7 @@ class EligibleCache:
     def looking(self, request: Request) -> Looks:
         """How each pool looks to the static filters, which read few labels, and one pool of each look."""
         if is_particular(request):
-            by_name: Mapping[str, Pool] = self.cluster.pools
+            by_name: Mapping[str, PoolView] = self.cluster.pools
             if request.pinned:
                 by_name = {request.pinned: by_name[request.pinned]} if request.pinned in by_name else {}
             return {name: name for name in by_name}, {name: pool for name, pool in by_name.items()}
@@ -177,7 +177,7 @@ class EligibleCache:
     def looks_by(self, keys: tuple[str, ...]) -> Looks:
         """Numbered: what is looked up a million times is light."""
         numbers: dict[Sort, int] = {}
-        samples: dict[object, Pool] = {}
+        samples: dict[object, PoolView] = {}
         look_of: dict[str, object] = {}
         for name, pool in self.cluster.pools.items():
             labels = [pool.labels.get(key) for key in keys]
@@ -186,7 +186,7 @@ class EligibleCache:
             samples.setdefault(number, pool)
         return look_of, samples
 
-    def is_eligible(self, pool: Pool, request: Request) -> bool:
+    def is_eligible(self, pool: PoolView, request: Request) -> bool:
         cluster = self.cluster
         if any(any(predicate(pool, request)) for predicate in filters.STATIC_FILTERS):
             return False

@@ -11,10 +11,10 @@ from reconciler.schedule.cluster_state import ClusterState
 from reconciler.schedule.decision import Predicate, Reason
 from reconciler.schedule.request import (
     Labels,
-    Pool,
-    Rejection,
+    PastRejection,
+    PoolView,
     Request,
-    VolumePool,
+    VolumePoolView,
     VolumeRequest,
 )
 from reconciler.schedule.terms import Term
@@ -24,39 +24,39 @@ from schemas.model.part import Taint, Toleration
 Reasons = Iterable[Reason]
 
 
-def ready(pool: Pool, _request: Request) -> Reasons:
+def ready(pool: PoolView, _request: Request) -> Reasons:
     if pool.why_not_ready:
         yield Reason(Predicate.READY, pool.why_not_ready)
 
 
-def cordon(pool: Pool, _request: Request) -> Reasons:
+def cordon(pool: PoolView, _request: Request) -> Reasons:
     if pool.is_cordoned:
         yield Reason(Predicate.CORDON, "it is cordoned (spec.unschedulable)")
 
 
-def taints(pool: Pool, request: Request) -> Reasons:
+def taints(pool: PoolView, request: Request) -> Reasons:
     return untolerated(pool.taints, request.tolerations)
 
 
-def selector(pool: Pool, request: Request) -> Reasons:
+def selector(pool: PoolView, request: Request) -> Reasons:
     return mismatches(pool, request.selector)
 
 
-def offers(pool: Pool, request: Request) -> Reasons:
+def offers(pool: PoolView, request: Request) -> Reasons:
     if pool.is_known and request.machine_class not in pool.classes:
         yield Reason(Predicate.CLASS, f"it does not offer the class {request.machine_class}")
 
 
-def rejections(pool: Pool, request: Request) -> Reasons:
+def rejections(pool: PoolView, request: Request) -> Reasons:
     return refusals_of(pool, request.rejections)
 
 
-def pin(pool: Pool, request: Request) -> Reasons:
+def pin(pool: PoolView, request: Request) -> Reasons:
     if request.pinned and request.pinned != pool.name:
         yield Reason(Predicate.PINNED, f"machinePoolRef names {request.pinned}")
 
 
-STATIC_FILTERS: tuple[Callable[[Pool, Request], Reasons], ...] = (
+STATIC_FILTERS: tuple[Callable[[PoolView, Request], Reasons], ...] = (
     pin,
     ready,
     cordon,
@@ -67,13 +67,13 @@ STATIC_FILTERS: tuple[Callable[[Pool, Request], Reasons], ...] = (
 )
 
 
-def capacity(cluster: ClusterState, pool: Pool, request: Request) -> Reasons:
+def capacity(cluster: ClusterState, pool: PoolView, request: Request) -> Reasons:
     if not pool.is_known:
         return ()
     return shortfalls(cluster.charge(pool.name, request), cluster.free[pool.name], Predicate.CAPACITY)
 
 
-def reachable(cluster: ClusterState, pool: Pool, request: Request) -> Reasons:
+def reachable(cluster: ClusterState, pool: PoolView, request: Request) -> Reasons:
     """Volumes that are placed already bind the machine to where they can be attached."""
     for name in request.volume_pools:
         volume_pool = cluster.volume_pools.get(name)
@@ -83,7 +83,7 @@ def reachable(cluster: ClusterState, pool: Pool, request: Request) -> Reasons:
             yield Reason(Predicate.VOLUME, f"volumes of {name} cannot be attached here")
 
 
-def anti_affinity(cluster: ClusterState, pool: Pool, request: Request) -> Reasons:
+def anti_affinity(cluster: ClusterState, pool: PoolView, request: Request) -> Reasons:
     anti = request.anti_affinity
     if anti is not None and anti.is_required:
         domain = cluster.domain(anti.topology_key, pool.name)
@@ -103,7 +103,7 @@ def anti_affinity(cluster: ClusterState, pool: Pool, request: Request) -> Reason
             )
 
 
-def spread(cluster: ClusterState, pool: Pool, request: Request) -> Reasons:
+def spread(cluster: ClusterState, pool: PoolView, request: Request) -> Reasons:
     """Eligible domains are those of pools that the selector of the request names."""
     rule = request.spread
     if rule is None or not rule.is_required:
@@ -125,7 +125,7 @@ def spread(cluster: ClusterState, pool: Pool, request: Request) -> Reasons:
         )
 
 
-DYNAMIC_FILTERS: tuple[Callable[[ClusterState, Pool, Request], Reasons], ...] = (
+DYNAMIC_FILTERS: tuple[Callable[[ClusterState, PoolView, Request], Reasons], ...] = (
     capacity,
     reachable,
     anti_affinity,
@@ -135,8 +135,8 @@ DYNAMIC_FILTERS: tuple[Callable[[ClusterState, Pool, Request], Reasons], ...] = 
 
 def volume_reasons(
     cluster: ClusterState,
-    volume_pool: VolumePool,
-    pool: Pool | None,
+    volume_pool: VolumePoolView,
+    pool: PoolView | None,
     volume: VolumeRequest,
     charge: Vector | None = None,
 ) -> Reasons:
@@ -171,7 +171,7 @@ def untolerated(taints: tuple[Taint, ...], tolerations: tuple[Toleration, ...]) 
             yield Reason(Predicate.TAINT, f"taint {name} is not tolerated", taint=name)
 
 
-def mismatches(pool: Pool, wanted: Labels) -> Reasons:
+def mismatches(pool: PoolView, wanted: Labels) -> Reasons:
     for key, value in wanted:
         if pool.labels.get(key) != value:
             yield Reason(
@@ -179,7 +179,7 @@ def mismatches(pool: Pool, wanted: Labels) -> Reasons:
             )
 
 
-def refusals_of(pool: Pool, rejections: tuple[Rejection, ...]) -> Reasons:
+def refusals_of(pool: PoolView, rejections: tuple[PastRejection, ...]) -> Reasons:
     for rejection in rejections:
         if rejection.pool == pool.name:
             yield Reason(Predicate.REJECTED, rejection.reason)

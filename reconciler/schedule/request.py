@@ -17,7 +17,7 @@ Labels = tuple[tuple[str, str], ...]  # sorted
 
 
 @dataclass(frozen=True, slots=True)
-class AntiAffinity:
+class AntiAffinityRule:
     """Apart from the machines that `selector` names. Without a topology key: pool by pool."""
 
     selector: Selector
@@ -26,7 +26,7 @@ class AntiAffinity:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class SpreadRule:
     selector: Selector
     topology_key: str
     max_skew: int = 1
@@ -34,7 +34,7 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class Rejection:
+class PastRejection:
     """A pool said no to this object; it is asked again when its backoff is over and the caller leaves this out.
 
     Requests that differ in the words of a rejection alone are equal: no message decides who is placed first.
@@ -51,7 +51,7 @@ class VolumeRequest:
     charge: Vector
     selector: Labels = ()
     tolerations: tuple[Toleration, ...] = ()
-    rejections: tuple[Rejection, ...] = ()
+    rejections: tuple[PastRejection, ...] = ()
     pinned: str = ""
 
 
@@ -70,18 +70,18 @@ class Request:
     labels: Labels = ()
     selector: Labels = ()
     tolerations: tuple[Toleration, ...] = ()
-    anti_affinity: AntiAffinity | None = None
-    spread: Spread | None = None
+    anti_affinity: AntiAffinityRule | None = None
+    spread: SpreadRule | None = None
     volumes: tuple[VolumeRequest, ...] = ()
     volume_pools: tuple[str, ...] = ()
     near_pool: str = ""
-    rejections: tuple[Rejection, ...] = ()
+    rejections: tuple[PastRejection, ...] = ()
     pinned: str = ""
     quota: Vector = field(default_factory=dict)  # what it takes of its namespace's quota
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class PoolView:
     """A pool as the scheduler sees it. `why_not_ready` is empty when it is Ready.
 
     Of a pool that is not known, which is never Ready, nobody can say what it offers or holds.
@@ -101,13 +101,13 @@ class Pool:
 
 
 @dataclass(frozen=True, slots=True)
-class VolumePool(Pool):
+class VolumePoolView(PoolView):
     """`reachable_from` names the machine pools that can attach its volumes; None means all."""
 
     reachable_from: frozenset[str] | None = None
     machine_pool_selector: Labels = ()
 
-    def reaches(self, pool: Pool) -> bool:
+    def reaches(self, pool: PoolView) -> bool:
         if self.machine_pool_selector:
             return all(pool.labels.get(key) == value for key, value in self.machine_pool_selector)
         return self.reachable_from is None or pool.name in self.reachable_from

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from reconciler.schedule.cluster_state import ClusterState
 from reconciler.schedule.decision import Score
-from reconciler.schedule.request import Pool, Request
+from reconciler.schedule.request import PoolView, Request
 from schemas.model.capacity import Vector
 
 WHOLE = 1_000_000
@@ -43,26 +43,26 @@ def free_share(needs: Needs, free: Vector, allocatable: Vector) -> int:
     return total // count if count else 0
 
 
-def most_free(cluster: ClusterState, pool: Pool, needs: Needs) -> int:
+def most_free(cluster: ClusterState, pool: PoolView, needs: Needs) -> int:
     return free_share(needs, cluster.free[pool.name], pool.allocatable)
 
 
-def bin_pack(cluster: ClusterState, pool: Pool, needs: Needs) -> int:
+def bin_pack(cluster: ClusterState, pool: PoolView, needs: Needs) -> int:
     return WHOLE - free_share(needs, cluster.free[pool.name], pool.allocatable)
 
 
-def fewest_machines(cluster: ClusterState, pool: Pool, _needs: Needs) -> int:
+def fewest_machines(cluster: ClusterState, pool: PoolView, _needs: Needs) -> int:
     return WHOLE - cluster.machines[pool.name] * 1000
 
 
-BY_POLICY: dict[Policy, Callable[[ClusterState, Pool, Needs], int]] = {
+BY_POLICY: dict[Policy, Callable[[ClusterState, PoolView, Needs], int]] = {
     Policy.MOST_FREE: most_free,
     Policy.BIN_PACK: bin_pack,
     Policy.SPREAD: fewest_machines,
 }
 
 
-def soft_taints(pool: Pool, request: Request) -> int:
+def soft_taints(pool: PoolView, request: Request) -> int:
     if not pool.taints:
         return 0
     return SOFT_TAINT * sum(
@@ -71,7 +71,7 @@ def soft_taints(pool: Pool, request: Request) -> int:
     )
 
 
-def locality(cluster: ClusterState, pool: Pool, request: Request) -> int:
+def locality(cluster: ClusterState, pool: PoolView, request: Request) -> int:
     """Volumes of the same zone are nearer."""
     if not request.volume_pools:
         return 0
@@ -84,13 +84,13 @@ def locality(cluster: ClusterState, pool: Pool, request: Request) -> int:
     )
 
 
-def static_score(cluster: ClusterState, pool: Pool, request: Request) -> int:
+def static_score(cluster: ClusterState, pool: PoolView, request: Request) -> int:
     """The part that holds for a whole pass."""
     return soft_taints(pool, request) + locality(cluster, pool, request)
 
 
 def score(
-    cluster: ClusterState, pool: Pool, request: Request, policy: Policy, by_policy: int | None = None
+    cluster: ClusterState, pool: PoolView, request: Request, policy: Policy, by_policy: int | None = None
 ) -> Score:
     """`by_policy` is what the policy gives, where that is known already."""
     if by_policy is None:

@@ -8,14 +8,14 @@ from dataclasses import replace
 from reconciler.schedule import filters
 from reconciler.schedule.cluster_state import ClusterState, take
 from reconciler.schedule.decision import Predicate, Reason
-from reconciler.schedule.request import Pool, VolumePool, VolumeRequest
+from reconciler.schedule.request import PoolView, VolumePoolView, VolumeRequest
 from reconciler.schedule.scores import free_share, measured
 from schemas.kinds import Key
 
 Bound = tuple[tuple[VolumeRequest, str], ...]
 
 
-def bind(cluster: ClusterState, pool: Pool | None, volumes: tuple[VolumeRequest, ...]) -> Bound | None:
+def bind(cluster: ClusterState, pool: PoolView | None, volumes: tuple[VolumeRequest, ...]) -> Bound | None:
     """The largest first, each to the pool that is freest afterwards; what one takes the next does not see."""
     taken: dict[str, dict[str, int]] = {}
     bound = []
@@ -33,7 +33,7 @@ def by_size(volumes: Iterable[VolumeRequest]) -> list[VolumeRequest]:
 
 
 def choose(
-    cluster: ClusterState, pool: Pool | None, volume: VolumeRequest, taken: dict[str, dict[str, int]]
+    cluster: ClusterState, pool: PoolView | None, volume: VolumeRequest, taken: dict[str, dict[str, int]]
 ) -> str | None:
     best: tuple[int, str] | None = None
     # What cannot be attached there is refused whatever else is true of it.
@@ -51,8 +51,8 @@ def choose(
 
 def reasons_against(
     cluster: ClusterState,
-    volume_pool: VolumePool,
-    pool: Pool | None,
+    volume_pool: VolumePoolView,
+    pool: PoolView | None,
     volume: VolumeRequest,
     taken: dict[str, dict[str, int]],
 ) -> Iterable[Reason]:
@@ -63,7 +63,7 @@ def reasons_against(
     return filters.volume_reasons(cluster, volume_pool, pool, volume, charge)
 
 
-def unbound(cluster: ClusterState, pool: Pool, volumes: tuple[VolumeRequest, ...]) -> Iterable[Reason]:
+def unbound(cluster: ClusterState, pool: PoolView, volumes: tuple[VolumeRequest, ...]) -> Iterable[Reason]:
     """Why the volumes cannot all be had beside `pool`: for each that has no place, what speaks against each volume pool that
     reaches there, and against the one that it is pinned to."""
     taken: dict[str, dict[str, int]] = {}

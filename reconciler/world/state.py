@@ -20,7 +20,7 @@ from reconciler.world.record import condition
 from reconciler.world.record.condition import HOST_MISMATCH
 from reconciler.world.reports.heartbeat import NOT_EXPIRED, Heartbeat, HeartbeatSeen, Writer
 from reconciler.world.reports.reported import ObjectReport
-from reconciler.world.reports.reports import Report, Reports
+from reconciler.world.reports.reports import HostReport, Reports
 from reconciler.world.source.contents import Contents
 from reconciler.world.source.parse_cache.cache import ParseCache
 from reconciler.world.source.rules import Rules
@@ -84,7 +84,7 @@ class State:
         self.faults: dict[Key, tuple[Finding, ...]] = {}
         self.problems: tuple[Problem, ...] | None = None  # None: to be put together again
 
-    def is_ours(self, report: Report) -> bool:
+    def is_ours(self, report: HostReport) -> bool:
         return not self.rules.authority.is_ours(report)
 
     def speaking(self, key: Key) -> Iterator[ObjectReport]:
@@ -119,7 +119,7 @@ class State:
                 return last_known_pool(known, name, why)
         return remembered(known) if self.is_offline else None
 
-    def _of_absent_host(self, known: ObjectState, report: Report, granted: str) -> Announcement | None:
+    def _of_absent_host(self, known: ObjectState, report: HostReport, granted: str) -> Announcement | None:
         """Of a pool of which another host than that with the grant writes the report."""
         beat = self.reports.heartbeats[report.writer]
         is_told = beat is Heartbeat.UNCONFIRMED and is_true(known, HOST_MISMATCH)
@@ -174,7 +174,7 @@ def is_true(known: ObjectState, type: str) -> bool:
     return found is not None and found.status == "True"
 
 
-def candidate_for(pool: Key, report: Report) -> str:
+def candidate_for(pool: Key, report: HostReport) -> str:
     """The hostID of another host that waits to serve the pool."""
     waiting = report.candidate
     if waiting is None or waiting.host_id == report.host:

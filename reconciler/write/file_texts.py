@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.repo import Edit, ExistingBlob
-from reconciler.world.objects.object_state import ObjectState, Place
+from reconciler.world.objects.object_state import DocumentPlace, ObjectState
 from reconciler.world.record import NOTHING, fields
 from reconciler.write.document_paths import DocumentPaths
 from reconciler.write.write_input import WriteInput
@@ -71,7 +71,7 @@ class FileTexts:
 
     def _stands(self, key: Key, path: str, index: int) -> bool:
         known = self._ground.known.get(key)
-        is_it = known is not None and known.source == Place(path, index)
+        is_it = known is not None and known.source == DocumentPlace(path, index)
         return is_it and self._paths.home(key) == path
 
     def _kept(self, path: str) -> Edit | Unwritable:

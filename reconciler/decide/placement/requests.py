@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 from reconciler.decide.placement.quotas import machine_need, volume_need
-from reconciler.schedule import AntiAffinity, Rejection, Request, Spread, VolumeRequest
+from reconciler.schedule import AntiAffinityRule, PastRejection, Request, SpreadRule, VolumeRequest
 from reconciler.schedule.request import Labels
 from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.record import NOTHING, Record
@@ -157,26 +157,26 @@ def _name(reference: NameRef | None) -> str:
     return reference.name if reference else ""
 
 
-def _rejections(record: Record, now: datetime) -> tuple[Rejection, ...]:
+def _rejections(record: Record, now: datetime) -> tuple[PastRejection, ...]:
     status = record.status
     if not isinstance(status, MachineStatus | VolumeStatus):
         return ()
     return tuple(
-        Rejection(each.pool, each.message or each.reason) for each in standing(status.rejections, now)
+        PastRejection(each.pool, each.message or each.reason) for each in standing(status.rejections, now)
     )
 
 
-def _anti_affinity(spec: MachineSpec) -> AntiAffinity | None:
+def _anti_affinity(spec: MachineSpec) -> AntiAffinityRule | None:
     rule = spec.anti_affinity
-    return AntiAffinity(rule.label_selector.selector, rule.topology_key, rule.required) if rule else None
+    return AntiAffinityRule(rule.label_selector.selector, rule.topology_key, rule.required) if rule else None
 
 
-def _spread(spec: MachineSpec) -> Spread | None:
+def _spread(spec: MachineSpec) -> SpreadRule | None:
     rule = spec.spread
     if rule is None:
         return None
     is_required = rule.when_unsatisfiable == "DoNotSchedule"
-    return Spread(rule.label_selector.selector, rule.topology_key, rule.max_skew, is_required)
+    return SpreadRule(rule.label_selector.selector, rule.topology_key, rule.max_skew, is_required)
 
 
 def _sorted(labels: Mapping[str, str]) -> Labels:

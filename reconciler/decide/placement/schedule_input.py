@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from reconciler.decide.placement.quotas import machine_need, quotas, volume_need
 from reconciler.decide.placement.requests import DecidedObject
-from reconciler.schedule import AntiAffinity, ClusterState, Policy, Pool, Request, VolumePool
+from reconciler.schedule import AntiAffinityRule, ClusterState, Policy, PoolView, Request, VolumePoolView
 from reconciler.schedule import build_cluster_state as empty_cluster_state
 from reconciler.schedule.cluster_state import take
 from reconciler.world.objects.object_state import ObjectState
@@ -56,8 +56,8 @@ def build_cluster_state(
     return made
 
 
-def _pool(state: PoolState) -> Pool:
-    return Pool(
+def _pool(state: PoolState) -> PoolView:
+    return PoolView(
         name=state.name,
         allocatable=state.allocatable,
         labels=state.labels,
@@ -70,8 +70,8 @@ def _pool(state: PoolState) -> Pool:
     )
 
 
-def _volume_pool(state: PoolState) -> VolumePool:
-    return VolumePool(
+def _volume_pool(state: PoolState) -> VolumePoolView:
+    return VolumePoolView(
         name=state.name,
         allocatable=state.allocatable,
         labels=state.labels,
@@ -187,4 +187,4 @@ def _populate(world: World, made: ClusterState, requests: Iterable[Request], mov
                 holding[distance, pool] += sign
         for (distance, pool), holders in holding.items():
             if holders > 0 and pool in made.pools:
-                made.hold(namespace, AntiAffinity(*distance), pool)
+                made.hold(namespace, AntiAffinityRule(*distance), pool)

@@ -20,7 +20,7 @@ class Origin(StrEnum):
     RETAINED = "retained"  # a volume that its policy keeps
 
 
-class Place(msgspec.Struct, frozen=True, gc=False, order=True):
+class DocumentPlace(msgspec.Struct, frozen=True, gc=False, order=True):
     """A document: which of its file, counted from 0."""
 
     path: str
@@ -38,8 +38,8 @@ class ObjectState(msgspec.Struct, frozen=True, gc=False):
     object: Object
     origin: Origin
     record: Record
-    source: Place | None = None
-    live: Place | None = None
+    source: DocumentPlace | None = None
+    live: DocumentPlace | None = None
 
     @property
     def is_active(self) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from reconciler.world.pools.grants import Grant
 from reconciler.world.record import Record
 from reconciler.world.reports.reported import ObjectReport
-from reconciler.world.reports.reports import Report
+from reconciler.world.reports.reports import HostReport
 from schemas.kinds import Key, Kind
 from schemas.settings.fleet import FleetSettings
 
@@ -29,7 +29,7 @@ class Authority:
     settings: FleetSettings
     before: FleetSettings
 
-    def is_ours(self, report: Report) -> str:
+    def is_ours(self, report: HostReport) -> str:
         """Why a report is none of this fleet's; nothing when it is."""
         poollet = report.poollet
         if poollet is None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from reconciler.world.reports.heartbeat import Heartbeat
-from reconciler.world.reports.reports import Report, Reports
+from reconciler.world.reports.reports import HostReport, Reports
 
 NAMED_AT_MOST = 5
 
@@ -36,7 +36,7 @@ def unsettled(reports: Reports) -> Iterator[UnheardHost]:
             yield UnheardHost(name, why)
 
 
-def _why(report: Report | None, beat: Heartbeat) -> Why | None:
+def _why(report: HostReport | None, beat: Heartbeat) -> Why | None:
     if report is None:
         return Why.GONE  # and it may run still: until its grace is over it is only not heard
     if beat is Heartbeat.LEFT:

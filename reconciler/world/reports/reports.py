@@ -26,7 +26,7 @@ CANDIDATE = "candidate.json"
 
 
 @dataclass(slots=True)
-class Report:
+class HostReport:
     """One poollet's, as it stands at `commit`.
 
     `own_commit` is the newest commit of the host that reports; above it another host may have put its candidate.json.
@@ -97,7 +97,7 @@ class Reports:
     """
 
     def __init__(self, heartbeats_seen: dict[Writer, HeartbeatSeen] | None = None) -> None:
-        self.by_poollet: dict[str, Report] = {}
+        self.by_poollet: dict[str, HostReport] = {}
         self.heartbeats_seen: dict[Writer, HeartbeatSeen] = {} if heartbeats_seen is None else heartbeats_seen
         self.heartbeats: dict[Writer, Heartbeat] = {}
         self.silent: dict[Writer, str] = {}  # and why
@@ -105,7 +105,7 @@ class Reports:
         self._speakers: dict[Key, tuple[str, ...]] = {}
 
     def advance(
-        self, repo: Repo, heads: Mapping[str, ObjectId], now: datetime, accepts: Callable[[Report], bool]
+        self, repo: Repo, heads: Mapping[str, ObjectId], now: datetime, accepts: Callable[[HostReport], bool]
     ) -> Moved:
         """`accepts` says whether a report may be relied on: one that may not is not seen to change either."""
         moved, self._now = Moved(), now
@@ -132,7 +132,7 @@ class Reports:
             self._age(writer, Moved())
         return self.heartbeats[writer]
 
-    def _note_heartbeat(self, report: Report) -> None:
+    def _note_heartbeat(self, report: HostReport) -> None:
         seen = self.heartbeats_seen.get(report.writer)
         if seen is None:
             self.heartbeats_seen[report.writer] = HeartbeatSeen(
@@ -206,11 +206,11 @@ class Reports:
             return Heartbeat.LEFT
         return self.heartbeats_seen[writer].heartbeat(self._now)
 
-    def _read(self, repo: Repo, name: str, commit: ObjectId, moved: Moved) -> Report:
+    def _read(self, repo: Repo, name: str, commit: ObjectId, moved: Moved) -> HostReport:
         report = self.by_poollet.get(name)
         before = report.commit if report else None
         if report is None:
-            report = self.by_poollet[name] = Report(name, commit, commit, EVER)
+            report = self.by_poollet[name] = HostReport(name, commit, commit, EVER)
             moved.poollets.add(name)
         host, changes = report.host, list(repo.diff(before, commit))
         for change in changes:
@@ -224,7 +224,7 @@ class Reports:
         self._note_author(repo, report, before is not None and [each.path for each in changes] == [CANDIDATE])
         return report
 
-    def _note_author(self, repo: Repo, report: Report, is_candidate_alone: bool) -> None:
+    def _note_author(self, repo: Repo, report: HostReport, is_candidate_alone: bool) -> None:
         """Which commit the host wrote itself, and when. What was noted of it outlives a new start of the world."""
         seen = self.heartbeats_seen.get(report.writer)
         if is_candidate_alone:
@@ -235,7 +235,7 @@ class Reports:
             report.own_commit = report.commit
             report.time = min(decode_commit(repo.read(report.commit)).time, self._now)
 
-    def _rewrite(self, report: Report, moved: Moved) -> None:
+    def _rewrite(self, report: HostReport, moved: Moved) -> None:
         """All that it says is said by another host now."""
         for key, said in report.said.items():
             report.said[key] = msgspec.structs.replace(said, host=report.host)
@@ -243,7 +243,7 @@ class Reports:
         moved.poollets.add(report.name)
 
     def _set(
-        self, report: Report, path: str, entry: ReportPart | UnreadableFile | None, moved: Moved
+        self, report: HostReport, path: str, entry: ReportPart | UnreadableFile | None, moved: Moved
     ) -> None:
         if path in report.unread or isinstance(entry, UnreadableFile):
             moved.poollets.add(report.name)
@@ -269,7 +269,7 @@ class Reports:
             case "events.json":
                 report.events = entry.events if isinstance(entry, objects.EventList) else ()
 
-    def _set_entry(self, report: Report, key: Key, entry: ReportPart | None) -> None:
+    def _set_entry(self, report: HostReport, key: Key, entry: ReportPart | None) -> None:
         report.said.pop(key, None)
         report.pools.pop(key, None)
         if isinstance(entry, objects.PoolReport | objects.VolumePoolReport):
@@ -309,7 +309,7 @@ def _key(path: str) -> Key | None:
 
 
 def _said(
-    report: Report, entry: objects.MachineReport | objects.VolumeReport | objects.SnapshotReport
+    report: HostReport, entry: objects.MachineReport | objects.VolumeReport | objects.SnapshotReport
 ) -> ObjectReport:
     attached = entry.attached_to if isinstance(entry, objects.VolumeReport) else ()
     return ObjectReport(

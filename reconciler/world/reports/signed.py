@@ -7,12 +7,12 @@ from datetime import datetime
 
 from reconciler.gitstore.signatures.signers import Signers, SignersError, parse_signers
 from reconciler.gitstore.signatures.verifier import BadSignature, Verifier
-from reconciler.world.reports.reports import Report
+from reconciler.world.reports.reports import HostReport
 from schemas.settings.fleet import FleetSettings, PoolletEntry
 
 
 def judge(
-    report: Report,
+    report: HostReport,
     commit: bytes,
     fleets: tuple[FleetSettings, ...],
     verifier: Callable[[Signers], Verifier],

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from reconciler.world.objects.object_state import Place
+from reconciler.world.objects.object_state import DocumentPlace
 from reconciler.world.record import Record, record_of
 from schemas import manifest
 from schemas.kinds import Key, Kind, recognize_document
@@ -25,7 +25,7 @@ class Doc(msgspec.Struct, frozen=True, gc=False):
     """One document. `object` is None on live where the source's holds; `record` is None in the source."""
 
     key: Key
-    place: Place
+    place: DocumentPlace
     object: Object | None = None
     record: Record | None = None
 
@@ -57,7 +57,7 @@ def source_contents(path: str, data: bytes, policy: ValidationPolicy) -> Content
     docs, findings = [], []
     for document in found.documents:
         object = decode(document.kind, document.body)
-        docs.append(Doc(document.key, Place(path, document.index), object))
+        docs.append(Doc(document.key, DocumentPlace(path, document.index), object))
         entry = Declaration(path, document.index, document.key, object)
         findings += [
             each for each in check_document(entry, document.body, policy) if each.severity is Severity.ERROR
@@ -75,7 +75,7 @@ def live_contents(path: str, data: bytes, wants: Wants) -> Contents:
     return Contents(tuple(_live_doc(document, wants) for document in found.documents))
 
 
-def object_at(place: Place, data: bytes) -> Object:
+def object_at(place: DocumentPlace, data: bytes) -> Object:
     """The object of a document that was read before."""
     found = manifest.parse(place.path, data)
     return next(decode(each.kind, each.body) for each in found.documents if each.index == place.index)
@@ -94,7 +94,7 @@ def unreadable(problem: Problem) -> Contents:
 def _live_doc(document: Document, wants: Wants) -> Doc:
     kind, body = document.kind, document.body
     object = decode(kind, body) if wants(document.key, document.path) else None
-    return Doc(document.key, Place(document.path, document.index), object, _record(kind, body))
+    return Doc(document.key, DocumentPlace(document.path, document.index), object, _record(kind, body))
 
 
 def _record(kind: Kind, body: Mapping[str, Any]) -> Record:

@@ -9,7 +9,7 @@ import pytest
 from iri.machine import Disk, RuntimeLocalDisk, RuntimeMachine, RuntimeMachineSpec, VolumeConnection
 from iri.volume import Resources, RuntimeSnapshot, RuntimeVolume, RuntimeVolumeSpec, RuntimeVolumeStatus
 from poollet.decide.assignments import list_orders
-from poollet.decide.capacity_ledger import CapacityLedger, PoolId, find_pool, take_larger
+from poollet.decide.capacity_ledger import FreeCapacity, PoolId, find_pool, take_larger
 from poollet.decide.host_facts import PoolFacts
 from poollet.decide.inventory import ListedObject
 from poollet.sync.live_view import LiveDocument
@@ -28,10 +28,10 @@ COUNTED_DISKS = PoolFacts("sim", allocatable={"storage": 9 * GIB, "class/volume.
 SHARED = PoolFacts("sim", allocatable={}, shares={"small": WHOLE_HOST // 4})
 
 
-def ledger(*documents: LiveDocument, pools: dict[PoolId, PoolFacts] | None = None) -> CapacityLedger:
+def ledger(*documents: LiveDocument, pools: dict[PoolId, PoolFacts] | None = None) -> FreeCapacity:
     here = site(*documents)
     here.facts = replace(here.facts, pools={**POOLS, **(pools or {})})
-    return CapacityLedger(here.facts, here.view.objects)
+    return FreeCapacity(here.facts, here.view.objects)
 
 
 def charge_of(document: LiveDocument, pools: dict[PoolId, PoolFacts]) -> Vector:
@@ -39,7 +39,7 @@ def charge_of(document: LiveDocument, pools: dict[PoolId, PoolFacts]) -> Vector:
     here = site(*needed, document)
     here.facts = replace(here.facts, pools={**POOLS, **pools})
     order = next(one for one in list_orders(here.view, here.facts) if one.key == document.object.key)
-    return CapacityLedger(here.facts, here.view.objects).order_charge(order)
+    return FreeCapacity(here.facts, here.view.objects).order_charge(order)
 
 
 # the order, pools that differ, the charge

@@ -11,7 +11,7 @@ import msgspec
 
 from reconciler.decide.references import owner_of
 from reconciler.world.changes import Confirm, Confirmation, SourceHold
-from reconciler.world.objects.object_state import ObjectState, Origin, Place
+from reconciler.world.objects.object_state import DocumentPlace, ObjectState, Origin
 from reconciler.world.objects.relations import has_waiting_request
 from reconciler.world.pools.grants import NO_GRANT, Grant
 from reconciler.world.pools.pool_state import PoolState
@@ -244,7 +244,7 @@ def known(
     body: dict[str, Any] = {"apiVersion": api_version(kind), "kind": kind.value, "metadata": whole}
     if spec is not None:
         body |= spec if kind in (Kind.SECRET, Kind.MACHINE_CLASS, Kind.VOLUME_CLASS) else {"spec": spec}
-    place = Place(f"{kind.value}-{name}.yaml", 0)
+    place = DocumentPlace(f"{kind.value}-{name}.yaml", 0)
     if is_new:
         return ObjectState(key, decode(kind, body), origin, Record(), place, None)
     live = body | {"metadata": whole | {"uid": "" if kind is Kind.SECRET else uid_of(name)}}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from reconciler.schedule import (
     Placed,
-    Pool,
+    PoolView,
     Request,
-    VolumePool,
+    VolumePoolView,
     VolumeRequest,
 )
 from schemas.kinds import Key, Kind
@@ -17,18 +17,18 @@ ZONE = "topology.ironcore.dev/zone"
 WEB = Selector((("app", "web"),))
 
 
-def pool(name: str, **changes: object) -> Pool:
+def pool(name: str, **changes: object) -> PoolView:
     given_fields: dict[str, object] = {
         "allocatable": {"cpu": 8000, "memory": 32 * GIB},
         "classes": frozenset({"small", "big"}),
         "labels": {ZONE: "a"},
     }
-    return Pool(name=name, **(given_fields | changes))  # type: ignore[arg-type]
+    return PoolView(name=name, **(given_fields | changes))  # type: ignore[arg-type]
 
 
-def volume_pool(name: str, **changes: object) -> VolumePool:
+def volume_pool(name: str, **changes: object) -> VolumePoolView:
     given_fields: dict[str, object] = {"allocatable": {"storage": 100 * GIB}, "classes": frozenset({"fast"})}
-    return VolumePool(name=name, **(given_fields | changes))  # type: ignore[arg-type]
+    return VolumePoolView(name=name, **(given_fields | changes))  # type: ignore[arg-type]
 
 
 def machine(name: str, **changes: object) -> Request:

@@ -8,16 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.schedule import (
-    AntiAffinity,
+    AntiAffinityRule,
     ClusterState,
     Fit,
     Placed,
     Policy,
-    Pool,
+    PoolView,
     Request,
-    Spread,
+    SpreadRule,
     Unschedulable,
-    VolumePool,
+    VolumePoolView,
     build_cluster_state,
     explain,
     schedule,
@@ -44,7 +44,7 @@ POOLS = st.lists(
     max_size=5,
 ).map(
     lambda rows: [
-        Pool(
+        PoolView(
             name=f"p{i}",
             allocatable={"cpu": cpu * 1000, "memory": 16 * GIB, "class/machine.small": count},
             labels={} if zone is None else {ZONE: zone},
@@ -79,8 +79,8 @@ MACHINES = st.lists(
         st.sampled_from(["web", "db"]),
         st.integers(1, 3),
         st.integers(0, 1),
-        st.none() | st.builds(AntiAffinity, SELECTORS, KEYS, st.booleans()),
-        st.none() | st.builds(Spread, SELECTORS, st.just(ZONE), st.integers(1, 2), st.booleans()),
+        st.none() | st.builds(AntiAffinityRule, SELECTORS, KEYS, st.booleans()),
+        st.none() | st.builds(SpreadRule, SELECTORS, st.just(ZONE), st.integers(1, 2), st.booleans()),
         st.booleans(),
         st.integers(0, 2),
         st.sampled_from([(), (), ((ZONE, "a"),)]),
@@ -95,13 +95,13 @@ MACHINES = st.lists(
 POLICIES = st.sampled_from(list(Policy))
 
 
-def fresh(pools: list[Pool], volume_pools: list[VolumePool]) -> ClusterState:
+def fresh(pools: list[PoolView], volume_pools: list[VolumePoolView]) -> ClusterState:
     return build_cluster_state(pools, volume_pools)
 
 
 @given(POOLS, VOLUME_POOLS, MACHINES, POLICIES)
 def test_never_overcommits_and_charges_once(
-    pools: list[Pool], volume_pools: list[VolumePool], asked: list[Request], policy: Policy
+    pools: list[PoolView], volume_pools: list[VolumePoolView], asked: list[Request], policy: Policy
 ) -> None:
     on = fresh(pools, volume_pools)
     decisions = schedule(asked, on, policy)
@@ -129,8 +129,8 @@ def test_never_overcommits_and_charges_once(
 
 @given(POOLS, VOLUME_POOLS, MACHINES, POLICIES, st.randoms(use_true_random=False))
 def test_the_order_of_input_does_not_matter(
-    pools: list[Pool],
-    volume_pools: list[VolumePool],
+    pools: list[PoolView],
+    volume_pools: list[VolumePoolView],
     asked: list[Request],
     policy: Policy,
     draw: random.Random,
@@ -148,7 +148,7 @@ def test_the_order_of_input_does_not_matter(
 @given(POOLS, VOLUME_POOLS, MACHINES, POLICIES)
 @settings(max_examples=300)
 def test_schedule_and_explain_agree(
-    pools: list[Pool], volume_pools: list[VolumePool], asked: list[Request], policy: Policy
+    pools: list[PoolView], volume_pools: list[VolumePoolView], asked: list[Request], policy: Policy
 ) -> None:
     """Whoever was refused last is refused by each pool; whoever is placed next would go where explain ranks it first."""
     on = fresh(pools, volume_pools)
@@ -167,7 +167,7 @@ def test_schedule_and_explain_agree(
 
 @given(POOLS, MACHINES)
 def test_adding_a_pool_unplaces_nobody_who_asks_for_nothing_special(
-    pools: list[Pool], asked: list[Request]
+    pools: list[PoolView], asked: list[Request]
 ) -> None:
     """Capacity alone: with equal requests one more pool never makes fewer fit."""
     plain = [machine(request.key.name) for request in asked]

@@ -8,16 +8,16 @@ from typing import TypeVar
 import pytest
 
 from reconciler.schedule import (
-    AntiAffinity,
+    AntiAffinityRule,
     ClusterState,
+    PastRejection,
     Placed,
     Policy,
-    Pool,
-    Rejection,
+    PoolView,
     Request,
-    Spread,
+    SpreadRule,
     Unschedulable,
-    VolumePool,
+    VolumePoolView,
     VolumeRequest,
     build_cluster_state,
     schedule,
@@ -39,9 +39,9 @@ TAINTS = (
 CHARGES = [{"cpu": 250, "memory": GIB}, {"cpu": 1000, "memory": 2 * GIB}, {"cpu": 2000, "memory": 8 * GIB}]
 
 
-def pools(draw: random.Random, count: int, *, is_alike: bool) -> list[Pool]:
+def pools(draw: random.Random, count: int, *, is_alike: bool) -> list[PoolView]:
     return [
-        Pool(
+        PoolView(
             name=f"p{i:03}",
             allocatable={"cpu": 16000 if is_alike else draw.randrange(1, 20) * 1000, "memory": 64 * GIB},
             labels={ZONE: f"z{i % 3}", "host": f"h{i}"} if i % 9 else {"host": f"h{i}"},
@@ -53,9 +53,9 @@ def pools(draw: random.Random, count: int, *, is_alike: bool) -> list[Pool]:
     ]
 
 
-def volume_pools(draw: random.Random, count: int) -> list[VolumePool]:
+def volume_pools(draw: random.Random, count: int) -> list[VolumePoolView]:
     return [
-        VolumePool(
+        VolumePoolView(
             name=f"v{i:03}",
             allocatable={"storage": draw.randrange(5, 100) * GIB},
             classes=frozenset({"fast"}),
@@ -70,9 +70,11 @@ def machine(draw: random.Random, number: int, pool_count: int) -> Request:
     size, app = draw.randrange(3), f"app-{draw.randrange(8)}"
     same = Selector((("app", app),))
     volume = VolumeRequest(Key(Kind.VOLUME, "default", f"d{number}"), "fast", {"storage": 5 * GIB})
-    apart = AntiAffinity(same, draw.choice(["", ZONE, "host"]), is_required=draw.random() < 0.5)
-    spread = Spread(same, draw.choice([ZONE, "host"]), draw.choice([1, 2]), is_required=draw.random() < 0.5)
-    said_no = Rejection(f"p{draw.randrange(pool_count):03}", "no image")
+    apart = AntiAffinityRule(same, draw.choice(["", ZONE, "host"]), is_required=draw.random() < 0.5)
+    spread = SpreadRule(
+        same, draw.choice([ZONE, "host"]), draw.choice([1, 2]), is_required=draw.random() < 0.5
+    )
+    said_no = PastRejection(f"p{draw.randrange(pool_count):03}", "no image")
 
     def some(share: float, value: T, otherwise: T) -> T:
         return value if draw.random() < share else otherwise
@@ -144,11 +146,11 @@ def test_the_words_of_a_rejection_decide_nothing_and_each_request_is_told_its_ow
 ) -> None:
     requests = [
         Request(
-            Key(Kind.MACHINE, "default", f"m{i}"), "c0", {"cpu": 1000}, rejections=(Rejection("b", said),)
+            Key(Kind.MACHINE, "default", f"m{i}"), "c0", {"cpu": 1000}, rejections=(PastRejection("b", said),)
         )
         for i, said in enumerate(words)
     ]
-    pools = [Pool(name, {"cpu": 1000}, classes=frozenset({"c0"})) for name in "ab"]
+    pools = [PoolView(name, {"cpu": 1000}, classes=frozenset({"c0"})) for name in "ab"]
     first, *others = schedule(requests, build_cluster_state(pools))
     assert isinstance(first, Placed)
     assert (first.key.name, first.pool) == ("m0", "a")

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from reconciler.schedule import (
     Fit,
-    Pool,
+    PoolView,
     Reason,
     Refusal,
     Request,
-    VolumePool,
+    VolumePoolView,
     VolumeRequest,
     build_cluster_state,
     explain,
@@ -19,10 +19,10 @@ from reconciler.schedule import (
 from schemas.kinds import Key, Kind
 
 HOSTS = ["a", "b", "c"]
-pools = [Pool(name, {"cpu": 8}, labels={"zone": name}, classes=frozenset({"small"})) for name in HOSTS]
+pools = [PoolView(name, {"cpu": 8}, labels={"zone": name}, classes=frozenset({"small"})) for name in HOSTS]
 volume_pools = st.lists(
     st.builds(
-        VolumePool,
+        VolumePoolView,
         name=st.sampled_from(["x", "y", "z", "v"]),
         allocatable=st.just({"storage": 10}),
         classes=st.just(frozenset({"fast"})),
@@ -35,7 +35,7 @@ volume_pools = st.lists(
 
 
 @given(volume_pools)
-def test_those_that_reach_are_those_that_say_so(found: list[VolumePool]) -> None:
+def test_those_that_reach_are_those_that_say_so(found: list[VolumePoolView]) -> None:
     on = build_cluster_state(pools, found)
     for pool in pools:
         assert on.reaching(pool) == tuple(
@@ -49,8 +49,10 @@ def machine(pinned: str = "", size: int = 1) -> Request:
     return Request(Key(Kind.MACHINE, "default", "m"), "small", {"cpu": 1}, volumes=(volume,))
 
 
-def local(name: str) -> VolumePool:
-    return VolumePool(name, {"storage": 10}, classes=frozenset({"fast"}), reachable_from=frozenset({name}))
+def local(name: str) -> VolumePoolView:
+    return VolumePoolView(
+        name, {"storage": 10}, classes=frozenset({"fast"}), reachable_from=frozenset({name})
+    )
 
 
 def test_a_pool_is_refused_for_the_volume_pools_that_reach_it_alone() -> None:

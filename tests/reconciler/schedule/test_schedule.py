@@ -7,18 +7,18 @@ from collections import Counter
 import pytest
 
 from reconciler.schedule import (
-    AntiAffinity,
+    AntiAffinityRule,
     ClusterState,
     Fit,
+    PastRejection,
     Placed,
     Policy,
-    Pool,
+    PoolView,
     Predicate,
     Quota,
     Refusal,
-    Rejection,
     Request,
-    Spread,
+    SpreadRule,
     Unschedulable,
     build_cluster_state,
     explain,
@@ -41,11 +41,11 @@ REFUSED = [
     ("cpu and memory", pool("p", allocatable={"cpu": 500, "memory": GIB}), machine("m"), {Predicate.CAPACITY}),
     ("a resource the pool does not name", pool("p"), machine("m", charge={"nvidia.com/gpu": 1}), {Predicate.CAPACITY}),
     ("class count", pool("p", allocatable={"cpu": 8000, "memory": 32 * GIB, "class/machine.small": 0}), machine("m", charge={"class/machine.small": 1}), {Predicate.CAPACITY}),
-    ("rejected", pool("p"), machine("m", rejections=(Rejection("p", "image is missing"),)), {Predicate.REJECTED}),
+    ("rejected", pool("p"), machine("m", rejections=(PastRejection("p", "image is missing"),)), {Predicate.REJECTED}),
     ("pinned elsewhere", pool("p"), machine("m", pinned="q"), {Predicate.PINNED}),
     ("volume pool gone", pool("p"), machine("m", volume_pools=("v",)), {Predicate.VOLUME}),
     ("no volume pool", pool("p"), machine("m", volumes=(volume("v"),)), {Predicate.VOLUME_CAPACITY}),
-    ("spread without the label", pool("p", labels={}), machine("m", spread=Spread(WEB, ZONE)), {Predicate.SPREAD}),
+    ("spread without the label", pool("p", labels={}), machine("m", spread=SpreadRule(WEB, ZONE)), {Predicate.SPREAD}),
     ("several at once", pool("p", is_cordoned=True, taints=(Taint(key="lab", effect="NoSchedule"),), allocatable={}), machine("m"), {Predicate.CORDON, Predicate.TAINT, Predicate.CAPACITY}),
 ]  # fmt: skip
 
@@ -53,7 +53,7 @@ REFUSED = [
 @pytest.mark.parametrize(
     ("only", "request_", "want"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
 )
-def test_every_reason_is_kept(only: Pool, request_: Request, want: set[Predicate]) -> None:
+def test_every_reason_is_kept(only: PoolView, request_: Request, want: set[Predicate]) -> None:
     (decision,) = schedule([request_], build_cluster_state([only]))
     assert isinstance(decision, Unschedulable)
     rows = {refusal.pool: {reason.predicate for reason in refusal.reasons} for refusal in decision.refusals}
@@ -147,7 +147,7 @@ def test_a_higher_priority_gets_the_room() -> None:
 
 def test_anti_affinity_keeps_apart_by_pool_and_by_zone() -> None:
     pools = [pool("a1"), pool("a2"), pool("b1", labels={ZONE: "b"})]
-    apart = AntiAffinity(WEB)
+    apart = AntiAffinityRule(WEB)
     assert (
         len(
             set(
@@ -160,7 +160,7 @@ def test_anti_affinity_keeps_apart_by_pool_and_by_zone() -> None:
         )
         == 3
     )
-    apart = AntiAffinity(WEB, ZONE)
+    apart = AntiAffinityRule(WEB, ZONE)
     assert (
         len(
             where(
@@ -175,7 +175,7 @@ def test_anti_affinity_keeps_apart_by_pool_and_by_zone() -> None:
 
 def test_anti_affinity_binds_those_who_come_later() -> None:
     on = build_cluster_state([pool("a")])
-    on.hold("default", AntiAffinity(Selector((("app", "noisy"),))), "a")
+    on.hold("default", AntiAffinityRule(Selector((("app", "noisy"),))), "a")
     (noisy, quiet) = schedule([machine("n", labels=(("app", "noisy"),)), machine("q")], on)
     assert isinstance(noisy, Unschedulable)
     assert {reason.predicate for reason in noisy.refusals[0].reasons} == {Predicate.ANTI_AFFINITY}
@@ -184,19 +184,19 @@ def test_anti_affinity_binds_those_who_come_later() -> None:
 
 def test_another_namespace_is_not_counted() -> None:
     on = build_cluster_state([pool("a")])
-    on.hold("other", AntiAffinity(WEB), "a")
+    on.hold("other", AntiAffinityRule(WEB), "a")
     assert where(schedule([machine("m")], on)) == {"m": "a"}
 
 
 def test_soft_anti_affinity_prefers_and_does_not_forbid() -> None:
     on = build_cluster_state([pool("a"), pool("b", allocatable={"cpu": 4000, "memory": 16 * GIB})])
-    asked = [machine(f"m{i}", anti_affinity=AntiAffinity(WEB, is_required=False)) for i in range(4)]
+    asked = [machine(f"m{i}", anti_affinity=AntiAffinityRule(WEB, is_required=False)) for i in range(4)]
     assert Counter(where(schedule(asked, on)).values()) == {"a": 2, "b": 2}
 
 
 def test_spread_keeps_the_skew_and_waits_rather_than_break_it() -> None:
     pools = [pool("a"), pool("b", labels={ZONE: "b"}, allocatable={"cpu": 2000, "memory": 64 * GIB})]
-    asked = [machine(f"m{i}", spread=Spread(WEB, ZONE, 1)) for i in range(8)]
+    asked = [machine(f"m{i}", spread=SpreadRule(WEB, ZONE, 1)) for i in range(8)]
     decisions = schedule(asked, build_cluster_state(pools))
     assert Counter(where(decisions).values()) == {"a": 3, "b": 2}
     waiting = next(decision for decision in decisions if isinstance(decision, Unschedulable))
@@ -206,7 +206,7 @@ def test_spread_keeps_the_skew_and_waits_rather_than_break_it() -> None:
 
 def test_a_soft_spread_goes_on_where_there_is_room() -> None:
     pools = [pool("a"), pool("b", labels={ZONE: "b"}, allocatable={"cpu": 2000, "memory": 64 * GIB})]
-    asked = [machine(f"m{i}", spread=Spread(WEB, ZONE, 1, is_required=False)) for i in range(8)]
+    asked = [machine(f"m{i}", spread=SpreadRule(WEB, ZONE, 1, is_required=False)) for i in range(8)]
     assert Counter(where(schedule(asked, build_cluster_state(pools))).values()) == {"a": 6, "b": 2}
 
 
@@ -214,11 +214,13 @@ def test_those_already_there_are_counted() -> None:
     on = build_cluster_state([pool("a"), pool("b", labels={ZONE: "b"})])
     on.population = lambda namespace, selector: {"a": 2} if (namespace, selector) == ("default", WEB) else {}
     assert Counter(
-        where(schedule([machine(f"m{i}", spread=Spread(WEB, ZONE)) for i in range(3)], on)).values()
+        where(schedule([machine(f"m{i}", spread=SpreadRule(WEB, ZONE)) for i in range(3)], on)).values()
     ) == {"b": 2, "a": 1}
 
 
-@pytest.mark.parametrize("rule", [{"spread": Spread(WEB, ZONE)}, {"anti_affinity": AntiAffinity(WEB, ZONE)}])
+@pytest.mark.parametrize(
+    "rule", [{"spread": SpreadRule(WEB, ZONE)}, {"anti_affinity": AntiAffinityRule(WEB, ZONE)}]
+)
 def test_those_placed_before_in_the_same_pass_are_counted(rule: dict[str, object]) -> None:
     """Also those who ask for nothing themselves, and those of an earlier pass on the same board."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.world.objects.object_state import Origin, Place
+from reconciler.world.objects.object_state import DocumentPlace, Origin
 from reconciler.world.record import Record
 from reconciler.world.source.contents import object_at
 from reconciler.world.world import World
@@ -84,7 +84,7 @@ def test_what_may_not_change_is_held(kind: Kind, was: str, now: str, code: str) 
     (key,) = (key for key in stepwise.known if stepwise.known[key].source.path == "x.yaml")  # type: ignore[union-attr]
     text = made.store.file(made.heads[LIVE], "x.yaml")
     assert text is not None
-    accepted = object_at(Place("x.yaml", 0), made.store.read(text.id))
+    accepted = object_at(DocumentPlace("x.yaml", 0), made.store.read(text.id))
     made.source({"x.yaml": now, "y.yaml": machine("new")})
     found = made.step(stepwise)
     assert key in found.dirty

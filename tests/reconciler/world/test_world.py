@@ -7,7 +7,7 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from reconciler.world.objects.object_state import Origin, Place
+from reconciler.world.objects.object_state import DocumentPlace, Origin
 from reconciler.world.record import Record
 from schemas.kinds import Key, Kind
 from schemas.model import Condition, Machine
@@ -31,7 +31,7 @@ def test_what_the_source_declares_holds_and_live_says_what_is_recorded() -> None
     assert (web.origin, web.record) == (Origin.DECLARED, PLACED)
     assert isinstance(web.object, Machine)
     assert web.object.spec.power == "Off"
-    assert (web.source, web.live) == (Place("web.yaml", 0), Place("web.yaml", 0))
+    assert (web.source, web.live) == (DocumentPlace("web.yaml", 0), DocumentPlace("web.yaml", 0))
 
 
 def test_status_that_people_write_in_the_source_means_nothing() -> None:
@@ -63,7 +63,7 @@ def test_declared_again_while_it_goes_is_going_until_its_document_is_gone() -> N
     scene.source({"new.yaml": machine("web-1")})
     scene.step(world)
     assert world.known[WEB].origin is Origin.LEAVING
-    assert world.known[WEB].source == Place("new.yaml", 0)
+    assert world.known[WEB].source == DocumentPlace("new.yaml", 0)
     scene.live({".gitvirt/deleting/Machine/default/web-1.yaml": None})
     scene.step(world)
     web = world.known[WEB]
@@ -227,7 +227,7 @@ def test_one_identity_twice_is_held_against_it_and_the_one_on_live_stays() -> No
     scene = placed()
     scene.source({"a.yaml": machine("web-1", "  power: Off\n")})
     world = scene.world()
-    assert world.known[WEB].source == Place("web.yaml", 0)
+    assert world.known[WEB].source == DocumentPlace("web.yaml", 0)
     assert [fault.code for fault in world.faults(WEB)] == ["GV301"]
 
 

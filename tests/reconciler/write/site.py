@@ -10,7 +10,7 @@ from reconciler.gitstore.objects.database import ObjectType, hash_object
 from reconciler.gitstore.objects.tree import File, FileMode, ObjectId
 from reconciler.gitstore.repo import Edit, ExistingBlob, Identity
 from reconciler.plan import Base, Change, Plan
-from reconciler.world.objects.object_state import ObjectState, Origin, Place
+from reconciler.world.objects.object_state import DocumentPlace, ObjectState, Origin
 from reconciler.world.record import NOTHING, record_of
 from reconciler.write import Written, draft
 from reconciler.write.drafting import Signing
@@ -47,7 +47,7 @@ class Site:
                 object=decode(document.kind, document.body),
                 origin=Origin.GENERATED if "/generated/" in document.path else Origin.LEAVING,
                 record=record_of(document.kind, document.body),
-                live=Place(document.path, document.index),
+                live=DocumentPlace(document.path, document.index),
             )
         for document in self._documents(self.source_texts):
             before = self.known.get(document.key)
@@ -59,7 +59,7 @@ class Site:
                 object=decode(document.kind, document.body),
                 origin=Origin.FROZEN if is_frozen else Origin.DECLARED,
                 record=before.record if before else NOTHING,
-                source=Place(document.path, document.index),
+                source=DocumentPlace(document.path, document.index),
                 live=before.live if before else None,
             )
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from reconciler.world.objects.object_state import Place
+from reconciler.world.objects.object_state import DocumentPlace
 from reconciler.world.record import Record, empty_status
 from reconciler.world.record.record import STATUS, assignment_of
 from reconciler.world.source.contents import Contents, Doc
@@ -82,7 +82,7 @@ def _parts(kind: Kind, record: Record | None) -> tuple[Any, ...] | None:
 def _doc(path: str, kept: Any) -> Doc:
     kind, object = _KIND_OF[type(kept)], kept.object
     key = Key(kind, *kept.names) if object is None else object.key
-    return Doc(key, Place(path, kept.index), object, _record(kind, kept.record))
+    return Doc(key, DocumentPlace(path, kept.index), object, _record(kind, kept.record))
 
 
 def _record(kind: Kind, parts: tuple[Any, ...] | None) -> Record | None:
