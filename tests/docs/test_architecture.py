@@ -77,3 +77,25 @@ def test_the_parts_of_the_drawing_are_told_of() -> None:
     text = PAGE.text.replace(drawing, "")
     for word in re.findall(r"[a-z]+(?:/[a-z*]+)*", drawing):
         assert re.search(rf"\b{re.escape(word.rstrip('*/'))}", text, re.IGNORECASE), word
+
+
+def diagrams() -> dict[str, list[str]]:
+    """The rooms of each package's diagram, in their order."""
+    found = {}
+    for _, text in PAGE.blocks:
+        package, *lines = text.splitlines()
+        if re.fullmatch(r"[a-z_.]+", package):
+            found[package] = [
+                name.strip() for line in lines for name in line.strip().partition("  ")[0].split(",")
+            ]
+    return found
+
+
+def test_every_package_of_ours_has_a_diagram() -> None:
+    assert diagrams().keys() >= set(OURS)
+
+
+@pytest.mark.parametrize("package", diagrams())
+def test_a_diagram_shows_every_room_of_its_package(package: str) -> None:
+    folder = ROOT / package.replace(".", "/")
+    assert sorted(diagrams()[package]) == sorted(path.parent.name for path in folder.glob("*/__init__.py"))
