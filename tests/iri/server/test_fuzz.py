@@ -75,10 +75,10 @@ def test_any_message_is_answered_or_refused(client: Raw, name: str, data: st.Dat
 @settings(max_examples=10, deadline=None, suppress_health_check=SHARED)
 @given(data=st.data())
 def test_any_message_of_the_control_service_is_answered_or_refused(
-    controlled: Raw, name: str, data: st.DataObject
+    control_calls: Raw, name: str, data: st.DataObject
 ) -> None:
     request = data.draw(messages(CONTROL[name].input_type))
-    refuse_unfitting(controlled, CONTROL[name], request.SerializeToString())
+    refuse_unfitting(control_calls, CONTROL[name], request.SerializeToString())
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=SHARED)

@@ -29,21 +29,21 @@ from tests.iri.simulated.world import machine
 
 
 @pytest.fixture
-def serve(socket_directory: Path) -> Iterator[SimulatedServer]:
+def simulated_server(socket_directory: Path) -> Iterator[SimulatedServer]:
     with SimulatedServer(SimulatedHost(Profile(), seed=1), [UnixAddress(socket_directory / "s")]) as server:
         yield server
 
 
 @pytest.fixture
-def client(served: SimulatedServer) -> Iterator[Client]:
-    (address,) = served.addresses
+def client(simulated_server: SimulatedServer) -> Iterator[Client]:
+    (address,) = simulated_server.addresses
     with Client(address, address, Deadlines(status=5, list=5, other=0.5)) as client:
         yield client
 
 
 @pytest.fixture
-def control(served: SimulatedServer) -> Iterator[ControlClient]:
-    with ControlClient(served.addresses[0]) as control:
+def control(simulated_server: SimulatedServer) -> Iterator[ControlClient]:
+    with ControlClient(simulated_server.addresses[0]) as control:
         yield control
 
 
@@ -90,9 +90,9 @@ def test_a_lost_answer_to_a_create_does_not_make_two(client: Client, control: Co
     assert control.count_calls()["CreateMachine"] == 2
 
 
-def test_a_slow_answer_is_a_timeout(served: SimulatedServer, client: Client) -> None:
+def test_a_slow_answer_is_a_timeout(simulated_server: SimulatedServer, client: Client) -> None:
     made = client.create(machine("m1"))
-    served.faults.add(
+    simulated_server.faults.add(
         FaultRule(call="UpdateMachinePower", effect=FaultEffect.AFTER, delay_ns=SECOND_NS, times=1)
     )
     with pytest.raises(errors.TimedOut):
