@@ -1,5 +1,9 @@
-"""What a runtime has to tell besides its objects: events that people read, and notices that wake watchers. Bounded in
-count and in age; nothing here outlives the process. A runtime owns one and hands out what `Runtime` asks for.
+"""What a runtime tells besides its objects: events for people, and notices that wake watchers.
+
+Rules. Both are bounded in count and in age, and nothing here outlives the process: whoever missed something lists the objects
+again. A watcher that reads too slowly loses single notices and gets one RESYNC in their place, which means "list everything".
+A new watcher begins with a RESYNC. Must never happen: a change to an object leaves a watcher without a notice or a RESYNC; a slow
+watcher keeps the runtime waiting.
 """
 
 from __future__ import annotations
@@ -56,13 +60,13 @@ class Journal:
         watcher = Watcher(self._forget)
         with self._lock:
             if len(self._watchers) >= WATCHERS:
-                raise ResourceExhausted(f"{WATCHERS} watchers are connected, and there can be no more")
+                raise ResourceExhausted(f"{WATCHERS} watchers are connected, which is the limit")
             self._watchers.add(watcher)
         return watcher
 
     @property
     def watchers(self) -> int:
-        """How many there are."""
+        """The number of connected watchers."""
         return len(self._watchers)
 
     def _forget(self, watcher: Watcher) -> None:
@@ -86,7 +90,7 @@ class Watcher:
                 return
             if notice.kind is not None:
                 key = (notice.kind, notice.id)
-                self._pending[key] = merged(self._pending.get(key), notice.what)
+                self._pending[key] = merge(self._pending.get(key), notice.what)
             if notice.kind is None or len(self._pending) > NOTICES_PENDING:
                 self._pending.clear()
                 self._is_resync = True
@@ -110,6 +114,6 @@ class Watcher:
             self._changed.notify_all()
 
 
-def merged(earlier: ChangeType | None, later: ChangeType) -> ChangeType:
-    """A new object that then changed is still a new one; everything else is what it was last."""
+def merge(earlier: ChangeType | None, later: ChangeType) -> ChangeType:
+    """An object that was created and then changed is still new to the watcher; else the later notice counts."""
     return ChangeType.CREATED if earlier is ChangeType.CREATED and later is ChangeType.CHANGED else later

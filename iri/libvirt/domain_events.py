@@ -20,7 +20,7 @@ class LifecycleChange(Enum):
     CRASHED = "crashed"
 
 
-class LifecycleEvent(msgspec.Struct, frozen=True):
+class DomainLifecycle(msgspec.Struct, frozen=True):
     domain_id: str
     turn: LifecycleChange
     by_guest: bool = False  # STOPPING: on the guest's own request
@@ -63,7 +63,7 @@ class DiskError(msgspec.Struct, frozen=True):
 
 
 DomainEvent = (
-    LifecycleEvent
+    DomainLifecycle
     | DeviceAdded
     | DeviceRemoved
     | DeviceRemovalFailed

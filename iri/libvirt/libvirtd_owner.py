@@ -69,8 +69,8 @@ class LibvirtdOwner:
         if (pid := lock_holder(folder)) is not None:
             who = f" (pid {pid})" if pid else ""
             raise LockHeldError(f"this libvirtd is in use by the runtime at {folder}{who}", CURE)
-        if there := len(self._machines()):
-            machines = "1 machine" if there == 1 else f"{there} machines"
+        if count := len(self._machines()):
+            machines = "1 machine" if count == 1 else f"{count} machines"
             raise StartupError(
                 f"this libvirtd has {machines} of the runtime at {folder}, not of the one at {self._folder}",
                 f"start with `folder: {folder}`, where their disks and consoles are; if that runtime will never run again, hand them "

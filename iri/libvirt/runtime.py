@@ -15,7 +15,7 @@ from iri.errors import FailedPrecondition, InvalidArgument, Unavailable
 from iri.host import Offers, RuntimeClasses, RuntimeInfo, RuntimeVolumeClass, VolumeOffer
 from iri.journal import Journal
 from iri.libvirt.connect.addresses import LibvirtAddresses
-from iri.libvirt.connect.domains import Domains
+from iri.libvirt.connect.domains import LibvirtDomains
 from iri.libvirt.connect.link import LibvirtLink
 from iri.libvirt.connect.machine_secrets import MachineSecrets
 from iri.libvirt.connect.networks import LibvirtNetworks
@@ -36,6 +36,7 @@ from iri.libvirt.seed.seed import Reader, no_yaml
 from iri.libvirt.seed.seed_files import SeedWriter
 from iri.libvirt.settings import Settings
 from iri.libvirt.volumes import bootstrap
+from iri.libvirt.volumes.disks import VolumeDisks
 from iri.libvirt.volumes.volumes import Volumes
 from iri.machine import RuntimeMachine
 from iri.runtime import AnyObject, Console, RuntimeEvent, Subscription
@@ -57,9 +58,9 @@ class LibvirtRuntime:
         self._folder, self._lock = folder, FolderLock("the runtime's folder")
         self._link = LibvirtLink(settings.uri)
         self._journal = Journal(time.time_ns)
-        domains, machine_secrets = Domains(self._link), MachineSecrets(self._link)
-        self._owner = LibvirtdOwner(LibvirtSecrets(self._link), folder, domains.metadata)
-        self._store = MachineStore(domains, machine_secrets, self._journal)
+        self._domains, self._secrets = LibvirtDomains(self._link), MachineSecrets(self._link)
+        self._owner = LibvirtdOwner(LibvirtSecrets(self._link), folder, self._domains.metadata)
+        self._store = MachineStore(self._domains, self._secrets, self._journal)
         storage = bootstrap.build_storage(
             self._link,
             bootstrap.VolumeSettings(storage=settings.storage, images=settings.images),
@@ -77,22 +78,24 @@ class LibvirtRuntime:
             settings.host,
             Installation(VERSION, settings.uri, folder),
         )
-        networks = Networks(LibvirtNetworks(self._link), LibvirtAddresses(self._link), settings.networks)
-        deps = MachineDeps(
-            domains=domains,
-            monitor=QemuMonitor(self._link),
-            machine_secrets=machine_secrets,
-            store=self._store,
-            providers=Providers(
-                storage.disks, networks, SeedWriter(settings.efi_template, read_yaml), self._host
-            ),
-            folders=MachineFolders(folder / "machines", Path(settings.qemu_logs)),
-            power_settings=settings.power,
-            starts=threading.Semaphore(max(2, os.cpu_count() or 1)),
-        )
+        deps = self._machine_deps(settings, storage.disks, SeedWriter(settings.efi_template, read_yaml))
         self._machines = Machines(deps, self._link)
         self._consoles = Consoles(lambda id: deps.folder(id) / CONSOLE)
         self._link.on_connected(self._host.forget)
+
+    def _machine_deps(self, settings: Settings, disks: VolumeDisks, seeds: SeedWriter) -> MachineDeps:
+        """Everything that the steps of a machine may use."""
+        networks = Networks(LibvirtNetworks(self._link), LibvirtAddresses(self._link), settings.networks)
+        return MachineDeps(
+            domains=self._domains,
+            monitor=QemuMonitor(self._link),
+            machine_secrets=self._secrets,
+            store=self._store,
+            providers=Providers(disks, networks, seeds, self._host),
+            folders=MachineFolders(self._folder / "machines", Path(settings.qemu_logs)),
+            power_settings=settings.power,
+            starts=threading.Semaphore(max(2, os.cpu_count() or 1)),
+        )
 
     def start(self) -> None:
         """Raises Unavailable when libvirt does not answer, LockHeldError when another runtime runs here. Then nothing keeps running."""

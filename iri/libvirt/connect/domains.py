@@ -39,7 +39,7 @@ UNDEFINE = (
 )
 
 
-class Domains:
+class LibvirtDomains:
     """Every method may raise an IRIError: NotFound without such a domain. Thread-safe."""
 
     def __init__(self, link: LibvirtLink) -> None:

@@ -14,9 +14,9 @@ from iri.libvirt.domain_events import (
     DeviceRemoved,
     DiskError,
     DomainEvent,
+    DomainLifecycle,
     GuestRebooted,
     LifecycleChange,
-    LifecycleEvent,
 )
 
 Emit = Callable[[DomainEvent], None]
@@ -62,7 +62,7 @@ class EventCallbacks:
             event == libvirt.VIR_DOMAIN_EVENT_SHUTDOWN and detail == libvirt.VIR_DOMAIN_EVENT_SHUTDOWN_GUEST
         )
         if event in LIFECYCLE:
-            self._emit(LifecycleEvent(domain.UUIDString(), LIFECYCLE[event], by_guest))
+            self._emit(DomainLifecycle(domain.UUIDString(), LIFECYCLE[event], by_guest))
 
     def on_device_added(self, _: object, domain: libvirt.virDomain, alias: str, opaque: object) -> None:
         del opaque

@@ -1,6 +1,10 @@
 """The secrets of machines (keys and Ignition data) as libvirt secrets, which only administrators of libvirt can read.
 
-A libvirt secret holds 64 KiB, so a value takes as many pieces as it needs. Their UUIDs follow from the machine's.
+A libvirt secret holds 64 KiB, so a value takes as many pieces as it needs. Piece number N has the UUID that follows from the machine's
+UUID and N, so no list of pieces is kept. A shorter value overwrites the first pieces and removes the rest.
+
+Life of a value: written before the record that refers to it, so that a record never lacks its secrets; removed with the machine;
+dropped by the garbage collection when its machine is neither known nor defined.
 """
 
 from __future__ import annotations

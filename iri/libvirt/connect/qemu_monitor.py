@@ -75,9 +75,9 @@ def parsing() -> Iterator[None]:
         raise FailedPrecondition(f"cannot parse the QEMU monitor reply ({type(error).__name__})") from error
 
 
-def parse_answer(command: str, said: str) -> Any:
+def parse_answer(command: str, reply: str) -> Any:
     with parsing():
-        answer = json.loads(said)
+        answer = json.loads(reply)
         if "error" in answer:
             raise FailedPrecondition(f"QEMU refuses {command}: {answer['error'].get('desc')}")
         return answer["return"]
@@ -95,15 +95,17 @@ def qemu_state_of(*, network: Any, devices: Any, objects: Any, nodes: Any, block
         )
 
 
-def node_of(told: dict[str, Any]) -> BlockNode:
-    image = told.get("image", {})
+def node_of(description: dict[str, Any]) -> BlockNode:
+    image = description.get("image", {})
     rests_on = image.get("full-backing-filename") or image.get("backing-filename") or ""
     return BlockNode(
-        name=told["node-name"], place=data_location(told["file"]), rests_on=data_location(rests_on)
+        name=description["node-name"],
+        place=data_location(description["file"]),
+        rests_on=data_location(rests_on),
     )
 
 
-def device_of(told: dict[str, Any]) -> str:
+def device_of(description: dict[str, Any]) -> str:
     """NAME of `/machine/peripheral/NAME/virtio-backend`, which is what QEMU says of a device with a disk."""
-    path: str = told.get("qdev") or ""
+    path: str = description.get("qdev") or ""
     return path.removeprefix(f"{DEVICES}/").split("/")[0]

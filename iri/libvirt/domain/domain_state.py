@@ -1,4 +1,15 @@
-"""What libvirt shows of a domain, as far as the runtime uses it. Pure. Defaults that libvirt filled in are not read."""
+"""What libvirt shows of a domain, as far as the runtime uses it. Pure. Defaults that libvirt filled in are not read.
+
+    libvirt's state (reason)                 RunState
+    shut off, crashed, no state              OFF, with the StopReason
+    running, blocked, shutting down          RUNNING
+    paused (I/O error)                       IO_ERROR: the guest waits until it is resumed
+    paused (starting up, unknown)            UNFINISHED_START: libvirtd was killed while starting it
+    paused (shutting down)                   RUNNING, until it is off
+    paused (other), pmsuspended              PAUSED: by a person, or by libvirt while it works on the domain
+
+StopReason is UNKNOWN after a restart of libvirtd: it forgets why a domain is off.
+"""
 
 from __future__ import annotations
 

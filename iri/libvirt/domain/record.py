@@ -1,7 +1,10 @@
 """A machine's record in its domain's metadata: what is desired, and the little that cannot be observed. Pure.
 
 Every user of the host may read a domain's XML. So keys and Ignition data are not in the record: `split_secrets` takes them out
-of a spec, and they are stored as libvirt secrets.
+of a spec, they are stored as libvirt secrets, and `merge_secrets` puts them back when the record is read.
+
+The record is a format on disk: fields are only ever added, each with a default, so that this version reads the records of earlier
+ones. A record of a later version may not decode; then the machine is left alone.
 """
 
 from __future__ import annotations

@@ -1,8 +1,14 @@
 """Whether KVM runs guests here, by booting one. Capabilities prove nothing: under some hypervisors the device exists, libvirt offers
 KVM, a domain even starts, and its guest never executes an instruction.
 
-The guest is one boot sector that writes a line to the serial port, from long mode with paging: on some hosts a guest reaches
-real mode and no kernel ever boots. libvirt destroys the guest when this process ends.
+The guest is one boot sector (kvm_probe.S) that writes a line to the serial port, from long mode with paging: on some hosts a guest
+reaches real mode and no kernel ever boots. The domain is transient and libvirt destroys it when this process ends.
+
+    observation                            result
+    the line appears within 10 s           KVM works
+    the guest stays silent                 KVM does not work
+    libvirt refuses to start the domain    KVM does not work
+    libvirt does not answer                Unavailable: nothing is proven, and the probe is repeated later
 """
 
 from __future__ import annotations

@@ -4,8 +4,18 @@
     partial/<key>               being fetched; the thread that fetches holds a lock on `<key>.lock`
     names/<key>                 the content that a URL had last, and the server's validator for it
 
+Theory of operation. A blob goes through these states:
+
+    state       files                    left by
+    absent      none                     partial_file: locked for one thread; others wait and then find the blob
+    fetching    partial, lock            add_blob with the right digest -> present; with another digest -> absent
+    cut off     partial                  fetching continues it within a day; then it is removed -> absent
+    present     blob                     collect, when it is not in use -> absent
+
 A blob is created by one rename, so it is complete or absent. Its modification time says when it was used last. One runtime alone
 has the folder: another would not know which disks have its blobs as backing files.
+
+Must never happen: a blob is changed or replaced; a blob is removed that a disk has as its backing file or a domain boots from.
 """
 
 from __future__ import annotations

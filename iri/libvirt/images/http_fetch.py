@@ -1,7 +1,16 @@
 """Fetches one resource over HTTP into one file, and continues an interrupted transfer. Knows no images and no cache.
 
-A partial file is continued only if the server confirms by a validator (ETag or Last-Modified) that it is still the same resource.
-A server that cannot do that sends it again from the start.
+    partial file   its validator   request                    answer            outcome
+    none           none            whole                      200               write from the start
+    none           cached copy's   whole, if changed          304               nothing is fetched: the cached copy is current
+    some bytes     noted           the rest, if unchanged     206               append
+    some bytes     noted           the rest, if unchanged     200               it has changed: write from the start
+    some bytes     noted           the rest, if unchanged     416               the partial file is of something else: start again
+    some bytes     none            whole                      200               write from the start
+
+The validator is an ETag or a Last-Modified date. It is noted before the first byte is written, so that a partial file never has the
+validator of other content. Must never happen: bytes of two versions are mixed in one file; credentials go to another host or over
+a connection without TLS after a redirect.
 """
 
 from __future__ import annotations
@@ -82,12 +91,12 @@ def open_url(
 
 
 def _refusal(url: str, code: int) -> IRIError:
-    said = f"{_host(url)} answers {code} {http.client.responses.get(code, '')}".rstrip()
+    new_validator = f"{_host(url)} answers {code} {http.client.responses.get(code, '')}".rstrip()
     if code in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE):
-        return NotFound(f"{said} for {path_of(url)}")
+        return NotFound(f"{new_validator} for {path_of(url)}")
     if code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-        return FailedPrecondition(f"{said} for {path_of(url)}")
-    return Unavailable(f"{said} for {path_of(url)}")
+        return FailedPrecondition(f"{new_validator} for {path_of(url)}")
+    return Unavailable(f"{new_validator} for {path_of(url)}")
 
 
 def _unreachable(url: str, reason: object) -> IRIError:
@@ -131,16 +140,16 @@ def _fetch_once(
     fetched_bytes = into.stat().st_size if into.exists() else 0
     note = into.with_name(f"{into.name}.validator")
     validator = note.read_text() if fetched_bytes and note.exists() else ""
-    asked = dict(headers)
+    request_headers = dict(headers)
     if fetched_bytes and validator:
-        asked |= {"Range": f"bytes={fetched_bytes}-", "If-Range": validator}
+        request_headers |= {"Range": f"bytes={fetched_bytes}-", "If-Range": validator}
     elif known_validator:
-        asked |= (
+        request_headers |= (
             {"If-None-Match": known_validator}
             if '"' in known_validator
             else {"If-Modified-Since": known_validator}
         )
-    with open_url(url, asked, limits.timeout_seconds) as response:
+    with open_url(url, request_headers, limits.timeout_seconds) as response:
         if response.status == HTTPStatus.NOT_MODIFIED:
             return Fetched(0, known_validator, is_same=True)
         if response.status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and fetched_bytes:
@@ -151,18 +160,23 @@ def _fetch_once(
         length = response.headers.get("Content-Length", "")
         total = start + int(length) if length.isdigit() else 0
         _refuse_size(total, start, limits, into)
-        said = _validator(response.headers)
+        new_validator = _validator(response.headers)
         with translate_os_errors():
-            note.write_text(said)
+            if not start:
+                # Old bytes must never be found beside the validator of new content.
+                into.unlink(missing_ok=True)
+            note.write_text(new_validator)
         size = _receive(response, into, start, total, limits, progress)
     if total and size < total:
         raise Unavailable(f"{_host(url)} interrupted the transfer after {size} of {total} bytes")
-    return Fetched(size, said)
+    return Fetched(size, new_validator)
 
 
-def _continues(response: http.client.HTTPResponse, there: int) -> bool:
-    said = response.headers.get("Content-Range", "")
-    return response.status == HTTPStatus.PARTIAL_CONTENT and said.startswith(f"bytes {there}-")
+def _continues(response: http.client.HTTPResponse, fetched_bytes: int) -> bool:
+    content_range = response.headers.get("Content-Range", "")
+    return response.status == HTTPStatus.PARTIAL_CONTENT and content_range.startswith(
+        f"bytes {fetched_bytes}-"
+    )
 
 
 def _validator(headers: Message) -> str:

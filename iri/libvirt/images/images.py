@@ -259,12 +259,16 @@ def _progress(url: str, tell: Tell, seconds: float) -> http_fetch.Progress:
     """Reports progress every so many seconds."""
     last = time.monotonic()
 
-    def progress(there: int, total: int) -> None:
+    def progress(fetched_bytes: int, total: int) -> None:
         nonlocal last
         if (now := time.monotonic()) - last < seconds:
             return
         last = now
-        share = f"{there * 100 // total}% of {total // MIB} MiB" if total else f"{there // MIB} MiB"
+        share = (
+            f"{fetched_bytes * 100 // total}% of {total // MIB} MiB"
+            if total
+            else f"{fetched_bytes // MIB} MiB"
+        )
         tell("PullingImage", f"{http_fetch.path_of(url)}: {share}")
 
     return progress

@@ -1,7 +1,8 @@
 """Serial consoles of guests: the socket at which QEMU serves each, for one user at a time.
 
 libvirt's own console stream is not used: it accepts only a pty, which QEMU polls once a second, and it breaks whenever libvirtd
-is restarted.
+is restarted. QEMU's socket takes one client. A second connection would wait in its backlog without a word, so sessions are counted
+here and a second user is refused at once.
 """
 
 from __future__ import annotations

@@ -27,7 +27,9 @@ def domain_plan(deps: MachineDeps, id: str, record: MachineRecord) -> DomainPlan
 
 
 def define_with_devices(deps: MachineDeps, guest: Guest) -> Guest | None:
-    """Returns None when the machine changed or went away meanwhile. A failure leaves the machine recorded, without devices."""
+    """Prepares all devices, then defines the domain with them, in one step.
+
+    Returns None when the machine changed or went away meanwhile. A failure leaves the machine recorded, without devices."""
     spec = guest.record.spec
     disks = prepare_disks(deps, guest)
     nics = connect_interfaces(deps, guest)
@@ -53,8 +55,8 @@ def prepare_disks(deps: MachineDeps, guest: Guest) -> tuple[tuple[Disk, Prepared
 def connect_interfaces(
     deps: MachineDeps, guest: Guest
 ) -> tuple[tuple[RuntimeNetworkInterface, NicSource], ...]:
-    interface_details = guest.record.spec.network_interfaces
-    return tuple((nic, deps.providers.interfaces.connect(guest.id, nic)) for nic in interface_details)
+    nics = guest.record.spec.network_interfaces
+    return tuple((nic, deps.providers.interfaces.connect(guest.id, nic)) for nic in nics)
 
 
 def write_seed(deps: MachineDeps, guest: Guest) -> SeedFiles:

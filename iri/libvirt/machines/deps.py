@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from iri.journal import Journal
-from iri.libvirt.connect.domains import Domains
+from iri.libvirt.connect.domains import LibvirtDomains
 from iri.libvirt.connect.machine_secrets import MachineSecrets
 from iri.libvirt.connect.qemu_monitor import QemuMonitor
 from iri.libvirt.machines.guest import Guest
@@ -36,7 +36,7 @@ class MachineFolders:
 
 @dataclass(frozen=True)
 class MachineDeps:
-    domains: Domains
+    domains: LibvirtDomains
     monitor: QemuMonitor
     machine_secrets: MachineSecrets
     store: MachineStore

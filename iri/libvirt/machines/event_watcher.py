@@ -16,9 +16,9 @@ from iri.libvirt.domain_events import (
     DeviceRemovalFailed,
     DiskError,
     DomainEvent,
+    DomainLifecycle,
     GuestRebooted,
     LifecycleChange,
-    LifecycleEvent,
 )
 from iri.libvirt.machines.deps import MachineDeps
 from iri.libvirt.machines.guest import ENDED, Guest
@@ -61,7 +61,7 @@ class EventWatcher:
         before = self._deps.store.get(id)
         after = self._deps.store.observe(id)
         self._record(event, before, after)
-        if not (isinstance(event, LifecycleEvent) and event.turn in QUIET):
+        if not (isinstance(event, DomainLifecycle) and event.turn in QUIET):
             self._wake(id)
 
     def _record(self, event: DomainEvent, before: Guest, after: Guest | None) -> None:
@@ -80,7 +80,7 @@ class EventWatcher:
             case DiskError(reason=reason):
                 message = f"reading or writing a disk failed on the host ({reason}); the guest is paused"
                 deps.record_event(before, "DiskError", "Guest", message, is_warning=True)
-            case LifecycleEvent(turn=LifecycleChange.STOPPED) if after is not None and after.reason:
+            case DomainLifecycle(turn=LifecycleChange.STOPPED) if after is not None and after.reason:
                 is_warning = after.reason in ENDED
                 deps.record_event(after, after.reason, "Guest", "the machine is off", is_warning=is_warning)
             case _:

@@ -210,14 +210,14 @@ def handle_of(device: Disk | RuntimeNetworkInterface, alias: Alias) -> str:
 
 
 def interface_details(guest: Guest) -> tuple[InterfaceDetail, ...]:
-    there: Hardware = guest.observed.current
+    hardware: Hardware = guest.observed.current
     order = {
         name: number for number, name in enumerate(nic.name for nic in guest.record.spec.network_interfaces)
     }
     return tuple(
         InterfaceDetail(name=alias.name, mac=mac, ips=guest.addresses.get(mac, ()))
         for alias, mac in sorted(
-            there.nics.items(), key=lambda item: (order.get(item[0].name, len(order)), item[0])
+            hardware.nics.items(), key=lambda item: (order.get(item[0].name, len(order)), item[0])
         )
     )
 

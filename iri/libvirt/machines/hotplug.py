@@ -1,7 +1,19 @@
 """Brings the devices of a built machine to its record: unplugs, plugs and grows them.
 
-A domain has two configurations: that of the running guest and that of its next boot. Both are brought to the record. A guest
-releases a device in its own time; only then is what was prepared for the device removed.
+Theory of operation. A domain has two configurations: that of the running guest and that of its next boot. Both are brought to the
+record. A device is known by its alias, which has the attachment's name and a fingerprint of what is attached; so a volume that was
+exchanged under the same name is another device.
+
+    record    next boot   running guest   step
+    has it    lacks it    any             prepare it, attach it to the next boot's configuration
+    has it    any         lacks it        prepare it, attach it to the running guest
+    lacks it  has it      any             detach it from the next boot's configuration, at once
+    lacks it  any         has it          ask the guest to release it; ask again every 5 s
+    lacks it  lacks it    lacks it        remove what was prepared for it (local disk, secrets, network)
+    has it    has it      has it          tell the guest when its volume has grown
+
+Must never happen: what was prepared for a device is removed while either configuration has the device; a new device takes a
+name while an old device of that name is still attached; a failed attach is tried again without a look for a leak in QEMU.
 """
 
 from __future__ import annotations
@@ -26,6 +38,7 @@ from iri.machine import Disk, RuntimeNetworkInterface
 
 def reconcile_devices(deps: MachineDeps, guest: Guest) -> Guest | None:
     """Returns the guest after the last observation, or None when the machine went away."""
+    # Unplug first: a new device of the same name has to wait until the old one is gone.
     leaving = guest.observed.aliases - guest.desired.keys()
     for alias in sorted(leaving):
         unplug(deps, guest, alias)
@@ -94,6 +107,7 @@ def unplug(deps: MachineDeps, guest: Guest, alias: Alias) -> None:
 
 
 def plug(deps: MachineDeps, guest: Guest, alias: Alias, device: Disk | RuntimeNetworkInterface) -> None:
+    # Prepared before either configuration has it, so a failure leaves the domain as it was.
     made, place = device_element(deps, guest, alias, device)
     for is_live, hardware in configurations(guest):
         if alias not in hardware.aliases:

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from iri.errors import FailedPrecondition, NotFound
 from iri.journal import Journal
-from iri.libvirt.connect.domains import Domains
+from iri.libvirt.connect.domains import LibvirtDomains
 from iri.libvirt.connect.machine_secrets import MachineSecrets
 from iri.libvirt.domain.record import (
     MachineRecord,
@@ -43,7 +43,7 @@ class MachineStore:
 
     def __init__(
         self,
-        domains: Domains,
+        domains: LibvirtDomains,
         secrets: MachineSecrets,
         journal: Journal,
         now: Callable[[], float] = time.monotonic,

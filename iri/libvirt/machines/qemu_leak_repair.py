@@ -20,6 +20,7 @@ before the part that uses it. QEMU is inspected only on suspicion: libvirt logs 
 
 from __future__ import annotations
 
+import itertools
 import logging
 import time
 
@@ -72,8 +73,12 @@ def remove_leaks(monitor: QemuMonitor, id: str, locations: set[str]) -> set[str]
     until = time.monotonic() + REMOVAL_SECONDS
     gone: set[str] = set()
     refusals: list[str] = []
-    while (state := inspect_qemu(monitor, id)) is not None and (found := find_leaked(state, locations)):
-        if not gone:
+    for attempt in itertools.count():
+        state = inspect_qemu(monitor, id)
+        found = LeakedDevices() if state is None else find_leaked(state, locations)
+        if state is None or not found:
+            break
+        if not attempt:
             log.warning("QEMU has devices that libvirt has forgotten id=%s found=%s", id, found)
         elif time.monotonic() > until:
             raise FailedPrecondition(describe_remaining(found, refusals))

@@ -1,7 +1,19 @@
 """Networks for machines: created with the first interface that needs one, removed after the last.
 
-Users are not counted here. Which networks are needed follows from the machines' specs, which `prune` gets, and from the
-interfaces of running guests, which libvirt counts. So whatever a crash leaves, the next prune finds it.
+Theory of operation. Users are not counted here. Which networks are needed follows from the machines' specs, which `prune` gets, and
+from the interfaces of running guests, which libvirt knows. So whatever a crash leaves, the next prune finds it.
+
+    libvirt has          needed by a spec   used by a guest   step
+    nothing              yes                                  define and start it (connect)
+    defined, stopped     yes                no                start it (connect)
+    other addresses      yes                no                stop it, define it again, start it (connect)
+    other addresses      yes                yes               NetworkNotReady, until no guest uses it (connect)
+    running              no                 yes               keep it (prune)
+    running or stopped   no                 no                stop and undefine it (prune)
+
+Connecting and pruning hold one lock, and prune asks for the specs while it holds the lock. Must never happen: a network is removed
+between `connect` and the start of the guest that needs it; a network without our metadata is changed; a new network overlaps a
+route of the host.
 """
 
 from __future__ import annotations

@@ -1,7 +1,14 @@
 """All storage pools of this host: which class uses which pool, how much each may promise, and which are not open.
 
-A pool that does not answer when the runtime starts holds up nothing but itself. What lies in it is unknown, not absent: until
-all pools have been read, the runtime reports no object as missing.
+    state      entered by                         left by
+    unopened   start                              open succeeds and its records are in the catalog (mark_open) -> open
+    unopened   open fails with Unavailable        tried again every 10 s, and when libvirt is back
+    open       mark_open                          the end of the process; a pool whose disk disappears stays open, and each change
+                                                  to it raises Unavailable
+    refused    open fails with another error      StartupError: the operator must fix the settings or the pool
+
+A pool that does not answer when the runtime starts holds up nothing but itself. What lies in it is unknown, not absent. Must never
+happen: an object is reported as missing while a pool is unopened; an image is removed while a pool cannot be read.
 """
 
 from __future__ import annotations

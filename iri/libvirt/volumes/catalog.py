@@ -1,6 +1,8 @@
 """All volumes and snapshots of all pools as this process knows them: the record, the listed object, the last failure.
 
-Frozen objects in a map under one lock, which is never held during I/O. Knows no libvirt.
+Frozen objects in a map under one lock, which is never held during I/O. Knows no libvirt. An entry is replaced only after its record
+is stored, so a list never shows what a crash could take back. An object that has not changed stays the identical object, so that
+callers can compare by identity.
 """
 
 from __future__ import annotations

@@ -4,8 +4,16 @@
     image-<algorithm>-<hex>@base    the content of an OS image, which volumes are clones of
     new-<name>                      <name> while it is being created
 
-An image takes its name only once it has its record. A replacement takes two steps, removal and renaming; after a crash before
-either, the next start finishes. A snapshot is a clone of one moment.
+Theory of operation. Ceph cannot replace an image in one step, so an image is created as `new-<name>`, gets its record, and then takes
+its name: the old image is removed, the new one renamed. After a crash the next start finds one of these:
+
+    new-<name>             <name>    finish by
+    without a record       any       removing new-<name>: it is incomplete
+    with a record          exists    removing new-<name>: the old image still counts, and its work is done again
+    with a record          absent    renaming new-<name>
+
+A snapshot is a clone of one moment. Must never happen: an image has its name before its record; an image is removed while another
+host has it open (`is_attached` asks Ceph for watchers); a clone loses its parent (clones are flattened first).
 """
 
 from __future__ import annotations
@@ -78,10 +86,10 @@ class CephBackend:
         secret = self._passphrases.put_key(f"pool-{self.name}", storage_xml.ceph_key(self._key))
         self._storage.ensure_pool(self.name, storage_xml.pool(self._pool, secret))
         self.measure()
-        there = set(self._rbd.images())
-        for name in sorted(there):
+        existing = set(self._rbd.images())
+        for name in sorted(existing):
             if name.startswith(NEW):
-                self._finish_interrupted(name, there)
+                self._finish_interrupted(name, existing)
         ours = [name for name in self._rbd.images() if names.OBJECT.fullmatch(name)]
         with ThreadPoolExecutor(READERS) as readers:
             read = list(readers.map(self._read, ours))
@@ -91,10 +99,10 @@ class CephBackend:
         }
         return StoredRecords(records, damaged)
 
-    def _finish_interrupted(self, name: str, there: Set[str]) -> None:
+    def _finish_interrupted(self, name: str, existing: Set[str]) -> None:
         """Finishes interrupted work: renames a complete image whose name is free, and removes any other."""
         own = name.removeprefix(NEW)
-        if own in there or own.startswith(OS_IMAGE) or isinstance(self._read(name), IRIError):
+        if own in existing or own.startswith(OS_IMAGE) or isinstance(self._read(name), IRIError):
             self._rbd.drop(name)
         else:
             self._rbd.rename(name, own)

@@ -40,8 +40,8 @@ def locked_against_writes(path: Path) -> Iterator[FileIO]:
     with os.fdopen(handle, "rb", buffering=0) as file:
         for byte in (FORBIDS_WRITE, FORBIDS_RESIZE):
             fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack(FLOCK, fcntl.F_RDLCK, os.SEEK_SET, byte, 1, 0))
-        asked = struct.pack(FLOCK, fcntl.F_WRLCK, os.SEEK_SET, WRITES, 1, 0)
-        kind = struct.unpack(FLOCK, fcntl.fcntl(file, fcntl.F_OFD_GETLK, asked))[0]
+        question = struct.pack(FLOCK, fcntl.F_WRLCK, os.SEEK_SET, WRITES, 1, 0)
+        kind = struct.unpack(FLOCK, fcntl.fcntl(file, fcntl.F_OFD_GETLK, question))[0]
         if kind != fcntl.F_UNLCK:
             raise FailedPrecondition(f"{path.name} is in use by a running guest")
         yield file

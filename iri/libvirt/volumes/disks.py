@@ -1,7 +1,19 @@
 """Disks as machines attach them: volumes of this host or of Ceph, and local disks, each of which belongs to one machine.
 
 A local disk is a qcow2 file in the first pool that holds files, named after its machine and attachment. It is created under
-another name and then renamed, so a machine gets a complete disk or none. Implements iri.libvirt.protocols.DiskProvider.
+another name and then renamed, so a machine gets a complete disk or none. Its life:
+
+    event                                        the disk
+    prepare, no file                             is created, from its image or empty
+    prepare, smaller than desired                grows, also under a running guest
+    release: the machine has detached it         is deleted
+    forget: deletion of the machine was ordered  is deleted
+    sweep at the start: incomplete               is deleted
+    sweep: detached, and no domain refers to it  is deleted
+    sweep: its machine is unknown                stays, and the log names it: libvirt may have lost the domain
+
+Must never happen: a local disk is recreated empty while its pool's disk is not mounted; one of an unknown machine is deleted.
+Implements iri.libvirt.protocols.DiskProvider.
 """
 
 from __future__ import annotations
@@ -55,7 +67,7 @@ class LocalDisks:
         image = None
         if wanted.image is not None and wanted.image.image:
             image = ensure_image(
-                self._images, wanted.image.image, architecture, lambda *told: tell(machine_id, *told)
+                self._images, wanted.image.image, architecture, lambda *event: tell(machine_id, *event)
             )
         size = _size(wanted, image)
         path = self._backend.folder / names.local_disk(machine_id, name)

@@ -27,7 +27,7 @@ from iri.errors import IRIError, NotFound, Unavailable
 from iri.libvirt.connect.storage import LibvirtSecrets, StoragePools
 from iri.libvirt.volumes import disk_files, names, record_files, storage_xml
 
-MARK = ".gitvirt-pool"
+MARKER_FILE = ".gitvirt-pool"
 LONGEST = 64
 PARTIAL = ".partial"
 
@@ -42,10 +42,10 @@ class PoolMarkers:
     def expected_marker(self, pool: str) -> str:
         """The marker of a pool that was used before; empty for a new pool, or one that a person has given up."""
         try:
-            mark = self._secrets.value(_id(pool)).decode("ascii", "replace")
+            marker = self._secrets.value(_secret_id(pool)).decode("ascii", "replace")
         except NotFound:
             return _read_file(self._note(pool))
-        return mark if self.folder(pool) is not None else ""
+        return marker if self.folder(pool) is not None else ""
 
     def folder(self, pool: str) -> Path | None:
         """The folder of libvirt's pool, or None when libvirt has no such pool."""
@@ -56,25 +56,29 @@ class PoolMarkers:
 
     def adopt_folder(self, pool: str, folder: Path) -> str:
         """Takes the folder into use and returns its marker. The marker is in the folder before it is noted."""
-        mark = read_marker(folder)
-        if not mark:
-            mark = uuid.uuid4().hex
-            _write_file(folder / MARK, mark)
-        if _read_file(self._note(pool)) != mark:
+        marker = read_marker(folder)
+        if not marker:
+            marker = uuid.uuid4().hex
+            _write_file(folder / MARKER_FILE, marker)
+        if _read_file(self._note(pool)) != marker:
             self._notes.mkdir(mode=0o700, exist_ok=True)
-            _write_file(self._note(pool), mark)
+            _write_file(self._note(pool), marker)
         usage = _usage(pool)
-        secret = storage_xml.secret(_id(pool), usage, type="volume", is_private=False, is_ephemeral=False)
-        self._secrets.put(secret, mark.encode())
-        return mark
+        secret = storage_xml.secret(
+            _secret_id(pool), usage, type="volume", is_private=False, is_ephemeral=False
+        )
+        self._secrets.put(secret, marker.encode())
+        return marker
 
-    def check_folder(self, pool: str, folder: Path, mark: str) -> None:
+    def check_folder(self, pool: str, folder: Path, marker: str) -> None:
         """Raises Unavailable when the folder does not have this marker."""
-        there = read_marker(folder)
-        if there == mark:
+        present = read_marker(folder)
+        if present == marker:
             return
         what = (
-            f"{folder} has the marker of another pool" if there else f"{folder} lacks the marker of the pool"
+            f"{folder} has the marker of another pool"
+            if present
+            else f"{folder} lacks the marker of the pool"
         )
         raise Unavailable(
             f"{what}, so the pool's disk is not mounted: mount it; if its data is lost for good, start with an empty pool: "
@@ -88,14 +92,14 @@ class PoolMarkers:
         """
         bases: set[str] = set()
         for pool in self._pools() - configured:
-            mark = self.expected_marker(pool)
-            if not mark:
+            marker = self.expected_marker(pool)
+            if not marker:
                 self._note(pool).unlink(missing_ok=True)
-                self._secrets.drop(_id(pool))
+                self._secrets.drop(_secret_id(pool))
                 continue
             try:
                 folder = Path(self._storage.pool_path(pool))
-                self.check_folder(pool, folder, mark)
+                self.check_folder(pool, folder, marker)
             except IRIError as error:
                 raise Unavailable(
                     f"storage pool {pool}, which is not in the settings: {error}; "
@@ -117,7 +121,7 @@ class PoolMarkers:
 def read_marker(folder: Path) -> str:
     """The marker in the folder; empty for none."""
     with record_files.translate_os_errors(f"reading the marker of {folder}"):
-        return _read_file(folder / MARK)
+        return _read_file(folder / MARKER_FILE)
 
 
 def _read_file(path: Path) -> str:
@@ -131,12 +135,12 @@ def _read_file(path: Path) -> str:
         os.close(handle)
 
 
-def _write_file(path: Path, mark: str) -> None:
+def _write_file(path: Path, marker: str) -> None:
     partial = path.with_name(f"{path.name}{PARTIAL}")
     with record_files.translate_os_errors(f"writing {path}"):
         partial.unlink(missing_ok=True)
         with partial.open("x") as file:
-            file.write(f"{mark}\n")
+            file.write(f"{marker}\n")
             file.flush()
             os.fsync(file.fileno())
         partial.replace(path)
@@ -147,5 +151,5 @@ def _usage(pool: str) -> str:
     return names.secret_usage(f"mark-{pool}")
 
 
-def _id(pool: str) -> str:
+def _secret_id(pool: str) -> str:
     return names.secret_id(_usage(pool))

@@ -1,4 +1,8 @@
-"""Records as files beside the data: `<name>.json`. A record is complete or absent, and on disk when `write` returns."""
+"""Records as files beside the data: `<name>.json`. A record is complete or absent, and on disk when `write` returns.
+
+A write goes to `<name>.json.partial`, is flushed to disk, renamed, and the folder is flushed: after a crash at any point the file
+has either the old or the new record. A partial file that a crash left is removed at the next start.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,13 @@
-"""Passphrases and Ceph keys in libvirt's secret store, named after their use. A new LUKS container is tried several times: QEMU
-measures how fast the host is, which fails by chance on a busy one.
+"""Passphrases and Ceph keys in libvirt's secret store, named after their use.
+
+    secret                     private   written                          deleted
+    passphrase of a volume     yes (*)   before the volume's record       with the volume
+    passphrase of a disk       yes       before the disk is attached      when the machine has detached the disk
+    key of a Ceph user         yes       before the disk is attached      when the machine has detached the disk
+    key of a Ceph pool         yes       at each start                    when the settings no longer have the pool
+
+(*) In Ceph pools the runtime itself must read it back, until the volume is created. A start drops secrets of names that are not in
+use. A new LUKS container is tried several times: QEMU measures how fast the host is, which fails by chance on a busy one.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import pytest
 
 from iri.errors import FailedPrecondition, InvalidArgument, IRIError, NotFound, Unavailable
 from iri.libvirt.connect.link import LibvirtLink
-from iri.libvirt.domain_events import DomainEvent, LifecycleChange, LifecycleEvent
+from iri.libvirt.domain_events import DomainEvent, DomainLifecycle, LifecycleChange
 from iri.libvirt.xml import child, element, text
 from tests.guests.micro import micro_kernel
 from tests.iri.contract.subject import eventually
@@ -56,7 +56,7 @@ def test_guests_outlive_libvirtd_and_events_continue(own: Libvirtd) -> None:
     link.on_connected(lambda: connected.put("again"))
     link.open()
     link.call(lambda raw: raw.defineXML(micro_domain(own)).create(), "starting")
-    until(events, LifecycleEvent(UUID, LifecycleChange.STARTED))
+    until(events, DomainLifecycle(UUID, LifecycleChange.STARTED))
     pid = own.guests()[UUID]
 
     own.kill()
@@ -68,7 +68,7 @@ def test_guests_outlive_libvirtd_and_events_continue(own: Libvirtd) -> None:
     # libvirtd tells of no guest that ends before it has spoken to it again; whoever listens looks for himself.
     link.call(lambda raw: raw.lookupByUUIDString(UUID).memoryStats(), "speaking to it")
     own.kill_guest(UUID)
-    until(events, LifecycleEvent(UUID, LifecycleChange.STOPPED))
+    until(events, DomainLifecycle(UUID, LifecycleChange.STOPPED))
     link.call(lambda raw: raw.lookupByUUIDString(UUID).undefine(), "undefining")
     link.close()
     assert own.guests() == {}

@@ -10,7 +10,7 @@ import pytest
 
 from iri.errors import Unavailable
 from iri.identity import UID_LABELS
-from iri.libvirt.connect.domains import Domains
+from iri.libvirt.connect.domains import LibvirtDomains
 from iri.libvirt.machines import gc
 from iri.libvirt.runtime import LibvirtRuntime
 from iri.machine import MachineState, Power, RuntimeMachine, RuntimeMachineSpec
@@ -51,19 +51,19 @@ class Cut:
     """libvirtd dies while it defines a domain: with `is_done` after it did."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *, is_done: bool) -> None:
-        self.define, self.is_done = Domains.define, is_done
+        self.define, self.is_done = LibvirtDomains.define, is_done
         self.patch = monkeypatch
 
     def __enter__(self) -> None:
-        def define(domains: Domains, document: str) -> None:
+        def define(domains: LibvirtDomains, document: str) -> None:
             if self.is_done:
                 self.define(domains, document)
             raise Unavailable("libvirt went away")
 
-        self.patch.setattr(Domains, "define", define)
+        self.patch.setattr(LibvirtDomains, "define", define)
 
     def __exit__(self, *_: object) -> None:
-        self.patch.setattr(Domains, "define", self.define)
+        self.patch.setattr(LibvirtDomains, "define", self.define)
 
 
 @pytest.mark.parametrize("is_back", [True, False], ids=["when libvirtd is back", "now and then"])

@@ -211,7 +211,7 @@ def test_removing_the_note_gives_up_a_pool_that_libvirt_has_lost(host: Host) -> 
 
 def test_link_in_place_of_the_marker_is_refused(host: Host) -> None:
     host.stand.stop()
-    mark = host.disk / pool_marker.MARK
+    mark = host.disk / pool_marker.MARKER_FILE
     mark.rename(host.disk / "elsewhere")
     mark.symlink_to("elsewhere")
     host.stand.start()
