@@ -39,7 +39,10 @@ def apply_report(edit: ObjectEdit, fact: PoolFact) -> ObjectEdit:
     if said is None or fact.is_lost:
         return edit
     if said.phase in ("rejected", "gone") and has_data(edit):
-        told = f"pool {assignment.pool} says that it is {said.phase}, and nobody ordered that; its data may be there"
+        told = (
+            f"pool {assignment.pool} reports the volume as {said.phase} without a deletion order; "
+            "its data may still exist"
+        )
         return edit.set_condition("Ready", "Unknown", "Contradictory", told)
     match said.phase:
         case "rejected" if not isinstance(edit.record.status, PLACED):
@@ -108,7 +111,7 @@ def adopt(view: View, edit: ObjectEdit, said: ObjectReport) -> ObjectEdit | None
     edit = edit.with_record(uid=said.uid).assign(said.pool, said.assignment, grant)
     edit = edit.set_condition(SCHEDULED, "True", "Placed", f"on {said.pool}")
     edit = edit.with_record(status=status_from_report(edit.record, said, edit.now))
-    return edit.log_change(Action.ADOPT, f"{said.poollet} has it on {said.pool}")
+    return edit.log_change(Action.ADOPT, f"poollet {said.poollet} reports it on pool {said.pool}")
 
 
 Rejections = tuple[Rejection, ...]
@@ -120,7 +123,7 @@ def record_rejection(
     """With the refusal of one more assignment. One entry a pool, in the order of their names."""
     earlier = {each.pool: each for each in before}
     last = earlier.get(of.pool)
-    first = reasons[0] if reasons else ReportedReason(code="Rejected", message="it did not say why")
+    first = reasons[0] if reasons else ReportedReason(code="Rejected", message="no reason given")
     earlier[of.pool] = Rejection(
         pool=of.pool,
         assignment=of.id,

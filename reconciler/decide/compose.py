@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import assert_never
 
-from reconciler.decide.deletion import DeletionReview, review_deletions
+from reconciler.decide.deletion import OVER_LIMIT, DeletionReview, review_deletions
 from reconciler.decide.need import ChangeReason, DeletionPhase, Need, Remove
 from reconciler.decide.object_edit import ObjectEdit, assignment_id
 from reconciler.decide.pool_requests import judge_requests
@@ -77,7 +77,7 @@ def decide_assigned(view: View, needs: dict[Key, Need], decision: Placed, now: d
             edit = edits[key] if key in edits else edit_of(view, needs[key], now)
             if edit.record.claim is None:
                 edits[key] = edit.with_record(claim=claim).log_change(
-                    Action.CLAIM, f"held by machine {claim.name}"
+                    Action.CLAIM, f"claimed by machine {claim.name}"
                 )
     for key, edit in edits.items():
         yield replace(needs[key], record=edit.record, change_reasons=edit.change_reasons)
@@ -153,7 +153,7 @@ def pending_approvals(view: View, review: DeletionReview | None = None) -> Itera
         yield PendingApproval(reason, kind, keys, review.trailer)
     alone: dict[tuple[str, Kind], list[Key]] = defaultdict(list)
     for key, (word, message) in review.why.items():
-        if word != "TooMany":
+        if word != OVER_LIMIT:
             alone[message, key.kind].append(key)
     for (message, kind), waiting_keys in sorted(alone.items()):
         yield PendingApproval(message, kind, tuple(waiting_keys))

@@ -250,7 +250,7 @@ def annotate(view: View, need: Need, now: datetime) -> Need:
         edit = edit.set_condition(ACCEPTED, "False", FROZEN, why := why_frozen(view, known))
         edit = edit.log_change(Action.BLOCKED, why) if edit.record != need.record else edit
     if refused:
-        edit = edit.set_condition(CLAIM_REFUSED, "True", "NotItsOwn", "; ".join(sorted(refused)[:3]))
+        edit = edit.set_condition(CLAIM_REFUSED, "True", "NotPoolOwner", "; ".join(sorted(refused)[:3]))
     else:
         edit = edit.clear_condition(CLAIM_REFUSED)
     return (
@@ -266,5 +266,5 @@ def why_frozen(view: View, known: ObjectState) -> str:
     own = [each for found in frozen.values() for each in found if each.object == str(known.key)]
     places = [place.path for place in (known.source, known.live) if place is not None]
     for problem in (*own, *(each for path in places for each in frozen.get(path, ()))):
-        return f"{problem.file}: {problem.message}; it stays as it was"
-    return "its file in the source cannot be used; it stays as it was"
+        return f"{problem.file}: {problem.message}; the last good version is kept"
+    return "its file in the source cannot be used; the last good version is kept"

@@ -29,6 +29,7 @@ from schemas.kinds import Key, Kind
 from schemas.model import Volume, VolumeStatus
 
 KEEPS = "its deletion policy keeps the data"
+OVER_LIMIT = "DeletionLimitExceeded"  # the reason of DELETION_HELD that an approval ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ def review_deletions(view: View) -> DeletionReview:
     if not keys or len(idle) < len(given):
         return DeletionReview(why, idle=idle)
     trailer = approval_trailer(digest)
-    why |= {key: ("TooMany", f"{reason}; to approve: {trailer}") for _, reason, keys in held for key in keys}
+    why |= {key: (OVER_LIMIT, f"{reason}; to approve: {trailer}") for _, reason, keys in held for key in keys}
     return DeletionReview(why, held, trailer, idle)
 
 
@@ -80,14 +81,14 @@ def hold_reason(view: View, known: ObjectState) -> tuple[str, str] | None:
     if why_unverified := view.why_unverified(known.key):
         return IN_DOUBT, why_unverified
     if is_paused(known):
-        return "Paused", f"it is paused: declare it without {live_layout.PAUSED} first"
+        return "Paused", f"it is paused; remove the annotation {live_layout.PAUSED} first"
     owner = view.known.get(key) if (key := owner_of(known)) is not None else None
     if owner is not None and is_paused(owner):
-        return "Paused", f"machine {owner.key.name}, which it goes with, is paused"
+        return "Paused", f"its machine {owner.key.name} is paused"
     if may_hold_data(view, known):
         return (
             IN_DOUBT,
-            f"pool {known.record.pool} is not heard of, and may have made it: then its data is to stay",
+            f"pool {known.record.pool} is unreachable and may have created the volume; not deleting possible data",
         )
     staying = tuple(each for each in blocking_users(view, known) if each.is_active)
     if staying:
@@ -155,7 +156,7 @@ def order_deletion(edit: ObjectEdit, review: DeletionReview) -> Remove:
     if is_retained(edit):
         return remove(edit.log_change(Action.RETAIN, KEEPS), DeletionPhase.RETAIN, KEEPS)
     owner = owner_of(known)
-    reason = "it left the source" if owner is None else f"machine {owner.name} brings it no more"
+    reason = "no longer in the source" if owner is None else f"no longer an entry of machine {owner.name}"
     edit = edit.with_record(deletion_timestamp=stamp(edit.now)).log_change(Action.MARK_DELETED, reason)
     return remove(edit, DeletionPhase.ORDER, reason)
 
@@ -169,11 +170,11 @@ def finish_deletion(view: View, edit: ObjectEdit) -> Remove:
             return remove(edit.log_change(Action.RETAIN, reason), DeletionPhase.RETAIN, reason)
         return remove(release_claim(view, edit), DeletionPhase.WAIT, reason)
     pool = edit.known.record.pool
-    reason = "it was on no pool"
+    reason = "it was not assigned to a pool"
     if pool:
         reason = f"gone from {pool}" if edit.record.pool else f"the host of pool {pool} is destroyed"
     if edit.known.key.kind not in POOL_OF:
-        reason = "nobody uses it any more"
+        reason = "no longer used"
     return remove(edit.log_change(Action.REMOVE, reason), DeletionPhase.DROP, reason)
 
 
@@ -185,7 +186,7 @@ def waiting_for(view: View, edit: ObjectEdit) -> str:
     if edit.assignment is not None and (said is None or said.phase != "gone"):
         if said is not None and said.phase == "rejected" and said.assignment == edit.assignment.id:
             return ""
-        return f"pool {edit.record.pool} has not stated that it is gone"
+        return f"waiting for pool {edit.record.pool} to report that it is gone"
     # Its owner that asks for it anew gets another one once this one is gone.
     others = tuple(each for each in blocking_users(view, known) if each.key != owner_of(known))
     if others and known.key.kind not in (Kind.MACHINE, Kind.VOLUME):

@@ -22,15 +22,15 @@ def stricter(old: DeleteLimit, new: DeleteLimit) -> DeleteLimit:
 
 
 def why_over_limit(losses: DeletionCounts, limit: DeleteLimit) -> str:
-    """Why a person must confirm this, or nothing."""
+    """Why a person must approve this, or nothing."""
     if losses.absent <= 0:
         return ""
     lost, total = losses.going + losses.absent, losses.total
     counted = f"{lost} of {total}"
     if lost >= total:
-        return f"{counted} would go: all there are"
+        return f"{counted} would be deleted: all of them"
     if total >= 3 and lost * 2 >= total:
-        return f"{counted} would go: half or more"
+        return f"{counted} would be deleted: half or more"
     if lost > limit.count and lost * 100 > limit.percent * total:
-        return f"{counted} would go: more than {limit.count} and more than {limit.percent}%"
+        return f"{counted} would be deleted: more than {limit.count} and more than {limit.percent}%"
     return ""

@@ -83,5 +83,5 @@ def decide_generated(view: View, edit: ObjectEdit, expansion: Expansion, owner: 
         found = interface.decide_interface(view, edit, {owner.key: owner})
     if not differs(edit.known, expansion):
         return found
-    why = ChangeReason(Action.GENERATE, f"brought by machine {owner.key.name}")
+    why = ChangeReason(Action.GENERATE, f"for machine {owner.key.name}")
     return replace(found, body=expansion.body, change_reasons=(*found.change_reasons, why))

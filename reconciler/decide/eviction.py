@@ -66,7 +66,7 @@ def why_pool_rejects(view: View, key: Key, machine: Machine, pin: str) -> str:
     """In words that stay while the reasons do, or nothing. Volumes that it would leave behind are for consent to decide."""
     pool = view.pools.get(pin)
     if pool is None:
-        return f"there is no pool {pin}"
+        return f"pool {pin} does not exist"
     if pool.why_not_ready:
         return f"pool {pin} is not ready: {pool.why_not_ready}"
     if pool.is_cordoned:

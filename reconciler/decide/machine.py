@@ -40,7 +40,11 @@ def decide_unassigned(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
     claims = adoption_claims(view, edit, fact)
     if len(claims) > 1:
         who = " and ".join(sorted(each.poollet for each in claims))
-        return block(edit, "ReportedTwice", f"reported by {who}: one of them has to give it up")
+        return block(
+            edit,
+            "ReportedByMultiplePools",
+            f"poollets {who} report it at once; remove it from all hosts but one",
+        )
     if claims and (taken := adopt(view, edit, claims[0])) is not None:
         return Adopt(**taken.need_fields())
     if found := first_obstacle(view, edit.known):
@@ -57,7 +61,9 @@ def decide_assigned(view: View, edit: ObjectEdit) -> Need:
     if edit.evict is not None:
         return Drain(**edit.need_fields(), reason=edit.evict.reason, is_ordered=True)
     if pool is None or pool.is_lost:
-        said = f"pool {assignment.pool} was not heard of for its grace; it may still run"
+        said = (
+            f"no heartbeat from pool {assignment.pool} within its timeout; the machine may still be running"
+        )
         return PoolUnreachable(
             **edit.set_condition("Ready", "Unknown", "PoolLost", said).need_fields(), pool=assignment.pool
         )
@@ -68,7 +74,7 @@ def decide_assigned(view: View, edit: ObjectEdit) -> Need:
         return drain(view, edit, machine, cause)
     edit = edit.clear_condition(EVICTION).set_condition(SCHEDULED, "True", "Placed", f"on {assignment.pool}")
     if vain:
-        edit = edit.set_condition(EVICTION, "False", "PinInVain", f"it stays: {vain}")
+        edit = edit.set_condition(EVICTION, "False", "PinnedPoolUnavailable", f"not moved: {vain}")
     if found := first_obstacle(view, edit.known):
         return block(edit, *found)
     if said := class_not_offered(machine, pool):
@@ -80,19 +86,22 @@ def drain(view: View, edit: ObjectEdit, machine: Machine, cause: EvictionCause) 
     """It is to leave: when it is tolerated no longer, when people consent to what is lost by it, and when its edit comes."""
     bound = data_on_host(view, edit, machine)
     if bound and not accepts_data_loss(machine, cause):
-        said = f"{cause.message}; it stays for {bound}: drain --force or onPoolLost: Replace gives that up"
-        edit = edit.set_condition(EVICTION, "False", "NeedsConsent", said)
+        said = (
+            f"{cause.message}. Not evicted: {bound} would be lost. "
+            "Use `drain --force` or `onPoolLost: Replace` to accept that"
+        )
+        edit = edit.set_condition(EVICTION, "False", "DataLossApprovalRequired", said)
         return Drain(**edit.need_fields(), reason=said, is_ordered=False)
     began = edit.condition(EVICTION)
-    if cause.after_seconds and (began is None or began.reason not in ("Due", "Ordered")):
+    if cause.after_seconds and (began is None or began.reason not in ("EvictionPending", "Evicting")):
         said = f"{cause.message}, tolerated for {cause.after_seconds} s"
-        edit = edit.set_condition(EVICTION, "Unknown", "Tolerated", said)
+        edit = edit.set_condition(EVICTION, "Unknown", "WithinTolerationSeconds", said)
         began = edit.condition(EVICTION)
         since = moment(began.last_transition_time) if began is not None else None
         ends = (since or edit.now) + timedelta(seconds=cause.after_seconds)
         if edit.now < ends:
             return Keep(**edit.recheck_by(ends).need_fields())
-    edit = edit.set_condition(EVICTION, "True", "Due", cause.message)
+    edit = edit.set_condition(EVICTION, "True", "EvictionPending", cause.message)
     return Drain(**edit.need_fields(), reason=cause.message, is_ordered=False, is_due=True)
 
 
@@ -109,7 +118,7 @@ def data_on_host(view: View, edit: ObjectEdit, machine: Machine) -> str:
             and where.reachable_from == frozenset({pool})
             and not where.machine_pool_selector
         ):
-            return f"volume {key.name}, which is on this host"
+            return f"volume {key.name} on this host"
     return ""
 
 
@@ -120,7 +129,7 @@ def order_eviction(drain: Drain, known: ObjectState, now: datetime) -> Drain:
     assert assignment is not None, "only a placed machine drains"
     edit = (
         edit.with_status(evict=Evict(assignment=assignment.id, reason=drain.reason))
-        .set_condition(EVICTION, "True", "Ordered", drain.reason)
+        .set_condition(EVICTION, "True", "Evicting", drain.reason)
         .log_change(Action.EVICT, drain.reason)
     )
     return Drain(**edit.need_fields(), reason=drain.reason, is_ordered=True)
@@ -130,7 +139,7 @@ def class_not_offered(machine: Machine, pool: PoolState) -> str:
     name = machine.spec.machine_class_ref.name
     if pool.announced is None or name in pool.classes:
         return ""
-    return f"its pool does not offer class {name}; it keeps running as it is"
+    return f"its pool does not offer class {name}; the machine keeps running unchanged"
 
 
 def keep(edit: ObjectEdit) -> Keep:

@@ -43,7 +43,9 @@ def obstacles(view: View, known: ObjectState) -> Iterator[Obstacle]:
             yield Obstacle("VolumeInUse", reason)
         for key in volumes_of(known.object):
             if is_being_restored(view, key):
-                yield Obstacle("VolumeReturns", f"the retained data of volume {key.name} comes back first")
+                yield Obstacle(
+                    "RestoringRetainedVolume", f"waiting for retained volume {key.name} to be restored"
+                )
         yield from taken_names(view, known, known.object)
 
 
@@ -54,7 +56,7 @@ def missing_references(view: View, known: ObjectState, said: Collection[str]) ->
         return  # which may outlive its volume
     for each in references(Declaration("", 0, known.key, known.object)):
         if each.pointer not in said and Key(each.kind, each.namespace, each.name) not in view.known:
-            yield Obstacle("Missing", f"there is no {each.kind} {each.name}")
+            yield Obstacle("Missing", f"{each.kind} {each.name} does not exist")
 
 
 def sealed_secrets(view: View, known: ObjectState) -> Iterator[Obstacle]:
@@ -92,6 +94,6 @@ def taken_names(view: View, known: ObjectState, machine: Machine) -> Iterator[Ob
         if there is None:
             continue
         if owner_of(there) != known.key:
-            yield Obstacle("NameTaken", f"{each.key} is there already and does not belong to this machine")
+            yield Obstacle("NameTaken", f"{each.key} exists already and does not belong to this machine")
         elif not there.is_active and there.record.is_deleting:
-            yield Obstacle("StillDeleting", f"{each.key} of an earlier time is still being deleted")
+            yield Obstacle("PreviousObjectDeleting", f"a previous {each.key} is still being deleted")

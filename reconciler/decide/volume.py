@@ -24,7 +24,7 @@ def decide_volume(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
         return decide_unassigned(view, edit, fact)
     pool = edit.assignment.pool
     if fact.is_lost:
-        said = f"pool {pool} was not heard of for its grace"
+        said = f"no heartbeat from pool {pool} within its timeout"
         return PoolUnreachable(
             **edit.set_condition("Ready", "Unknown", "PoolLost", said).need_fields(), pool=pool
         )
@@ -39,7 +39,11 @@ def decide_unassigned(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
     claims = adoption_claims(view, edit, fact)
     if len(claims) > 1:
         who = " and ".join(sorted(each.poollet for each in claims))
-        return block(edit, "ReportedTwice", f"reported by {who}: one of them has to give it up")
+        return block(
+            edit,
+            "ReportedByMultiplePools",
+            f"poollets {who} report it at once; remove it from all hosts but one",
+        )
     if claims and (taken := adopt(view, edit, claims[0])) is not None:
         return Adopt(**taken.need_fields())
     if isinstance(known.object, Volume) and known.object.spec.volume_class_ref is None:
@@ -52,8 +56,8 @@ def decide_unassigned(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
     if placed is not None:
         return Place(**edit.need_fields(), near_pool=placed.record.pool)
     if standing:
-        said = f"it is placed together with machine {standing[0].key.name}"
-        return keep(edit.set_condition(SCHEDULED, "False", "WaitsForMachine", said))
+        said = f"waiting to be placed together with machine {standing[0].key.name}"
+        return keep(edit.set_condition(SCHEDULED, "False", "WaitingForMachine", said))
     return Place(**edit.need_fields())
 
 

@@ -32,7 +32,7 @@ def grant_claim(edit: ObjectEdit, machine: str, uid: str) -> ObjectEdit:
     claim = ClaimRef(name=machine, uid=uid)
     if edit.record.claim == claim:
         return edit
-    return edit.with_record(claim=claim).log_change(Action.CLAIM, f"held by machine {machine}")
+    return edit.with_record(claim=claim).log_change(Action.CLAIM, f"claimed by machine {machine}")
 
 
 def release_reason(view: View, volume: ObjectState, claim: ClaimRef) -> str:
@@ -44,10 +44,10 @@ def release_reason(view: View, volume: ObjectState, claim: ClaimRef) -> str:
     if holder is None or holder.record.uid != claim.uid:
         return f"machine {claim.name} is gone"
     if holder.record.assignment is None:
-        return f"machine {claim.name} is on no pool"
+        return f"machine {claim.name} is not assigned to a pool"
     if is_requested_by(volume.key, holder) or is_attached(view, volume, holder):
         return ""
-    return f"machine {claim.name} does not use it any more"
+    return f"machine {claim.name} no longer uses it"
 
 
 def is_requested_by(volume: Key, machine: ObjectState) -> bool:
@@ -89,7 +89,7 @@ def claim_conflict(view: View, machine: ObjectState) -> str:
             continue
         claim = volume.record.claim
         if claim is not None and claim.uid != machine.record.uid:
-            return f"volume {key.name} is held by machine {claim.name}"
+            return f"volume {key.name} is claimed by machine {claim.name}"
         rivals = [
             other for other in machines_of(view, volume) if other.is_active and other.key != machine.key
         ]
@@ -99,7 +99,7 @@ def claim_conflict(view: View, machine: ObjectState) -> str:
                 (*placed, *(other for other in rivals if other.key < machine.key)), key=by_place, default=None
             )
             if first is not None:
-                return f"volume {key.name} is asked for by machine {first.key.name} too"
+                return f"machine {first.key.name} needs volume {key.name} too"
     return ""
 
 

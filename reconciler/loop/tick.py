@@ -117,7 +117,7 @@ class Reconciler:
             failed = Failed("damage", error.cause, error.cure)
         except Exception as error:
             log.exception("a tick failed")
-            failed = Failed("error", f"{type(error).__name__}: {error}", "the log has the details")
+            failed = Failed("error", f"{type(error).__name__}: {error}", "see the log for details")
         # What was read halfway is worth nothing.
         self.world = self._new_world(self.world.heartbeats_seen)
         return failed

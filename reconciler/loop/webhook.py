@@ -68,9 +68,9 @@ class Webhook:
         headers = {name.lower(): value for name, value in headers.items()}  # proxies write them as they like
         length = headers.get("content-length", "")
         if not (length.isascii() and length.isdigit()):
-            return Answer(HTTPStatus.LENGTH_REQUIRED, "say how long the message is")
+            return Answer(HTTPStatus.LENGTH_REQUIRED, "Content-Length is required")
         if len(length) > len(str(MOST_BYTES)) or int(length) > MOST_BYTES:
-            return Answer(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "no forge sends as much")
+            return Answer(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the message is too large")
         signature = hmac.new(self.secret, digestmod=sha256)
         left = int(length)
         while left and (read := body.read(min(left, CHUNK))):

@@ -167,7 +167,7 @@ def explain(
         rows.append(
             Refusal(
                 request.pinned,
-                (Reason(Predicate.PINNED, f"machinePoolRef names {request.pinned}, which is not there"),),
+                (Reason(Predicate.PINNED, f"machinePoolRef names {request.pinned}, which does not exist"),),
             )
         )
     for pool in on.pools.values():
@@ -196,7 +196,7 @@ def volume_rows(request: Request, on: ClusterState) -> Iterator[Fit | Refusal]:
         yield Refusal("", (Reason(Predicate.NO_POOLS, "there are no volume pools"),))
     near_pool = on.pools.get(request.near_pool)
     if request.near_pool and near_pool is None:
-        said = f"its machine is on {request.near_pool}, which is not there"
+        said = f"its machine is on {request.near_pool}, which does not exist"
         yield Refusal(request.near_pool, (Reason(Predicate.VOLUME, said),))
         return
     for volume in request.volumes:

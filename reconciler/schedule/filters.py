@@ -78,7 +78,7 @@ def reachable(cluster: ClusterState, pool: PoolView, request: Request) -> Reason
     for name in request.volume_pools:
         volume_pool = cluster.volume_pools.get(name)
         if volume_pool is None:
-            yield Reason(Predicate.VOLUME, f"its volume pool {name} is not there")
+            yield Reason(Predicate.VOLUME, f"its volume pool {name} does not exist")
         elif not volume_pool.reaches(pool):
             yield Reason(Predicate.VOLUME, f"volumes of {name} cannot be attached here")
 

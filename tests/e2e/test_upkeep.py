@@ -81,7 +81,7 @@ def leave_a_host(world: World) -> None:
     world.until_running("web-2")
     assert world.pool_of("web-2") == "host-a"
     ann.gitvirt("drain", "host-b")
-    world.until(lambda: "NeedsConsent" in world.live("machines/web-1.yaml"))
+    world.until(lambda: "DataLossApprovalRequired" in world.live("machines/web-1.yaml"))
     assert world.pool_of("web-1") == "host-b"
     ann.gitvirt("drain", "host-b", "--force")
     world.until(lambda: world.pool_of("web-1") == "host-a")

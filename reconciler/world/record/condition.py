@@ -23,7 +23,7 @@ DESTROYED = (
 )
 HOST_MOVED = "HostMoved"  # people move a pool to another host by a commit: what became of it
 HOST_MISMATCH = "HostMismatch"  # another host than the one with the grant reports as the pool, or waits to
-IN_DOUBT = "InDoubt"  # the reason of DELETION_HELD for an object that may still be declared
+IN_DOUBT = "AbsenceUnverified"  # the reason of DELETION_HELD for an object that may still be declared
 FROZEN = "Frozen"  # the reason of ACCEPTED for an object whose file cannot be used: it stays as it was
 OWN = frozenset(
     {SCHEDULED, ACCEPTED, DELETION_HELD, CLAIM_REFUSED, EVICTION, DESTROYED, HOST_MOVED, HOST_MISMATCH}

@@ -15,23 +15,25 @@ LIMIT = DeleteLimit()
     [
         pytest.param(DeletionCounts(100, 0, 0), "", id="nothing-goes"),
         pytest.param(DeletionCounts(100, 60, 0), "", id="what-was-ordered-is-not-asked-again"),
-        pytest.param(DeletionCounts(1, 0, 1), "1 of 1 would go: all there are", id="the-only-one"),
+        pytest.param(DeletionCounts(1, 0, 1), "1 of 1 would be deleted: all of them", id="the-only-one"),
         pytest.param(DeletionCounts(2, 0, 1), "", id="one-of-two"),
-        pytest.param(DeletionCounts(2, 1, 1), "2 of 2 would go: all there are", id="the-second-of-two"),
+        pytest.param(DeletionCounts(2, 1, 1), "2 of 2 would be deleted: all of them", id="the-second-of-two"),
         pytest.param(DeletionCounts(3, 0, 1), "", id="one-of-three"),
-        pytest.param(DeletionCounts(3, 0, 2), "2 of 3 would go: half or more", id="two-of-three"),
+        pytest.param(DeletionCounts(3, 0, 2), "2 of 3 would be deleted: half or more", id="two-of-three"),
         pytest.param(
-            DeletionCounts(4, 1, 1), "2 of 4 would go: half or more", id="half-counting-those-going"
+            DeletionCounts(4, 1, 1), "2 of 4 would be deleted: half or more", id="half-counting-those-going"
         ),
         pytest.param(DeletionCounts(50, 0, 10), "", id="ten-is-not-more-than-ten"),
         pytest.param(
             DeletionCounts(50, 0, 11),
-            "11 of 50 would go: more than 10 and more than 20%",
+            "11 of 50 would be deleted: more than 10 and more than 20%",
             id="eleven-of-fifty",
         ),
         pytest.param(DeletionCounts(55, 0, 11), "", id="a-fifth-is-not-more-than-a-fifth"),
         pytest.param(
-            DeletionCounts(50, 10, 1), "11 of 50 would go: more than 10 and more than 20%", id="drop-by-drop"
+            DeletionCounts(50, 10, 1),
+            "11 of 50 would be deleted: more than 10 and more than 20%",
+            id="drop-by-drop",
         ),
     ],
 )

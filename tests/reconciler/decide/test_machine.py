@@ -80,7 +80,7 @@ CASES: list[Case] = [
     ("sealed", lambda: small(ignitionRef={"name": "boot"}).add(secret("ENC[AES256,data:x]")), Blocked, "SecretEncrypted"),
     ("plain secret", lambda: small(ignitionRef={"name": "boot"}).add(secret("#cloud-config")), Place, ""),
     ("claimed by one", lambda: _with(small(), claims={WEB: (word(),)}), Adopt, ""),
-    ("claimed by two", lambda: _with(small(), claims={WEB: (word(), word(poollet="c"))}), Blocked, "ReportedTwice"),
+    ("claimed by two", lambda: _with(small(), claims={WEB: (word(), word(poollet="c"))}), Blocked, "ReportedByMultiplePools"),
     ("claimed under another uid", lambda: _with(small(), claims={WEB: (word(uid="other"),)}), Place, ""),
     ("at rest", on_a, Keep, ""),
     ("running", lambda: on_a().with_report(WEB, "present", status=RUNNING), Keep, ""),
@@ -203,13 +203,18 @@ def eviction(found: Need) -> tuple[str, str]:
 @pytest.mark.parametrize(
     ("spec", "taint", "want"),
     [
-        pytest.param({}, DRAIN, ("True", "Ordered"), id="nothing-local"),
-        pytest.param({"volumes": LOCAL}, DRAIN, ("False", "NeedsConsent"), id="a-local-disk-stays"),
-        pytest.param({"volumes": LOCAL}, FORCED, ("True", "Ordered"), id="with-force"),
+        pytest.param({}, DRAIN, ("True", "Evicting"), id="nothing-local"),
         pytest.param(
-            {"volumes": LOCAL, "onPoolLost": "Replace"}, DRAIN, ("True", "Ordered"), id="with-the-owners-word"
+            {"volumes": LOCAL}, DRAIN, ("False", "DataLossApprovalRequired"), id="a-local-disk-stays"
         ),
-        pytest.param({"tolerations": PATIENT}, DRAIN, ("Unknown", "Tolerated"), id="tolerated"),
+        pytest.param({"volumes": LOCAL}, FORCED, ("True", "Evicting"), id="with-force"),
+        pytest.param(
+            {"volumes": LOCAL, "onPoolLost": "Replace"},
+            DRAIN,
+            ("True", "Evicting"),
+            id="with-the-owners-word",
+        ),
+        pytest.param({"tolerations": PATIENT}, DRAIN, ("Unknown", "WithinTolerationSeconds"), id="tolerated"),
     ],
 )
 def test_eviction_needs_consent_where_data_is_lost(
@@ -219,16 +224,16 @@ def test_eviction_needs_consent_where_data_is_lost(
     assert eviction(found) == want
     status = found.record.status
     assert isinstance(status, MachineStatus)
-    assert (status.evict is not None) == (want == ("True", "Ordered"))
+    assert (status.evict is not None) == (want == ("True", "Evicting"))
     assert found.record.pool == "a"  # until its pool states that it is gone
 
 
 def test_a_volume_on_the_host_counts_as_local_data() -> None:
     world = on_a(volumes=[{"name": "data", "volumeRef": {"name": "v"}}]).add(volume("v", on="a-disks"))
     world.pool("a", taints=(DRAIN,)).volume_pool("a-disks", reachable_from=frozenset({"a"}))
-    assert eviction(need(world)) == ("False", "NeedsConsent")
+    assert eviction(need(world)) == ("False", "DataLossApprovalRequired")
     world.volume_pool("a-disks", reachable_from=frozenset({"a", "b"}))
-    assert eviction(need(world)) == ("True", "Ordered")
+    assert eviction(need(world)) == ("True", "Evicting")
 
 
 def test_a_toleration_runs_out() -> None:
@@ -239,7 +244,7 @@ def test_a_toleration_runs_out() -> None:
     (later,) = decide_needs(world, {WEB}, NOW + timedelta(seconds=299))
     assert later.record == first.record
     (after,) = decide_needs(world, {WEB}, NOW + timedelta(seconds=300))
-    assert eviction(after) == ("True", "Ordered")
+    assert eviction(after) == ("True", "Evicting")
 
 
 def test_so_many_leave_at_once_the_least_important_first() -> None:
@@ -247,14 +252,14 @@ def test_so_many_leave_at_once_the_least_important_first() -> None:
     for number in range(8):
         world.add(machine(f"m{number}", on="a", spec={"priority": 10 - number}))
     found = {each.key.name: eviction(each) for each in decide_needs(world, set(world.known), NOW)}
-    assert {name for name, said in found.items() if said == ("True", "Ordered")} == {
+    assert {name for name, said in found.items() if said == ("True", "Evicting")} == {
         "m3",
         "m4",
         "m5",
         "m6",
         "m7",
     }
-    assert found["m0"] == ("True", "Due")
+    assert found["m0"] == ("True", "EvictionPending")
     # Written, and one has left: one more may go.
     for each in decide_needs(world, set(world.known), NOW):
         world.add(msgspec.structs.replace(world.known[each.key], record=each.record))
@@ -262,8 +267,8 @@ def test_so_many_leave_at_once_the_least_important_first() -> None:
     gone = Key(Kind.MACHINE, "default", "m7")
     world.with_report(gone, "gone")
     found = {each.key.name: eviction(each) for each in decide_needs(world, {gone}, NOW)}
-    assert found["m2"] == ("True", "Ordered")
-    assert found["m1"] == ("True", "Due")
+    assert found["m2"] == ("True", "Evicting")
+    assert found["m1"] == ("True", "EvictionPending")
 
 
 def test_the_stricter_limit_of_evictions_counts() -> None:
@@ -272,7 +277,7 @@ def test_the_stricter_limit_of_evictions_counts() -> None:
     limits = msgspec.structs.replace(world.settings.limits, evict=2)
     world.previous_settings = msgspec.structs.replace(world.settings, limits=limits)
     orders = [
-        each for each in decide_needs(world, set(world.known), NOW) if eviction(each) == ("True", "Ordered")
+        each for each in decide_needs(world, set(world.known), NOW) if eviction(each) == ("True", "Evicting")
     ]
     assert len(orders) == 2
 
@@ -309,14 +314,14 @@ def test_a_frozen_one_says_why_and_a_false_claim_is_told() -> None:
     conditions = getattr(need(world).record.status, "conditions", ())
     told = {each.type: (each.status, each.reason) for each in conditions}
     assert told["Accepted"] == ("False", "Frozen")
-    assert told["ClaimRefused"] == ("True", "NotItsOwn")
+    assert told["ClaimRefused"] == ("True", "NotPoolOwner")
     assert [each.type for each in conditions] == sorted(told)
 
 
 @pytest.mark.parametrize(
     ("pool", "said"),
     [
-        pytest.param(None, "there is no pool c", id="nowhere"),
+        pytest.param(None, "pool c does not exist", id="nowhere"),
         pytest.param({"why_not_ready": "no poollet announces it"}, "is not ready", id="not ready"),
         pytest.param({"is_cordoned": True}, "is cordoned", id="cordoned"),
         pytest.param({"taints": (DRAIN,)}, "has the taint gitvirt.dev/drain", id="tainted"),
@@ -332,7 +337,7 @@ def test_a_pin_to_a_pool_that_cannot_take_it_moves_nobody(pool: dict[str, Any] |
     found = need(world)
     assert isinstance(found, Keep), found
     assert found.record.pool == "a"
-    assert eviction(found) == ("False", "PinInVain")
+    assert eviction(found) == ("False", "PinnedPoolUnavailable")
     assert found.record.status is not None
     told = condition(found.record.status.conditions, "Eviction")
     assert told is not None
@@ -353,4 +358,6 @@ def test_a_reason_is_told_once() -> None:
         'there is no MachineClass "none"'
     ]
     world.findings.clear()
-    assert [each.message for each in obstacles(world, world.known[WEB])] == ["there is no MachineClass none"]
+    assert [each.message for each in obstacles(world, world.known[WEB])] == [
+        "MachineClass none does not exist"
+    ]

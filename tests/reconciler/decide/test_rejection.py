@@ -32,7 +32,7 @@ def test_each_pool_is_counted_by_itself() -> None:
     second = record_rejection(first, Assignment(pool="a", id="2"), (), NOW)
     third = record_rejection(second, Assignment(pool="b", id="3"), (IMAGE,), NOW)
     assert [(each.pool, each.count, each.assignment) for each in third] == [("a", 1, "2"), ("b", 2, "3")]
-    assert third[0].message == "it did not say why"
+    assert third[0].message == "no reason given"
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def test_a_file_that_says_something_else_now_deletes_nothing(files: dict[str, st
     held = world.machine("web")
     assert not held.metadata.is_deleting
     assert (held.metadata.uid, held.status.assignment) == (before.metadata.uid, before.status.assignment)
-    assert "InDoubt" in {each.reason for each in held.status.conditions}
+    assert "AbsenceUnverified" in {each.reason for each in held.status.conditions}
     world.reconciler = world.another()
     assert isinstance(world.tick(), NoChange)
     # Nothing but to remove the file says that it is meant.

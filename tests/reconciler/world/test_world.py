@@ -154,7 +154,7 @@ def test_what_could_not_be_read_before_and_is_the_same_now_took_nothing_in() -> 
         assert each.why_unverified(WEB).startswith("old.yaml cannot")
 
 
-@pytest.mark.parametrize(("type", "reason"), [("DeletionHeld", "InDoubt"), ("Accepted", "Frozen")])
+@pytest.mark.parametrize(("type", "reason"), [("DeletionHeld", "AbsenceUnverified"), ("Accepted", "Frozen")])
 def test_what_was_in_doubt_stays_so_while_anything_cannot_be_read(type: str, reason: str) -> None:
     scene = Scene({"old.yaml": "a: ["})
     assert PLACED.status is not None
