@@ -61,14 +61,14 @@ class AgentIdentity:
 
 @dataclass(frozen=True)
 class AgentParts:
-    """What an agent is put together of. `decide` is pure; `execution` is told here how its actions ended, and asks
+    """What an agent is put together of. `decide` is pure; `executor` is told here how its actions ended, and asks
     here whether their preconditions still hold; `ask` is for a fresh list of a runtime."""
 
     remote: GitSync
     publisher: ReportPublisher
     connections: Mapping[str, RuntimeClient]
     decide: Callable[[DecisionInput], Decision]
-    execution: Callable[[OnEnd, StillValid], Executor]
+    executor: Callable[[OnEnd, StillValid], Executor]
     ask: Callable[[str], None]
     clock: Clock
 
@@ -77,7 +77,7 @@ class Agent:
     def __init__(self, setup: AgentIdentity, parts: AgentParts) -> None:
         self.setup = setup
         self.remote, self.publisher, self.connections = parts.remote, parts.publisher, parts.connections
-        self.execution = parts.execution(self._on_action_ended, self._still_holds)
+        self.executor = parts.executor(self._on_action_ended, self._still_holds)
         self.leaving: Leaving | None = None
         self._decide, self._ask, self._clock = parts.decide, parts.ask, parts.clock
         self._pools = {(Kind(pool.kind), pool.name): pool for pool in setup.pools}
@@ -92,7 +92,7 @@ class Agent:
     def run_pass(self) -> int | None:
         """One decision and what follows from it; by when to look at fresh lists again, as a moment."""
         if self.publisher.ended:
-            self.execution.cancel_queued()
+            self.executor.cancel_queued()
             return None
         if not self.publisher.has_fetched:
             return None
@@ -103,11 +103,11 @@ class Agent:
                 return None
             self._note(live.problem)
             lease = self._judge_lease(live)
-            wanted = self._wanted()
+            wanted = self._declared_classes()
             is_early = any(one.state.is_preliminary for one in self.connections.values())
             if lease is None or (is_early and self.leaving != "leaving"):
                 return None  # the next answer, which was asked for, comes at once: no pool is Ready before it
-            pools, facts = self._announced(wanted, live)
+            pools, facts = self._report_pools(wanted, live)
             host = HostPermissions(
                 is_own_fleet=live.is_own_fleet,
                 is_live_applied=live.view is not None,
@@ -115,7 +115,7 @@ class Agent:
                 has_landed=self.publisher.has_landed,
                 is_leaving=self.leaving is not None,
             )
-            decision = self._decided(live, facts, host)
+            decision = self._run_decide(live, facts, host)
         self._live.mark_applied(live)
         self._memory = decision.memory
         self._offer(lease, pools, decision, live.settings)
@@ -126,10 +126,10 @@ class Agent:
     @property
     def is_at_rest(self) -> bool:
         """Nothing is under way, and the last pass, with all gates of the host open or without the lease, found nothing to do."""
-        return self._is_quiet and self.execution.is_idle
+        return self._is_quiet and self.executor.is_idle
 
     def close(self) -> None:
-        self.execution.close()
+        self.executor.close()
 
     def _begin(self) -> None:
         """Only the last report of this very host is remembered: another host's says nothing about what is here."""
@@ -154,9 +154,9 @@ class Agent:
     def _carry_out(self, decision: Decision, host: HostPermissions) -> None:
         closed = closed_gate(GateInput(host), CallEffect.CHANGE)
         if closed is not None:
-            self.execution.cancel_queued()
-        self.execution.submit(decision.steps)
-        self._is_quiet = not decision.steps and (host.has_landed or not host.has_lease)
+            self.executor.cancel_queued()
+        self.executor.submit(decision.actions)
+        self._is_quiet = not decision.actions and (host.has_landed or not host.has_lease)
 
     def _uids_here(self) -> frozenset[str]:
         """Of the objects of this or another fleet that runtimes list: `live` may assign them anywhere."""
@@ -173,7 +173,7 @@ class Agent:
             if (uid := one.labels.get(UID_LABELS[kind]))
         )
 
-    def _wanted(self) -> DeclaredClasses:
+    def _declared_classes(self) -> DeclaredClasses:
         """The classes that there are; a runtime that has not been asked about one of them is asked."""
         live = self.remote.live
         wanted = DeclaredClasses(tuple(live.all(MachineClass)), tuple(live.all(VolumeClass)))
@@ -183,7 +183,7 @@ class Agent:
                 self._ask(name)
         return wanted
 
-    def _announced(
+    def _report_pools(
         self, wanted: DeclaredClasses, live: LiveState
     ) -> tuple[Pools, Mapping[PoolId, PoolFacts]]:
         machines: dict[str, report.PoolReport] = {}
@@ -216,7 +216,9 @@ class Agent:
         grant = live.view.grants.get(pool)
         return grant.epoch if grant is not None and grant.host == self.setup.host_id else 0
 
-    def _decided(self, live: LiveState, facts: Mapping[PoolId, PoolFacts], host: HostPermissions) -> Decision:
+    def _run_decide(
+        self, live: LiveState, facts: Mapping[PoolId, PoolFacts], host: HostPermissions
+    ) -> Decision:
         lists: dict[ListKey, Listing | ListFailed] = {}
         for connection in self.connections.values():
             lists |= connection.lists
@@ -229,7 +231,7 @@ class Agent:
             DecisionInput(
                 view=live.view,
                 observed=RuntimeLists(lists),
-                executor=self.execution.state(),
+                executor=self.executor.state(),
                 memory=self._memory,
                 facts=PoolletFacts(
                     fleet=self._live.fleet,

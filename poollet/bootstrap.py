@@ -78,7 +78,7 @@ class HostInputs:
     version: str
 
 
-def opened(one: host.RepoSettings, refs: Refs, ambient: HostInputs) -> Store:
+def open_repo(one: host.RepoSettings, refs: Refs, ambient: HostInputs) -> Store:
     """Raises RepoError, or OSError when the mirror cannot be written."""
     return open_store(
         addresses.parse_address(one.url, ambient.here),
@@ -112,7 +112,7 @@ def fleet_settings(
     """The fleet's settings as they stand on the target branch, or as they are in force on the source as long as there is
     none; else what is wrong with those that are there."""
     refs = Refs(source=HEADS + one.source, target=HEADS + one.target, reports=None)
-    repo = opened(one, refs, ambient)
+    repo = open_repo(one, refs, ambient)
     try:
         snapshot = repo.snapshot()
         if isinstance(snapshot, RemoteUnavailable):
@@ -147,7 +147,7 @@ def host_id(settings: PoolletSettings) -> str:
     return str(uuid.uuid5(HOST_NAMESPACE, text))
 
 
-def only_here(settings: PoolletSettings) -> int:
+def lock_name(settings: PoolletSettings) -> int:
     """A lock that a second poollet of the name on this host meets; it lasts as long as the process."""
     folder = Path(settings.repo.mirror)
     folder.mkdir(parents=True, exist_ok=True)
@@ -246,7 +246,7 @@ def trust(settings: PoolletSettings, ambient: HostInputs) -> Trust:
     return Trust(SignatureMode(settings.signatures.mode), Verifier(known, ambient.environment))
 
 
-def running(
+def build_threads(
     hosts: Sequence[PoolletSettings], fleet_wide: FleetSettings, decide: Decide, ambient: HostInputs
 ) -> AgentThreads:
     """Raises RepoError, SetupError, HostSecretsError, OSError."""
@@ -260,22 +260,22 @@ def running(
     refs = Refs(None, HEADS + first.repo.target, tuple(prefix + one.name for one in hosts))
     wakers = [Waker() for _ in hosts]
 
-    def moved() -> None:
+    def on_moved() -> None:
         for waker in wakers:
             waker.wake(WakeReason.REFS)
 
     remote = GitSync(
-        opened(first.repo, refs, ambient), trust(first, ambient), fleet_wide, ambient.clock, moved
+        open_repo(first.repo, refs, ambient), trust(first, ambient), fleet_wide, ambient.clock, on_moved
     )
     members = [
-        member(one, prefix + one.name, remote, waker, decide, ambient)
+        build_worker(one, prefix + one.name, remote, waker, decide, ambient)
         for one, waker in zip(hosts, wakers, strict=True)
     ]
     poll_seconds = milliseconds(first.intervals.poll) / 1000
     return AgentThreads(remote, members, poll_seconds, ambient.clock, ambient.chance)
 
 
-def member(
+def build_worker(
     settings: PoolletSettings, ref: str, remote: GitSync, waker: Waker, decide: Decide, ambient: HostInputs
 ) -> AgentWorker:
     instance = str(uuid.uuid4())
@@ -308,7 +308,7 @@ def member(
         publisher=publisher,
         connections=connections,
         decide=decide,
-        execution=lambda on_end, still_valid: Executor(
+        executor=lambda on_end, still_valid: Executor(
             runtimes, ambient.clock.moment_ms, ambient.chance, on_end, still_valid=still_valid
         ),
         ask=lambda runtime: observers[runtime].request_list(),

@@ -64,10 +64,10 @@ def load(path: Path) -> HostSecrets:
         raise HostSecretsError(f"cannot read {path}: {error.strerror}", "name a file that exists") from None
     if mode & FOR_OTHERS:
         raise HostSecretsError(f"others may read {path}", f"chmod 600 {path}")
-    return parsed(path, data)
+    return parse_secrets(path, data)
 
 
-def parsed(path: Path, data: bytes) -> HostSecrets:
+def parse_secrets(path: Path, data: bytes) -> HostSecrets:
     values = read(data.decode("utf-8", "replace"))
     if isinstance(values, Unreadable):
         raise HostSecretsError(f"{path}:{values.line}: {values.message}", FORM)

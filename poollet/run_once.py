@@ -13,22 +13,22 @@ PAUSE_SECONDS = 0.1
 
 def run(running: AgentThreads) -> str:
     """Until nothing is left to do and it is reported, or the patience is over; what went wrong, or nothing."""
-    return _turned(running, lambda: all(one.agent.is_at_rest for one in running.members))
+    return _run_until(running, lambda: all(one.agent.is_at_rest for one in running.members))
 
 
 def leave(running: AgentThreads) -> str:
     """The last report of a host that goes for good; nothing is changed any more."""
     for member in running.members:
         member.agent.leaving = "leaving"
-    return _turned(running, lambda: True)
+    return _run_until(running, lambda: True)
 
 
-def _turned(running: AgentThreads, is_done: Callable[[], bool]) -> str:
+def _run_until(running: AgentThreads, is_done: Callable[[], bool]) -> str:
     end_ms = running.clock.moment_ms() + PATIENCE_MS
     remote = running.remote
     while running.clock.moment_ms() < end_ms:
         if not remote.fetch():
-            return f"the remote cannot be used: {remote.trouble}"
+            return f"the remote cannot be used: {remote.last_error}"
         for member in running.members:
             for connection in member.agent.connections.values():
                 connection.probe()

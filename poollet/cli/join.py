@@ -131,17 +131,17 @@ def commit(one: PoolletSettings, branch: str) -> None:
             f"{branch} is not a branch to propose on", "name a new branch, and merge it", Exit.USAGE
         )
     ambient = HostInputs(os.environ, Path.cwd(), Clock(), random.SystemRandom(), version("gitvirt"))
-    repo = bootstrap.opened(one.repo, Refs(source=source, target=ref, reports=None), ambient)
+    repo = bootstrap.open_repo(one.repo, Refs(source=source, target=ref, reports=None), ambient)
     try:
         snapshot = repo.snapshot()
         if isinstance(snapshot, RemoteUnavailable):
             raise CommandError(printable(snapshot.cause), printable(snapshot.cure))
-        written(repo, snapshot, one, ref, ambient)
+        commit_entry(repo, snapshot, one, ref, ambient)
     finally:
         repo.close()
 
 
-def written(repo: Repo, snapshot: Snapshot, one: PoolletSettings, ref: str, ambient: HostInputs) -> None:
+def commit_entry(repo: Repo, snapshot: Snapshot, one: PoolletSettings, ref: str, ambient: HostInputs) -> None:
     base = snapshot.target or snapshot.source
     text = (
         next((repo.read(file.id) for file in repo.files(base) if file.path == fleet.PATH), None)
@@ -164,8 +164,8 @@ def written(repo: Repo, snapshot: Snapshot, one: PoolletSettings, ref: str, ambi
         case Pushed() | Unchanged():
             return
         case PushRefused(_, words):
-            said = "; ".join(map(printable, words.splitlines()))
-            raise CommandError(f"the server refused the push: {said}", BY_HAND)
+            reason = "; ".join(map(printable, words.splitlines()))
+            raise CommandError(f"the server refused the push: {reason}", BY_HAND)
         case RemoteUnavailable(_, cause, cure):
             raise CommandError(printable(cause), printable(cure))
         case PushConflict():

@@ -65,21 +65,21 @@ def serve(
     hosts: Sequence[PoolletSettings], arguments: argparse.Namespace, ambient: HostInputs, opened: ExitStack
 ) -> int:
     for one in hosts:
-        opened.callback(os.close, bootstrap.only_here(one))
+        opened.callback(os.close, bootstrap.lock_name(one))
     stop, supervisor = StopSignal(), ServiceNotifier.of(os.environ)
     children = opened.enter_context(runtimes(hosts, arguments, ambient))
     is_brief = arguments.once or arguments.leave
     fleet = fleet_settings(hosts[0], ambient, None if is_brief else stop)
     if fleet is None:
         return Exit.OK
-    running = bootstrap.running(hosts, fleet, decide, ambient)
+    running = bootstrap.build_threads(hosts, fleet, decide, ambient)
     opened.callback(running.close)
     if is_brief:
         found = run_once.leave(running) if arguments.leave else run_once.run(running)
         if found:
             raise CommandError(found, "the log says more")
         return Exit.OK
-    served(running, hosts, stop, ambient, supervisor)
+    serve_until_stopped(running, hosts, stop, ambient, supervisor)
     log.info("poollet stopped; %s", what_stays(children, ends_runtimes=arguments.end_runtimes))
     return Exit.OK
 
@@ -112,7 +112,7 @@ def runtimes(
         children.stop(ends=arguments.end_runtimes)
 
 
-def served(
+def serve_until_stopped(
     running: AgentThreads,
     hosts: Sequence[PoolletSettings],
     stop: StopSignal,

@@ -29,7 +29,7 @@ def hosts(arguments: argparse.Namespace) -> list[PoolletSettings]:
         raise CommandError(f"{printable(arguments.name)!r} is no name for a poollet", cure, Exit.USAGE)
     files: list[Path] = arguments.config or []
     if not files and arguments.name and arguments.repo and not CONFIG.exists():
-        only = changed(
+        only = apply_arguments(
             PoolletSettings(name=arguments.name, repo=host.RepoSettings(url=arguments.repo)), arguments
         )
         check_addresses(only)
@@ -38,7 +38,7 @@ def hosts(arguments: argparse.Namespace) -> list[PoolletSettings]:
     if len(named) > 1 and (arguments.name or arguments.socket or arguments.runtime):
         cure = "write it into the files: one name and one runtime cannot be those of several poollets"
         raise CommandError("--name, --runtime and --socket go with one poollet", cure, Exit.USAGE)
-    found = [changed(one, arguments) for one in named]
+    found = [apply_arguments(one, arguments) for one in named]
     names = [one.name for one in found]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -81,18 +81,18 @@ def read(path: Path) -> PoolletSettings:
     if isinstance(found, PoolletSettings):
         return found
     for problem in found:
-        print(shown(problem), file=sys.stderr)  # noqa: T201 - findings go before the error that sums them up
+        print(show_values(problem), file=sys.stderr)  # noqa: T201 - findings go before the error that sums them up
     cause = f"{path} has {count_words(len(found), 'problem')}"
     raise CommandError(cause, "correct the file", Exit.PROBLEMS)
 
 
-def shown(problem: Problem) -> str:
+def show_values(problem: Problem) -> str:
     place = f"{problem.file}:{problem.line}:{problem.column}" if problem.line else problem.file
     hint = f"\n  {problem.hint}" if problem.hint else ""
     return printable(f"{place}: {problem.code} {problem.message}") + printable(hint).replace("\\n", "\n")
 
 
-def changed(one: PoolletSettings, arguments: argparse.Namespace) -> PoolletSettings:
+def apply_arguments(one: PoolletSettings, arguments: argparse.Namespace) -> PoolletSettings:
     repo = one.repo
     if arguments.repo:
         repo = replace(repo, url=arguments.repo)

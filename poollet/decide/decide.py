@@ -40,19 +40,19 @@ def decide(inputs: DecisionInput) -> Decision:
     inventory = Inventory(inputs.observed, inputs.executor, inputs.memory, facts.fleet)
     current = DecisionPass(inputs, inputs.view or LiveView(commit=""), inventory)
     knows_orders = inputs.host.knows_orders
-    ordered_objects = standings_of(current) if knows_orders else []
-    ordered = {one.order.ref for one in ordered_objects if not is_refused_and_there(one, current)}
+    ordered_objects = order_objects(current) if knows_orders else []
+    ordered = {one.order.ref for one in ordered_objects if not is_answered_and_present(one, current)}
     priorities = {one.order.ref: priority(one.order) for one in ordered_objects}
-    refusals = admitted(ordered_objects, ordered, current)
-    look(ordered_objects, refusals, current)
+    refusals = admit(ordered_objects, ordered, current)
+    plan_objects(ordered_objects, refusals, current)
     if knows_orders:
-        current.entries |= unreadable(current)
+        current.entries |= keep_unreadable(current)
     else:
         current.entries |= observe_only(current)
         ordered |= {ref_of(key, entry) for key, entry in current.entries.items() if entry.phase not in FINAL}
     found = orphans.report_orphans(current, ordered)
     return Decision(
-        steps=tuple(sorted(current.steps, key=lambda step: rank(step, priorities))),
+        actions=tuple(sorted(current.actions, key=lambda step: rank(step, priorities))),
         machines=by_name(current.entries, report.MachineReport),
         volumes=by_name(current.entries, report.VolumeReport),
         snapshots=by_name(current.entries, report.SnapshotReport),
@@ -62,13 +62,13 @@ def decide(inputs: DecisionInput) -> Decision:
     )
 
 
-def standings_of(current: DecisionPass) -> list[OrderedObject]:
+def order_objects(current: DecisionPass) -> list[OrderedObject]:
     """What is ordered of this host, and whether it is there."""
     inputs = current.inputs
     assert inputs.view is not None, "LiveNotApplied closes the gates for all orders"
     ordered_objects = []
     for order in list_orders(inputs.view, inputs.facts):
-        ordered_object = OrderedObject(order, presence_of(order, current))
+        ordered_object = OrderedObject(order, find_presence(order, current))
         ordered_objects.append(ordered_object)
         current.gates[order.ref] = order.at._replace(
             host=inputs.host,
@@ -78,13 +78,13 @@ def standings_of(current: DecisionPass) -> list[OrderedObject]:
     return ordered_objects
 
 
-def presence_of(order: HostOrder, current: DecisionPass) -> Presence:
+def find_presence(order: HostOrder, current: DecisionPass) -> Presence:
     """What is ordered away, and what the target branch has an id of, perhaps of another pool, is looked for twice."""
     return current.inventory.presence(
         order.ref,
         order.runtime,
         was_there=current.was_reported(order),
-        is_doubted=isinstance(order.intent, Withdraw) or has_status_id(order),
+        must_be_confirmed=isinstance(order.intent, Withdraw) or has_status_id(order),
     )
 
 
@@ -98,7 +98,7 @@ def has_status_id(order: HostOrder) -> bool:
             return snapshot.status.snapshot_id != ""
 
 
-def is_refused_and_there(ordered_object: OrderedObject, current: DecisionPass) -> bool:
+def is_answered_and_present(ordered_object: OrderedObject, current: DecisionPass) -> bool:
     """Answered with a no and there all the same: it counts as without an order, for it is not on the target branch's account."""
     return (
         is_answered(ordered_object, current)
@@ -117,17 +117,17 @@ def is_answered(ordered_object: OrderedObject, current: DecisionPass) -> bool:
     )
 
 
-def admitted(ordered_objects: list[OrderedObject], ordered: set[Ref], current: DecisionPass) -> Refusals:
+def admit(ordered_objects: list[OrderedObject], ordered: set[Ref], current: DecisionPass) -> Refusals:
     """Charges everything, then asks for what is new, the most important first. Returns why something does not fit."""
     candidates = []
     for one in ordered_objects:
         if is_new(one, current):
             candidates.append(one)
         elif one.order.ref in ordered and not is_over(one, current):
-            current.ledger.charge(pool_id(one.order), charge_of(one, current))
-    charge_rest(ordered, current)
+            current.ledger.charge(pool_id(one.order), charge_with_observed(one, current))
+    charge_unordered(ordered, current)
     for one in ordered_objects:
-        grow(one, current)
+        admit_growth(one, current)
     refusals: Refusals = {}
     for one in sorted(candidates, key=lambda one: (-priority(one.order), one.order.key)):
         pool, need = pool_id(one.order), current.ledger.order_charge(one.order)
@@ -155,7 +155,7 @@ def is_over(ordered_object: OrderedObject, current: DecisionPass) -> bool:
     return is_answered(ordered_object, current)
 
 
-def charge_of(ordered_object: OrderedObject, current: DecisionPass) -> Vector:
+def charge_with_observed(ordered_object: OrderedObject, current: DecisionPass) -> Vector:
     order = ordered_object.order
     there = [
         current.ledger.object_charge(pool_id(order), found)
@@ -164,7 +164,7 @@ def charge_of(ordered_object: OrderedObject, current: DecisionPass) -> Vector:
     return take_larger([current.ledger.order_charge(order), *there])
 
 
-def charge_rest(ordered: set[Ref], current: DecisionPass) -> None:
+def charge_unordered(ordered: set[Ref], current: DecisionPass) -> None:
     """What is there without an order, and other people's."""
     facts = current.inputs.facts.pools
     rest = [(ref.kind, found) for ref, found in orphans.list_unordered(current, ordered)]
@@ -176,16 +176,16 @@ def charge_rest(ordered: set[Ref], current: DecisionPass) -> None:
             current.ledger.charge(pool, current.ledger.object_charge(pool, found))
 
 
-def grow(ordered_object: OrderedObject, current: DecisionPass) -> None:
+def admit_growth(ordered_object: OrderedObject, current: DecisionPass) -> None:
     """What is there and is to be larger has been charged so already: when that is more than there is, it does not grow."""
     order = ordered_object.order
     if not isinstance(order.intent, Ensure) or not isinstance(ordered_object.presence, Present):
         return
-    if not is_to_grow(order, ordered_object.presence.object):
+    if not needs_growth(order, ordered_object.presence.object):
         return
     pool = pool_id(order)
     found = current.inventory.ours[order.ref][0]
-    has, wants = current.ledger.object_charge(pool, found), charge_of(ordered_object, current)
+    has, wants = current.ledger.object_charge(pool, found), charge_with_observed(ordered_object, current)
     if all(count <= has.get(resource, 0) for resource, count in wants.items()):
         return
     reasons = current.ledger.find_growth_shortfalls(pool, wants, has)
@@ -193,7 +193,7 @@ def grow(ordered_object: OrderedObject, current: DecisionPass) -> None:
         current.resize_refusals[order.ref] = reasons
 
 
-def is_to_grow(order: HostOrder, there: RuntimeObject) -> bool:
+def needs_growth(order: HostOrder, there: RuntimeObject) -> bool:
     match order.object, there:
         case Machine() as machine, RuntimeMachine():
             return machine.spec.machine_class_ref.name != there.spec.class_name
@@ -213,7 +213,7 @@ def priority(order: HostOrder) -> int:
     return order.object.spec.priority if isinstance(order.object, Machine) else 0
 
 
-def look(ordered_objects: list[OrderedObject], refusals: Refusals, current: DecisionPass) -> None:
+def plan_objects(ordered_objects: list[OrderedObject], refusals: Refusals, current: DecisionPass) -> None:
     """Machines first, for a volume can go as soon as the machine that held it has."""
     gone = set()
     for one in ordered_objects:
@@ -250,14 +250,14 @@ def being_attached(ordered_objects: Iterable[OrderedObject]) -> set[Key]:
 
 def observe_only(current: DecisionPass) -> dict[Key, Entry]:
     """While no orders are known: what was reported last, with the states that runtimes list now."""
-    return {key: observed_entry(key, entry, current) for key, entry in current.inputs.memory.entries.items()}
+    return {key: observe_entry(key, entry, current) for key, entry in current.inputs.memory.entries.items()}
 
 
-def observed_entry(key: Key, entry: Entry, current: DecisionPass) -> Entry:
+def observe_entry(key: Key, entry: Entry, current: DecisionPass) -> Entry:
     pool, ref = current.inputs.facts.pools.get(memory.pool_of(entry)), ref_of(key, entry)
     if entry.phase in FINAL or pool is None:
         return entry
-    match current.inventory.presence(ref, pool.runtime, was_there=True, is_doubted=True):
+    match current.inventory.presence(ref, pool.runtime, was_there=True, must_be_confirmed=True):
         case Unknown():
             return replace(entry, phase="unknown")
         case Present(RuntimeMachine() as there) if isinstance(entry, report.MachineReport):
@@ -274,7 +274,7 @@ def ref_of(key: Key, entry: Entry) -> Ref:
     return Ref(memory.RUNTIME_KINDS[key.kind], entry.uid)
 
 
-def unreadable(current: DecisionPass) -> dict[Key, Entry]:
+def keep_unreadable(current: DecisionPass) -> dict[Key, Entry]:
     """Entries whose orders may be in a file that cannot be read: it is unknown whether they still hold, so they are kept.
 
     A final answer stays one: it is asked for again once the file can be read.

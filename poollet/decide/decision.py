@@ -35,9 +35,9 @@ class DecisionInput:
 
 @dataclass(frozen=True)
 class Decision:
-    """`steps` in the order to begin them. `recheck_at_ms`: look at fresh lists by then, though nothing else happens."""
+    """`actions` in the order to begin them. `recheck_at_ms`: look at fresh lists by then, though nothing else happens."""
 
-    steps: tuple[ObjectAction, ...] = ()
+    actions: tuple[ObjectAction, ...] = ()
     machines: Mapping[Name, report.MachineReport] = field(default_factory=dict)
     volumes: Mapping[Name, report.VolumeReport] = field(default_factory=dict)
     snapshots: Mapping[Name, report.SnapshotReport] = field(default_factory=dict)

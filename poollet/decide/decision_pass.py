@@ -46,7 +46,7 @@ class DecisionPass:
         self.lookups = Lookups(view.objects, inventory, inputs.facts)
         self.ledger = FreeCapacity(inputs.facts, view.objects)
         self.gates: dict[Ref, GateInput] = {}
-        self.steps: list[ObjectAction] = []
+        self.actions: list[ObjectAction] = []
         self.entries: dict[Key, Entry] = {}
         self.missing: dict[Ref, Missing] = {}
         self.removing_since_ms: dict[Ref, int] = {}
@@ -54,7 +54,7 @@ class DecisionPass:
         self.resize_refusals: dict[Ref, tuple[report.ReportedReason, ...]] = {}
         self.unchanged: dict[Ref, CachedMachine] = {}
         self._again_ms: list[int] = []
-        self._stepped: set[Ref] = set()
+        self._planned: set[Ref] = set()
 
     @property
     def now_ms(self) -> int:
@@ -63,7 +63,7 @@ class DecisionPass:
     def provider(self, runtime: str) -> str:
         return self.inputs.facts.providers.get(runtime, runtime)
 
-    def step(
+    def plan_action(
         self, order: HostOrder, needed: tuple[Call, ...], events: tuple[EventText, ...] = ()
     ) -> RetryDecision:
         """Of the calls that are needed those that pass the gates and are due become the object's step."""
@@ -71,26 +71,26 @@ class DecisionPass:
         precondition = digest_orders(order.ref.uid, self.view) if needed else ""
         action = ObjectAction(order.ref, order.runtime, key.namespace, key.name, needed, events, precondition)
         if any(closed_gate(at, effect_of(call)) for call in needed):
-            return self.withheld(action)
-        return self.due_of(action)
+            return self.withhold(action)
+        return self.add_due_calls(action)
 
-    def withheld(self, action: ObjectAction) -> RetryDecision:
+    def withhold(self, action: ObjectAction) -> RetryDecision:
         """A gate is closed: no call is made, no try is counted, and what is reported of the calls stays the same."""
         known = self.retries_of(action.ref)
-        self._stepped.add(action.ref)
+        self._planned.add(action.ref)
         if known != NO_RETRIES:
             self.retries[action.ref] = known
         return choose_calls(action.calls, known, self.now_ms)
 
-    def due_of(self, whole: ObjectAction) -> RetryDecision:
+    def add_due_calls(self, whole: ObjectAction) -> RetryDecision:
         ref, needed = whole.ref, whole.calls
-        self._stepped.add(ref)
+        self._planned.add(ref)
         found = choose_calls(needed, self.retries_of(ref), self.now_ms)
         if found.retries != NO_RETRIES:
             self.retries[ref] = found.retries
         if found.calls:
             events = () if found.is_repetition else whole.events
-            self.steps.append(changed(whole, calls=found.calls, events=events))
+            self.actions.append(changed(whole, calls=found.calls, events=events))
         if found.recheck_at_ms is not None:
             self.recheck_at(found.recheck_at_ms)
         return found
@@ -100,11 +100,11 @@ class DecisionPass:
         known = self.inputs.memory.retries.get(ref, NO_RETRIES)
         return record_results(known, self.inputs.executor.results.get(ref, ()))
 
-    def carry(self, refs: Iterable[Ref]) -> None:
+    def carry_over(self, refs: Iterable[Ref]) -> None:
         """Of objects about which nothing was decided this time, all that was remembered still holds."""
         before = self.inputs.memory
         for ref in refs:
-            if ref in self._stepped:
+            if ref in self._planned:
                 continue
             if ref in before.removing_since_ms:
                 self.removing_since_ms.setdefault(ref, before.removing_since_ms[ref])
@@ -118,9 +118,9 @@ class DecisionPass:
     def recheck_at_ms(self) -> int | None:
         return min(self._again_ms, default=None)
 
-    def doubt(self, ref: Ref, doubtful: UnconfirmedAbsent) -> None:
-        self.missing[ref] = doubtful.missing
-        self.recheck_at(doubtful.recheck_at_ms)
+    def remember_missing(self, ref: Ref, unconfirmed: UnconfirmedAbsent) -> None:
+        self.missing[ref] = unconfirmed.missing
+        self.recheck_at(unconfirmed.recheck_at_ms)
 
     def keep_missing(self, ref: Ref) -> None:
         """What is missing for sure stays so until it is there."""
@@ -159,7 +159,7 @@ def has_id(entry: Entry) -> bool:
 def next_memory(current: DecisionPass, orphans: tuple[report.Orphan, ...], *, is_observing: bool) -> Memory:
     """While it only observes, nothing was decided about any object, and all that was remembered still holds."""
     before = current.inputs.memory
-    current.carry([*before.removing_since_ms, *before.retries] if is_observing else current.gates)
+    current.carry_over([*before.removing_since_ms, *before.retries] if is_observing else current.gates)
     return Memory(
         entries=current.entries,
         orphans=orphans,

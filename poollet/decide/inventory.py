@@ -21,7 +21,7 @@ from poollet.runtimes.runtime_lists import ListFailed, Listing, ListKey, Runtime
 from schemas import live_layout
 
 KINDS: tuple[RuntimeKind, ...] = (RuntimeMachine, RuntimeVolume, RuntimeSnapshot)
-DOUBT_MS = 2_000  # between two lists that lack what nobody removed
+CONFIRM_MS = 2_000  # between two lists that lack what nobody removed
 EMPTY_MS = 10_000  # and that lack everything
 EXPECTED_MS = 300  # and that lack what was being removed, or never was there
 
@@ -102,23 +102,23 @@ class Inventory:
             for handle in handles(found.object):
                 self.holders.setdefault(handle, set()).add(found.object.id)
 
-    def presence(self, ref: Ref, runtime: str, *, was_there: bool, is_doubted: bool) -> Presence:
-        """`was_there`: it was reported before. `is_doubted`: that one list lacks it is not enough all the same."""
+    def presence(self, ref: Ref, runtime: str, *, was_there: bool, must_be_confirmed: bool) -> Presence:
+        """`was_there`: it was reported before. `must_be_confirmed`: that one list lacks it is not enough all the same."""
         answer = self.observed.lists.get(ListKey(runtime, ref.kind))
         if not isinstance(answer, Listing):
             return Unknown(answer.reason if answer is not None else "the runtime has not answered yet")
-        if not self.is_settled(ref, answer):
+        if not self.shows_last_action(ref, answer):
             return InFlight()
         found = self.ours.get(ref, [])
         if len(found) == 1 and found[0].runtime == runtime:
             return Present(found[0].object)
         if found:
             return Duplicates(tuple(sorted(found, key=lambda one: (one.runtime, one.object.id))))
-        if not was_there and not is_doubted and ref not in self.executor.ended_ms:
+        if not was_there and not must_be_confirmed and ref not in self.executor.ended_ms:
             return Absent()
         return self.missing(ref, answer, was_there=was_there)
 
-    def is_settled(self, ref: Ref, listing: Listing) -> bool:
+    def shows_last_action(self, ref: Ref, listing: Listing) -> bool:
         return ref not in self.executor.busy and self.executor.ended_ms.get(ref, -1) < listing.started_ms
 
     def missing(self, ref: Ref, listing: Listing, *, was_there: bool) -> Absent | UnconfirmedAbsent:
@@ -127,7 +127,7 @@ class Inventory:
             since = Missing(
                 listing.number, listing.started_ms
             )  # What was missing before may have been made since.
-        wait_ms = EMPTY_MS if not listing.objects else DOUBT_MS
+        wait_ms = EMPTY_MS if not listing.objects else CONFIRM_MS
         if not was_there or self._was_removed(ref):
             wait_ms = EXPECTED_MS
         if listing.number > since.number and listing.started_ms - since.since_ms >= wait_ms:

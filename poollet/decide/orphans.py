@@ -98,7 +98,7 @@ def keep_unconfirmed(current: DecisionPass, ordered: Collection[Ref]) -> Iterabl
         elif orphan.id not in listing.objects and orphan.uid is not None:
             missing = current.inventory.missing(ref, listing, was_there=True)
             if isinstance(missing, UnconfirmedAbsent):
-                current.doubt(ref, missing)
+                current.remember_missing(ref, missing)
                 yield orphan
             else:
                 assert isinstance(missing, Absent)
@@ -107,7 +107,7 @@ def keep_unconfirmed(current: DecisionPass, ordered: Collection[Ref]) -> Iterabl
 def gate_input(ref: Ref, found: ListedObject, current: DecisionPass) -> GateInput:
     """An orphan has no order, so its gates are asked for the object as it is listed."""
     same = current.inventory.ours[ref]
-    presence = current.inventory.presence(ref, found.runtime, was_there=True, is_doubted=True)
+    presence = current.inventory.presence(ref, found.runtime, was_there=True, must_be_confirmed=True)
     return GateInput(
         host=current.inputs.host,
         has_unreadable_files=bool(current.view.unread),
@@ -124,7 +124,7 @@ def fence(ref: Ref, found: ListedObject, machine: RuntimeMachine, other: str, cu
     namespace, name = model_to_iri.read_name(ref, KINDS[ref.kind], machine.labels)
     events = (EventText("Fenced", f"`live` assigns it to host {other}, so it is powered off here", True),)
     precondition = digest_orders(ref.uid, current.view)
-    current.due_of(ObjectAction(ref, found.runtime, namespace, name, calls, events, precondition))
+    current.add_due_calls(ObjectAction(ref, found.runtime, namespace, name, calls, events, precondition))
 
 
 def remove_if_ordered(ref: Ref, found: ListedObject, current: DecisionPass) -> None:
@@ -147,7 +147,7 @@ def remove_if_ordered(ref: Ref, found: ListedObject, current: DecisionPass) -> N
     namespace, name = model_to_iri.read_name(ref, KINDS[ref.kind], found.object.labels)
     events = (EventText("RemovingOrphan", "ordered by a file in .gitvirt/orphans"),)
     precondition = digest_orders(ref.uid, current.view)
-    current.due_of(ObjectAction(ref, found.runtime, namespace, name, calls, events, precondition))
+    current.add_due_calls(ObjectAction(ref, found.runtime, namespace, name, calls, events, precondition))
 
 
 def may_be_attached(volume: RuntimeVolume, current: DecisionPass) -> bool:

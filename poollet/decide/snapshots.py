@@ -16,7 +16,7 @@ from poollet.decide.assignments import Ensure, HostOrder, Retain, Skip, Withdraw
 from poollet.decide.decision_pass import DecisionPass, OrderedObject
 from poollet.decide.inventory import Absent, Duplicates, InFlight, Present, UnconfirmedAbsent, Unknown
 from poollet.decide.machine_conditions import up_to_date_conditions
-from poollet.decide.machines import DUPLICATES, sort_conditions
+from poollet.decide.machine_entry import DUPLICATES, sort_conditions
 from poollet.decide.secrets import NotReady
 from poollet.decide.volumes import LOST
 from poollet.report import iri_to_report
@@ -36,8 +36,8 @@ def plan_snapshot(
         case InFlight():
             current.keep_missing(order.ref)
             return before or report_pending(order, ())
-        case UnconfirmedAbsent() as doubtful:
-            current.doubt(order.ref, doubtful)
+        case UnconfirmedAbsent() as unconfirmed:
+            current.remember_missing(order.ref, unconfirmed)
             return before or report_pending(order, ())
         case Duplicates(found):
             ids = ", ".join(f"{one.runtime}: {one.object.id}" for one in found)
@@ -91,7 +91,7 @@ def plan_missing(order: HostOrder, snapshot: VolumeSnapshot, current: DecisionPa
     desired = RuntimeSnapshot(
         labels=model_to_iri.labels(order, current.inputs.facts.fleet), spec=SnapshotSpec(volume_id=source)
     )
-    found = current.step(order, (CreateCall(desired),), (EventText("Created", "created"),))
+    found = current.plan_action(order, (CreateCall(desired),), (EventText("Created", "created"),))
     return report_pending(order, up_to_date_conditions(found, ()))
 
 
@@ -121,7 +121,7 @@ def plan_present(order: HostOrder, there: RuntimeSnapshot, current: DecisionPass
                 order.ref, current.now_ms
             )
             calls: tuple[Call, ...] = () if there.deleted_at else (RemoveCall(RuntimeSnapshot, there.id),)
-            found = current.step(order, calls, (EventText("Removing", reason),))
+            found = current.plan_action(order, calls, (EventText("Removing", reason),))
             ending = condition(READY, False, "Terminating", f"removing the snapshot: {reason}")
             return report_snapshot(order, status, (ending, *up_to_date_conditions(found, ())))
         case Skip(reason, message):

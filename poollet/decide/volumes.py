@@ -22,7 +22,7 @@ from poollet.decide.decision_pass import FINAL, DecisionPass, OrderedObject
 from poollet.decide.dependencies import VolumeDependencies
 from poollet.decide.inventory import Absent, Duplicates, InFlight, Present, UnconfirmedAbsent, Unknown
 from poollet.decide.machine_conditions import NO_ERRORS, rejection_reasons, up_to_date_conditions
-from poollet.decide.machines import DUPLICATES, sort_conditions
+from poollet.decide.machine_entry import DUPLICATES, sort_conditions
 from poollet.decide.secrets import NotReady
 from poollet.report import iri_to_report
 from poollet.report.conditions import (
@@ -70,8 +70,8 @@ def plan_volume(
         case InFlight():
             current.keep_missing(order.ref)
             return before or report_pending(order, ())
-        case UnconfirmedAbsent() as doubtful:
-            current.doubt(order.ref, doubtful)
+        case UnconfirmedAbsent() as unconfirmed:
+            current.remember_missing(order.ref, unconfirmed)
             return before or report_pending(order, ())
         case Duplicates(found):
             ids = ", ".join(f"{one.runtime}: {one.object.id}" for one in found)
@@ -141,10 +141,10 @@ def plan_missing(
     desired = RuntimeVolume(
         labels=model_to_iri.labels(order, current.inputs.facts.fleet), spec=desired_spec(volume, needs)
     )
-    result = current.step(order, (CreateCall(desired),), (EventText("Created", "created"),))
+    result = current.plan_action(order, (CreateCall(desired),), (EventText("Created", "created"),))
     errors = create_errors.group_errors(result.errors, desired)
     if errors.rejections:
-        current.steps = [step for step in current.steps if step.ref != order.ref]
+        current.actions = [step for step in current.actions if step.ref != order.ref]
         reasons = rejection_reasons(errors.rejections)
         return report.VolumeReport(order.ref.uid, order.assignment, "rejected", order.pool, reasons)
     return report_pending(order, missing_conditions(needs, errors))
@@ -176,7 +176,7 @@ def plan_present(
                     order.ref, current.now_ms
                 )
                 calls = () if there.deleted_at else (RemoveCall(RuntimeVolume, there.id),)
-            found = current.step(order, calls, (EventText("Removing", reason),))
+            found = current.plan_action(order, calls, (EventText("Removing", reason),))
             ending = condition(READY, False, "Terminating", f"removing the volume: {reason}")
             return report_volume(order, there, (ending, *up_to_date_conditions(found, blocked)), current)
         case Skip(reason, message):
@@ -185,7 +185,7 @@ def plan_present(
             return report_volume(order, there, (), current)
         case Ensure():
             calls, blockers = expand(order, volume, there, current)
-            found = current.step(order, calls, (EventText("Expanding", "expanding the volume"),))
+            found = current.plan_action(order, calls, (EventText("Expanding", "expanding the volume"),))
             return report_volume(order, there, up_to_date_conditions(found, blockers), current)
         case _:
             assert_never(order.intent)

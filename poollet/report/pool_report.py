@@ -71,21 +71,21 @@ def machine_pool(
     if about is None or runtime_state.offers is None:
         return _unknown_machine_pool(configured, runtime_state, live, last)
     offered = {offer.machine_class.name: offer for offer in runtime_state.offers.machines}
-    names, unlike = _matched(
+    names, unlike = _match_classes(
         ((one.name, _whole(one.capabilities)) for one in wanted.machine_classes),
         {name: offer.machine_class.resources for name, offer in offered.items()},
     )
     counts = {class_count(MACHINE, name): offered[name].quantity for name in names}
     stock = _stock(about.host.capacity)
-    given = allocatable(stock, needs(_reserved(configured)), {})
+    given = allocatable(stock, needs(_reserve(configured)), {})
     free = _counts_left(counts, given, {one.name: one for one in wanted.machine_classes}, configured)
     status = report.ReportedPoolStatus(
         state="Error" if runtime_state.error else "Ready",
         conditions=(*_unreachable(runtime_state), *_unlike(unlike)),
         available_machine_classes=tuple(report.ClassRef(name) for name in names),
         addresses=_addresses(about.host.addresses),
-        capacity=_shown(stock | counts),
-        allocatable=_shown(given | free),
+        capacity=_format(stock | counts),
+        allocatable=_format(given | free),
         node_info=_node_info(about),
     )
     labels = _labels(about.host.labels) | configured.labels
@@ -104,7 +104,7 @@ def volume_pool(
     if about is None or runtime_state.offers is None:
         return _unknown_volume_pool(configured, runtime_state, reachable_from, last)
     offered = {offer.volume_class.name: offer for offer in runtime_state.offers.volumes}
-    names, unlike = _matched(
+    names, unlike = _match_classes(
         ((one.name, {"tps": one.tps, "iops": one.iops}) for one in wanted.volume_classes),
         {
             name: {"tps": offer.volume_class.tps, "iops": offer.volume_class.iops}
@@ -113,7 +113,7 @@ def volume_pool(
     )
     total = max((offer.quantity for offer in offered.values()), default=0)
     stock = {STORAGE: about.host.capacity.get(STORAGE, total)}
-    given = allocatable(stock, needs(_reserved(configured)), {})
+    given = allocatable(stock, needs(_reserve(configured)), {})
     kept = stock[STORAGE] - given[STORAGE]
     counts = {class_count(VOLUME, name): offered[name].quantity for name in names}
     free = {name: max(0, count - kept) for name, count in counts.items()}
@@ -121,8 +121,8 @@ def volume_pool(
         state="Unavailable" if runtime_state.error else "Available",
         conditions=(*_unreachable(runtime_state), *_unlike(unlike)),
         available_volume_classes=tuple(report.ClassRef(name) for name in names),
-        capacity=_shown(stock | counts),
-        allocatable=_shown(given | free),
+        capacity=_format(stock | counts),
+        allocatable=_format(given | free),
         reachable_from=reachable_from,
     )
     labels = _labels(about.host.labels) | configured.labels
@@ -219,7 +219,7 @@ def _counts_left(
     return {name: min(count, left.get(name, 0)) for name, count in counts.items()}
 
 
-def _matched(
+def _match_classes(
     wanted: Iterable[tuple[str, Mapping[str, int]]], offered: Mapping[str, Mapping[str, int]]
 ) -> tuple[list[str], list[str]]:
     """Names that both have with equal capabilities, and those that both have and mean differently."""
@@ -240,11 +240,11 @@ def _stock(capacity: Mapping[str, int]) -> dict[str, int]:
     return {name: count * MILLIS if name == CPU else count for name, count in capacity.items()}
 
 
-def _reserved(configured: Configured) -> dict[str, Quantity]:
+def _reserve(configured: Configured) -> dict[str, Quantity]:
     return {name: parse(value) for name, value in configured.reserved.items()}
 
 
-def _shown(vector: Vector) -> dict[str, str | int]:
+def _format(vector: Vector) -> dict[str, str | int]:
     return dict(format_vector(vector))
 
 
@@ -285,7 +285,7 @@ def _addresses(addresses: Iterable[iri.HostAddress]) -> tuple[report.ReportedAdd
 
 def _node_info(about: iri.RuntimeInfo) -> dict[str, str]:
     node = about.host.node_info
-    said = {
+    info = {
         "architecture": node.architecture,
         "operatingSystem": node.operating_system,
         "kernelVersion": node.kernel_version,
@@ -297,7 +297,7 @@ def _node_info(about: iri.RuntimeInfo) -> dict[str, str]:
         "hostID": about.host.id,
         "hostName": next((one.address for one in about.host.addresses if one.type == "Hostname"), ""),
     }
-    return {name: value[:LONGEST_WORD] for name, value in sorted(said.items()) if value}
+    return {name: value[:LONGEST_WORD] for name, value in sorted(info.items()) if value}
 
 
 def _labels(labels: Mapping[str, str]) -> dict[str, str]:

@@ -23,7 +23,7 @@ from schemas.settings.fleet import FleetSettings
 log = logging.getLogger(__name__)
 
 # Signers' keys expire while nothing moves.
-RULING_KEPT_MS = 60_000
+VERDICT_KEPT_MS = 60_000
 
 Due: TypeAlias = tuple[ReportPublisher, Draft, PendingReport]
 
@@ -43,35 +43,35 @@ class GitSync:
         self.publishers: list[ReportPublisher] = []
         self.live_lock = threading.Lock()  # held by whoever reads `live` or makes it advance
         self.live = LiveIndex(settings=settings)
-        self.trouble = ""
+        self.last_error = ""
         self._trust, self._clock, self._moved = trust, clock, moved
         self._head: ObjectId | None = None
         self._has_seen = False
-        self._rulings: dict[tuple[ObjectId | None, ObjectId | None], tuple[int, LiveVerdict]] = {}
+        self._verdicts: dict[tuple[ObjectId | None, ObjectId | None], tuple[int, LiveVerdict]] = {}
 
     def fetch(self) -> bool:
         """Takes a snapshot; False when the remote could not be used."""
         snapshot = self.repo.snapshot()
         if isinstance(snapshot, RemoteUnavailable):
-            if self.trouble != snapshot.cause:
+            if self.last_error != snapshot.cause:
                 log.warning(
                     "remote unavailable trouble=%s cause=%s cure=%s",
                     snapshot.kind,
                     snapshot.cause,
                     snapshot.cure,
                 )
-            self.trouble = snapshot.cause
+            self.last_error = snapshot.cause
             return False
-        if self.trouble:
+        if self.last_error:
             log.info("remote is back")
             for publisher in self.publishers:
                 publisher.reset_backoff()
-        self.trouble = ""
-        fetched = [one.fetched for one in self.publishers]
-        self._see(snapshot)
+        self.last_error = ""
+        fetched = [one.position for one in self.publishers]
+        self._read_reports(snapshot)
         was = (self._has_seen, self._head)
         self._head, self._has_seen = snapshot.target, True
-        if was != (True, self._head) or fetched != [one.fetched for one in self.publishers]:
+        if was != (True, self._head) or fetched != [one.position for one in self.publishers]:
             self._moved()
         return True
 
@@ -82,13 +82,13 @@ class GitSync:
         ]
         while due:
             outcome = self.repo.write([draft for _, draft, _ in due])
-            settled = self._settled(due, outcome)
-            for publisher, draft, pending in settled:
+            concerned = self._concerned(due, outcome)
+            for publisher, draft, pending in concerned:
                 is_first = not publisher.has_landed
                 publisher.on_push_result(draft, pending, outcome)
                 if is_first and publisher.has_landed:
                     self._moved()
-            due = [one for one in due if one not in settled]
+            due = [one for one in due if one not in concerned]
 
     def follow(self, good: ObjectId | None) -> LiveVerdict | None:
         """What may be acted on after `good`; None as long as the remote has not been seen. Call it with `live_lock`."""
@@ -96,8 +96,8 @@ class GitSync:
             return None
         now_ms, head = self._clock.moment_ms(), self._head
         key = (head, good)
-        known = self._rulings.get(key)
-        if known is None or now_ms - known[0] > RULING_KEPT_MS:
+        known = self._verdicts.get(key)
+        if known is None or now_ms - known[0] > VERDICT_KEPT_MS:
             try:
                 fleet = self.live.settings.fleet.id if self.live.settings is not None else ""
                 found = follow(self.repo, head, good, self._trust, self._clock.now(), fleet)
@@ -106,17 +106,17 @@ class GitSync:
                 return known[1] if known else None
             if found.message and (known is None or known[1] != found):
                 log.warning("live is not followed as it stands hold=%s message=%s", found.hold, found.message)
-            self._rulings = {
+            self._verdicts = {
                 key: (now_ms, found),
-                **{k: v for k, v in self._rulings.items() if k[0] == head},
+                **{k: v for k, v in self._verdicts.items() if k[0] == head},
             }
             return found
         return known[1]
 
     def cached_verdict(self, good: ObjectId | None) -> LiveVerdict | None:
         """What `follow` would say, where that is known already. For any thread: it waits for nobody."""
-        known = self._rulings.get((self._head, good))
-        if not self._has_seen or known is None or self._clock.moment_ms() - known[0] > RULING_KEPT_MS:
+        known = self._verdicts.get((self._head, good))
+        if not self._has_seen or known is None or self._clock.moment_ms() - known[0] > VERDICT_KEPT_MS:
             return None
         return known[1]
 
@@ -129,14 +129,14 @@ class GitSync:
             return False
         return True
 
-    def _see(self, snapshot: Snapshot) -> None:
+    def _read_reports(self, snapshot: Snapshot) -> None:
         for publisher in self.publishers:
             try:
                 publisher.on_fetch(self.repo, snapshot.reports.get(publisher.ref.rpartition("/")[2]))
             except RepoError as error:
                 log.warning("report cannot be read ref=%s cause=%s", publisher.ref, error.cause)
 
-    def _settled(self, due: Sequence[Due], outcome: object) -> list[Due]:
+    def _concerned(self, due: Sequence[Due], outcome: object) -> list[Due]:
         """Those whom the outcome is about: a push of several fails whole for what one of them met."""
         match outcome:
             case PushConflict(refs):

@@ -53,11 +53,11 @@ class LivePlace(NamedTuple):
 
 @dataclass
 class LiveIndex:
-    """`frozen`: files that do not read, of which the last good state is kept. `settings` are those of gitvirt.yaml."""
+    """`unreadable_files`: files that do not read, of which the last good state is kept. `settings` are those of gitvirt.yaml."""
 
     commit: ObjectId | None = None
     settings: FleetSettings | None = None
-    frozen: dict[str, tuple[Problem, ...]] = field(default_factory=dict)
+    unreadable_files: dict[str, tuple[Problem, ...]] = field(default_factory=dict)
     _ignore: Ignore = IGNORE_NOTHING
     _files: dict[str, tuple[Object, ...]] = field(default_factory=dict)
     _places: dict[Key, dict[LivePlace, Object]] = field(default_factory=dict)
@@ -93,7 +93,9 @@ class LiveIndex:
             mine=tuple(LiveDocument(place.path, found) for place, found in mine.items()),
             grants=grants_of(self._objects, pools),
             orphan_orders=tuple(self._orphans.values()),
-            unread=tuple(path for path in self.frozen if is_manifest(path) and not self._ignore(path)),
+            unread=tuple(
+                path for path in self.unreadable_files if is_manifest(path) and not self._ignore(path)
+            ),
         )
 
     def advance(self, tree: LiveTree, commit: ObjectId | None) -> bool:
@@ -115,14 +117,14 @@ class LiveIndex:
                 files[path] = _objects(path, tree.read(after.id)) if after is not None and is_file else ()
         # Nothing can fail from here on, so nobody ever sees half a step.
         if IGNORE in others:
-            self._ignore_anew(Ignore(others[IGNORE]))
+            self._apply_ignore(Ignore(others[IGNORE]))
         if fleet.PATH in others:
             self._set(others[fleet.PATH])
         for path, found in files.items():
             if isinstance(found, Manifest):
-                self.frozen[path] = found.problems
+                self.unreadable_files[path] = found.problems
             else:
-                self.frozen.pop(path, None)
+                self.unreadable_files.pop(path, None)
                 self._put(path, found)
         for path, order in orphans.items():
             self._orphans.pop(path, None)
@@ -135,11 +137,11 @@ class LiveIndex:
         settings = fleet.parse(data)
         if isinstance(settings, FleetSettings):
             self.settings = settings
-            self.frozen.pop(fleet.PATH, None)
+            self.unreadable_files.pop(fleet.PATH, None)
         else:
-            self.frozen[fleet.PATH] = settings
+            self.unreadable_files[fleet.PATH] = settings
 
-    def _ignore_anew(self, ignore: Ignore) -> None:
+    def _apply_ignore(self, ignore: Ignore) -> None:
         files, self._files = self._files, {}
         for index in (self._places, self._kinds, self._objects, self._pools):
             index.clear()
@@ -161,7 +163,7 @@ class LiveIndex:
     def _add(self, place: LivePlace, found: Object) -> None:
         if is_current(place.path):
             self._places.setdefault(found.key, {})[place] = found
-            self._settle(found.key)
+            self._choose(found.key)
         if pool := assigned_pool(found):
             self._pools.setdefault(pool, {})[place] = found
             uid = found.metadata.uid
@@ -169,7 +171,7 @@ class LiveIndex:
 
     def _remove(self, place: LivePlace, found: Object) -> None:
         if self._places.get(found.key, {}).pop(place, None) is not None:
-            self._settle(found.key)
+            self._choose(found.key)
         if pool := assigned_pool(found):
             self._pools.get(pool, {}).pop(place, None)
             uid = found.metadata.uid
@@ -177,7 +179,7 @@ class LiveIndex:
             if not self._assigned[uid]:
                 del self._assigned[uid]
 
-    def _settle(self, key: Key) -> None:
+    def _choose(self, key: Key) -> None:
         """Of two documents of one key, the one that the reconciler took up; else the first by its place."""
         kind = self._kinds.setdefault(key.kind, {})
         places = self._places.get(key)

@@ -113,7 +113,7 @@ class ReportPublisher:
         return read(contents.report_files) if is_own else Report()
 
     @property
-    def fetched(self) -> tuple[bool, ObjectId | None]:
+    def position(self) -> tuple[bool, ObjectId | None]:
         """Whether the ref was read at all, and its commit."""
         return self._has_fetched, self._contents.commit
 

@@ -177,7 +177,7 @@ class Site:
     def round(self, seconds: float = 1.0) -> Decision:
         decision = self.decider(self.inputs())
         self.memory = decision.memory
-        for step in decision.steps:
+        for step in decision.actions:
             self.execute(step)
         self.now_ms += round(seconds * 1000)
         return decision
@@ -190,7 +190,7 @@ class Site:
         quiet = 0
         for _ in range(limit):
             decision = self.round(2.5)
-            quiet = quiet + 1 if not decision.steps and decision.recheck_at_ms is None else 0
+            quiet = quiet + 1 if not decision.actions and decision.recheck_at_ms is None else 0
             if quiet == 4:
                 return decision
         raise AssertionError(f"it does not come to rest: {self.calls[-10:]}")

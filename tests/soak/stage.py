@@ -269,5 +269,5 @@ class Stage(Simulation):
 
 def is_removing(run: Run) -> bool:
     """A removal that failed often is tried again only in minutes, and then it goes."""
-    results = run.agent.execution.state().results.values()
+    results = run.agent.executor.state().results.values()
     return any(isinstance(one.call, RemoveCall) and one.error is not None for each in results for one in each)

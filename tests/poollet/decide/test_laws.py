@@ -193,7 +193,7 @@ class Story:
         for _ in range(400):
             before = list(self.site.documents)
             decision = self.turn(5.0)
-            is_quiet = not decision.steps and decision.recheck_at_ms is None
+            is_quiet = not decision.actions and decision.recheck_at_ms is None
             quiet = quiet + 1 if is_quiet and self.site.documents == before else 0
             if quiet == 5:
                 return decision
@@ -235,7 +235,7 @@ def test_random_histories_converge_to_the_desired_state(behavior: str, seed: int
     decision = story.rest()
     story.check_end(decision)
     again = story.site.decide()
-    assert again.steps == ()
+    assert again.actions == ()
     assert (again.machines, again.volumes, again.orphans) == (
         decision.machines,
         decision.volumes,
@@ -276,7 +276,7 @@ def test_the_same_input_gives_the_same_decision(seed: int) -> None:
         first.volumes,
         first.snapshots,
     )
-    assert second.steps == ()  # Those of the first are under way, and none is ordered twice.
+    assert second.actions == ()  # Those of the first are under way, and none is ordered twice.
 
 
 def shuffle(inputs: DecisionInput, order: random.Random) -> DecisionInput:

@@ -137,7 +137,7 @@ def test_duplicates_are_reported_and_never_removed() -> None:
         here.put(machine(going=going, spec={"power": "Off"}))
         decision = here.rounds(5)
         conditions = {one.type: one for one in decision.machines[WEB].status.conditions}  # type: ignore[union-attr]
-        assert conditions["UpToDate"].reason == "Duplicates"
+        assert conditions["UpToDate"].reason == "DuplicateObjects"
     assert here.calls == []
     assert len(here.machines()) == 2
     here.sim.runtime.remove(RuntimeMachine, next(iter(here.machines())))
@@ -208,14 +208,14 @@ def test_an_object_at_another_runtime_is_not_created_again() -> None:
     decision = here.rounds(10)
     assert here.machines() == {}
     conditions = {one.type: one for one in decision.machines[WEB].status.conditions}  # type: ignore[union-attr]
-    assert (conditions["UpToDate"].reason, here.calls) == ("Duplicates", [])
+    assert (conditions["UpToDate"].reason, here.calls) == ("DuplicateObjects", [])
 
 
 def test_absence_before_a_recreation_does_not_count_afterwards() -> None:
     here = running(machine(evicted=True))
     assert here.settle().machines[WEB].phase == "gone"
     here.put(machine(round=1))
-    assert kinds_of(here.round().steps[0].calls) == ["Create"]
+    assert kinds_of(here.round().actions[0].calls) == ["Create"]
     here.put(machine(round=1, evicted=True))
     here.tamper = hide(1)
     assert here.round().machines[WEB].phase == "present"

@@ -176,8 +176,8 @@ def test_every_action_of_a_decision_carries_its_precondition() -> None:
         here.documents = list(documents)
         for _ in range(20):
             decision = here.round(2.5)
-            seen += len(decision.steps)
-            assert all(still_holds(action, here.view) for action in decision.steps)
+            seen += len(decision.actions)
+            assert all(still_holds(action, here.view) for action in decision.actions)
     assert seen >= 6
 
 
@@ -218,7 +218,7 @@ def queue_removals(gate: threading.Event, removals: list[str]) -> tuple[Fleet, R
     )
     until(run, lambda: len(host.host.state.objects(RuntimeMachine)) == 3 and run.agent.is_at_rest)
     grounds.commit(dict(texts(GOING)))
-    until(run, lambda: len(removals) == 1 and len(run.agent.execution.state().busy) == 3)
+    until(run, lambda: len(removals) == 1 and len(run.agent.executor.state().busy) == 3)
     return grounds, run
 
 
@@ -244,7 +244,7 @@ def test_a_removal_that_is_withdrawn_while_queued_is_not_made(is_withdrawn: bool
     run.remote.fetch()  # Seen, and nothing decided by it yet.
     gate.set()
     for _ in range(6_000):
-        if run.agent.execution.is_idle:
+        if run.agent.executor.is_idle:
             break
         breath.wait(0.01)
     until(run, lambda: phases(run) == ["gone", *(["present"] * 2 if is_withdrawn else ["gone"] * 2)])

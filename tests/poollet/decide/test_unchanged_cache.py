@@ -29,7 +29,7 @@ def is_cached(here: Site) -> bool:
     before = here.memory.unchanged
     decision = decide(here.inputs())
     uncached = decide(replace(here.inputs(), memory=replace(here.memory, unchanged={})))
-    assert (decision.machines, decision.steps) == (uncached.machines, uncached.steps)
+    assert (decision.machines, decision.actions) == (uncached.machines, uncached.actions)
     return any(decision.memory.unchanged.get(ref) is known for ref, known in before.items())
 
 

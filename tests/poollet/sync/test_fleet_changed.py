@@ -88,11 +88,11 @@ def test_orders_that_wait_for_a_slow_runtime_end_with_the_branch_that_gave_them(
     runtime = FaultInjectingRuntime(host.runtime, slow)
     run = Run(grounds, time, host, decide=decide, runtime=runtime, workers=1)
     turned(run, 4)
-    assert len(run.agent.execution.state().busy) == 3
+    assert len(run.agent.executor.state().busy) == 3
     del grounds.remote.refs[LIVE]
     grounds.commit({"README.md": "begun anew"})
     turned(run, 2)
-    assert len(run.agent.execution.state().busy) == 1
+    assert len(run.agent.executor.state().busy) == 1
     gate.set()
     run.agent.close()
     assert len(host.host.state.objects(RuntimeMachine)) == 1

@@ -105,10 +105,10 @@ def test_a_file_that_no_longer_reads_keeps_its_last_good_state() -> None:
     live.advance(repo, fleet.head())
     live.advance(repo, fleet.commit({"web.yaml": "kind: [\n", "gitvirt.yaml": "fleet: 1\n"}))
     assert live.get(WEB) is not None
-    assert set(live.frozen) == {"web.yaml", "gitvirt.yaml"}
+    assert set(live.unreadable_files) == {"web.yaml", "gitvirt.yaml"}
     assert live.settings is not None
     live.advance(repo, fleet.commit({"web.yaml": machine("web"), "gitvirt.yaml": SETTINGS}))
-    assert not live.frozen
+    assert not live.unreadable_files
     assert not names(live, "a")
 
 

@@ -274,7 +274,7 @@ def test_an_unreachable_remote_is_said_and_outlived(fleet: Fleet, time: Time, ma
     is_gone = True
     time.ms += HEARTBEAT_MS
     run.turn()
-    assert run.remote.trouble == "no route"
+    assert run.remote.last_error == "no route"
     assert run.remote.live.commit == fleet.head()
     for _ in range(8):
         time.ms += 60_000
@@ -283,7 +283,7 @@ def test_an_unreachable_remote_is_said_and_outlived(fleet: Fleet, time: Time, ma
     time.ms += 1
     head = fleet.head(REF)
     run.turn()
-    assert not run.remote.trouble
+    assert not run.remote.last_error
     assert fleet.head(REF) != head  # At once, whatever pause the failures had come to.
 
 

@@ -1,0 +1,203 @@
+"""Brings a machine that is there to the desired state: what differs is updated, and what cannot change is reported.
+
+On means on: a guest that powered off by itself is started again. A restart is a power-off, and a power-on once it is off.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace as replaced
+
+from msgspec.structs import replace
+
+from iri.change import Resize, RuntimeChange, SetAnnotations, SetPower, UpdateVolume
+from iri.machine import MachineState, Power, RuntimeMachine, RuntimeMachineSpec
+from poollet.decide import dependencies, machine_diff, model_to_iri
+from poollet.decide.actions import Call, EventText, UpdateCall
+from poollet.decide.assignments import HostOrder
+from poollet.decide.decision_pass import DecisionPass
+from poollet.decide.dependencies import MachineDependencies
+from poollet.decide.machine_conditions import (
+    attachment_conditions,
+    up_to_date_conditions,
+)
+from poollet.decide.machine_entry import report_machine
+from poollet.decide.secrets import NotReady
+from poollet.decide.unchanged_cache import TrackedLookup, find_unchanged, remember_machine
+from schemas import live_layout, report
+from schemas.model import Machine
+
+OFF = frozenset((MachineState.SUSPENDED, MachineState.TERMINATED, MachineState.STOPPED))
+
+
+def plan_existing(
+    order: HostOrder, machine: Machine, there: RuntimeMachine, current: DecisionPass
+) -> report.MachineReport:
+    """Changes what differs from the desired state."""
+    known = find_unchanged(order, there, current)
+    if known is not None:
+        current.plan_action(order, ())
+        current.unchanged[order.ref] = known
+        return known.entry
+    tracked = TrackedLookup(current.view.objects)
+    needs = dependencies.resolve_machine(order, machine, replaced(current.lookups, objects=tracked))
+    disks = machine_diff.diff_disks(needs, there, current.inventory.holders)
+    interfaces = machine_diff.diff_interfaces(needs, there)
+    token = restart_token(machine, there)
+    resize, resize_problems = resize_changes(order, machine, there, needs, current)
+    changes: list[RuntimeChange] = [
+        *annotation_changes(machine, there, needs, token),
+        *disks.changes,
+        *interfaces.changes,
+        *resize,
+        *power_changes(machine, there, is_restarting=is_restarting(machine, token)),
+    ]
+    needed = () if there.deleted_at else tuple(UpdateCall(there.id, change) for change in changes)
+    blocked = (
+        *disks.blocked,
+        *interfaces.blocked,
+        *resize_problems,
+        *immutable_field_problems(machine, there, needs),
+    )
+    digest = desired_digest(machine, needs)
+    before = current.before(order, report.MachineReport)
+    last_digest = before.status.observed_revision if before is not None and before.status is not None else ""
+    is_drift = last_digest != "" and last_digest == digest
+    found = current.plan_action(order, needed, change_events(needed, is_drift=is_drift))
+    is_converged = not (needed or blocked) and there.status.observed_generation >= there.generation
+    conditions = (*attachment_conditions(needs, there), *up_to_date_conditions(found, blocked))
+    entry = report_machine(order, machine, there, conditions, current, needs)
+    assert entry.status is not None
+    observed_digest = digest if is_converged and digest else last_digest
+    entry = replace(entry, status=replace(entry.status, observed_revision=observed_digest))
+    if is_converged and digest:
+        remember_machine(order, machine, there, entry, tracked, current)
+    return entry
+
+
+def desired_machine(
+    order: HostOrder, machine: Machine, needs: MachineDependencies, current: DecisionPass
+) -> RuntimeMachine:
+    """With complete dependencies. A new machine has nothing to restart, so its restart token counts as carried out."""
+    token = machine.metadata.annotations.get(live_layout.RESTART, "")
+    return RuntimeMachine(
+        labels=model_to_iri.labels(order, current.inputs.facts.fleet),
+        annotations=model_to_iri.machine_annotations(machine, needs.mapping, token),
+        spec=desired_spec(machine, needs),
+    )
+
+
+def desired_spec(machine: Machine, needs: MachineDependencies) -> RuntimeMachineSpec:
+    disks = [disk for disk in needs.disks.values() if not isinstance(disk, NotReady)]
+    interfaces = [nic for nic in needs.interfaces.values() if not isinstance(nic, NotReady)]
+    ignition = needs.ignition if isinstance(needs.ignition, bytes) else b""
+    return model_to_iri.machine_spec(machine, ignition, disks, interfaces)
+
+
+def desired_digest(machine: Machine, needs: MachineDependencies) -> str:
+    """Empty while a dependency is not ready."""
+    if not needs.is_complete:
+        return ""
+    token = machine.metadata.annotations.get(live_layout.RESTART, "")
+    return model_to_iri.spec_digest(
+        desired_spec(machine, needs), model_to_iri.machine_annotations(machine, needs.mapping, token)
+    )
+
+
+def restart_token(machine: Machine, there: RuntimeMachine) -> str:
+    """The restart token to record as carried out: the requested one once the machine is off, else the last one."""
+    requested = machine.metadata.annotations.get(live_layout.RESTART, "")
+    done = there.annotations.get(live_layout.RESTART, "")
+    if not requested or requested == done:
+        return requested or done
+    is_off = there.status.state in OFF
+    return requested if is_off or machine.spec.power == "Off" else done
+
+
+def is_restarting(machine: Machine, token: str) -> bool:
+    requested = machine.metadata.annotations.get(live_layout.RESTART, "")
+    return requested != "" and requested != token
+
+
+def annotation_changes(
+    machine: Machine, there: RuntimeMachine, needs: MachineDependencies, token: str
+) -> list[RuntimeChange]:
+    """The runtime replaces annotations as a whole, so foreign ones are sent along. While interfaces are not ready only a restart is
+    recorded: without the record it would be repeated again and again."""
+    if any(isinstance(found, NotReady) for found in needs.interfaces.values()):
+        noted = dict(there.annotations) | ({live_layout.RESTART: token} if token else {})
+        return [] if noted == there.annotations else [SetAnnotations(noted)]
+    desired = model_to_iri.machine_annotations(machine, needs.mapping, token)
+    own = desired.keys() | model_to_iri.OWN_ANNOTATIONS
+    rest = {key: value for key, value in there.annotations.items() if key not in own}
+    annotations = rest | desired
+    return [] if annotations == there.annotations else [SetAnnotations(annotations)]
+
+
+def resize_changes(
+    order: HostOrder,
+    machine: Machine,
+    there: RuntimeMachine,
+    needs: MachineDependencies,
+    current: DecisionPass,
+) -> tuple[list[RuntimeChange], tuple[NotReady, ...]]:
+    name = machine.spec.machine_class_ref.name
+    if there.spec.class_name == name:
+        return [], ()
+    if needs.class_problem is not None:
+        return [], (needs.class_problem,)
+    reasons = current.resize_refusals.get(order.ref, ())
+    if reasons:
+        message = "; ".join(reason.message for reason in reasons)
+        return [], (NotReady("InsufficientForResize", f"class {name} does not fit: {message}"),)
+    return [Resize(name)], ()
+
+
+def power_changes(machine: Machine, there: RuntimeMachine, *, is_restarting: bool) -> list[RuntimeChange]:
+    """A guest that powered itself off is started again. A restart is off first, and on once the machine is off."""
+    desired = model_to_iri.power(machine)
+    if is_restarting and there.status.state not in OFF:
+        desired = Power.OFF
+    is_off = there.status.state in OFF
+    if desired is Power.ON:
+        return [SetPower(Power.ON)] if is_off or there.spec.power is not Power.ON else []
+    is_running = there.status.state is MachineState.RUNNING
+    return [SetPower(Power.OFF)] if is_running or there.spec.power is not Power.OFF else []
+
+
+def immutable_field_problems(
+    machine: Machine, there: RuntimeMachine, needs: MachineDependencies
+) -> tuple[NotReady, ...]:
+    """Fields that the guest reads at first boot, and that cannot change afterwards."""
+    result = []
+    hostname = there.spec.guest_config.hostname if there.spec.guest_config is not None else ""
+    if hostname and hostname != machine.hostname:
+        result.append(
+            NotReady(
+                "HostnameDiffers",
+                "the host name is set at first boot and cannot change; recreate the machine to change it",
+            )
+        )
+    if (
+        there.spec.ignition_data
+        and isinstance(needs.ignition, bytes)
+        and there.spec.ignition_data != needs.ignition
+    ):
+        result.append(
+            NotReady(
+                "IgnitionDiffers",
+                "ignition is read at first boot and cannot change; recreate the machine to change it",
+            )
+        )
+    return tuple(result)
+
+
+def change_events(needed: tuple[Call, ...], *, is_drift: bool) -> tuple[EventText, ...]:
+    if not needed:
+        return ()
+    names = ", ".join(type(call.change).__name__ for call in needed if isinstance(call, UpdateCall))
+    is_drift = is_drift and not all(
+        isinstance(call, UpdateCall) and isinstance(call.change, UpdateVolume) for call in needed
+    )  # a volume may have grown
+    if is_drift:
+        return (EventText("DriftCorrected", f"corrected drift on the host: {names}", True),)
+    return (EventText("Changed", names),)
