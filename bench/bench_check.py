@@ -34,7 +34,7 @@ def machine(number: int) -> dict[str, Any]:
     }
 
 
-def misspelled(number: int) -> dict[str, Any]:
+def misspell(number: int) -> dict[str, Any]:
     body = machine(number)
     body["spec"]["power"] = "on"
     body["spec"]["machineClassref"] = body["spec"].pop("machineClassRef")
@@ -53,7 +53,7 @@ def rate(act: Callable[[dict[str, Any]], object], bodies: list[dict[str, Any]], 
 
 def main() -> None:
     valid = [machine(number) for number in range(COUNT)]
-    invalid = [misspelled(number) for number in range(COUNT // 20)]
+    invalid = [misspell(number) for number in range(COUNT // 20)]
     reference = jsonschema.Draft202012Validator(schema(Kind.MACHINE))
     violations(Kind.MACHINE, valid[0])
     gc.freeze()

@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bench import fleet
-from bench.bench_reconcile import Bench, new_machine, report, rested, ticked
+from bench.bench_reconcile import Bench, new_machine, report, run_tick, run_until_converged
 from bench.fleet_repo import MAIN
 from bench.measure import figure, seconds
 from reconciler.gitstore.objects.tree import File, ObjectId
@@ -78,19 +78,19 @@ def bare() -> None:
     subprocess.run([sys.executable, "-c", "pass"], check=True)
 
 
-def settled_fleet(folder: Path) -> Bench:
+def build_fleet(folder: Path) -> Bench:
     """Everything placed; then a few commits more, each with a machine of its own."""
     bench = Bench(folder)
     bench.push("refs/poollets/pool", dict(render(report())), is_report=True)
     bench.push(MAIN, {path: text.encode() for path, text in fleet.files(len(fleet.KINDS) * MACHINES).items()})
     subprocess.run(("git", "-C", str(bench.remote), "symbolic-ref", "HEAD", MAIN), check=True)
     reconciler = bench.reconciler()
-    ticked(reconciler)
-    rested(reconciler)
+    run_tick(reconciler)
+    run_until_converged(reconciler)
     for number in range(COMMITS):
         path, data = new_machine(number)
         bench.push(MAIN, {path: data})
-        ticked(reconciler)
+        run_tick(reconciler)
     print_history(reconciler.repo, "the newest", new_machine(COMMITS - 1)[0], f"new-{COMMITS - 1}", "team-0")
     print_history(reconciler.repo, "the oldest", "fleet/0000/machine-1.yaml", "web-1", "team-1")
     reconciler.repo.close()
@@ -107,8 +107,8 @@ def print_history(repo: Repo, which: str, path: str, name: str, namespace: str) 
     events = list(islice(list_history(counting, head, path, Key(Kind.MACHINE, namespace, name)), 30))  # type: ignore[arg-type]
     assert events, path
     whole = sum(1 for _ in repo.commits(head, None))
-    said = f"{counting.commits_read} of {whole} commits read for {len(events)} shown"
-    found.append((f"history of {which} machine", said))
+    output = f"{counting.commits_read} of {whole} commits read for {len(events)} shown"
+    found.append((f"history of {which} machine", output))
 
 
 def once(arguments: Sequence[str], cache: Path) -> float:
@@ -118,7 +118,7 @@ def once(arguments: Sequence[str], cache: Path) -> float:
 
 
 def large(folder: Path) -> None:
-    bench = settled_fleet(folder)
+    bench = build_fleet(folder)
     objects = len(fleet.KINDS) * MACHINES
     where = f"{MACHINES:,} machines, {objects:,} objects"
     repo = ("--repo", str(bench.remote))
@@ -142,8 +142,8 @@ def main() -> None:
         found.append((f"gitvirt {name}", f"{wall * 1000:.0f} ms, {modules(arguments)} modules"))
     with TemporaryDirectory(prefix="gv-") as name:
         large(Path(name))
-    for what, said in found:
-        figure(what, said)
+    for what, output in found:
+        figure(what, output)
 
 
 if __name__ == "__main__":

@@ -78,7 +78,7 @@ def manifests(form: str, count: int) -> list[bytes]:
     return [form.format(i=i, owner=f"team {i % 7}", team=i % 7, zone=i % 4).encode() for i in range(count)]
 
 
-def placed(i: int) -> Changes:
+def place_machine(i: int) -> Changes:
     return {Field.MACHINE_POOL_REF: {"name": f"host-{i % 50}"}, Field.STATUS: {"state": "Pending"}}
 
 
@@ -95,7 +95,7 @@ def running(i: int) -> Changes:
     }
 
 
-def edited(texts: Sequence[bytes], changes: Sequence[Changes]) -> list[Edited]:
+def edit_machine(texts: Sequence[bytes], changes: Sequence[Changes]) -> list[Edited]:
     out = []
     for text, change in zip(texts, changes, strict=True):
         outcome = edit(text, 0, change)
@@ -110,7 +110,7 @@ def rate(texts: Sequence[bytes], changes: Sequence[Changes], repeat: int = 3) ->
     best = 0.0
     for _ in range(repeat):
         start = time.perf_counter()
-        edited(texts, changes)
+        edit_machine(texts, changes)
         best = max(best, len(texts) / (time.perf_counter() - start))
     return best
 
@@ -132,16 +132,16 @@ def round_trips(texts: Sequence[bytes], changes: Sequence[Changes]) -> float:
 
 def main() -> None:
     count = 20_000
-    first, then = [placed(i) for i in range(count)], [running(i) for i in range(count)]
+    first, then = [place_machine(i) for i in range(count)], [running(i) for i in range(count)]
     block = manifests(MACHINE, count)
-    before = [outcome.data for outcome in edited(block, first)]
+    before = [outcome.data for outcome in edit_machine(block, first)]
     placing, updating = rate(block, first), rate(before, then)
     nothing = rate(before, first)
     json = rate(manifests(AS_JSON, count // 4), first[: count // 4])
     by_marks = rate(manifests(EXPLICIT, count // 20), first[: count // 20])
     slow = round_trips(block[:200], first[:200])
     mixed = [manifests(form, 100) for form in (MACHINE, AS_JSON, EXPLICIT, ALIASED)]
-    means = [Counter(outcome.means for outcome in edited(texts, first[:100])) for texts in mixed]
+    means = [Counter(outcome.means for outcome in edit_machine(texts, first[:100])) for texts in mixed]
     figure("edit, machinePoolRef and status set, block style", f"{placing:,.0f}/s")
     figure("edit, status replaced, block style", f"{updating:,.0f}/s")
     figure("edit, everything already so", f"{nothing:,.0f}/s")

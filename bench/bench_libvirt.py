@@ -82,7 +82,7 @@ def first_lines(
     ours, virsh = [], []
     for _ in range(ROUNDS):
         began = time.perf_counter()
-        id = client.create(wanted()).id
+        id = client.create(machine_of()).id
         until(lambda id=id: READY in log_of(settings, id))  # type: ignore[misc]
         ours.append(time.perf_counter() - began)
         remove(client, id)
@@ -101,7 +101,7 @@ def first_lines(
 
 def at_once(settings: Settings, client: Client) -> float:
     began = time.perf_counter()
-    ids = [client.create(wanted()).id for _ in range(AT_ONCE)]
+    ids = [client.create(machine_of()).id for _ in range(AT_ONCE)]
     until(lambda: all(READY in log_of(settings, id) for id in ids))
     took = time.perf_counter() - began
     for id in ids:
@@ -131,7 +131,7 @@ def plain_loop(daemon: Libvirtd, template: str) -> float:
 
 def stop_known(daemon: Libvirtd, client: Client, settings: Settings) -> float:
     """From the moment its QEMU is gone until a watcher at the other end of the socket has been told and sees it off."""
-    id = client.create(wanted()).id
+    id = client.create(machine_of()).id
     until(lambda: READY in log_of(settings, id))
     watch = client.watch()
     while watch.next(0.3):
@@ -147,7 +147,7 @@ def stop_known(daemon: Libvirtd, client: Client, settings: Settings) -> float:
 
 
 def list_of_many(client: Client) -> tuple[float, int]:
-    ids = [client.create(wanted(Power.OFF)).id for _ in range(LISTED)]
+    ids = [client.create(machine_of(Power.OFF)).id for _ in range(LISTED)]
     until(
         lambda: all(
             found.status.state is MachineState.SUSPENDED for found in client.objects(RuntimeMachine).values()
@@ -166,11 +166,11 @@ def list_of_many(client: Client) -> tuple[float, int]:
 
 def document(daemon: Libvirtd, settings: Settings, client: Client) -> str:
     """A machine's domain as libvirt has it, to be made again by hand."""
-    id = client.create(wanted()).id
+    id = client.create(machine_of()).id
     until(lambda: READY in log_of(settings, id))
     found = daemon.virsh("dumpxml", "--inactive", id).stdout
     remove(client, id)
-    # By hand nobody writes metadata, nor the addresses that libvirt gives.
+    # A domain written by hand has no metadata, nor the addresses that libvirt assigns.
     found = re.sub(r"<metadata.*?</metadata>", "", found, flags=re.DOTALL)
     found = re.sub(r"<address type='pci'[^>]*/>", "", found)
     return found.replace(str(Path(settings.folder) / "machines" / id), "FOLDER").replace(id, "ID")
@@ -184,7 +184,7 @@ def by_hand(daemon: Libvirtd, template: str, id: str) -> Path:
     return folder / "console.log"
 
 
-def wanted(power: Power = Power.ON) -> RuntimeMachine:
+def machine_of(power: Power = Power.ON) -> RuntimeMachine:
     return RuntimeMachine(
         labels=uid_labels(RuntimeMachine), spec=RuntimeMachineSpec(class_name="small", power=power)
     )

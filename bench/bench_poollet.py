@@ -249,7 +249,7 @@ def main() -> None:
         one_by_one(made)
         for count in BATCHES:
             many(made, f"of{count}", count)
-        time.sleep(10)  # what is said of the last that went is no rest yet
+        time.sleep(10)  # the report about the last removal still has to be written
         at_rest(made, 60.0 if is_full else 24.0)
     if is_full:
         with site(poollets=10, processes=2) as made:

@@ -37,19 +37,19 @@ def pushes(made: Fleet) -> None:
         over_ssh = RemoteAccess(
             identity=sshd.allow("ann"), known_hosts=sshd.known_hosts, ssh_config=Path("/dev/null")
         )
-        measured("a path", made.store, made.main)
+        measure_push("a path", made.store, made.main)
         for name, url, access, repos in [
             ("http", web.url("fleet.git"), over_http, web.repos),
             ("ssh", sshd.url("fleet.git"), over_ssh, sshd.repos),
         ]:
-            served(made.remote, repos / "fleet.git")
+            serve_remote(made.remote, repos / "fleet.git")
             mirror, store = party(made.folder / name, url, access)
             store.snapshot()
-            measured(name, store, made.main)
+            measure_push(name, store, made.main)
             mirror.close()
 
 
-def served(remote: Path, repo: Path) -> None:
+def serve_remote(remote: Path, repo: Path) -> None:
     shutil.copytree(remote, repo)
     git(repo, "config", "http.receivepack", "true")
     owner = repo.parent.stat()
@@ -57,7 +57,7 @@ def served(remote: Path, repo: Path) -> None:
         os.chown(place, owner.st_uid, owner.st_gid)
 
 
-def measured(name: str, store: Store, main: str) -> None:
+def measure_push(name: str, store: Store, main: str) -> None:
     ref = f"refs/heads/push-{name.replace(' ', '-')}"
     head = put(store, ref, main, {"README.md": b"first"}, expected=None, source=main)
     mark = 0

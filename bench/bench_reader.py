@@ -61,7 +61,7 @@ def rates(act: Callable[[str], object], given: Sequence[str], runs: int = 3) -> 
     return len(given) / clock, len(given) / processor
 
 
-def parsed(text: str) -> None:
+def parse_all(text: str) -> None:
     assert parse("machine.yaml", text.encode()).documents
 
 
@@ -69,11 +69,11 @@ def careful(text: str) -> None:
     assert isinstance(read(text + "# 1_000\n"), tuple)
 
 
-def underscored(text: str) -> None:
+def add_underscores(text: str) -> None:
     assert isinstance(read(text + "# user_data\n"), tuple)
 
 
-def marked(text: str) -> None:
+def read_with_marks(text: str) -> None:
     assert Positions(text).position(0, "/spec/power") > (0, 0)
 
 
@@ -82,7 +82,7 @@ def range_parsed(bounds: tuple[int, int]) -> int:
     gc.freeze()
     gc.disable()
     for number in range(*bounds):
-        parsed(MACHINE.format(number))
+        parse_all(MACHINE.format(number))
     return bounds[1] - bounds[0]
 
 
@@ -96,16 +96,16 @@ def concurrently(pool: ThreadPoolExecutor | ProcessPoolExecutor, workers: int) -
 
 def main() -> None:
     given = texts(COUNT)
-    parsed(given[0])
+    parse_all(given[0])
     gc.freeze()
     gc.disable()
     reading = rates(read, given)
     measured = {
         "read": reading,
         "read, with a doubtful number": rates(careful, given[: COUNT // 10]),
-        "read, with an underscore": rates(underscored, given[: COUNT // 4]),
-        "parse (read, check, identity)": rates(parsed, given),
-        "marks": rates(marked, given[: COUNT // 10]),
+        "read, with an underscore": rates(add_underscores, given[: COUNT // 4]),
+        "parse (read, check, identity)": rates(parse_all, given),
+        "marks": rates(read_with_marks, given[: COUNT // 10]),
         "PyYAML with libyaml": rates(lambda text: yaml.load(text, Loader=yaml.CSafeLoader), given[:2000], 2),
         "ruamel.yaml, safe": rates(lambda text: YAML(typ="safe", pure=True).load(text), given[:SLOW], 2),
         "ruamel.yaml, round trip": rates(lambda text: YAML().load(text), given[:SLOW], 2),

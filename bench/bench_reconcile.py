@@ -100,7 +100,7 @@ def report() -> Report:
 
 
 class Bench:
-    """A remote, somebody who pushes to it, and the reconciler with a mirror of its own."""
+    """A remote, a user who pushes to it, and the reconciler with its mirror."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -110,7 +110,7 @@ class Bench:
         self.heads: dict[str, str] = {}
 
     def reconciler(self) -> Reconciler:
-        return opened(self.folder)
+        return open_reconciler(self.folder)
 
     def push(self, ref: str, files: Mapping[str, Edit], *, is_report: bool = False) -> None:
         head = self.heads.get(ref)
@@ -129,25 +129,25 @@ class Bench:
         self.heads[ref] = outcome.commits[ref]
 
 
-def opened(folder: Path) -> Reconciler:
+def open_reconciler(folder: Path) -> Reconciler:
     store: Store = party(folder / "mirror", str(folder / "remote.git"), RemoteAccess())[1]
     return Reconciler(
         store, Refs(), CommitIdentity("bench"), around=ProcessInputs(readings=ParseCache(store.folder))
     )
 
 
-def timed(work: Callable[[], object]) -> float:
+def measure_tick(work: Callable[[], object]) -> float:
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
 
 
-def ticked(reconciler: Reconciler) -> None:
+def run_tick(reconciler: Reconciler) -> None:
     outcome = reconciler.tick(now)
     assert isinstance(outcome, Committed), outcome
 
 
-def rested(reconciler: Reconciler) -> int:
+def run_until_converged(reconciler: Reconciler) -> int:
     """Ticks until there is nothing to write; how many wrote."""
     for count in range(10):
         outcome = reconciler.tick(now)
@@ -163,20 +163,20 @@ def run(objects: int) -> dict[str, float]:
         bench.push("refs/poollets/pool", dict(render(report())), is_report=True)
         bench.push(MAIN, {path: text.encode() for path, text in fleet.files(objects).items()})
         reconciler = bench.reconciler()
-        found = {"first": timed(lambda: ticked(reconciler))}
-        rested(reconciler)
+        found = {"first": measure_tick(lambda: run_tick(reconciler))}
+        run_until_converged(reconciler)
         gc.collect()
-        found["rest"] = sorted(timed(lambda: rested(reconciler)) for _ in range(9))[4]
+        found["rest"] = sorted(measure_tick(lambda: run_until_converged(reconciler)) for _ in range(9))[4]
         singles = []
         for number in range(SINGLES):
             path, data = new_machine(number)
             bench.push(MAIN, {path: data})
-            singles.append(timed(lambda: ticked(reconciler)))
-            rested(reconciler)
+            singles.append(measure_tick(lambda: run_tick(reconciler)))
+            run_until_converged(reconciler)
         found |= {"p50": percentile(singles, 50), "p99": percentile(singles, 99)}
         bench.push(MAIN, dict(new_machine(number) for number in range(SINGLES, SINGLES + MANY)))
-        found["many"] = timed(lambda: ticked(reconciler))
-        rested(reconciler)
+        found["many"] = measure_tick(lambda: run_tick(reconciler))
+        run_until_converged(reconciler)
         placed = sum(
             b"machinePoolRef" in reconciler.repo.read(file.id)
             for path, file in reconciler.world.live_files.items()
@@ -199,13 +199,13 @@ def cold(folder: Path) -> dict[str, float]:
 
 
 def first_tick(folder: Path) -> dict[str, float]:
-    reconciler = opened(folder)
+    reconciler = open_reconciler(folder)
     outcome = reconciler.tick(now)
     assert isinstance(outcome, NoChange), outcome
     return {"mebibytes": resident_mebibytes(), "known": len(reconciler.world.known)}
 
 
-def shown(objects: int, found: Mapping[str, float]) -> None:
+def print_figures(objects: int, found: Mapping[str, float]) -> None:
     figure(f"{objects:,} objects: one machine pushed -> poolRef pushed, p50", f"{found['p50'] * 1000:.0f} ms")
     figure(f"{objects:,} objects: the same, p99", f"{found['p99'] * 1000:.0f} ms")
     figure(
@@ -235,7 +235,7 @@ def main(arguments: list[str]) -> None:
             for objects in sizes:
                 call = (sys.executable, "-m", "bench.bench_reconcile", "--run", str(objects))
                 done = subprocess.run(call, check=True, stdout=subprocess.PIPE, text=True)
-                shown(objects, json.loads(done.stdout))
+                print_figures(objects, json.loads(done.stdout))
 
 
 if __name__ == "__main__":

@@ -39,8 +39,8 @@ def differences(made: Fleet) -> None:
             )
             old, new = (library.get(commit).peel(pygit2.Tree) for commit in (made.main, other))  # type: ignore[union-attr]
             theirs = partial(old.diff_to_tree, new)
-            assert len(compared(ObjectReader(made.mirror), made.main, other)) == len(theirs()) == count
-            cold = seconds(lambda other=other: compared(ObjectReader(made.mirror), made.main, other), 5)  # type: ignore[misc]
+            assert len(compare(ObjectReader(made.mirror), made.main, other)) == len(theirs()) == count
+            cold = seconds(lambda other=other: compare(ObjectReader(made.mirror), made.main, other), 5)  # type: ignore[misc]
             warm = tick(made, other)
             obvious = seconds(theirs, 5)
             where = " over all folders" if spread else ""
@@ -51,7 +51,7 @@ def differences(made: Fleet) -> None:
             )
 
 
-def compared(reader: ObjectReader, old: str, new: str) -> list[FileChange]:
+def compare(reader: ObjectReader, old: str, new: str) -> list[FileChange]:
     return list(reader.diff(old, new))
 
 
@@ -61,7 +61,7 @@ def tick(made: Fleet, other: str) -> float:
         reader = ObjectReader(made.mirror)
         assert sum(1 for _ in reader.files(made.main)) >= FOLDERS * FILES
         start = time.perf_counter()
-        compared(reader, made.main, other)
+        compare(reader, made.main, other)
         times.append(time.perf_counter() - start)
     return sorted(times)[2]
 

@@ -77,7 +77,7 @@ def requests(count: int, *, is_constrained: bool) -> list[Request]:
     return made
 
 
-def pinned(count: int, pool_count: int) -> list[Request]:
+def pin(count: int, pool_count: int) -> list[Request]:
     """Where people want them, in pools that they tolerate and that match."""
     free = [number for number in range(pool_count) if number % 10]
     return [
@@ -89,10 +89,10 @@ def pinned(count: int, pool_count: int) -> list[Request]:
 def rate(
     machines: int, pool_count: int, *, is_constrained: bool = False, policy: Policy = Policy.MOST_FREE
 ) -> float:
-    return measured(pool_count, requests(machines, is_constrained=is_constrained), policy)
+    return measure_pass(pool_count, requests(machines, is_constrained=is_constrained), policy)
 
 
-def measured(pool_count: int, wanted: list[Request], policy: Policy = Policy.MOST_FREE) -> float:
+def measure_pass(pool_count: int, wanted: list[Request], policy: Policy = Policy.MOST_FREE) -> float:
     machines = len(wanted)
     on = pools(pool_count, machines)
     gc.freeze()
@@ -112,7 +112,7 @@ def main() -> None:
     for pool_count in (1_000, 5_000):
         name = f"10,000 on {pool_count:,}, spread and anti-affinity, groups of 20"
         results.append((name, rate(10_000, pool_count, is_constrained=True)))
-    results.append(("10,000 on 5,000, each pinned", measured(5_000, pinned(10_000, 5_000))))
+    results.append(("10,000 on 5,000, each pinned", measure_pass(5_000, pin(10_000, 5_000))))
     for name, found in results:
         figure(f"placements/s, {name}", f"{found:,.0f}")
 

@@ -31,8 +31,8 @@ def main() -> None:
             "OpenPGP": GpgSigner(fingerprint, os.environ, ring.home),
         }
         for name, sign in ways.items():
-            took = seconds(lambda sign=sign: signed(sign)) / COMMITS * 1000  # type: ignore[misc]
-            commits = signed(sign)
+            took = seconds(lambda sign=sign: sign_commits(sign)) / COMMITS * 1000  # type: ignore[misc]
+            commits = sign_commits(sign)
             verifier = Verifier(signers, os.environ, ring.home)
             fresh = seconds(lambda: check(verifier, commits), repeat=1) / COMMITS * 1000  # noqa: B023
             again = seconds(lambda: check(verifier, commits)) / COMMITS * 1000  # noqa: B023
@@ -41,7 +41,7 @@ def main() -> None:
             figure(f"{name}: check it again within ten minutes", f"{again * 1000:.0f} us")
 
 
-def signed(sign: Sign) -> list[bytes]:
+def sign_commits(sign: Sign) -> list[bytes]:
     who = Identity("Ann", "ann@example.org")
     return [encode_commit(Commit(TREE, (), who, NOW, f"commit {number}"), sign) for number in range(COMMITS)]
 

@@ -49,7 +49,7 @@ metadata:
     app: web
     tier: "{tier}"
   annotations:
-    example.org/owner: somebody who looks after it and can be asked at any time of the day
+    example.org/owner: the team that operates it and answers questions at any time of the day
 spec:
   volumeClassRef:
     name: fast
@@ -70,7 +70,7 @@ metadata:
     app: web
     tier: "{tier}"
   annotations:
-    example.org/owner: somebody who looks after it and can be asked at any time of the day
+    example.org/owner: the team that operates it and answers questions at any time of the day
 spec:
   networkRef:
     name: lan

@@ -87,7 +87,7 @@ def git(repo: Path, *arguments: str, data: bytes = b"") -> bytes:
 
 
 def party(directory: Path, url: str, access: RemoteAccess) -> tuple[Mirror, Store]:
-    """Somebody with a mirror of their own."""
+    """A user with a mirror."""
     mirror = Mirror(directory, url)
     place = address.parse_address(url, directory)
     transport = GitTransport(mirror.repo, place, access, os.environ, inherit=(mirror.lock,))

@@ -33,10 +33,10 @@ def generate(target: Path) -> None:
     for name in names:
         module = target / name.replace(".proto", "_pb2.py")
         for path in (module, module.with_suffix(".pyi")):
-            path.write_text(relocated(path.read_text(encoding="utf-8")), encoding="utf-8")
+            path.write_text(relocate(path.read_text(encoding="utf-8")), encoding="utf-8")
 
 
-def relocated(code: str) -> str:
+def relocate(code: str) -> str:
     """Imports of our own generated modules, and the names they are used by in stubs, moved below iri.proto."""
     tops = "|".join(sorted({name.split("/")[0] for name in sources()}))
     code = re.sub(rf"^from ((?:{tops})[\w.]*) import", r"from iri.proto.\1 import", code, flags=re.MULTILINE)

@@ -51,7 +51,7 @@ class Chapter:
 
 
 def report(repo: Path, folder: Path, ref: str = "live") -> str:
-    """`folder` gets a repo in which the history stands as it is told, and Git itself draws it."""
+    """`folder` gets a repo with the same history, and Git draws it."""
     place = bare(folder / "audit.git")
     tree = git(place, "mktree")
     live = people = ""
@@ -59,11 +59,13 @@ def report(repo: Path, folder: Path, ref: str = "live") -> str:
         for commit in chapter.people:
             parents = [people] if people else []
             text = "\n\n".join(
-                filter(None, (_known(commit.subject), "\n".join(map(_known, commit.trailers))))
+                filter(
+                    None, (_replace_random(commit.subject), "\n".join(map(_replace_random, commit.trailers)))
+                )
             )
             people = _write(place, tree, parents, commit.author, text, 2 * number)
         by = ", ".join(dict.fromkeys(chapter.reconcilers))
-        text = f"on {by}\n\n" + "\n".join(_told(chapter.lines))
+        text = f"on {by}\n\n" + "\n".join(_merge_lines(chapter.lines))
         live = _write(place, tree, [one for one in (live, people) if one], "gitvirt", text, 2 * number + 1)
     drawn = git(place, "log", "--graph", "--topo-order", "--format=%an: %s%n%b", live)
     return "\n".join(line.rstrip() for line in drawn.splitlines() if line.strip(" |")) + "\n"
@@ -85,7 +87,7 @@ def _chapters(repo: Path, ref: str) -> list[Chapter]:
         source = next((one.split(": ")[1] for one in commit.trailers if one.startswith("Source-Commit")), "")
         known = [f"^{one}" for one in seen]
         news = list(_commits(repo, "--reverse", source, *known)) if source not in seen else []
-        if chapters and not _told(chapters[-1].lines):
+        if chapters and not _merge_lines(chapters[-1].lines):
             chapters[-1].people += news  # synced without a word, in a tick of its own or not
         elif news or not chapters:
             chapters.append(Chapter(people=news))
@@ -104,13 +106,13 @@ def _commits(repo: Path, *choice: str) -> Iterator[Commit]:
             id, parents, author, subject, body = record.split(FIELD)
             lines = body.splitlines()
             trailers = tuple(line for line in lines if re.match(r"^[A-Z][A-Za-z]*-?[A-Za-z]+: ", line))
-            said = tuple(line for line in lines if line.startswith("- "))
-            yield Commit(id, tuple(parents.split()), author, subject, said, trailers)
+            lines_of_change = tuple(line for line in lines if line.startswith("- "))
+            yield Commit(id, tuple(parents.split()), author, subject, lines_of_change, trailers)
 
 
-def _told(lines: Sequence[str]) -> list[str]:
+def _merge_lines(lines: Sequence[str]) -> list[str]:
     """Stable: what happened to one object stays in order. What was said twice in a row is said once."""
-    kept = sorted((_known(line) for line in lines if not PASSING.search(line)), key=_object)
+    kept = sorted((_replace_random(line) for line in lines if not PASSING.search(line)), key=_object)
     going = {_object(line) for line in kept if line.startswith(("- evict ", "- order "))}
     # Who is told to go is seen to be off, or is gone before anybody looks.
     seen = [line for line in kept if not (line.endswith(" is shutdown") and _object(line) in going)]
@@ -123,7 +125,7 @@ def _object(line: str) -> str:
     return found[1]
 
 
-def _known(text: str) -> str:
+def _replace_random(text: str) -> str:
     for pattern, word in CHANCE:
         text = pattern.sub(word, text)
     return text

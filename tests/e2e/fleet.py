@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.e2e.network import Place
-from tests.e2e.process import Process, said
+from tests.e2e.process import Process, run
 
 FLEET = "5b1e7c1e-3f0a-4a57-9a58-6d1f4f1d2a10"
 
@@ -42,11 +42,11 @@ class Person:
         return {**named, **mailed, **access, **_for_git(access), "GITVIRT_CACHE": cache}
 
     def git(self, *arguments: str, codes: Collection[int] = (0,)) -> str:
-        return said(self.place.inside, ("git", *arguments), self.checkout, self.variables, codes)
+        return run(self.place.inside, ("git", *arguments), self.checkout, self.variables, codes)
 
     def gitvirt(self, *arguments: str, codes: Collection[int] = (0,)) -> str:
         command = (sys.executable, "-m", "reconciler", *arguments)
-        return said(self.place.inside, command, self.checkout, self.variables, codes)
+        return run(self.place.inside, command, self.checkout, self.variables, codes)
 
     def write(self, files: Mapping[str, str | None]) -> None:
         for path, text in files.items():
@@ -99,8 +99,8 @@ class Reconciler:
         self.process = Process(self.folder / "log", self.place.inside, arguments, given)
 
     @property
-    def logged(self) -> str:
-        return self.process.logged if self.process else ""
+    def log_text(self) -> str:
+        return self.process.log_text if self.process else ""
 
     def kill(self) -> None:
         assert self.process is not None

@@ -92,8 +92,8 @@ class Host:
     def guests(self) -> dict[str, int]:
         return self.libvirtd.guests()
 
-    def said(self, machine: str) -> list[str]:
-        """What the Linux guest of that uid said on its console so far."""
+    def guest_output(self, machine: str) -> list[str]:
+        """What the Linux guest of that uid shown on its console so far."""
         log = self.folder / "machines" / machine / "console.log"
         text = log.read_text(errors="replace") if log.exists() else ""
         return [line.strip() for line in re.findall(r"GUEST ([^\r\n]*)[\r\n]", text)]
@@ -102,7 +102,7 @@ class Host:
         return leftovers(self.libvirtd, self.folder)
 
     def logs(self) -> str:
-        parts = [f"--- {self.name} {role}\n{process.logged}" for role, process in self.processes.items()]
+        parts = [f"--- {self.name} {role}\n{process.log_text}" for role, process in self.processes.items()]
         return "\n".join(parts)
 
 

@@ -53,10 +53,10 @@ class Network:
         return place
 
     def cut(self, place: Place) -> None:
-        """Its line is dead: whoever talks over it is not told, and nobody else can be reached from there."""
+        """Cuts its line without closing connections; it reaches no other host either."""
         self._turn(place, "down")
 
-    def mend(self, place: Place) -> None:
+    def restore(self, place: Place) -> None:
         self._turn(place, "up")
 
     def _turn(self, place: Place, state: str) -> None:

@@ -32,7 +32,7 @@ class Process:
             )
 
     @property
-    def logged(self) -> str:
+    def log_text(self) -> str:
         return self.log.read_text(errors="replace")
 
     def kill(self) -> None:
@@ -49,7 +49,7 @@ class Process:
         return self.process.wait()
 
 
-def said(
+def run(
     inside: Sequence[str],
     command: Sequence[str],
     folder: Path,

@@ -1,4 +1,4 @@
-"""The line to a host is cut while somebody rewrites history, over https: no guest notices, and nothing is lost."""
+"""The line to a host is cut while a user rewrites history, over https: no guest notices, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def test_a_fleet_outlives_a_lost_host_and_a_force_push(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     with over_https(HEARTBEAT_SECONDS) as world:
-        told = world.told(story, tmp_path)
+        history = world.record_history(story, tmp_path)
     if request.config.getoption("--regen"):
-        GOLDEN.write_text(told)
-    assert told == GOLDEN.read_text()
+        GOLDEN.write_text(history)
+    assert history == GOLDEN.read_text()
 
 
 def story(world: World) -> None:
@@ -51,7 +51,7 @@ def rewrite_history(world: World) -> None:
     ann.git("push", "--quiet", "--force", "origin", "main")
     approvals = world.approvals()
     assert len(worker.guests) == 2
-    ann.commit("it was no night for work, and I mean it", {}, *approvals)
+    ann.commit("rewrite history", {}, *approvals)
     lose_a_host(world, world.hosts["host-a"])
     assert len(worker.guests) == 1
 
@@ -64,7 +64,7 @@ def lose_a_host(world: World, lost: Host) -> None:
     world.until(lambda: all("Unknown" in world.live(f"machines/{name}.yaml") for name in ON_HOST_A))
     assert [world.pool_of(name) for name in MACHINES] == ["host-a", "host-b", "host-a"]
     assert lost.guests == before
-    world.network.mend(lost.place)
+    world.network.restore(lost.place)
     for name in ON_HOST_A:
         world.ann.wait("machine", name, "condition=Ready")
     assert lost.guests == before

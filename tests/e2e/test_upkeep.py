@@ -20,10 +20,10 @@ FILES = (*(f"machines/{name}.yaml" for name in MACHINES), "volumes/db.yaml")
 @pytest.mark.timeout(900)
 def test_a_fleet_from_its_first_machine_to_its_last(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     with over_ssh(HEARTBEAT_SECONDS) as world:
-        told = world.told(story, tmp_path)
+        history = world.record_history(story, tmp_path)
     if request.config.getoption("--regen"):
-        GOLDEN.write_text(told)
-    assert told == GOLDEN.read_text()
+        GOLDEN.write_text(history)
+    assert history == GOLDEN.read_text()
 
 
 def story(world: World) -> None:
@@ -66,11 +66,11 @@ def grow_the_disk(world: World) -> None:
     """Linux on db-1 says what it sees, and goes on all the while."""
     host = world.hosts["host-a"]
     ((guest, process),) = host.guests.items()
-    world.until(lambda: f"disks odb={16 * MIB}" in host.said(guest))
+    world.until(lambda: f"disks odb={16 * MIB}" in host.guest_output(guest))
     world.ann.commit("db-1 needs more room", {"volumes/db.yaml": volume("32Mi")})
-    world.until(lambda: f"disks odb={32 * MIB}" in host.said(guest))
+    world.until(lambda: f"disks odb={32 * MIB}" in host.guest_output(guest))
     assert host.guests == {guest: process}
-    assert host.said(guest).count("up") == 1
+    assert host.guest_output(guest).count("up") == 1
 
 
 def leave_a_host(world: World) -> None:

@@ -75,7 +75,7 @@ class World:
     reconcilers: dict[str, Reconciler] = field(default_factory=dict)
     hosts: dict[str, Host] = field(default_factory=dict)
 
-    def told(self, story: Callable[[World], None], folder: Path) -> str:
+    def record_history(self, story: Callable[[World], None], folder: Path) -> str:
         """The history that a story leaves behind, once nothing else of it is left."""
         try:
             story(self)
@@ -152,7 +152,7 @@ class World:
         return {name: len(guests) for name, guests in self.guests.items()}
 
     def logs(self) -> str:
-        control = [f"--- {name}\n{one.logged}" for name, one in self.reconcilers.items()]
+        control = [f"--- {name}\n{one.log_text}" for name, one in self.reconcilers.items()]
         return "\n".join([*control, *(host.logs() for host in self.hosts.values())])
 
 
@@ -177,7 +177,7 @@ def over_ssh(heartbeat_seconds: int) -> Iterator[World]:
         server = Server(gitolite.url("fleet"), gitolite.repos / "fleet.git", access)
         repos = {name: {"identity": str(keys[name]), "knownHosts": known} for name in HOSTS}
         world = World(folder, lines, server, _person(server, folder, lines, heartbeat_seconds))
-        with _peopled(world, repos):
+        with _add_people(world, repos):
             yield world
 
 
@@ -205,7 +205,7 @@ def over_https(heartbeat_seconds: int) -> Iterator[World]:
         }
         server = Server(web.url(repo.name, "https"), repo, access)
         world = World(folder, lines, server, _person(server, folder, lines, heartbeat_seconds))
-        with _peopled(world, {name: repos[name] for name in HOSTS}):
+        with _add_people(world, {name: repos[name] for name in HOSTS}):
             yield world
 
 
@@ -241,7 +241,7 @@ def _person(server: Server, folder: Path, lines: Network, heartbeat_seconds: int
 
 
 @contextlib.contextmanager
-def _peopled(world: World, repos: Mapping[str, Mapping[str, str]]) -> Iterator[None]:
+def _add_people(world: World, repos: Mapping[str, Mapping[str, str]]) -> Iterator[None]:
     """With hosts that reach the repo so, none of which has started anything yet."""
     with contextlib.ExitStack() as ended:
         for name, access in repos.items():

@@ -29,6 +29,11 @@ COVERED = (
     "tests/iri/server",
     "tests/iri/simulated",
     "tests/iri/wire",
+    "bench",
+    "tools",
+    "tests/e2e",
+    "tests/fuzz",
+    "tests/servers",
     "tests/schemas",
     "tests/house",
 )

@@ -1,6 +1,6 @@
 """A web server of images, and an OCI registry on the same port: real HTTP, counted, and as bad as a test wants it.
 
-It knows ranges, ETags, bearer tokens and passwords. A test puts bodies in, sets a fault, and reads what was asked for.
+It knows ranges, ETags, bearer tokens and passwords. A test puts bodies in, sets a fault, and reads what was requests for.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Depot:
     port: int = 0
     bodies: dict[str, bytes] = field(default_factory=dict)  # by path
     types: dict[str, str] = field(default_factory=dict)
-    asked: list[tuple[str, str]] = field(default_factory=list)  # path, Range
+    requests: list[tuple[str, str]] = field(default_factory=list)  # path, Range
     authorizations: list[str] = field(default_factory=list)
     redirects: dict[str, str] = field(default_factory=dict)
     break_after: int = 0
@@ -45,7 +45,7 @@ class Depot:
     has_etags: bool = True
     says_length: bool = True
     wants_token: bool = False
-    password: str = ""  # "user:password", asked for the token
+    password: str = ""  # "user:password", requests for the token
 
     @property
     def host(self) -> str:
@@ -96,7 +96,7 @@ class Depot:
         )
 
     def times(self, path: str) -> int:
-        return sum(asked == path for asked, _ in self.asked)
+        return sum(requests == path for requests, _ in self.requests)
 
 
 def digest_of(body: bytes) -> str:
@@ -112,7 +112,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         depot, path = self.depot, self.path.partition("?")[0]
-        depot.asked.append((path, self.headers.get("Range", "")))
+        depot.requests.append((path, self.headers.get("Range", "")))
         depot.authorizations.append(self.headers.get("Authorization", ""))
         if path == "/token":
             self._token()
@@ -171,10 +171,10 @@ class _Handler(BaseHTTPRequestHandler):
         self._pieces(body[start:])
 
     def _start(self, etag: str) -> int:
-        asked = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", ""))
-        if asked is None or not self.depot.has_ranges or self.headers.get("If-Range") != etag:
+        requests = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", ""))
+        if requests is None or not self.depot.has_ranges or self.headers.get("If-Range") != etag:
             return 0
-        return int(asked[1])
+        return int(requests[1])
 
     def _pieces(self, body: bytes) -> None:
         depot = self.depot

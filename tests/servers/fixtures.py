@@ -71,7 +71,7 @@ def libvirtd() -> Iterator[Libvirtd]:
 
 
 @dataclass(frozen=True)
-class StartedWhenAsked:
+class StartedOnDemand:
     """Starts a server only for the kinds of remote that need it."""
 
     request: pytest.FixtureRequest
@@ -97,7 +97,7 @@ class StartedWhenAsked:
 @pytest.fixture
 def remote(request: pytest.FixtureRequest) -> Iterator[Place]:
     """An empty repo on the kind of remote that the test's indirect parameter names."""
-    with place(request.param, StartedWhenAsked(request), f"r{uuid.uuid4().hex[:10]}") as made:
+    with place(request.param, StartedOnDemand(request), f"r{uuid.uuid4().hex[:10]}") as made:
         yield made
 
 

@@ -42,9 +42,9 @@ class Leftovers:
         return any(getattr(self, field.name) for field in fields(self))
 
 
-def leftovers(daemon: Libvirtd, folder: Path, keeping: Iterable[str] = ()) -> Leftovers:
-    """`folder` is the runtime's own. `keeping`: ids of machines, volumes and snapshots that are to be there."""
-    kept = frozenset(keeping)
+def leftovers(daemon: Libvirtd, folder: Path, expected: Iterable[str] = ()) -> Leftovers:
+    """`folder` is the runtime's own. `expected`: ids of machines, volumes and snapshots that are to be there."""
+    kept = frozenset(expected)
     domains = list(_domains(daemon))
     right = [domain for domain in domains if domain.id in kept]
     networks = dict(_networks(daemon))
@@ -55,7 +55,7 @@ def leftovers(daemon: Libvirtd, folder: Path, keeping: Iterable[str] = ()) -> Le
     return Leftovers(
         domains=tuple(domain.id for domain in domains if domain.id not in kept),
         guests=tuple(f"{id} pid={pid}" for id, pid in daemon.guests().items() if id not in kept),
-        disks=_others(_below(folder, "volumes"), kept) + _partial(folder) + _let_go(folder, right),
+        disks=_others(_below(folder, "volumes"), kept) + _partial(folder) + _list_orphan_disks(folder, right),
         seeds=_others(_below(folder, "machines"), kept),
         nvram=_others(_below(daemon.folder / "lib" / "qemu", "nvram"), kept),
         logs=tuple(
@@ -109,7 +109,7 @@ def _others(paths: Iterable[Path], kept: frozenset[str]) -> tuple[str, ...]:
     return tuple(str(path) for path in paths if (ids := set(UUID.findall(str(path)))) and not ids & kept)
 
 
-def _let_go(folder: Path, domains: Iterable[Domain]) -> tuple[str, ...]:
+def _list_orphan_disks(folder: Path, domains: Iterable[Domain]) -> tuple[str, ...]:
     """Local disks that their machine does not have."""
     had = {path for domain in domains for path in domain.files}
     disks = [path for path in _below(folder, "volumes") if path.name.startswith("disk-")]

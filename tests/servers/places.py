@@ -90,7 +90,7 @@ def mutual(servers: Servers, name: str) -> Iterator[Place]:
     yield Place(servers.web.mutual_url(repo.name), access, repo)
 
 
-def proxied(servers: Servers, name: str) -> Iterator[Place]:
+def behind_proxy(servers: Servers, name: str) -> Iterator[Place]:
     with proxy("ann", "proxy-pass-66") as between:
         for place in https(servers, name):
             through = SecretValue(f"http://ann:proxy-pass-66@127.0.0.1:{between.port}")
@@ -137,7 +137,7 @@ def gitolite(servers: Servers, name: str) -> Iterator[Place]:
 
 KINDS: dict[str, Callable[[Servers, str], Iterator[Place]]] = {
     make.__name__: make
-    for make in (path, file, http, https, bearer, mutual, proxied, ssh, agent, scp, gitolite)
+    for make in (path, file, http, https, bearer, mutual, behind_proxy, ssh, agent, scp, gitolite)
 }
 
 

@@ -15,7 +15,7 @@ from tests.servers.daemon import free_port
 class Weather(Enum):
     FINE = auto()
     SILENT = auto()  # connections are taken, and nothing is ever said
-    GONE = auto()  # nobody listens
+    GONE = auto()  # no server listens
 
 
 class Relay:

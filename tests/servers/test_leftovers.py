@@ -35,7 +35,7 @@ def folder(libvirtd: Libvirtd, tmp_path: Path) -> Path:
     return made
 
 
-def told(libvirtd: Libvirtd, folder: Path, *verb: str, document: str) -> str:
+def run_virsh(libvirtd: Libvirtd, folder: Path, *verb: str, document: str) -> str:
     (folder / "document.xml").write_text(document)
     return libvirtd.virsh(*verb, str(folder / "document.xml")).stdout
 
@@ -46,9 +46,9 @@ def test_a_fresh_hypervisor_has_none(libvirtd: Libvirtd, folder: Path) -> None:
 
 def test_a_running_machine_is_found_whole_or_not_at_all(libvirtd: Libvirtd, folder: Path) -> None:
     id = str(uuid.uuid4())
-    told(libvirtd, folder, "net-create", document=xml.text(render_network(NETWORK)))
+    run_virsh(libvirtd, folder, "net-create", document=xml.text(render_network(NETWORK)))
     nic = f"<interface type='network'><source network='{NETWORK.name}'/></interface>"
-    told(libvirtd, folder, "create", document=DOMAIN.format(id=id, name=f"web-{id[:8]}", nic=nic))
+    run_virsh(libvirtd, folder, "create", document=DOMAIN.format(id=id, name=f"web-{id[:8]}", nic=nic))
     try:
         found = leftovers(libvirtd, folder)
         assert found.domains == (id,)
@@ -99,8 +99,8 @@ def test_a_file_is_found(libvirtd: Libvirtd, folder: Path, path: str, field: str
 def test_secrets_and_reservations_are_found(libvirtd: Libvirtd, folder: Path) -> None:
     id = str(uuid.uuid4())
     secret = str(uuid.uuid4())
-    told(libvirtd, folder, "secret-define", document=SECRET.format(id=id, own=secret))
-    told(libvirtd, folder, "net-define", document=xml.text(render_network(NETWORK)))
+    run_virsh(libvirtd, folder, "secret-define", document=SECRET.format(id=id, own=secret))
+    run_virsh(libvirtd, folder, "net-define", document=xml.text(render_network(NETWORK)))
     host = "<host mac='52:54:00:00:00:01' ip='10.9.0.5'/>"
     libvirtd.virsh("net-update", NETWORK.name, "add", "ip-dhcp-host", host, "--config")
     try:

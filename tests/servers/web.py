@@ -30,7 +30,7 @@ class WebServer:
     http: int
     https: int
     mutual: int
-    elsewhere: int
+    redirect_target: int
     authority: Authority
     client: Certificate
     address: str = LOOPBACK
@@ -56,9 +56,9 @@ class WebServer:
         self._accounts.pop(user)
         self._write_accounts()
 
-    def heard(self) -> str:
+    def read_redirected(self) -> str:
         """Everything that asked to be let in at the place a redirect leads to."""
-        log = self.folder / "elsewhere.log"
+        log = self.folder / "redirect_target.log"
         return log.read_text() if log.exists() else ""
 
     def _write_accounts(self) -> None:
@@ -84,8 +84,8 @@ def web_server(
         (folder / name).mkdir(parents=True)
     made = authority(folder / "pki", "fleet authority")
     own = made.issue("server", f"DNS:localhost,IP:{address}")
-    http, https, mutual, elsewhere = (free_port() for _ in range(4))
-    server = WebServer(folder, http, https, mutual, elsewhere, made, made.issue("client"), address)
+    http, https, mutual, redirect_target = (free_port() for _ in range(4))
+    server = WebServer(folder, http, https, mutual, redirect_target, made, made.issue("client"), address)
     server._write_accounts()
     config = folder / "nginx.conf"
     config.write_text(_config(server, own, token))
@@ -125,7 +125,7 @@ def _config(server: WebServer, own: Certificate, token: str) -> str:
     tls = f"ssl_certificate {own.certificate}; ssl_certificate_key {own.key};"
     password = f'auth_basic "git"; auth_basic_user_file {folder}/accounts;'
     bearer = f'if ($http_authorization != "Bearer {token}") {{ return 401 "no such token"; }}'
-    moved = f"return 301 http://localhost:{server.elsewhere}/git/$1$is_args$args;"
+    moved = f"return 301 http://localhost:{server.redirect_target}/git/$1$is_args$args;"
     return f"""
 user {getpass.getuser()}; daemon off; worker_processes 1; pid {folder}/nginx.pid;
 events {{ worker_connections 512; }}
@@ -146,7 +146,7 @@ http {{
     location ~ ^/open(/.*)$ {{ {_backend(folder, "$ssl_client_s_dn")} }}
   }}
   server {{
-    listen {server.address}:{server.elsewhere}; access_log {folder}/elsewhere.log asked;
+    listen {server.address}:{server.redirect_target}; access_log {folder}/redirect_target.log asked;
     location / {{ add_header WWW-Authenticate 'Basic realm="elsewhere"' always; return 401; }}
   }}
 }}

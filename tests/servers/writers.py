@@ -91,7 +91,7 @@ class Writer:
 def write_together(
     url: str, access: RemoteAccess, ambient: Mapping[str, str], folder: Path, *, refs: list[str], turns: int
 ) -> Tally:
-    """One writer for each of `refs`; the same ref may stand there many times."""
+    """One writer for each of `refs`; the same ref may occur many times."""
     address = parse_address(url, Path("/"))
     writers = [
         Writer(

@@ -33,7 +33,7 @@ from tests.reconciler.gitstore.worlds import (
     put,
     snap,
 )
-from tests.servers.fixtures import StartedWhenAsked
+from tests.servers.fixtures import StartedOnDemand
 from tests.servers.places import KINDS, place
 
 # A path is what "mirror" is. gitolite makes a repo anew when asked for one that is gone, so "gone" cannot be played there.
@@ -50,7 +50,7 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
         yield real
         real.close()
         return
-    servers = StartedWhenAsked(request)
+    servers = StartedOnDemand(request)
     with place(request.param, servers, uuid.uuid4().hex[:8]) as served:
         real = MirrorWorld(tmp_path, served)
         yield real

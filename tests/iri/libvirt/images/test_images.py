@@ -89,7 +89,7 @@ def test_interrupted_transfer_continues_where_it_stopped(depot: Depot, asking: A
     with pytest.raises(Unavailable, match=f"interrupted the transfer after 200000 of {len(BODY)} bytes"):
         ensured(asking.images(), asking, f"{url}#sha256={SHA}")
     assert ensured(asking.images(), asking, f"{url}#sha256={SHA}").path.read_bytes() == BODY
-    assert depot.asked == [("/a.img", ""), ("/a.img", "bytes=200000-")]
+    assert depot.requests == [("/a.img", ""), ("/a.img", "bytes=200000-")]
 
 
 @pytest.mark.parametrize("lacks", ["has_ranges", "has_etags"])
@@ -179,7 +179,7 @@ def test_http_without_a_digest_is_refused(depot: Depot, asking: Asking) -> None:
     url = depot.put("/a.img", BODY)
     with pytest.raises(InvalidArgument, match="over http needs a digest"):
         ensured(asking.images(plain_http=()), asking, url)
-    assert depot.asked == []
+    assert depot.requests == []
 
 
 def test_only_allowed_sources_are_asked(depot: Depot, asking: Asking) -> None:
@@ -191,7 +191,7 @@ def test_only_allowed_sources_are_asked(depot: Depot, asking: Asking) -> None:
         with pytest.raises(InvalidArgument, match="this host allows images from"):
             ensured(images, asking, text)
     images.refuse("oci://registry.example.org/os/a:1")
-    assert depot.asked == []
+    assert depot.requests == []
 
 
 def test_image_too_large_is_refused_before_it_is_fetched(depot: Depot, asking: Asking) -> None:
@@ -320,14 +320,14 @@ def test_server_with_another_certificate_is_not_trusted(
         FailedPrecondition, match=f"{secure.host} is not trusted: .*self-signed|unable to get"
     ):
         ensured(asking.images(), asking, secure.put("/a.img", BODY))
-    assert secure.asked == []
+    assert secure.requests == []
 
 
 def test_redirect_from_tls_to_plain_http_is_not_followed(secure: Depot, depot: Depot, asking: Asking) -> None:
     secure.redirects["/a.img"] = depot.put("/a.img", BODY)
     with pytest.raises(FailedPrecondition, match="redirects to a URL without TLS"):
         ensured(asking.images(), asking, f"{secure.url('/a.img')}#sha256={SHA}")
-    assert depot.asked == []
+    assert depot.requests == []
 
 
 # OCI
@@ -407,7 +407,7 @@ def test_credentials_do_not_follow_a_redirect_to_another_host(depot: Depot, aski
     depot.put("/storage", BODY)
     depot.redirects[layer] = f"http://localhost:{depot.port}/storage"
     ensured(asking.images(), asking, f"{depot.host}/os/debian:12")
-    at = [path for path, _ in depot.asked].index("/storage")
+    at = [path for path, _ in depot.requests].index("/storage")
     assert depot.authorizations[at] == ""
 
 

@@ -150,13 +150,13 @@ def test_a_redirect_to_another_host_gets_no_credentials(
     client: Client, web: WebServer, hosted: str, is_bearer: bool
 ) -> None:
     """127.0.0.1 sends us on to localhost at another port, which asks for a password and writes down what it gets."""
-    before = web.heard()
+    before = web.read_redirected()
     access = RemoteAccess(username="ann", token=SecretValue("right-password"), is_bearer=is_bearer)
     for each in all_of(client.at(web.url(hosted, place="moved"), access)):
         assert each.kind in (RemoteErrorKind.AUTH, RemoteErrorKind.PROTOCOL)
-    heard = web.heard().removeprefix(before)
-    assert "authorization=[-]" in heard or is_bearer
-    assert "authorization=[B" not in heard
+    leaked = web.read_redirected().removeprefix(before)
+    assert "authorization=[-]" in leaked or is_bearer
+    assert "authorization=[B" not in leaked
 
 
 def test_a_certificate_of_an_unknown_authority(
