@@ -46,9 +46,11 @@ class FreeCapacity:
         }
 
     def is_known(self, pool: PoolId) -> bool:
+        """A pool of unknown capacity admits nothing and rejects nothing."""
         return pool in self._free
 
     def charge(self, pool: PoolId, charge: Vector) -> None:
+        """May go below zero: what exists is charged whether it fits or not."""
         free = self._free.get(pool)
         for resource, count in charge.items() if free is not None else ():
             free[resource] = free.get(resource, 0) - count  # type: ignore[index, union-attr]
@@ -79,6 +81,7 @@ class FreeCapacity:
                 return {}
 
     def _machine(self, pool_name: str, machine: Machine) -> Vector:
+        """A class without a known share takes more than the whole host, so it is never admitted."""
         name = machine.spec.machine_class_ref.name
         pool = self._facts.pools[(Kind.MACHINE_POOL, pool_name)]
         machine_class = self._class(name)

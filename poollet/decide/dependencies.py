@@ -67,23 +67,28 @@ class MachineDependencies:
 
     @property
     def is_complete(self) -> bool:
+        """Whether the machine can be created."""
         parts = (*self.disks.values(), *self.interfaces.values(), self.ignition, self.class_problem)
         return not any(isinstance(part, NotReady) for part in parts)
 
 
 @dataclass(frozen=True)
 class VolumeDependencies:
+    """None where the volume declares no encryption, or no source."""
+
     encryption: VolumeEncryption | NotReady | None = None
     source: VolumeDataSource | NotReady | None = None
     class_problem: NotReady | None = None
 
     @property
     def is_complete(self) -> bool:
+        """Whether the volume can be created."""
         parts = (self.encryption, self.source, self.class_problem)
         return not any(isinstance(part, NotReady) for part in parts)
 
 
 def resolve_machine(order: HostOrder, machine: Machine, lookups: Lookups) -> MachineDependencies:
+    """Every part is resolved, also after one was not ready, so that the report names all that is missing at once."""
     interfaces: dict[str, RuntimeNetworkInterface | NotReady] = {}
     mapping: dict[str, tuple[str, str]] = {}
     for entry in machine.spec.network_interfaces:
@@ -105,6 +110,7 @@ def resolve_machine(order: HostOrder, machine: Machine, lookups: Lookups) -> Mac
 
 
 def resolve_volume(order: HostOrder, volume: Volume, lookups: Lookups) -> VolumeDependencies:
+    """Every part is resolved, as for a machine."""
     reference = volume.spec.volume_class_ref
     if reference is None:
         return VolumeDependencies(
@@ -129,6 +135,8 @@ def check_class(
 
 
 def resolve_disk(machine: Machine, entry: MachineVolume, lookups: Lookups) -> Disk | NotReady:
+    """A local disk needs nothing. A volume has to exist, belong to the machine if it is the machine's own, be claimed by the machine,
+    and be reachable from this host, in this order: the first reason is reported."""
     key = machine.volume_key(entry)
     if key is None:
         assert isinstance(entry.source, LocalDisk)
@@ -187,6 +195,7 @@ def find_interface(
 def resolve_interface(
     entry: str, spec: NetworkInterfaceSpec, namespace: str, name: str, lookups: Lookups
 ) -> RuntimeNetworkInterface | NotReady:
+    """The MAC address is the declared one, else one derived from the interface's name, so that it survives a move to another host."""
     network = lookups.objects.get(Key(Kind.NETWORK, namespace, spec.network_ref.name))
     if not isinstance(network, Network):
         return NotReady("NetworkMissing", f"Network {spec.network_ref.name} does not exist on live")
@@ -198,6 +207,7 @@ def resolve_interface(
 
 
 def resolve_ignition(machine: Machine, lookups: Lookups) -> bytes | NotReady:
+    """Empty if the machine declares none."""
     reference = machine.spec.ignition_ref
     if reference is None:
         return b""
@@ -215,6 +225,7 @@ def resolve_encryption(volume: Volume, lookups: Lookups) -> VolumeEncryption | N
 
 
 def resolve_source(order: HostOrder, volume: Volume, lookups: Lookups) -> VolumeDataSource | NotReady | None:
+    """An image is resolved by the runtime. A snapshot has to be on this host's runtime, because its data is copied there."""
     source = volume.spec.data_source
     if source is None:
         return None

@@ -1,4 +1,16 @@
-"""The conditions of a machine that is not ready: dependencies that are missing, calls that failed, what its runtime states. Pure."""
+"""The conditions of a machine that is not ready: dependencies that are missing, calls that failed, what its runtime states. Pure.
+
+    condition                      a pending machine                         an existing machine
+    -----------------------------  ----------------------------------------  ------------------------------------------
+    VolumesReady                   each volume can be attached               each volume is ready; attached if it runs
+    NetworkInterfacesReady         each network exists                       each interface is ready; attached if it runs
+    SecretsReady, ClassReady       ignition and class can be used            -
+    ImageReady                     only while the runtime lacks an image     only while the runtime says so
+    UpToDate                       only while its creation fails             only while a change fails or is impossible
+    Ready                          False, with the first reason above        True while it runs
+
+A condition that is reported only while it is false keeps the report of a converged machine short.
+"""
 
 from __future__ import annotations
 

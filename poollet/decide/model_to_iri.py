@@ -51,6 +51,7 @@ _MACS = uuid.UUID("0c1e5e0e-9d3a-5b49-8a44-0e2a4be26a51")
 
 
 def labels(order: HostOrder, fleet: str) -> dict[str, str]:
+    """By these labels an object is found again after a restart: without the fleet's label it counts as foreign and is never touched."""
     prefix = LABELS[order.key.kind]
     return {
         f"{prefix}-uid": order.ref.uid,
@@ -70,7 +71,7 @@ def read_name(ref: Ref, kind: Kind, found: Mapping[str, str]) -> tuple[str, str]
 def machine_annotations(
     machine: Machine, interfaces: Mapping[str, tuple[str, str]], restart: str
 ) -> dict[str, str]:
-    """`interfaces` are name and uid of the interface objects, by attachment; `restart` is the token of the last restart."""
+    """Fields of the model that the IRI has no field for. `interfaces` are name and uid of the interface objects, by attachment; `restart` is the token of the last restart."""
     result = {
         GENERATION: "0",
         IRI_GENERATION: "0",
@@ -144,6 +145,7 @@ def spec_digest(spec: RuntimeMachineSpec, annotations: Mapping[str, str]) -> str
 
 
 def _without_secrets(disk: Disk) -> Disk:
+    """And without the size: a volume that grew is no other desired state of its machine."""
     if disk.connection is None:
         return disk
     plain = replace(disk.connection, secret_data={}, encryption_data={}, effective_storage_bytes=0)

@@ -31,6 +31,7 @@ class SecretValues:
 
 
 def read_secret(namespace: str, name: str, objects: Lookup, facts: PoolletFacts) -> SecretValues | NotReady:
+    """The host's file wins over `live`, so that an operator can override a value and keep it out of Git."""
     own = facts.secrets.get(namespace, name)
     if own is not None:
         return SecretValues(own)

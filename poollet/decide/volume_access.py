@@ -24,6 +24,7 @@ from schemas.model import Volume
 def resolve_connection(
     volume: Volume, objects: Lookup, inventory: Inventory, facts: PoolletFacts
 ) -> VolumeConnection | NotReady:
+    """A volume of a pool of this poollet is local, also while `live` has no access data of it yet. All others are remote."""
     encryption = read_encryption(volume, objects, facts)
     if isinstance(encryption, NotReady):
         return encryption
@@ -37,6 +38,7 @@ def resolve_connection(
 def connect_local(
     volume: Volume, here: RuntimeVolume | None, encryption: Mapping[str, bytes]
 ) -> VolumeConnection | NotReady:
+    """From the runtime itself, so that secrets and sizes are current and never pass through Git."""
     if here is None or here.deleted_at or here.status.state is not VolumeState.AVAILABLE:
         why = f": {here.detail.message}" if here is not None and here.detail.message else ""
         return NotReady("VolumeNotReady", f"Volume {volume.name} is not available yet{why}")
@@ -56,6 +58,7 @@ def connect_local(
 def connect_remote(
     volume: Volume, objects: Lookup, facts: PoolletFacts, encryption: Mapping[str, bytes]
 ) -> VolumeConnection | NotReady:
+    """From `live`, which carries what the volume's own host reported, plus the secret from this host's file if one is required."""
     access = volume.status.access
     if volume.status.state != "Available" or access is None or not access.handle:
         return NotReady("VolumeNotReady", f"Volume {volume.name} is not available yet")
@@ -76,6 +79,7 @@ def connect_remote(
 def read_access_secret(
     volume: Volume, objects: Lookup, facts: PoolletFacts
 ) -> Mapping[str, bytes] | NotReady:
+    """A Secret that the volume names, else an entry of this host's secrets file if the volume's host says that one is required."""
     access = volume.status.access
     if access is not None and access.secret_ref is not None:
         found = secrets.read_secret(volume.namespace, access.secret_ref.name, objects, facts)

@@ -1,4 +1,10 @@
-"""Runtime objects converted into report status, in the words of the model. Never contains a secret."""
+"""Runtime objects converted into report status, in the words of the model.
+
+A report has limits for the length of texts and lists. A text that is too long is cut; access data that is too long is left out, because a
+part of it reaches nothing.
+
+Must never happen: a report contains a secret, or is unreadable because of what a runtime returned.
+"""
 
 from __future__ import annotations
 
@@ -41,10 +47,12 @@ MAC = re.compile(r"([0-9a-f]{2}:){5}[0-9a-f]{2}")
 
 
 def full_id(provider: str, id: str) -> str:
+    """As IronCore writes ids: the provider's name as a scheme."""
     return f"{provider[:LONGEST_PROVIDER]}://{id}"[:LONGEST_ID]
 
 
 def machine_state(machine: RuntimeMachine) -> State | None:
+    """None for a state that is unknown to this version."""
     return "Terminating" if machine.deleted_at else MACHINE_STATES.get(machine.status.state)
 
 
@@ -72,12 +80,14 @@ def attached_volumes(machine: Machine, there: RuntimeMachine) -> tuple[report.At
 
 
 def index_by_name(found: Iterable[AttachmentStatus]) -> dict[str, AttachmentStatus]:
+    """Without names that a report cannot carry."""
     return {entry.name: entry for entry in found if 0 < len(entry.name) <= LONGEST_NAME}
 
 
 def attached_interfaces(
     machine: Machine, there: RuntimeMachine, mapping: Mapping[str, tuple[str, str]]
 ) -> tuple[report.AttachedInterface, ...]:
+    """The interfaces of the manifest in its order, then others that are still attached. `mapping` names the interface objects."""
     seen = index_by_name(there.status.network_interfaces)
     details = {detail.name: detail for detail in there.detail.network_interfaces}
     macs = {entry.name: entry.attributes.get("mac", "") for entry in there.spec.network_interfaces}

@@ -93,6 +93,7 @@ class Executor:
         self._lock = threading.Lock()
 
     def state(self) -> ExecutorState:
+        """What decisions know of actions; forgets what ended long ago."""
         with self._lock:
             oldest_ms = self._now_ms() - KEPT_MS
             self._ended_ms = {ref: ms for ref, ms in self._ended_ms.items() if ms > oldest_ms}
@@ -104,6 +105,7 @@ class Executor:
         return not self._busy
 
     def submit(self, actions: Sequence[ObjectAction]) -> None:
+        """Begins the actions in their order. An object that has one under way already is left out: the next decision orders it again."""
         for action in actions:
             with self._lock:
                 if action.ref in self._busy or action.runtime not in self._runtimes:
@@ -131,6 +133,7 @@ class Executor:
             pool.shutdown(wait=True, cancel_futures=True)
 
     def _run(self, action: ObjectAction, results: list[CallResult]) -> Ending:
+        """Fills `results` call by call, so that they are known also if a fault of our own ends the action."""
         for call in action.calls:
             if not self._still_valid(action):
                 return Cancelled()
@@ -165,6 +168,7 @@ class Executor:
         self._finish(action, results, self._fail(action, results, error))
 
     def _finish(self, action: ObjectAction, results: list[CallResult], ending: Ending) -> None:
+        """Lists that were requested before `ended_ms` do not show the action. One that made no call changed nothing, so lists stay valid."""
         with self._lock:
             self._busy.discard(action.ref)
             if results:
