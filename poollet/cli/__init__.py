@@ -8,41 +8,39 @@ from pathlib import Path
 
 CONFIG = Path("/etc/gitvirt/poollet.yaml")
 EXAMPLES = f"""examples:
-  gitvirt poollet                                   with {CONFIG}, until it is told to stop
-  gitvirt poollet --config rack-a1.yaml --once      one look, what follows from it, and a report
+  gitvirt poollet                                   with {CONFIG}, until it is stopped
+  gitvirt poollet --config rack-a1.yaml --once      one pass and one report
   gitvirt poollet --name host-1 --repo /srv/fleet.git --mirror /tmp/m --runtime simulated --socket /tmp/host-1.sock
-  gitvirt poollet --leave                           say that this host goes for good
-  gitvirt poollet join                              make this host's key and print its entry for gitvirt.yaml
+  gitvirt poollet --leave                           report that this host leaves the fleet
+  gitvirt poollet join                              create this host's key and print its entry for gitvirt.yaml
 
-SIGTERM ends it and touches no guest; the next one goes on where it was. docs/poollet.md has the rest."""
+SIGTERM ends it and leaves guests running; the next poollet continues. See docs/poollet.md."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", nargs="?", choices=("join",), help="make this host a member of the fleet")
+    parser.add_argument("action", nargs="?", choices=("join",), help="add this host to the fleet")
     parser.add_argument(
         "--config",
         action="append",
         type=Path,
         metavar="FILE",
-        help=f"settings of a poollet; several of one repo may share a process (default: {CONFIG})",
+        help=f"settings of a poollet; several poollets of one repo may share a process (default: {CONFIG})",
     )
-    parser.add_argument("--name", metavar="NAME", help="the poollet's name, in place of the file's")
-    parser.add_argument("--repo", metavar="URL|DIR", help="the fleet's repo, in place of the file's")
+    parser.add_argument("--name", metavar="NAME", help="the poollet's name, instead of the one in the file")
+    parser.add_argument("--repo", metavar="URL|DIR", help="the fleet's repo, instead of the one in the file")
     parser.add_argument(
-        "--mirror", metavar="DIR", help="where its copy of the repo lies, in place of the file's"
+        "--mirror", metavar="DIR", help="folder of its copy of the repo, instead of the one in the file"
     )
     parser.add_argument(
         "--runtime", metavar="KIND", choices=("libvirt", "simulated"), help="start this runtime"
     )
-    parser.add_argument("--socket", metavar="PATH", help="where the runtime listens, or shall listen")
-    parser.add_argument(
-        "--once", action="store_true", help="one look, what follows from it, a report, and end"
-    )
+    parser.add_argument("--socket", metavar="PATH", help="socket of the runtime")
+    parser.add_argument("--once", action="store_true", help="do one pass, report, and end")
     parser.add_argument("--leave", action="store_true", help="report that the host leaves, and end")
     parser.add_argument(
-        "--end-runtimes", action="store_true", help="at the end, end the runtimes that it started as well"
+        "--end-runtimes", action="store_true", help="also stop the runtimes that it started, at the end"
     )
-    parser.add_argument("--log", choices=("text", "json"), default="text", help="form of log lines")
+    parser.add_argument("--log", choices=("text", "json"), default="text", help="format of the log")
     parser.add_argument(
         "--log-level", choices=("debug", "info", "warning", "error"), default="info", metavar="LEVEL"
     )

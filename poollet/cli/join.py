@@ -26,7 +26,7 @@ from schemas.settings.host import PoolletSettings
 
 HEADS = "refs/heads/"
 KEY_SECONDS = 30
-BY_HAND = "write it there by hand: `gitvirt poollet join` without --branch prints it"
+BY_HAND = "add it by hand: `gitvirt poollet join` without --branch prints it"
 BLOCK = re.compile(r"^poollets:[^\S\n]*(#.*)?$", re.MULTILINE)
 EMPTY = re.compile(r"^poollets:[^\S\n]*\{\}[^\S\n]*(#.*)?$", re.MULTILINE)
 ENTRY_INDENT = re.compile(r"\n(?:[^\S\n]*(?:#[^\n]*)?\n)*([^\S\n]+)[^\s#]")
@@ -35,7 +35,7 @@ ENTRY_INDENT = re.compile(r"\n(?:[^\S\n]*(?:#[^\n]*)?\n)*([^\S\n]+)[^\s#]")
 def run(arguments: argparse.Namespace) -> int:
     found = settings.hosts(arguments)
     if len(found) > 1:
-        raise CommandError("a host joins by itself", "name one --config", Exit.USAGE)
+        raise CommandError("one host joins at a time", "name one --config", Exit.USAGE)
     one, terminal = found[0], out()
     key = arguments.key or (Path(one.repo.identity) if one.repo.identity else None)
     if key is not None:
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
         commit(one, arguments.branch)
     except RepoError as error:
         raise CommandError(printable(error.cause), printable(error.cure)) from None
-    terminal.line(f"its entry stands on the branch {arguments.branch}: merge it")
+    terminal.line(f"the entry is on the branch {arguments.branch}: merge it")
     return Exit.OK
 
 
@@ -57,17 +57,15 @@ def show_key(terminal: Terminal, key: Path, one: PoolletSettings) -> None:
     public = key.with_name(f"{key.name}.pub")
     if not key.exists():
         make_key(key, one.name)
-        terminal.line(f"made the key {key}")
+        terminal.line(f"created the key {key}")
     try:
         text = public.read_text("utf-8").strip()
     except OSError as error:
         raise CommandError(
-            f"cannot read {public}: {error.strerror}", "ssh-keygen -y writes it anew"
+            f"cannot read {public}: {error.strerror}", "create it again with `ssh-keygen -y`"
         ) from None
-    terminal.line(
-        "give it to the Git server as this host's key, with the right to read the repo and to write"
-    )
-    terminal.line(f"its report ref alone (docs/poollet.md): {printable(text)}")
+    terminal.line("add this key to the Git server, with the right to read the repo and to write")
+    terminal.line(f"only this host's report ref (docs/poollet.md): {printable(text)}")
     terminal.line()
 
 
@@ -78,14 +76,15 @@ def make_key(key: Path, name: str) -> None:
         key.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=KEY_SECONDS)
     except FileNotFoundError:
-        raise CommandError("there is no ssh-keygen here", "install OpenSSH's client") from None
+        raise CommandError("ssh-keygen is not installed", "install OpenSSH's client") from None
     except OSError as error:
         raise CommandError(
-            f"cannot make the key {key}: {error.strerror}", "--key FILE names another place"
+            f"cannot create the key {key}: {error.strerror}", "choose another file with --key FILE"
         ) from None
     if done.returncode != 0:
         raise CommandError(
-            f"cannot make the key {key}: {printable(done.stderr.strip())}", "--key FILE names another place"
+            f"cannot create the key {key}: {printable(done.stderr.strip())}",
+            "choose another file with --key FILE",
         )
 
 
@@ -107,7 +106,7 @@ def with_entry(text: str, one: PoolletSettings) -> str:
     """The settings with the entry, nothing else of them moved. A CommandError where that is not possible."""
     known = fleet.parse(text.encode())
     if not isinstance(known, FleetSettings):
-        raise CommandError("gitvirt.yaml has problems", "`gitvirt validate` names them")
+        raise CommandError("gitvirt.yaml has problems", "run `gitvirt validate` to see them")
     if one.name in known.poollets:
         return text
     text = EMPTY.sub("poollets:", text, count=1)
@@ -120,7 +119,7 @@ def with_entry(text: str, one: PoolletSettings) -> str:
         fresh = f"{text[: block.end()]}\n{entry(one, indent)}{text[block.end() :]}"
     after = fleet.parse(fresh.encode())
     if not isinstance(after, FleetSettings) or after.poollets.keys() != known.poollets.keys() | {one.name}:
-        raise CommandError("gitvirt.yaml is written in a way that the entry cannot be added to", BY_HAND)
+        raise CommandError("cannot add the entry to the text of gitvirt.yaml", BY_HAND)
     return fresh
 
 
@@ -169,4 +168,4 @@ def commit_entry(repo: Repo, snapshot: Snapshot, one: PoolletSettings, ref: str,
         case RemoteUnavailable(_, cause, cure):
             raise CommandError(printable(cause), printable(cure))
         case PushConflict():
-            raise CommandError(f"somebody else writes {ref} at this moment", "try again")
+            raise CommandError(f"another writer changed {ref}", "try again")

@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise CommandError(printable(error.cause), printable(error.cure)) from None
     except OSError as error:
         raise CommandError(
-            f"cannot work in {hosts[0].repo.mirror}: {error}", "--mirror DIR names another place"
+            f"cannot work in {hosts[0].repo.mirror}: {error}", "choose another folder with --mirror DIR"
         ) from None
 
 
@@ -77,7 +77,7 @@ def serve(
     if is_brief:
         found = run_once.leave(running) if arguments.leave else run_once.run(running)
         if found:
-            raise CommandError(found, "the log says more")
+            raise CommandError(found, "see the log")
         return Exit.OK
     serve_until_stopped(running, hosts, stop, ambient, supervisor)
     log.info("poollet stopped; %s", what_stays(children, ends_runtimes=arguments.end_runtimes))
@@ -88,14 +88,14 @@ def what_stays(children: RuntimeProcesses, *, ends_runtimes: bool) -> str:
     """A simulated guest is part of its runtime; one of libvirt's needs none to run. Only what was started here ends."""
     own = {child.kind for child in children.own_processes} if ends_runtimes else set()
     if not own:
-        return "guests run on" + (found_running(children) if ends_runtimes else "")
-    ends = ", simulated guests with them" if "simulated" in own else "; guests run on"
+        return "guests keep running" + (found_running(children) if ends_runtimes else "")
+    ends = ", simulated guests with them" if "simulated" in own else "; guests keep running"
     return f"its runtimes end{ends}{found_running(children)}"
 
 
 def found_running(children: RuntimeProcesses) -> str:
     names = ", ".join(child.name for child in children.adopted_processes)
-    return f"; runtimes that ran already run on: {names}" if names else ""
+    return f"; runtimes that it did not start keep running: {names}" if names else ""
 
 
 @contextmanager
@@ -132,7 +132,7 @@ def serve_until_stopped(
         gc.set_threshold(*COLLECTING)
         ends_with_threads(running.has_ended)
         running.start()
-        log.info("poollet runs name=%s repo=%s", ",".join(one.name for one in hosts), place)
+        log.info("poollet started name=%s repo=%s", ",".join(one.name for one in hosts), place)
         while not stop.wait(LOOK_SECONDS) and not running.has_ended.is_set():
             if all(one.is_ready for one in running.remote.publishers):
                 supervisor.ready()
@@ -142,9 +142,9 @@ def serve_until_stopped(
     if running.has_ended.is_set():
         if not ended:
             raise CommandError(
-                "a part of the poollet broke", "the log says which; a restart touches no guest"
+                "a thread of the poollet failed", "see the log; a restart leaves guests running"
             )
-        raise CommandError(printable(ended[0]), "docs/poollet.md says more about who writes a report")
+        raise CommandError(printable(ended[0]), "see docs/poollet.md about report refs")
 
 
 def ends_with_threads(ended: threading.Event) -> None:
@@ -153,7 +153,7 @@ def ends_with_threads(ended: threading.Event) -> None:
     def broke(what: threading.ExceptHookArgs) -> None:
         name = what.thread.name if what.thread else ""
         trace = (what.exc_type, what.exc_value or what.exc_type(), what.exc_traceback)
-        log.critical("a thread broke name=%s", name, exc_info=trace)
+        log.critical("a thread failed name=%s", name, exc_info=trace)
         ended.set()
 
     threading.excepthook = broke
@@ -179,6 +179,6 @@ def fleet_settings(
         cause, cure = why_not(found)
         if stop is None:
             raise CommandError(printable(cause), printable(cure))
-        log.warning("cannot begin cause=%s cure=%s", cause, cure)
+        log.warning("cannot start cause=%s cure=%s", cause, cure)
         if stop.wait(backoff.next()):
             return None

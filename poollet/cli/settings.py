@@ -25,8 +25,8 @@ NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")  # as the schema of t
 def hosts(arguments: argparse.Namespace) -> list[PoolletSettings]:
     """One for each file; a CommandError says what is wrong with one."""
     if arguments.name and not NAME.fullmatch(arguments.name):
-        cure = "lower case letters, digits, - and ., beginning and ending with a letter or digit"
-        raise CommandError(f"{printable(arguments.name)!r} is no name for a poollet", cure, Exit.USAGE)
+        cure = "use lower case letters, digits, - and ., with a letter or digit at both ends"
+        raise CommandError(f"{printable(arguments.name)!r} is not a name for a poollet", cure, Exit.USAGE)
     files: list[Path] = arguments.config or []
     if not files and arguments.name and arguments.repo and not CONFIG.exists():
         only = apply_arguments(
@@ -36,13 +36,15 @@ def hosts(arguments: argparse.Namespace) -> list[PoolletSettings]:
         return [only]
     named = [read(path) for path in files or [CONFIG]]
     if len(named) > 1 and (arguments.name or arguments.socket or arguments.runtime):
-        cure = "write it into the files: one name and one runtime cannot be those of several poollets"
-        raise CommandError("--name, --runtime and --socket go with one poollet", cure, Exit.USAGE)
+        cure = "write them into the files: several poollets cannot share a name and a runtime"
+        raise CommandError("--name, --runtime and --socket need exactly one poollet", cure, Exit.USAGE)
     found = [apply_arguments(one, arguments) for one in named]
     names = [one.name for one in found]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise CommandError(f"two of the files name their poollet {twice[0]}", "names are unique", Exit.USAGE)
+        raise CommandError(
+            f"two files have the poollet name {twice[0]}", "give each poollet its own name", Exit.USAGE
+        )
     for one in found:
         check_addresses(one)
     return found
@@ -58,7 +60,7 @@ def check_addresses(one: PoolletSettings) -> None:
                 cause = (
                     f"the runtime {printable(runtime.name)} of {printable(one.name)}: {printable(str(error))}"
                 )
-                raise CommandError(cause, "correct runtimes of the file", Exit.PROBLEMS) from None
+                raise CommandError(cause, "fix the runtimes of the file", Exit.PROBLEMS) from None
 
 
 def socket_of(text: str) -> str:
@@ -67,7 +69,7 @@ def socket_of(text: str) -> str:
         return str(parse(text if "/" in text or ":" in text else f"./{text}")).removeprefix("unix://")
     except InvalidArgument as error:
         raise CommandError(
-            f"--socket: {printable(str(error))}", "--socket PATH is where the runtime listens", Exit.USAGE
+            f"--socket: {printable(str(error))}", "--socket PATH names the socket of the runtime", Exit.USAGE
         ) from None
 
 
@@ -75,7 +77,7 @@ def read(path: Path) -> PoolletSettings:
     try:
         data = path.read_bytes()
     except OSError as error:
-        cure = "--config FILE names another one; docs/poollet.md shows what belongs into it"
+        cure = "choose another file with --config FILE; see docs/poollet.md for its content"
         raise CommandError(f"cannot read {path}: {error.strerror}", cure) from None
     found = host.parse(data, str(path))
     if isinstance(found, PoolletSettings):
@@ -83,7 +85,7 @@ def read(path: Path) -> PoolletSettings:
     for problem in found:
         print(show_values(problem), file=sys.stderr)  # noqa: T201 - findings go before the error that sums them up
     cause = f"{path} has {count_words(len(found), 'problem')}"
-    raise CommandError(cause, "correct the file", Exit.PROBLEMS)
+    raise CommandError(cause, "fix the file", Exit.PROBLEMS)
 
 
 def show_values(problem: Problem) -> str:
@@ -104,7 +106,7 @@ def apply_arguments(one: PoolletSettings, arguments: argparse.Namespace) -> Pool
         socket = socket_of(arguments.socket) if arguments.socket else first.machine
         if socket is None:
             raise CommandError(
-                f"--runtime {arguments.runtime} needs a place to listen", "add --socket PATH", Exit.USAGE
+                f"--runtime {arguments.runtime} needs a socket", "add --socket PATH", Exit.USAGE
             )
         first = replace(
             first, machine=socket, volume=first.volume or socket, start=arguments.runtime or first.start

@@ -15,6 +15,7 @@ COVERED = (
     "reconciler/gitstore",
     "reconciler/query",
     "reconciler/cli",
+    "poollet/cli",
     "iri/cli",
     "iri/client",
     "iri/exec",

@@ -113,14 +113,14 @@ def test_a_runtime_of_its_own_outlives_it_unless_that_is_asked_for(ground: Groun
         (before,) = machines(socket).values()
         code, logged = process.ended()
     assert code == 0, logged
-    assert "guests run on" in logged
+    assert "guests keep running" in logged
     assert machines(socket)[before.id].detail.boots == 1
     own = "--end-runtimes"  # and this one is not
     with running(ground.folder, *words(ground, socket, "--runtime", "simulated", own)) as process:
         until(lambda: getattr(ground.report().poollet, "leaving", "") is None)
         code, adopted = process.ended()
     assert code == 0, adopted
-    assert "guests run on; runtimes that ran already run on: " in adopted
+    assert "guests keep running; runtimes that it did not start keep running: " in adopted
     assert machines(socket)[before.id].detail.boots == 1
     # Nobody's child any more: end it by the pid that its log line named.
     os.kill(int(logged.split("runtime started")[1].split("pid=")[1].split()[0]), signal.SIGTERM)
@@ -162,7 +162,7 @@ def test_a_name_that_no_ref_can_have_is_refused_at_once(ground: Ground, socket: 
     with running(ground.folder, *words(ground, socket, "--name", "Bad Name")) as run:
         code, said = run.ended(None)
     assert code == 2
-    assert "'Bad Name' is no name for a poollet" in said
+    assert "'Bad Name' is not a name for a poollet" in said
 
 
 def test_what_is_wrong_with_its_settings_is_said(ground: Ground) -> None:
@@ -232,7 +232,7 @@ def test_a_thread_that_breaks_ends_the_process() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0
-    assert "a thread broke name=half" in done.stderr
+    assert "a thread failed name=half" in done.stderr
     assert "ZeroDivisionError" in done.stderr
 
 
