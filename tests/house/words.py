@@ -40,6 +40,7 @@ COVERED = (
 )
 PAGES = (
     "docs/container.md",
+    "docs/security.md",
     "docs/sizing.md",
     "docs/security.md",
     "docs/repository.md",
@@ -60,6 +61,7 @@ PAGES = (
     "docs/iri.md",
     "docs/iri-cli.md",
     "docs/simulated-runtime.md",
+    "docs/security.md",
     "docs/sizing.md",
     "docs/tutorial.md",
     "docs/glossary.md",
