@@ -20,6 +20,7 @@ from poollet.decide.machine_conditions import (
     attachment_conditions,
     up_to_date_conditions,
 )
+from poollet.decide.machine_diff import MachineDiff
 from poollet.decide.machine_entry import report_machine
 from poollet.decide.secrets import NotReady
 from poollet.decide.unchanged_cache import TrackedLookup, find_unchanged, remember_machine
@@ -40,6 +41,32 @@ def plan_existing(
         return known.entry
     tracked = TrackedLookup(current.view.objects)
     needs = dependencies.resolve_machine(order, machine, replaced(current.lookups, objects=tracked))
+    diff = diff_machine(order, machine, there, needs, current)
+    needed = () if there.deleted_at else tuple(UpdateCall(there.id, change) for change in diff.changes)
+    digest = desired_digest(machine, needs)
+    before = current.before(order, report.MachineReport)
+    last_digest = before.status.observed_revision if before is not None and before.status is not None else ""
+    is_drift = last_digest != "" and last_digest == digest
+    found = current.plan_action(order, needed, change_events(needed, is_drift=is_drift))
+    is_converged = not (needed or diff.blocked) and there.status.observed_generation >= there.generation
+    conditions = (*attachment_conditions(needs, there), *up_to_date_conditions(found, diff.blocked))
+    entry = report_machine(order, machine, there, conditions, current, needs)
+    assert entry.status is not None
+    observed_digest = digest if is_converged and digest else last_digest
+    entry = replace(entry, status=replace(entry.status, observed_revision=observed_digest))
+    if is_converged and digest:
+        remember_machine(order, machine, there, entry, tracked, current)
+    return entry
+
+
+def diff_machine(
+    order: HostOrder,
+    machine: Machine,
+    there: RuntimeMachine,
+    needs: MachineDependencies,
+    current: DecisionPass,
+) -> MachineDiff:
+    """All changes in the order of their calls: power comes last, so that a guest starts with its devices."""
     disks = machine_diff.diff_disks(needs, there, current.inventory.holders)
     interfaces = machine_diff.diff_interfaces(needs, there)
     token = restart_token(machine, there)
@@ -51,27 +78,8 @@ def plan_existing(
         *resize,
         *power_changes(machine, there, is_restarting=is_restarting(machine, token)),
     ]
-    needed = () if there.deleted_at else tuple(UpdateCall(there.id, change) for change in changes)
-    blocked = (
-        *disks.blocked,
-        *interfaces.blocked,
-        *resize_problems,
-        *immutable_field_problems(machine, there, needs),
-    )
-    digest = desired_digest(machine, needs)
-    before = current.before(order, report.MachineReport)
-    last_digest = before.status.observed_revision if before is not None and before.status is not None else ""
-    is_drift = last_digest != "" and last_digest == digest
-    found = current.plan_action(order, needed, change_events(needed, is_drift=is_drift))
-    is_converged = not (needed or blocked) and there.status.observed_generation >= there.generation
-    conditions = (*attachment_conditions(needs, there), *up_to_date_conditions(found, blocked))
-    entry = report_machine(order, machine, there, conditions, current, needs)
-    assert entry.status is not None
-    observed_digest = digest if is_converged and digest else last_digest
-    entry = replace(entry, status=replace(entry.status, observed_revision=observed_digest))
-    if is_converged and digest:
-        remember_machine(order, machine, there, entry, tracked, current)
-    return entry
+    problems = immutable_field_problems(machine, there, needs)
+    return MachineDiff(tuple(changes), (*disks.blocked, *interfaces.blocked, *resize_problems, *problems))
 
 
 def desired_machine(
