@@ -217,8 +217,9 @@ def follow_grant(assignment: Assignment, status: PoolStatus | None) -> Assignmen
         host = moved.host
         if status.host is not None and status.host.id == host:
             return replace(assignment, host=host, epoch=status.epoch)
-    is_destroyed = destroyed is not None and destroyed.state == "Followed" and destroyed.host == host
-    return None if is_destroyed and host else assignment
+    # A host that the pool was moved from once may have got the grant again, and be destroyed then.
+    ends = destroyed.host if destroyed is not None and destroyed.state == "Followed" else ""
+    return None if ends and ends in (host, assignment.host) else assignment
 
 
 # What people see of it

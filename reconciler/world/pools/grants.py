@@ -16,7 +16,7 @@ that has the grant. So two hosts of one name can never both act, and a newcomer 
 The World says what the grant is when this tick has written (`PoolState.grant`): placements of the same tick name it.
 decide/pool.py writes it, decide/pool_requests.py judges what people commit.
 
-Must never happen: a grant to a host that people called destroyed, on the strength of the report that it left behind; two
+Must never happen: a grant to a host that people called destroyed or moved away from, on the strength of the report that it left behind; two
 hosts with the same epoch of a pool; an epoch that is used again after `live` was lost.
 """
 
@@ -57,13 +57,16 @@ def grant_for(
     grant = grant_on_live(known)
     if grant.host or known is None or not known.is_active or not host:
         return grant
-    if beat is Heartbeat.ALIVE or (beat is Heartbeat.UNCONFIRMED and not is_called_destroyed(known, host)):
+    if beat is Heartbeat.ALIVE or (beat is Heartbeat.UNCONFIRMED and not is_former_host(known, host)):
         return Grant(host, max(grant.epoch, pool.epoch) + 1, is_new=True)
     return grant
 
 
-def is_called_destroyed(known: ObjectState, host: str) -> bool:
-    """Then its report may be what it left behind; a change of it proves otherwise."""
+def is_former_host(known: ObjectState, host: str) -> bool:
+    """Called destroyed, or moved from: then its report may be what it left behind; a change of it proves otherwise."""
     status = known.record.status
-    request = status.destroyed if isinstance(status, POOL_STATUS) else None
-    return request is not None and request.state == "Followed" and request.host == host
+    if not isinstance(status, POOL_STATUS):
+        return False
+    destroyed, move = status.destroyed, status.move
+    is_destroyed = destroyed is not None and destroyed.state == "Followed" and destroyed.host == host
+    return is_destroyed or (move is not None and move.state == "Followed" and move.from_host == host)

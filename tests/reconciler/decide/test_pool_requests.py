@@ -6,11 +6,12 @@ from datetime import timedelta
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from reconciler.decide import decide_needs
 from reconciler.decide.pool_requests import NO_REQUESTS, follow_grant, judge_requests
 from reconciler.world.changes import Confirm
-from reconciler.world.pools.grants import Grant
+from reconciler.world.pools.grants import Grant, grant_for
 from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.reports.reported import ObjectReport
 from schemas.kinds import Key, Kind
@@ -23,6 +24,7 @@ from schemas.model import (
     VolumePoolStatus,
 )
 from schemas.model.part import RequestState
+from schemas.report import objects as report
 from tests.reconciler.decide.small import NOW, SOURCE, Small, known, machine
 
 POOL, STORE = Key(Kind.MACHINE_POOL, "", "a"), Key(Kind.VOLUME_POOL, "", "a")
@@ -211,6 +213,11 @@ HELD = Assignment(pool="a", id="1", host="h1", epoch=1)
             None,
             id="moved to what is destroyed",
         ),
+        pytest.param(
+            status("h3", 5, move=move("Followed"), destroyed=destroy("Followed")),
+            None,
+            id="moved once, granted again, and then destroyed",
+        ),
     ],
 )
 def test_an_assignment_follows_the_grant(found: MachinePoolStatus | None, want: Assignment | None) -> None:
@@ -220,6 +227,30 @@ def test_an_assignment_follows_the_grant(found: MachinePoolStatus | None, want: 
 def test_an_assignment_of_no_host_is_never_released() -> None:
     old = Assignment(pool="a", id="1")
     assert follow_grant(old, status("", 2, destroyed=destroy("Followed", ""))) == old
+
+
+@pytest.mark.parametrize(
+    ("found", "heartbeat", "is_granted"),
+    [
+        pytest.param(status("", 2), UNCONFIRMED, True, id="no request"),
+        pytest.param(status("", 2), EXPIRED, False, id="expired"),
+        pytest.param(status("", 2, destroyed=destroy("Followed")), UNCONFIRMED, False, id="destroyed"),
+        pytest.param(
+            status("", 2, destroyed=destroy("Followed")), ALIVE, True, id="destroyed, and it reports"
+        ),
+        pytest.param(status("", 3, move=move("Followed")), UNCONFIRMED, False, id="moved away from"),
+        pytest.param(status("", 3, move=move("Followed")), ALIVE, True, id="moved away from, and it reports"),
+        pytest.param(status("", 2, move=move("Void")), UNCONFIRMED, True, id="a move that is void"),
+    ],
+)
+def test_what_a_former_host_left_behind_gets_no_grant(
+    found: MachinePoolStatus, heartbeat: Heartbeat, is_granted: bool
+) -> None:
+    state = known(Kind.MACHINE_POOL, "a")
+    state = replace(state, record=replace(state.record, status=found))
+    announced = report.PoolReport(status=report.ReportedPoolStatus(state="Ready"))
+    grant = grant_for(state, "h1", announced, heartbeat)
+    assert (grant.host == "h1", grant.is_new) == (is_granted, is_granted)
 
 
 @pytest.mark.parametrize("is_ordered", [False, True], ids=["held", "ordered gone"])
