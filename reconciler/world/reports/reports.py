@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
+from reconciler.gitstore.errors import DamageError
 from reconciler.gitstore.objects.commit import decode_commit
 from reconciler.gitstore.objects.tree import FileMode, ObjectId
 from reconciler.gitstore.repo import FileChange, Repo
@@ -221,15 +222,18 @@ class Reports:
             report.host = report.poollet.host_id
         if report.host != host:
             self._rewrite(report, moved)
-        self._note_author(repo, report, before is not None and [each.path for each in changes] == [CANDIDATE])
+        if before is None or [each.path for each in changes] != [CANDIDATE]:
+            self._note_author(repo, report)
         return report
 
-    def _note_author(self, repo: Repo, report: HostReport, is_candidate_alone: bool) -> None:
-        """Which commit the host wrote itself, and when. What was noted of it outlives a new start of the world."""
+    def _note_author(self, repo: Repo, report: HostReport) -> None:
+        """The commit is of the host itself, unless only a candidate was pushed since what was noted before a new start."""
         seen = self.heartbeats_seen.get(report.writer)
-        if is_candidate_alone:
-            return
-        if seen is not None and seen.head == report.commit and seen.written is not None:
+        if (
+            seen is not None
+            and seen.written is not None
+            and _is_candidate_alone(repo, seen.head, report.commit)
+        ):
             report.own_commit, report.time = seen.commit, seen.written
         else:
             report.own_commit = report.commit
@@ -290,6 +294,14 @@ class Reports:
             self._set_entry(report, key, None)
         del self.by_poollet[name]
         return keys
+
+
+def _is_candidate_alone(repo: Repo, old: ObjectId, new: ObjectId) -> bool:
+    """Whether nothing but candidate.json differs; no, where the older commit is not stored any more."""
+    try:
+        return old == new or [each.path for each in repo.diff(old, new)] == [CANDIDATE]
+    except DamageError:
+        return False
 
 
 def _entry(repo: Repo, change: FileChange) -> ReportPart | UnreadableFile | None:

@@ -20,11 +20,12 @@ from reconciler.world.record import Record
 from reconciler.world.world import World
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, MachineStatus, Volume, VolumeStatus
+from schemas.report import CandidateReport, Report, render
 from tests.reconciler.lifecycle.hosts import Fleet, Host
 from tests.reconciler.lifecycle.reworded import Moment, reworded
 from tests.reconciler.lifecycle.reworded import differing as decided_otherwise
 from tests.reconciler.lifecycle.test_lives import DRAIN, EPHEMERAL, FORCE, OFFICE
-from tests.reconciler.world.scene import FAST, LIVE, SMALL, machine, pool, using, volume
+from tests.reconciler.world.scene import FAST, INSTANCE, LIVE, REPORTS, SMALL, machine, pool, using, volume
 
 LOCAL = "  volumes:\n    - name: root\n      localDisk: {}\n"
 NAMES = ("m1", "m2", "m3", "m4")
@@ -65,6 +66,9 @@ ACTS = st.one_of(
     st.tuples(st.just("undrain"), st.sampled_from("abc")),
     st.tuples(st.just("silence"), st.sampled_from("abc")),
     st.tuples(st.just("wake"), st.sampled_from("abc")),
+    st.tuples(st.just("burn"), st.sampled_from("abc")),
+    st.tuples(st.just("swap"), st.sampled_from("abc")),
+    st.tuples(st.just("candidate"), st.sampled_from("abc")),
     st.tuples(st.just("refuse"), st.sampled_from("abc"), st.sampled_from(NAMES)),
     st.tuples(st.just("accept"), st.sampled_from("abc")),
     st.tuples(st.just("confirm")),
@@ -79,6 +83,9 @@ class Life:
     fleet: Fleet
     files: set[str] = field(default_factory=set)
     stored: dict[str, str] = field(default_factory=dict)  # volumes with data: uid -> host
+    heirs: dict[str, str] = field(
+        default_factory=dict
+    )  # hostID -> the one that has its disks; none: it burned
 
     def tick(self, seconds: float = 1) -> Outcome:
         """Checks that what was decided is what a reconciler that knows nothing would decide, and that it is lawful."""
@@ -113,7 +120,8 @@ class Life:
         for key, found in after.items():
             old = before[key].status.assignment if key in before else None
             new = found.status.assignment
-            if old is not None and new != old and found.metadata.uid == before[key].metadata.uid:
+            is_same = old is not None and new is not None and (old.pool, old.id) == (new.pool, new.id)
+            if old is not None and not is_same and found.metadata.uid == before[key].metadata.uid:
                 host = self.fleet.hosts[old.pool]
                 assert old.id in host.refused or key not in host.has, f"{key} was moved while it was there"
         for key in before.keys() - after.keys():
@@ -164,6 +172,12 @@ class Life:
                 fleet.silent.add(name)
             case "wake", (name,):
                 fleet.silent.discard(name)
+            case "burn" | "swap", (name,):
+                self.replace(name, is_burnt=what == "burn")
+                self.tell(name)
+            case "candidate", (name,):
+                waiting = CandidateReport(name=name, host_id=f"{name}-beside", instance=INSTANCE)
+                fleet._commit(REPORTS + name, render(Report(candidate=waiting)), {}, has_parents=True)
             case "refuse", (name, whom):
                 fleet.hosts[name].rejects.add(whom)
             case "accept", (name,):
@@ -178,6 +192,26 @@ class Life:
                 self.tick(float(seconds))
             case _:
                 raise AssertionError(what)
+
+    def replace(self, name: str, *, is_burnt: bool) -> None:
+        """Another host of that name, with nothing on it, or with all that the one before had."""
+        old = self.fleet.hosts[name]
+        new = Host(name, machines=ROOM, id=f"{name}-{len(self.heirs) + 1}")
+        self.heirs[old.host_id] = "" if is_burnt else new.host_id
+        if is_burnt:
+            self.stored = {uid: where for uid, where in self.stored.items() if where != name}
+        else:
+            new.has, new.kept, new.refused, new.gone = old.has, old.kept, old.refused, old.gone
+        self.fleet.hosts[name] = new
+
+    def tell(self, name: str) -> None:
+        """People commit what became of the host that has the grant, where that is another one now."""
+        granted = heir = self.fleet.grant(name).host
+        while heir in self.heirs:
+            heir = self.heirs[heir]
+        if granted and granted != heir:
+            trailer, host = ("Pool-Host", heir) if heir else ("Pool-Destroyed", granted)
+            self.fleet.source({"fate.txt": f"{granted} {self.fleet.now}"}, **{trailer: f"{name}={host}"})
 
     def put(self, name: str, text: str) -> None:
         self.files.add(name)
@@ -230,9 +264,14 @@ def rests(life: Life) -> None:
     for name, host in fleet.hosts.items():
         host.rejects.clear()
         life.act("undrain", name)
-    for _ in range(60):
+    for number in range(90):
         life.work(20)
-        if isinstance(life.tick(20), NoChange):
+        if number % 10 == 0:
+            for name in fleet.hosts:
+                life.tell(name)
+        if isinstance(life.tick(20), NoChange) and all(
+            fleet.grant(name).host == host.host_id for name, host in fleet.hosts.items()
+        ):
             life.work(1)
             if isinstance(life.tick(), NoChange):
                 break
