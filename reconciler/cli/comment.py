@@ -1,4 +1,8 @@
-"""`gitvirt comment`: write one comment on the pull request of this CI job, made or brought up to date."""
+"""`gitvirt comment`: one comment on the pull request of this CI job, replaced at each run.
+
+It finds its own comment by a marker in an HTML comment at the start of the text; several markers keep several comments. It changes no comment without
+that marker, and writes nothing if the text is the same.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""`gitvirt completion`: the script that makes a shell complete verbs, options, kinds and the names of objects."""
+"""`gitvirt completion`: scripts that make a shell complete verbs, options, kinds and the names of objects.
+
+The scripts know nothing: they call `gitvirt completion words` with what was typed so far, so they stay right when verbs change. It
+reads the verb's own parser. Names of objects come from the fleet, with a time limit; no error is ever printed, because it would
+land in the line that is being typed.
+"""
 
 from __future__ import annotations
 

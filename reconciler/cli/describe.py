@@ -1,4 +1,4 @@
-"""`gitvirt describe`: everything about one object. What people want, what is there, why, and what happened lately."""
+"""`gitvirt describe`: one object: its spec, status and conditions, its events, its commits."""
 
 from __future__ import annotations
 

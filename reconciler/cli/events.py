@@ -1,4 +1,8 @@
-"""`gitvirt events`: what happened lately, from hosts' reports and from commits, the newest last."""
+"""`gitvirt events`: recent events, from the hosts' reports and from the commits of the target branch, newest last.
+
+Reports keep a limited number of events; commits stay. A filter by namespace or object leaves commits out, because a commit is about
+many objects (`gitvirt history` shows those of one). With `--watch` an event is printed once, when it first appears.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""`gitvirt explain`: why an object is where it is, or why it is nowhere. Asks the scheduler itself."""
+"""`gitvirt explain`: why an object is where it is, or why it cannot be scheduled. One row per pool.
+
+It asks the scheduler that the reconciler uses, with the same input, as if the object had no assignment: its own use of its pool is
+given back first, so that the pool where it is counts as one that fits. It offers no explanation of its own.
+"""
 
 from __future__ import annotations
 

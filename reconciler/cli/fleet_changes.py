@@ -1,4 +1,9 @@
-"""For verbs that watch: yields the fleet each time that its refs moved, until the verb is stopped."""
+"""For verbs that watch: yields the fleet each time that its refs moved, until the verb is stopped.
+
+A repo on this machine is watched, and looked at once at the start, because a ref may move before the watch begins. A remote is
+polled. If the watch is lost (the folder was moved or replaced), every look asks the repo instead. A remote that does not answer is
+reported once and asked again: whoever waits for a machine also waits for the network.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,20 @@
-"""Which fleet a verb is about: `--repo`, GITVIRT_REPO, or the checkout around the working folder; and its refs as they are now."""
+"""Finds the fleet's repo for a verb, opens it, and names its branches.
+
+# Theory of operation
+
+| the repo | comes from |
+|---|---|
+| a URL, or a path that is not a folder | `--repo`, else GITVIRT_REPO |
+| a folder | its `origin` (or its only remote); without one the checkout itself |
+| nothing named | the checkout around the working folder |
+
+The branches are in gitvirt.yaml, which is on a branch. So the settings of the checkout, or the defaults, are only a first guess: the remote
+is asked with it, and once more if the effective settings there name other branches. All verbs take the effective settings (of the
+newest usable version), as the reconciler does.
+
+Must never happen: a verb answers from a branch that is not the target. Without usable settings or without the target branch that they
+name it refuses; an empty answer would look like an empty fleet.
+"""
 
 from __future__ import annotations
 

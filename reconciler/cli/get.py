@@ -1,4 +1,8 @@
-"""`gitvirt get`: objects as they are on the target branch, in a table, or as the documents themselves."""
+"""`gitvirt get`: objects as they are on the target branch, in a table, or as the documents themselves.
+
+Before there is a target branch it shows the source and says so. With `--watch` it prints each object that differs from what it printed
+last, until Ctrl-C. The data of Secrets is hidden unless it is asked for.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`gitvirt history`: who changed an object when. People's commits and what the reconciler made of them, newest first."""
+"""`gitvirt history`: who changed an object when, and why. People's commits and the reconciler's, newest first.
+
+It follows the object's file on the target branch back to the commit that created it, and into the source where a commit merged it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,12 @@
-"""`gitvirt init`: a repo to start from. It adds what is missing and never overwrites what people wrote."""
+"""`gitvirt init`: a repo to start from. It adds what is missing and never overwrites a person's file.
+
+| file | missing | exists |
+|---|---|---|
+| settings, class, CI, editor hints | written | kept |
+| JSON Schemas of gitvirt | written | updated to this version: they are ours |
+
+`--refork` gives a copy of a fleet its own `fleet.id`, so that it can never change the machines of its origin.
+"""
 
 from __future__ import annotations
 

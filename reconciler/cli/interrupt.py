@@ -1,7 +1,18 @@
-"""How a verb that watches, waits or plays learns that it is to end. Owns the signal handlers of the process meanwhile.
+"""How a verb that watches, waits or plays learns of Ctrl-C and SIGTERM. Owns the signal handlers of the process meanwhile.
 
-None of them raises anything: an exception out of a handler comes up wherever Python happens to be, also where it is lost (a
-generator that is finalised, a callback of a library) or where it does harm (between taking a lock and giving it back).
+# Theory of operation
+
+A handler never raises: an exception out of a handler comes up wherever Python happens to be, also where it is lost (in a finalizer,
+in a callback of a library) or does harm (between taking a lock and releasing it). Instead the first signal is noted, and the verb's waker stops.
+
+| signal | what happens |
+|---|---|
+| first Ctrl-C or SIGTERM | noted; the waker stops; the work has PATIENCE_SECONDS to return; the exit code is 128 + the signal |
+| second one | the default: the process ends at once |
+| the work does not return in time | the process ends without cleanup: the work may hold locks that an orderly end would wait for |
+
+The work runs in a thread, so that the main thread, which alone gets signals, is never blocked by what the work waits for. A pipe
+wakes the main thread: the kernel may deliver a signal to any thread, and then nothing else interrupts a wait.
 """
 
 from __future__ import annotations

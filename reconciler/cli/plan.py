@@ -1,4 +1,8 @@
-"""`gitvirt plan`: what a reconcile would do, and why. Writes nothing anywhere."""
+"""`gitvirt plan`: what a reconcile would do, and why. It runs the reconciler's own decisions on a snapshot and writes nothing.
+
+The exit code is 3 for errors in manifests, 5 if an object cannot be scheduled, 4 (with `--exit-code`) if changes are pending; the first
+that applies counts, in this order.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,7 @@ examples:
   gitvirt plan --exit-code                  4 when something would change
   gitvirt plan --repo /srv/fleet.git        what a reconciler would do there now
 
-exit codes: 0 fine, 3 errors in manifests, 5 something cannot be placed, 4 changes pending (with --exit-code)"""
+exit codes: 0 fine, 3 errors in manifests, 5 an object cannot be scheduled, 4 changes pending (with --exit-code)"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

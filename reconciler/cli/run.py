@@ -1,4 +1,10 @@
-"""`gitvirt run`: the reconciler as a process. Owns its settings, its threads and its end."""
+"""`gitvirt run`: the reconciler as a process. Owns its settings, its threads and its exit code; the loop decides everything else.
+
+The main thread waits for a signal; a second one reconciles, a third does housekeeping, and watchers or polls wake the second. A signal ends
+the process after the current tick: a push that has begun is finished, so that its outcome is known. If the reconciling thread ends by
+itself, the process ends with an error and the service manager starts it again. With `--once` there are no threads: ticks run until one
+has nothing left to write.
+"""
 
 from __future__ import annotations
 

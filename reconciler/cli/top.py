@@ -1,4 +1,4 @@
-"""`gitvirt top`: show show how full the pools are."""
+"""`gitvirt top`: how full the pools are, by the capacity that assignments charge. It shows no use inside of guests, which is not in the repo."""
 
 from __future__ import annotations
 

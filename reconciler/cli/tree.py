@@ -1,4 +1,4 @@
-"""`gitvirt tree`: machines under their pools, and their volumes and interfaces under them."""
+"""`gitvirt tree`: machines under their pools, with their volumes and interfaces. Machines without a pool and retained volumes are shown too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""`gitvirt validate`: everything that is wrong with a repo, at once, with where and what to do."""
+"""`gitvirt validate`: everything that is wrong with a repo, each with its place and what to do.
+
+It reads files on disk, a revision, or standard input in place of one file, and checks them as the reconciler would (reconciler.query.check).
+No manifests at all is an error, or a check in the wrong folder would succeed forever. The formats are in `findings`; this module
+only chooses the source and the output.
+"""
 
 from __future__ import annotations
 

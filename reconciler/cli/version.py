@@ -1,4 +1,4 @@
-"""`gitvirt version`: what is installed here, and which libvirt answers."""
+"""`gitvirt version`: the versions of gitvirt and of every library and program that it uses here, and which libvirt answers."""
 
 from __future__ import annotations
 

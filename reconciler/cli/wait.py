@@ -1,4 +1,8 @@
-"""`gitvirt wait`: wait until an object reaches a state, or time is over."""
+"""`gitvirt wait`: blocks until an object reaches a state, or until the timeout.
+
+It looks at the target branch, at once and after each change of a ref. A state that the kind can never have is wrong usage (exit code 2), not
+a timeout. An object that does not exist yet is waited for, with a hint of similar names, since a script may wait before the first tick.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Who plays in the demo: a bare repo, a reconciler, and hosts, each a runtime and its poollet, in processes of their own.
+"""The demo's processes: a bare repo, a reconciler, and hosts, each a runtime and its poollet.
 
-Owns the processes and the folder's layout. Everything ends with `close`, and with this process however it ends.
+Owns the processes and the folder's layout. They end with `close`, and with this process however it ends: the kernel signals each child when its
+parent dies, and a cleanup process removes the folder when the last holder of its pipe is gone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""What happens in the demo, act by act. Each act is a commit or an accident, and what the fleet makes of it."""
+"""The demo's steps. Each is a commit or a failure, and waits until the fleet has answered it.
+
+Declare machines, add one by commit, fail its host, bring it back, delete a machine, open a console, show the history. A step that
+does not finish within PATIENCE_SECONDS is a bug, and names the logs.
+"""
 
 from __future__ import annotations
 

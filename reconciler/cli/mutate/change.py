@@ -1,4 +1,21 @@
-"""One small change to one object: found in the source, edited in place, committed, pushed unless another writer was first."""
+"""One small change to one object: found in the source, edited in place, committed, pushed unless another writer was first.
+
+# Theory of operation
+
+Each try reads the newest source, edits the text of the object's own file (no other byte changes) and pushes one commit, by
+compare-and-swap against the source that was read.
+
+| the push | what happens |
+|---|---|
+| accepted | done |
+| the object is as desired already | done, without a commit |
+| conflict on the source branch | the whole change is computed again from the newest source, TRIES times, after a random wait |
+| conflict on `--branch` | an error: that branch exists |
+| rejected by a hook or a rule | an error with the server's words |
+
+Must never happen: an edit that was computed for one source is pushed onto another; a file is created for an object that people
+declare elsewhere (only a pool that a host announced, and that no file declares, gets one).
+"""
 
 from __future__ import annotations
 
