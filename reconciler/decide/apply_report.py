@@ -23,32 +23,32 @@ from schemas.report.objects import ReportedReason
 
 @dataclass(frozen=True, slots=True)
 class PoolFact:
-    """About the pool that an object is assigned to. `said` is its word on that assignment; `ended` are the pools of which a
+    """About the pool that an object is assigned to. `report` is what it reports of that assignment; `ended` are the pools of which a
     host loses the grant in this tick."""
 
-    said: ObjectReport | None = None
+    report: ObjectReport | None = None
     is_lost: bool = False
     ended: Collection[Key] = frozenset()
 
 
 def apply_report(edit: ObjectEdit, fact: PoolFact) -> ObjectEdit:
-    """With what the pool's word means for the assignment. What a lost pool said last stays as it is on live."""
-    assignment, said = edit.assignment, fact.said
+    """With what the pool's word means for the assignment. What a lost pool report last stays as it is on live."""
+    assignment, report = edit.assignment, fact.report
     if assignment is None:
         return edit
-    if said is None or fact.is_lost:
+    if report is None or fact.is_lost:
         return edit
-    if said.phase in ("rejected", "gone") and has_data(edit):
-        told = (
-            f"pool {assignment.pool} reports the volume as {said.phase} without a deletion order; "
+    if report.phase in ("rejected", "gone") and has_data(edit):
+        message = (
+            f"pool {assignment.pool} reports the volume as {report.phase} without a deletion order; "
             "its data may still exist"
         )
-        return edit.set_condition("Ready", "Unknown", "Contradictory", told)
-    match said.phase:
+        return edit.set_condition("Ready", "Unknown", "Contradictory", message)
+    match report.phase:
         case "rejected" if not isinstance(edit.record.status, PLACED):
             return edit  # a snapshot is where its volume is, and nowhere else
         case "rejected":
-            rejections = record_rejection(edit.rejections, assignment, said.reasons, edit.now)
+            rejections = record_rejection(edit.rejections, assignment, report.reasons, edit.now)
             why = next(each.message for each in rejections if each.pool == assignment.pool)
             reason = f"{assignment.pool} rejected it: {why}"
             return edit.with_status(rejections=rejections).unassign().log_change(Action.WITHDRAW, reason)
@@ -56,7 +56,7 @@ def apply_report(edit: ObjectEdit, fact: PoolFact) -> ObjectEdit:
             reason = f"gone from {assignment.pool}" + (f": {edit.evict.reason}" if edit.evict else "")
             return edit.unassign().clear_condition(EVICTION).log_change(Action.WITHDRAW, reason)
         case "present" | "unknown":
-            return update_status(edit, said)
+            return update_status(edit, report)
 
 
 def under_grant(edit: ObjectEdit, requests: PoolRequests, view: View) -> ObjectEdit:
@@ -73,8 +73,8 @@ def under_grant(edit: ObjectEdit, requests: PoolRequests, view: View) -> ObjectE
         reason = f"host {assignment.host} of pool {assignment.pool} is destroyed"
         return edit.unassign().clear_condition(EVICTION).log_change(Action.WITHDRAW, reason)
     if after != assignment:
-        told = f"pool {assignment.pool} moved from host {assignment.host} to host {after.host}"
-        edit = edit.with_status(assignment=after).log_change(Action.STATUS, told)
+        message = f"pool {assignment.pool} moved from host {assignment.host} to host {after.host}"
+        edit = edit.with_status(assignment=after).log_change(Action.STATUS, message)
     return edit
 
 
@@ -84,34 +84,34 @@ def has_data(edit: ObjectEdit) -> bool:
     return isinstance(status, VolumeStatus) and status.volume_id != "" and edit.evict is None
 
 
-def update_status(edit: ObjectEdit, said: ObjectReport) -> ObjectEdit:
+def update_status(edit: ObjectEdit, report: ObjectReport) -> ObjectEdit:
     """With what is reported as its status."""
-    status = status_from_report(edit.record, said, edit.now)
+    status = status_from_report(edit.record, report, edit.now)
     if status == edit.record.status:
         return edit
     state = getattr(status, "state", "") or "Pending"
     before = getattr(edit.record.status, "state", "")
-    told = state.lower() if state != before else f"{state.lower()}, as {said.poollet} reports"
-    return edit.with_record(status=status).log_change(Action.STATUS, told)
+    message = state.lower() if state != before else f"{state.lower()}, as {report.poollet} reports"
+    return edit.with_record(status=status).log_change(Action.STATUS, message)
 
 
 def adoption_claims(view: View, edit: ObjectEdit, fact: PoolFact) -> tuple[ObjectReport, ...]:
-    """Who says that it is there, now that live gives it to nobody. A host that loses its grant in this tick gets nothing."""
+    """Who reports that it is there, while live assigns it to no pool. A host that loses its grant in this tick gets nothing."""
     if edit.known.record.assignment is not None:
         return ()
     kind = POOL_OF[edit.known.key.kind]
     return tuple(one for one in view.claimed(edit.known.key) if Key(kind, "", one.pool) not in fact.ended)
 
 
-def adopt(view: View, edit: ObjectEdit, said: ObjectReport) -> ObjectEdit | None:
+def adopt(view: View, edit: ObjectEdit, report: ObjectReport) -> ObjectEdit | None:
     """Back where a poollet has it, with the uid that it has there; None when that is another object of the same name."""
-    if edit.record.uid not in ("", said.uid) and edit.before is not None and edit.before.uid:
+    if edit.record.uid not in ("", report.uid) and edit.before is not None and edit.before.uid:
         return None
-    grant = view.grant(Key(POOL_OF[edit.known.key.kind], "", said.pool))
-    edit = edit.with_record(uid=said.uid).assign(said.pool, said.assignment, grant)
-    edit = edit.set_condition(SCHEDULED, "True", "Placed", f"on {said.pool}")
-    edit = edit.with_record(status=status_from_report(edit.record, said, edit.now))
-    return edit.log_change(Action.ADOPT, f"poollet {said.poollet} reports it on pool {said.pool}")
+    grant = view.grant(Key(POOL_OF[edit.known.key.kind], "", report.pool))
+    edit = edit.with_record(uid=report.uid).assign(report.pool, report.assignment, grant)
+    edit = edit.set_condition(SCHEDULED, "True", "Placed", f"on {report.pool}")
+    edit = edit.with_record(status=status_from_report(edit.record, report, edit.now))
+    return edit.log_change(Action.ADOPT, f"poollet {report.poollet} reports it on pool {report.pool}")
 
 
 Rejections = tuple[Rejection, ...]

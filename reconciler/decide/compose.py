@@ -97,16 +97,16 @@ def summary(refusals: tuple[Refusal, ...]) -> str:
     """What speaks against the pools, in a form that stays while the reasons do: what is free now does not belong on `live`."""
     general = [reason.message for refusal in refusals if not refusal.pool for reason in refusal.reasons]
     words = {reason.predicate.value for refusal in refusals if refusal.pool for reason in refusal.reasons}
-    told = [f"no pool fits: {', '.join(sorted(words))}"] if words else []
-    return "; ".join([*dict.fromkeys(general), *told]) or "no pool fits"
+    by_pool = [f"no pool fits: {', '.join(sorted(words))}"] if words else []
+    return "; ".join([*dict.fromkeys(general), *by_pool]) or "no pool fits"
 
 
 def edit_of(view: View, need: Need, now: datetime) -> ObjectEdit:
-    known = view.known.get(need.key) or generated(need)
+    known = view.known.get(need.key) or new_object_state(need)
     return ObjectEdit(known, need.record, now, need.change_reasons, need.due)
 
 
-def generated(need: Need) -> ObjectState:
+def new_object_state(need: Need) -> ObjectState:
     """One that this tick makes."""
     assert need.body is not None, "what the world does not know is made by its owner"
     return ObjectState(
@@ -160,10 +160,10 @@ def pending_approvals(view: View, review: DeletionReview | None = None) -> Itera
     for answer in judge_requests(view).answers:
         yield PendingApproval(answer)
     for each in review.idle:
-        said = f"{each.about}: {each.value[:DIGITS]} (commit {each.commit[:12]}) matches nothing that awaits approval here"
+        message = f"{each.about}: {each.value[:DIGITS]} (commit {each.commit[:12]}) matches nothing that awaits approval here"
         meant = (
             f"did you mean {review.trailer}?"
             if review.trailer
             else "a host that rejects `live` compares it itself"
         )
-        yield PendingApproval(f"{said}; {meant}")
+        yield PendingApproval(f"{message}; {meant}")

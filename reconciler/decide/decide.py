@@ -17,7 +17,7 @@ volumes and interfaces, all that is absent from the source, all on a pool whose 
 Then `placement` asks the scheduler and `compose` makes one change for each object. An assignment that ends in one tick is placed from the next
 snapshot on or later in the same plan, never while its host may still run it.
 
-Must never happen: two needs for one key; a decision that a World read anew from the same snapshot would not make; anything decided while a
+Must never happen: two needs for one key; a decision that a fresh World of the same snapshot would not make; anything decided while a
 lost `live` waits for reports.
 """
 
@@ -72,9 +72,9 @@ def make_plan(world: World, advance: WorldChanges, now: datetime) -> Plan:
 def decide_needs(
     view: View, dirty: Collection[Key], now: datetime, review: DeletionReview | None = None
 ) -> tuple[Need, ...]:
-    """One need a key, sorted by key. Nothing at all while nobody knows what a lost `live` said.
+    """One need for each key, sorted by key; none while a lost `live` waits for reports.
 
-    `review` is that about all that is absent, where it is known already.
+    `review` is that of all that is absent, where it was made already.
     """
     if view.is_live_lost and not view.can_recover:
         return ()
@@ -93,7 +93,7 @@ def decide_needs(
     if any(
         need.before is not None and need.before.pool not in ("", need.record.pool) for need in needs.values()
     ):
-        # What was let go in this tick makes room for those who wait.
+        # Assignments that ended in this tick make room for what waits.
         evaluate(view, affected_keys(view, view.waiting, ()) - needs.keys(), facts, now, needs)
     for owner in [need for need in needs.values() if need.key.kind is Kind.MACHINE]:
         needs |= {need.key: need for need in generated_needs(view, owner, now, requests)}
@@ -150,7 +150,7 @@ def start_edit(view: View, known: ObjectState, now: datetime, requests: PoolRequ
 
 @dataclass(frozen=True, slots=True)
 class TickFacts:
-    """What was found out before an object's edit."""
+    """What was decided before the single objects."""
 
     review: DeletionReview
     requests: PoolRequests
@@ -160,9 +160,9 @@ class TickFacts:
 def decide_object(view: View, edit: ObjectEdit, facts: TickFacts) -> Need:
     known = edit.known
     if known.key in view.absent and not deletion.is_announced(view, known.key):
-        return deletion.order_deletion(reported(view, edit), facts.review)
+        return deletion.order_deletion(observe(view, edit), facts.review)
     if edit.record.is_deleting:
-        return deletion.finish_deletion(view, reported(view, edit))
+        return deletion.finish_deletion(view, observe(view, edit))
     edit = edit.clear_condition(DELETION_HELD)
     match known.key.kind:
         case Kind.MACHINE:
@@ -176,15 +176,15 @@ def decide_object(view: View, edit: ObjectEdit, facts: TickFacts) -> Need:
         case Kind.VOLUME_SNAPSHOT:
             return snapshot.decide_snapshot(view, edit, pool_fact(view, edit, facts.requests))
         case _:
-            return Keep(**reported(view, edit).need_fields())
+            return Keep(**observe(view, edit).need_fields())
 
 
-def reported(view: View, edit: ObjectEdit) -> ObjectEdit:
-    """With what is said of it, whatever becomes of it."""
-    said = view.said(edit.known.key)
-    if said is None or said.phase not in ("present", "unknown") or is_released(edit):
+def observe(view: View, edit: ObjectEdit) -> ObjectEdit:
+    """With what is reported of it, whatever becomes of it."""
+    report = view.said(edit.known.key)
+    if report is None or report.phase not in ("present", "unknown") or is_released(edit):
         return edit
-    return update_status(edit, said)
+    return update_status(edit, report)
 
 
 def is_released(edit: ObjectEdit) -> bool:
@@ -237,13 +237,13 @@ def priority(view: View, key: Key) -> int:
 
 
 def annotate(view: View, need: Need, now: datetime) -> Need:
-    """With what is to be said of any object: that its file is frozen, that a poollet claims what is not its own."""
+    """With what is told of any object: that its file is frozen, that a poollet claims what is not its own."""
     known = view.known.get(need.key)
     if known is None:
         return need
     refused, status = view.refused_claims(need.key), need.record.status
-    is_said = status is not None and condition(status.conditions, CLAIM_REFUSED) is not None
-    if known.origin is not Origin.FROZEN and not refused and not is_said:
+    has_condition = status is not None and condition(status.conditions, CLAIM_REFUSED) is not None
+    if known.origin is not Origin.FROZEN and not refused and not has_condition:
         return need
     edit = ObjectEdit(known, need.record, now, need.change_reasons)
     if known.origin is Origin.FROZEN:
@@ -261,7 +261,7 @@ def annotate(view: View, need: Need, now: datetime) -> Need:
 
 
 def why_frozen(view: View, known: ObjectState) -> str:
-    """What is said of itself, wherever it is declared now; else what is said of its file."""
+    """The problem of the object itself, wherever it is declared now; else that of its file."""
     frozen = view.frozen
     own = [each for found in frozen.values() for each in found if each.object == str(known.key)]
     places = [place.path for place in (known.source, known.live) if place is not None]

@@ -1,7 +1,29 @@
-"""Deletion: an order in two phases, guarded. Owns who may be ordered gone, who waits, and whose document goes. Pure.
+"""Deletion: an order in two phases, guarded. Pure.
 
-What is absent is ordered gone unless it is in doubt, paused, in use, or too much at once; its document goes when its pool
-has stated that it is gone and nobody uses it any more.
+Theory of operation
+-------------------
+An object that is absent (on `live`, and cleanly gone from the source or from its owner) is deleted in two commits:
+
+    phase     condition                                                  effect
+    HOLD      held, see below                                            condition DeletionHeld; nothing else changes
+    RETAIN    a volume that holds data, and whose policy keeps it        its document moves to `.gitvirt/retained/`, still charged
+    ORDER     none of these                                              metadata.deletionTimestamp: hosts remove it
+    WAIT      ordered, and its pool has not reported that it is gone,    none
+              or others still use it
+    DROP      ordered, gone, and no longer used                          its document is removed
+
+What holds a deletion, in the order in which it is looked for:
+
+    AbsenceUnverified        a file that may declare it cannot be read, or its pool may have created it unseen
+    Paused                   it, or the machine that it belongs to, is paused
+    InUse                    an object that stays refers to it
+    DeletionLimitExceeded    all of a kind; half of three or more; more than limits.delete allows. Only an approval ends it
+
+Limits are counted over all that is absent at once, those already ordered included, by the stricter of the old and the new settings: a commit cannot raise
+the limit that it breaks. Objects that go with their owner are not counted again. One digest approves all that exceeds the limits.
+
+Must never happen: an order because of a file that was not read cleanly; a document dropped while its host may still have the object;
+data of a volume removed without `deletionPolicy: Delete`; more deleted than the approved digest covers.
 """
 
 from __future__ import annotations
@@ -165,7 +187,7 @@ def finish_deletion(view: View, edit: ObjectEdit) -> Remove:
     """The second phase."""
     if reason := waiting_for(view, edit):
         if is_retained(edit) and not is_paused(edit.known):
-            # Ordered gone while nobody knew that its runtime had made it: its host kept it.
+            # Its deletion was ordered before its runtime was known to have created it, and its host kept it.
             edit, reason = release_claim(view, edit).with_record(deletion_timestamp=""), KEEPS
             return remove(edit.log_change(Action.RETAIN, reason), DeletionPhase.RETAIN, reason)
         return remove(release_claim(view, edit), DeletionPhase.WAIT, reason)
@@ -180,14 +202,14 @@ def finish_deletion(view: View, edit: ObjectEdit) -> Remove:
 
 def waiting_for(view: View, edit: ObjectEdit) -> str:
     """What a document that is ordered gone still waits for."""
-    known, said = edit.known, view.said(edit.known.key)
+    known, report = edit.known, view.said(edit.known.key)
     if is_paused(known):
         return "it is paused"
-    if edit.assignment is not None and (said is None or said.phase != "gone"):
-        if said is not None and said.phase == "rejected" and said.assignment == edit.assignment.id:
+    if edit.assignment is not None and (report is None or report.phase != "gone"):
+        if report is not None and report.phase == "rejected" and report.assignment == edit.assignment.id:
             return ""
         return f"waiting for pool {edit.record.pool} to report that it is gone"
-    # Its owner that asks for it anew gets another one once this one is gone.
+    # Its owner that has the entry again gets another one once this one is gone.
     others = tuple(each for each in blocking_users(view, known) if each.key != owner_of(known))
     if others and known.key.kind not in (Kind.MACHINE, Kind.VOLUME):
         return f"still used by {list_users(others)}"
@@ -211,7 +233,7 @@ def is_retained(edit: ObjectEdit) -> bool:
 
 
 def was_made(status: Status | None) -> bool:
-    """Once its runtime had made it, somebody may have written to it."""
+    """Once its runtime created it, a guest may have written to it."""
     return isinstance(status, VolumeStatus) and bool(
         status.volume_id or status.state in ("Available", "Error")
     )

@@ -1,4 +1,4 @@
-"""Objects that a machine brings along: made when it is accepted, made anew when its entry changes. Pure."""
+"""Objects that a machine's entries stand for: created when it is accepted, rewritten when the entry changes. Pure."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ def differs(known: ObjectState, expansion: Expansion) -> bool:
     if known.live is None:
         return True
     wanted = decode(expansion.key.kind, expansion.body)
-    return normalized(known.object, wanted) != normalized(wanted, wanted)
+    return normalize(known.object, wanted) != normalize(wanted, wanted)
 
 
-def normalized(found: Object, wanted: Object) -> Object:
+def normalize(found: Object, wanted: Object) -> Object:
     """Without what the reconciler writes into it."""
     metadata = msgspec.structs.replace(
         wanted.metadata, labels=found.metadata.labels, annotations=found.metadata.annotations
@@ -75,7 +75,7 @@ def normalized(found: Object, wanted: Object) -> Object:
 
 
 def decide_generated(view: View, edit: ObjectEdit, expansion: Expansion, owner: Need, fact: PoolFact) -> Need:
-    """Of one generated object. A volume is placed with its owner, or beside it when that stands already."""
+    """Of one generated object. A volume is placed with its owner, or near it when that is placed already."""
     found: Need
     if expansion.key.kind is Kind.VOLUME:
         found = decide_volume(view, edit, fact)

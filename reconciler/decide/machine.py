@@ -61,11 +61,11 @@ def decide_assigned(view: View, edit: ObjectEdit) -> Need:
     if edit.evict is not None:
         return Drain(**edit.need_fields(), reason=edit.evict.reason, is_ordered=True)
     if pool is None or pool.is_lost:
-        said = (
+        message = (
             f"no heartbeat from pool {assignment.pool} within its timeout; the machine may still be running"
         )
         return PoolUnreachable(
-            **edit.set_condition("Ready", "Unknown", "PoolLost", said).need_fields(), pool=assignment.pool
+            **edit.set_condition("Ready", "Unknown", "PoolLost", message).need_fields(), pool=assignment.pool
         )
     pin = machine.spec.machine_pool_ref.name if machine.spec.machine_pool_ref else ""
     vain = why_pool_rejects(view, edit.known.key, machine, pin) if pin not in ("", assignment.pool) else ""
@@ -77,8 +77,8 @@ def decide_assigned(view: View, edit: ObjectEdit) -> Need:
         edit = edit.set_condition(EVICTION, "False", "PinnedPoolUnavailable", f"not moved: {vain}")
     if found := first_obstacle(view, edit.known):
         return block(edit, *found)
-    if said := class_not_offered(machine, pool):
-        return block(edit, "ClassNotOffered", said)
+    if message := class_not_offered(machine, pool):
+        return block(edit, "ClassNotOffered", message)
     return keep(edit.clear_condition(ACCEPTED))
 
 
@@ -86,16 +86,16 @@ def drain(view: View, edit: ObjectEdit, machine: Machine, cause: EvictionCause) 
     """It is to leave: when it is tolerated no longer, when people consent to what is lost by it, and when its edit comes."""
     bound = data_on_host(view, edit, machine)
     if bound and not accepts_data_loss(machine, cause):
-        said = (
+        message = (
             f"{cause.message}. Not evicted: {bound} would be lost. "
             "Use `drain --force` or `onPoolLost: Replace` to accept that"
         )
-        edit = edit.set_condition(EVICTION, "False", "DataLossApprovalRequired", said)
-        return Drain(**edit.need_fields(), reason=said, is_ordered=False)
+        edit = edit.set_condition(EVICTION, "False", "DataLossApprovalRequired", message)
+        return Drain(**edit.need_fields(), reason=message, is_ordered=False)
     began = edit.condition(EVICTION)
     if cause.after_seconds and (began is None or began.reason not in ("EvictionPending", "Evicting")):
-        said = f"{cause.message}, tolerated for {cause.after_seconds} s"
-        edit = edit.set_condition(EVICTION, "Unknown", "WithinTolerationSeconds", said)
+        message = f"{cause.message}, tolerated for {cause.after_seconds} s"
+        edit = edit.set_condition(EVICTION, "Unknown", "WithinTolerationSeconds", message)
         began = edit.condition(EVICTION)
         since = moment(began.last_transition_time) if began is not None else None
         ends = (since or edit.now) + timedelta(seconds=cause.after_seconds)
@@ -148,9 +148,9 @@ def keep(edit: ObjectEdit) -> Keep:
 
 def block(edit: ObjectEdit, reason: str, message: str) -> Blocked:
     """A placed one keeps running; it just does not get what it cannot have."""
-    said = edit.set_condition(ACCEPTED, "False", reason, message)
+    after = edit.set_condition(ACCEPTED, "False", reason, message)
     if edit.assignment is None:
-        said = said.set_condition(SCHEDULED, "False", "Blocked", message)
-    if said.record != edit.known.record:
-        said = said.log_change(Action.BLOCKED, message)
-    return Blocked(**said.need_fields(), reason=reason)
+        after = after.set_condition(SCHEDULED, "False", "Blocked", message)
+    if after.record != edit.known.record:
+        after = after.log_change(Action.BLOCKED, message)
+    return Blocked(**after.need_fields(), reason=reason)

@@ -1,6 +1,6 @@
 """What one object needs in this tick, as a closed union. Values only.
 
-Each need carries the record that the object has afterwards as far as no placement changes it, and the change_reasons that led there.
+Each need carries the record that the object has afterwards as far as no placement changes it, and the reasons that led there.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class NeedBase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place(NeedBase):
-    """Find a pool. `near_pool` is the pool of the machine that a volume alone is for, when that stands already."""
+    """Find a pool. `near_pool` is the pool of the machine that a volume alone is for, when that is placed already."""
 
     near_pool: str = ""
 
@@ -54,7 +54,7 @@ class Keep(NeedBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adopt(NeedBase):
-    """A poollet has it and `live` forgot: it gets its place back."""
+    """A poollet reports it and `live` lost it: it is assigned to that pool again."""
 
 
 class DeletionPhase(StrEnum):
@@ -73,14 +73,14 @@ class Remove(NeedBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolUnreachable(NeedBase):
-    """Its pool was not heard of for its grace. It may still run, so nothing is done to it."""
+    """The heartbeat of its pool expired. It may still run, so nothing is done to it."""
 
     pool: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drain(NeedBase):
-    """It has to leave its pool: it is ordered to, it is due and waits for its edit, or it waits for consent."""
+    """It has to leave its pool: it is ordered to, it is due and waits for its turn, or its local data keeps it."""
 
     reason: str
     is_ordered: bool

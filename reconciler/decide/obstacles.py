@@ -35,8 +35,8 @@ def obstacles(view: View, known: ObjectState) -> Iterator[Obstacle]:
     for fault in view.faults(known.key):
         if fault.severity is Severity.ERROR and fault.code not in DECIDED_HERE:
             yield Obstacle(fault.code, fault.message)
-    said = {fault.pointer for fault in view.faults(known.key) if fault.code == "GV310"}
-    yield from missing_references(view, known, said)
+    reported = {fault.pointer for fault in view.faults(known.key) if fault.code == "GV310"}
+    yield from missing_references(view, known, reported)
     yield from sealed_secrets(view, known)
     if isinstance(known.object, Machine):
         if reason := claim_conflict(view, known):
@@ -49,18 +49,18 @@ def obstacles(view: View, known: ObjectState) -> Iterator[Obstacle]:
         yield from taken_names(view, known, known.object)
 
 
-def missing_references(view: View, known: ObjectState, said: Collection[str]) -> Iterator[Obstacle]:
-    """Validation leaves out what may stand in a file that cannot be read; it is not there for all that. What it has `said`,
-    by the place in the document, is not said twice."""
+def missing_references(view: View, known: ObjectState, reported: Collection[str]) -> Iterator[Obstacle]:
+    """Validation ignores what a file that cannot be read may declare; it is missing all the same. What it has `reported`,
+    by the place in the document, is not reported twice."""
     if known.key.kind is Kind.VOLUME_SNAPSHOT:
         return  # which may outlive its volume
     for each in references(Declaration("", 0, known.key, known.object)):
-        if each.pointer not in said and Key(each.kind, each.namespace, each.name) not in view.known:
+        if each.pointer not in reported and Key(each.kind, each.namespace, each.name) not in view.known:
             yield Obstacle("Missing", f"{each.kind} {each.name} does not exist")
 
 
 def sealed_secrets(view: View, known: ObjectState) -> Iterator[Obstacle]:
-    """Secrets that nobody can read yet."""
+    """Secrets that cannot be decrypted."""
     for name in sorted(secrets_of(known)):
         found = view.known.get(Key(Kind.SECRET, known.key.namespace, name))
         if found is not None and isinstance(found.object, Secret) and found.object.is_encrypted:
@@ -88,7 +88,7 @@ def encrypting(spec: VolumeSpec) -> set[str]:
 
 
 def taken_names(view: View, known: ObjectState, machine: Machine) -> Iterator[Obstacle]:
-    """What its ephemeral entries become must not be somebody else's."""
+    """What its ephemeral entries become must not belong to another owner."""
     for each in expansions(machine, known.record.uid):
         there = view.known.get(each.key)
         if there is None:

@@ -1,4 +1,4 @@
-"""What a pool needs: the status that its poollet reports, and a document of its own when nobody declares it. Pure."""
+"""What a pool needs: the status that its poollet reports, and a document of its own when no file declares it. Pure."""
 
 from __future__ import annotations
 
@@ -73,12 +73,12 @@ def with_mismatch(edit: ObjectEdit, state: PoolState) -> ObjectEdit:
     if not host or other in ("", host):
         return edit.clear_condition(HOST_MISMATCH)
     name = edit.known.key.name
-    told = (
+    message = (
         f"pool {name} is granted to host {host}, and host {other} wants to serve it. If {host} is destroyed with all "
         f"that it had, commit `Pool-Destroyed: {name}={host}`. If {other} is the same machine or has its disks, commit "
         f"`Pool-Host: {name}={other}`. Otherwise rename the poollet on {other}"
     )
-    return edit.set_condition(HOST_MISMATCH, "True", "OtherHost", told)
+    return edit.set_condition(HOST_MISMATCH, "True", "OtherHost", message)
 
 
 def announcement(key: Key, labels: Mapping[str, str]) -> Mapping[str, Value]:

@@ -18,7 +18,7 @@ A trailer of a source commit names a pool and a hostID. What became of it is kep
                                                                    assignments under it are released
                                                                    Pool-Host: B has the grant, epoch + 1, and the assignments
                                                                    under A's grant name B and that epoch; ids stay
-    Followed, Void                                      the same   a later commit may begin anew
+    Followed, Void                                      the same   a later commit may begin again
 
 A newer request about a pool takes the place of one that still waits, of either kind.
 
@@ -91,13 +91,13 @@ NO_REQUESTS = PoolRequests()
 
 def judge_requests(view: View) -> PoolRequests:
     """Those on `live` that wait, and those of the new source commits, the oldest first."""
-    asked = [each for each in view.confirmations if each.about in TRAILERS]
-    if not asked and not view.pool_requests:
+    confirmations = [each for each in view.confirmations if each.about in TRAILERS]
+    if not confirmations and not view.pool_requests:
         return NO_REQUESTS
-    begun = {key: found for key in view.pool_requests if (found := status_of(view, key)) is not None}
+    statuses = {key: found for key in view.pool_requests if (found := status_of(view, key)) is not None}
     notices: dict[Key, dict[str, PoolNotice]] = {}
-    answers = [answer for each in asked for answer in record_request(view, each, begun, notices)]
-    after = {key: judge_pool(view, key, begun[key]) for key in sorted(begun)}
+    answers = [answer for each in confirmations for answer in record_request(view, each, statuses, notices)]
+    after = {key: judge_pool(view, key, statuses[key]) for key in sorted(statuses)}
     for key, status in after.items():
         for request in requests_to_tell(status_of(view, key), status):
             notice = describe_request(key, status, request)
@@ -107,34 +107,36 @@ def judge_requests(view: View) -> PoolRequests:
     ended = frozenset(
         key for key, status in after.items() if status.epoch != getattr(status_of(view, key), "epoch", 0)
     )
-    told = {key: tuple(found.values()) for key, found in notices.items()}
-    return PoolRequests(after, told, tuple(dict.fromkeys(answers)), ended)
+    by_pool = {key: tuple(found.values()) for key, found in notices.items()}
+    return PoolRequests(after, by_pool, tuple(dict.fromkeys(answers)), ended)
 
 
 # A trailer becomes a request
 
 
 def record_request(
-    view: View, asked: Confirmation, begun: Statuses, notices: dict[Key, dict[str, PoolNotice]]
+    view: View, request: Confirmation, statuses: Statuses, notices: dict[Key, dict[str, PoolNotice]]
 ) -> Iterator[str]:
-    """Adds it to the status of each pool of that name where it can be meant; what is no request is answered."""
-    name, _, host = asked.value.partition("=")
-    line = f"{asked.about}: {asked.value} (commit {asked.commit[:DIGITS]})"
-    pools = {key: found for key in pools_named(name) if (found := begun.get(key) or status_of(view, key))}
+    """Adds it to the status of each pool of that name where it can be meant; what is not a request is answered."""
+    name, _, host = request.value.partition("=")
+    line = f"{request.about}: {request.value} (commit {request.commit[:DIGITS]})"
+    pools = {key: found for key in pools_named(name) if (found := statuses.get(key) or status_of(view, key))}
     if not pools:
         near = nearest(name, sorted({*view.pools, *view.volume_pools}))
         yield f"{line}: unknown pool {name}" + (f"; did you mean {near}?" if near else "")
         return
-    meant = {key: status for key, status in pools.items() if host and may_be_meant(asked.about, status, host)}
+    meant = {
+        key: status for key, status in pools.items() if host and may_be_meant(request.about, status, host)
+    }
     for key, status in meant.items():
-        begun[key] = with_request(view, key, status, asked, host)
+        statuses[key] = with_request(view, key, status, request, host)
     if not meant:
-        reason, message = refusal_of(view, name, asked.about, host, pools)
+        reason, message = refusal_of(view, name, request.about, host, pools)
         yield f"{line}: {message}"
-        type = DESTROYED if asked.about is Confirm.POOL_DESTROYED else HOST_MOVED
-        told = f"commit {asked.commit[:DIGITS]}: {message}"
+        type = DESTROYED if request.about is Confirm.POOL_DESTROYED else HOST_MOVED
+        full = f"commit {request.commit[:DIGITS]}: {message}"
         for key in pools:
-            notices.setdefault(key, {})[type] = PoolNotice(type, "False", reason, told)
+            notices.setdefault(key, {})[type] = PoolNotice(type, "False", reason, full)
 
 
 def may_be_meant(about: Confirm, status: PoolStatus, host: str) -> bool:
@@ -145,7 +147,7 @@ def may_be_meant(about: Confirm, status: PoolStatus, host: str) -> bool:
 def refusal_of(
     view: View, name: str, about: Confirm, host: str, pools: Mapping[Key, PoolStatus]
 ) -> tuple[str, str]:
-    """Why it is no request, with the line that would be one."""
+    """Why it is not a request, with the line that would be one."""
     granted = sorted({status.host.id for status in pools.values() if status.host is not None})
     if not granted:
         return "NotGranted", f"no host has the grant of pool {name}; the next host that reports it gets it"
@@ -160,19 +162,19 @@ def refusal_of(
     return "HostRequired", f"the trailer names no host; to move the pool, commit `{about}: {name}={other}`"
 
 
-def with_request(view: View, key: Key, status: PoolStatus, asked: Confirmation, host: str) -> PoolStatus:
+def with_request(view: View, key: Key, status: PoolStatus, request: Confirmation, host: str) -> PoolStatus:
     """A host that wrote its newest report after the commit lives, though nothing reconciled in between."""
     assert status.host is not None, "by may_be_meant"
     former = status.host.id
     seen = view.host_seen(key, former)
-    is_void = seen.time is not None and seen.time > asked.time
+    is_void = seen.time is not None and seen.time > request.time
     state: RequestState = "Void" if is_void else "Waiting"
-    if asked.about is Confirm.POOL_DESTROYED:
-        destroyed = DestroyRequest(commit=asked.commit, host=host, state=state, report_commit=seen.commit)
+    if request.about is Confirm.POOL_DESTROYED:
+        destroyed = DestroyRequest(commit=request.commit, host=host, state=state, report_commit=seen.commit)
         is_older = status.move is not None and status.move.state == "Waiting"
         return replace(status, destroyed=destroyed, move=None if is_older else status.move)
     move = MoveRequest(
-        commit=asked.commit, host=host, state=state, from_host=former, report_commit=seen.commit
+        commit=request.commit, host=host, state=state, from_host=former, report_commit=seen.commit
     )
     is_older = status.destroyed is not None and status.destroyed.state == "Waiting"
     return replace(status, move=move, destroyed=None if is_older else status.destroyed)
@@ -246,8 +248,8 @@ def describe_request(key: Key, status: PoolStatus, request: Request) -> PoolNoti
         case "Followed":
             return PoolNotice(type, "True", "Confirmed", done)
         case "Waiting":
-            told = f"{stated}; waiting until the heartbeat of {former} expires"
-            return PoolNotice(type, "Unknown", "WaitingForHeartbeatTimeout", told)
+            waiting = f"{stated}; waiting until the heartbeat of {former} expires"
+            return PoolNotice(type, "Unknown", "WaitingForHeartbeatTimeout", waiting)
         case "Void" if status.host is not None and status.host.id == former:
             cure = f"commit `{line_of(key.name, request)}` again if it is gone for good"
             return PoolNotice(

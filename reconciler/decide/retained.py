@@ -33,7 +33,7 @@ def restore(known: ObjectState, kept: ObjectState, now: datetime) -> ObjectEdit:
 
 
 def is_being_restored(view: View, key: Key) -> bool:
-    """It stands on its pool from this tick on: whoever needs it is placed by that, in the next one."""
+    """It is assigned to its pool from this tick on: whatever needs it is placed by that, in the next one."""
     known = view.known.get(key)
     return known is not None and retained_volume_for(view, known) is not None
 

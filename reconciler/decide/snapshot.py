@@ -26,9 +26,9 @@ def decide_snapshot(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
         return assign_with_volume(view, edit, fact)
     if fact.is_lost:
         pool = edit.assignment.pool
-        told = f"no heartbeat from pool {pool} within its timeout"
+        message = f"no heartbeat from pool {pool} within its timeout"
         return PoolUnreachable(
-            **edit.set_condition("Ready", "Unknown", "PoolLost", told).need_fields(), pool=pool
+            **edit.set_condition("Ready", "Unknown", "PoolLost", message).need_fields(), pool=pool
         )
     return keep(edit.clear_condition(ACCEPTED))
 

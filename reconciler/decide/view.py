@@ -23,7 +23,7 @@ from schemas.validate.finding import Finding
 class View(Protocol):
     @property
     def source(self) -> ObjectId | None:
-        """The source commit that is gone by."""
+        """The source commit that is applied."""
 
     @property
     def target(self) -> ObjectId | None: ...
@@ -44,7 +44,7 @@ class View(Protocol):
 
     @property
     def retained(self) -> Mapping[str, ObjectState]:
-        """Volumes whose data is kept though nobody declares them, by uid."""
+        """Volumes whose data is kept although no file declares them, by uid."""
 
     @property
     def pools(self) -> Mapping[str, PoolState]: ...
@@ -88,7 +88,7 @@ class View(Protocol):
         """The word of the pool that the object is assigned to, on that assignment or an order about it."""
 
     def claimed(self, key: Key) -> tuple[ObjectReport, ...]:
-        """Whoever reports an object that live assigns to nobody."""
+        """Who reports an object that live assigns to no pool."""
 
     def refused_claims(self, key: Key) -> Collection[str]:
         """What poollets say of the object, or the pool, that they may not say."""
@@ -116,7 +116,7 @@ class View(Protocol):
         """What is assigned to a pool."""
 
     def shortfalls(self, machine: Key, pool: str) -> Collection[Shortfall]:
-        """What a pool has too little of to take a machine that stands elsewhere."""
+        """What a pool has too little of to take a machine of another pool."""
 
     def why_unverified(self, key: Key) -> str:
         """Why its absence is not certain, or nothing."""

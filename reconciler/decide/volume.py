@@ -24,9 +24,9 @@ def decide_volume(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
         return decide_unassigned(view, edit, fact)
     pool = edit.assignment.pool
     if fact.is_lost:
-        said = f"no heartbeat from pool {pool} within its timeout"
+        message = f"no heartbeat from pool {pool} within its timeout"
         return PoolUnreachable(
-            **edit.set_condition("Ready", "Unknown", "PoolLost", said).need_fields(), pool=pool
+            **edit.set_condition("Ready", "Unknown", "PoolLost", message).need_fields(), pool=pool
         )
     edit = edit.set_condition(SCHEDULED, "True", "Placed", f"on {pool}")
     if found := first_obstacle(view, edit.known):
@@ -56,8 +56,8 @@ def decide_unassigned(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
     if placed is not None:
         return Place(**edit.need_fields(), near_pool=placed.record.pool)
     if standing:
-        said = f"waiting to be placed together with machine {standing[0].key.name}"
-        return keep(edit.set_condition(SCHEDULED, "False", "WaitingForMachine", said))
+        message = f"waiting to be placed together with machine {standing[0].key.name}"
+        return keep(edit.set_condition(SCHEDULED, "False", "WaitingForMachine", message))
     return Place(**edit.need_fields())
 
 

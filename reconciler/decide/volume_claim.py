@@ -1,4 +1,4 @@
-"""The attach fence: which machine holds a volume. Given when a placed machine needs it, taken back when it is let go. Pure."""
+"""The attach fence: which machine holds a volume. Given when a placed machine needs it, taken back when the machine releases it. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def update_claim(view: View, edit: ObjectEdit) -> ObjectEdit:
 
 
 def release_claim(view: View, edit: ObjectEdit) -> ObjectEdit:
-    """Without the claim of a holder that has let go. One that is ordered gone needs that too: its host waits for it."""
+    """Without the claim of a holder that released it. One that is ordered gone needs that too: its host waits for it."""
     held = edit.record.claim
     reason = "" if held is None else release_reason(view, edit.known, held)
     return edit.with_record(claim=None).log_change(Action.CLAIM, reason) if reason else edit
@@ -37,8 +37,8 @@ def grant_claim(edit: ObjectEdit, machine: str, uid: str) -> ObjectEdit:
 
 def release_reason(view: View, volume: ObjectState, claim: ClaimRef) -> str:
     """Why the holder holds it no longer, or nothing."""
-    said = view.said(volume.key)
-    if said is not None and claim.uid in said.attached_to:
+    report = view.said(volume.key)
+    if report is not None and claim.uid in report.attached_to:
         return ""
     holder = view.known.get(Key(Kind.MACHINE, volume.key.namespace, claim.name))
     if holder is None or holder.record.uid != claim.uid:
@@ -55,20 +55,20 @@ def is_requested_by(volume: Key, machine: ObjectState) -> bool:
 
 
 def is_attached(view: View, volume: ObjectState, machine: ObjectState) -> bool:
-    """As far as the machine's own poollet says; a poollet that says nothing has not let go."""
-    said = view.said(machine.key)
-    if said is None or said.phase == "unknown" or not isinstance(said.status, ReportedMachineStatus):
-        return said is None or said.phase in ("present", "unknown")
-    return said.phase == "present" and any(
+    """As far as the machine's own poollet says; a poollet that reports nothing has not released it."""
+    report = view.said(machine.key)
+    if report is None or report.phase == "unknown" or not isinstance(report.status, ReportedMachineStatus):
+        return report is None or report.phase in ("present", "unknown")
+    return report.phase == "present" and any(
         disk.volume_ref is not None and disk.volume_ref.name == volume.key.name
-        for disk in said.status.volumes
+        for disk in report.status.volumes
     )
 
 
 def next_holder(view: View, volume: ObjectState) -> ObjectState | None:
     """A placed machine that asks for it: the one that has it already, else the first by name."""
-    said = view.said(volume.key)
-    attached = said.attached_to if said is not None else ()
+    report = view.said(volume.key)
+    attached = report.attached_to if report is not None else ()
     asking = [
         machine
         for machine in machines_of(view, volume)

@@ -78,7 +78,7 @@ class _Server(ThreadingHTTPServer):
         self.metrics, self.health, self.webhook = metrics, health, webhook
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that has gone is no news."""
+        """A client that went away is not worth a line of the log."""
         if not isinstance(sys.exception(), ConnectionError | TimeoutError):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 
@@ -142,4 +142,4 @@ class _Answers(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Scrapes are no news."""
+        """Scrapes are not worth a line of the log."""

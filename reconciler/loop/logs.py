@@ -63,5 +63,5 @@ def _stamp(record: logging.LogRecord) -> str:
 
 def format_event(event: str, fields: Mapping[str, object]) -> tuple[str, tuple[object, ...]]:
     """A line of the log with the fields that say something."""
-    said = {name: value for name, value in fields.items() if value not in ("", 0, None)}
-    return " ".join((event, *(f"{name}=%s" for name in said))), tuple(said.values())
+    pairs = {name: value for name, value in fields.items() if value not in ("", 0, None)}
+    return " ".join((event, *(f"{name}=%s" for name in pairs))), tuple(pairs.values())

@@ -221,9 +221,9 @@ class Loop:
 
     def _log_trouble(self, message: str, *words: str) -> None:
         """Once, until it is another."""
-        if self._logged.trouble != (told := "\n".join(words)):
+        if self._logged.trouble != (text := "\n".join(words)):
             log.warning(message, *words)
-        self._logged.trouble = told
+        self._logged.trouble = text
 
     def _log_plan(self, plan: Plan) -> None:
         if self._logged.trouble:

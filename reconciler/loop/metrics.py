@@ -32,7 +32,7 @@ class Metrics:
         self._pending = Gauge(
             "gitvirt_pending_approvals", "What is not done until a person agrees.", registry=own
         )
-        self._problems = Gauge("gitvirt_problems", "Findings that stand.", ["severity"], registry=own)
+        self._problems = Gauge("gitvirt_problems", "Problems that exist now.", ["severity"], registry=own)
         self._objects = Gauge("gitvirt_objects", "Objects on the target branch.", ["kind"], registry=own)
         self._success = Gauge(
             "gitvirt_last_success_timestamp_seconds", "When a tick last ended well.", registry=own

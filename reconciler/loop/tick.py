@@ -56,7 +56,7 @@ class CommitIdentity:
 
 @dataclass(frozen=True, slots=True)
 class ProcessInputs:
-    """What the process stands in: the environment that signatures are checked in, and what was read before it."""
+    """What the process gives: the environment that signatures are checked in, and what was read before it."""
 
     ambient: Mapping[str, str] = field(default_factory=dict)
     readings: ParseCache = field(default_factory=ParseCache)
@@ -182,7 +182,7 @@ class Reconciler:
         return refs
 
     def _look_for_source(self, snapshot: Snapshot, problems: tuple[Problem, ...]) -> Outcome:
-        """The default branch takes the place of a source that nobody named."""
+        """The default branch takes the place of a source that no setting names."""
         default = snapshot.default_branch
         if snapshot.target is None and default not in (None, self.refs.source):
             return RefsChanged(Refs(default, self.refs.target, self.refs.reports))

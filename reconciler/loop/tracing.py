@@ -24,7 +24,7 @@ class Tracer(Protocol):
 
 
 class Untraced:
-    """What is used when nobody listens."""
+    """What is used without a collector."""
 
     @contextmanager
     def span(self, name: str) -> Iterator[Note]:
@@ -36,7 +36,7 @@ class Untraced:
 
 
 class Traced:
-    """Spans go out in the background; a collector that does not answer holds up nobody."""
+    """Spans go out in the background; a collector that does not answer delays nothing."""
 
     def __init__(self, version: str) -> None:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter

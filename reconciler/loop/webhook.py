@@ -1,4 +1,4 @@
-"""What a forge says when somebody has pushed: look now. Owns who is believed; what the message tells is never read.
+"""What a forge sends after a push: look now. Owns who is believed; what the message tells is never read.
 
 With a secret a message must prove that its sender knows it, as GitHub does (and Gitea and Forgejo with it), or GitLab.
 """

@@ -15,7 +15,7 @@ _BOOKKEEPING = ("conditions", "observed_revision", "state", "last_state_transiti
 
 
 def state_of(change: Change) -> str:
-    """The state that it has come to; nothing when that is no news."""
+    """The state that it has come to; nothing when it did not change."""
     before, after = (_status(change, is_after) for is_after in (False, True))
     state = str(getattr(after, "state", ""))
     return state if state != str(getattr(before, "state", "")) else ""

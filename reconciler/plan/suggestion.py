@@ -27,7 +27,7 @@ _EFFORT = {
 
 
 def suggest(refusals: Sequence[Refusal]) -> str:
-    """`rack-a1 with memory 12Gi more`. Nothing when nobody was asked."""
+    """`rack-a1 with memory 12Gi more`. Empty without a refusal."""
     general = [refusal for refusal in refusals if not refusal.pool]
     pools = [refusal for refusal in refusals if refusal.pool]
     parts = [_steps(refusal.reasons) for refusal in general]
@@ -66,7 +66,7 @@ def is_short(reason: Reason) -> bool:
 
 
 def is_rounded_away(reason: Reason) -> bool:
-    """Amounts that read alike tell nobody anything."""
+    """Amounts that read alike tell a reader nothing."""
     return bool(reason.need) and reason.need == reason.have
 
 

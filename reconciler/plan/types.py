@@ -42,7 +42,7 @@ class Action(StrEnum):
     SYNC = "sync"  # only what people wrote
 
     @property
-    def counted(self) -> str:
+    def noun(self) -> str:
         """As in `12 scheduled, 1 unschedulable`."""
         return _COUNTED[self]
 

@@ -12,7 +12,7 @@ in whatever order the requests come. `explain` does exactly that; the pass reach
     index          holds                                               valid because
     Groups         one `Candidates` for each signature of requests     equal requests differ in their key alone
     EligibleCache  the pools that the static filters let pass, by      static filters read only what a pass does not change
-                   sort of request; pools that look alike are asked
+                   sort of request; pools that look alike are wanted_terms
                    once
     Ranking        pools by what the policy gives them, by charge;     an order that is out of date is corrected at the top, and
                    equally full pools (`Fills`) are one level          computed again once many were placed since
@@ -196,8 +196,8 @@ def volume_rows(request: Request, on: ClusterState) -> Iterator[Fit | Refusal]:
         yield Refusal("", (Reason(Predicate.NO_POOLS, "there are no volume pools"),))
     near_pool = on.pools.get(request.near_pool)
     if request.near_pool and near_pool is None:
-        said = f"its machine is on {request.near_pool}, which does not exist"
-        yield Refusal(request.near_pool, (Reason(Predicate.VOLUME, said),))
+        message = f"its machine is on {request.near_pool}, which does not exist"
+        yield Refusal(request.near_pool, (Reason(Predicate.VOLUME, message),))
         return
     for volume in request.volumes:
         for volume_pool in on.volume_pools.values():
@@ -226,10 +226,10 @@ def queue(requests: Iterable[Request], on: ClusterState) -> list[tuple[Signature
     """Runs of equal requests, in the order of decision. Larger ones first, because what is left after small ones may hold
     no large one."""
     requests = tuple(requests)
-    asked = dict.fromkeys(term for request in requests for term in terms_of(request))
-    for term in asked:
+    wanted_terms = dict.fromkeys(term for request in requests for term in terms_of(request))
+    for term in wanted_terms:
         on.tally(term)  # from the beginning on, which costs least
-    terms = Terms((*on.terms(), *asked))
+    terms = Terms((*on.terms(), *wanted_terms))
     grouped: dict[tuple[int, Signature], list[Request]] = {}
     for request in requests:
         grouped.setdefault((request.priority, signature_of(request, terms)), []).append(request)

@@ -1,4 +1,4 @@
-"""What is free and who stands where, while one pass places requests. It only ever gets fuller."""
+"""What is free and which machines are where, while one pass places requests. It only ever gets fuller."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Quota:
     free: dict[str, int]
 
 
-def nobody(_namespace: str, _selector: Selector) -> Mapping[str, int]:
+def no_machines(_namespace: str, _selector: Selector) -> Mapping[str, int]:
     return {}
 
 
@@ -45,7 +45,7 @@ class ClusterState:
     free: dict[str, dict[str, int]] = field(default_factory=dict)
     volume_free: dict[str, dict[str, int]] = field(default_factory=dict)
     quotas: Mapping[str, tuple[Quota, ...]] = field(default_factory=dict)
-    population: Population = nobody
+    population: Population = no_machines
     machines: Counter[str] = field(default_factory=Counter)  # by pool, for the Spread policy
     touched: list[str] = field(default_factory=list)
     placed: list[tuple[str, str, Labels]] = field(default_factory=list)  # pool, namespace, labels
@@ -113,7 +113,7 @@ class ClusterState:
         return self._held
 
     def held_against(self, request: Request) -> Sequence[tuple[Term, set[str]]]:
-        """Who is there already and wants no such machine near: the term, and the domains where they stand."""
+        """Who is there already and wants no such machine near: the term, and their domains."""
         if not self._held:
             return ()
         return [

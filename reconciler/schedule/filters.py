@@ -35,11 +35,11 @@ def cordon(pool: PoolView, _request: Request) -> Reasons:
 
 
 def taints(pool: PoolView, request: Request) -> Reasons:
-    return untolerated(pool.taints, request.tolerations)
+    return taint_reasons(pool.taints, request.tolerations)
 
 
 def selector(pool: PoolView, request: Request) -> Reasons:
-    return mismatches(pool, request.selector)
+    return label_reasons(pool, request.selector)
 
 
 def offers(pool: PoolView, request: Request) -> Reasons:
@@ -48,7 +48,7 @@ def offers(pool: PoolView, request: Request) -> Reasons:
 
 
 def rejections(pool: PoolView, request: Request) -> Reasons:
-    return refusals_of(pool, request.rejections)
+    return rejection_reasons_of(pool, request.rejections)
 
 
 def pin(pool: PoolView, request: Request) -> Reasons:
@@ -149,9 +149,9 @@ def volume_reasons(
         yield Reason(Predicate.CORDON, "it is cordoned (spec.unschedulable)")
     if pool is not None and not volume_pool.reaches(pool):
         yield Reason(Predicate.VOLUME, f"{pool.name} cannot attach its volumes")
-    yield from untolerated(volume_pool.taints, volume.tolerations)
-    yield from mismatches(volume_pool, volume.selector)
-    yield from refusals_of(volume_pool, volume.rejections)
+    yield from taint_reasons(volume_pool.taints, volume.tolerations)
+    yield from label_reasons(volume_pool, volume.selector)
+    yield from rejection_reasons_of(volume_pool, volume.rejections)
     if not volume_pool.is_known:
         return
     if volume.volume_class not in volume_pool.classes:
@@ -161,7 +161,7 @@ def volume_reasons(
     )
 
 
-def untolerated(taints: tuple[Taint, ...], tolerations: tuple[Toleration, ...]) -> Reasons:
+def taint_reasons(taints: tuple[Taint, ...], tolerations: tuple[Toleration, ...]) -> Reasons:
     for taint in taints:
         if taint.effect != "PreferNoSchedule" and not any(
             toleration.tolerates(taint) for toleration in tolerations
@@ -171,7 +171,7 @@ def untolerated(taints: tuple[Taint, ...], tolerations: tuple[Toleration, ...]) 
             yield Reason(Predicate.TAINT, f"taint {name} is not tolerated", taint=name)
 
 
-def mismatches(pool: PoolView, wanted: Labels) -> Reasons:
+def label_reasons(pool: PoolView, wanted: Labels) -> Reasons:
     for key, value in wanted:
         if pool.labels.get(key) != value:
             yield Reason(
@@ -179,7 +179,7 @@ def mismatches(pool: PoolView, wanted: Labels) -> Reasons:
             )
 
 
-def refusals_of(pool: PoolView, rejections: tuple[PastRejection, ...]) -> Reasons:
+def rejection_reasons_of(pool: PoolView, rejections: tuple[PastRejection, ...]) -> Reasons:
     for rejection in rejections:
         if rejection.pool == pool.name:
             yield Reason(Predicate.REJECTED, rejection.reason)
@@ -206,7 +206,7 @@ def domains_of(cluster: ClusterState, request: Request, topology_key: str) -> se
     return {
         domain
         for pool in cluster.pools.values()
-        if not any(mismatches(pool, request.selector))
+        if not any(label_reasons(pool, request.selector))
         and (domain := cluster.domain(topology_key, pool.name)) is not None
     }
 

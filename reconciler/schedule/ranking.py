@@ -82,7 +82,7 @@ class Ranking:
     def __init__(self, fills: Fills, policy: scores.Policy, charge: Vector) -> None:
         self.fills = fills
         self.worth = scores.BY_POLICY[policy]
-        self.needs = scores.measured(charge)
+        self.needs = scores.scored_needs(charge)
         self.at = -1
         self.levels: Sequence[Level] = ()
         self.known: dict[int, int] = {}  # -points by fill
@@ -92,7 +92,7 @@ class Ranking:
         return self.worth(cluster, cluster.pools[pool], self.needs)
 
     def refresh(self) -> None:
-        """Made anew once so many were placed since that it costs less than to correct what is out of date."""
+        """Computed again once so many were placed since that it costs less than to correct what is out of date."""
         placed = len(self.fills.cluster.touched)
         patience = max(PATIENCE, len(self.fills.names) // 16)
         if self.at < 0 or placed - self.at > patience:
@@ -109,10 +109,10 @@ class Ranking:
                 rank = known[fill] = -self.points(names[0])
             levels.append((rank, names))
         levels.sort(key=rank_of)
-        self.levels = tuple(merged(levels))
+        self.levels = tuple(merge_levels(levels))
 
 
-def merged(levels: Sequence[Level]) -> Iterator[Level]:
+def merge_levels(levels: Sequence[Level]) -> Iterator[Level]:
     """Pools that are filled in other ways and worth the same are in one order too."""
     start = 0
     for i, (rank, names) in enumerate(levels, 1):

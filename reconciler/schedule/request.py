@@ -60,7 +60,7 @@ class Request:
     """One decision: a machine and its unplaced volumes land together or not at all; without `machine_class`, one volume alone.
 
     `volume_pools` are the pools of its volumes that are placed already. `near_pool` is the pool of the machine that a volume
-    alone is for, when that stands already: only what is reached from there will do.
+    alone is for, when that is placed already: only what is reached from there will do.
     """
 
     key: Key
@@ -84,7 +84,7 @@ class Request:
 class PoolView:
     """A pool as the scheduler sees it. `why_not_ready` is empty when it is Ready.
 
-    Of a pool that is not known, which is never Ready, nobody can say what it offers or holds.
+    Of a pool that is not known, which is never Ready, it is unknown what it offers or has.
     """
 
     name: str

@@ -25,7 +25,7 @@ class Policy(StrEnum):
 Needs = tuple[tuple[str, int], ...]
 
 
-def measured(charge: Vector) -> Needs:
+def scored_needs(charge: Vector) -> Needs:
     """The resources that a score looks at: counts of a class say nothing beside them."""
     return tuple(
         (resource, need) for resource, need in charge.items() if not resource.startswith("class/")
@@ -94,7 +94,7 @@ def score(
 ) -> Score:
     """`by_policy` is what the policy gives, where that is known already."""
     if by_policy is None:
-        by_policy = BY_POLICY[policy](cluster, pool, measured(request.charge))
+        by_policy = BY_POLICY[policy](cluster, pool, scored_needs(request.charge))
     if not pool.taints and not request.volume_pools:
         return Score(by_policy, ((policy.value, by_policy),))
     parts = (

@@ -9,7 +9,7 @@ from reconciler.schedule import filters
 from reconciler.schedule.cluster_state import ClusterState, take
 from reconciler.schedule.decision import Predicate, Reason
 from reconciler.schedule.request import PoolView, VolumePoolView, VolumeRequest
-from reconciler.schedule.scores import free_share, measured
+from reconciler.schedule.scores import free_share, scored_needs
 from schemas.kinds import Key
 
 Bound = tuple[tuple[VolumeRequest, str], ...]
@@ -42,7 +42,7 @@ def choose(
         if any(reasons_against(cluster, volume_pool, pool, volume, taken)):
             continue
         points = free_share(
-            measured(volume.charge), cluster.volume_free[volume_pool.name], volume_pool.allocatable
+            scored_needs(volume.charge), cluster.volume_free[volume_pool.name], volume_pool.allocatable
         )
         rank = (-points, volume_pool.name)
         best = rank if best is None else min(best, rank)
@@ -72,21 +72,21 @@ def unbound(cluster: ClusterState, pool: PoolView, volumes: tuple[VolumeRequest,
         if name is not None:
             take(taken.setdefault(name, {}), {resource: -count for resource, count in volume.charge.items()})
             continue
-        asked = {each.name: each for each in cluster.reaching(pool)}
+        candidates = {each.name: each for each in cluster.reaching(pool)}
         if volume.pinned in cluster.volume_pools:
-            asked[volume.pinned] = cluster.volume_pools[volume.pinned]
-        for volume_pool in asked.values():
+            candidates[volume.pinned] = cluster.volume_pools[volume.pinned]
+        for volume_pool in candidates.values():
             for reason in reasons_against(cluster, volume_pool, pool, volume, taken):
                 yield replace(
                     reason,
                     predicate=Predicate.VOLUME_CAPACITY,
-                    volume=named(volume.key),
+                    volume=name_of(volume.key),
                     volume_pool=volume_pool.name,
                 )
-        if not asked:
-            said = "no volume pool reaches it" if cluster.volume_pools else "there are no volume pools"
-            yield Reason(Predicate.VOLUME_CAPACITY, said, volume=named(volume.key))
+        if not candidates:
+            message = "no volume pool reaches it" if cluster.volume_pools else "there are no volume pools"
+            yield Reason(Predicate.VOLUME_CAPACITY, message, volume=name_of(volume.key))
 
 
-def named(key: Key) -> str:
+def name_of(key: Key) -> str:
     return f"{key.namespace}/{key.name}"

@@ -51,11 +51,11 @@ class DocumentPaths:
             if change.action is Action.RETAIN:
                 return live_layout.retained_path(key)
             if known is None:
-                raise ValueError(f"a change of {key}, which nobody knows, that makes no document")
+                raise ValueError(f"a change of {key}, which is unknown, without a document")
         return None if known is None else self._standing_home(known)
 
     def paths(self, key: Key) -> Iterator[str]:
-        """Every file that is concerned when the object is: where its document is written, stands, and will stand."""
+        """Every file that is concerned when the object is: where its document is, and where it will be."""
         known = self._ground.known.get(key)
         if known is not None and known.source is not None:
             yield known.source.path

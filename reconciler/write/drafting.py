@@ -91,7 +91,7 @@ def _edits(
         edits: dict[str, Edit] = {}
         found: set[Key] = set()
         for path, keys in arriving.items():
-            wanted = texts.wanted(path, keys)
+            wanted = texts.desired_text(path, keys)
             if isinstance(wanted, Unwritable):
                 problems[path] = wanted.problem
                 found.update(wanted.keys)

@@ -1,6 +1,6 @@
 """The bytes of one file of the target branch: a function of what people wrote there and of the records of its documents.
 
-The same world gives the same bytes, so writing what was read is no change.
+The same world gives the same bytes, so writing what was read changes nothing.
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ class FileTexts:
         self._paths = document_paths
         self._read = read
 
-    def wanted(self, path: str, arriving: Collection[Key]) -> Edit | Unwritable:
+    def desired_text(self, path: str, arriving: Collection[Key]) -> Edit | Unwritable:
         """`arriving` are objects whose document may be new in this file. None: there is no such file."""
         if live_layout.is_reconcilers(path):
             return self._own(path, arriving)
         if path in self._ground.source_files and self._ground.is_taken(path):
-            return self._taken(path)
+            return self._synced_text(path)
         if path not in self._ground.live_files:
             return None
-        return self._settings() if path == fleet.PATH else self._kept(path)
+        return self._settings() if path == fleet.PATH else self._kept_text(path)
 
     def _settings(self) -> Edit:
         """The last that could be read, though the source has none now: hosts and the next tick go by them."""
         file = self._ground.live_files[fleet.PATH]
         return ExistingBlob(file.mode, file.id)
 
-    def _taken(self, path: str) -> Edit | Unwritable:
+    def _synced_text(self, path: str) -> Edit | Unwritable:
         """What people wrote, with what is kept about it."""
         file = self._ground.source_files[path]
         documents = self._ground.source_keys(path)
@@ -67,14 +67,14 @@ class FileTexts:
             if index not in gone:
                 record = self._paths.record(key)
                 changes[index] = dict(fields(key.kind, NOTHING if record is None else record))
-        return self._edited(path, self._read(file.id), changes, gone, tuple(key for _, key in documents))
+        return self._edit(path, self._read(file.id), changes, gone, tuple(key for _, key in documents))
 
     def _stands(self, key: Key, path: str, index: int) -> bool:
         known = self._ground.known.get(key)
         is_it = known is not None and known.source == DocumentPlace(path, index)
         return is_it and self._paths.home(key) == path
 
-    def _kept(self, path: str) -> Edit | Unwritable:
+    def _kept_text(self, path: str) -> Edit | Unwritable:
         """What the target branch has: of a file that left the source, or that cannot be understood there."""
         file = self._ground.live_files[path]
         documents = self._ground.live_keys(path)
@@ -84,7 +84,7 @@ class FileTexts:
         gone = [index for index, _ in documents if index not in staying]
         if not staying:
             return None
-        return self._edited(path, self._read(file.id), self._upkeep(staying), gone, tuple(staying.values()))
+        return self._edit(path, self._read(file.id), self._upkeep(staying), gone, tuple(staying.values()))
 
     def _upkeep(self, staying: dict[int, Key]) -> dict[int, Changes]:
         changes: dict[int, Changes] = {}
@@ -96,7 +96,7 @@ class FileTexts:
     def _own(self, path: str, arriving: Collection[Key]) -> Edit | Unwritable:
         there = {key for _, key in self._ground.live_keys(path)} | set(arriving)
         keys = sorted(key for key in there if self._paths.home(key) == path)
-        parts = [part for _, part in self._retained(path)]
+        parts = [part for _, part in self._retained_documents(path)]
         for key in keys:
             part = self._part(key, path)
             if isinstance(part, Unwritable):
@@ -104,7 +104,7 @@ class FileTexts:
             parts.append(part)
         return join_documents(parts) if parts else None
 
-    def _retained(self, path: str) -> list[tuple[Key, bytes]]:
+    def _retained_documents(self, path: str) -> list[tuple[Key, bytes]]:
         """Retained volumes stay as they are, but for the one that is taken back, or lost with its pool."""
         file = self._ground.live_files.get(path)
         if file is None:
@@ -137,13 +137,13 @@ class FileTexts:
                 raise ValueError(f"{key} has no document to move to {path}")
             file = self._ground.live_files[known.live.path]
             data, base = cut_document(self._read(file.id), known.live.index), known.record
-        done = self._edited(path, data, {0: dict(fields(key.kind, record, base=base))}, (), (key,))
+        done = self._edit(path, data, {0: dict(fields(key.kind, record, base=base))}, (), (key,))
         assert not isinstance(done, ExistingBlob)
         assert done is not None
         return done
 
     @staticmethod
-    def _edited(
+    def _edit(
         path: str, data: bytes, changes: dict[int, Changes], gone: Collection[int], keys: tuple[Key, ...]
     ) -> bytes | Unwritable | None:
         match edit_all(data, changes, path=path):

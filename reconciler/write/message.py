@@ -13,7 +13,7 @@ from reconciler.plan.significance import condition_of, state_of, words_of
 from schemas.kinds import Key, Kind
 
 LONGEST_LINE = 240
-MOST_LINES = 1_000  # a log that nobody can page through helps nobody
+MOST_LINES = 1_000  # a longer log cannot be read
 MOST_NAMES = 3
 
 _BETWEEN = {
@@ -32,31 +32,31 @@ _VERB = {
 def message(
     changes: Sequence[Change], files: Sequence[str], source: str, restored: Sequence[str] = ()
 ) -> str:
-    """`files` are the paths that people changed in the branch `source`, synced by this commit; `restored` those that
-    somebody changed on the target branch, which is nobody's to write."""
+    """`files` are the paths that people changed in the branch `source`, synced by this commit; `restored` are those
+    that others changed on the target branch, which only the reconciler writes."""
     lines = list(_body(changes, files, source))
     if restored and (changes or files or len(restored) > MOST_NAMES):
-        lines.append(_line(f"- put back what others changed here: {_named(restored)}"))
+        lines.append(_line(f"- put back what others changed here: {_name_files(restored)}"))
     if len(lines) > MOST_LINES:
         lines = [*lines[:MOST_LINES], f"- and {len(lines) - MOST_LINES:,} more"]
-    told = subject(changes, files, source, restored)
-    return "\n\n".join(part for part in (told, "\n".join(lines)) if part)
+    named = subject(changes, files, source, restored)
+    return "\n\n".join(part for part in (named, "\n".join(lines)) if part)
 
 
 def subject(
     changes: Sequence[Change], files: Sequence[str], source: str, restored: Sequence[str] = ()
 ) -> str:
     """Of one change what it is; of several how many of each, the weightiest first."""
-    told = [change for change in changes if change.action is not Action.SYNC]
+    named = [change for change in changes if change.action is not Action.SYNC]
     if not changes and not files and restored:
-        return _line(f"put back {_named(restored)}, which others changed here")
-    if not told:
+        return _line(f"put back {_name_files(restored)}, which others changed here")
+    if not named:
         taken = files or [of(change.key) for change in changes]
-        return _line(f"sync {source}: {_named(taken)}" if taken else f"sync {source}")
-    if len(told) == 1:
-        return _line(sentence(told[0]))
+        return _line(f"sync {source}: {_name_files(taken)}" if taken else f"sync {source}")
+    if len(named) == 1:
+        return _line(sentence(named[0]))
     weight = {action: rank for rank, action in enumerate(Action)}
-    counts = Counter(_word(change) for change in sorted(told, key=lambda change: weight[change.action]))
+    counts = Counter(_word(change) for change in sorted(named, key=lambda change: weight[change.action]))
     return _line(", ".join(f"{count:,} {word}" for word, count in counts.items()))
 
 
@@ -68,10 +68,8 @@ def sentence(change: Change) -> str:
             return f"{name} is {_word(change)}"
         case Action.STATUS:
             condition = condition_of(change)
-            said = (
-                condition.message or words_of(condition) if condition is not None else change.action.counted
-            )
-            return f"{name}: {said}"
+            text = condition.message or words_of(condition) if condition is not None else change.action.noun
+            return f"{name}: {text}"
         case Action.BLOCKED:
             return f"{name} is blocked"
         case Action.UNSCHEDULABLE:
@@ -94,11 +92,11 @@ def _noun(kind: Kind) -> str:
 
 def _word(change: Change) -> str:
     if change.action is not Action.STATUS:
-        return change.action.counted
+        return change.action.noun
     if state := state_of(change):
         return state.lower()
     condition = condition_of(change)
-    return words_of(condition) if condition is not None else change.action.counted
+    return words_of(condition) if condition is not None else change.action.noun
 
 
 def _body(changes: Sequence[Change], files: Sequence[str], source: str) -> Iterator[str]:
@@ -106,10 +104,10 @@ def _body(changes: Sequence[Change], files: Sequence[str], source: str) -> Itera
         reason = f": {change.reason}" if change.reason else ""
         yield _line(f"- {sentence(change)}{reason}")
     if files and (changes or len(files) > MOST_NAMES):
-        yield _line(f"- from {source}: {_named(files)}")
+        yield _line(f"- from {source}: {_name_files(files)}")
 
 
-def _named(files: Sequence[str]) -> str:
+def _name_files(files: Sequence[str]) -> str:
     if len(files) > MOST_NAMES:
         return f"{len(files):,} files"
     return ", ".join(files)

@@ -13,7 +13,7 @@ from schemas.kinds import Key
 class WriteInput(Protocol):
     @property
     def source(self) -> ObjectId | None:
-        """The source commit that is gone by, which is not the head when that is held."""
+        """The source commit that is applied, which is not the head when that is held."""
 
     @property
     def target(self) -> ObjectId | None: ...

@@ -13,7 +13,7 @@ def cut_document(data: bytes, index: int) -> bytes:
     """One document as a file of its own."""
     text = data.decode()
     start, end = document_spans(text)[index]
-    return _started(text[start:end]).encode()
+    return _without_marker(text[start:end]).encode()
 
 
 def remove_documents(data: bytes, indexes: Collection[int]) -> bytes | None:
@@ -34,7 +34,7 @@ def join_documents(yaml_documents: Sequence[bytes]) -> bytes:
     return first + b"".join(each if each.startswith(b"---") else _START.encode() + each for each in others)
 
 
-def _started(text: str) -> str:
+def _without_marker(text: str) -> str:
     """Without the marker that only parted it from the one before, and with a line end."""
     text = text.removeprefix("---\r\n").removeprefix(_START)
     return text if text.endswith(("\n", "\r")) else text + "\n"

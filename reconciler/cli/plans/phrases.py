@@ -64,7 +64,7 @@ def is_plain(change: Change) -> bool:
 
 
 def count_actions(changes: Iterable[Change]) -> str:
-    counts = Counter(change.action.counted for change in changes)
+    counts = Counter(change.action.noun for change in changes)
     return ", ".join(f"{count:,} {name}" for name, count in counts.items())
 
 
@@ -86,10 +86,10 @@ def amounts(usage: PoolUsage) -> Iterator[tuple[str, str, str, str]]:
 
 def summary(plan: Plan) -> str:
     """`22 source changes; 6 generated, 4 unschedulable; 3 awaiting approval`."""
-    counts = Counter(change.action.counted for change in by_weight(plan))
+    counts = Counter(change.action.noun for change in by_weight(plan))
     parts = [many(len(plan.source_changes), "source change")] if plan.source_changes else []
     parts += [", ".join(f"{count:,} {name}" for name, count in counts.items())] if counts else []
-    if len(plan.unschedulable) > counts[Action.UNSCHEDULABLE.counted]:
+    if len(plan.unschedulable) > counts[Action.UNSCHEDULABLE.noun]:
         parts.append(f"{len(plan.unschedulable):,} unschedulable")
     if plan.pending_approvals:
         parts.append(f"{len(plan.pending_approvals):,} awaiting approval")

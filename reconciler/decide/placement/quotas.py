@@ -16,16 +16,20 @@ _REQUESTS = "requests."
 
 
 def machine_need(world: World, namespace: str, size: MachineClass) -> dict[str, int]:
-    return _scoped(world, namespace, Kind.MACHINE, size.name, _machine(size))
+    return _with_scopes(world, namespace, Kind.MACHINE, size.name, _machine(size))
 
 
 def volume_need(world: World, namespace: str, spec: VolumeSpec) -> dict[str, int]:
     name = spec.volume_class_ref.name if spec.volume_class_ref else ""
-    return _scoped(world, namespace, Kind.VOLUME, name, {VOLUMES: 1, "requests.storage": spec.storage_bytes})
+    return _with_scopes(
+        world, namespace, Kind.VOLUME, name, {VOLUMES: 1, "requests.storage": spec.storage_bytes}
+    )
 
 
 def quotas(world: World, namespace: str) -> tuple[Quota, ...]:
-    return tuple(Quota(quota.name, _left(world, namespace, quota)) for quota in quotas_of(world, namespace))
+    return tuple(
+        Quota(quota.name, _amounts_left(world, namespace, quota)) for quota in quotas_of(world, namespace)
+    )
 
 
 def quotas_of(world: World, namespace: str) -> Iterator[ResourceQuota]:
@@ -35,7 +39,7 @@ def quotas_of(world: World, namespace: str) -> Iterator[ResourceQuota]:
             yield found
 
 
-def used(world: World, namespace: str, quota: ResourceQuota) -> dict[str, int]:
+def sum_used(world: World, namespace: str, quota: ResourceQuota) -> dict[str, int]:
     """By what is placed, in the words that `needs` uses."""
     ledger, total = world.ledger, dict[str, int]()
     for (kind, class_name), count in ledger.placed.get(namespace, {}).items():
@@ -56,8 +60,8 @@ def _machine(size: MachineClass) -> dict[str, int]:
     return {MACHINES: 1} | {f"{_REQUESTS}{name}": need for name, need in needs(size.capabilities).items()}
 
 
-def _left(world: World, namespace: str, quota: ResourceQuota) -> dict[str, int]:
-    taken = used(world, namespace, quota)
+def _amounts_left(world: World, namespace: str, quota: ResourceQuota) -> dict[str, int]:
+    taken = sum_used(world, namespace, quota)
     free = {}
     for resource, amount in quota.spec.hard.items():
         word = next((name for name in (MACHINES, VOLUMES) if resource.startswith(f"{name}.")), resource)
@@ -66,7 +70,7 @@ def _left(world: World, namespace: str, quota: ResourceQuota) -> dict[str, int]:
     return free
 
 
-def _scoped(world: World, namespace: str, kind: Kind, class_name: str, need: Vector) -> dict[str, int]:
+def _with_scopes(world: World, namespace: str, kind: Kind, class_name: str, need: Vector) -> dict[str, int]:
     """Once for all quotas without a scope, and once for each whose scope it falls under."""
     found = dict(need)
     for quota in quotas_of(world, namespace):

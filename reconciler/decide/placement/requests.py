@@ -48,31 +48,31 @@ class PlacementNeed(DecidedObject, Protocol):
 
 def requests(world: World, places: Iterable[PlacementNeed], now: datetime) -> tuple[Request, ...]:
     """In the order of their keys. A machine of a class that is not there cannot be asked for, and is left out."""
-    asked = {each.key: each for each in places}
+    needs = {each.key: each for each in places}
     found: list[Request] = []
     taken: set[Key] = set()
-    for key in sorted(key for key in asked if key.kind is Kind.MACHINE):
-        request = _machine(world, asked[key], asked, now)
+    for key in sorted(key for key in needs if key.kind is Kind.MACHINE):
+        request = _machine(world, needs[key], needs, now)
         if request is not None:
             found.append(request)
             taken.update(volume.key for volume in request.volumes)
-    for key in sorted(key for key in asked if key.kind is Kind.VOLUME and key not in taken):
+    for key in sorted(key for key in needs if key.kind is Kind.VOLUME and key not in taken):
         known = world.known.get(key)
         if known is not None and isinstance(known.object, Volume):
-            volume = _volume(key, known.object.spec, asked[key].record, pin_of(known), now)
+            volume = _volume(key, known.object.spec, needs[key].record, pin_of(known), now)
             quota = volume_need(world, key.namespace, known.object.spec)
-            found.append(Request(key, volumes=(volume,), near_pool=asked[key].near_pool, quota=quota))
+            found.append(Request(key, volumes=(volume,), near_pool=needs[key].near_pool, quota=quota))
     return tuple(found)
 
 
 def _machine(
-    world: World, asked: PlacementNeed, others: Mapping[Key, PlacementNeed], now: datetime
+    world: World, need: PlacementNeed, others: Mapping[Key, PlacementNeed], now: datetime
 ) -> Request | None:
-    known = world.known.get(asked.key)
+    known = world.known.get(need.key)
     if known is None or not isinstance(known.object, Machine):
         return None
     machine = known.object
-    spec, namespace = machine.spec, asked.key.namespace
+    spec, namespace = machine.spec, need.key.namespace
     size = world.known.get(Key(Kind.MACHINE_CLASS, "", spec.machine_class_ref.name))
     if size is None or not isinstance(size.object, MachineClass):
         return None
@@ -87,18 +87,18 @@ def _machine(
             volumes.append(_volume(key, volume_spec, record, pin, now))
             quotas.append(volume_need(world, namespace, volume_spec))
     return Request(
-        key=asked.key,
+        key=need.key,
         machine_class=spec.machine_class_ref.name,
         charge=machine_charge(size.object, spec),
         priority=spec.priority,
-        labels=_sorted(machine.metadata.labels),
-        selector=_sorted(spec.machine_pool_selector),
+        labels=sort_labels(machine.metadata.labels),
+        selector=sort_labels(spec.machine_pool_selector),
         tolerations=spec.tolerations,
         anti_affinity=_anti_affinity(spec),
         spread=_spread(spec),
         volumes=tuple(volumes),
         volume_pools=tuple(sorted(placed)),
-        rejections=_rejections(asked.record, now),
+        rejections=_rejections(need.record, now),
         pinned=pin_of(known),
         quota=add(quotas),
     )
@@ -129,7 +129,7 @@ def _volume(key: Key, spec: VolumeSpec, record: Record, pin: str, now: datetime)
         key=key,
         volume_class=spec.volume_class_ref.name if spec.volume_class_ref else "",
         charge=volume_charge(spec, is_counted=True),
-        selector=_sorted(spec.volume_pool_selector),
+        selector=sort_labels(spec.volume_pool_selector),
         tolerations=spec.tolerations,
         rejections=_rejections(record, now),
         pinned=pin,
@@ -179,5 +179,5 @@ def _spread(spec: MachineSpec) -> SpreadRule | None:
     return SpreadRule(rule.label_selector.selector, rule.topology_key, rule.max_skew, is_required)
 
 
-def _sorted(labels: Mapping[str, str]) -> Labels:
+def sort_labels(labels: Mapping[str, str]) -> Labels:
     return tuple(sorted(labels.items()))

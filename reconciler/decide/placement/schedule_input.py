@@ -1,4 +1,4 @@
-"""The cluster state of one pass: every pool with what is free of it, who stands where, and what is left of the quotas."""
+"""The cluster state of one pass: every pool with what is free of it, which machines are where, and what is left of the quotas."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def policy(world: World) -> Policy:
 def build_cluster_state(
     world: World, requests: Iterable[Request], needs: Iterable[DecidedObject] = ()
 ) -> ClusterState:
-    """As live has it, and as this pass has already decided: what `needs` let go of is free, what they take back is taken."""
+    """As live has it, and as this pass has already decided: what `needs` release is free, what they take back is taken."""
     requests = tuple(requests)
     made = empty_cluster_state(
         (_pool(state) for _, state in sorted(world.pools.items())),
         (_volume_pool(state) for _, state in sorted(world.volume_pools.items())),
     )
     for name, state in world.pools.items():
-        take(made.free[name], _used(world, state))
+        take(made.free[name], _used_of(world, state))
     for name, state in world.volume_pools.items():
         take(made.volume_free[name], world.ledger.used(state.key))
     moves = _moves(world, needs)
@@ -85,7 +85,7 @@ def _volume_pool(state: PoolState) -> VolumePoolView:
     )
 
 
-def _used(world: World, state: PoolState) -> Mapping[str, int]:
+def _used_of(world: World, state: PoolState) -> Mapping[str, int]:
     used = world.ledger.used(state.key)
     if state.shares is None:
         return used
@@ -102,7 +102,7 @@ def _share(state: PoolState, class_name: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """An object that stands elsewhere by now than live says: `sign` is 1 where it comes, -1 where it goes."""
+    """An object that is on another pool by now than live says: `sign` is 1 where it comes, -1 where it goes."""
 
     known: ObjectState
     charge: Charge
@@ -160,7 +160,7 @@ def _grant(world: World, made: ClusterState, move: Move) -> None:
 
 
 def _populate(world: World, made: ClusterState, requests: Iterable[Request], moves: Iterable[Move]) -> None:
-    """Who stands where, for spread and anti-affinity."""
+    """Which machines are where, for spread and anti-affinity."""
     population = world.state.population
     moved = [
         (each.known.key.namespace, each.known.object, each.charge.pool.name, each.sign)

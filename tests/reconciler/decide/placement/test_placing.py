@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from reconciler.decide import placement as placing
-from reconciler.decide.placement.quotas import used
+from reconciler.decide.placement.quotas import sum_used
 from reconciler.schedule import Decision, Placed, Predicate, Unschedulable, schedule
 from reconciler.world.record import NOTHING, Record, stamp
 from reconciler.world.world import World
@@ -177,7 +177,7 @@ def test_a_quota_counts_what_is_placed() -> None:
     world = scene.world()
     declared = world.known[Key(Kind.RESOURCE_QUOTA, "default", "q")].object
     assert isinstance(declared, ResourceQuota)
-    assert used(world, "default", declared) == {
+    assert sum_used(world, "default", declared) == {
         "count/machines": 1,
         "requests.cpu": 2000,
         "requests.memory": 4 << 30,
