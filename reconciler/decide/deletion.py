@@ -128,7 +128,7 @@ def may_hold_data(view: View, known: ObjectState) -> bool:
     pool = view.volume_pools.get(record.pool)
     if pool is not None and not pool.is_lost:
         return False
-    return Key(Kind.VOLUME_POOL, "", record.pool) not in judge_requests(view).cleared
+    return Key(Kind.VOLUME_POOL, "", record.pool) not in judge_requests(view).cleared_pools
 
 
 def kinds_over_limit(

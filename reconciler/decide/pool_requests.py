@@ -81,7 +81,7 @@ class PoolRequests:
     ended: Collection[Key] = frozenset()
 
     @property
-    def cleared(self) -> Collection[Key]:
+    def cleared_pools(self) -> Collection[Key]:
         """Those of them whose host is destroyed: all that was on them is gone."""
         return frozenset(key for key in self.ended if self.status[key].host is None)
 
