@@ -72,7 +72,7 @@ def test_no_arrow_of_the_page_is_idle() -> None:
             assert any(is_below(name, one) for name in used), f"{package} does not import {one}"
 
 
-def test_the_parts_of_the_drawing_are_told_of() -> None:
+def test_the_text_explains_each_part_of_the_drawing() -> None:
     (drawing,) = [text for language, text in PAGE.blocks if "──" in text]
     text = PAGE.text.replace(drawing, "")
     for word in re.findall(r"[a-z]+(?:/[a-z*]+)*", drawing):

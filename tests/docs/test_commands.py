@@ -70,7 +70,7 @@ def test_every_command_exists(page: Page) -> None:
         assert unknown(parser_of(words[0]), words[1:]) == [], command
 
 
-def test_every_verb_is_told_of() -> None:
+def test_every_verb_is_documented() -> None:
     text = "\n".join(
         page.text for page in PAGES if page.path.parent.name == "docs" or page.name == "README.md"
     )

@@ -95,7 +95,7 @@ def test_nothing_is_left_however_it_ends(folder: Path, number: signal.Signals) -
         assert sorted(place.name for place in folder.iterdir()) == ["begun", "bin"]
 
 
-def test_a_base_that_cannot_be_made_is_told(folder: Path) -> None:
+def test_a_base_that_cannot_be_created_is_an_error(folder: Path) -> None:
     failing = folder / "mmdebstrap"
     failing.write_text("#!/bin/sh\necho the mirror is away\nexit 25\n")
     failing.chmod(0o755)
@@ -126,7 +126,7 @@ def carried_out(folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_an_instruction_that_it_does_not_know_is_told(folder: Path) -> None:
+def test_an_unknown_instruction_is_an_error(folder: Path) -> None:
     (folder / "mmdebstrap").write_text('#!/bin/sh\nfor place in "$@"; do :; done\nmkdir "$place"\n')
     (folder / "mmdebstrap").chmod(0o755)
     (folder / "Containerfile").write_text("ARG D=debian:12-slim\nFROM ${D}\nSTOPSIGNAL 9\n")

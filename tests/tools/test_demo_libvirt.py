@@ -98,7 +98,7 @@ def test_each_fitting_has_something_to_fit() -> None:
     assert IMAGE in WEB_3
 
 
-def test_what_the_demo_asks_for_is_what_make_installs() -> None:
+def test_make_installs_what_the_demo_needs() -> None:
     lines = [line.split() for line in PACKAGES.read_text().splitlines() if not line.startswith("#")]
     installed = {package for _, package in lines}
     assert {*needs.PACKAGES.values(), *needs.BUILD_PACKAGES} == installed
@@ -114,14 +114,14 @@ def test_what_the_demo_asks_for_is_what_make_installs() -> None:
         ("x86_64", 1000, "by root alone", "demo --runtime libvirt; `gitvirt demo` shows the same"),
     ],
 )
-def test_where_it_cannot_be_shown_is_told(architecture: str, user: int, cause: str, cure: str) -> None:
+def test_unfit_machines_are_refused_with_a_cure(architecture: str, user: int, cause: str, cure: str) -> None:
     with pytest.raises(CommandError, match=cause) as refused:
         needs.refuse(architecture, user)
     assert cure in refused.value.cure
     needs.refuse("x86_64", 0)
 
 
-def test_what_is_missing_is_named_with_the_command_that_brings_it() -> None:
+def test_missing_packages_are_named_with_their_install_command() -> None:
     assert needs.place("/usr/sbin/libvirtd") == Path("/usr/sbin/libvirtd")
     assert needs.place("/nowhere/libvirtd") is None
     assert needs.place("no-such-program") is None

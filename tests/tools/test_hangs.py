@@ -20,7 +20,7 @@ def test_third(): pass
 """
 
 
-def test_a_hang_in_c_is_told_with_its_stack_and_the_rest_is_run(tmp_path: Path) -> None:
+def test_a_hang_in_c_prints_its_stack_and_the_other_tests_run(tmp_path: Path) -> None:
     (tmp_path / "test_hang.py").write_text(STUCK)
     given = ("faulthandler_timeout=2", "faulthandler_exit_on_timeout=true", "cache_dir=cache")
     options = [word for option in given for word in ("-o", option)]

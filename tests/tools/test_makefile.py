@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 HELP = ["make", "--no-print-directory", "help"]
 
 
-def test_what_is_piped_has_no_colour() -> None:
+def test_piped_output_has_no_color() -> None:
     told = subprocess.run(HELP, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     assert "  help         show this\n" in told
     assert "\x1b" not in told

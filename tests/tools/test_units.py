@@ -185,7 +185,7 @@ def ground_settings(ground: Ground) -> str:
     ).stdout  # fmt: skip
 
 
-def test_the_poollet_is_ready_once_its_report_stands(folder: Path) -> None:
+def test_the_poollet_is_ready_once_its_report_is_pushed(folder: Path) -> None:
     ground = Ground(folder)
     ground.begin()
     (folder / "etc/gitvirt/poollet.yaml").write_text(

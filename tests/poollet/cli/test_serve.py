@@ -165,7 +165,7 @@ def test_a_name_that_no_ref_can_have_is_refused_at_once(ground: Ground, socket: 
     assert "'Bad Name' is not a name for a poollet" in said
 
 
-def test_what_is_wrong_with_its_settings_is_said(ground: Ground) -> None:
+def test_problems_of_its_settings_are_printed(ground: Ground) -> None:
     config = ground.folder / "poollet.yaml"
     config.write_text("name: host-1\nrepo: {ulr: x}\n")
     with running(ground.folder, "--config", str(config)) as process:
@@ -208,7 +208,7 @@ def test_several_of_one_repo_share_a_process(ground: Ground, socket: Path) -> No
         assert getattr(ground.report(name).poollet, "leaving", "") == "stopping"
 
 
-def test_a_runtime_that_dies_is_begun_again(ground: Ground) -> None:
+def test_a_runtime_that_dies_is_started_again(ground: Ground) -> None:
     ground.begin()
     socket = ground.folder / "own.sock"
     with running(

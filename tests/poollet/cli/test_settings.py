@@ -45,7 +45,9 @@ def test_an_impossible_address_in_the_file_is_a_problem_of_it(tmp_path: Path) ->
     assert raised.value.exit_code == Exit.PROBLEMS
 
 
-def test_who_listens_is_found_by_a_relative_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_service_manager_is_found_by_a_relative_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert not is_served("unix:s1")
     with socket.socket(socket.AF_UNIX) as listening:

@@ -51,7 +51,7 @@ def written(tmp_path: Path, text: str) -> str:
     return str(tmp_path / "plan.md")
 
 
-def test_the_one_comment_is_made_changed_and_left(ci: Forge, tmp_path: Path, capsys: Capture) -> None:
+def test_the_comment_is_created_updated_and_left_alone(ci: Forge, tmp_path: Path, capsys: Capture) -> None:
     ci.comments += [{"id": number, "body": "by a person"} for number in range(1, 151)]  # two pages
     for text, said in (("first", "created"), ("second", "updated"), ("second", "is up to date")):
         assert main(["comment", written(tmp_path, text)]) == Exit.OK
@@ -73,7 +73,7 @@ def test_a_long_plan_is_cut(ci: Forge, tmp_path: Path) -> None:
     assert "the rest is in the log" in body
 
 
-def test_a_wrong_token_is_told_without_showing_it(
+def test_a_wrong_token_is_an_error_that_does_not_show_it(
     ci: Forge, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("GITHUB_TOKEN", "GITVIRT_COMMENT_TOKEN"):
@@ -85,7 +85,7 @@ def test_a_wrong_token_is_told_without_showing_it(
     assert "s3cret" not in said
 
 
-def test_what_is_missing_is_named(
+def test_missing_variables_are_named(
     ci: Forge, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("GITHUB_TOKEN", "GITVIRT_COMMENT_TOKEN"):

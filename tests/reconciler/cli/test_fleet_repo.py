@@ -37,7 +37,7 @@ def pushed(bare: Path, branch: str, files: dict[str, str]) -> Path:
     return checkout
 
 
-def test_a_checkout_means_its_origin_and_what_is_named_comes_first(bare: Path, tmp_path: Path) -> None:
+def test_an_option_takes_precedence_over_the_checkout(bare: Path, tmp_path: Path) -> None:
     checkout = pushed(bare, "main", {PATH: SETTINGS})
     around = locate_repo(None, {}, checkout)
     assert (around.address.url, around.checkout) == (str(bare), checkout)

@@ -101,7 +101,7 @@ def test_a_closed_standard_input_is_empty(tmp_path: Path) -> None:
     assert gitvirt(tmp_path, "validate", "-", redirection="<&-") == (Exit.OK, "")
 
 
-def test_what_the_encoding_cannot_say_is_escaped(tmp_path: Path) -> None:
+def test_characters_outside_of_the_encoding_are_escaped(tmp_path: Path) -> None:
     code, errors = gitvirt(tmp_path, "validate", "caf\u00e9", PYTHONIOENCODING="ascii")
     assert (code, errors.splitlines()[0]) == (Exit.FAILED, "error: caf\\xe9 does not exist")
 
@@ -124,7 +124,7 @@ def test_a_socket_in_a_folder_that_is_gone(tmp_path: Path) -> None:
     assert len(result.stderr.splitlines()) == 2
 
 
-def test_who_reads_no_further_ends_it_in_silence() -> None:
+def test_a_closed_pipe_ends_it_silently() -> None:
     """As `gitvirt ... | head -1` does, by whatever name the system has for that."""
     command = f"{sys.executable} -m reconciler help resources.md; echo $? >&2"
     done = subprocess.run(

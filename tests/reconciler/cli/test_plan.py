@@ -157,7 +157,7 @@ def test_a_pull_request_that_is_behind_takes_nothing_back(site: Site, gitvirt: C
     assert plan["pendingApprovals"] == []
 
 
-def test_both_sides_of_a_conflict_are_told(site: Site, gitvirt: Command) -> None:
+def test_both_sides_of_a_conflict_are_noted(site: Site, gitvirt: Command) -> None:
     site.commit({"machines/web-1.yaml": machine("web-1", "   # mine")}, "mine")
     site.people.push({"machines/web-1.yaml": machine("web-1", "   # theirs")})
     site.settle()
@@ -166,7 +166,7 @@ def test_both_sides_of_a_conflict_are_told(site: Site, gitvirt: Command) -> None
     assert "machines/web-1.yaml was changed on both sides" in gitvirt.notes
 
 
-def test_what_has_no_place_and_what_is_wrong_have_their_exit_codes(site: Site, gitvirt: Command) -> None:
+def test_unschedulable_objects_and_errors_have_exit_codes(site: Site, gitvirt: Command) -> None:
     site.edit({"machines/big.yaml": machine("big").replace("small", "large")})
     code, text = gitvirt("plan")
     assert code == Exit.UNPLACEABLE
@@ -177,7 +177,7 @@ def test_what_has_no_place_and_what_is_wrong_have_their_exit_codes(site: Site, g
     assert "machines/bad.yaml" in text
 
 
-def test_a_deletion_that_is_held_says_how_to_approve_it(site: Site, gitvirt: Command) -> None:
+def test_a_held_deletion_names_its_approval(site: Site, gitvirt: Command) -> None:
     site.edit({f"machines/{name}.yaml": None for name in ("db-1", "old-1", "web-1")})
     text = gitvirt("plan")[1]
     line = r'git commit --allow-empty -m "approve" --trailer "Gitvirt-Approve: [0-9a-f]{16}"'
@@ -235,7 +235,7 @@ def test_a_folder_without_git_is_all_new(
     assert "NoPools: there are no machine pools" in text
 
 
-def test_explain_a_machine_that_stands(site: Site, gitvirt: Command) -> None:
+def test_explain_an_assigned_machine(site: Site, gitvirt: Command) -> None:
     code, text = gitvirt("explain", "machine", "web-1")
     assert code == Exit.OK
     assert re.match(r"Machine/default/web-1 is on rack-a[12]\n\nPOOL +VERDICT +WHY\n", text)
@@ -304,7 +304,7 @@ def test_explain_agrees_with_plan(site: Site, gitvirt: Command) -> None:
     assert (best["pool"], f"scored {best['score']:,}") == (scheduled["pool"], scheduled["reason"])
 
 
-def test_explain_what_is_not_there(site: Site, gitvirt: Command) -> None:
+def test_explain_a_missing_object(site: Site, gitvirt: Command) -> None:
     assert gitvirt("explain", "machine", "web-11")[0] == Exit.FAILED
     assert "did you mean web-1?" in gitvirt.notes
 

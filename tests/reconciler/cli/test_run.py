@@ -157,7 +157,7 @@ def test_settings_that_cannot_be_used_lose_no_branch(
         assert f"{note}, but their target branch prod does not exist" in capsys.readouterr().err
 
 
-def test_a_service_wakes_when_something_is_pushed_and_leaves_when_told(site: Site) -> None:
+def test_a_service_wakes_on_a_push_and_ends_on_a_signal(site: Site) -> None:
     process = site.run("--interval", "1h")
     until(site.has_live)
     site.push({"m/web.yaml": machine("web")})
@@ -248,7 +248,7 @@ def test_commits_can_be_signed(site: Site) -> None:
     assert "Traceback" not in said
 
 
-def test_another_fleet_id_holds_all_and_is_no_success(site: Site) -> None:
+def test_another_fleet_id_holds_everything_and_fails(site: Site) -> None:
     assert ended(site.run("--once"))[0] == Exit.OK
     before = site.live()
     other = SETTINGS.replace("7a1c", "ffff")

@@ -13,7 +13,7 @@ from reconciler.cli.sd_notify import ServiceNotifier
 
 
 @pytest.mark.parametrize("kind", ["path", "abstract"])
-def test_it_is_told_once_that_all_is_ready_and_that_it_ends(tmp_path: Path, kind: str) -> None:
+def test_the_service_manager_gets_ready_once_and_stopping(tmp_path: Path, kind: str) -> None:
     name = str(tmp_path / "n") if kind == "path" else f"@gitvirt-{uuid.uuid4()}"
     environment = {"NOTIFY_SOCKET": name, "HOME": "/"}
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ears:
@@ -27,14 +27,16 @@ def test_it_is_told_once_that_all_is_ready_and_that_it_ends(tmp_path: Path, kind
     assert environment == {"HOME": "/"}  # no child speaks for it
 
 
-def test_without_one_nothing_is_said(caplog: pytest.LogCaptureFixture) -> None:
+def test_without_a_service_manager_nothing_is_sent(caplog: pytest.LogCaptureFixture) -> None:
     told = ServiceNotifier.of({})
     told.ready()
     told.stopping()
     assert caplog.records == []
 
 
-def test_one_that_does_not_listen_stops_nobody(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_service_manager_that_does_not_listen_is_ignored(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     with caplog.at_level(logging.WARNING):
         ServiceNotifier.of({"NOTIFY_SOCKET": str(tmp_path / "gone")}).ready()
     assert "sd_notify failed: state=READY=1" in caplog.text

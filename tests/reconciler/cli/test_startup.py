@@ -44,7 +44,7 @@ def test_it_ends_at_once_and_in_silence(module: str) -> None:
 
 
 @pytest.mark.parametrize("module", ["reconciler.cli", "reconciler.cli.version"])
-def test_who_starts_it_with_interrupts_ignored_has_them_ignored(module: str) -> None:
+def test_ignored_interrupts_stay_ignored(module: str) -> None:
     result = struck(module, "ignored")
     assert (result.returncode, result.stderr) == (0, "")
     assert "gitvirt" in result.stdout

@@ -81,7 +81,9 @@ def test_on_a_terminal_a_page_goes_through_the_pager(tmp_path: Path, pager: dict
 
 
 @pytest.mark.parametrize("words", [["help", "concepts"], ["help", "GV301"], ["help"]])
-def test_elsewhere_there_is_no_pager(tmp_path: Path, pager: dict[str, str], words: list[str]) -> None:
+def test_without_a_terminal_there_is_no_pager(
+    tmp_path: Path, pager: dict[str, str], words: list[str]
+) -> None:
     command = [sys.executable, "-m", "reconciler", *words]
     done = subprocess.run(command, env=pager, capture_output=True, text=True, check=True)
     assert done.stdout

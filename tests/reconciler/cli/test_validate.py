@@ -183,13 +183,13 @@ def test_files_outside_of_any_repo_are_all_there_is(
     assert places(asked(capsys, "-o", "json", "m.yaml", "class.yaml")[1]) == []
 
 
-def test_what_is_no_manifest_by_its_name(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_named_files_that_are_not_manifests(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     written(repo, {"notes.txt": "x", "web.yaml.bak": "x", "README.md": "x"})
     assert places(asked(capsys, "-o", "json", "notes.txt")[1]) == ["notes.txt GV361"]
     assert places(asked(capsys, "-o", "json")[1]) == ["m/wrong.yaml GV310", "web.yaml.bak GV361"]
 
 
-def test_what_is_passed_over(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ignored_paths(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     wrong = {f"{folder}/m.yaml": WRONG for folder in (".venv/lib", "docs", "m/old", "m/.cache", "m/kept")}
     written(repo, {**wrong, "m/wrong.yaml": machine("right"), ".gitvirtignore": "docs/\nold\nm/[a\n"})
     git(repo, "add", "--all")
@@ -216,7 +216,7 @@ def test_a_file_in_gitvirts_own_folder(repo: Path, capsys: pytest.CaptureFixture
 
 
 @pytest.mark.parametrize("arguments", [["nowhere"], ["--against", "nowhere"], ["--rev", "nowhere"]])
-def test_what_does_not_exist_fails(
+def test_a_missing_path_is_an_error(
     repo: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
     assert main(["validate", *arguments]) == Exit.FAILED
@@ -516,7 +516,7 @@ def test_a_folder_without_manifests_is_not_fine(tmp_path: Path, capsys: pytest.C
 
 
 @pytest.mark.parametrize("arguments", [[""], ["--stdin-name", "a.yaml"], ["m", ""]])
-def test_what_is_meant_is_not_guessed(
+def test_ambiguous_arguments_are_wrong_usage(
     repo: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
     assert main(["validate", *arguments]) == Exit.USAGE

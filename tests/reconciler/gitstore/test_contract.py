@@ -187,7 +187,7 @@ class TestReading:
             None
         ] * 6
 
-    def test_what_is_not_there_is_damage_and_later_reads_are_fine(self, people: Repo, robot: Repo) -> None:
+    def test_a_missing_object_is_damage_and_later_reads_work(self, people: Repo, robot: Repo) -> None:
         first = put(people, MAIN, {"a": b"1"})
         snap(robot)
         for attempt in range(3):
@@ -200,7 +200,7 @@ class TestReading:
             assert snap(robot).source == first, attempt
             assert content(robot, first) == {"a": b"1"}
 
-    def test_a_ref_that_names_no_commit_is_told(self, people: Repo, robot: Repo, world: World) -> None:
+    def test_a_ref_without_a_commit_is_an_error(self, people: Repo, robot: Repo, world: World) -> None:
         put(people, MAIN, {"a": b"1"})
         [file] = people.files(snap(people).source or "")
         world.move(REPORTS + "odd", file.id)
@@ -324,7 +324,7 @@ class TestWriting:
         assert outcome.commits[ref] != first
         assert decode_commit(robot.read(outcome.commits[ref])).tree == decode_commit(robot.read(first)).tree
 
-    def test_the_same_tree_is_no_commit(self, robot: Repo, world: World) -> None:
+    def test_the_same_tree_makes_no_commit(self, robot: Repo, world: World) -> None:
         first = put(robot, LIVE, {"a": b"1"})
         for edits in ({}, {"a": b"1"}, {"none": None}):
             assert robot.write([draft(LIVE, first, edits)]) == Unchanged()
@@ -337,7 +337,7 @@ class TestWriting:
         live = self.step(robot, None, {"a": b"1", "s": b"1"}, main)
         assert robot.write([draft(LIVE, live, {"a": b"1", "s": b"1"}, source=main)]) == Unchanged()
 
-    def test_who_comes_second_is_stale_and_changes_nothing(
+    def test_the_second_writer_gets_a_conflict_and_changes_nothing(
         self, people: Repo, robot: Repo, world: World
     ) -> None:
         first = put(people, LIVE, {"a": b"1"})
@@ -353,7 +353,7 @@ class TestWriting:
         first = put(people, LIVE, {"a": b"1"})
         assert robot.write([draft(LIVE, None, {"a": b"3"})]) == PushConflict({LIVE: first})
 
-    def test_a_ref_that_is_gone_is_stale(self, people: Repo, robot: Repo, world: World) -> None:
+    def test_a_missing_ref_is_a_conflict(self, people: Repo, robot: Repo, world: World) -> None:
         first = put(people, LIVE, {"a": b"1"})
         snap(robot)
         world.delete(LIVE)
@@ -398,7 +398,7 @@ class TestWriting:
         world.refuse("")
         assert put(robot, LIVE, {"a": b"2"}, base=first)
 
-    def test_a_remote_that_is_gone_is_unavailable(self, people: Repo, robot: Repo, world: World) -> None:
+    def test_a_missing_remote_is_unavailable(self, people: Repo, robot: Repo, world: World) -> None:
         first = put(people, LIVE, {"a": b"1"})
         snap(robot)
         world.go_away(True)

@@ -26,7 +26,7 @@ def test_output_errors_status_and_input() -> None:
     assert ended == Exited(3, b"x" * 300_000, b"no\n")
 
 
-def test_a_program_that_does_not_read_is_no_error() -> None:
+def test_a_program_that_does_not_read_its_input_is_fine() -> None:
     assert run(["true"], HERE, 10, b"x" * 300_000) == Exited(0, b"", b"")
 
 

@@ -43,7 +43,7 @@ def drain(waker: Waker) -> None:
         pass
 
 
-def test_nobody_calls(waker: Waker) -> None:
+def test_a_wait_without_a_wake_times_out(waker: Waker) -> None:
     start = time.monotonic()
     assert waker.wait(0.05) is WakeReason.TIMEOUT
     assert time.monotonic() - start >= 0.05
@@ -125,7 +125,7 @@ def test_a_move_wakes_at_once_and_not_at_the_next_look(repo: Path, waker: Waker)
     assert min(waits) < 0.05, waits
 
 
-def test_what_is_no_move_does_not_wake(repo: Path, waker: Waker) -> None:
+def test_a_change_other_than_a_moved_ref_does_not_wake(repo: Path, waker: Waker) -> None:
     with watch_refs(repo, refs_moved(waker)):
         drain(waker)
         commit(repo, "objects only")
@@ -136,7 +136,7 @@ def test_what_is_no_move_does_not_wake(repo: Path, waker: Waker) -> None:
 
 
 @pytest.mark.parametrize("mine", [MAIN, "refs/heads/site/live", "refs/site/live"])
-def test_those_who_name_a_ref_are_woken_by_that_one_alone(repo: Path, waker: Waker, mine: str) -> None:
+def test_a_watch_of_one_ref_ignores_the_others(repo: Path, waker: Waker, mine: str) -> None:
     """Also where its folder was not there before."""
     one, two = commit(repo, "one"), commit(repo, "two")
     with watch_refs(repo, refs_moved(waker), ref=mine):
@@ -172,7 +172,7 @@ def test_watching_ends_with_its_block(repo: Path, waker: Waker) -> None:
     assert waker.wait(0.3) is WakeReason.TIMEOUT
 
 
-def test_a_folder_that_cannot_be_watched_is_said_and_no_error(
+def test_a_folder_that_cannot_be_watched_is_logged_without_an_error(
     tmp_path: Path, waker: Waker, caplog: pytest.LogCaptureFixture
 ) -> None:
     with watch_refs(tmp_path / "nowhere", refs_moved(waker)):

@@ -53,7 +53,7 @@ def test_all_land_on_one_ref_and_none_is_overwritten(remote: Place, tmp_path: Pa
     [("path", 10), ("http", 5), ("ssh", 2), pytest.param("ssh", 25, marks=LONG)],
     indirect=["remote"],
 )
-def test_on_refs_of_their_own_nobody_ever_loses(remote: Place, tmp_path: Path, turns: int) -> None:
+def test_writers_of_separate_refs_never_conflict(remote: Place, tmp_path: Path, turns: int) -> None:
     refs = [f"refs/heads/writer-{number}" for number in range(WRITERS)]
     tally = write_together(remote.url, remote.access, remote.ambient, tmp_path, refs=refs, turns=turns)
     assert not tally.troubles

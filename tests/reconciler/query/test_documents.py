@@ -88,7 +88,7 @@ def test_several_processes_load_what_one_loads(processes: int) -> None:
     assert len(one.entries) == FILES * 7 // 10
 
 
-def test_a_process_that_is_killed_is_told_and_does_not_hang() -> None:
+def test_a_killed_process_is_reported_without_a_hang() -> None:
     source = Made(lost_in=os.getpid())
     batches = [[f"{number:05}.yaml" for number in range(1_000, 1_001)]] * 8
     with pytest.raises(WorkerLostError):
@@ -120,9 +120,7 @@ def test_files_that_are_as_they_were(tmp_path: Path) -> None:
         ("{[", True),
     ],
 )
-def test_a_document_that_cannot_be_told_may_be_any_object(
-    tmp_path: Path, text: str, may_hold_anything: bool
-) -> None:
+def test_an_unreadable_document_may_be_any_object(tmp_path: Path, text: str, may_hold_anything: bool) -> None:
     (tmp_path / "a.yaml").write_text(text)
     assert parse_files(FolderSource(tmp_path), ["a.yaml"], {}).unreadable == (
         ["a.yaml"] if may_hold_anything else []

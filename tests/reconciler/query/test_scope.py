@@ -51,7 +51,7 @@ def test_scope(
     assert find_scopes(paths, place / here) == [Scope(place / root, prefix, named)]
 
 
-def test_files_outside_of_any_repo_stand_alone(place: Path) -> None:
+def test_files_outside_of_any_repo_are_checked_alone(place: Path) -> None:
     assert find_scopes(["lone/x.yaml"], place) == [Scope(place / "lone", "lone/", ("x.yaml",), is_lone=True)]
     assert find_scopes(["lone/x.yaml", "lone"], place) == [Scope(place / "lone", "lone/")]
 

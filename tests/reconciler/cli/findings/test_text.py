@@ -73,7 +73,7 @@ def test_no_line_of_a_file_that_holds_a_secret(kind: str) -> None:
         ("é\x1b[31m: x", 8, (r"é\x1b[31m: x", "          ")),
     ],
 )
-def test_caret_stands_under_the_column(line: str, column: int, want: tuple[str, str] | None) -> None:
+def test_the_caret_is_under_the_column(line: str, column: int, want: tuple[str, str] | None) -> None:
     problem = dataclasses.replace(ERROR, line=1, column=column)
     assert as_text.source_excerpt(problem, [line]) == want
 

@@ -58,7 +58,7 @@ def test_a_repo_that_is_named_is_looked_at(fleet: Path, monkeypatch: pytest.Monk
     assert set(completion.candidates(["get", "machine", ""])) == MACHINES
 
 
-def test_nothing_is_said_where_no_fleet_answers(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_completion_is_silent_without_a_fleet(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (fleet.parent / "fleet.git").rename(fleet.parent / "away")
     assert completion.candidates(["get", "machine", ""]) == []
     printed = capsys.readouterr()

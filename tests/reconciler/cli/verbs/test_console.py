@@ -62,10 +62,10 @@ def test_the_command_names_the_address_of_the_host(fleet: Path, capsys: Capture)
 
 
 @pytest.mark.parametrize("address", ["-oProxyCommand=evil", "a; evil", "$(evil)", "a b", "a`evil`"])
-def test_an_address_that_is_none_stands_in_no_command(fleet: Path, capsys: Capture, address: str) -> None:
+def test_an_invalid_address_appears_in_no_command(fleet: Path, capsys: Capture, address: str) -> None:
     git(fleet, "checkout", "-q", "live")
     status = POOL_STATUS + f"  addresses: [{{type: Hostname, address: '{address}'}}]\n".encode()
-    commit(fleet, {"pools/rack-a.yaml": POOL + status}, "rack-a says what is no address")
+    commit(fleet, {"pools/rack-a.yaml": POOL + status}, "rack-a announces an invalid address")
     git(fleet, "push", "-q", "origin", "live")
     assert gitvirt("console", "web-1") == Exit.FAILED
     said = capsys.readouterr().err

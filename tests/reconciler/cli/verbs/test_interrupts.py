@@ -106,7 +106,7 @@ def test_it_ends_the_verb_in_silence_always(moving: Path, tmp_path: Path, words:
     interrupt_often(words, f"{scheme}{moving}", tmp_path, 20)
 
 
-def test_a_remote_that_hangs_holds_nobody_up(fleet: Path, tmp_path: Path) -> None:
+def test_a_hanging_remote_does_not_delay_completion(fleet: Path, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:  # takes connections and says nothing
         address = f"http://127.0.0.1:{server.getsockname()[1]}/fleet.git"
         begun = time.monotonic()

@@ -78,7 +78,9 @@ def test_uncordon_keeps_other_taints(fleet: Path) -> None:
         ("", "resume web-1"),
     ],
 )
-def test_what_is_so_already_is_no_commit(fleet: Path, capsys: Capture, first: str, words: str) -> None:
+def test_a_change_without_effect_makes_no_commit(
+    fleet: Path, capsys: Capture, first: str, words: str
+) -> None:
     assert not first or gitvirt(*first.split()) == Exit.OK
     head = git(fleet, "ls-remote", "origin", "main")
     assert gitvirt(*words.split()) == Exit.OK
@@ -135,7 +137,7 @@ def test_a_branch_is_named_as_git_would_have_it(fleet: Path, name: str, is_fine:
         ("bad branch..x", "'bad branch..x' is not a branch name", "git forbids blanks"),
     ],
 )
-def test_a_ref_is_no_branch(fleet: Path, capsys: Capture, name: str, cause: str, cure: str) -> None:
+def test_a_ref_is_not_a_branch(fleet: Path, capsys: Capture, name: str, cause: str, cure: str) -> None:
     before = git(fleet, "ls-remote", "origin")
     assert gitvirt("drain", "rack-a", "--branch", name) == Exit.USAGE
     said = capsys.readouterr().err
@@ -175,7 +177,7 @@ def test_of_an_announced_pool_there_is_nothing_to_take_back(
     assert git(fleet, "ls-remote", "origin") == before
 
 
-def test_a_machine_that_nobody_declares_gets_no_file(fleet: Path, capsys: Capture) -> None:
+def test_an_undeclared_machine_gets_no_file(fleet: Path, capsys: Capture) -> None:
     git(fleet, "rm", "-q", "machines/web-1.yaml")
     git(fleet, "commit", "-q", "-m", "no more web-1")
     git(fleet, "push", "-q", "origin", "main")
@@ -222,7 +224,7 @@ def test_where_commits_must_be_signed_the_patch_is_the_way(fleet: Path, capsys: 
     assert gitvirt("cordon", "rack-a", "--dry-run") == Exit.OK
 
 
-def test_a_refusal_of_the_server_is_told(fleet: Path, capsys: Capture) -> None:
+def test_a_rejection_by_the_server_is_shown(fleet: Path, capsys: Capture) -> None:
     hook = fleet.parent / "fleet.git/hooks/pre-receive"
     hook.write_text("#!/bin/sh\necho main is protected; exit 1\n")
     hook.chmod(0o755)
@@ -232,7 +234,7 @@ def test_a_refusal_of_the_server_is_told(fleet: Path, capsys: Capture) -> None:
     assert "--branch" in said
 
 
-def test_nobody_is_told_to_say_who_he_is(
+def test_without_a_name_a_commit_is_refused(
     fleet: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"):
@@ -289,7 +291,7 @@ def test_a_refusal_of_several_lines_is_one(fleet: Path, capsys: Capture) -> None
 
 
 @pytest.mark.parametrize("verb", ["pause", "resume"])
-def test_what_is_meant_is_told_as_one_writes_it(fleet: Path, capsys: Capture, verb: str) -> None:
+def test_help_shows_the_kind_as_optional(fleet: Path, capsys: Capture, verb: str) -> None:
     with pytest.raises(SystemExit):
         gitvirt(verb, "--help")
     assert "[KIND] NAME\n" in capsys.readouterr().out.replace("\n  -h", "\n").split("examples:")[0]

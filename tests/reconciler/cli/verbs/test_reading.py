@@ -108,7 +108,7 @@ def test_secrets_are_shown_only_when_asked_for(fleet: Path, capsys: Capture, wor
     assert "hunter2" in capsys.readouterr().out
 
 
-def test_before_the_first_reconcile_people_see_what_they_declared(fleet: Path, capsys: Capture) -> None:
+def test_before_the_first_reconcile_get_shows_the_source(fleet: Path, capsys: Capture) -> None:
     git(fleet, "push", "-q", "origin", "--delete", "live")
     assert gitvirt("get", "machines") == Exit.OK
     printed = capsys.readouterr()
@@ -116,7 +116,7 @@ def test_before_the_first_reconcile_people_see_what_they_declared(fleet: Path, c
     assert "there is no branch live yet" in printed.err
 
 
-def test_wait_ends_as_soon_as_it_is_so(fleet: Path, capsys: Capture) -> None:
+def test_wait_ends_when_the_state_is_reached(fleet: Path, capsys: Capture) -> None:
     mirrors = Path(os.environ["GITVIRT_CACHE"]) / "mirrors"
 
     def run_it() -> None:
@@ -133,7 +133,7 @@ def test_wait_ends_as_soon_as_it_is_so(fleet: Path, capsys: Capture) -> None:
     assert "Machine/default/web-2: Running" in capsys.readouterr().out
 
 
-def test_without_a_repo_the_way_to_name_one_is_told(
+def test_without_a_repo_the_error_names_the_repo_option(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -200,7 +200,7 @@ def test_retained_data_alone_is_shown_as_what_it_is(fleet: Path, capsys: Capture
     assert "data  Retained  10Gi  rack-a" in capsys.readouterr().out
 
 
-def test_a_deletion_that_is_held_is_seen_with_its_reason(fleet: Path, capsys: Capture) -> None:
+def test_get_shows_a_held_deletion_with_its_reason(fleet: Path, capsys: Capture) -> None:
     stored(fleet, {"data.yaml": volume(OLD, HELD)})
     gitvirt("get", "volumes", "-o", "wide")
     row = capsys.readouterr().out.splitlines()[1]
@@ -232,6 +232,8 @@ def test_events_of_some_alone(fleet: Path, capsys: Capture, words: str, is_told:
 
 
 @pytest.mark.parametrize("words", ["--for web-1", "--for nope/web-1"])
-def test_events_of_what_is_no_object(fleet: Path, capsys: Capture, words: str) -> None:
+def test_events_of_something_other_than_an_object_are_refused(
+    fleet: Path, capsys: Capture, words: str
+) -> None:
     assert gitvirt("events", *words.split()) == Exit.USAGE
     assert words.removeprefix("--for ").partition("/")[0] in capsys.readouterr().err

@@ -64,7 +64,7 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize("words", PLANNING)
-def test_a_folder_that_is_no_repo_can_be_planned_on_with_settings_alone(capsys: Capture, words: str) -> None:
+def test_a_folder_outside_of_git_can_be_planned_on_if_it_has_settings(capsys: Capture, words: str) -> None:
     cause, cure = refused(capsys, words, Exit.FAILED)
     assert "there is no gitvirt.yaml" in cause
     assert "gitvirt init" in cure
@@ -111,7 +111,7 @@ def test_broken_settings_stop_a_change(capsys: Capture, words: str) -> None:
 
 
 @pytest.mark.parametrize("words", READING)
-def test_broken_settings_are_told_to_who_looks(broken: Path, capsys: Capture, words: str) -> None:
+def test_reading_verbs_print_a_note_about_broken_settings(broken: Path, capsys: Capture, words: str) -> None:
     assert gitvirt(*shlex.split(words)) == Exit.OK
     said = capsys.readouterr().err
     began = git(broken, "rev-parse", "--short=7", "main~1")
@@ -169,7 +169,7 @@ def test_a_server_whose_hook_says_no(fleet: Path, capsys: Capture, words: str) -
 
 
 @pytest.mark.parametrize("words", ["cordon rack-a", "restart web-1"])
-def test_a_real_server_that_lets_one_read_alone(
+def test_a_server_that_allows_only_reading(
     fleet: Path, web: WebServer, capsys: Capture, monkeypatch: pytest.MonkeyPatch, words: str
 ) -> None:
     repo = web.repos / f"read-only-{words.split()[0]}-{uuid.uuid4().hex}.git"
@@ -242,7 +242,7 @@ def test_a_kind_that_there_is_not(capsys: Capture, words: str, kind: str, near: 
         ("machine web-1 --for condition=", "--for condition= does not say which", "condition=TYPE"),
     ],
 )  # fmt: skip
-def test_nobody_waits_for_a_state_that_there_is_not(
+def test_waiting_for_an_unknown_state_is_wrong_usage(
     capsys: Capture, words: str, cause: str, cure: str
 ) -> None:
     said = refused(capsys, f"wait {words}", Exit.USAGE)
@@ -255,9 +255,7 @@ def test_nobody_waits_for_a_state_that_there_is_not(
     ("name", "cure"),
     [("web-9", "did you mean web-"), ("zzz", "`gitvirt get machines -A` lists them")],
 )
-def test_who_waits_for_a_name_that_is_not_there_is_told_so_at_once(
-    capsys: Capture, name: str, cure: str
-) -> None:
+def test_waiting_for_a_missing_object_prints_a_hint_at_once(capsys: Capture, name: str, cure: str) -> None:
     assert gitvirt("wait", "machine", name, "--timeout", "1s") == Exit.TIMED_OUT
     begun, _, cured = capsys.readouterr().err.splitlines()
     assert begun.startswith(f"waiting for Machine/default/{name}, which does not exist yet; {cure}")
@@ -288,7 +286,7 @@ def test_who_waits_for_a_name_that_is_not_there_is_told_so_at_once(
         ("console ''", "invalid machine name ''", "[NAMESPACE/]NAME"),
     ],
 )
-def test_what_can_be_no_name(capsys: Capture, words: str, cause: str, cure: str) -> None:
+def test_an_invalid_name_is_refused(capsys: Capture, words: str, cause: str, cure: str) -> None:
     said = refused(capsys, words, Exit.USAGE)
     assert said[0] == cause
     assert cure in said[1]
@@ -298,7 +296,7 @@ def test_what_can_be_no_name(capsys: Capture, words: str, cause: str, cure: str)
 @pytest.mark.parametrize(
     "key", ["tier!", "tier in (web)", "-tier", "Zone.example/x", "a/b/c", "x" * 70 + "/"]
 )
-def test_what_can_be_no_label(capsys: Capture, key: str) -> None:
+def test_an_invalid_label_key_is_refused(capsys: Capture, key: str) -> None:
     cause, cure = refused(capsys, f"get machines --label='{key}=web'", Exit.USAGE)
     assert cause.endswith(f"{key!r} is not a label key")
     assert cure.startswith("write KEY=VALUE")
@@ -327,7 +325,7 @@ def test_wait_without_live(capsys: Capture) -> None:
 
 @pytest.mark.usefixtures("young")
 @pytest.mark.parametrize("words", CHANGING)
-def test_what_people_declare_can_be_changed_before_there_is_a_live(capsys: Capture, words: str) -> None:
+def test_declared_objects_can_be_changed_before_there_is_a_live(capsys: Capture, words: str) -> None:
     assert gitvirt(*words.split()) == Exit.OK
     capsys.readouterr()
 
@@ -365,5 +363,5 @@ def test_verbs_that_need_no_repo(capsys: Capture, words: str, code: Exit, cause:
     assert cure in said[1]
 
 
-def test_what_is_missing_is_named_and_nothing_else(capsys: Capture) -> None:
+def test_missing_arguments_are_named_alone(capsys: Capture) -> None:
     assert refused(capsys, "get", Exit.USAGE)[0] == "the following arguments are required: KIND"

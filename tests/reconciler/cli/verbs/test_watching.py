@@ -79,7 +79,9 @@ def run_web_2(fleet: Path) -> None:
         ("events", "Restarted", "default/web-2 is running"),
     ],
 )
-def test_goes_on_with_what_changes(fleet: Path, tmp_path: Path, words: str, before: str, after: str) -> None:
+def test_watching_prints_each_change(
+    fleet: Path, tmp_path: Path, words: str, before: str, after: str
+) -> None:
     with watch(tmp_path, *words.split(), "--watch") as watched:
         watched.until(watched.printed(before))
         run_web_2(fleet)
@@ -168,7 +170,7 @@ def test_a_repo_that_is_put_in_place_again_is_seen_although_its_watch_was_lost(
     assert "watch" not in caplog.text
 
 
-def test_a_watch_that_is_lost_is_no_end_and_no_words(
+def test_a_lost_watch_neither_ends_the_verb_nor_prints(
     fleet: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     bare = fleet.parent / "fleet.git"

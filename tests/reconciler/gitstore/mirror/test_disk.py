@@ -174,7 +174,7 @@ def test_housekeeping_without_room_tells_and_does_no_harm(
     works_again(world, small, robot, live)
 
 
-def test_a_mirror_that_cannot_be_made_says_so(world: MirrorWorld, small: Small, robot: Store) -> None:
+def test_a_mirror_that_cannot_be_created_is_an_error(world: MirrorWorld, small: Small, robot: Store) -> None:
     small.fill()
     with pytest.raises(OSError, match="No space"):
         Mirror(small.folder / "another", str(world.repo), disk=small.disk)

@@ -52,7 +52,7 @@ def test_the_loop_goes_on_and_packs_stay_few(world: MirrorWorld, tmp_path: Path)
     git(mirror.repo, "fsck", "--full", "--strict")
 
 
-def test_turns_go_on_after_trouble_and_stop_when_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_housekeeping_continues_after_an_error_and_stops_on_request(caplog: pytest.LogCaptureFixture) -> None:
     calls = threading.Semaphore(0)
 
     def full() -> RemoteUnavailable:

@@ -93,7 +93,7 @@ def test_however_many_packs_there_are_few_are_open(world: MirrorWorld, main: str
     assert len([path for path in open_files if path.startswith(f"{mirror.repo}/")]) <= PACKS_OPEN
 
 
-def test_what_was_fetched_is_not_fetched_again(world: MirrorWorld, main: str) -> None:
+def test_fetched_objects_are_not_fetched_again(world: MirrorWorld, main: str) -> None:
     mirror = closed(world)
     before = pack_files(mirror, ".pack")
     again, store = reopened(world, mirror)
@@ -173,7 +173,7 @@ def size(path: Path) -> int:
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_mirror_is_made_anew(world: MirrorWorld, main: str, damage: str) -> None:
+def test_a_damaged_mirror_is_created_again(world: MirrorWorld, main: str, damage: str) -> None:
     mirror = closed(world)
     for path in pack_files(mirror, ""):
         path.chmod(0o600)
@@ -188,9 +188,7 @@ def test_a_damaged_mirror_is_made_anew(world: MirrorWorld, main: str, damage: st
     git(again.repo, "fsck", "--full")
 
 
-def test_damage_that_is_noticed_while_reading_is_mended_by_the_next_snapshot(
-    world: MirrorWorld, main: str
-) -> None:
+def test_the_next_snapshot_repairs_damage_that_a_read_found(world: MirrorWorld, main: str) -> None:
     mirror = closed(world)
     scribbled(max(pack_files(mirror, ".pack"), key=size))
     _, store = reopened(world, mirror)
@@ -257,7 +255,7 @@ def left(mirror: Mirror) -> list[str]:
     return [name for name in LEFT if (mirror.repo / name).exists()]
 
 
-def test_what_a_crash_left_is_gone_for_the_next_process(world: MirrorWorld, main: str) -> None:
+def test_the_next_process_removes_the_leftovers_of_a_crash(world: MirrorWorld, main: str) -> None:
     mirror = closed(world)
     packs = pack_files(mirror, ".pack")
     leave(mirror)
@@ -267,7 +265,7 @@ def test_what_a_crash_left_is_gone_for_the_next_process(world: MirrorWorld, main
     assert snap(store).source == main
 
 
-def test_what_a_killed_fetch_left_does_not_stop_this_process(world: MirrorWorld, main: str) -> None:
+def test_leftovers_of_a_killed_fetch_do_not_stop_this_process(world: MirrorWorld, main: str) -> None:
     people, robot = world.client(), world.client()
     mirror = world.mirrors[-1]
     snap(robot)
@@ -358,7 +356,7 @@ class TestHousekeeping:
         git(mirror.repo, "fsck", "--full")
         assert content(robot, old) == {"r": b"1"}
 
-    def test_what_is_built_on_a_push_whose_process_died_stays(self, world: MirrorWorld, main: str) -> None:
+    def test_commits_on_top_of_a_killed_push_stay(self, world: MirrorWorld, main: str) -> None:
         mirror, robot = self.tidy(world, main)
         live = put(robot, LIVE, {f"g{n}/x": b"%d" % n for n in range(40)})
         assert robot.housekeep() is None
@@ -375,7 +373,7 @@ class TestHousekeeping:
         git(mirror.repo, "fsck", "--full")
         assert len(list(robot.commits(last, None))) == 3
 
-    def test_a_commit_that_is_being_pushed_is_no_garbage(self, world: MirrorWorld, main: str) -> None:
+    def test_housekeeping_keeps_a_commit_that_is_being_pushed(self, world: MirrorWorld, main: str) -> None:
         mirror, robot = self.tidy(world, main)
         snap(robot)
         real = world.transport(mirror)
@@ -422,9 +420,7 @@ class TestHousekeeping:
 
 @pytest.mark.parametrize("moves", [True, False])
 @pytest.mark.parametrize("remains", [True, False])
-def test_a_mirror_that_somebody_removes_is_fetched_anew(
-    world: MirrorWorld, main: str, moves: bool, remains: bool
-) -> None:
+def test_a_removed_mirror_is_fetched_again(world: MirrorWorld, main: str, moves: bool, remains: bool) -> None:
     """While it is in use. `remains`: only the repo in its folder is gone."""
     robot = world.client()
     snap(robot)

@@ -108,14 +108,14 @@ def test_decoding_understands_what_it_can(data: bytes, name: str, message: str) 
     assert found.time == datetime.fromtimestamp(0, UTC)
 
 
-def test_a_time_of_thousands_of_digits_is_no_time() -> None:
+def test_a_time_of_thousands_of_digits_is_refused() -> None:
     head = b"tree %b\nauthor a <b> 1 +0000\n" % EMPTY.id.encode()
     found = decode_commit(head + b"committer a <b> " + b"9" * 5000 + b" +0000\n\nbody")
     assert (found.time, found.message) == (datetime.fromtimestamp(0, UTC), "body")
 
 
 @pytest.mark.parametrize("data", [b"", b"tree\n\n", b"author x\n\nbody", b"junk"])
-def test_what_is_no_commit_is_malformed(data: bytes) -> None:
+def test_an_object_other_than_a_commit_is_malformed(data: bytes) -> None:
     with pytest.raises(MalformedError):
         decode_commit(data)
 

@@ -190,7 +190,7 @@ def test_a_folder_is_not_taken_over_as_a_file() -> None:
 
 
 @pytest.mark.parametrize("mode", [FileMode.EXECUTABLE, FileMode.LINK, FileMode.SUBMODULE])
-def test_what_is_taken_over_keeps_its_mode(mode: FileMode) -> None:
+def test_an_existing_blob_keeps_its_mode(mode: FileMode) -> None:
     shelf = Shelf()
     tree = shelf.edited(None, {"x/y": ExistingBlob(mode, "1" * 40)})
     assert list(files(shelf.read, tree)) == [File("x/y", mode, "1" * 40)]

@@ -48,7 +48,7 @@ def test_every_setting_has_a_variable() -> None:
     assert untouched == []
 
 
-def test_a_token_file_is_read_anew_so_that_it_can_be_rotated(tmp_path: Path) -> None:
+def test_a_token_file_is_read_for_every_call(tmp_path: Path) -> None:
     token = tmp_path / "token"
     access = RemoteAccess(token_file=token)
     token.write_text("one\n")
@@ -68,7 +68,9 @@ def test_a_token_file_is_read_anew_so_that_it_can_be_rotated(tmp_path: Path) -> 
         (b"S3CRET\xff", "not text"),
     ],
 )
-def test_an_unusable_token_is_said_without_saying_it(tmp_path: Path, data: bytes | None, words: str) -> None:
+def test_an_unusable_token_is_an_error_that_does_not_show_it(
+    tmp_path: Path, data: bytes | None, words: str
+) -> None:
     token = tmp_path / "token"
     if data is not None:
         token.write_bytes(data)

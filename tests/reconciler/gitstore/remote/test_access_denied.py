@@ -131,9 +131,7 @@ def test_a_reader_may_not_write(client: Client, web: WebServer, hosted: str) -> 
     assert "right" in outcome.cure
 
 
-def test_a_token_file_that_is_gone_is_said_by_name(
-    client: Client, web: WebServer, hosted: str, tmp_path: Path
-) -> None:
+def test_a_missing_token_file_is_named(client: Client, web: WebServer, hosted: str, tmp_path: Path) -> None:
     for each in all_of(client.at(web.url(hosted), RemoteAccess(token_file=tmp_path / "gone"))):
         assert each.kind is RemoteErrorKind.AUTH
         assert str(tmp_path / "gone") in each.cause
@@ -194,7 +192,7 @@ def test_a_certificate_of_another_host(client: Client, web: WebServer, hosted: s
         ("ssh://127.0.0.1:1/f", RemoteAccess(ssh_config=Path("/no/file"))),
     ],
 )
-def test_a_file_that_is_gone_is_said_by_name(client: Client, url: str, access: RemoteAccess) -> None:
+def test_a_missing_file_is_named(client: Client, url: str, access: RemoteAccess) -> None:
     for each in all_of(client.at(url, access)):
         assert each.kind is RemoteErrorKind.AUTH
         assert each.cause == "cannot read /no/file"

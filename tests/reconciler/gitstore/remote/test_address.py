@@ -31,7 +31,7 @@ HERE = Path("/here")
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_git_takes(text: str, want: RemoteAddress) -> None:
+def test_branch_names_are_those_that_git_accepts(text: str, want: RemoteAddress) -> None:
     assert parse_address(text, HERE) == want
 
 

@@ -203,7 +203,7 @@ def test_a_server_that_says_no_once_is_asked_again(remote: Place, mirror: Path) 
     assert mark.read_text() == "x\n" * 2
 
 
-def test_nobody_there(mirror: Path) -> None:
+def test_a_port_without_a_server_is_a_network_error(mirror: Path) -> None:
     port = free_port()
     for url, cause in (
         (f"http://127.0.0.1:{port}/f.git", "Failed to connect"),
@@ -240,7 +240,7 @@ def test_no_such_repo(remote: Place, mirror: Path, kind: RemoteErrorKind, cure: 
         assert cure in outcome.cure
 
 
-def test_a_web_page_is_no_repo(mirror: Path) -> None:
+def test_a_web_page_is_not_a_repo(mirror: Path) -> None:
     with relay(free_port()) as nothing_behind:
         url = f"http://127.0.0.1:{nothing_behind.port}/f.git"
         transport = GitTransport(

@@ -165,7 +165,7 @@ def test_words(words: str, trouble: RemoteErrorKind, cause: str, cure: str) -> N
 
 
 @pytest.mark.parametrize("lie", ["Could not resolve host", "Authentication failed for", "cannot lock ref"])
-def test_what_the_server_says_is_not_taken_for_our_own_trouble(lie: str) -> None:
+def test_errors_of_the_server_are_not_taken_for_our_own(lie: str) -> None:
     assert (
         diagnose(f"remote: {lie}\nfatal: the remote end hung up unexpectedly").kind is RemoteErrorKind.NETWORK
     )

@@ -68,7 +68,7 @@ def test_life_of_a_remote(remote: Place, transport: GitTransport, mirror: Path, 
 
 
 @every_family
-def test_a_push_of_what_is_there_already_has_landed(transport: GitTransport, mirror: Path) -> None:
+def test_pushing_a_commit_that_is_there_already_succeeds(transport: GitTransport, mirror: Path) -> None:
     first = commit(mirror, "first")
     assert transport.push((RefUpdate(MAIN, None, first),), SECONDS) == RefsPushed({MAIN: first})
     assert transport.push((RefUpdate(MAIN, None, first),), SECONDS) == RefsPushed({MAIN: first})
@@ -130,7 +130,9 @@ def test_a_refusal_carries_the_servers_words_made_printable(
 
 
 @every_family
-def test_what_is_gone_there_goes_here(remote: Place, transport: GitTransport, mirror: Path) -> None:
+def test_a_ref_removed_on_the_remote_is_removed_here(
+    remote: Place, transport: GitTransport, mirror: Path
+) -> None:
     first = commit(remote.repo, "first")
     for name in (MAIN, LIVE, "refs/poollets/a", "refs/poollets/b", "refs/heads/other"):
         repository.git(remote.repo, "update-ref", name, first)

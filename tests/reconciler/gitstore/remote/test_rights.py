@@ -134,7 +134,7 @@ def test_a_pattern_matches_what_it_starts(ssh_users: Transports, mirror: Path) -
     assert isinstance(ci.push([RefUpdate(f"{MAIN}2", None, first)], SECONDS), PushRefused)
 
 
-def test_without_a_rights_file_nobody_writes(
+def test_without_a_rights_file_all_pushes_are_refused(
     ssh_users: Transports, sshd: SshServer, mirror: Path, tmp_path: Path
 ) -> None:
     (sshd.repos / f"rights-{tmp_path.name}.git" / "rights").unlink()

@@ -106,7 +106,7 @@ def ruled(
         pytest.param("A B:A c", "B", "B", "c", id="another history, unsigned"),
     ],
 )
-def test_what_is_followed(
+def test_the_head_that_is_used(
     history: str, good: str, use: str, untrusted: str, key: Path, verifier: Verifier
 ) -> None:
     ruling = ruled(history, good, key, verifier)

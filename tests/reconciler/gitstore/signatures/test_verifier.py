@@ -77,7 +77,7 @@ def test_good_by_ssh_and_git_agrees(ann: Path, tmp_path: Path) -> None:
     repository.git(repo, "-c", f"gpg.ssh.allowedSignersFile={allowed}", "verify-commit", name)
 
 
-def test_what_git_signed_is_good(ann: Path, tmp_path: Path) -> None:
+def test_a_commit_that_git_signed_is_good(ann: Path, tmp_path: Path) -> None:
     repo = repository.bare(tmp_path / "repo")
     by = ("-c", "gpg.format=ssh", "-c", f"user.signingKey={ann}")
     repository.git(repo, "mktree")
@@ -187,7 +187,7 @@ def test_a_keyring_without_the_key(gpg_ann: str, ring: Keyring, short_folder: Pa
     ],
     ids=["another kind", "no base64", "another magic", "two", "another hash"],
 )
-def test_what_cannot_be_judged_is_not_good(ann: Path, spoil: Callable[[bytes], bytes]) -> None:
+def test_a_signature_that_cannot_be_checked_is_not_good(ann: Path, spoil: Callable[[bytes], bytes]) -> None:
     data = signed(SshSigner(ann, HERE))
     assert spoil(data) != data
     assert fault(ssh_verifier(public(ann)).verify(spoil(data), NOW)) is SignatureFault.UNREADABLE
@@ -216,7 +216,7 @@ def test_signing_says_why_it_cannot(ann: Path, ring: Keyring, tmp_path: Path) ->
         assert caught.value.code in CODES
 
 
-def test_a_disk_without_room_is_no_verdict_that_stays(
+def test_a_full_disk_leaves_no_lasting_verdict(
     ann: Path, gpg_ann: str, ring: Keyring, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = (tmp_path / "gone", Path(tempfile.gettempdir()))

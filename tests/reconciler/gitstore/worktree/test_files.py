@@ -99,7 +99,7 @@ def test_pipes_and_sockets_do_not_hang(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [b"new\nline.yaml", b"latin-\xe9.yaml", b"bell\x07.yaml"])
-def test_odd_names_are_told_and_read_all_the_same(tmp_path: Path, name: bytes) -> None:
+def test_unprintable_names_are_reported_and_read(tmp_path: Path, name: bytes) -> None:
     (tmp_path / os.fsdecode(name)).write_bytes(b"text")
     assert only_problem(tmp_path).code == "GV184"
     (path,) = listed(tmp_path).files
@@ -146,7 +146,7 @@ for problem in (*found.problems, *(files.read_file(root, path) for path in found
 """
 
 
-def test_what_may_not_be_read_is_a_finding(tmp_path: Path) -> None:
+def test_a_file_without_read_permission_is_a_finding(tmp_path: Path) -> None:
     """In a process of its own, without root's right to read everything."""
     root = tmp_path / "root"
     root.mkdir()

@@ -214,7 +214,7 @@ def tree_object(checkout: Path, data: bytes) -> str:
         b"junk",
     ],
 )
-def test_a_malformed_tree_is_told_and_never_an_empty_one(checkout: Path, malformed: bytes) -> None:
+def test_a_malformed_tree_is_an_error_and_never_an_empty_one(checkout: Path, malformed: bytes) -> None:
     bad = git(checkout, "commit-tree", "-m", "bad", tree_object(checkout, malformed))
     with pytest.raises(MalformedError):
         list(open_revision(checkout, bad).files())
