@@ -146,7 +146,7 @@ def pending_approvals(view: View, review: DeletionReview | None = None) -> Itera
     if view.held_source is not None:
         yield PendingApproval(view.held_source.message, trailer=view.held_source.trailer)
     if view.is_live_lost and not view.can_recover:
-        yield PendingApproval(recovery_wait.words(view.unsettled, view.settings.reports.ref))
+        yield PendingApproval(recovery_wait.words(view.missing_hosts, view.settings.reports.ref))
         return
     review = review or review_deletions(view)
     for kind, reason, keys in review.held:

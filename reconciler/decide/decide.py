@@ -181,7 +181,7 @@ def decide_object(view: View, edit: ObjectEdit, facts: TickFacts) -> Need:
 
 def observe(view: View, edit: ObjectEdit) -> ObjectEdit:
     """With what is reported of it, whatever becomes of it."""
-    report = view.said(edit.known.key)
+    report = view.object_report(edit.known.key)
     if report is None or report.phase not in ("present", "unknown") or is_released(edit):
         return edit
     return update_status(edit, report)
@@ -199,7 +199,7 @@ def pool_fact(view: View, edit: ObjectEdit, requests: PoolRequests) -> PoolFact:
     states = view.pools if known.key.kind is Kind.MACHINE else view.volume_pools
     state: PoolState | None = states.get(assignment.pool)
     is_lost = state is None or state.is_lost
-    return PoolFact(view.said(known.key), is_lost, requests.ended)
+    return PoolFact(view.object_report(known.key), is_lost, requests.ended)
 
 
 def generated_needs(view: View, owner: Need, now: datetime, requests: PoolRequests) -> Iterator[Need]:

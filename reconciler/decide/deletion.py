@@ -44,7 +44,7 @@ from reconciler.plan.types import Action
 from reconciler.world.changes import Confirm, Confirmation
 from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.record import Status, stamp
-from reconciler.world.record.condition import ACCEPTED, DELETION_HELD, IN_DOUBT
+from reconciler.world.record.condition import ACCEPTED, DELETION_HELD, UNVERIFIED
 from reconciler.world.reports.authority import POOL_OF
 from schemas import live_layout
 from schemas.kinds import Key, Kind
@@ -101,7 +101,7 @@ def review_deletions(view: View) -> DeletionReview:
 def hold_reason(view: View, known: ObjectState) -> tuple[str, str] | None:
     """What no approval helps against."""
     if why_unverified := view.why_unverified(known.key):
-        return IN_DOUBT, why_unverified
+        return UNVERIFIED, why_unverified
     if is_paused(known):
         return "Paused", f"it is paused; remove the annotation {live_layout.PAUSED} first"
     owner = view.known.get(key) if (key := owner_of(known)) is not None else None
@@ -109,7 +109,7 @@ def hold_reason(view: View, known: ObjectState) -> tuple[str, str] | None:
         return "Paused", f"its machine {owner.key.name} is paused"
     if may_hold_data(view, known):
         return (
-            IN_DOUBT,
+            UNVERIFIED,
             f"pool {known.record.pool} is unreachable and may have created the volume; not deleting possible data",
         )
     staying = tuple(each for each in blocking_users(view, known) if each.is_active)
@@ -202,7 +202,7 @@ def finish_deletion(view: View, edit: ObjectEdit) -> Remove:
 
 def waiting_for(view: View, edit: ObjectEdit) -> str:
     """What a document that is ordered gone still waits for."""
-    known, report = edit.known, view.said(edit.known.key)
+    known, report = edit.known, view.object_report(edit.known.key)
     if is_paused(known):
         return "it is paused"
     if edit.assignment is not None and (report is None or report.phase != "gone"):

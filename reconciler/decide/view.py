@@ -10,7 +10,7 @@ from reconciler.world.changes import Confirmation, SourceHold
 from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.pools.grants import Grant
 from reconciler.world.pools.pool_state import PoolState
-from reconciler.world.reports.recovery_wait import UnheardHost
+from reconciler.world.reports.recovery_wait import MissingHost
 from reconciler.world.reports.reported import ObjectReport
 from reconciler.world.state import HostSeen
 from schemas.kinds import Key, Kind
@@ -81,13 +81,13 @@ class View(Protocol):
         """Every known report was seen to change, or its ref is gone and its grace over."""
 
     @property
-    def unsettled(self) -> Sequence[UnheardHost]:
+    def missing_hosts(self) -> Sequence[MissingHost]:
         """Whose reports those are that it is not settled for."""
 
-    def said(self, key: Key) -> ObjectReport | None:
+    def object_report(self, key: Key) -> ObjectReport | None:
         """The word of the pool that the object is assigned to, on that assignment or an order about it."""
 
-    def claimed(self, key: Key) -> tuple[ObjectReport, ...]:
+    def claims_of(self, key: Key) -> tuple[ObjectReport, ...]:
         """Who reports an object that live assigns to no pool."""
 
     def refused_claims(self, key: Key) -> Collection[str]:

@@ -145,7 +145,7 @@ class Reconciler:
         if refs != self.refs:
             return RefsChanged(refs)
         if self.world.is_live_lost and not self.world.can_recover:
-            waits_for = recovery_wait.words(self.world.unsettled, self.world.settings.reports.ref)
+            waits_for = recovery_wait.words(self.world.missing_hosts, self.world.settings.reports.ref)
             return TickBlocked(advance.problems, waits_for)
         with self._tracer.span("plan") as note:
             plan = make_plan(self.world, advance, now)

@@ -30,7 +30,7 @@ class Confirmation:
 
 @dataclass(frozen=True, slots=True)
 class SourceHold:
-    """The source head is not followed: `use` is gone by instead. `trailer` is what would confirm it, where that helps; `cure`
+    """The source head is not used; the commit `use` is applied instead. `trailer` is what would approve it, where that helps; `cure`
     is what else does."""
 
     head: ObjectId
@@ -48,6 +48,6 @@ class WorldChanges:
     dirty: frozenset[Key] = frozenset()
     source_paths: frozenset[str] = frozenset()
     live_paths: frozenset[str] = frozenset()
-    problems: tuple[Problem, ...] = ()  # all that stand now, not only the new ones
+    problems: tuple[Problem, ...] = ()  # all there are now, not only the new ones
     due: datetime | None = None  # when time alone changes something
     blobs_read: int = 0

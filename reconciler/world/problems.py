@@ -1,4 +1,4 @@
-"""All problems that stand, for people: in files, between objects, in reports, and with the source as a whole."""
+"""All problems there are, for people: in files, between objects, in reports, and with the source as a whole."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def _of_reports(state: State) -> Iterator[Problem]:
             yield Problem(file="", code="GV621", message=f"the report of {name} is refused: {why}", hint=hint)
             continue
         if report.unsigned:
-            said = f"the report of {name} is used although {report.unsigned}"
-            yield Problem(file="", code="GV621", severity=Severity.WARNING, message=said)
+            message = f"the report of {name} is used although {report.unsigned}"
+            yield Problem(file="", code="GV621", severity=Severity.WARNING, message=message)
         for pool in report.pools:
             if not state.rules.authority.owns(name, pool):
                 message = f"poollet {name} announces {pool}, which is not its own"

@@ -13,7 +13,7 @@ from reconciler.world.objects.relations import Relations
 from reconciler.world.pools.announcement import Announcement, Offer
 from reconciler.world.pools.capacity_ledger import CapacityLedger
 from reconciler.world.pools.grants import NO_GRANT, Grant, grant_on_live
-from reconciler.world.pools.last_known_pool import expired, last_known_pool, remembered
+from reconciler.world.pools.last_known_pool import expired_pool, last_known_pool, pool_on_live
 from reconciler.world.pools.placement_counts import Population
 from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.record import condition
@@ -117,24 +117,24 @@ class State:
             if is_granted and self.reports.heartbeats[report.writer] in NOT_EXPIRED:
                 why = f"what the report of {name} says of it cannot be read; its last status stays"
                 return last_known_pool(known, name, why)
-        return remembered(known) if self.is_offline else None
+        return pool_on_live(known) if self.is_offline else None
 
     def _of_absent_host(self, known: ObjectState, report: HostReport, granted: str) -> Announcement | None:
         """Of a pool of which another host than that with the grant writes the report."""
         beat = self.reports.heartbeats[report.writer]
-        is_told = beat is Heartbeat.UNCONFIRMED and is_true(known, HOST_MISMATCH)
-        other = report.host if beat is Heartbeat.ALIVE or is_told else ""
+        is_shown = beat is Heartbeat.UNCONFIRMED and is_true(known, HOST_MISMATCH)
+        other = report.host if beat is Heartbeat.ALIVE or is_shown else ""
         found = None
         if self.reports.expect(report.name, granted) is not Heartbeat.EXPIRED:
             why = f"{self.reports.silent[report.name, granted]}; {UNTIL_EXPIRED}"
             found = last_known_pool(known, report.name, why)
-        found = found or expired(known, report.name)
+        found = found or expired_pool(known, report.name)
         return None if found is None else replace(found, other_host=other)
 
     def speakers(self, pool: Key) -> Iterator[str]:
         """Poollets whose report tells of a pool that is theirs, be it what cannot be read."""
         for name, report in sorted(self.reports.by_poollet.items()):
-            if pool in report.pools_told_of and self.rules.authority.owns(name, pool):
+            if pool in report.announced_keys and self.rules.authority.owns(name, pool):
                 yield name
 
     def host_seen(self, pool: Key, host: str) -> HostSeen:

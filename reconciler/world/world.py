@@ -23,7 +23,7 @@ from reconciler.world.problems import problems
 from reconciler.world.record import NOTHING
 from reconciler.world.reports.authority import NO_REPORT, POOL_OF, AcceptedReports, accept_reports
 from reconciler.world.reports.heartbeat import HeartbeatSeen, Writer
-from reconciler.world.reports.recovery_wait import UnheardHost, unsettled
+from reconciler.world.reports.recovery_wait import MissingHost, find_missing_hosts
 from reconciler.world.reports.reported import ObjectReport
 from reconciler.world.source.absence_check import masks_live_objects, why_unverified
 from reconciler.world.source.parse_cache.cache import ParseCache
@@ -116,7 +116,7 @@ class World:
 
     @property
     def source(self) -> ObjectId | None:
-        """The source commit that is gone by; not the head when that is held."""
+        """The source commit that is applied; not the head while that is held."""
         return self._state.source_commit
 
     @property
@@ -220,12 +220,12 @@ class World:
 
     # What is reported
 
-    def said(self, key: Key) -> ObjectReport | None:
+    def object_report(self, key: Key) -> ObjectReport | None:
         """The word of the pool that live assigns it to, on that assignment."""
-        return self.accepted_reports(key).said
+        return self.accepted_reports(key).report
 
-    def claimed(self, key: Key) -> tuple[ObjectReport, ...]:
-        """Who reports it, while live assigns it to nobody."""
+    def claims_of(self, key: Key) -> tuple[ObjectReport, ...]:
+        """Hosts that report it while live assigns it to no pool."""
         return self.accepted_reports(key).claims
 
     def refused_claims(self, key: Key) -> tuple[str, ...]:
@@ -235,12 +235,12 @@ class World:
         """Asked for several times a tick."""
         found = self._heard.get(key)
         if found is None:
-            found = self._hearing(key)
+            found = self._accept(key)
             if found is not NO_REPORT:
                 self._heard[key] = found
         return found
 
-    def _hearing(self, key: Key) -> AcceptedReports:
+    def _accept(self, key: Key) -> AcceptedReports:
         if key.kind not in POOL_OF or not self._state.reports.tells_of(key):
             return NO_REPORT
         known = self.known.get(key)
@@ -281,14 +281,14 @@ class World:
         )
 
     @property
-    def unsettled(self) -> tuple[UnheardHost, ...]:
-        """Of a host that fell silent before `live` was lost nobody knows what it was given since."""
-        return tuple(unsettled(self._state.reports))
+    def missing_hosts(self) -> tuple[MissingHost, ...]:
+        """What a host was assigned since it fell silent is unknown."""
+        return tuple(find_missing_hosts(self._state.reports))
 
     @property
     def can_recover(self) -> bool:
         """Every report was seen to change, or says that its host leaves, and can be read; or it is gone for its grace."""
-        return not self.unsettled
+        return not self.missing_hosts
 
     # Capacity
 
@@ -297,7 +297,7 @@ class World:
         return self._state.ledger
 
     def shortfalls(self, machine: Key, pool: str) -> tuple[Shortfall, ...]:
-        """What a pool has too little of to take a machine that stands elsewhere; a count of classes alone is not looked at."""
+        """What a pool has too little of to take a machine that is elsewhere; a count of classes alone is not looked at."""
         known, state = self.known[machine], self.pools[pool]
         there = msgspec.structs.replace(known, record=msgspec.structs.replace(known.record, pool=pool))
         classes = self._state.offers[Kind.MACHINE_POOL].classes
@@ -308,7 +308,7 @@ class World:
 
     @property
     def state(self) -> State:
-        """For reconciler.decide.placement alone, which counts who stands where."""
+        """For reconciler.decide.placement alone, which counts the machines on each pool."""
         return self._state
 
     # Files

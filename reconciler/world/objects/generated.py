@@ -10,11 +10,11 @@ from schemas.kinds import Key
 
 
 def absences(changed: Iterable[Key], known: Mapping[Key, ObjectState], relations: Relations) -> None:
-    asked = set()
+    keys = set()
     for key in changed:
-        asked.add(key)
-        asked.update(relations.owned.get(key))
-    for key in asked:
+        keys.add(key)
+        keys.update(relations.owned.get(key))
+    for key in keys:
         one = known.get(key)
         if one is None or one.origin is not Origin.GENERATED or one.record.is_deleting:
             continue
@@ -25,7 +25,7 @@ def absences(changed: Iterable[Key], known: Mapping[Key, ObjectState], relations
 
 
 def _has(owner: ObjectState | None, one: ObjectState) -> bool:
-    """An owner of the same name that was made anew is another one."""
+    """An owner of the same name that was created again is another one."""
     if owner is None or owner.record.is_deleting or one.key not in uses(owner):
         return False
     return any(each.uid == owner.record.uid for each in one.record.owners if each.name == owner.key.name)

@@ -8,7 +8,7 @@ from schemas.kinds import Key
 
 
 class Index:
-    """A single value stands alone, without a set around it."""
+    """A single value is kept alone, without a set around it."""
 
     __slots__ = ("_held",)
 

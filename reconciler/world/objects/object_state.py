@@ -16,7 +16,7 @@ class Origin(StrEnum):
     FROZEN = "frozen"  # the source cannot be understood about it: it stays as live has it
     LEAVING = "leaving"  # on live, and not in the source any more; or ordered gone
     GENERATED = "generated"  # on live alone, of an owner
-    ANNOUNCED = "announced"  # a pool that a poollet announces and nobody declares
+    ANNOUNCED = "announced"  # a pool that a poollet announces and no file declares
     RETAINED = "retained"  # a volume that its policy keeps
 
 

@@ -1,4 +1,4 @@
-"""Who refers to whom, and which objects stand somewhere or wait for something: kept up object by object, never by a walk."""
+"""Who refers to whom, and which objects are placed or wait for something: kept up object by object, never by a walk."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def has_waiting_request(known: ObjectState) -> bool:
     return any(each is not None and each.state == "Waiting" for each in (status.destroyed, status.move))
 
 
-def related(known: ObjectState, relations: Relations) -> Iterator[Collection[Key]]:
+def keys_related_to(known: ObjectState, relations: Relations) -> Iterator[Collection[Key]]:
     """Whom it concerns when the object is not as it was: its users, what it uses for itself alone, its owner and its own."""
     key = known.key
     yield relations.users.get(key)

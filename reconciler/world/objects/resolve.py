@@ -17,18 +17,18 @@ Load = Callable[[Doc], Object]  # the object of a document on live
 
 
 def resolve_object(key: Key, source: TreeIndex, live: TreeIndex, load: Load) -> ObjectState | None:
-    """None when nobody knows it. What is retained is known by its uid and not here."""
+    """None when no document has the key. What is retained is known by its uid and not here."""
     there = on_live(key, live)
     if there is not None and there.record is not None and is_live_alone(there):
-        return _known(key, source, there, load)
+        return _state_of(key, source, there, load)
     declared = in_source(key, source, there)
     if declared is not None and declared.object is not None:
         if there is None and _is_malformed(declared.place.path, live):
             return None  # what was recorded of it cannot be read: it is neither new nor gone
-        record = there.record if there is not None and there.record is not None else unrecorded(key)
+        record = there.record if there is not None and there.record is not None else empty_record(key)
         place = there.place if there is not None else None
         return ObjectState(key, declared.object, Origin.DECLARED, record, declared.place, place)
-    return _known(key, source, there, load) if there is not None else None
+    return _state_of(key, source, there, load) if there is not None else None
 
 
 def on_live(key: Key, live: TreeIndex) -> Doc | None:
@@ -38,14 +38,14 @@ def on_live(key: Key, live: TreeIndex) -> Doc | None:
 
 
 def in_source(key: Key, source: TreeIndex, there: Doc | None) -> Doc | None:
-    """Of several, the one where it stands already; else the first."""
+    """Of several, the one at its path on live; else the first."""
     docs = source.docs(key)
     if len(docs) > 1 and there is not None:
         return next((doc for doc in docs if doc.place.path == there.place.path), docs[0])
     return docs[0] if docs else None
 
 
-def unrecorded(key: Key) -> Record:
+def empty_record(key: Key) -> Record:
     status = empty_status(key.kind)
     return NOTHING if status is None else Record(status=status)
 
@@ -57,9 +57,9 @@ def is_live_alone(doc: Doc) -> bool:
     )
 
 
-def _known(key: Key, source: TreeIndex, there: Doc, load: Load) -> ObjectState:
+def _state_of(key: Key, source: TreeIndex, there: Doc, load: Load) -> ObjectState:
     declared = in_source(key, source, there)
-    record = there.record or unrecorded(key)
+    record = there.record or empty_record(key)
     place = declared.place if declared else None
     return ObjectState(
         key, there.object or load(there), _standing(key, source, there), record, place, there.place
@@ -88,7 +88,7 @@ def _weight(doc: Doc) -> tuple[bool, bool, str, int]:
 
 
 def announced_pool(key: Key, announcement: Announcement) -> ObjectState:
-    """A pool that nobody declares and that live does not have yet."""
+    """A pool that no file declares and that live does not have yet."""
     metadata = Metadata(name=key.name, labels=dict(announcement.pool.labels))
     version = api_version(key.kind)
     made: Object = (
@@ -96,4 +96,4 @@ def announced_pool(key: Key, announcement: Announcement) -> ObjectState:
         if key.kind is Kind.MACHINE_POOL
         else VolumePool(api_version=version, metadata=metadata)
     )
-    return ObjectState(key, made, Origin.ANNOUNCED, unrecorded(key))
+    return ObjectState(key, made, Origin.ANNOUNCED, empty_record(key))

@@ -23,7 +23,9 @@ GUESSING = ("GV310", "GV312")
 ON_TARGET = ValidationPolicy(is_target=True)
 
 
-def concerned(changed: Iterable[Key], known: Mapping[Key, ObjectState], relations: Relations) -> set[Key]:
+def keys_concerned(
+    changed: Iterable[Key], known: Mapping[Key, ObjectState], relations: Relations
+) -> set[Key]:
     """Those whose findings a change of these objects can alter."""
     found: set[Key] = set()
     for key in changed:
@@ -43,7 +45,7 @@ def find_errors(
     judged = {key: known[key] for key in keys if key in known and known[key].origin in JUDGED}
     around = dict(judged)
     for one in judged.values():
-        for used in (*relations.uses.get(one.key, ()), *_pinned(one)):
+        for used in (*relations.uses.get(one.key, ()), *_pinned_pools(one)):
             if used in known:
                 around[used] = known[used]
             if used.kind in OWN:
@@ -63,7 +65,7 @@ def find_errors(
     return by_key
 
 
-def _pinned(known: ObjectState) -> tuple[Key, ...]:
+def _pinned_pools(known: ObjectState) -> tuple[Key, ...]:
     object = known.object
     if isinstance(object, Machine) and object.spec.machine_pool_ref:
         return (Key(Kind.MACHINE_POOL, "", object.spec.machine_pool_ref.name),)

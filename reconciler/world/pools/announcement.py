@@ -35,7 +35,8 @@ READY = "Ready"
 class Announcement:
     """What the owner of a pool says of it, and how far its report can be relied on.
 
-    `silence` is why nobody can be asked now: then it is what live says, nothing new goes there, and nothing else changes.
+    `silence` is why its host cannot be asked now: then the announcement is what live has, nothing new is placed there, and nothing
+    else changes.
     `host` is empty unless it is what that host's report says.
     """
 
@@ -78,7 +79,7 @@ def pool_state(
         Origin.LEAVING,
     )
     pool = announced.pool if announced else None
-    names = _offered(pool)
+    names = _offered_classes(pool)
     grant = grant_on_live(known)
     if announced is not None and announced.host:
         grant = grant_for(known, announced.host, announced.pool, announced.heartbeat)
@@ -126,7 +127,7 @@ def why_not_ready(known: ObjectState | None, announced: Announcement | None) -> 
 
 
 def why_not_granted(grant: Grant, announced: Announcement | None) -> str:
-    """A live that was written before there were grants has pools without any epoch; nobody reports to a checkout of it."""
+    """A live that was written before there were grants has pools without any epoch, and a checkout of it has no reports."""
     if grant.host or (announced is not None and announced.is_remembered and not grant.epoch):
         return ""
     return "no host has the grant of this pool; the next host that reports it gets it"
@@ -140,7 +141,7 @@ def _ready_on_live(known: ObjectState) -> str:
     return found.status if found else ""
 
 
-def _offered(pool: report.PoolReport | report.VolumePoolReport | None) -> tuple[str, ...]:
+def _offered_classes(pool: report.PoolReport | report.VolumePoolReport | None) -> tuple[str, ...]:
     match pool:
         case report.PoolReport():
             return tuple(each.name for each in pool.status.available_machine_classes)
@@ -153,7 +154,7 @@ def _offered(pool: report.PoolReport | report.VolumePoolReport | None) -> tuple[
 def _labels(
     declared: ObjectState | None, pool: report.PoolReport | report.VolumePoolReport | None
 ) -> Mapping[str, str]:
-    """What people say wins. The two prefixes of topology labels mean the same, so each label stands under both."""
+    """What people say wins. The two prefixes of topology labels mean the same, so each label is kept under both."""
     labels = dict(pool.labels) if pool else {}
     labels |= declared.object.metadata.labels if declared else {}
     for key, value in tuple(labels.items()):
@@ -163,13 +164,13 @@ def _labels(
     return labels
 
 
-def given(announced: report.PoolReport | report.VolumePoolReport | None) -> Mapping[str, Quantity]:
+def host_capacity(announced: report.PoolReport | report.VolumePoolReport | None) -> Mapping[str, Quantity]:
     """What the host gives away by its own word: its capacity less what its operator keeps back there."""
     return amounts(announced.status.capacity | announced.status.allocatable) if announced else {}
 
 
 def _machine_room(state: PoolState, declared: MachinePool | None, offer: Offer) -> PoolState:
-    capacity = given(state.announced)
+    capacity = host_capacity(state.announced)
     stock = stocks(capacity)
     if CPU in stock and MEMORY in stock:
         spec = declared.spec if declared else MachinePoolSpec()
@@ -186,16 +187,18 @@ def _no_roomier(state: PoolState, known: ObjectState) -> PoolState:
     status = known.record.status
     if not isinstance(status, MachinePoolStatus) or SHARE in state.allocatable:
         return state
-    told = stocks(status.allocatable)
+    reported = stocks(status.allocatable)
     return replace(
         state,
-        allocatable={name: min(count, told.get(name, count)) for name, count in state.allocatable.items()},
+        allocatable={
+            name: min(count, reported.get(name, count)) for name, count in state.allocatable.items()
+        },
     )
 
 
 def _volume_room(state: PoolState, declared: VolumePool | None) -> PoolState:
     """Every class that is offered gets its count of bytes, so that one charge fits pools that count classes and others."""
-    stock = stocks(given(state.announced))
+    stock = stocks(host_capacity(state.announced))
     counted = sum(count for name, count in stock.items() if name.startswith(class_count(VOLUME, "")))
     whole = stock.get(STORAGE, counted)
     room = {STORAGE: whole} | {

@@ -108,12 +108,12 @@ class CapacityLedger:
 
     def _machine(self, spec: MachineSpec, machine_class: MachineClass | None) -> Vector:
         disks = sum(each.source.size_bytes for each in spec.volumes if isinstance(each.source, LocalDisk))
-        asked = (spec.machine_class_ref.name, disks)
-        found = self._vectors.get(asked)
+        keys = (spec.machine_class_ref.name, disks)
+        found = self._vectors.get(keys)
         if found is None:
-            # Of a class that nobody knows any more only the disks can be told.
+            # Of a class that no longer exists only the disks can be counted.
             found = machine_charge(machine_class, spec) if machine_class else {STORAGE: disks}
-            self._vectors[asked] = found
+            self._vectors[keys] = found
         return found
 
     def _add(self, charge: Charge, sign: int) -> None:

@@ -14,12 +14,12 @@ from schemas.model import Condition, MachinePoolStatus, VolumePoolStatus
 from schemas.model.quantity import Quantity
 from schemas.report import objects as report
 
-NOBODY = ""
+UNKNOWN_POOLLET = ""
 
 
-def expired(known: ObjectState, poollet: str) -> Announcement | None:
+def expired_pool(known: ObjectState, poollet: str) -> Announcement | None:
     """What is left to say of a pool whose host is silent while another one writes its report."""
-    found = remembered(known)
+    found = pool_on_live(known)
     return (
         None
         if found is None
@@ -29,15 +29,15 @@ def expired(known: ObjectState, poollet: str) -> Announcement | None:
 
 def last_known_pool(known: ObjectState, poollet: str, silence: str) -> Announcement | None:
     """The same while a poollet is silent: of a pool that was known to be well, or not well, when it was heard last."""
-    found = remembered(known) if known.live is not None else None
+    found = pool_on_live(known) if known.live is not None else None
     ready = condition(getattr(known.record.status, "conditions", ()), READY)
     if found is None or ready is None or ready.status == "Unknown":
         return None
     return replace(found, poollet=poollet, silence=silence)
 
 
-def remembered(known: ObjectState) -> Announcement | None:
-    """None for a pool that live says nothing of: nobody was ever heard there."""
+def pool_on_live(known: ObjectState) -> Announcement | None:
+    """None for a pool that live says nothing of: no host ever reported it."""
     status, labels = known.record.status, dict(known.object.metadata.labels)
     match status:
         case MachinePoolStatus(state="Ready" | "Pending" | "Error" | "Offline" as state):
@@ -50,7 +50,7 @@ def remembered(known: ObjectState) -> Announcement | None:
                 addresses=tuple(
                     report.ReportedAddress(type=each.type, address=each.address) for each in status.addresses
                 ),
-                capacity=_written(status.capacity),
+                capacity=_as_text(status.capacity),
                 node_info=dict(status.node_info),
             )
             return _announcement(report.PoolReport(status=machines, labels=labels))
@@ -61,8 +61,8 @@ def remembered(known: ObjectState) -> Announcement | None:
                 available_volume_classes=tuple(
                     report.ClassRef(name=each.name) for each in status.available_volume_classes
                 ),
-                capacity=_written(status.capacity),
-                allocatable=_written(status.allocatable),
+                capacity=_as_text(status.capacity),
+                allocatable=_as_text(status.allocatable),
                 reachable_from=status.reachable_from,
             )
             return _announcement(report.VolumePoolReport(status=volumes, labels=labels))
@@ -71,7 +71,7 @@ def remembered(known: ObjectState) -> Announcement | None:
 
 
 def _announcement(pool: report.PoolReport | report.VolumePoolReport) -> Announcement:
-    return Announcement(NOBODY, pool, Heartbeat.UNCONFIRMED, is_remembered=True)
+    return Announcement(UNKNOWN_POOLLET, pool, Heartbeat.UNCONFIRMED, is_remembered=True)
 
 
 def _conditions(conditions: Sequence[Condition]) -> tuple[report.ReportedCondition, ...]:
@@ -89,5 +89,5 @@ def _conditions(conditions: Sequence[Condition]) -> tuple[report.ReportedConditi
     )
 
 
-def _written(amounts: Mapping[str, Quantity]) -> dict[str, str | int]:
+def _as_text(amounts: Mapping[str, Quantity]) -> dict[str, str | int]:
     return {resource: str(amount) for resource, amount in amounts.items()}

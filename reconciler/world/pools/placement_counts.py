@@ -1,4 +1,4 @@
-"""Which machines stand where, as far as spread and anti-affinity ask: counted from the first question on, then kept up."""
+"""Which machines are on which pool, as far as spread and anti-affinity ask: counted from the first question on, then kept up."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Population:
 
     def count(self, namespace: str, selector: Selector) -> Mapping[str, int]:
         """Machines of a namespace that the selector names, by pool."""
-        asked = self._counts.setdefault(namespace, {})
-        found = asked.get(selector)
+        keys = self._counts.setdefault(namespace, {})
+        found = keys.get(selector)
         if found is None:
             placed = self._placed.get(namespace, {}).values()
-            found = asked[selector] = Counter(pool for pool, labels in placed if selector.matches(labels))
+            found = keys[selector] = Counter(pool for pool, labels in placed if selector.matches(labels))
         return found
 
     def holding(self, namespace: str) -> Mapping[tuple[Distance, str], int]:

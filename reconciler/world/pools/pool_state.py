@@ -29,9 +29,9 @@ class PoolState:
     poollet: str = ""  # whose report announces it
     grant: Grant = NO_GRANT
     other_host: str = ""
-    heartbeat: Heartbeat | None = None  # None: nobody announces it
+    heartbeat: Heartbeat | None = None  # None: no poollet announces it
     announced: report.PoolReport | report.VolumePoolReport | None = None
-    is_remembered: bool = False  # `announced` is what live says, because nobody can be asked
+    is_remembered: bool = False  # `announced` is what live says, because its host cannot be asked
     why_not_ready: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Taint, ...] = ()

@@ -27,7 +27,7 @@ P = TypeVar("P", MachinePoolStatus, VolumePoolStatus)
 def update_pool_status(
     state: PoolState, record: Record, now: datetime
 ) -> MachinePoolStatus | VolumePoolStatus | None:
-    """A pool that nobody can be heard of keeps what it said last, and is Unknown; not before its grace is over."""
+    """A pool whose host is silent keeps its last status; when the heartbeat expires, it is Unknown."""
     if state.is_remembered and isinstance(record.status, MachinePoolStatus | VolumePoolStatus):
         return record.status
     match record.status, state.announced:
@@ -49,16 +49,16 @@ def _machine_pool(
     if state.heartbeat is Heartbeat.EXPIRED:
         return _silent(state, before, now)
     conditions = _conditions(state, before.conditions, seen.conditions, now)
-    said: Literal["Ready", "Pending", "Error", "Offline", ""] = seen.state
+    state_reported: Literal["Ready", "Pending", "Error", "Offline", ""] = seen.state
     if state.heartbeat is Heartbeat.LEFT:
-        said = "Offline"
+        state_reported = "Offline"
     elif _is_unconfirmed(state, before):
-        said = before.state or "Pending"
-    elif said == "Ready" and not _is_ready(conditions):
-        said = "Pending"
+        state_reported = before.state or "Pending"
+    elif state_reported == "Ready" and not _is_ready(conditions):
+        state_reported = "Pending"
     return replace(
         before,
-        state=said,
+        state=state_reported,
         conditions=conditions,
         available_machine_classes=tuple(NameRef(name=each.name) for each in seen.available_machine_classes),
         addresses=tuple(PoolAddress(type=each.type, address=each.address) for each in seen.addresses),
@@ -74,16 +74,16 @@ def _volume_pool(
     if state.heartbeat is Heartbeat.EXPIRED:
         return _silent(state, before, now)
     conditions = _conditions(state, before.conditions, seen.conditions, now)
-    said: Literal["Available", "Pending", "Unavailable", ""] = seen.state
+    state_reported: Literal["Available", "Pending", "Unavailable", ""] = seen.state
     if state.heartbeat is Heartbeat.LEFT:
-        said = "Unavailable"
+        state_reported = "Unavailable"
     elif _is_unconfirmed(state, before):
-        said = before.state or "Pending"
-    elif said == "Available" and not _is_ready(conditions):
-        said = "Pending"
+        state_reported = before.state or "Pending"
+    elif state_reported == "Available" and not _is_ready(conditions):
+        state_reported = "Pending"
     return replace(
         before,
-        state=said,
+        state=state_reported,
         conditions=conditions,
         available_volume_classes=tuple(NameRef(name=each.name) for each in seen.available_volume_classes),
         capacity=amounts(seen.capacity),
@@ -93,7 +93,7 @@ def _volume_pool(
 
 
 def _silent(state: PoolState, before: P, now: datetime) -> P:
-    """A state that nobody vouches for is pending; what never was heard of has none."""
+    """A state that no report confirms is pending; a pool that was never reported has none."""
     conditions = _ready(state, before.conditions, now)
     return replace(before, state="Pending" if before.state else "", conditions=conditions)
 

@@ -1,4 +1,4 @@
-"""What the reconciler itself keeps about one object, as it stands on the target branch: read from a document, written as fields.
+"""What the reconciler itself keeps about one object, as it is on the target branch: read from a document, written as fields.
 
 Pure. `record_of` the edited text is the record that was written, so that writing it again changes nothing.
 """

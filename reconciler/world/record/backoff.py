@@ -13,7 +13,7 @@ FIRST_SECONDS, LONGEST_SECONDS = 10, 600
 
 
 def ends(rejection: Rejection) -> datetime | None:
-    """None for one that tells no time: it binds nobody."""
+    """None for one without a time: it holds nothing back."""
     at = moment(rejection.time)
     if at is None:
         return None

@@ -23,7 +23,7 @@ DESTROYED = (
 )
 HOST_MOVED = "HostMoved"  # people move a pool to another host by a commit: what became of it
 HOST_MISMATCH = "HostMismatch"  # another host than the one with the grant reports as the pool, or waits to
-IN_DOUBT = "AbsenceUnverified"  # the reason of DELETION_HELD for an object that may still be declared
+UNVERIFIED = "AbsenceUnverified"  # the reason of DELETION_HELD for an object that may still be declared
 FROZEN = "Frozen"  # the reason of ACCEPTED for an object whose file cannot be used: it stays as it was
 OWN = frozenset(
     {SCHEDULED, ACCEPTED, DELETION_HELD, CLAIM_REFUSED, EVICTION, DESTROYED, HOST_MOVED, HOST_MISMATCH}
@@ -48,10 +48,10 @@ def own(conditions: Iterable[Condition]) -> Conditions:
 def with_condition(conditions: Sequence[Condition], new: Condition, now: datetime) -> Conditions:
     """`new` in the place of the one of its type, or at the end. Its transition time is carried over, else its own, else now."""
     before = condition(conditions, new.type)
-    settled = _timed(new, before, now)
+    timed = _with_time(new, before, now)
     if before is None:
-        return (*conditions, settled)
-    return tuple(settled if each.type == new.type else each for each in conditions)
+        return (*conditions, timed)
+    return tuple(timed if each.type == new.type else each for each in conditions)
 
 
 def without_condition(conditions: Sequence[Condition], type: str) -> Conditions:
@@ -62,12 +62,14 @@ def merge_conditions(kept: Sequence[Condition], reported: Iterable[Condition], n
     """What is reported takes the place of what was reported before; the reconciler's own stay. In the order of their types."""
     mine = {each.type: each for each in kept if each.type in OWN}
     theirs = {
-        each.type: _timed(each, condition(kept, each.type), now) for each in reported if each.type not in OWN
+        each.type: _with_time(each, condition(kept, each.type), now)
+        for each in reported
+        if each.type not in OWN
     }
     return tuple(each for _, each in sorted((mine | theirs).items()))
 
 
-def _timed(new: Condition, before: Condition | None, now: datetime) -> Condition:
+def _with_time(new: Condition, before: Condition | None, now: datetime) -> Condition:
     is_same = before is not None and before.status == new.status
     time = before.last_transition_time if before is not None and is_same else new.last_transition_time
     return msgspec.structs.replace(new, last_transition_time=time or stamp(now), last_update_time="")

@@ -10,7 +10,7 @@ def stamp(at: datetime) -> str:
 
 
 def moment(text: str) -> datetime | None:
-    """None for what is no moment with a zone."""
+    """None for a text that is not a moment with a zone."""
     try:
         read = datetime.fromisoformat(text)
     except ValueError:

@@ -14,7 +14,7 @@ from schemas.model.quantity import Quantity, parse
 
 
 def record_of(kind: Kind, body: Mapping[str, Any]) -> Record:
-    """`body` fits the schema of its kind, and stands on the target branch: in the source, none of this means anything."""
+    """`body` fits the schema of its kind, and is on the target branch: in the source, none of this means anything."""
     metadata = body["metadata"]
     status = _status(kind, body)
     assignment = assignment_of(status)

@@ -47,7 +47,7 @@ ASSIGNABLE = frozenset({Kind.MACHINE, Kind.VOLUME})
 PLACED = (
     MachineStatus,
     VolumeStatus,
-)  # the same by status; a union in its place would be made anew at every look
+)  # the same by status; a union in its place would be built at every check
 
 ASSIGNED = (*PLACED, VolumeSnapshotStatus)  # a snapshot is not placed: it has the assignment of its volume
 
@@ -55,7 +55,7 @@ _EMPTY: dict[Kind, Status] = {kind: status() for kind, status in STATUS.items()}
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
-    """`pool` is the one that the reconciler assigned; empty, nothing of ours binds the object, and a pin of people stands.
+    """`pool` is the one that the reconciler assigned; empty, nothing of ours binds the object, and a pin by people applies.
 
     `status` is None for the kinds that have none. `owners` come with the document of a generated object and are read only.
     """

@@ -22,7 +22,7 @@ def fields(kind: Kind, record: Record, base: Record = NOTHING) -> dict[Target, V
     wanted: dict[Target, Value] = {
         Field.UID: record.uid or None,
         Field.DELETION_TIMESTAMP: record.deletion_timestamp or None,
-        Field.STATUS: _written(record.status),
+        Field.STATUS: _as_value(record.status),
     }
     reference = _POOL_REF.get(kind)
     if reference is not None and (record.pool or base.pool):
@@ -33,7 +33,7 @@ def fields(kind: Kind, record: Record, base: Record = NOTHING) -> dict[Target, V
     return wanted
 
 
-def _written(status: Status | None) -> Value:
+def _as_value(status: Status | None) -> Value:
     """An empty status is none: it says what its absence says."""
     return cast("Value", _plain(status)) or None if status is not None else None
 

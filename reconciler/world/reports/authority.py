@@ -55,7 +55,7 @@ class AcceptedReports:
     `said` speaks of the assignment on live. `claims` come from owners of pools, while live assigns the object to nobody.
     """
 
-    said: ObjectReport | None = None
+    report: ObjectReport | None = None
     claims: tuple[ObjectReport, ...] = ()
     refused: tuple[str, ...] = ()
 
@@ -71,7 +71,7 @@ def accept_reports(
     grant: Callable[[Key], Grant],
 ) -> AcceptedReports:
     """`grant` tells which host has the grant of a pool: what any other host says of objects there never counts."""
-    said, claims, refused = None, [], []
+    report, claims, refused = None, [], []
     assignment = record.assignment
     for each in says:
         pool = each.pool or record.pool
@@ -85,7 +85,7 @@ def accept_reports(
         elif pool and grant(Key(POOL_OF[key.kind], "", pool)).host != each.host:
             continue
         elif _is_of(record, each, pool):
-            said = each
+            report = each
         elif assignment is None:
             claims += [each] if each.is_there else []
         elif each.is_there and each.phase == "present" and each.uid == record.uid:
@@ -95,10 +95,10 @@ def accept_reports(
     if len({each.pool for each in claims}) > 1:
         names = " and ".join(sorted({each.pool or each.poollet for each in claims}))
         refused.append(f"two pools report it at once: {names}")
-    return AcceptedReports(said, tuple(claims), tuple(refused))
+    return AcceptedReports(report, tuple(claims), tuple(refused))
 
 
-def _is_of(record: Record, said: ObjectReport, pool: str) -> bool:
+def _is_of(record: Record, report: ObjectReport, pool: str) -> bool:
     """Whether it speaks of the assignment that stands."""
     assignment = record.assignment
-    return assignment is not None and said.assignment == assignment.id and pool == assignment.pool
+    return assignment is not None and report.assignment == assignment.id and pool == assignment.pool

@@ -1,4 +1,4 @@
-"""Whom a lost `live` waits for, and why: hosts that may run what nobody can read now. Pure; it decides about no object."""
+"""Whom a lost `live` waits for, and why: hosts that may run what cannot be read now. Pure; it decides about no object."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ class Why(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class UnheardHost:
+class MissingHost:
     name: str
     why: Why
 
 
-def unsettled(reports: Reports) -> Iterator[UnheardHost]:
+def find_missing_hosts(reports: Reports) -> Iterator[MissingHost]:
     """By name. Who was heard, says that it leaves, or lost its report longer ago than its grace, is not among them."""
     for (name, host), beat in sorted(reports.heartbeats.items()):
         report = reports.by_poollet.get(name)
         why = _why(report, beat) if report is None or report.host == host else _why_replaced(beat)
         if why is not None:
-            yield UnheardHost(name, why)
+            yield MissingHost(name, why)
 
 
 def _why(report: HostReport | None, beat: Heartbeat) -> Why | None:
     if report is None:
-        return Why.GONE  # and it may run still: until its grace is over it is only not heard
+        return Why.GONE  # it may still run until its heartbeat timeout is over
     if beat is Heartbeat.LEFT:
         return None
     if not report.is_accepted:
@@ -55,16 +55,16 @@ def _why_replaced(beat: Heartbeat) -> Why | None:
     return None if beat is Heartbeat.EXPIRED else Why.REPLACED
 
 
-def words(waits_for: Sequence[UnheardHost], ref: str) -> str:
+def words(waits_for: Sequence[MissingHost], ref: str) -> str:
     """What is waited for, and what ends it. People are to write the name themselves: it makes a host run everything twice."""
     urgent = sorted(waits_for, key=lambda each: (each.why is Why.UNPROVEN, each.name))
     named = [f"{each.name} ({each.why})" for each in urgent[:NAMED_AT_MOST]]
     if more := len(urgent) - len(named):
         named.append(f"{more:,} more")
-    told = f"live was lost; it is written again once every known host has reported. Waiting for {', '.join(named)}"
+    message = f"live was lost; it is written again once every known host has reported. Waiting for {', '.join(named)}"
     if all(each.why in (Why.GONE, Why.REPLACED) for each in urgent):
-        return told
+        return message
     return (
-        f"{told}. Start those that are down; remove the report of one only when it is gone for good, "
+        f"{message}. Start those that are down; remove the report of one only when it is gone for good, "
         f"because whatever it still runs is then placed a second time: git push origin --delete {ref}NAME"
     )

@@ -32,5 +32,5 @@ class ObjectReport(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_there(self) -> bool:
-        """It stands on the pool, or may: what a poollet cannot tell is not gone."""
+        """It is on the pool, or may be: what a poollet cannot tell is not gone."""
         return self.phase in ("present", "unknown")

@@ -28,7 +28,7 @@ CANDIDATE = "candidate.json"
 
 @dataclass(slots=True)
 class HostReport:
-    """One poollet's, as it stands at `commit`.
+    """One poollet's report at `commit`.
 
     `own_commit` is the newest commit of the host that reports; above it another host may have put its candidate.json.
     """
@@ -41,7 +41,7 @@ class HostReport:
     poollet: objects.PoolletReport | None = None
     candidate: objects.CandidateReport | None = None
     pools: dict[Key, objects.PoolReport | objects.VolumePoolReport] = field(default_factory=dict)
-    said: dict[Key, ObjectReport] = field(default_factory=dict)
+    entries: dict[Key, ObjectReport] = field(default_factory=dict)
     orphans: tuple[objects.Orphan, ...] = ()
     events: tuple[objects.ReportedEvent, ...] = ()
     unread: dict[str, UnreadableFile] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class HostReport:
         return self.poollet is not None and self.poollet.leaving == "leaving"
 
     @property
-    def pools_told_of(self) -> Set[Key]:
+    def announced_keys(self) -> Set[Key]:
         """Those too of which it cannot be read what it says."""
         unread = {key for path in self.unread if (key := _key(path)) is not None}
         return self.pools.keys() | {key for key in unread if key.kind in _POOLS.values()}
@@ -77,8 +77,8 @@ class HostReport:
 
     @property
     def reports_objects(self) -> bool:
-        """Whether anything may stand there."""
-        return bool(self.said or self.orphans or self.unread)
+        """Whether it may report any object."""
+        return bool(self.entries or self.orphans or self.unread)
 
 
 @dataclass(slots=True)
@@ -191,9 +191,9 @@ class Reports:
     def says(self, key: Key) -> Iterator[ObjectReport]:
         """Whoever speaks of an object, by the names of the poollets. Of a pool that is no more than to announce it."""
         for name in self._speakers.get(key, ()):
-            said = self.by_poollet[name].said.get(key)
-            if said is not None:
-                yield said
+            reported = self.by_poollet[name].entries.get(key)
+            if reported is not None:
+                yield reported
 
     def tells_of(self, key: Key) -> bool:
         return key in self._speakers
@@ -241,9 +241,9 @@ class Reports:
 
     def _rewrite(self, report: HostReport, moved: Moved) -> None:
         """All that it says is said by another host now."""
-        for key, said in report.said.items():
-            report.said[key] = msgspec.structs.replace(said, host=report.host)
-        moved.keys.update(report.said, report.pools_told_of)
+        for key, reported in report.entries.items():
+            report.entries[key] = msgspec.structs.replace(reported, host=report.host)
+        moved.keys.update(report.entries, report.announced_keys)
         moved.poollets.add(report.name)
 
     def _set(
@@ -266,7 +266,7 @@ class Reports:
                 moved.poollets.add(report.name)
             case "candidate.json":
                 report.candidate = entry if isinstance(entry, objects.CandidateReport) else None
-                moved.keys.update(report.pools_told_of)
+                moved.keys.update(report.announced_keys)
             case "orphans.json":
                 report.orphans = entry.orphans if isinstance(entry, objects.OrphanList) else ()
                 moved.poollets.add(report.name)
@@ -274,12 +274,12 @@ class Reports:
                 report.events = entry.events if isinstance(entry, objects.EventList) else ()
 
     def _set_entry(self, report: HostReport, key: Key, entry: ReportPart | None) -> None:
-        report.said.pop(key, None)
+        report.entries.pop(key, None)
         report.pools.pop(key, None)
         if isinstance(entry, objects.PoolReport | objects.VolumePoolReport):
             report.pools[key] = entry
         elif isinstance(entry, objects.MachineReport | objects.VolumeReport | objects.SnapshotReport):
-            report.said[key] = _said(report, entry)
+            report.entries[key] = _object_report(report, entry)
         others = {name for name in self._speakers.get(key, ()) if name != report.name}
         speakers = others if entry is None else {*others, report.name}
         if speakers:
@@ -289,7 +289,7 @@ class Reports:
 
     def _forget(self, name: str) -> set[Key]:
         report = self.by_poollet[name]
-        keys = report.said.keys() | report.pools_told_of
+        keys = report.entries.keys() | report.announced_keys
         for key in keys:
             self._set_entry(report, key, None)
         del self.by_poollet[name]
@@ -320,7 +320,7 @@ def _key(path: str) -> Key | None:
     return None
 
 
-def _said(
+def _object_report(
     report: HostReport, entry: objects.MachineReport | objects.VolumeReport | objects.SnapshotReport
 ) -> ObjectReport:
     attached = entry.attached_to if isinstance(entry, objects.VolumeReport) else ()

@@ -40,18 +40,18 @@ S = TypeVar(
 replace = msgspec.structs.replace
 
 
-def status_from_report(record: Record, said: ObjectReport | None, now: datetime) -> Status | None:
+def status_from_report(record: Record, reported: ObjectReport | None, now: datetime) -> Status | None:
     """The status of a machine, a volume or a snapshot; that of the record where nothing new is said."""
     status = record.status
-    if said is None or said.status is None:
+    if reported is None or reported.status is None:
         return status
-    match status, said.status:
+    match status, reported.status:
         case MachineStatus(), report.ReportedMachineStatus():
-            return _machine(status, said.status, now)
+            return _machine(status, reported.status, now)
         case VolumeStatus(), report.ReportedVolumeStatus():
-            return _volume(status, said.status, now)
+            return _volume(status, reported.status, now)
         case VolumeSnapshotStatus(), report.ReportedSnapshotStatus():
-            return _snapshot(status, said.status, now)
+            return _snapshot(status, reported.status, now)
         case _:
             return status
 
@@ -61,9 +61,9 @@ def interface_status_from_report(
 ) -> NetworkInterfaceStatus:
     """What its machine's pool sees of an interface; without a machine there is nothing to see."""
     if seen is None:
-        return replace(_moved(status, "", now), ips=(), mac_address="")
+        return replace(_set_state(status, "", now), ips=(), mac_address="")
     state = "Available" if seen.state == "Attached" else "Pending"
-    return replace(_moved(status, state, now), ips=seen.ips, mac_address=seen.mac_address)
+    return replace(_set_state(status, state, now), ips=seen.ips, mac_address=seen.mac_address)
 
 
 def _machine(before: MachineStatus, seen: report.ReportedMachineStatus, now: datetime) -> MachineStatus:
@@ -86,7 +86,7 @@ def _disk(
 ) -> MachineVolumeStatus:
     was = next((each for each in before if each.name == seen.name), MachineVolumeStatus(name=seen.name))
     reference = NameRef(name=seen.volume_ref.name) if seen.volume_ref else None
-    return replace(_moved(was, seen.state, now), handle=seen.handle, volume_ref=reference)
+    return replace(_set_state(was, seen.state, now), handle=seen.handle, volume_ref=reference)
 
 
 def _card(
@@ -97,7 +97,7 @@ def _card(
     )
     reference = NameRef(name=seen.network_interface_ref.name) if seen.network_interface_ref else None
     return replace(
-        _moved(was, seen.state, now),
+        _set_state(was, seen.state, now),
         handle=seen.handle,
         ips=seen.ips,
         mac_address=seen.mac_address or "",
@@ -108,7 +108,7 @@ def _card(
 def _volume(before: VolumeStatus, seen: report.ReportedVolumeStatus, now: datetime) -> VolumeStatus:
     access = seen.access
     return replace(
-        _moved(before, seen.state or "", now),
+        _set_state(before, seen.state or "", now),
         volume_id=seen.volume_id,
         access=VolumeAccess(
             driver=access.driver, handle=access.handle, volume_attributes=dict(access.volume_attributes)
@@ -124,14 +124,14 @@ def _snapshot(
     before: VolumeSnapshotStatus, seen: report.ReportedSnapshotStatus, now: datetime
 ) -> VolumeSnapshotStatus:
     return replace(
-        _moved(before, seen.state or "", now),
+        _set_state(before, seen.state or "", now),
         snapshot_id=seen.snapshot_id,
         size=None if seen.size is None else amounts({"size": seen.size}).get("size"),
         conditions=merge_conditions(before.conditions, map(condition_of, seen.conditions), now),
     )
 
 
-def _moved(before: S, state: str, now: datetime) -> S:
+def _set_state(before: S, state: str, now: datetime) -> S:
     """The time moves with the state; a state that is not known has none."""
     if before.state == state:
         return before
@@ -150,7 +150,7 @@ def condition_of(seen: report.ReportedCondition) -> Condition:
 
 
 def amounts(written: Mapping[str, str | int]) -> dict[str, Quantity]:
-    """What is no amount is left out: it is a host's word, and says nothing."""
+    """An amount that cannot be read is left out."""
     found = {}
     for resource, value in written.items():
         try:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from reconciler.gitstore.objects.tree import FileMode
 from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.record import condition
-from reconciler.world.record.condition import ACCEPTED, DELETION_HELD, FROZEN, IN_DOUBT
+from reconciler.world.record.condition import ACCEPTED, DELETION_HELD, FROZEN, UNVERIFIED
 from reconciler.world.source.contents import Doc
 from reconciler.world.source.rules import Rules
 from reconciler.world.source.tree_index import TreeIndex
@@ -37,9 +37,9 @@ def why_unverified(known: ObjectState, source: TreeIndex, rules: Rules, news: Co
         file = source.files.get(folder)
         if file is not None and file.mode in POINTERS:
             return f"{folder} is a link or a submodule now, and may lead to its file"
-    if strange := source.foreign_names.get(known.key.name):
-        return f"{min(strange)} has a document of that name whose kind is not known"
-    is_old = was_in_doubt(known)
+    if foreign := source.foreign_names.get(known.key.name):
+        return f"{min(foreign)} has a document of that name whose kind is not known"
+    is_old = was_unverified(known)
     unreadable = sorted(
         each for each in source.unreadable if has_manifest_name(each) and (is_old or each in news)
     )
@@ -49,13 +49,13 @@ def why_unverified(known: ObjectState, source: TreeIndex, rules: Rules, news: Co
     return f"{unreadable[0]}{more} cannot be read and may declare it; fix the file, or delete it to confirm the removal"
 
 
-def was_in_doubt(known: ObjectState) -> bool:
+def was_unverified(known: ObjectState) -> bool:
     """As live says; of what has no conditions nothing says otherwise."""
     status = known.record.status
     if status is None:
         return True
     held, accepted = condition(status.conditions, DELETION_HELD), condition(status.conditions, ACCEPTED)
-    return (held is not None and held.reason == IN_DOUBT) or (
+    return (held is not None and held.reason == UNVERIFIED) or (
         accepted is not None and accepted.reason == FROZEN
     )
 

@@ -53,7 +53,7 @@ class Contents(msgspec.Struct, frozen=True, gc=False):
 def source_contents(path: str, data: bytes, policy: ValidationPolicy) -> Contents:
     found = manifest.parse(path, data)
     if found.is_malformed:
-        return _malformed(found, data)
+        return _freeze_malformed(found, data)
     docs, findings = [], []
     for document in found.documents:
         object = decode(document.kind, document.body)
@@ -63,15 +63,15 @@ def source_contents(path: str, data: bytes, policy: ValidationPolicy) -> Content
             each for each in check_document(entry, document.body, policy) if each.severity is Severity.ERROR
         ]
     if docs:
-        foreign_names = _strangers(data) if found.foreign else ()
+        foreign_names = _foreign_names(data) if found.foreign else ()
         return Contents(tuple(docs), foreign_names=foreign_names, findings=tuple(findings))
-    return Contents(has_only_foreign=_is_something(data), foreign_names=_strangers(data))
+    return Contents(has_only_foreign=_is_something(data), foreign_names=_foreign_names(data))
 
 
 def live_contents(path: str, data: bytes, wants: Wants) -> Contents:
     found = manifest.parse(path, data)
     if found.is_malformed:
-        return _malformed(found, data)
+        return _freeze_malformed(found, data)
     return Contents(tuple(_live_doc(document, wants) for document in found.documents))
 
 
@@ -87,7 +87,7 @@ def objects_at(path: str, data: bytes) -> Mapping[int, Object]:
 
 
 def unreadable(problem: Problem) -> Contents:
-    """A path that is no file with text, and declares nothing: what live has from it stays."""
+    """A path that is not a file with text, and declares nothing: what live has from it stays."""
     return Contents(is_malformed=True, problems=(problem,))
 
 
@@ -101,13 +101,13 @@ def _record(kind: Kind, body: Mapping[str, Any]) -> Record:
     return record_of(kind, body)
 
 
-def _malformed(found: Manifest, data: bytes) -> Contents:
+def _freeze_malformed(found: Manifest, data: bytes) -> Contents:
     errors = tuple(each for each in found.problems if each.severity is Severity.ERROR)
     return Contents(
         is_malformed=True,
         is_opaque=any(not each.object for each in errors),
         refused=(*found.invalid, *(each.key for each in found.documents)),
-        foreign_names=_strangers(data) if found.foreign else (),
+        foreign_names=_foreign_names(data) if found.foreign else (),
         problems=errors,
     )
 
@@ -117,7 +117,7 @@ def _is_something(data: bytes) -> bool:
     return isinstance(values, Unreadable) or any(value is not None for value in values)
 
 
-def _strangers(data: bytes) -> tuple[str, ...]:
+def _foreign_names(data: bytes) -> tuple[str, ...]:
     values = read(data.decode("utf-8", "replace"))
     if isinstance(values, Unreadable):
         return ()

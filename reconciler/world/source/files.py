@@ -51,7 +51,7 @@ class _Reading:
     def contents(self, file: File, known: Mapping[Name, object], taken: Taken) -> Contents | None:
         if not self.is_manifest(file.path):
             return None
-        if problem_files := _odd(file):
+        if problem_files := _problem_of(file):
             return problem_files
         name = name_of(file, self.how)
         if name in known:
@@ -101,10 +101,10 @@ def _take(branch: TreeIndex, changes: Sequence[FileChange], reading: _Reading) -
         some = changes[start : start + AT_ONCE]
         known = reading.known(some)
         for path, _, after in some:
-            was_odd = branch.problem_files.get(path)
+            was_problem = branch.problem_files.get(path)
             found = reading.contents(after, known, taken) if after is not None else None
             taken.keys.update(branch.put(path, after, found))
-            if why_malformed(was_odd) != why_malformed(found):
+            if why_malformed(was_problem) != why_malformed(found):
                 taken.flipped.add(path)
     return taken
 
@@ -114,7 +114,7 @@ def why_malformed(contents: Contents | None) -> tuple[Problem, ...] | None:
     return contents.problems if contents is not None and contents.is_malformed else None
 
 
-def _odd(file: File) -> Contents | None:
+def _problem_of(file: File) -> Contents | None:
     if file.mode not in (FileMode.LINK, FileMode.SUBMODULE):
         return None
     what = "a symbolic link" if file.mode is FileMode.LINK else "a submodule"

@@ -29,7 +29,7 @@ class FreezeChange(NamedTuple):
     keys: frozenset[Key] = frozenset()
 
 
-def asked(state: State, news: Collection[str], changed: Changed) -> set[str]:
+def files_to_judge(state: State, news: Collection[str], changed: Changed) -> set[str]:
     """The files to be judged: those that are not as they were accepted, and those that are held while their users change."""
     found = set(news)
     if state.is_fresh:

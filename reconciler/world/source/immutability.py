@@ -145,5 +145,5 @@ def is_marked(known: ObjectState) -> bool:
         return False
     if known.key.kind in CLASSES:
         return True
-    said = condition(getattr(known.record.status, "conditions", ()), ACCEPTED)
-    return said is not None and said.reason == FROZEN
+    message = condition(getattr(known.record.status, "conditions", ()), ACCEPTED)
+    return message is not None and message.reason == FROZEN

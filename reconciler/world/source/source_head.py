@@ -65,7 +65,7 @@ def select_source_head(
         return SourceHead(
             last, SourceHold("", last, "the source branch is gone; keeping the last reconciled commit")
         )
-    ruled = _ruled(repo, head, last, trusted, now)
+    ruled = _apply_trust(repo, head, last, trusted, now)
     if ruled.use is None or ruled.use == last:
         return ruled
     confirmations = tuple(_confirmations(repo, ruled.use, last))
@@ -91,7 +91,7 @@ def check_fleet_id(found: SourceHead, last: ObjectId | None, before: str, now: s
     return SourceHead(last, SourceHold(found.use, last, message, code="GV816", cure=ID_CURE))
 
 
-def _ruled(
+def _apply_trust(
     repo: Repo,
     head: ObjectId,
     last: ObjectId | None,

@@ -17,7 +17,7 @@ class TreeIndex:
         self.contents: dict[str, Contents] = {}
         self.problem_files: dict[str, Contents] = {}  # those with more to say than their documents
         self.unreadable: set[str] = set()  # those that may hold anything
-        self.foreign_names: dict[str, set[str]] = {}  # where documents of a name stand that are none of ours
+        self.foreign_names: dict[str, set[str]] = {}  # paths of documents of a name that are none of ours
         self._where: dict[Key, Doc | tuple[Doc, ...]] = {}
         self._refusing: dict[Key, tuple[str, ...]] = {}
 
@@ -47,7 +47,7 @@ class TreeIndex:
         return iter(self._where)
 
     def put(self, path: str, file: File | None, contents: Contents | None) -> Iterator[Key]:
-        """Sets what stands at a path; the keys that are concerned."""
+        """Sets what a path contains; returns the keys that this concerns."""
         before = self.contents.pop(path, None)
         if before is not None:
             yield from self._take_out(path, before)

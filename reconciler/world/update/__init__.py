@@ -8,7 +8,7 @@ The State is changed in place, in five steps whose order matters. Each returns a
     load_files        commits, blobs that differ                 head, rules, source, live          -
     load_reports      report refs that moved, the clock          reports, heartbeats                rules: whose reports count
     resolve_objects   documents of the touched keys              known, relations, frozen files     both loads
-    account_changes   changed objects, announcements, orphans    ledger, offers, pools, orphans     known: grants stand on pools
+    account_changes   changed objects, announcements, orphans    ledger, offers, pools, orphans     known: grants are on pools
     validate_changes  changed objects and who refers to them     errors by object                   known, relations
 
 A freeze feeds back once: resolve, judge the files that may change immutable fields, freeze those that do, resolve the keys

@@ -72,8 +72,8 @@ def reported_on(state: State, pool: Key) -> set[Key]:
     return {
         key
         for name in reports.announcers(pool)
-        for key, said in reports.by_poollet[name].said.items()
-        if said.pool == pool.name
+        for key, reported in reports.by_poollet[name].entries.items()
+        if reported.pool == pool.name
     }
 
 

@@ -18,7 +18,7 @@ POOLS = (Kind.MACHINE_POOL, Kind.VOLUME_POOL)
 POOL_OF_CLASS = {Kind.MACHINE_CLASS: Kind.MACHINE_POOL, Kind.VOLUME_CLASS: Kind.VOLUME_POOL}
 
 Changed = dict[Key, tuple[ObjectState | None, ObjectState | None]]
-"""Objects that are not as they were: before, after. A pool stands here too when only its announcement may be another."""
+"""Objects that are not as they were: before, after. A pool is here too when only its announcement may be another."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,7 +93,7 @@ def load_source(
         delta.has_new_rules = True
         taken.keys.update(pool.key for pools in state.pools.values() for pool in pools.values())
         for report in state.reports.by_poollet.values():
-            taken.keys.update(report.said, report.pools_told_of)
+            taken.keys.update(report.entries, report.announced_keys)
     note_taken(state, taken, delta)
     return delta
 

@@ -26,10 +26,10 @@ def load_reports(state: State, inputs: Inputs, has_new_rules: bool) -> Delta:
     for name, report in reports.by_poollet.items():
         is_other = accepted.get(name) != report.is_accepted
         if is_other:
-            keys.update(report.said)
+            keys.update(report.entries)
             state.problems = None
         if is_other or beats.get(report.writer) != reports.heartbeats[report.writer]:
-            keys.update(report.pools_told_of)
+            keys.update(report.announced_keys)
     turned = {name for (name, _), _ in silent.items() ^ reports.silent.items()}
     turned |= {
         writer[0]

@@ -8,7 +8,7 @@ from reconciler.gitstore.repo import Repo
 from reconciler.world.objects.generated import absences
 from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.objects.resolve import announced_pool, resolve_object
-from reconciler.world.source.freeze import asked, freeze_files
+from reconciler.world.source.freeze import files_to_judge, freeze_files
 from reconciler.world.state import State
 from reconciler.world.update.delta import POOLS, Changed, Delta
 from reconciler.world.update.load_files import load_object
@@ -20,7 +20,7 @@ def resolve_objects(state: State, repo: Repo, loaded: Delta) -> tuple[Changed, D
     which makes its objects what they were."""
     delta = Delta()
     changed = resolve_keys(state, repo, loaded.touched, delta)
-    paths = asked(state, loaded.to_judge, changed)
+    paths = files_to_judge(state, loaded.to_judge, changed)
     if paths:
         turned = freeze_files(state, repo, paths)
         delta.source_paths |= turned.paths

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from reconciler.world.objects.object_state import ObjectState
-from reconciler.world.objects.relations import related
-from reconciler.world.objects.validation import concerned, find_errors
+from reconciler.world.objects.relations import keys_related_to
+from reconciler.world.objects.validation import find_errors, keys_concerned
 from reconciler.world.state import State
 from reconciler.world.update.delta import POOL_OF_CLASS, Changed, Delta
 from schemas.kinds import Key, Kind
@@ -19,7 +19,7 @@ def validate_changes(state: State, touched: set[Key], changed: Changed, has_new_
     if state.is_fresh or has_new_rules:
         keys = {*state.known, *state.faults}
     else:
-        keys = concerned({*touched, *changed}, state.known, state.relations)
+        keys = keys_concerned({*touched, *changed}, state.known, state.relations)
     found = find_errors(keys, state.known, state.relations, state.source)
     for key in keys:
         before, after = state.faults.get(key, ()), found.get(key, ())
@@ -47,7 +47,7 @@ def spread_changes(state: State, changed: Changed, frees_room: bool) -> set[Key]
             continue
         for known in (before, after):
             if known is not None:
-                for keys in related(known, state.relations):
+                for keys in keys_related_to(known, state.relations):
                     dirty.update(keys)
     if frees_room:
         dirty |= state.relations.waiting

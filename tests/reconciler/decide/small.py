@@ -18,7 +18,7 @@ from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.record import ASSIGNED, Record, empty_status, record_of
 from reconciler.world.reports.authority import POOL_OF
 from reconciler.world.reports.heartbeat import Heartbeat
-from reconciler.world.reports.recovery_wait import UnheardHost
+from reconciler.world.reports.recovery_wait import MissingHost
 from reconciler.world.reports.reported import ObjectReport
 from reconciler.world.state import HostSeen
 from schemas.kinds import Key, Kind, api_version
@@ -60,7 +60,7 @@ class Small:
     held_source: SourceHold | None = None
     is_live_lost: bool = False
     can_recover: bool = True
-    unsettled: tuple[UnheardHost, ...] = ()
+    missing_hosts: tuple[MissingHost, ...] = ()
     retained: dict[str, ObjectState] = field(default_factory=dict)
 
     @property
@@ -91,10 +91,10 @@ class Small:
         beat = state.heartbeat if state is not None and state.grant.host == host else None
         return HostSeen(commit, self.reported if commit else None, beat)
 
-    def said(self, key: Key) -> ObjectReport | None:
+    def object_report(self, key: Key) -> ObjectReport | None:
         return self.words.get(key)
 
-    def claimed(self, key: Key) -> tuple[ObjectReport, ...]:
+    def claims_of(self, key: Key) -> tuple[ObjectReport, ...]:
         return self.claims.get(key, ())
 
     def refused_claims(self, key: Key) -> Collection[str]:

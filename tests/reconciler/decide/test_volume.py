@@ -93,7 +93,7 @@ def test_data_is_never_moved(make: Callable[[], Small]) -> None:
     """Only a pool that never made it loses a volume."""
     world = make()
     before = world.known[DATA].record
-    said = world.said(DATA)
+    said = world.object_report(DATA)
     if before.pool and (said is None or said.phase != "rejected"):
         assert need(world).record.assignment == before.assignment
 

@@ -6,7 +6,7 @@ import pytest
 
 from reconciler.decide.compose import pending_approvals
 from reconciler.loop.outcome import Committed, TickBlocked
-from reconciler.world.reports.recovery_wait import UnheardHost, Why, words
+from reconciler.world.reports.recovery_wait import MissingHost, Why, words
 from tests.reconciler.lifecycle.hosts import Fleet, Host
 from tests.reconciler.lifecycle.test_lives import fleet
 from tests.reconciler.world.scene import LIVE, REPORTS, machine
@@ -48,7 +48,7 @@ WAY_OUT = (
     ],
 )
 def test_names_why_and_what_ends_it(given: list[tuple[str, Why]], want: str) -> None:
-    assert words([UnheardHost(*each) for each in given], REFS) == TOLD + want
+    assert words([MissingHost(*each) for each in given], REFS) == TOLD + want
 
 
 def told(world: Fleet) -> str:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.world.source.contents import Contents, live_contents, source_contents
-from reconciler.world.source.parse_cache.encoding import decoded, encoded
+from reconciler.world.source.parse_cache.encoding import decode, encode
 from schemas.kinds import Kind
 from schemas.model.quantity import Quantity, parse
 from schemas.validate import ValidationPolicy
@@ -40,9 +40,9 @@ def exactly(value: object) -> object:
 
 
 def back(path: str, contents: Contents) -> None:
-    data = encoded(contents)
+    data = encode(contents)
     assert data is not None
-    found = decoded(path, data)
+    found = decode(path, data)
     assert found == contents
     assert exactly(found) == exactly(contents)
 
@@ -53,7 +53,7 @@ def test_what_is_kept_comes_back(text: str, is_wanted: bool, is_open: bool) -> N
         source_contents("a.yaml", text.encode(), ValidationPolicy(is_open)),
         live_contents("a.yaml", text.encode(), lambda *_: is_wanted),
     ):
-        if encoded(found) is not None:
+        if encode(found) is not None:
             back("a.yaml", found)
 
 
@@ -80,7 +80,7 @@ def test_every_example_comes_back() -> None:
             source_contents(path.name, path.read_bytes(), ValidationPolicy()),
             live_contents(path.name, path.read_bytes(), lambda *_: True),
         ):
-            if encoded(found) is not None:
+            if encode(found) is not None:
                 back(path.name, found)
                 kept += 1
     assert kept > len(EXAMPLES)
@@ -113,7 +113,7 @@ def test_an_amount_comes_back(number: int, suffix: str) -> None:
     ],
 )
 def test_nothing_else_is_kept(name: str, text: str) -> None:
-    assert encoded(source_contents(name, text.encode(), ValidationPolicy())) is None
+    assert encode(source_contents(name, text.encode(), ValidationPolicy())) is None
 
 
 @pytest.mark.parametrize(
@@ -127,4 +127,4 @@ def test_nothing_else_is_kept(name: str, text: str) -> None:
     ],
 )
 def test_what_was_not_written_so_is_read_anew(data: bytes) -> None:
-    assert decoded("a.yaml", data) is None
+    assert decode("a.yaml", data) is None

@@ -160,7 +160,7 @@ def test_the_word_of_the_pool_that_has_it_counts() -> None:
     world = scene.world()
     scene.report("pool-a", report("pool-a", said=said()))
     assert WEB in scene.step(world).dirty
-    word = world.said(WEB)
+    word = world.object_report(WEB)
     assert word is not None
     assert (word.phase, word.poollet) == ("present", "pool-a")
 
@@ -180,8 +180,8 @@ def test_the_word_of_others_does_not(
     scene = placed()
     scene.report(poollet, report(poollet, said=what))
     world = scene.world()
-    assert world.said(WEB) is None
-    assert world.claimed(WEB) == ()
+    assert world.object_report(WEB) is None
+    assert world.claims_of(WEB) == ()
     assert bool(world.refused_claims(WEB)) == is_refused
 
 
@@ -190,13 +190,13 @@ def test_after_a_lost_live_reports_claim_what_they_have() -> None:
     scene.report("pool-a", report("pool-a", said=said()))
     world = scene.world()
     assert (world.is_live_lost, world.can_recover) == (True, False)
-    assert [(each.pool, each.uid) for each in world.claimed(WEB)] == [("pool-a", UID)]
+    assert [(each.pool, each.uid) for each in world.claims_of(WEB)] == [("pool-a", UID)]
     scene.report("pool-a", report("pool-a", said=said()))
     scene.step(world)
     assert world.can_recover
     scene.report("pool-b", report("pool-b", said=said(pool_name="pool-b")))
     scene.step(world)
-    assert len(world.claimed(WEB)) == 2
+    assert len(world.claims_of(WEB)) == 2
     assert world.refused_claims(WEB)
 
 

@@ -18,7 +18,7 @@ from typing import TypeAlias, TypeVar
 from reconciler.gitstore.objects.tree import File
 from reconciler.world.source.contents import Contents
 from reconciler.world.source.parse_cache.cache_key import fingerprint
-from reconciler.world.source.parse_cache.encoding import decoded, encoded
+from reconciler.world.source.parse_cache.encoding import decode, encode
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ _TABLES = (
     "CREATE TABLE IF NOT EXISTS made_by (fingerprint BLOB NOT NULL)",
     "CREATE TABLE IF NOT EXISTS reading (number INTEGER PRIMARY KEY, name BLOB NOT NULL UNIQUE, body BLOB NOT NULL)",
 )
-# A damaged one may tell what is wrong in bytes that are no text, or ask for more memory than there is.
+# A damaged one may tell what is wrong in bytes that are not text, or ask for more memory than there is.
 _TROUBLE = (sqlite3.Error, OSError, UnicodeError, MemoryError)
 _IN_USE_BY_OTHERS = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
@@ -79,14 +79,14 @@ class ParseCache:
         """Those that are kept, unread."""
         if self._path is None or self._used is None:
             return {}
-        asked = list(names)
-        return self._with(lambda database: self._looked_up(database, asked), {})
+        used = list(names)
+        return self._with(lambda database: self._looked_up(database, used), {})
 
     def contents(self, path: str, name: Name, body: object) -> Contents | None:
         """None for what was not written so."""
         if not isinstance(body, bytes) or body[:_DIGEST] != _digest(name, body[_DIGEST:]):
             return None
-        return decoded(path, body[_DIGEST:])
+        return decode(path, body[_DIGEST:])
 
     def keep(self, name: Name, contents: Contents) -> None:
         if self._path is not None:
@@ -99,7 +99,7 @@ class ParseCache:
             self._gone.add(name)
 
     def settle(self) -> None:
-        """Between two ticks. After the first one, what nobody asked for goes, too."""
+        """Between two ticks. After the first one, what was not used is deleted, too."""
         if self._path is None:
             return
         if self._used is not None or len(self._new) + len(self._gone) >= MANY:
@@ -127,13 +127,13 @@ class ParseCache:
 
     def _write(self, database: sqlite3.Connection) -> None:
         database.execute("BEGIN IMMEDIATE")
-        unused = self._unused(database)
+        unused = self._delete_unused(database)
         database.executemany("DELETE FROM reading WHERE number = ?", ((number,) for number in unused))
         database.executemany("DELETE FROM reading WHERE name = ?", ((name,) for name in self._gone))
         rows = (
             (name, _digest(name, data) + data)
             for name, contents in self._new.items()
-            if (data := encoded(contents)) is not None
+            if (data := encode(contents)) is not None
         )
         database.executemany("INSERT OR REPLACE INTO reading (name, body) VALUES (?, ?)", rows)
         database.execute("COMMIT")
@@ -142,7 +142,7 @@ class ParseCache:
         self._new.clear()
         self._gone.clear()
 
-    def _unused(self, database: sqlite3.Connection) -> list[int]:
+    def _delete_unused(self, database: sqlite3.Connection) -> list[int]:
         used = self._used
         if used is None:
             return []
@@ -150,24 +150,24 @@ class ParseCache:
         return [number for (number,) in numbers if number not in used]
 
     def _with(self, work: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
-        """Whatever is wrong with it, it is not used any more by this process; the next one makes it anew."""
+        """Whatever is wrong with it, it is not used any more by this process; the next one creates it again."""
         try:
             if self._database is None:
-                self._database = self._opened()
+                self._database = self._open()
             return work(self._database)
         except _TROUBLE as error:
             self._give_up(error)
             return otherwise
 
-    def _opened(self) -> sqlite3.Connection:
+    def _open(self) -> sqlite3.Connection:
         assert self._path is not None
         try:
-            return _connected(self._path)
+            return _connect(self._path)
         except _TROUBLE as error:
             if getattr(error, "sqlite_errorcode", 0) in _IN_USE_BY_OTHERS:
                 raise
             _remove(self._path)  # damaged, or of another version
-            return _connected(self._path)
+            return _connect(self._path)
 
     def _give_up(self, error: Exception) -> None:
         assert self._path is not None
@@ -189,7 +189,7 @@ class _ForeignError(sqlite3.DatabaseError):
     """Other code read these files."""
 
 
-def _connected(path: Path) -> sqlite3.Connection:
+def _connect(path: Path) -> sqlite3.Connection:
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
     database = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
     try:

@@ -34,4 +34,4 @@ def _version(library: str) -> str:
     try:
         return importlib.metadata.version(library)
     except importlib.metadata.PackageNotFoundError as error:
-        raise OSError(f"nobody knows the version of {library}") from error
+        raise OSError(f"the version of {library} is unknown") from error

@@ -26,7 +26,7 @@ _LETTERS = {Notation.DECIMAL: "d", Notation.BINARY: "b", Notation.EXPONENT: "e"}
 _NOTATIONS = {letter: notation for notation, letter in _LETTERS.items()}
 
 
-def _kept(kind: Kind) -> type[msgspec.Struct]:
+def _keep(kind: Kind) -> type[msgspec.Struct]:
     """One document of a kind. `names` are namespace and name, where no object says them; `record` is empty in the source."""
     status: Any = STATUS.get(kind, type(None))
     record: Any = tuple[str, str, ClaimRef | None, tuple[OwnerReference, ...], status | None]
@@ -40,11 +40,11 @@ def _kept(kind: Kind) -> type[msgspec.Struct]:
     return msgspec.defstruct(f"Kept{kind}", fields, tag=kind.value, array_like=True, frozen=True, gc=False)
 
 
-_KEPT: Mapping[Kind, Any] = {kind: _kept(kind) for kind in Kind if kind is not Kind.SECRET}
+_KEPT: Mapping[Kind, Any] = {kind: _keep(kind) for kind in Kind if kind is not Kind.SECRET}
 _KIND_OF = {kept: kind for kind, kept in _KEPT.items()}
 
 
-def encoded(contents: Contents) -> bytes | None:
+def encode(contents: Contents) -> bytes | None:
     """None for what has no such form."""
     if not contents.docs or not contents.is_plain:
         return None
@@ -64,7 +64,7 @@ def encoded(contents: Contents) -> bytes | None:
         return None
 
 
-def decoded(path: str, data: bytes) -> Contents | None:
+def decode(path: str, data: bytes) -> Contents | None:
     """What a file at this path holds, by what `encoded` made of it. None for what has no such form: the file is read anew."""
     try:
         return Contents(tuple([_doc(path, each) for each in _DECODER.decode(data)]))
