@@ -1,4 +1,4 @@
-"""Which addresses there are, and which are refused."""
+"""Which addresses are accepted, and which are refused."""
 
 from __future__ import annotations
 

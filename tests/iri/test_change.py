@@ -1,4 +1,4 @@
-"""What each change makes of an object, and what it refuses."""
+"""The object after each change, and the changes that are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The simulated runtime keeps every promise, asked directly and asked over a socket."""
+"""The simulated runtime keeps every promise, called directly and over a socket."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events are bounded in count and age; notices reach every watcher once, or tell it that they did not."""
+"""Events are bounded in count and age; every notice reaches every watcher once, or a RESYNC does."""
 
 from __future__ import annotations
 
@@ -88,9 +88,9 @@ def test_watcher_that_falls_behind_gets_a_resync() -> None:
     watcher.next(0)
     for number in range(journal.NOTICES_PENDING + 5):
         log.notice(RuntimeMachine, str(number), ChangeType.CHANGED)
-    told = watcher.next(0)
-    assert told[0] == RESYNC
-    assert len(told) < 10
+    notices = watcher.next(0)
+    assert notices[0] == RESYNC
+    assert len(notices) < 10
 
 
 def test_closing_a_watcher_frees_its_place_and_wakes_its_reader() -> None:

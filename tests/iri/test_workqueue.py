@@ -1,4 +1,4 @@
-"""The work queue: one thread a key, nothing woken is forgotten, and no key's bug ends the work on others."""
+"""The work queue: one thread per key, no wake is lost, and no key's bug ends the work on others."""
 
 from __future__ import annotations
 

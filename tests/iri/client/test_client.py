@@ -1,4 +1,4 @@
-"""What the client adds to the calls: filters, identity of what has not changed, and two sockets as one runtime."""
+"""What the client adds to the calls: filters, identical objects while unchanged, and two sockets as one runtime."""
 
 from __future__ import annotations
 

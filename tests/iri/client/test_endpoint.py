@@ -1,4 +1,4 @@
-"""Where a runtime is looked for, in which order."""
+"""Where a client looks for a runtime, and in which order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What has not changed is decoded once, and is the identical object."""
+"""An unchanged item is decoded once, and is the identical object."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ def test_calls_of_clients_that_gave_up_waiting_are_not_made(address: UnixAddress
             caller.start()
         for caller in callers:
             caller.join()
-        # The server counts from when it was asked, and is told that a caller went: both are later there than here.
+        # The server's deadlines begin later than the client's, and it learns later that a caller has left.
         time.sleep(DEADLINE_SECONDS)
         leave.set()
         began = made.count("CreateMachine")

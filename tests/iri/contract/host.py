@@ -1,4 +1,4 @@
-"""Promises about what a runtime offers and tells: classes, events, notices, consoles."""
+"""Promises about classes, events, notices and consoles."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class HostPromises:
                 lambda: read_until(watch, machine.id, ChangeType.CHANGED, subject.seconds),
                 lambda _: is_attached(subject.machine(machine.id), "data"),
                 subject.seconds,
-                "be told of the attachment",
+                "report the attachment",
             )
             subject.runtime.remove(RuntimeMachine, machine.id)
             read_until(watch, machine.id, ChangeType.DELETED, subject.seconds)
@@ -110,7 +110,7 @@ class HostPromises:
                 lambda: read_until(watch, machine.id, ChangeType.CHANGED, subject.seconds),
                 lambda _: subject.machine(machine.id).status.state in OFF,
                 subject.seconds,
-                "be told",
+                "report the change",
             )
             assert time.monotonic() - start < subject.notice_seconds
         finally:
@@ -165,10 +165,10 @@ class HostPromises:
 
 
 def read_until(watch: Subscription, id: str, what: ChangeType, seconds: float) -> tuple[ChangeNotice, ...]:
-    """Reads on until this notice comes."""
+    """Reads until this notice comes."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         notices = watch.next(0.2)
         if any((notice.id, notice.what) == (id, what) for notice in notices):
             return notices
-    raise AssertionError(f"was not told that {id} was {what}")
+    raise AssertionError(f"no notice that {id} was {what}")

@@ -1,4 +1,4 @@
-"""What the suite must know of a runtime to use it, and how it waits for what runtimes do in their own time."""
+"""What the suite must know about a runtime to use it, and how it waits for the runtime's work."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Subject:
-    """A runtime under test. Names are of things that it offers or can reach; sizes are what it likes to make."""
+    """A runtime under test, with names of things that it offers or can reach, and with sizes that it supports."""
 
     runtime: Runtime
     machine_class: str
@@ -76,7 +76,7 @@ class Subject:
         labels: Mapping[str, str] | None = None,
         annotations: Mapping[str, str] | None = None,
     ) -> RuntimeMachine:
-        """A machine to create, of its own uid."""
+        """A machine to create, with a uid of its own."""
         return RuntimeMachine(
             labels=uid_labels(RuntimeMachine) | dict(labels or {}),
             annotations=annotations or {},
@@ -104,7 +104,7 @@ class Subject:
         return machine
 
     def until(self, id: str, holds: Callable[[RuntimeMachine], bool], what: str) -> RuntimeMachine:
-        """The machine, once it is so."""
+        """The machine, once the condition holds."""
         return eventually(lambda: self.machine(id), holds, self.seconds, what)
 
     def reaches(self, id: str, *states: MachineState) -> RuntimeMachine:
@@ -146,7 +146,7 @@ class Subject:
         )
 
     def remove_fully(self, kind: type[AnyObject], id: str) -> None:
-        """Orders the removal as poollets do, again and again, until it is really gone."""
+        """Orders the removal as poollets do, again and again, until the object does not exist."""
         deadline = time.monotonic() + self.seconds
         with suppress(NotFound):
             while time.monotonic() < deadline:

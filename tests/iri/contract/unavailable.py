@@ -1,4 +1,4 @@
-"""Promises about what a host has not: a network or an image that is missing is told by a reason of its own, with its name."""
+"""Promises about missing networks and images: each has an error or a reason of its own, with its name."""
 
 from __future__ import annotations
 

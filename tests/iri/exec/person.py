@@ -1,4 +1,4 @@
-"""A person at a terminal: attaches with the real client and says last how it went. Run as a process on a pty."""
+"""A user at a terminal: attaches with the real client and prints the outcome. Run as a process on a pty."""
 
 from __future__ import annotations
 

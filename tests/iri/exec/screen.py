@@ -1,4 +1,4 @@
-"""A terminal that a test looks at: a process on a real pty, typed into and read until something is on the screen."""
+"""A terminal for tests: a process on a real pty, with typed input, read until a text appears."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Screen:
         os.write(self.master, keys)
 
     def expect(self, wanted: bytes) -> bytes:
-        """What was seen up to and with `wanted`, which is then forgotten."""
+        """The output up to and with `wanted`, which is then dropped."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while wanted not in self.seen:
             left = deadline - time.monotonic()

@@ -1,4 +1,4 @@
-"""The wire format: what we say, what Kubernetes' clients and servers say, and what is neither."""
+"""The wire format: our messages, those of Kubernetes' clients and servers, and invalid ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A person at a real terminal on one side, a process on a real pty on the other, and the streaming server between."""
+"""A user at a real terminal on one side, a process on a real pty on the other, and the server of consoles between."""
 
 from __future__ import annotations
 

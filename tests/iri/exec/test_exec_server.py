@@ -1,4 +1,4 @@
-"""The server of consoles, spoken to by a bare WebSocket client: what is admitted, streamed, refused and ended."""
+"""The server of consoles with a bare WebSocket client: what it admits, streams, refuses and ends."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def await_attached(connection: ClientConnection) -> None:
 
 
 def the_end(connection: ClientConnection) -> tuple[bytes, tuple[int, str]]:
-    """What was answer until the status, the status, and that nothing follows it."""
+    """The output before the status, and the status; nothing may follow it."""
     answer = b""
     while True:
         channel, data = channels.split_message(connection.recv(timeout=60))
@@ -191,7 +191,7 @@ def test_two_racing_clients_get_one_console(server: ExecServer) -> None:
         try:
             with open_session(url) as connection:
                 channel, _ = channels.split_message(connection.recv(timeout=60))
-                outcomes.append("in" if channel is Channel.STDOUT else "told")
+                outcomes.append("in" if channel is Channel.STDOUT else "refused")
                 if channel is Channel.STDOUT:
                     finish.wait(60)
         except InvalidStatus:

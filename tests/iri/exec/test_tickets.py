@@ -1,4 +1,4 @@
-"""Tickets: once, soon, and not too many."""
+"""Tickets: valid once, for a minute, and limited in number."""
 
 from __future__ import annotations
 

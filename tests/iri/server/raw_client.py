@@ -1,4 +1,4 @@
-"""A client that checks nothing: any bytes to any call, and the status that comes back."""
+"""A client without checks: any bytes to any call, and the status of the answer."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Raw:
         )
 
     def send(self, method: MethodDescriptor, data: bytes) -> tuple[grpc.StatusCode, str, bytes]:
-        """Status, its words, and the response; of a stream the first one, after which it is cancelled."""
+        """Status, message and response; of a stream the first response, after which the stream is cancelled."""
         path = f"/{method.containing_service.full_name}/{method.name}"
         try:
             if method.server_streaming:

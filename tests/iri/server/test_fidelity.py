@@ -1,5 +1,5 @@
-"""Promise 1 for any device that can be: what was sent comes back equal, byte for byte in the eyes of a client that is
-built from the hand-written table and knows nothing of our code.
+"""Promise 1 for any possible device: a list returns what was sent, byte for byte for a client that is built from the
+hand-written table and has none of our code.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""No request, however device, is a bug of the server: every call answers it or refuses it with a fitting status."""
+"""No request is a bug of the server: every call answers it, or refuses it with a fitting status."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CONTROL = {f"Control.{method.name}": method for method in SERVICE.methods}
 
 @pytest.fixture
 def client() -> Iterator[Raw]:
-    """One a test, for all its examples: a random SetClasses would leave other tests without their class."""
+    """One per test, for all its examples: a random SetClasses would leave other tests without their class."""
     with (
         tempfile.TemporaryDirectory(prefix="iri") as directory,
         raw(SimulatedRuntime(quick_host()), Path(directory) / "s") as connected,

@@ -1,4 +1,4 @@
-"""What lists select, that unchanged objects are encoded once, and what happens when a list outgrows a message."""
+"""Lists select by id and labels, encode unchanged objects once, and are refused when they exceed a message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A socket replaces a dead one, never a live one, and goes away with its owner only."""
+"""A socket replaces a dead one, never a live one, and only its owner removes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each call says to a request that is wrong: the status, and words that name the field and never its value."""
+"""How each call refuses a wrong request: the status, and a message that names the field and never its value."""
 
 from __future__ import annotations
 

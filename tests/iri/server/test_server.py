@@ -1,4 +1,4 @@
-"""The life of a server: where it listens, what it tells of itself, and how it stops."""
+"""The life of a server: where it listens, how it describes itself, and how it stops."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ SECRET = "s3cr3t"
 
 
 class Leaky(SimulatedRuntime):
-    """A runtime with a bug that quotes what it was given."""
+    """A runtime with a bug whose text quotes the request."""
 
     def offers(self) -> Offers:
         raise KeyError(SECRET)

@@ -1,4 +1,4 @@
-"""What callers and fate do to a simulated host, and what is seen of it then."""
+"""Random operations on a simulated host: calls, and events inside guests and host."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def ids(world: World) -> dict[str, str]:
 
 
 def do(world: World, operation: tuple[str, ...]) -> str:
-    """One thing that a caller or fate does; what it came to."""
+    """One operation, and its outcome: "fine" or the name of the error."""
     try:
         _do(world, operation)
     except errors.IRIError as error:

@@ -1,4 +1,4 @@
-"""The control service, asked as the server asks it, and faults in front of a runtime without a socket."""
+"""The control service, called as the server calls it, and faults in front of a runtime without a socket."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The host as a whole: restarts of it and of its process, classes, oddities, notices, profiles."""
+"""The host as a whole: restarts of the host and of its process, classes, quirks, notices, profiles."""
 
 from __future__ import annotations
 
@@ -67,11 +67,13 @@ def test_a_host_that_restarts_boots_what_was_to_run(down_seconds: float) -> None
 def test_a_host_keeps_its_seed_and_classes_and_clock_over_a_restart(tmp_path: Path) -> None:
     world = World(directory=tmp_path)
     handle = world.running(machine("m1", interface())).detail.network_interfaces[0].mac
-    classes = RuntimeClasses(machines=(RuntimeMachineClass(name="odd", resources={"cpu": 3}),), volumes=())
+    classes = RuntimeClasses(
+        machines=(RuntimeMachineClass(name="uncommon", resources={"cpu": 3}),), volumes=()
+    )
     world.runtime.set_classes(classes)
     world.restart()
     assert world.host.record.seed == 1
-    assert [offer.machine_class.name for offer in world.runtime.offers().machines] == ["odd"]
+    assert [offer.machine_class.name for offer in world.runtime.offers().machines] == ["uncommon"]
     made = next(iter(world.runtime.objects(RuntimeMachine).values()))
     assert made.detail.network_interfaces[0].mac == handle
     world.host.close()

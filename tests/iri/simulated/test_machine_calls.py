@@ -1,4 +1,4 @@
-"""A machine's life as a caller sees it, on a clock that the test turns."""
+"""A machine's life as a caller sees it, on a clock that the test controls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The small parts: clock, chance, agenda, address ranges, faults."""
+"""The small parts: clock, random numbers, timer queue, address ranges, faults."""
 
 from __future__ import annotations
 

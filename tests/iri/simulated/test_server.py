@@ -1,4 +1,4 @@
-"""A simulated host behind a socket: its controls, its faults as a client meets them, and how soon a watcher knows."""
+"""A simulated host behind a socket: its control service, its faults as a client sees them, and the delay of a watch."""
 
 from __future__ import annotations
 

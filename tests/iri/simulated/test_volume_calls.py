@@ -1,4 +1,4 @@
-"""Volumes and snapshots as a caller sees them, on a clock that the test turns."""
+"""Volumes and snapshots as a caller sees them, on a clock that the test controls."""
 
 from __future__ import annotations
 

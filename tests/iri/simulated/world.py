@@ -1,4 +1,4 @@
-"""A simulated host whose clock the test turns, and short names for what tests ask of it."""
+"""A simulated host whose clock the test controls, and short names for what tests need."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class World:
         self.now_ns += round(seconds * SECOND_NS)
 
     def restart(self) -> None:
-        """The process dies, and another finds what is on disk."""
+        """The process dies, and another one reads the state log."""
         assert self.log is not None
         assert self.directory is not None
         self.log.close()
@@ -84,7 +84,7 @@ class World:
         return self.runtime.objects(RuntimeSnapshot)[id]
 
     def running(self, wanted: RuntimeMachine) -> RuntimeMachine:
-        """Created, and a minute later."""
+        """Created, and a minute has passed."""
         id = self.runtime.create(wanted).id
         self.pass_seconds(60)
         return self.machine(id)
@@ -125,7 +125,7 @@ def local(name: str = "root", size_bytes: int = GIB, image: str = "", device: st
 
 
 def connect_disk(volume: RuntimeVolume, name: str = "data") -> Disk:
-    """A volume of the host as a poollet hands it to a machine."""
+    """A volume of the host as a poollet attaches it to a machine."""
     access = volume.status.access
     assert access is not None
     connection = VolumeConnection(driver=access.driver, handle=access.handle, attributes=access.attributes)

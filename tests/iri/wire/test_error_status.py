@@ -1,4 +1,4 @@
-"""Every error has a status and every status an error."""
+"""Every error has a status, and every status has an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Structs and messages turn into each other without loss."""
+"""Structs become messages and messages structs, without loss."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A quick simulated host behind a socket, and the command as a person calls it."""
+"""A quick simulated host behind a socket, and the command as users call it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class CommandResult(NamedTuple):
 
 
 class Command:
-    """`gitvirt`, told by the environment where the runtime is."""
+    """`gitvirt`, with the runtime's address in the environment."""
 
     def __init__(self, server: SimulatedServer, socket: Path, capture: pytest.CaptureFixture[str]) -> None:
         self.server = server
@@ -53,7 +53,7 @@ class Command:
         return value
 
     def until(self, wanted: Callable[[str], bool], *argv: str) -> str:
-        """Asks until the answer is as wanted."""
+        """Repeats the command until its output satisfies the condition."""
         deadline = time.monotonic() + 60
         while not wanted(answer := self.run_ok(*argv)):
             assert time.monotonic() < deadline, answer

@@ -1,4 +1,4 @@
-"""`gitvirt iri exec` and `gitvirt console`: a person at a real terminal, and the console of a simulated guest."""
+"""`gitvirt iri exec` and `gitvirt console`: a user at a real terminal, and the console of a simulated guest."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_person_logs_in_looks_around_and_leaves(
 
 
 def size(screen: Screen) -> str:
-    """What the guest takes the terminal's size to be; a resize travels beside the keys."""
+    """The terminal's size as the guest sees it; a resize travels beside the keys."""
     screen.type(b"size\r")
     screen.expect(b"size\r\n")
     return screen.expect(b"$ ").decode().splitlines()[0]

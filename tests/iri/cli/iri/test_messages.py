@@ -1,4 +1,4 @@
-"""Spec values and messages: what irictl's files say, what they may not say, and that nothing is lost or shown."""
+"""Spec values and messages: irictl's files are understood, errors are named, and no value is lost or leaked."""
 
 from __future__ import annotations
 

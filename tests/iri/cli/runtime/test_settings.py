@@ -1,4 +1,4 @@
-"""Settings of the libvirt runtime: what operators write, and that half a document is none."""
+"""Settings of the libvirt runtime: valid documents are read, and half a document is refused."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Process:
         self.ready = self.process.stdout.readline()
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
-        """Its exit code and what it answer on standard error."""
+        """Its exit code and its standard error."""
         if self.process.poll() is None:
             self.process.send_signal(number)
         _, answer = self.process.communicate(timeout=90)

@@ -1,4 +1,4 @@
-"""The storage settings that the docs show are settings."""
+"""The storage settings that the docs show are valid."""
 
 from __future__ import annotations
 
