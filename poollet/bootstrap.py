@@ -1,6 +1,6 @@
-"""A poollet's process put together from its settings: the repo, the runtimes, the threads. Owns what is opened.
+"""Builds a poollet's process: settings of this host -> repo, runtimes, agents, threads. Owns what is opened.
 
-Several poollets may share a process when they look at one repo: they share its mirror, its `live` and its pushes.
+Several poollets may share a process when they use one repo: they share its mirror, its index of `live` and its pushes.
 """
 
 from __future__ import annotations
@@ -109,8 +109,8 @@ def access(one: host.RepoSettings) -> RemoteAccess:
 def fleet_settings(
     one: host.RepoSettings, ambient: HostInputs
 ) -> FleetSettings | RemoteUnavailable | tuple[Problem, ...]:
-    """The fleet's settings as they stand on the target branch, or as they are in force on the source as long as there is
-    none; else what is wrong with those that are there."""
+    """The fleet's settings on the target branch, or on the source while there is no target branch; else what is wrong with
+    them."""
     refs = Refs(source=HEADS + one.source, target=HEADS + one.target, reports=None)
     repo = open_repo(one, refs, ambient)
     try:
@@ -135,7 +135,7 @@ def _settings_at(repo: Repo, snapshot: Snapshot) -> FleetSettings | tuple[Proble
 
 
 def host_id(settings: PoolletSettings) -> str:
-    """Stays the same as long as the operating system does, and tells nobody the machine id itself."""
+    """Stays the same as long as the operating system does, and does not reveal the machine id."""
     if settings.host_id:
         return settings.host_id
     try:
@@ -143,7 +143,9 @@ def host_id(settings: PoolletSettings) -> str:
     except (OSError, UnicodeDecodeError):
         text = ""
     if not text:
-        raise SetupError(f"{MACHINE_ID} tells nothing", "give this host a hostID in poollet.yaml")
+        raise SetupError(
+            f"{MACHINE_ID} is empty or cannot be read", "give this host a hostID in poollet.yaml"
+        )
     return str(uuid.uuid5(HOST_NAMESPACE, text))
 
 
@@ -231,7 +233,7 @@ def connection(runtime: host.RuntimeSettings, ambient: HostInputs) -> RuntimeCli
 def _addresses(runtime: host.RuntimeSettings, ambient: HostInputs) -> tuple[Address | None, Address | None]:
     if runtime.machine or runtime.volume:
         machine = parse_runtime(runtime.machine) if runtime.machine else None
-        # One socket may serve both; whoever does not have volumes says so.
+        # One socket may serve both; a runtime without volumes answers Unimplemented.
         volume = parse_runtime(runtime.volume) if runtime.volume else machine
         return machine, volume
     machine = discover(MACHINE, None, ambient.environment)

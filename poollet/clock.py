@@ -1,4 +1,4 @@
-"""Time as the poollet's parts are given it, so that a simulation can give another one."""
+"""Time as an argument of the poollet's parts, so that a simulation can give another one."""
 
 from __future__ import annotations
 

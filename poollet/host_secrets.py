@@ -1,6 +1,6 @@
 """The operator's file of access data on the host: read, checked, and read again when it changes.
 
-Owns the reading. No value of it ever stands in an error, a log or a report.
+Must never happen: a value of the file in an error, a log or a report.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class HostSecretsError(Exception):
 
 
 class SecretsFile:
-    """`current` is what stands there now; a file that cannot be used any more leaves what was read last."""
+    """`current` is the content of the file; while it cannot be used, the content that was read last."""
 
     def __init__(self, path: Path | None) -> None:
         """Raises HostSecretsError when there is a path and nothing usable there."""
@@ -73,7 +73,7 @@ def parse_secrets(path: Path, data: bytes) -> HostSecrets:
         raise HostSecretsError(f"{path}:{values.line}: {values.message}", FORM)
     body = values[0] if values else {}
     if len(values) > 1 or not isinstance(body, dict):
-        raise HostSecretsError(f"{path} is no mapping", FORM)
+        raise HostSecretsError(f"{path} is not a mapping", FORM)
     found: dict[tuple[str, str], dict[str, bytes]] = {}
     for name, secret in body.items():
         namespace, slash, rest = str(name).partition("/")

@@ -1,4 +1,4 @@
-"""One look and what follows from it, without threads that wait: for cron, for tests, and for saying goodbye."""
+"""One pass and what follows from it, without threads that wait: for cron, for tests, and for a host that leaves."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ PAUSE_SECONDS = 0.1
 
 
 def run(running: AgentThreads) -> str:
-    """Until nothing is left to do and it is reported, or the patience is over; what went wrong, or nothing."""
+    """Until nothing is left to do and it is reported, or PATIENCE_MS is over. Returns what went wrong, what a candidate waits for, or nothing."""
     return _run_until(running, lambda: all(one.agent.is_at_rest for one in running.members))
 
 
 def leave(running: AgentThreads) -> str:
-    """The last report of a host that goes for good; nothing is changed any more."""
+    """The last report of a host that leaves for good; nothing is changed."""
     for member in running.members:
         member.agent.leaving = "leaving"
     return _run_until(running, lambda: True)

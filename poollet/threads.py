@@ -1,6 +1,6 @@
-"""The threads of a process: one for the Git side, one for each poollet, two for each runtime. Owns their beginning and end.
+"""The threads of a process: one for Git, one for each poollet, two for each runtime. Owns when they start, wait and end.
 
-What a turn does is in git_sync.py and agent.py; here is only when.
+What a pass does is in git_sync.py and agent.py.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ log = logging.getLogger(__name__)
 
 LONGEST_REST_SECONDS = 60.0
 MOST_BACKOFF_SECONDS = 300.0
-# A local repo tells of every ref that moves; this often it is looked at, at most.
+# A local repo announces every ref that moves; it is fetched at most this often.
 LEAST_GAP_SECONDS = 0.02
 STOP_SECONDS = 10.0
-# So many times as long as a turn took it rests after it, whoever calls.
+# After a pass it rests so many times as long as the pass took, whatever wakes it.
 BREATH, LONGEST_BREATH_SECONDS = 2, 1.0
 
 
 @dataclass(frozen=True)
 class AgentWorker:
-    """One poollet with the observers of its runtimes."""
+    """One agent with the pollers of its runtimes."""
 
     agent: Agent
     observers: Sequence[RuntimePoller]
@@ -51,7 +51,7 @@ class AgentThreads:
         chance: random.Random,
     ) -> None:
         self.remote, self.members = remote, members
-        self.refs = Waker()  # somebody moved a ref
+        self.refs = Waker()  # woken when a ref moved
         self._poll, self.clock, self._chance = poll_seconds, clock, chance
         self._is_stopping = threading.Event()
         self._ended = threading.Event()
@@ -72,11 +72,11 @@ class AgentThreads:
 
     @property
     def has_ended(self) -> threading.Event:
-        """Set when every poollet gave way to another one of its name."""
+        """Set when every poollet stepped down."""
         return self._ended
 
     def stop(self, leaving: Leaving) -> None:
-        """What is under way is finished, and the last report says that it is the last."""
+        """Finish what is under way; the last report says that it is the last."""
         self._is_stopping.set()
         for member in self.members:
             for observer in member.observers:
@@ -95,7 +95,7 @@ class AgentThreads:
                 observer.join(1.0)
 
     def close(self) -> None:
-        """What was opened, once everything has come to its end."""
+        """Close the repo, once all threads have ended."""
         for member in self.members:
             member.agent.close()
         self.remote.repo.close()
@@ -140,13 +140,13 @@ class AgentThreads:
             if not agent.publisher.is_flushed:
                 self.refs.wake(WakeReason.CALLED)
             if is_fresh and agent.remote.live.commit is not None:
-                # What was just loaded stays: the collector need not look at it again and again.
+                # The index stays for good: the garbage collector need not look through it again.
                 gc.freeze()
                 is_fresh = False
             rest = LONGEST_REST_SECONDS
             if recheck_at_ms is not None:
                 rest = min(rest, max(0.05, (recheck_at_ms - self.clock.moment_ms()) / 1000))
-            # Each step that ends wakes it: with a thousand under way it must not do nothing but decide.
+            # Each action that ends wakes it: with a thousand under way it must not only decide.
             self._is_stopping.wait(min(LONGEST_BREATH_SECONDS, BREATH * spent))
             if member.waker.wait(rest) is WakeReason.TIMEOUT:
                 for observer in member.observers:

@@ -7,7 +7,7 @@ its own:
     assignment names     the pool is granted to    epochs        this host
     this host            this host                 equal         acts on it
     this host            this host                 differ        leaves it alone: the reconciler is about to rewrite it
-    this host            nobody                                  leaves it alone: the grant was cleared
+    this host            no host                                 leaves it alone: the grant was cleared
     this host            another host                            powers it off, keeps its data, reports an orphan
     another host                                                 powers it off, keeps its data, reports an orphan
     no host                                                      leaves it alone

@@ -1,7 +1,19 @@
-"""The decision: what this host does next and what it says, from one look at everything. Pure, and the same for the same look.
+"""The decision: the next actions on this host and the contents of its report, from one set of inputs. Pure: equal inputs, equal decision.
 
-Looked at again after nothing has changed it comes to the same report and, once all is as ordered, to no steps. It removes
-nothing but what the target branch orders away, and takes nothing for missing that one list alone does not name.
+Theory of operation. Data passes in this order:
+
+    list_orders          documents on `live` that are assigned to this host under its grant (assignments.py)
+    find_presence        is the object listed, missing, in flight, unconfirmed or doubled? (inventory.py)
+    GateInput            what may be done to it now, all gates in one table (gates.py)
+    admit                charge the pools, and refuse new objects that do not fit (capacity_ledger.py)
+    plan_machine, ...    the calls that each object needs, and its entry in the report (machines.py, volumes.py, snapshots.py)
+    plan_action          calls pass the gates and the retry table, and become actions (decision_pass.py, retry.py)
+    report_orphans       objects of this fleet without an order here: reported, and fenced where another host has them (orphans.py)
+
+While `live` is not applied there are no orders: every entry of the last report is carried over with the states that runtimes list now.
+Decided again with nothing changed, the report is the same, and once all is as ordered there are no actions.
+
+Must never happen: an object is removed without an order on `live`; an object counts as missing because one list lacks it.
 """
 
 from __future__ import annotations
@@ -63,7 +75,7 @@ def decide(inputs: DecisionInput) -> Decision:
 
 
 def order_objects(current: DecisionPass) -> list[OrderedObject]:
-    """What is ordered of this host, and whether it is there."""
+    """The objects that are ordered of this host, each with its presence and its gates."""
     inputs = current.inputs
     assert inputs.view is not None, "LiveNotApplied closes the gates for all orders"
     ordered_objects = []
@@ -79,7 +91,7 @@ def order_objects(current: DecisionPass) -> list[OrderedObject]:
 
 
 def find_presence(order: HostOrder, current: DecisionPass) -> Presence:
-    """What is ordered away, and what the target branch has an id of, perhaps of another pool, is looked for twice."""
+    """An object that is to be removed, or that has an id on `live`, has to be missing from two lists."""
     return current.inventory.presence(
         order.ref,
         order.runtime,
@@ -99,7 +111,7 @@ def has_status_id(order: HostOrder) -> bool:
 
 
 def is_answered_and_present(ordered_object: OrderedObject, current: DecisionPass) -> bool:
-    """Answered with a no and there all the same: it counts as without an order, for it is not on the target branch's account."""
+    """Reported as rejected or gone, and listed all the same: an orphan, because `live` does not charge for it."""
     return (
         is_answered(ordered_object, current)
         and not isinstance(ordered_object.order.intent, Withdraw)
@@ -118,7 +130,7 @@ def is_answered(ordered_object: OrderedObject, current: DecisionPass) -> bool:
 
 
 def admit(ordered_objects: list[OrderedObject], ordered: set[Ref], current: DecisionPass) -> Refusals:
-    """Charges everything, then asks for what is new, the most important first. Returns why something does not fit."""
+    """Charge everything, then admit new objects, the highest priority first. Returns why an object does not fit."""
     candidates = []
     for one in ordered_objects:
         if is_new(one, current):
@@ -149,7 +161,7 @@ def is_new(ordered_object: OrderedObject, current: DecisionPass) -> bool:
 
 
 def is_over(ordered_object: OrderedObject, current: DecisionPass) -> bool:
-    """Nothing of it is there, nor will be."""
+    """It is absent and stays so."""
     if isinstance(ordered_object.order.intent, Withdraw):
         return isinstance(ordered_object.presence, Absent)
     return is_answered(ordered_object, current)
@@ -165,7 +177,7 @@ def charge_with_observed(ordered_object: OrderedObject, current: DecisionPass) -
 
 
 def charge_unordered(ordered: set[Ref], current: DecisionPass) -> None:
-    """What is there without an order, and other people's."""
+    """Charge objects without an order, and foreign ones."""
     facts = current.inputs.facts.pools
     rest = [(ref.kind, found) for ref, found in orphans.list_unordered(current, ordered)]
     rest += [(type(found.object), found) for found in current.inventory.foreign]
@@ -177,7 +189,7 @@ def charge_unordered(ordered: set[Ref], current: DecisionPass) -> None:
 
 
 def admit_growth(ordered_object: OrderedObject, current: DecisionPass) -> None:
-    """What is there and is to be larger has been charged so already: when that is more than there is, it does not grow."""
+    """An object that shall grow was charged with its new size already: where that overdraws the pool, it does not grow."""
     order = ordered_object.order
     if not isinstance(order.intent, Ensure) or not isinstance(ordered_object.presence, Present):
         return
@@ -214,7 +226,7 @@ def priority(order: HostOrder) -> int:
 
 
 def plan_objects(ordered_objects: list[OrderedObject], refusals: Refusals, current: DecisionPass) -> None:
-    """Machines first, for a volume can go as soon as the machine that held it has."""
+    """Machines first, because a volume can be removed as soon as the machine that held it is gone."""
     gone = set()
     for one in ordered_objects:
         if isinstance(one.order.object, Machine):
@@ -238,7 +250,7 @@ def plan_objects(ordered_objects: list[OrderedObject], refusals: Refusals, curre
 
 
 def being_attached(ordered_objects: Iterable[OrderedObject]) -> set[Key]:
-    """Volumes of machines at which something is being done whose outcome no list shows yet."""
+    """Volumes of machines with an action in flight."""
     return {
         key
         for one in ordered_objects
@@ -292,7 +304,7 @@ def keep_unreadable(current: DecisionPass) -> dict[Key, Entry]:
 
 
 def rank(step: ObjectAction, priorities: dict[Ref, int]) -> tuple[bool, int, int, str, str]:
-    """What lets go comes first, then what others wait for, then the more important."""
+    """Actions that release come first, then those that others wait for, then by priority."""
     is_new = any(isinstance(call, CreateCall) for call in step.calls)
     kind = KINDS.index(step.ref.kind)
     return is_new, kind, -priorities.get(step.ref, 0), step.namespace, step.name

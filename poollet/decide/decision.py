@@ -1,4 +1,4 @@
-"""What one look at everything is made of, and what comes out of it. Values only; `decide` makes the one of the other."""
+"""The inputs of a decision and its result. Values only; `decide` turns one into the other."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Decision:
 
 
 def by_name(entries: Mapping[Key, Entry], kind: type[AnyEntry]) -> dict[Name, AnyEntry]:
-    """Those of a kind, as the report keeps them."""
+    """The entries of a kind, as the report has them."""
     return {
         (key.namespace, key.name): entry for key, entry in sorted(entries.items()) if isinstance(entry, kind)
     }

@@ -1,6 +1,7 @@
-"""One current of deciding: everything that is looked at, and what it has come to so far.
+"""The accumulator of one decision: its inputs, and the entries, actions and memory that it has come to so far.
 
-The parts that decide about machines, volumes and snapshots read it and put their steps here; none sees another's inside.
+The modules that plan machines, volumes and snapshots read it and put their actions here; none of them reads another one's state.
+Every call on an ordered object passes `plan_action`, where the gates are asked: an action with a closed gate is withheld whole.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ FINAL = ("rejected", "gone")
 
 @dataclass(frozen=True, slots=True)
 class OrderedObject:
-    """An order, and whether what it is about is there."""
+    """An order and the presence of its object."""
 
     order: HostOrder
     presence: Presence
@@ -66,7 +67,7 @@ class DecisionPass:
     def plan_action(
         self, order: HostOrder, needed: tuple[Call, ...], events: tuple[EventText, ...] = ()
     ) -> RetryDecision:
-        """Of the calls that are needed those that pass the gates and are due become the object's step."""
+        """Calls that pass the gates and are due become the action on the object."""
         key, at = order.key, self.gates.get(order.ref, GateInput(self.inputs.host))
         precondition = digest_orders(order.ref.uid, self.view) if needed else ""
         action = ObjectAction(order.ref, order.runtime, key.namespace, key.name, needed, events, precondition)
@@ -123,12 +124,12 @@ class DecisionPass:
         self.recheck_at(unconfirmed.recheck_at_ms)
 
     def keep_missing(self, ref: Ref) -> None:
-        """What is missing for sure stays so until it is there."""
+        """An object that is confirmed to be missing stays so until it is listed."""
         if (known := self.inputs.memory.missing.get(ref)) is not None:
             self.missing[ref] = known
 
     def before(self, order: HostOrder, kind: type[AnyEntry]) -> AnyEntry | None:
-        """What was reported of this very object; an answer to another assignment is none to this one."""
+        """The last entry of this very object; an answer to another assignment does not count."""
         entry = self.inputs.memory.entries.get(order.key)
         if not isinstance(entry, kind) or entry.uid != order.ref.uid:
             return None
@@ -139,7 +140,7 @@ class DecisionPass:
         return replace(entry, assignment=order.assignment, pool=order.pool)
 
     def was_reported(self, order: HostOrder) -> bool:
-        """Whether it was there once, by this poollet's own report."""
+        """Whether the last report of this host names its id."""
         entry = self.inputs.memory.entries.get(order.key)
         return entry is not None and entry.uid == order.ref.uid and has_id(entry)
 

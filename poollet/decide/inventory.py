@@ -1,7 +1,7 @@
-"""What is on the host, by what it is to us: each object by its uid, whether it is really missing, and who holds a disk.
+"""The objects on this host: each by its uid, whether it is really missing, and which machine holds a disk.
 
-A list that lacks what was there before proves nothing by itself: a runtime that has just started, or is in trouble, may
-answer with less than it has. Missing is what two lists in a row lack, and some time apart, the longer where nobody removed it.
+A list that lacks an object proves nothing by itself: a runtime that just started, or has a problem, may answer with less than it has.
+An object is missing when two lists in a row lack it, some time apart, and longer where no removal was called for.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from poollet.runtimes.runtime_lists import ListFailed, Listing, ListKey, Runtime
 from schemas import live_layout
 
 KINDS: tuple[RuntimeKind, ...] = (RuntimeMachine, RuntimeVolume, RuntimeSnapshot)
-CONFIRM_MS = 2_000  # between two lists that lack what nobody removed
-EMPTY_MS = 10_000  # and that lack everything
-EXPECTED_MS = 300  # and that lack what was being removed, or never was there
+CONFIRM_MS = 2_000  # between two lists that lack an object which was not removed
+EMPTY_MS = 10_000  # between two lists that lack everything
+EXPECTED_MS = 300  # between two lists that lack an object which was being removed, or never existed
 
 
 class ListedObject(NamedTuple):
@@ -40,12 +40,12 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class InFlight:
-    """What was done to it last does not show in the list yet, or is still being done."""
+    """The last action on it is not in the list yet, or still runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnconfirmedAbsent:
-    """A list lacks it; the next ones tell. `missing` is what to remember, `recheck_at_ms` when to look."""
+    """One list lacks it; the next ones decide. `missing` is what to remember, `recheck_at_ms` when to list again."""
 
     missing: Missing
     recheck_at_ms: int
@@ -53,7 +53,7 @@ class UnconfirmedAbsent:
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """It is not there."""
+    """It does not exist here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def is_ours(object: RuntimeObject, kind: RuntimeKind, fleet: str) -> bool:
 
 
 class Inventory:
-    """Made anew for each decision, in one pass over the lists."""
+    """Built for each decision in one pass over the lists."""
 
     def __init__(self, observed: RuntimeLists, executor: ExecutorState, memory: Memory, fleet: str) -> None:
         self.observed = observed
@@ -103,7 +103,7 @@ class Inventory:
                 self.holders.setdefault(handle, set()).add(found.object.id)
 
     def presence(self, ref: Ref, runtime: str, *, was_there: bool, must_be_confirmed: bool) -> Presence:
-        """`was_there`: it was reported before. `must_be_confirmed`: that one list lacks it is not enough all the same."""
+        """`was_there`: it was reported before. `must_be_confirmed`: one list that lacks it is not enough in any case."""
         answer = self.observed.lists.get(ListKey(runtime, ref.kind))
         if not isinstance(answer, Listing):
             return Unknown(answer.reason if answer is not None else "the runtime has not answered yet")
@@ -126,7 +126,7 @@ class Inventory:
         if since is None or since.since_ms <= self.executor.ended_ms.get(ref, -1):
             since = Missing(
                 listing.number, listing.started_ms
-            )  # What was missing before may have been made since.
+            )  # An object that was missing before the last action may exist since.
         wait_ms = EMPTY_MS if not listing.objects else CONFIRM_MS
         if not was_there or self._was_removed(ref):
             wait_ms = EXPECTED_MS

@@ -145,7 +145,7 @@ def spec_digest(spec: RuntimeMachineSpec, annotations: Mapping[str, str]) -> str
 
 
 def _without_secrets(disk: Disk) -> Disk:
-    """And without the size: a volume that grew is no other desired state of its machine."""
+    """And without the size: a volume that grew does not change the desired state of its machine."""
     if disk.connection is None:
         return disk
     plain = replace(disk.connection, secret_data={}, encryption_data={}, effective_storage_bytes=0)

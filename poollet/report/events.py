@@ -1,4 +1,4 @@
-"""What happened lately, for the report: counted, bounded, the newest kept. Time is given; any thread may record."""
+"""Recent events, for the report: counted, bounded, the newest kept. Time is an argument; any thread may record."""
 
 from __future__ import annotations
 

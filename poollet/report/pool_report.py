@@ -1,6 +1,6 @@
-"""What a host says of its pools: classes by name and equal capabilities, capacity, addresses, conditions. Pure.
+"""What a host reports about its pools: classes by name and equal capabilities, capacity, addresses, conditions. Pure.
 
-A runtime that does not answer leaves its pool as it was last known, with the reason. Nothing here is ever minus use.
+A runtime that does not answer leaves its pool as it was last reported, with the reason. Use is never subtracted here.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ MILLIS = 1000
 
 @dataclass(frozen=True, slots=True)
 class DeclaredClasses:
-    """What `live` says that concerns pools: its classes, and the pool itself where it stands there."""
+    """The classes on `live`."""
 
     machine_classes: tuple[MachineClass, ...] = ()
     volume_classes: tuple[VolumeClass, ...] = ()
 
 
 def classes(wanted: DeclaredClasses) -> iri.RuntimeClasses:
-    """As a runtime is told of them, in one order."""
+    """The classes as a runtime gets them, in one order."""
     machines = sorted(wanted.machine_classes, key=lambda one: one.name)
     volumes = sorted(wanted.volume_classes, key=lambda one: one.name)
     return iri.RuntimeClasses(
@@ -136,7 +136,7 @@ def _unknown_machine_pool(
     live: MachinePool | None,
     last: report.PoolReport | None,
 ) -> tuple[report.PoolReport, PoolFacts]:
-    """As it was told last; nothing is admitted."""
+    """As it was reported last; nothing is admitted."""
     runtime = configured.runtime or ""
     known = last.status if last else report.ReportedPoolStatus(state="Pending")
     state: Literal["Pending", "Error"] = "Pending" if known.state == "Pending" else "Error"
@@ -190,7 +190,7 @@ def of_host_volumes(
 
 
 def _following(matter: LiveProblem | None) -> report.ReportedCondition:
-    """Whether the target branch is acted on as it stands."""
+    """Whether the head of `live` is applied."""
     if matter is None:
         return report.ReportedCondition(type=FOLLOWS, status="True", reason="Following")
     status: Literal["True", "False"] = "False" if matter.is_held else "True"
@@ -200,7 +200,7 @@ def _following(matter: LiveProblem | None) -> report.ReportedCondition:
 
 
 def _facts(runtime: str, names: list[str], given: Vector, live: MachinePool | None) -> PoolFacts:
-    """What people decided about the pool counts for the host's own admission as it does for the scheduler."""
+    """Settings of the pool on `live` count for admission on the host as they do for the scheduler."""
     if CPU in given and MEMORY in given:
         quantities = {name: parse(value) for name, value in format_vector(given).items()}
         spec = live.spec if live else MachinePoolSpec()

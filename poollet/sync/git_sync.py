@@ -1,6 +1,7 @@
-"""The Git side, for all poollets of a process that share a repo: one snapshot, one push of all that is due, one `live`.
+"""Fetches and pushes for all poollets of a process that share a repo: one snapshot, one push of all due reports, one index of `live`.
 
-Owns the repo and what was read of `live`. Its turns may hang with the network; the hosts' side never waits for them.
+Owns the repo and the index. Its calls may hang with the network; the agents never wait for them. Whoever reads the index, or makes it
+advance, holds `live_lock`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ Due: TypeAlias = tuple[ReportPublisher, Draft, PendingReport]
 
 
 class GitSync:
-    """`settings` hold until `live` brings its own. `moved` is called when there is something new to decide by."""
+    """`settings` apply until `live` brings its own. `moved` is called when an agent has something new to decide."""
 
     def __init__(
         self,
@@ -41,7 +42,7 @@ class GitSync:
     ) -> None:
         self.repo = repo
         self.publishers: list[ReportPublisher] = []
-        self.live_lock = threading.Lock()  # held by whoever reads `live` or makes it advance
+        self.live_lock = threading.Lock()  # held while `live` is read or advances
         self.live = LiveIndex(settings=settings)
         self.last_error = ""
         self._trust, self._clock, self._moved = trust, clock, moved
@@ -50,7 +51,7 @@ class GitSync:
         self._verdicts: dict[tuple[ObjectId | None, ObjectId | None], tuple[int, LiveVerdict]] = {}
 
     def fetch(self) -> bool:
-        """Takes a snapshot; False when the remote could not be used."""
+        """Fetch all refs; False when the remote could not be used."""
         snapshot = self.repo.snapshot()
         if isinstance(snapshot, RemoteUnavailable):
             if self.last_error != snapshot.cause:
@@ -76,13 +77,13 @@ class GitSync:
         return True
 
     def push(self, *, is_last: bool = False) -> None:
-        """Writes all reports that are due, in one push as far as they can be."""
+        """Write all reports that are due, in one push where possible."""
         due: list[Due] = [
             (one, *found) for one in self.publishers if (found := one.draft(is_last=is_last)) is not None
         ]
         while due:
             outcome = self.repo.write([draft for _, draft, _ in due])
-            concerned = self._concerned(due, outcome)
+            concerned = self._select_met(due, outcome)
             for publisher, draft, pending in concerned:
                 is_first = not publisher.has_landed
                 publisher.on_push_result(draft, pending, outcome)
@@ -91,7 +92,7 @@ class GitSync:
             due = [one for one in due if one not in concerned]
 
     def follow(self, good: ObjectId | None) -> LiveVerdict | None:
-        """What may be acted on after `good`; None as long as the remote has not been seen. Call it with `live_lock`."""
+        """The verdict on the head of `live` after `good`, the last applied commit; None before the first fetch. Call it with `live_lock`."""
         if not self._has_seen:
             return None
         now_ms, head = self._clock.moment_ms(), self._head
@@ -102,10 +103,10 @@ class GitSync:
                 fleet = self.live.settings.fleet.id if self.live.settings is not None else ""
                 found = follow(self.repo, head, good, self._trust, self._clock.now(), fleet)
             except RepoError as error:
-                log.warning("live cannot be followed head=%s cause=%s", head, error.cause)
+                log.warning("live cannot be judged head=%s cause=%s", head, error.cause)
                 return known[1] if known else None
             if found.message and (known is None or known[1] != found):
-                log.warning("live is not followed as it stands hold=%s message=%s", found.hold, found.message)
+                log.warning("live is not applied as it is hold=%s message=%s", found.hold, found.message)
             self._verdicts = {
                 key: (now_ms, found),
                 **{k: v for k, v in self._verdicts.items() if k[0] == head},
@@ -114,14 +115,14 @@ class GitSync:
         return known[1]
 
     def cached_verdict(self, good: ObjectId | None) -> LiveVerdict | None:
-        """What `follow` would say, where that is known already. For any thread: it waits for nobody."""
+        """The verdict where it is known already, without a lock: for any thread."""
         known = self._verdicts.get((self._head, good))
         if not self._has_seen or known is None or self._clock.moment_ms() - known[0] > VERDICT_KEPT_MS:
             return None
         return known[1]
 
     def advance(self, commit: ObjectId) -> bool:
-        """Brings `live` there; False when that is not possible now. Call it with `live_lock`."""
+        """Advance the index to that commit; False when that is not possible now. Call it with `live_lock`."""
         try:
             self.live.advance(self.repo, commit)
         except RepoError as error:
@@ -136,8 +137,8 @@ class GitSync:
             except RepoError as error:
                 log.warning("report cannot be read ref=%s cause=%s", publisher.ref, error.cause)
 
-    def _concerned(self, due: Sequence[Due], outcome: object) -> list[Due]:
-        """Those whom the outcome is about: a push of several fails whole for what one of them met."""
+    def _select_met(self, due: Sequence[Due], outcome: object) -> list[Due]:
+        """The reports that the outcome is about: a push of several fails as a whole when one ref conflicts."""
         match outcome:
             case PushConflict(refs):
                 met = [one for one in due if refs.get(one[0].ref, one[1].expected) != one[1].expected]

@@ -1,7 +1,7 @@
-"""What stands on the target branch, kept up to date at the cost of what changed: decoded objects by key and by pool.
+"""An index of the target branch, kept up to date at the cost of what changed: decoded objects by key, by pool and by uid.
 
-Owns no decision: which commit to follow is live_policy.py's, and what the objects order is worked out by pure code that reads
-this. One thread advances it; nobody else may change it.
+It decides nothing: which commit to apply is live_policy.py's, and what the objects order is worked out by pure code that reads a view of
+this. One thread at a time advances it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class LiveTree(Protocol):
 
 
 class LivePlace(NamedTuple):
-    """Where a document stands; the order of places decides between two of one key."""
+    """The place of a document; the order of places decides between two of one key."""
 
     path: str
     number: int
@@ -53,7 +53,7 @@ class LivePlace(NamedTuple):
 
 @dataclass
 class LiveIndex:
-    """`unreadable_files`: files that do not read, of which the last good state is kept. `settings` are those of gitvirt.yaml."""
+    """Of `unreadable_files` the last good state is kept. `settings` are those of gitvirt.yaml."""
 
     commit: ObjectId | None = None
     settings: FleetSettings | None = None
@@ -71,12 +71,12 @@ class LiveIndex:
         return self._objects.get(key)
 
     def objects(self) -> Iterator[Object]:
-        """Every one that stands there, those included that wait aside for their end."""
+        """Every object, those in `.gitvirt/deleting/` and `.gitvirt/retained/` included."""
         for found in self._files.values():
             yield from found
 
     def all(self, type: type[AnyObject]) -> Iterator[AnyObject]:
-        """All of a kind, but those that wait aside for their end."""
+        """All of a kind that names refer to."""
         for found in self._kinds.get(type.KIND, {}).values():
             assert isinstance(found, type)
             yield found
@@ -99,7 +99,7 @@ class LiveIndex:
         )
 
     def advance(self, tree: LiveTree, commit: ObjectId | None) -> bool:
-        """Up to that commit, all of it or nothing; whether anything differs. Raises what the repo raises."""
+        """Advance to that commit, wholly or not at all; whether anything differs. Raises what the repo raises."""
         if commit == self.commit:
             return False
         files: dict[str, tuple[Object, ...] | Manifest] = {}
@@ -115,7 +115,7 @@ class LiveIndex:
                 )
             elif is_manifest(path):
                 files[path] = _objects(path, tree.read(after.id)) if after is not None and is_file else ()
-        # Nothing can fail from here on, so nobody ever sees half a step.
+        # Nothing can fail from here on, so the index is never half advanced.
         if IGNORE in others:
             self._apply_ignore(Ignore(others[IGNORE]))
         if fleet.PATH in others:
@@ -156,7 +156,7 @@ class LiveIndex:
         if objects:
             self._files[path] = objects
         for index, new in enumerate(objects):
-            # What is ignored is nobody's; what the reconciler took up before it was ignored stays an order.
+            # An ignored document orders nothing, unless the reconciler gave it a uid before it was ignored.
             if new.metadata.uid or not self._ignore(path):
                 self._add(LivePlace(path, index), new)
 
@@ -180,7 +180,7 @@ class LiveIndex:
                 del self._assigned[uid]
 
     def _choose(self, key: Key) -> None:
-        """Of two documents of one key, the one that the reconciler took up; else the first by its place."""
+        """Of two documents of one key, the one with a uid; else the first by its place."""
         kind = self._kinds.setdefault(key.kind, {})
         places = self._places.get(key)
         if places:
@@ -193,7 +193,7 @@ class LiveIndex:
 
 
 def _orphan_order(path: str, data: bytes) -> OrphanOrder | None:
-    """None where the file says anything else than which pool."""
+    """None where the file holds anything but the pool."""
     values = read(data.decode("utf-8", "replace"))
     if isinstance(values, Unreadable) or len(values) != 1 or not isinstance(values[0], dict):
         return None

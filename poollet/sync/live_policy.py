@@ -1,7 +1,16 @@
-"""Which commit of the target branch may be acted on: it is well signed where that is asked, and follows from the last one.
+"""May a head of `live` be applied? It is signed where that is required, and contains the last applied commit.
 
-Owns the way back for people: a rewritten `live` is applied once a commit in it approves it. It must not read what
-the files say.
+Theory of operation.
+
+    head of `live`                                       verdict
+    missing                                              LiveMissing: nothing is applied
+    does not contain the last applied commit             LiveRewritten, unless a commit that it adds approves it
+    not signed as `signatures` requires                  LiveUntrusted: the last good commit stays applied
+    any other                                            applied
+
+At the very first start no commit was applied, so any signed head is. It must not read the files.
+
+Must never happen: a host goes back to an older `live`, or to another one, without an approval.
 """
 
 from __future__ import annotations
@@ -30,7 +39,7 @@ class History(Protocol):
 
 
 class LiveRejection(StrEnum):
-    """Why a head is not acted on; also the reason of a condition."""
+    """Why a head is not applied; also the reason of a condition."""
 
     MISSING = "LiveMissing"
     REWRITTEN = "LiveRewritten"
@@ -39,8 +48,8 @@ class LiveRejection(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LiveVerdict:
-    """`use` is the commit to read. With `hold`, what it says is looked at and not acted on, unless it was acted on before:
-    then nothing newer counts. `message` says what is the matter, also where nothing is held."""
+    """`use` is the commit to read. With `hold` the head is not applied, and `use` is the last good commit. `message` says what is
+    wrong, also where the head is applied all the same."""
 
     use: ObjectId | None
     hold: LiveRejection | None = None
@@ -65,7 +74,7 @@ def follow(
     at: datetime,
     fleet: str,
 ) -> LiveVerdict:
-    """`good` is what was acted on last, by this process or as its last report says; None at the very first start. `fleet` is
+    """`good` is the commit that was applied last, by this process or by its last report; None at the very first start. `fleet` is
     the id of the fleet that an approval is for."""
     if head is None:
         cause = "the target branch does not exist" if good is None else "the target branch is gone"
@@ -76,14 +85,14 @@ def follow(
         digest = approval_digest(fleet, HoldKind.LIVE, (good, first_commit(history, head)))
         if not has_approval(history, head, good, digest):
             return LiveVerdict(good, LiveRejection.REWRITTEN, _rewritten(good, digest))
-        good = None  # people vouch for what came instead; its signatures are looked at a first start
-    cached_verdict = judge_head(history, head, good, trust.verifier, trust.mode, at)
-    hold = LiveRejection.UNTRUSTED if cached_verdict.is_head_refused else None
-    return LiveVerdict(cached_verdict.use, hold, cached_verdict.message)
+        good = None  # approved; its signatures are checked as at a first start
+    ruling = judge_head(history, head, good, trust.verifier, trust.mode, at)
+    hold = LiveRejection.UNTRUSTED if ruling.is_head_refused else None
+    return LiveVerdict(ruling.use, hold, ruling.message)
 
 
 def first_commit(history: History, head: ObjectId) -> ObjectId:
-    """Where the first-parent line began: what tells one `live` from another that was begun later."""
+    """Where the first-parent line begins: it tells one `live` from another."""
     commit = head
     while parents := decode_commit(history.read(commit)).parents:
         commit = parents[0]

@@ -33,13 +33,13 @@ class LiveDocument:
 
     @property
     def is_retained(self) -> bool:
-        """Kept although it left the source: no order removes it."""
+        """Kept although it left the source: it is not removed."""
         return self.path.startswith(live_layout.RETAINED)
 
 
 @dataclass(frozen=True, slots=True)
 class OrphanOrder:
-    """People's word that an orphan may go: `.gitvirt/orphans/<uid>.yaml`, which names the pool that reported it."""
+    """An order by people to remove an orphan: `.gitvirt/orphans/<uid>.yaml`, which names the pool that reported it."""
 
     uid: str
     pool: str

@@ -2,7 +2,7 @@
 
 Theory of operation. Three parties meet here. The Git thread fetches (`on_fetch`) and pushes (`draft`, `on_push_result`); the agent's thread
 has the lease judged (`judge`) and offers what the ref shall hold (`offer`, or `stand_by` without the lease). A verdict counts for the
-contents that it was given on: when the ref moves, nothing is pushed before the agent has judged anew.
+contents that it was given on: when the ref moves, nothing is pushed before the agent has judged it again.
 
     verdict      what is pushed
     none yet     nothing
@@ -180,7 +180,7 @@ class ReportPublisher:
     # The Git side
 
     def on_fetch(self, repo: Repo, commit: ObjectId | None) -> None:
-        """Where the ref stands. Raises what the repo raises when a report there cannot be read."""
+        """The commit of the ref. Raises what the repo raises when the report cannot be read."""
         if self.ended or (self._has_fetched and commit == self._contents.commit):
             return
         contents = read_ref(repo, commit)
@@ -277,7 +277,7 @@ class ReportPublisher:
             case Pushed() | Unchanged():
                 raise AssertionError("a heartbeat always makes a commit")
             case PushConflict(refs):
-                # Fetched and judged anew before anything is written again.
+                # It is fetched and judged again before anything is written.
                 log.warning("report ref moved ref=%s to=%s", self.ref, refs.get(self.ref))
             case PushRefused(_, words):
                 log.error("report refused ref=%s words=%s", self.ref, words)

@@ -41,6 +41,7 @@ COVERED = (
     "tests/servers",
     "tests/schemas",
     "tests/house",
+    "poollet",
 )
 PAGES = (
     "docs/container.md",
