@@ -54,7 +54,7 @@ class SimulatedHost:
         self._consoles: dict[str, list[Console]] = {}
         self._log = log
         self._entry = 0
-        self._moment_ns: int | None = None
+        self._event_ns: int | None = None
         self._lock = threading.RLock()
         if log is not None:
             self._restore(log)
@@ -73,7 +73,7 @@ class SimulatedHost:
 
     def event_time_ns(self) -> int:
         """The time of the event being applied: when it was due, else now."""
-        return self.clock.now_ns() if self._moment_ns is None else self._moment_ns
+        return self.clock.now_ns() if self._event_ns is None else self._event_ns
 
     @contextmanager
     def lock(self, even_when_down: bool = False) -> Iterator[int]:
@@ -86,11 +86,11 @@ class SimulatedHost:
             if not even_when_down and now_ns < self.record.down_until_ns:
                 seconds = (self.record.down_until_ns - now_ns) / SECOND_NS
                 raise Unavailable(f"the host is restarting and will be back in {seconds:.1f} s")
-            self._moment_ns = now_ns
+            self._event_ns = now_ns
             try:
                 yield now_ns
             finally:
-                self._moment_ns = None
+                self._event_ns = None
             log, entry, self._entry = self._log, self._entry, 0
         if entry and log is not None:
             with _translate_log_errors():
@@ -101,39 +101,39 @@ class SimulatedHost:
         with self._lock:
             now_ns = self.clock.now_ns()
             for due_ns, (name, id) in self.state.timers.take_due(now_ns):
-                self._moment_ns = due_ns
+                self._event_ns = due_ns
                 self._step(TABLES[name], id, due_ns)
-            self._moment_ns = None
+            self._event_ns = None
             return now_ns
 
     def set_clock(self, rate: float) -> None:
         """Runs the clock at that rate from now on; 0 stops it. ValueError for an impossible rate."""
         with self.lock(even_when_down=True):
             self.clock.run(rate)
-            self.commit(facts=replace(self.record, clock=self.clock.state))
+            self.commit(host_record=replace(self.record, clock=self.clock.state))
 
     def advance_clock(self, nanoseconds: int) -> None:
         """Moves the clock ahead and applies everything that is due by then."""
         with self.lock(even_when_down=True):
             self.clock.advance(nanoseconds)
-            self.commit(facts=replace(self.record, clock=self.clock.state))
+            self.commit(host_record=replace(self.record, clock=self.clock.state))
         self.run_due()
 
     def next_due_ns(self) -> int | None:
         with self._lock:
             return self.state.timers.next_due_ns()
 
-    def commit(self, *puts: RecordChange, facts: HostRecord | None = None) -> None:
+    def commit(self, *changes: RecordChange, host_record: HostRecord | None = None) -> None:
         """Applies all changes, after they are in the log; none of them when the log cannot be written."""
         if self._log is not None:
-            changes = [records.encode_change(put) for put in puts]
-            if facts is not None and facts is not self.record:
-                changes.append(records.encode_host_record(facts))
+            encoded = [records.encode_change(change) for change in changes]
+            if host_record is not None and host_record is not self.record:
+                encoded.append(records.encode_host_record(host_record))
             with _translate_log_errors():
-                self._entry = self._log.append(changes)
-        self.record = facts or self.record
-        for put in puts:
-            self._apply(put)
+                self._entry = self._log.append(encoded)
+        self.record = host_record or self.record
+        for change in changes:
+            self._apply(change)
         if self._log is not None and self._log.needs_rewrite():
             self._rewrite(self._log)
 
@@ -141,25 +141,27 @@ class SimulatedHost:
         for reason, action, message, is_warning in events:
             self.journal.event(subject, reason, action, message, is_warning=is_warning)
 
-    def pull_images(self, facts: HostRecord, images: Iterable[str], now_ns: int) -> tuple[HostRecord, int]:
+    def pull_images(
+        self, host_record: HostRecord, images: Iterable[str], now_ns: int
+    ) -> tuple[HostRecord, int]:
         """When all images are on the host: the first use of an image pulls it. NEVER_NS when one cannot be pulled."""
         ready_ns = now_ns
         for image in images:
             if image in self.profile.unavailable_images:
-                return facts, NEVER_NS
-            if image not in facts.images:
+                return host_record, NEVER_NS
+            if image not in host_record.images:
                 due_ns = self.model.after(now_ns, self.model.times.pull, "pull", image)
-                facts = replace(facts, images={**facts.images, image: due_ns})
-            ready_ns = max(ready_ns, facts.images[image])
-        return facts, ready_ns
+                host_record = replace(host_record, images={**host_record.images, image: due_ns})
+            ready_ns = max(ready_ns, host_record.images[image])
+        return host_record, ready_ns
 
     def assign_id(self, kind: RuntimeKind, labels: Mapping[str, str]) -> tuple[HostRecord, str]:
         """The id of a new object: derived from its uid label, else one that was never used."""
         derived = None if self.model.quirks.duplicates else derive_id(kind, labels)
         if derived is not None:
             return self.record, derived
-        facts = replace(self.record, nameless=self.record.nameless + 1)
-        return facts, self.model.random.uuid("id", facts.nameless)
+        host_record = replace(self.record, nameless=self.record.nameless + 1)
+        return host_record, self.model.random.uuid("id", host_record.nameless)
 
     def add_console(self, machine_id: str, console: Console) -> None:
         """The host closes the console when the machine loses its power."""
@@ -201,16 +203,16 @@ class SimulatedHost:
             case SimulatedSnapshot():
                 return volume_lifecycle.step_snapshot(record)
 
-    def _apply(self, put: RecordChange) -> None:
+    def _apply(self, change: RecordChange) -> None:
         """Replaces a record, and everything that follows at once: notices, events, volumes to remove, consoles to close."""
-        applied = self.state.apply(put)
+        applied = self.state.apply(change)
         if applied.what is not None:
-            self.journal.notice(KINDS[put.table], put.id, applied.what)
+            self.journal.notice(KINDS[change.table], change.id, applied.what)
         for address in applied.shared_addresses:
-            if isinstance(put.record, SimulatedMachine):
+            if isinstance(change.record, SimulatedMachine):
                 message = f"another machine has the address {address} too"
                 self.add_events(
-                    put.record.public_object,
+                    change.record.public_object,
                     (ObjectEvent("AddressInUse", "AttachNetworkInterface", message, True),),
                 )
         for volume_id in applied.freed_volumes:
@@ -224,23 +226,23 @@ class SimulatedHost:
                     )
                 )
         if applied.lost_console:
-            _close_all(self._consoles.get(put.id, []))
+            _close_all(self._consoles.get(change.id, []))
 
     def _restore(self, log: StateLog) -> None:
         """Reads the log; the records are up to date with the next `run_due`."""
-        facts, puts = records.decode_records(log.load())
-        if facts is not None:
-            self.record = facts
+        host_record, changes = records.decode_records(log.load())
+        if host_record is not None:
+            self.record = host_record
         else:
-            self.commit(facts=replace(self.record))
+            self.commit(host_record=replace(self.record))
         if self.record.clock is not None:
             self.clock.resume(self.record.clock)
-        for put in puts:
-            self.state.apply(put)
+        for change in changes:
+            self.state.apply(change)
 
     def _rewrite(self, log: StateLog) -> None:
         """Writes the current records as a new log."""
-        changes = [records.encode_change(put) for put in self.state.list_changes()]
+        changes = [records.encode_change(change) for change in self.state.list_changes()]
         with _translate_log_errors():
             log.rewrite([*changes, records.encode_host_record(self.record)])
 

@@ -1,8 +1,8 @@
 """What calls about machines do to the host: check, compute the next record, commit it.
 
 Every function is called with the host locked; `now_ns` is the time at which it was locked. Refusals come before the
-commit, in this order: deletion and conflicts (iri.change), attachments, images and networks, class, room on the host.
-A call that is refused has changed nothing.
+commit, in this order: volumes of other machines, images and networks, the rules of iri.change, class, room on the host. A
+call that is refused has changed nothing.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class GuestAction(IntEnum):
 
 def create(host: SimulatedHost, desired: RuntimeMachine, now_ns: int) -> RuntimeMachine:
     """The machine with its id; the existing one, unchanged, when its uid label exists already."""
-    facts, id = host.assign_id(RuntimeMachine, desired.labels)
+    host_record, id = host.assign_id(RuntimeMachine, desired.labels)
     existing = host.state.get(SimulatedMachine, id)
     if existing is not None:
         return existing.machine
@@ -66,9 +66,9 @@ def create(host: SimulatedHost, desired: RuntimeMachine, now_ns: int) -> Runtime
         leases=host.state.networks.pick_leases(spec.network_interfaces),
     )
     host.state.usage.require_room(host.profile.limit, None, guest)
-    facts, ready_ns = host.pull_images(facts, images, now_ns)
+    host_record, ready_ns = host.pull_images(host_record, images, now_ns)
     created, events = machine_lifecycle.create(guest, now_ns, ready_ns, host.model)
-    _commit(host, created, (ObjectEvent("Created", "Create", "the machine is defined"), *events), facts)
+    _commit(host, created, (ObjectEvent("Created", "Create", "the machine is defined"), *events), host_record)
     return created.machine
 
 
@@ -152,8 +152,10 @@ def _detach(
     """A running guest takes a while to release a device; a guest that hangs never does."""
     due_ns = now_ns
     if guest.phase in IS_ON:
-        span = host.model.times.detach
-        due_ns = host.model.after(now_ns, span, "detach", guest.machine.id, name, guest.machine.generation)
+        duration = host.model.times.detach
+        due_ns = host.model.after(
+            now_ns, duration, "detach", guest.machine.id, name, guest.machine.generation
+        )
     pending = hotplug.detach(guest.pending_devices, name, is_disk, NEVER_NS if guest.is_hung else due_ns)
     leases = guest.leases if is_disk else tuple(lease for lease in guest.leases if lease[0] != name)
     machine, pending, _ = hotplug.finish_due(guest.machine, pending, now_ns)
@@ -205,7 +207,7 @@ def restart_host(host: SimulatedHost, down_ns: int, now_ns: int, *, is_crash: bo
         RecordChange(SimulatedMachine, id, machine_lifecycle.restart_with_host(guest, up_ns, host.model))
         for id, guest in host.state.list_records(SimulatedMachine).items()
     ]
-    host.commit(*puts, facts=replace(host.record, down_until_ns=up_ns))
+    host.commit(*puts, host_record=replace(host.record, down_until_ns=up_ns))
     reason, message = (
         ("HostCrashed", "the host crashed") if is_crash else ("HostRestarted", "the host restarted")
     )
@@ -250,8 +252,8 @@ def _commit(
     host: SimulatedHost,
     guest: SimulatedMachine,
     events: tuple[ObjectEvent, ...],
-    facts: HostRecord | None = None,
+    host_record: HostRecord | None = None,
 ) -> None:
     """The record first, then its events: an event never reports what is not on disk."""
-    host.commit(RecordChange(SimulatedMachine, guest.machine.id, guest), facts=facts)
+    host.commit(RecordChange(SimulatedMachine, guest.machine.id, guest), host_record=host_record)
     host.add_events(guest.machine, events)

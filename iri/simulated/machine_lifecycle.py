@@ -332,8 +332,8 @@ def choose_ips(given: tuple[str, ...], leased: str) -> tuple[str, ...]:
 
 
 def stop_due_ns(guest: SimulatedMachine, now_ns: int, model: HostModel) -> int:
-    span = model.times.forced_stop if guest.is_hung else model.times.stop
-    return model.after(now_ns, span, "stop", guest.machine.id, boot_count(guest))
+    duration = model.times.forced_stop if guest.is_hung else model.times.stop
+    return model.after(now_ns, duration, "stop", guest.machine.id, boot_count(guest))
 
 
 def is_to_be_on(machine: RuntimeMachine, model: HostModel) -> bool:

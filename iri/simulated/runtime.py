@@ -95,7 +95,7 @@ class SimulatedRuntime:
             if self.host.profile.class_policy == "fixed":
                 raise Unimplemented("the classes of this host are fixed by its profile")
             if classes != self.host.record.classes:
-                self.host.commit(facts=replace(self.host.record, classes=classes))
+                self.host.commit(host_record=replace(self.host.record, classes=classes))
 
     def objects(self, kind: type[AnyObject]) -> Mapping[str, AnyObject]:
         with self.host.lock():

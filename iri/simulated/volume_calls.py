@@ -19,32 +19,32 @@ from iri.volume import RuntimeSnapshot, RuntimeVolume, SnapshotState, VolumeData
 
 def create(host: SimulatedHost, desired: RuntimeVolume, now_ns: int) -> RuntimeVolume:
     """The volume with its id; the existing one, unchanged, when its uid label exists already."""
-    facts, id = host.assign_id(RuntimeVolume, desired.labels)
+    host_record, id = host.assign_id(RuntimeVolume, desired.labels)
     existing = host.state.get(SimulatedVolume, id)
     if existing is not None:
         return existing.volume
     refuse_unknown_class(host, desired.spec.class_name)
-    facts, ready_ns = _prepare_source(host, desired, facts, now_ns)
+    host_record, ready_ns = _prepare_source(host, desired, host_record, now_ns)
     volume = RuntimeVolume(
         id=id, labels=desired.labels, annotations=desired.annotations, created_at=now_ns, spec=desired.spec
     )
     created, events = volume_lifecycle.create(volume, now_ns, ready_ns, host.model)
     host.state.usage.require_room(host.profile.limit, None, created)
-    host.commit(RecordChange(SimulatedVolume, id, created), facts=facts)
+    host.commit(RecordChange(SimulatedVolume, id, created), host_record=host_record)
     host.add_events(created.volume, (ObjectEvent("Created", "Create", "the volume is defined"), *events))
     return created.volume
 
 
 def _prepare_source(
-    host: SimulatedHost, desired: RuntimeVolume, facts: HostRecord, now_ns: int
+    host: SimulatedHost, desired: RuntimeVolume, host_record: HostRecord, now_ns: int
 ) -> tuple[HostRecord, int]:
     """When the data that fills the volume is available; refuses a source that cannot fill it."""
     source = desired.spec.volume_data_source or VolumeDataSource()
     if source.image_data_source is not None:
         unavailable.refuse_images(host, (source.image_data_source.image,))
-        return host.pull_images(facts, (source.image_data_source.image,), now_ns)
+        return host.pull_images(host_record, (source.image_data_source.image,), now_ns)
     if source.snapshot_data_source is None:
-        return facts, now_ns
+        return host_record, now_ns
     snapshot_record = find_snapshot(host, source.snapshot_data_source.snapshot_id)
     if snapshot_record.snapshot.status.state is not SnapshotState.READY:
         raise FailedPrecondition(f"snapshot {snapshot_record.snapshot.id} is not ready")
@@ -54,7 +54,7 @@ def _prepare_source(
         raise InvalidArgument(
             f"snapshot {snapshot_record.snapshot.id} needs a volume of {size} bytes or more"
         )
-    return facts, now_ns
+    return host_record, now_ns
 
 
 def expand(host: SimulatedHost, stored: SimulatedVolume, desired: ExpandVolume, now_ns: int) -> None:
@@ -79,7 +79,7 @@ def remove(host: SimulatedHost, stored: SimulatedVolume, now_ns: int) -> None:
 
 def create_snapshot(host: SimulatedHost, desired: RuntimeSnapshot, now_ns: int) -> RuntimeSnapshot:
     """As `create`. FailedPrecondition unless the volume is available."""
-    facts, id = host.assign_id(RuntimeSnapshot, desired.labels)
+    host_record, id = host.assign_id(RuntimeSnapshot, desired.labels)
     existing = host.state.get(SimulatedSnapshot, id)
     if existing is not None:
         return existing.snapshot
@@ -90,7 +90,7 @@ def create_snapshot(host: SimulatedHost, desired: RuntimeSnapshot, now_ns: int) 
         id=id, labels=desired.labels, annotations=desired.annotations, created_at=now_ns, spec=desired.spec
     )
     snapshot_record = volume_lifecycle.take_snapshot(snapshot, source, now_ns, host.model)
-    host.commit(RecordChange(SimulatedSnapshot, id, snapshot_record), facts=facts)
+    host.commit(RecordChange(SimulatedSnapshot, id, snapshot_record), host_record=host_record)
     return snapshot_record.snapshot
 
 

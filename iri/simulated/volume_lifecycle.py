@@ -100,8 +100,8 @@ def create(
         )
         event = ObjectEvent("ImagePullFailed", "PullImage", "the image cannot be pulled", is_warning=True)
         return replace(stored, volume=failed, phase=VolumePhase.FAILED), (event,)
-    span = model.times.clone if volume.spec.volume_data_source else model.times.prepare
-    due_ns = model.after(max(now_ns, data_ready_ns), span, "prepare", volume.id)
+    duration = model.times.clone if volume.spec.volume_data_source else model.times.prepare
+    due_ns = model.after(max(now_ns, data_ready_ns), duration, "prepare", volume.id)
     return replace(stored, due_ns=due_ns), ()
 
 

@@ -63,13 +63,13 @@ def encode_change(put: RecordChange) -> LogChange:
     return NAMES[put.table], put.id, None if put.record is None else msgspec.msgpack.encode(put.record)
 
 
-def encode_host_record(facts: HostRecord) -> LogChange:
-    return (*HOST_RECORD, msgspec.msgpack.encode(facts))
+def encode_host_record(host_record: HostRecord) -> LogChange:
+    return (*HOST_RECORD, msgspec.msgpack.encode(host_record))
 
 
 def decode_records(logged: Mapping[LogKey, bytes]) -> tuple[HostRecord | None, list[RecordChange]]:
     """The host's record and all others, in the order in which they can be applied."""
-    facts = logged.get(HOST_RECORD)
+    host_record = logged.get(HOST_RECORD)
     try:
         puts = [
             RecordChange(table, id, msgspec.msgpack.decode(data, type=table))
@@ -77,6 +77,6 @@ def decode_records(logged: Mapping[LogKey, bytes]) -> tuple[HostRecord | None, l
             for (kind, id), data in logged.items()
             if kind == name
         ]
-        return (msgspec.msgpack.decode(facts, type=HostRecord) if facts else None), puts
+        return (msgspec.msgpack.decode(host_record, type=HostRecord) if host_record else None), puts
     except msgspec.MsgspecError as error:
         raise StateLogError(f"the state log was written by another version: {error}") from None
