@@ -14,11 +14,9 @@ from poollet.decide.machine_conditions import (
     ready_conditions,
 )
 from poollet.report import iri_to_report
-from poollet.report.conditions import READY, condition
+from poollet.report.conditions import READY, condition, sort_conditions
 from schemas import live_layout, report
 from schemas.model import Machine
-
-DUPLICATES = "DuplicateObjects"
 
 
 def report_machine(
@@ -73,7 +71,3 @@ def with_conditions(
     return replace(
         entry, phase="present", status=replace(status, conditions=sort_conditions((*known, *others)))
     )
-
-
-def sort_conditions(found: tuple[report.ReportedCondition, ...]) -> tuple[report.ReportedCondition, ...]:
-    return tuple(sorted(found, key=lambda one: one.type))

@@ -22,7 +22,6 @@ from poollet.decide.machine_conditions import (
     up_to_date_conditions,
 )
 from poollet.decide.machine_entry import (
-    DUPLICATES,
     reject,
     report_machine,
     report_pending,
@@ -31,7 +30,7 @@ from poollet.decide.machine_entry import (
 )
 from poollet.decide.machine_update import desired_machine, plan_existing
 from poollet.decide.removal import removal_calls
-from poollet.report.conditions import CLASS_READY, READY, UP_TO_DATE, condition
+from poollet.report.conditions import CLASS_READY, READY, UP_TO_DATE, condition, duplicates_condition
 from schemas import report
 from schemas.kinds import Kind
 from schemas.model import Machine
@@ -57,13 +56,7 @@ def plan_machine(
             current.remember_missing(order.ref, unconfirmed)
             return before or report_pending(order, ())
         case Duplicates(found):
-            ids = ", ".join(f"{one.runtime}: {one.object.id}" for one in found)
-            problem = condition(
-                UP_TO_DATE,
-                False,
-                DUPLICATES,
-                f"several objects have this uid: {ids}; remove all but one on the host",
-            )
+            problem = duplicates_condition((one.runtime, one.object.id) for one in found)
             return with_conditions(before or report_pending(order, ()), (problem,))
         case Absent():
             current.keep_missing(order.ref)

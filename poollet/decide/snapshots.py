@@ -16,11 +16,18 @@ from poollet.decide.assignments import Ensure, HostOrder, Retain, Skip, Withdraw
 from poollet.decide.decision_pass import DecisionPass, OrderedObject
 from poollet.decide.inventory import Absent, Duplicates, InFlight, Present, UnconfirmedAbsent, Unknown
 from poollet.decide.machine_conditions import up_to_date_conditions
-from poollet.decide.machine_entry import DUPLICATES, sort_conditions
 from poollet.decide.secrets import NotReady
-from poollet.decide.volumes import LOST
 from poollet.report import iri_to_report
-from poollet.report.conditions import READY, SOURCE_READY, UP_TO_DATE, condition, summarize_problems
+from poollet.report.conditions import (
+    LOST,
+    READY,
+    SOURCE_READY,
+    UP_TO_DATE,
+    condition,
+    duplicates_condition,
+    sort_conditions,
+    summarize_problems,
+)
 from schemas import report
 from schemas.kinds import Key, Kind
 from schemas.model import Volume, VolumeSnapshot
@@ -40,13 +47,7 @@ def plan_snapshot(
             current.remember_missing(order.ref, unconfirmed)
             return before or report_pending(order, ())
         case Duplicates(found):
-            ids = ", ".join(f"{one.runtime}: {one.object.id}" for one in found)
-            problem = condition(
-                UP_TO_DATE,
-                False,
-                DUPLICATES,
-                f"several objects have this uid: {ids}; remove all but one on the host",
-            )
+            problem = duplicates_condition((one.runtime, one.object.id) for one in found)
             status = (before.status if before is not None else None) or report.ReportedSnapshotStatus()
             return report_snapshot(order, status, (problem,))
         case Absent():

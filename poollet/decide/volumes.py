@@ -22,23 +22,24 @@ from poollet.decide.decision_pass import FINAL, DecisionPass, OrderedObject
 from poollet.decide.dependencies import VolumeDependencies
 from poollet.decide.inventory import Absent, Duplicates, InFlight, Present, UnconfirmedAbsent, Unknown
 from poollet.decide.machine_conditions import NO_ERRORS, rejection_reasons, up_to_date_conditions
-from poollet.decide.machine_entry import DUPLICATES, sort_conditions
 from poollet.decide.secrets import NotReady
 from poollet.report import iri_to_report
 from poollet.report.conditions import (
     CLASS_READY,
+    LOST,
     READY,
     SECRETS_READY,
     SOURCE_READY,
     UP_TO_DATE,
     condition,
+    duplicates_condition,
+    sort_conditions,
     summarize_problems,
 )
 from schemas import report
 from schemas.kinds import Key, Kind
 from schemas.model import Volume, VolumeClass
 
-LOST = "Lost"
 RETAINED = "Retained"
 KEPT = "kept: the volume already holds data, and its deletionPolicy is not Delete"
 
@@ -74,13 +75,7 @@ def plan_volume(
             current.remember_missing(order.ref, unconfirmed)
             return before or report_pending(order, ())
         case Duplicates(found):
-            ids = ", ".join(f"{one.runtime}: {one.object.id}" for one in found)
-            problem = condition(
-                UP_TO_DATE,
-                False,
-                DUPLICATES,
-                f"several objects have this uid: {ids}; remove all but one on the host",
-            )
+            problem = duplicates_condition((one.runtime, one.object.id) for one in found)
             return with_conditions(before or report_pending(order, ()), (problem,))
         case Absent():
             current.keep_missing(order.ref)

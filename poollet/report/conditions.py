@@ -18,6 +18,8 @@ SOURCE_READY = "DataSourceReady"
 IMAGE_READY = "ImageReady"
 UP_TO_DATE = "UpToDate"
 ACCESS_SECRET = "AccessSecret"
+DUPLICATES = "DuplicateObjects"  # a reason
+LOST = "Lost"  # a reason: an object with data is missing
 NO_EFFECT = "NoEffect"  # a reason: the runtime accepted a call again and again, and nothing changed
 # Reasons that tell of a call, by the classes of errors; all others follow from what `live` says.
 CALL_REASONS = frozenset(
@@ -41,3 +43,15 @@ def summarize_problems(type: str, problems: Iterable[tuple[str, str]]) -> report
     if not found:
         return condition(type, True, type)
     return condition(type, False, found[0][0], "; ".join(message for _, message in found))
+
+
+def duplicates_condition(objects: Iterable[tuple[str, str]]) -> report.ReportedCondition:
+    """`objects`: the runtime and the id of each object that has the uid."""
+    ids = ", ".join(f"{runtime}: {id}" for runtime, id in objects)
+    message = f"several objects have this uid: {ids}; remove all but one on the host"
+    return condition(UP_TO_DATE, False, DUPLICATES, message)
+
+
+def sort_conditions(found: Iterable[report.ReportedCondition]) -> tuple[report.ReportedCondition, ...]:
+    """By type, so that the same conditions are the same bytes."""
+    return tuple(sorted(found, key=lambda one: one.type))
