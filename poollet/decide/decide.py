@@ -32,7 +32,7 @@ from poollet.decide.capacity_ledger import find_pool, take_larger
 from poollet.decide.decision import Decision, DecisionInput, by_name
 from poollet.decide.decision_pass import FINAL, DecisionPass, OrderedObject, next_memory
 from poollet.decide.inventory import Absent, Duplicates, InFlight, Inventory, Presence, Present, Unknown
-from poollet.decide.machines import plan_machine
+from poollet.decide.machine.plan import plan_machine
 from poollet.decide.memory import Entry
 from poollet.decide.snapshots import plan_snapshot
 from poollet.decide.volumes import Holders, plan_volume

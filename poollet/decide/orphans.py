@@ -16,8 +16,8 @@ from poollet.decide.capacity_ledger import find_pool
 from poollet.decide.decision_pass import DecisionPass
 from poollet.decide.gates import CallEffect, GateInput, closed_gate
 from poollet.decide.inventory import Absent, Duplicates, ListedObject, UnconfirmedAbsent
+from poollet.decide.machine.removal import removal_calls
 from poollet.decide.preconditions import digest_orders
-from poollet.decide.removal import removal_calls
 from poollet.runtimes.runtime_lists import ListKey
 from schemas import live_layout, report
 from schemas.kinds import Kind

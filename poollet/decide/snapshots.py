@@ -15,7 +15,7 @@ from poollet.decide.actions import Call, CreateCall, EventText, Ref, RemoveCall
 from poollet.decide.assignments import Ensure, HostOrder, Retain, Skip, Withdraw
 from poollet.decide.decision_pass import DecisionPass, OrderedObject
 from poollet.decide.inventory import Absent, Duplicates, InFlight, Present, UnconfirmedAbsent, Unknown
-from poollet.decide.machine_conditions import up_to_date_conditions
+from poollet.decide.machine.conditions import up_to_date_conditions
 from poollet.decide.secrets import NotReady
 from poollet.report import iri_to_report
 from poollet.report.conditions import (

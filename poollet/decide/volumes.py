@@ -21,7 +21,7 @@ from poollet.decide.create_errors import CreateErrors
 from poollet.decide.decision_pass import FINAL, DecisionPass, OrderedObject
 from poollet.decide.dependencies import VolumeDependencies
 from poollet.decide.inventory import Absent, Duplicates, InFlight, Present, UnconfirmedAbsent, Unknown
-from poollet.decide.machine_conditions import NO_ERRORS, rejection_reasons, up_to_date_conditions
+from poollet.decide.machine.conditions import NO_ERRORS, rejection_reasons, up_to_date_conditions
 from poollet.decide.secrets import NotReady
 from poollet.report import iri_to_report
 from poollet.report.conditions import (

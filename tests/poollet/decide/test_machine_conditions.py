@@ -18,7 +18,7 @@ from iri.machine import (
 from poollet.decide.actions import CallError
 from poollet.decide.create_errors import CreateErrors
 from poollet.decide.dependencies import MachineDependencies
-from poollet.decide.machine_conditions import (
+from poollet.decide.machine.conditions import (
     attachment_conditions,
     pending_conditions,
     ready_conditions,

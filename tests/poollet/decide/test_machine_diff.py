@@ -27,7 +27,7 @@ from iri.machine import (
     VolumeConnection,
 )
 from poollet.decide.dependencies import MachineDependencies
-from poollet.decide.machine_diff import diff_disks, diff_interfaces, find_volumes_in_use
+from poollet.decide.machine.diff import diff_disks, diff_interfaces, find_volumes_in_use
 from poollet.decide.secrets import NotReady
 
 GIB = 1 << 30

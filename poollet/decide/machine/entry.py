@@ -10,9 +10,7 @@ from iri.machine import RuntimeMachine
 from poollet.decide.assignments import HostOrder
 from poollet.decide.decision_pass import DecisionPass
 from poollet.decide.dependencies import MachineDependencies
-from poollet.decide.machine_conditions import (
-    ready_conditions,
-)
+from poollet.decide.machine.conditions import ready_conditions
 from poollet.report import iri_to_report
 from poollet.report.conditions import READY, condition, sort_conditions
 from schemas import live_layout, report

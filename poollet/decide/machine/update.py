@@ -11,19 +11,17 @@ from msgspec.structs import replace
 
 from iri.change import Resize, RuntimeChange, SetAnnotations, SetPower, UpdateVolume
 from iri.machine import MachineState, Power, RuntimeMachine, RuntimeMachineSpec
-from poollet.decide import dependencies, machine_diff, model_to_iri
+from poollet.decide import dependencies, model_to_iri
 from poollet.decide.actions import Call, EventText, UpdateCall
 from poollet.decide.assignments import HostOrder
 from poollet.decide.decision_pass import DecisionPass
 from poollet.decide.dependencies import MachineDependencies
-from poollet.decide.machine_conditions import (
-    attachment_conditions,
-    up_to_date_conditions,
-)
-from poollet.decide.machine_diff import MachineDiff
-from poollet.decide.machine_entry import report_machine
+from poollet.decide.machine import diff as machine_diff
+from poollet.decide.machine.conditions import attachment_conditions, up_to_date_conditions
+from poollet.decide.machine.diff import MachineDiff
+from poollet.decide.machine.entry import report_machine
+from poollet.decide.machine.unchanged_cache import TrackedLookup, find_unchanged, remember_machine
 from poollet.decide.secrets import NotReady
-from poollet.decide.unchanged_cache import TrackedLookup, find_unchanged, remember_machine
 from schemas import live_layout, report
 from schemas.model import Machine
 

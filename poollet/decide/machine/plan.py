@@ -1,7 +1,7 @@
 """What becomes of one machine: the calls that it needs next, and its entry in the report.
 
-A machine that is missing is created here, one that is there is brought to the desired state by machine_update.py, and either way
-machine_entry.py makes the entry.
+A machine that is missing is created here, one that is there is brought to the desired state by update.py, and either way
+entry.py makes the entry.
 """
 
 from __future__ import annotations
@@ -11,25 +11,22 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from iri.machine import RuntimeMachine
-from poollet.decide import create_errors, dependencies, machine_diff
+from poollet.decide import create_errors, dependencies
 from poollet.decide.actions import CreateCall, EventText
 from poollet.decide.assignments import Ensure, HostOrder, Retain, Skip, Withdraw
 from poollet.decide.decision_pass import FINAL, DecisionPass, OrderedObject
 from poollet.decide.inventory import Absent, Duplicates, InFlight, Present, UnconfirmedAbsent, Unknown
-from poollet.decide.machine_conditions import (
-    pending_conditions,
-    rejection_reasons,
-    up_to_date_conditions,
-)
-from poollet.decide.machine_entry import (
+from poollet.decide.machine import diff as machine_diff
+from poollet.decide.machine.conditions import pending_conditions, rejection_reasons, up_to_date_conditions
+from poollet.decide.machine.entry import (
     reject,
     report_machine,
     report_pending,
     report_present,
     with_conditions,
 )
-from poollet.decide.machine_update import desired_machine, plan_existing
-from poollet.decide.removal import removal_calls
+from poollet.decide.machine.removal import removal_calls
+from poollet.decide.machine.update import desired_machine, plan_existing
 from poollet.report.conditions import CLASS_READY, READY, UP_TO_DATE, condition, duplicates_condition
 from schemas import report
 from schemas.kinds import Kind
