@@ -202,7 +202,7 @@ def first_tick(folder: Path) -> dict[str, float]:
     reconciler = open_reconciler(folder)
     outcome = reconciler.tick(now)
     assert isinstance(outcome, NoChange), outcome
-    return {"mebibytes": resident_mebibytes(), "known": len(reconciler.world.known)}
+    return {"mebibytes": resident_mebibytes(), "known": len(reconciler.world.objects)}
 
 
 def print_figures(objects: int, found: Mapping[str, float]) -> None:

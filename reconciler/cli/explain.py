@@ -89,10 +89,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 def explain_object(seen: PlanInput, key: Key) -> Explanation:
     world = seen.world
-    known = world.known.get(key)
+    known = world.objects.get(key)
     if known is None:
         names = {
-            other.name for other in world.known if (other.kind, other.namespace) == (key.kind, key.namespace)
+            other.name
+            for other in world.objects
+            if (other.kind, other.namespace) == (key.kind, key.namespace)
         }
         near = closest(key.name, names)
         cure = f"did you mean {near}?" if near else "it may be in another namespace: -n NS"

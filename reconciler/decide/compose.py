@@ -70,7 +70,7 @@ def decide_assigned(view: View, needs: dict[Key, Need], decision: Placed, now: d
         edits[key] = edit.set_condition(SCHEDULED, "True", "Placed", f"on {pool}").log_change(
             Action.SCHEDULE, f"scored {decision.score.points:,}" if decision.score.points else ""
         )
-    machine = view.known.get(decision.key)
+    machine = view.objects.get(decision.key)
     if machine is not None and isinstance(machine.object, Machine):
         claim = ClaimRef(name=machine.key.name, uid=edits[decision.key].record.uid)
         for key in (key for key in volumes_of(machine.object) if key in needs):
@@ -102,7 +102,7 @@ def summary(refusals: tuple[Refusal, ...]) -> str:
 
 
 def edit_of(view: View, need: Need, now: datetime) -> ObjectEdit:
-    known = view.known.get(need.key) or new_object_state(need)
+    known = view.objects.get(need.key) or new_object_state(need)
     return ObjectEdit(known, need.record, now, need.change_reasons, need.due)
 
 

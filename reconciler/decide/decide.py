@@ -106,7 +106,7 @@ def evaluate(
 ) -> None:
     """Adds the need of each. Machines come before network interfaces, which take over what is seen of those."""
     for key in sorted(dirty):
-        known = view.known.get(key)
+        known = view.objects.get(key)
         if known is not None:
             needs[key] = decide_object(view, start_edit(view, known, now, facts.requests), facts)
 
@@ -121,13 +121,13 @@ def affected_keys(view: View, dirty: Collection[Key], ended: Collection[Key]) ->
             if any(taint.effect == "NoExecute" for taint in state.taints):
                 found |= {*view.on_pool(state.key)}
     for key in [key for key in found if key.kind is Kind.VOLUME]:
-        if (known := view.known.get(key)) is not None:
+        if (known := view.objects.get(key)) is not None:
             found |= {machine.key for machine in machines_of(view, known)}
     for key in [key for key in found if key.kind is Kind.MACHINE]:
         found |= {*view.held_by(key)}
-        known = view.known.get(key)
+        known = view.objects.get(key)
         if known is not None and isinstance(known.object, Machine):
-            found |= {*volumes_of(known.object), *interfaces_of(known.object), *view.owned(key)}
+            found |= {*volumes_of(known.object), *interfaces_of(known.object), *view.owned_objects(key)}
     return found
 
 
@@ -203,7 +203,7 @@ def pool_fact(view: View, edit: ObjectEdit, requests: PoolRequests) -> PoolFact:
 
 
 def generated_needs(view: View, owner: Need, now: datetime, requests: PoolRequests) -> Iterator[Need]:
-    known = view.known[owner.key]
+    known = view.objects[owner.key]
     if not known.is_active or owner.record.is_deleting:
         return
     for each, expansion in ephemeral.owned_objects(view, owner, known):
@@ -221,7 +221,7 @@ def order_evictions(view: View, needs: Iterable[Need], now: datetime) -> Iterato
     due = [need for need in needs if isinstance(need, Drain) and need.is_due]
     for place, need in enumerate(sorted(due, key=lambda each: (priority(view, each.key), each.key))):
         if place < free:
-            yield machine.order_eviction(need, view.known[need.key], now)
+            yield machine.order_eviction(need, view.objects[need.key], now)
         else:
             yield replace(need, due=now + QUEUED)
 
@@ -232,13 +232,13 @@ def is_evicted(need: Need) -> bool:
 
 
 def priority(view: View, key: Key) -> int:
-    found = view.known[key].object
+    found = view.objects[key].object
     return found.spec.priority if isinstance(found, Machine) else 0
 
 
 def annotate(view: View, need: Need, now: datetime) -> Need:
     """With what is told of any object: that its file is frozen, that a poollet claims what is not its own."""
-    known = view.known.get(need.key)
+    known = view.objects.get(need.key)
     if known is None:
         return need
     refused, status = view.refused_claims(need.key), need.record.status

@@ -77,7 +77,7 @@ def review_deletions(view: View) -> DeletionReview:
     free: dict[Kind, list[ObjectState]] = defaultdict(list)
     counted: dict[Kind, int] = defaultdict(int)
     for key in sorted(view.absent):
-        known = view.known[key]
+        known = view.objects[key]
         if follows_its_owner(view, known) or is_announced(view, key):
             continue  # whose own going was counted; a pool that only changes who says that it is there
         counted[key.kind] += 1
@@ -87,7 +87,7 @@ def review_deletions(view: View) -> DeletionReview:
             free[key.kind].append(known)
     held = tuple(kinds_over_limit(view, free, counted))
     keys = [key for _, _, keys in held for key in keys]
-    subjects = [approval_subject(view.known[key]) for key in keys]
+    subjects = [approval_subject(view.objects[key]) for key in keys]
     digest = approval_digest(view.settings.fleet.id, HoldKind.DELETION, subjects) if keys else ""
     given = [each for each in view.confirmations if each.about is Confirm.APPROVAL]
     idle = tuple(each for each in given if not is_approval_of(each.value, digest))
@@ -104,7 +104,7 @@ def hold_reason(view: View, known: ObjectState) -> tuple[str, str] | None:
         return UNVERIFIED, why_unverified
     if is_paused(known):
         return "Paused", f"it is paused; remove the annotation {live_layout.PAUSED} first"
-    owner = view.known.get(key) if (key := owner_of(known)) is not None else None
+    owner = view.objects.get(key) if (key := owner_of(known)) is not None else None
     if owner is not None and is_paused(owner):
         return "Paused", f"its machine {owner.key.name} is paused"
     if may_hold_data(view, known):
@@ -152,7 +152,7 @@ def follows_its_owner(view: View, known: ObjectState) -> bool:
     owner = owner_of(known)
     if owner is None:
         return False
-    found = view.known.get(owner)
+    found = view.objects.get(owner)
     return found is None or found.record.is_deleting
 
 

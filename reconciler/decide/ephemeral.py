@@ -35,7 +35,7 @@ def owned_objects(
     if not isinstance(machine, Machine) or (isinstance(owner, Blocked) and owner.record.assignment is None):
         return
     for each in expansions(machine, owner.record.uid):
-        known = view.known.get(each.key)
+        known = view.objects.get(each.key)
         yield known or new_object(view, each), each
 
 

@@ -111,7 +111,7 @@ def data_on_host(view: View, edit: ObjectEdit, machine: Machine) -> str:
         return "its local disk"
     pool = edit.record.pool
     for key in volumes_of(machine):
-        volume = view.known.get(key)
+        volume = view.objects.get(key)
         where = view.volume_pools.get(volume.record.pool) if volume is not None else None
         if (
             where is not None

@@ -55,14 +55,14 @@ def missing_references(view: View, known: ObjectState, reported: Collection[str]
     if known.key.kind is Kind.VOLUME_SNAPSHOT:
         return  # which may outlive its volume
     for each in references(Declaration("", 0, known.key, known.object)):
-        if each.pointer not in reported and Key(each.kind, each.namespace, each.name) not in view.known:
+        if each.pointer not in reported and Key(each.kind, each.namespace, each.name) not in view.objects:
             yield Obstacle("Missing", f"{each.kind} {each.name} does not exist")
 
 
 def sealed_secrets(view: View, known: ObjectState) -> Iterator[Obstacle]:
     """Secrets that cannot be decrypted."""
     for name in sorted(secrets_of(known)):
-        found = view.known.get(Key(Kind.SECRET, known.key.namespace, name))
+        found = view.objects.get(Key(Kind.SECRET, known.key.namespace, name))
         if found is not None and isinstance(found.object, Secret) and found.object.is_encrypted:
             yield Obstacle("SecretEncrypted", f"Secret {name} is encrypted, and decryption is not available")
 
@@ -90,7 +90,7 @@ def encrypting(spec: VolumeSpec) -> set[str]:
 def taken_names(view: View, known: ObjectState, machine: Machine) -> Iterator[Obstacle]:
     """What its ephemeral entries become must not belong to another owner."""
     for each in expansions(machine, known.record.uid):
-        there = view.known.get(each.key)
+        there = view.objects.get(each.key)
         if there is None:
             continue
         if owner_of(there) != known.key:

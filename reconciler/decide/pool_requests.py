@@ -270,6 +270,6 @@ def pools_named(name: str) -> tuple[Key, Key]:
 
 def status_of(view: View, key: Key) -> PoolStatus | None:
     """As `live` has it."""
-    known = view.known.get(key)
+    known = view.objects.get(key)
     status = known.record.status if known is not None else None
     return status if isinstance(status, POOL_STATUS) else None

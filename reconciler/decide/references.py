@@ -43,7 +43,7 @@ def machines_of(view: View, used: ObjectState) -> tuple[ObjectState, ...]:
     keys = {key for key in view.users(used.key) if key.kind is Kind.MACHINE}
     if (owner := owner_of(used)) is not None:
         keys.add(owner)
-    found = (view.known.get(key) for key in sorted(keys))
+    found = (view.objects.get(key) for key in sorted(keys))
     return tuple(each for each in found if each is not None)
 
 
@@ -57,7 +57,7 @@ def blocking_users(view: View, known: ObjectState) -> tuple[ObjectState, ...]:
         keys |= set(view.on_pool(known.key))
     if (owner := owner_of(known)) is not None:
         keys.add(owner)
-    found = (view.known.get(key) for key in sorted(keys - {known.key}))
+    found = (view.objects.get(key) for key in sorted(keys - {known.key}))
     return tuple(
         each for each in found if each is not None and (each.key != owner or has_entry(each, known.key))
     )

@@ -22,7 +22,7 @@ def retained_volume_for(view: View, known: ObjectState) -> ObjectState | None:
     """The volume of that name whose data was kept when it was declared no more, if there is exactly one."""
     if known.key.kind is not Kind.VOLUME or known.origin is not Origin.DECLARED or known.live is not None:
         return None
-    kept = [each for each in view.retained.values() if each.key == known.key]
+    kept = [each for each in view.retained_volumes.values() if each.key == known.key]
     return kept[0] if len(kept) == 1 else None
 
 
@@ -34,16 +34,16 @@ def restore(known: ObjectState, kept: ObjectState, now: datetime) -> ObjectEdit:
 
 def is_being_restored(view: View, key: Key) -> bool:
     """It is assigned to its pool from this tick on: whatever needs it is placed by that, in the next one."""
-    known = view.known.get(key)
+    known = view.objects.get(key)
     return known is not None and retained_volume_for(view, known) is not None
 
 
 def discard_destroyed(view: View, requests: PoolRequests, now: datetime) -> Iterator[Remove]:
     """Those whose host is destroyed: its successor never had that data. One that is declared again in this very tick is taken
     back, and released as all that was there."""
-    for kept in view.retained.values():
+    for kept in view.retained_volumes.values():
         assignment = kept.record.assignment
-        if assignment is None or kept.key in view.known:
+        if assignment is None or kept.key in view.objects:
             continue
         pool = Key(Kind.VOLUME_POOL, "", assignment.pool)
         if follow_grant(assignment, requests.status.get(pool) or status_of(view, pool)) is None:

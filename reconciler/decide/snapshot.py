@@ -45,7 +45,7 @@ def assign_with_volume(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
             edit = edit.log_change(Action.BLOCKED, found.message)
         return Blocked(**edit.need_fields(), reason=found.reason)
     edit = edit.clear_condition(ACCEPTED)
-    volume = view.known.get(Key(Kind.VOLUME, snapshot.namespace, snapshot.spec.volume_ref.name))
+    volume = view.objects.get(Key(Kind.VOLUME, snapshot.namespace, snapshot.spec.volume_ref.name))
     assignment = volume.record.assignment if volume is not None else None
     # A pool may still reject a volume that it has not made, and then it is placed elsewhere.
     if volume is None or assignment is None or not was_made(volume.record.status):

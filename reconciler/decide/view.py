@@ -40,10 +40,10 @@ class View(Protocol):
         """Those of the source commit that was reconciled last."""
 
     @property
-    def known(self) -> Mapping[Key, ObjectState]: ...
+    def objects(self) -> Mapping[Key, ObjectState]: ...
 
     @property
-    def retained(self) -> Mapping[str, ObjectState]:
+    def retained_volumes(self) -> Mapping[str, ObjectState]:
         """Volumes whose data is kept although no file declares them, by uid."""
 
     @property
@@ -100,7 +100,7 @@ class View(Protocol):
     def users(self, key: Key) -> Collection[Key]:
         """Whose documents refer to it."""
 
-    def owned(self, key: Key) -> Collection[Key]:
+    def owned_objects(self, key: Key) -> Collection[Key]:
         """Generated objects of an owner."""
 
     def held_by(self, key: Key) -> Collection[Key]:

@@ -40,7 +40,7 @@ def release_reason(view: View, volume: ObjectState, claim: ClaimRef) -> str:
     report = view.object_report(volume.key)
     if report is not None and claim.uid in report.attached_to:
         return ""
-    holder = view.known.get(Key(Kind.MACHINE, volume.key.namespace, claim.name))
+    holder = view.objects.get(Key(Kind.MACHINE, volume.key.namespace, claim.name))
     if holder is None or holder.record.uid != claim.uid:
         return f"machine {claim.name} is gone"
     if holder.record.assignment is None:
@@ -84,7 +84,7 @@ def claim_conflict(view: View, machine: ObjectState) -> str:
     if not isinstance(machine.object, Machine):
         return ""
     for key in volumes_of(machine.object):
-        volume = view.known.get(key)
+        volume = view.objects.get(key)
         if volume is None:
             continue
         claim = volume.record.claim

@@ -207,18 +207,18 @@ class Reconciler:
                 problem.message,
             )
         if written.draft is None:
-            self.world.done()
+            self.world.acknowledge()
             return NoChange(plan)
         with self._tracer.span("write") as note:
             outcome = self.repo.write([written.draft])
             note("result", type(outcome).__name__)
         match outcome:
             case Pushed(commits):
-                self.world.done(next(iter(commits.values())))
+                self.world.acknowledge(next(iter(commits.values())))
                 self._metrics.count_changes(plan)
                 return Committed(plan, next(iter(commits.values())), written.draft.message.partition("\n")[0])
             case Unchanged():
-                self.world.done()
+                self.world.acknowledge()
                 return NoChange(plan)
             case PushConflict():
                 return Conflict()

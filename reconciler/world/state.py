@@ -72,8 +72,8 @@ class State:
         self.held: dict[str, Contents] = {}  # as they read, files of it that change what may not change
         self.live = TreeIndex()
         self.reports = Reports(heartbeats_seen)
-        self.known: dict[Key, ObjectState] = {}
-        self.retained: dict[str, ObjectState] = {}
+        self.objects: dict[Key, ObjectState] = {}
+        self.retained_volumes: dict[str, ObjectState] = {}
         self.relations = Relations()
         self.ledger = CapacityLedger()
         self.population = Population()
@@ -95,7 +95,7 @@ class State:
 
     def announcement(self, pool: Key) -> Announcement | None:
         """What its owner announces; should two own it, the first by name. Of a granted pool only its host's word counts."""
-        known = self.known.get(pool)
+        known = self.objects.get(pool)
         granted = grant_on_live(known).host
         for name in self.reports.announcers(pool):
             report = self.reports.by_poollet[name]

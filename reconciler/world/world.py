@@ -28,7 +28,7 @@ from reconciler.world.reports.reported import ObjectReport
 from reconciler.world.source.absence_check import masks_live_objects, why_unverified
 from reconciler.world.source.parse_cache.cache import ParseCache
 from reconciler.world.state import HostSeen, State
-from reconciler.world.update import Inputs, update_world
+from reconciler.world.update import UpdateInputs, update_world
 from schemas.kinds import Key, Kind
 from schemas.model.capacity import Shortfall, fits, subtract
 from schemas.problem import Problem
@@ -41,7 +41,8 @@ from schemas.validate.finding import Finding
 class World:
     """`ambient` is the environment that signatures are checked in.
 
-    `readings` are what files held when they were read before. `is_offline`: no report can be had at all, as in a checkout, so that what live says of pools stands.
+    `readings` are what files held when they were read before. `is_offline`: there are no reports at all, as in a checkout,
+    so that pools are as live has them.
     """
 
     def __init__(
@@ -64,13 +65,13 @@ class World:
         self._heard: dict[Key, AcceptedReports] = {}  # of the present state
 
     def advance(self, repo: Repo, snapshot: Snapshot, now: datetime) -> WorldChanges:
-        """What changed since `done` was called last. Raises what reading raises; then the next advance begins anew."""
+        """What changed since `acknowledge` was called last. Raises what reading raises; then the next advance starts from nothing."""
         self._heard.clear()
         if self._state.is_fresh:
             self._readings.begin()
         try:
             with bulk(self._state.is_fresh):
-                delta = update_world(self._state, Inputs(repo, snapshot, now, self._ambient))
+                delta = update_world(self._state, UpdateInputs(repo, snapshot, now, self._ambient))
         except BaseException:
             # Half of it may be taken in: nothing of it can be relied on.
             self._state = self._nothing()
@@ -89,10 +90,10 @@ class World:
             delta.blobs_read,
         )
 
-    def done(self, written: ObjectId | None = None) -> None:
-        """What the last advance told is dealt with: it was written, as this commit on live, or nothing was to be.
+    def acknowledge(self, written: ObjectId | None = None) -> None:
+        """The changes of the last advance are handled: written as this commit on live, or there was nothing to write.
 
-        What we wrote ourselves is as we want it, so its files are no news among the paths of the next advance.
+        Files that we wrote ourselves are not among the paths of the next advance.
         """
         self._state.written = written or self._state.written
         self._dirty.clear()
@@ -158,13 +159,13 @@ class World:
     # Objects
 
     @property
-    def known(self) -> Mapping[Key, ObjectState]:
-        return self._state.known
+    def objects(self) -> Mapping[Key, ObjectState]:
+        return self._state.objects
 
     @property
-    def retained(self) -> Mapping[str, ObjectState]:
+    def retained_volumes(self) -> Mapping[str, ObjectState]:
         """Volumes that were taken out of service, by their uid: the same key may be declared again."""
-        return self._state.retained
+        return self._state.retained_volumes
 
     @property
     def absent(self) -> Collection[Key]:
@@ -198,7 +199,7 @@ class World:
     def uses(self, key: Key) -> Collection[Key]:
         return self._state.relations.uses.get(key, ())
 
-    def owned(self, key: Key) -> Collection[Key]:
+    def owned_objects(self, key: Key) -> Collection[Key]:
         return self._state.relations.owned.get(key)
 
     def held_by(self, key: Key) -> Collection[Key]:
@@ -210,7 +211,7 @@ class World:
 
     def why_unverified(self, key: Key) -> str:
         """Why an absent object may still be declared; nothing when its absence is certain."""
-        known = self.known.get(key)
+        known = self.objects.get(key)
         state = self._state
         return why_unverified(known, state.source, state.rules, state.news) if known else ""
 
@@ -243,9 +244,9 @@ class World:
     def _accept(self, key: Key) -> AcceptedReports:
         if key.kind not in POOL_OF or not self._state.reports.tells_of(key):
             return NO_REPORT
-        known = self.known.get(key)
+        known = self.objects.get(key)
         # A retained volume is another one than what is declared by its name now.
-        speaking = (each for each in self._state.speaking(key) if each.uid not in self.retained)
+        speaking = (each for each in self._state.speaking(key) if each.uid not in self.retained_volumes)
         record = known.record if known else NOTHING
         return accept_reports(key, record, speaking, self._state.rules.authority, self._state.grant)
 
@@ -298,13 +299,13 @@ class World:
 
     def shortfalls(self, machine: Key, pool: str) -> tuple[Shortfall, ...]:
         """What a pool has too little of to take a machine that is elsewhere; a count of classes alone is not looked at."""
-        known, state = self.known[machine], self.pools[pool]
+        known, state = self.objects[machine], self.pools[pool]
         there = msgspec.structs.replace(known, record=msgspec.structs.replace(known.record, pool=pool))
         classes = self._state.offers[Kind.MACHINE_POOL].classes
         charge = self.ledger.charge_of(there, classes)  # type: ignore[arg-type]
         if charge is None or state.shares is not None:
             return ()
-        return fits(charge.vector, subtract(state.allocatable, self.ledger.used(state.key)))
+        return fits(charge.vector, subtract(state.allocatable, self.ledger.usage(state.key)))
 
     @property
     def state(self) -> State:
@@ -341,7 +342,7 @@ class World:
 
     def retained_at(self, path: str) -> tuple[tuple[int, ObjectState], ...]:
         """Retained volumes in a file of the target branch."""
-        found = [each for each in self.retained.values() if each.live and each.live.path == path]
+        found = [each for each in self.retained_volumes.values() if each.live and each.live.path == path]
         return tuple((each.live.index, each) for each in found if each.live)
 
     def is_taken(self, path: str) -> bool:

@@ -37,11 +37,11 @@ class DocumentPaths:
         change = self.change(key)
         if change is not None:
             return change.after
-        known = self._ground.known.get(key)
+        known = self._ground.objects.get(key)
         return known.record if known is not None else None
 
     def home(self, key: Key) -> str | None:
-        change, known = self.change(key), self._ground.known.get(key)
+        change, known = self.change(key), self._ground.objects.get(key)
         if change is not None:
             if change.after is None:
                 return None
@@ -56,7 +56,7 @@ class DocumentPaths:
 
     def paths(self, key: Key) -> Iterator[str]:
         """Every file that is concerned when the object is: where its document is, and where it will be."""
-        known = self._ground.known.get(key)
+        known = self._ground.objects.get(key)
         if known is not None and known.source is not None:
             yield known.source.path
         if known is not None and known.live is not None:

@@ -70,7 +70,7 @@ class FileTexts:
         return self._edit(path, self._read(file.id), changes, gone, tuple(key for _, key in documents))
 
     def _stands(self, key: Key, path: str, index: int) -> bool:
-        known = self._ground.known.get(key)
+        known = self._ground.objects.get(key)
         is_it = known is not None and known.source == DocumentPlace(path, index)
         return is_it and self._paths.home(key) == path
 
@@ -89,7 +89,7 @@ class FileTexts:
     def _upkeep(self, staying: dict[int, Key]) -> dict[int, Changes]:
         changes: dict[int, Changes] = {}
         for index, key in staying.items():
-            record, known = self._paths.record(key), self._ground.known[key]
+            record, known = self._paths.record(key), self._ground.objects[key]
             changes[index] = dict(fields(key.kind, record or NOTHING, base=known.record))
         return changes
 
@@ -122,7 +122,7 @@ class FileTexts:
         is_lost = change.after is None
         record = change.before if is_lost else change.after
         assert record is not None
-        return record.uid == retained.record.uid and not (is_lost and retained.key in self._ground.known)
+        return record.uid == retained.record.uid and not (is_lost and retained.key in self._ground.objects)
 
     def _part(self, key: Key, path: str) -> bytes | Unwritable:
         change, record = self._paths.change(key), self._paths.record(key) or NOTHING
@@ -132,7 +132,7 @@ class FileTexts:
             except UnwritableError as error:
                 return Unwritable(_unwritable(path, key, str(error)), (key,))
         else:
-            known = self._ground.known[key]
+            known = self._ground.objects[key]
             if known.live is None:
                 raise ValueError(f"{key} has no document to move to {path}")
             file = self._ground.live_files[known.live.path]

@@ -13,6 +13,7 @@ PACKAGES = ("schemas", "reconciler", "poollet", "iri")
 COVERED = (
     "schemas",
     "reconciler/gitstore",
+    "reconciler/world",
     "reconciler/query",
     "reconciler/decide/placement",
     "reconciler/plan",

@@ -31,7 +31,7 @@ def pool_usage(world: World, plan: Plan) -> tuple[PoolUsage, ...]:
     found = []
     for key in sorted(moved):
         pools = world.pools if key.kind is Kind.MACHINE_POOL else world.volume_pools
-        before = dict(world.ledger.used(key))
+        before = dict(world.ledger.usage(key))
         after = {name: before.get(name, 0) + moved[key][name] for name in before.keys() | moved[key].keys()}
         if key.name in pools:
             given = pools[key.name].allocatable
@@ -46,7 +46,7 @@ def keep_given(used: dict[str, int], given: Any) -> dict[str, int]:
 
 def charge(world: World, change: Change, is_after: bool) -> Charge | None:
     record = change.after if is_after else change.before
-    known = world.known.get(change.key)
+    known = world.objects.get(change.key)
     if record is None or not record.pool:
         return None
     if known is None:
@@ -61,5 +61,5 @@ def classes_of(world: World, known: ObjectState) -> dict[str, MachineClass]:
     reference = getattr(getattr(known.object, "spec", None), "machine_class_ref", None)
     if reference is None:
         return {}
-    found = world.known.get(Key(Kind.MACHINE_CLASS, "", reference.name))
+    found = world.objects.get(Key(Kind.MACHINE_CLASS, "", reference.name))
     return {reference.name: found.object} if found and isinstance(found.object, MachineClass) else {}

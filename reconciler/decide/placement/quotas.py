@@ -34,7 +34,7 @@ def quotas(world: World, namespace: str) -> tuple[Quota, ...]:
 
 def quotas_of(world: World, namespace: str) -> Iterator[ResourceQuota]:
     for key in sorted(world.state.quotas.get(namespace, ())):
-        found = world.known[key].object
+        found = world.objects[key].object
         if isinstance(found, ResourceQuota):
             yield found
 
@@ -46,7 +46,7 @@ def sum_used(world: World, namespace: str, quota: ResourceQuota) -> dict[str, in
         if not count or not covers(quota, SCOPES[kind], class_name):
             continue
         if kind is Kind.MACHINE:
-            size = world.known.get(Key(Kind.MACHINE_CLASS, "", class_name))
+            size = world.objects.get(Key(Kind.MACHINE_CLASS, "", class_name))
             each = _machine(size.object) if size and isinstance(size.object, MachineClass) else {MACHINES: 1}
             vector: Vector = {resource: need * count for resource, need in each.items()}
         else:

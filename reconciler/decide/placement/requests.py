@@ -57,7 +57,7 @@ def requests(world: World, places: Iterable[PlacementNeed], now: datetime) -> tu
             found.append(request)
             taken.update(volume.key for volume in request.volumes)
     for key in sorted(key for key in needs if key.kind is Kind.VOLUME and key not in taken):
-        known = world.known.get(key)
+        known = world.objects.get(key)
         if known is not None and isinstance(known.object, Volume):
             volume = _volume(key, known.object.spec, needs[key].record, pin_of(known), now)
             quota = volume_need(world, key.namespace, known.object.spec)
@@ -68,12 +68,12 @@ def requests(world: World, places: Iterable[PlacementNeed], now: datetime) -> tu
 def _machine(
     world: World, need: PlacementNeed, others: Mapping[Key, PlacementNeed], now: datetime
 ) -> Request | None:
-    known = world.known.get(need.key)
+    known = world.objects.get(need.key)
     if known is None or not isinstance(known.object, Machine):
         return None
     machine = known.object
     spec, namespace = machine.spec, need.key.namespace
-    size = world.known.get(Key(Kind.MACHINE_CLASS, "", spec.machine_class_ref.name))
+    size = world.objects.get(Key(Kind.MACHINE_CLASS, "", spec.machine_class_ref.name))
     if size is None or not isinstance(size.object, MachineClass):
         return None
     volumes, placed, quotas = [], set(), [machine_need(world, namespace, size.object)]
@@ -82,7 +82,7 @@ def _machine(
         if record.pool:
             placed.add(record.pool)
         elif volume_spec.volume_class_ref is not None:
-            there = world.known.get(key)
+            there = world.objects.get(key)
             pin = pin_of(there) if there and there.origin is Origin.DECLARED else _pin(volume_spec)
             volumes.append(_volume(key, volume_spec, record, pin, now))
             quotas.append(volume_need(world, namespace, volume_spec))
@@ -109,7 +109,7 @@ def _volumes(world: World, machine: Machine) -> Iterator[tuple[Key, VolumeSpec]]
     for entry in machine.spec.volumes:
         if entry.volume_ref:
             key = Key(Kind.VOLUME, machine.namespace, entry.volume_ref.name)
-            known = world.known.get(key)
+            known = world.objects.get(key)
             if known is not None and isinstance(known.object, Volume):
                 yield key, known.object.spec
         elif entry.ephemeral:
@@ -120,7 +120,7 @@ def _volumes(world: World, machine: Machine) -> Iterator[tuple[Key, VolumeSpec]]
 def _record(world: World, key: Key, others: Mapping[Key, PlacementNeed]) -> Record:
     if key in others:
         return others[key].record
-    known = world.known.get(key)
+    known = world.objects.get(key)
     return known.record if known else NOTHING
 
 

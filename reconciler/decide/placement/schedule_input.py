@@ -43,7 +43,7 @@ def build_cluster_state(
     for name, state in world.pools.items():
         take(made.free[name], _used_of(world, state))
     for name, state in world.volume_pools.items():
-        take(made.volume_free[name], world.ledger.used(state.key))
+        take(made.volume_free[name], world.ledger.usage(state.key))
     moves = _moves(world, needs)
     for move in moves:
         _charge(world, made, move)
@@ -86,7 +86,7 @@ def _volume_pool(state: PoolState) -> VolumePoolView:
 
 
 def _used_of(world: World, state: PoolState) -> Mapping[str, int]:
-    used = world.ledger.used(state.key)
+    used = world.ledger.usage(state.key)
     if state.shares is None:
         return used
     # Orphans tell what they take by class there too.
@@ -117,7 +117,7 @@ def _moves(world: World, needs: Iterable[DecidedObject]) -> list[Move]:
     }
     found = []
     for need in needs:
-        known = world.known.get(need.key)
+        known = world.objects.get(need.key)
         if known is None or known.record.pool == need.record.pool:
             continue
         for record, sign in ((known.record, -1), (need.record, 1)):
@@ -148,7 +148,7 @@ def _grant(world: World, made: ClusterState, move: Move) -> None:
     if isinstance(object, Volume):
         need = volume_need(world, namespace, object.spec)
     else:
-        size = world.known.get(Key(Kind.MACHINE_CLASS, "", move.charge.class_name))
+        size = world.objects.get(Key(Kind.MACHINE_CLASS, "", move.charge.class_name))
         if size is None or not isinstance(size.object, MachineClass):
             return
         need = machine_need(world, namespace, size.object)

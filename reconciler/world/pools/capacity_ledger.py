@@ -58,7 +58,7 @@ class CapacityLedger:
         self.charges: dict[Hashable, Charge] = {}
         self._vectors: dict[tuple[str, int], Vector] = {}
 
-    def used(self, pool: Key) -> Mapping[str, int]:
+    def usage(self, pool: Key) -> Mapping[str, int]:
         found = self.accounts.get(pool)
         return found.used if found else {}
 

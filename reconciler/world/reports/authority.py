@@ -52,7 +52,7 @@ class Authority:
 class AcceptedReports:
     """What of all that is said about one object counts.
 
-    `said` speaks of the assignment on live. `claims` come from owners of pools, while live assigns the object to nobody.
+    `said` speaks of the assignment on live. `claims` come from owners of pools, while live assigns the object to no pool.
     """
 
     report: ObjectReport | None = None
@@ -99,6 +99,6 @@ def accept_reports(
 
 
 def _is_of(record: Record, report: ObjectReport, pool: str) -> bool:
-    """Whether it speaks of the assignment that stands."""
+    """Whether it is about the present assignment."""
     assignment = record.assignment
     return assignment is not None and report.assignment == assignment.id and pool == assignment.pool

@@ -11,7 +11,7 @@ the same ref neither prolongs nor ends that of the first.
     no change in timeout -> EXPIRED       what is on its pools is unknown, and may still run
     says that it leaves  -> LEFT
 
-    A commit that differs from the one before in candidate.json alone was pushed by another host and is no sign of life.
+    A commit that differs from the one before in candidate.json alone was pushed by another host and does not count.
     So is a report that is refused.
 
 Must never happen: a reconciler that has just started takes an old report for a live host (so UNCONFIRMED is not ALIVE),

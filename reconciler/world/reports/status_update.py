@@ -1,6 +1,6 @@
 """What is reported, as status: observed facts come from the report, orders and our own conditions stay as live has them. Pure.
 
-What nobody reports stays as it was: silence is unknown, not absent.
+What no host reports stays as it was: silence is unknown, not absent.
 """
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ class _Reading:
     parsed: Callable[[str, bytes], Contents]
     fits: Callable[[str, Contents], bool]
 
-    def known(self, changes: Iterable[FileChange]) -> Mapping[Name, object]:
-        return self.readings.found(name_of(after, self.how) for _, _, after in changes if after is not None)
+    def cached_objects(self, changes: Iterable[FileChange]) -> Mapping[Name, object]:
+        return self.readings.look_up(name_of(after, self.how) for _, _, after in changes if after is not None)
 
     def forget(self, changes: Iterable[FileChange]) -> None:
         for _, before, _ in changes:
@@ -99,7 +99,7 @@ def _take(branch: TreeIndex, changes: Sequence[FileChange], reading: _Reading) -
     reading.forget(changes)
     for start in range(0, len(changes), AT_ONCE):
         some = changes[start : start + AT_ONCE]
-        known = reading.known(some)
+        known = reading.cached_objects(some)
         for path, _, after in some:
             was_problem = branch.problem_files.get(path)
             found = reading.contents(after, known, taken) if after is not None else None

@@ -12,7 +12,7 @@ from reconciler.gitstore.repo import Repo
 from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.objects.relations import uses
 from reconciler.world.source.contents import Contents
-from reconciler.world.source.immutability import CLASSES, Ground, frozen, is_marked, violations
+from reconciler.world.source.immutability import CLASSES, ImmutabilityInputs, frozen, is_marked, violations
 from reconciler.world.state import State
 from schemas.kinds import Key
 from schemas.validate.finding import to_problems
@@ -33,7 +33,7 @@ def files_to_judge(state: State, news: Collection[str], changed: Changed) -> set
     """The files to be judged: those that are not as they were accepted, and those that are held while their users change."""
     found = set(news)
     if state.is_fresh:
-        found |= {known.source.path for known in state.known.values() if known.source and is_marked(known)}
+        found |= {known.source.path for known in state.objects.values() if known.source and is_marked(known)}
     if state.held and is_concerned(state.held, changed):
         found |= state.held.keys()
     return found
@@ -58,7 +58,9 @@ def named_in(contents: Contents) -> Iterator[Key]:
 
 def freeze_files(state: State, repo: Repo, paths: Collection[str]) -> FreezeChange:
     whole = ChainMap(state.held, state.source.contents)
-    ground = Ground(state.known, state.retained, state.relations, state.live, whole, repo.read)
+    ground = ImmutabilityInputs(
+        state.objects, state.retained_volumes, state.relations, state.live, whole, repo.read
+    )
 
     def text_of(path: str) -> str:
         return repo.read(state.source.files[path].id).decode("utf-8", "replace")

@@ -1,7 +1,7 @@
-"""Which files of the source change what may not change any more. Such a file is held whole, as one that cannot be read is.
+"""Which files of the source change immutable fields. Such a file is frozen whole, as one that cannot be read is.
 
-Judged against live, where every object stands as it was accepted last; and only of what was made: what is on no pool yet
-may still be corrected. Puts nothing into force: the step does that.
+Judged against live, where every object is as it was accepted last; and only objects that were created: what is on no pool yet
+may still be corrected. Freezes nothing itself: freeze.py does that.
 """
 
 from __future__ import annotations
@@ -33,23 +33,27 @@ MOST_NAMED = 3
 
 
 @dataclass(slots=True)
-class Ground:
+class ImmutabilityInputs:
     """`whole` are files as they read, whether or not they are held. `read` gives the data of a blob."""
 
-    known: Mapping[Key, ObjectState]
-    retained: Mapping[str, ObjectState]
+    objects: Mapping[Key, ObjectState]
+    retained_volumes: Mapping[str, ObjectState]
     relations: Relations
     live: TreeIndex
     whole: Mapping[str, Contents]
     read: Callable[[ObjectId], bytes]
     _texts: dict[str, Mapping[int, Object]] = field(default_factory=dict)
 
-    def accepted(self, key: Key) -> AnyDeclaration | None:
+    def last_accepted(self, key: Key) -> AnyDeclaration | None:
         """The object as it was accepted last; None for one that is new."""
         there = on_live(key, self.live)
         if there is not None:
             return None if is_live_alone(there) else self._entry(there)
-        kept = [each for each in self.retained.values() if each.key == key] if key.kind is Kind.VOLUME else []
+        kept = (
+            [each for each in self.retained_volumes.values() if each.key == key]
+            if key.kind is Kind.VOLUME
+            else []
+        )
         if len(kept) != 1 or kept[0].live is None:
             return None
         return Declaration(kept[0].live.path, kept[0].live.index, key, kept[0].object)
@@ -62,12 +66,12 @@ class Ground:
         return Declaration(path, doc.place.index, doc.key, found) if found is not None else None
 
 
-def violations(path: str, ground: Ground, news: Collection[str]) -> tuple[Finding, ...]:
+def violations(path: str, ground: ImmutabilityInputs, news: Collection[str]) -> tuple[Finding, ...]:
     """What a file of the source changes although it may not. `news` are files that others may be changed in too."""
     contents = ground.whole.get(path)
     new, old = [], []
     for doc in contents.docs if contents is not None else ():
-        before = ground.accepted(doc.key) if is_made(doc.key, ground) else None
+        before = ground.last_accepted(doc.key) if is_made(doc.key, ground) else None
         if before is not None and doc.object is not None and before.object != doc.object:
             new.append(Declaration(path, doc.place.index, doc.key, doc.object))
             old.append(before)
@@ -77,7 +81,7 @@ def violations(path: str, ground: Ground, news: Collection[str]) -> tuple[Findin
         each for entry, before in zip(new, old, strict=True) for each in looked_at(entry, before, ground)
     ]
     same = frozenset(each.path for each in around if each.path not in news)
-    past = [ground.accepted(each.key) for each in around if each.path in news]
+    past = [ground.last_accepted(each.key) for each in around if each.path in news]
     then = EarlierRevision("live", (*old, *(each for each in past if each is not None)), same)
     return tuple(
         finding
@@ -86,14 +90,14 @@ def violations(path: str, ground: Ground, news: Collection[str]) -> tuple[Findin
     )
 
 
-def is_made(key: Key, ground: Ground) -> bool:
+def is_made(key: Key, ground: ImmutabilityInputs) -> bool:
     """Whether there is anything that the declaration must stay true to. Who uses a class is looked at apart."""
-    known = ground.known.get(key)
+    known = ground.objects.get(key)
     match key.kind:
         case Kind.MACHINE | Kind.VOLUME:
             if known is None or known.live is None or known.record.pool:
                 return True  # the data of one that is new may be retained
-            brought = (ground.known.get(each) for each in ground.relations.owned.get(key))
+            brought = (ground.objects.get(each) for each in ground.relations.owned.get(key))
             return any(each is not None and each.record.pool for each in brought)
         case Kind.NETWORK_INTERFACE:
             return any(True for _ in placed_users(key, ground))
@@ -104,21 +108,23 @@ def is_made(key: Key, ground: Ground) -> bool:
             return True
 
 
-def placed_users(key: Key, ground: Ground) -> Iterator[ObjectState]:
-    users = (ground.known.get(user) for user in ground.relations.users.get(key))
+def placed_users(key: Key, ground: ImmutabilityInputs) -> Iterator[ObjectState]:
+    users = (ground.objects.get(user) for user in ground.relations.users.get(key))
     return (user for user in users if user is not None and user.record.pool)
 
 
-def looked_at(entry: AnyDeclaration, before: AnyDeclaration, ground: Ground) -> Iterator[AnyDeclaration]:
+def looked_at(
+    entry: AnyDeclaration, before: AnyDeclaration, ground: ImmutabilityInputs
+) -> Iterator[AnyDeclaration]:
     """What the rules ask for beside the object: its classes; of a class that changes, some who use it on a pool."""
     if isinstance(entry.object, MachineClass | VolumeClass):
         if entry.object.capabilities != getattr(before.object, "capabilities", None):
             first = heapq.nsmallest(MOST_NAMED, (user.key for user in placed_users(entry.key, ground)))
-            yield from entries(ground.known[key] for key in first)
+            yield from entries(ground.objects[key] for key in first)
         return
     used = uses(ObjectState(entry.key, entry.object, Origin.DECLARED, NOTHING))
     yield from entries(
-        ground.known[key] for key in sorted(used) if key.kind in CLASSES and key in ground.known
+        ground.objects[key] for key in sorted(used) if key.kind in CLASSES and key in ground.objects
     )
 
 

@@ -34,7 +34,7 @@ GONE = Problem(
 @dataclass(frozen=True, slots=True)
 class Rules:
     """`settings` are those of the source in use; `before` those of the source that was reconciled last. Where either cannot be
-    read, the last that could be stand in, which live keeps; without any there is no fleet, and `problems` say so."""
+    read, the last readable ones apply, which live keeps; without any there is no fleet, and `problems` say so."""
 
     settings: FleetSettings = NO_SETTINGS
     before: FleetSettings = NO_SETTINGS

@@ -23,16 +23,16 @@ from __future__ import annotations
 
 from reconciler.world.state import State
 from reconciler.world.update.account import account_changes
-from reconciler.world.update.delta import Delta, Inputs
+from reconciler.world.update.delta import Delta, UpdateInputs
 from reconciler.world.update.load_files import load_files
 from reconciler.world.update.load_reports import load_reports
 from reconciler.world.update.resolve import resolve_objects
 from reconciler.world.update.validate import spread_changes, validate_changes
 
-__all__ = ["Delta", "Inputs", "update_world"]
+__all__ = ["Delta", "UpdateInputs", "update_world"]
 
 
-def update_world(state: State, inputs: Inputs) -> Delta:
+def update_world(state: State, inputs: UpdateInputs) -> Delta:
     delta = load_files(state, inputs)
     delta.add(load_reports(state, inputs, delta.has_new_rules))
     changed, resolved = resolve_objects(state, inputs.repo, delta)
@@ -40,7 +40,7 @@ def update_world(state: State, inputs: Inputs) -> Delta:
     delta.add(account_changes(state, changed))
     delta.add(validate_changes(state, delta.touched, changed, delta.has_new_rules))
     if state.is_fresh:
-        delta.dirty = set(state.known)
+        delta.dirty = set(state.objects)
     else:
         delta.dirty |= spread_changes(state, changed, delta.frees_room)
     state.is_fresh = False

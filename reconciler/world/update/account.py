@@ -25,16 +25,16 @@ def charge_objects(state: State, changed: Changed, delta: Delta) -> None:
     recount: set[Key] = set()
     for key in changed:
         if key.kind in POOL_OF_CLASS:
-            offer_class(state, key, state.known.get(key))
+            offer_class(state, key, state.objects.get(key))
             recount.update(state.relations.users.get(key))
             delta.frees_room = True
         elif key.kind is Kind.RESOURCE_QUOTA:
             quotas = state.quotas.setdefault(key.namespace, set())
-            (quotas.add if key in state.known else quotas.discard)(key)
+            (quotas.add if key in state.objects else quotas.discard)(key)
             delta.frees_room = True
     classes = state.offers[Kind.MACHINE_POOL].classes
     for key in recount.union(changed):
-        known = state.known.get(key)
+        known = state.objects.get(key)
         delta.charge(state, key, state.ledger.charge_of(known, classes) if known else None)  # type: ignore[arg-type]
 
 
@@ -51,7 +51,7 @@ def update_pools(state: State, changed: Changed, delta: Delta) -> None:
     for kind in {POOL_OF_CLASS[key.kind] for key in changed if key.kind in POOL_OF_CLASS}:
         keys |= {pool.key for pool in state.pools[kind].values()}
     for key in keys:
-        pools, known, announcement = state.pools[key.kind], state.known.get(key), state.announcement(key)
+        pools, known, announcement = state.pools[key.kind], state.objects.get(key), state.announcement(key)
         before = pools.get(key.name)
         if known is None and announcement is None:
             pools.pop(key.name, None)
@@ -82,7 +82,7 @@ def charge_orphans(state: State, delta: Delta) -> None:
     wanted: dict[tuple[str, str, str], Charge] = {}
     for _, orphan in state.orphans():
         pool = pool_of_orphan(orphan)
-        known = state.known.get(Key(Kind(orphan.kind), orphan.namespace, orphan.name))
+        known = state.objects.get(Key(Kind(orphan.kind), orphan.namespace, orphan.name))
         is_charged = known is not None and orphan.uid == known.record.uid and known.record.pool == pool.name
         if not is_charged:
             wanted["orphan", str(pool), orphan.id] = Charge(pool, "", "", orphan_charge(orphan))

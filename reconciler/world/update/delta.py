@@ -22,7 +22,7 @@ Changed = dict[Key, tuple[ObjectState | None, ObjectState | None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Inputs:
+class UpdateInputs:
     """The snapshot to reach. `environ` is the environment that signatures are checked in."""
 
     repo: Repo

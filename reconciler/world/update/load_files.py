@@ -9,12 +9,12 @@ from reconciler.world.source import rules, source_head
 from reconciler.world.source.contents import Doc, object_at
 from reconciler.world.source.files import Taken, is_retained, take_live, take_source, wanted_objects
 from reconciler.world.state import State
-from reconciler.world.update.delta import Delta, Inputs
+from reconciler.world.update.delta import Delta, UpdateInputs
 from schemas.model import Object
 from schemas.settings.fleet import FleetSettings, SignatureSettings
 
 
-def load_files(state: State, inputs: Inputs) -> Delta:
+def load_files(state: State, inputs: UpdateInputs) -> Delta:
     """Chooses the commits, then reads the source before `live`: which documents of `live` are decoded depends on the source."""
     repo, live = inputs.repo, inputs.snapshot.target
     own = state.own_live  # the newest commit on live that a reconciler made; where there is none, the head
@@ -33,7 +33,7 @@ def load_files(state: State, inputs: Inputs) -> Delta:
     return delta
 
 
-def select_source(state: State, inputs: Inputs, own: ObjectId | None) -> source_head.SourceHead:
+def select_source(state: State, inputs: UpdateInputs, own: ObjectId | None) -> source_head.SourceHead:
     repo = inputs.repo
     chosen = source_head.select_source_head(
         repo,
@@ -48,7 +48,7 @@ def select_source(state: State, inputs: Inputs, own: ObjectId | None) -> source_
     return source_head.check_fleet_id(chosen, state.last, fleet_id(repo, own), fleet_id(repo, chosen.use))
 
 
-def signature_settings(state: State, inputs: Inputs, own: ObjectId | None) -> SignatureSettings:
+def signature_settings(state: State, inputs: UpdateInputs, own: ObjectId | None) -> SignatureSettings:
     """Those of the source that was reconciled last; without that, those of the head itself."""
     commit = state.last or inputs.snapshot.source
     if commit != state.signatures[0]:
@@ -139,16 +139,16 @@ def note_taken(state: State, taken: Taken, delta: Delta) -> None:
 
 def load_retained(state: State, repo: Repo, delta: Delta) -> None:
     """Retained volumes are few, and known by uid: their key may be declared again. They stay charged."""
-    for uid in state.retained:
+    for uid in state.retained_volumes:
         delta.charge(state, ("retained", uid), None)
-    state.retained = {}
+    state.retained_volumes = {}
     for path, contents in state.live.contents.items():
         for doc in contents.docs if is_retained(path) else ():
             if doc.record is not None:
                 found = load_object(state, repo, doc, delta)
                 kept = ObjectState(doc.key, found, Origin.RETAINED, doc.record, None, doc.place)
-                state.retained[doc.record.uid] = kept
-    for uid, kept in state.retained.items():
+                state.retained_volumes[doc.record.uid] = kept
+    for uid, kept in state.retained_volumes.items():
         delta.charge(state, ("retained", uid), state.ledger.charge_of(kept, {}))
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from reconciler.world.reports.reports import HostReport
 from reconciler.world.reports.signed import judge
 from reconciler.world.state import State
-from reconciler.world.update.delta import POOLS, Delta, Inputs
+from reconciler.world.update.delta import POOLS, Delta, UpdateInputs
 from schemas.settings.fleet import FleetSettings
 
 
-def load_reports(state: State, inputs: Inputs, has_new_rules: bool) -> Delta:
+def load_reports(state: State, inputs: UpdateInputs, has_new_rules: bool) -> Delta:
     """After the settings: they say whose reports count. Under new ones every signature is checked again."""
     reports = state.reports
     accepted = {name: report.is_accepted for name, report in reports.by_poollet.items()}
@@ -40,7 +40,7 @@ def load_reports(state: State, inputs: Inputs, has_new_rules: bool) -> Delta:
     return Delta(touched=keys, dirty=set(keys), blobs_read=moved.blobs_read)
 
 
-def is_accepted(state: State, inputs: Inputs, report: HostReport, has_new_rules: bool) -> bool:
+def is_accepted(state: State, inputs: UpdateInputs, report: HostReport, has_new_rules: bool) -> bool:
     """Whether it may be relied on. Each commit's signature is checked once, and all again under other settings."""
     rules = state.rules
     if report.judged != report.commit or has_new_rules:

@@ -34,19 +34,19 @@ def resolve_keys(state: State, repo: Repo, touched: Iterable[Key], delta: Delta)
     """Those for which the answer is another than before; the relations between objects follow."""
     changed: Changed = {}
     for key in touched:
-        before, after = state.known.get(key), resolve_key(state, repo, key, delta)
+        before, after = state.objects.get(key), resolve_key(state, repo, key, delta)
         if before == after:
             if key.kind in POOLS:
                 changed[key] = (before, after)
             continue
         if after is None:
-            del state.known[key]
+            del state.objects[key]
         else:
-            state.known[key] = after
+            state.objects[key] = after
         state.relations.replace(before, after)
         state.population.replace(before, after)
         changed[key] = (before, after)
-    absences(changed, state.known, state.relations)
+    absences(changed, state.objects, state.relations)
     return changed
 
 

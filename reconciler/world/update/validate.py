@@ -17,10 +17,10 @@ def validate_changes(state: State, touched: set[Key], changed: Changed, has_new_
     """A second document of an identity changes nothing that is known of the object, and is held against it."""
     delta = Delta()
     if state.is_fresh or has_new_rules:
-        keys = {*state.known, *state.faults}
+        keys = {*state.objects, *state.faults}
     else:
-        keys = keys_concerned({*touched, *changed}, state.known, state.relations)
-    found = find_errors(keys, state.known, state.relations, state.source)
+        keys = keys_concerned({*touched, *changed}, state.objects, state.relations)
+    found = find_errors(keys, state.objects, state.relations, state.source)
     for key in keys:
         before, after = state.faults.get(key, ()), found.get(key, ())
         if before == after:

@@ -39,7 +39,7 @@ SOURCE = "2" * 40
 
 @dataclass
 class Small:
-    known: dict[Key, ObjectState] = field(default_factory=lambda: {each.key: each for each in classes()})
+    objects: dict[Key, ObjectState] = field(default_factory=lambda: {each.key: each for each in classes()})
     reports: dict[str, str] = field(default_factory=dict)  # commits, by the hostID that wrote them
     reported: datetime = NOW - timedelta(minutes=1)  # all of them
     words: dict[Key, ObjectReport] = field(default_factory=dict)
@@ -61,23 +61,23 @@ class Small:
     is_live_lost: bool = False
     can_recover: bool = True
     missing_hosts: tuple[MissingHost, ...] = ()
-    retained: dict[str, ObjectState] = field(default_factory=dict)
+    retained_volumes: dict[str, ObjectState] = field(default_factory=dict)
 
     @property
     def evicting(self) -> Collection[Key]:
-        return {key for key, known in self.known.items() if getattr(known.record.status, "evict", None)}
+        return {key for key, known in self.objects.items() if getattr(known.record.status, "evict", None)}
 
     @property
     def waiting(self) -> Collection[Key]:
         return {
             key
-            for key, known in self.known.items()
+            for key, known in self.objects.items()
             if key.kind in (Kind.MACHINE, Kind.VOLUME) and known.is_active and not known.record.pool
         }
 
     @property
     def pool_requests(self) -> Collection[Key]:
-        return {key for key, known in self.known.items() if has_waiting_request(known)}
+        return {key for key, known in self.objects.items() if has_waiting_request(known)}
 
     def state(self, pool: Key) -> PoolState | None:
         return (self.pools if pool.kind is Kind.MACHINE_POOL else self.volume_pools).get(pool.name)
@@ -105,10 +105,10 @@ class Small:
             named = references(Declaration("", 0, known.key, known.object))
             return any(Key(each.kind, each.namespace, each.name) == key for each in named)
 
-        return {other for other, known in self.known.items() if refers(known)}
+        return {other for other, known in self.objects.items() if refers(known)}
 
-    def owned(self, key: Key) -> Collection[Key]:
-        return {other for other, known in self.known.items() if owner_of(known) == key}
+    def owned_objects(self, key: Key) -> Collection[Key]:
+        return {other for other, known in self.objects.items() if owner_of(known) == key}
 
     def held_by(self, key: Key) -> Collection[Key]:
         def holder(known: ObjectState) -> str:
@@ -116,14 +116,14 @@ class Small:
 
         return {
             other
-            for other, known in self.known.items()
+            for other, known in self.objects.items()
             if key.kind is Kind.MACHINE and holder(known) == key.name
         }
 
     def on_pool(self, key: Key) -> Collection[Key]:
         return {
             other
-            for other, known in self.known.items()
+            for other, known in self.objects.items()
             if POOL_OF.get(other.kind) is key.kind and known.record.pool == key.name
         }
 
@@ -137,28 +137,28 @@ class Small:
         return self.findings.get(key, ())
 
     def live_count(self, kind: Kind) -> int:
-        return sum(known.key.kind is kind and known.live is not None for known in self.known.values())
+        return sum(known.key.kind is kind and known.live is not None for known in self.objects.values())
 
     def leaving(self, kind: Kind) -> Collection[Key]:
-        return {key for key, known in self.known.items() if key.kind is kind and known.record.is_deleting}
+        return {key for key, known in self.objects.items() if key.kind is kind and known.record.is_deleting}
 
     # What tests make it of.
 
     def add(self, *many: ObjectState) -> Small:
-        self.known |= {known.key: known for known in many}
+        self.objects |= {known.key: known for known in many}
         return self
 
     def goes(self, *keys: Key) -> Small:
         """Gone from the source."""
         for key in keys:
-            self.known[key] = msgspec.structs.replace(self.known[key], origin=Origin.LEAVING, source=None)
+            self.objects[key] = msgspec.structs.replace(self.objects[key], origin=Origin.LEAVING, source=None)
             self.absent.add(key)
         return self
 
     def ordered_gone(self, key: Key) -> Small:
-        known = self.known[key]
+        known = self.objects[key]
         record = msgspec.structs.replace(known.record, deletion_timestamp="2026-03-01T11:00:00Z")
-        self.known[key] = msgspec.structs.replace(known, record=record, origin=Origin.LEAVING, source=None)
+        self.objects[key] = msgspec.structs.replace(known, record=record, origin=Origin.LEAVING, source=None)
         self.absent.discard(key)
         return self
 
@@ -192,7 +192,7 @@ class Small:
 
     def with_report(self, key: Key, phase: Any, **changes: Any) -> Small:
         """The word of the pool that it is assigned to."""
-        record = self.known[key].record
+        record = self.objects[key].record
         assignment = record.assignment
         assert assignment is not None
         given: dict[str, Any] = {

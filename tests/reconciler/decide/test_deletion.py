@@ -137,7 +137,7 @@ def test_step(make: Callable[[], Small], key: Key, want: DeletionPhase) -> None:
     assert found.phase is want
     assert found.record.is_deleting == (want in (DeletionPhase.ORDER, DeletionPhase.WAIT, DeletionPhase.DROP))
     if want is not DeletionPhase.DROP:
-        assert found.record.assignment == make().known[key].record.assignment
+        assert found.record.assignment == make().objects[key].record.assignment
 
 
 @pytest.mark.parametrize(("make", "key", "want"), [row[1:] for row in CASES], ids=[row[0] for row in CASES])
@@ -150,13 +150,13 @@ def test_only_what_is_dropped_leaves_live(make: Callable[[], Small], key: Key, w
 
 def empty_tree() -> Small:
     world = crowd(5)
-    return world.goes(*world.known)
+    return world.goes(*world.objects)
 
 
 def test_an_empty_source_tree_deletes_nothing_without_consent() -> None:
     world = empty_tree()
     needs = decide_needs(world, set(), NOW)
-    assert {need.key for need in needs} == set(world.known)
+    assert {need.key for need in needs} == set(world.objects)
     for need in needs:
         assert isinstance(need, Remove)
         assert need.phase is DeletionPhase.HOLD
@@ -231,10 +231,10 @@ def test_what_is_held_is_released_when_the_source_has_it_again() -> None:
     world = empty_tree()
     (need, *_) = [each for each in decide_needs(world, set(), NOW) if each.key.kind is Kind.MACHINE]
     again = msgspec.structs.replace(
-        world.known[need.key],
+        world.objects[need.key],
         record=need.record,
         origin=Origin.DECLARED,
-        source=world.known[need.key].live,
+        source=world.objects[need.key].live,
     )
     world.absent.discard(need.key)
     world.add(again)
@@ -248,9 +248,9 @@ def test_a_report_that_lists_nothing_changes_nothing() -> None:
     world = crowd()
     world.pools.clear()
     world.volume_pools.clear()
-    for need in decide_needs(world, set(world.known), NOW):
+    for need in decide_needs(world, set(world.objects), NOW):
         assert not isinstance(need, Remove)
-        assert need.record.assignment == world.known[need.key].record.assignment
+        assert need.record.assignment == world.objects[need.key].record.assignment
 
 
 def test_no_volume_is_moved_or_dropped_for_a_pool_that_is_lost() -> None:

@@ -137,7 +137,7 @@ def test_what_was_decided_is_decided_again_without_a_change(make: Callable[[], S
     """As if the record had been written and read: nothing more happens for as long as the world stands still."""
     world = make()
     first = need(world)
-    written = msgspec.structs.replace(world.known[WEB], record=first.record, live=world.known[WEB].source)
+    written = msgspec.structs.replace(world.objects[WEB], record=first.record, live=world.objects[WEB].source)
     world.add(written)
     if written.record.assignment is None:
         world.words.pop(WEB, None)
@@ -148,7 +148,7 @@ def test_what_was_decided_is_decided_again_without_a_change(make: Callable[[], S
 def test_a_placed_machine_never_loses_its_pool_without_cause() -> None:
     for id, make, _, _ in CASES:
         world = make()
-        before, after = world.known[WEB].record, need(world).record
+        before, after = world.objects[WEB].record, need(world).record
         if before.pool and after.pool != before.pool:
             assert id in {"rejected", "left", "pool lost, may be replaced, was off", "pool destroyed"}
 
@@ -179,7 +179,7 @@ def test_what_is_reported_becomes_status_and_ends_with_the_assignment() -> None:
     status = need(world).record.status
     assert isinstance(status, MachineStatus)
     assert (status.state, status.machine_id) == ("Running", "libvirt://1")
-    world.add(msgspec.structs.replace(evicted(world.known[WEB]), record=need(world).record))
+    world.add(msgspec.structs.replace(evicted(world.objects[WEB]), record=need(world).record))
     world.with_report(WEB, "gone")
     gone = need(world).record.status
     assert isinstance(gone, MachineStatus)
@@ -189,7 +189,7 @@ def test_what_is_reported_becomes_status_and_ends_with_the_assignment() -> None:
 def test_a_lost_pool_leaves_everything_but_says_so() -> None:
     world = on_a().with_report(WEB, "present", status=RUNNING).pool("a", **LOST)
     found = need(world)
-    assert found.record.assignment == world.known[WEB].record.assignment
+    assert found.record.assignment == world.objects[WEB].record.assignment
     ready = condition(getattr(found.record.status, "conditions", ()), "Ready")
     assert ready is not None
     assert (ready.status, ready.reason) == ("Unknown", "PoolLost")
@@ -240,7 +240,7 @@ def test_a_toleration_runs_out() -> None:
     world = on_a(tolerations=PATIENT).pool("a", taints=(DRAIN,))
     first = need(world)
     assert first.due == NOW + timedelta(seconds=300)
-    world.add(msgspec.structs.replace(world.known[WEB], record=first.record))
+    world.add(msgspec.structs.replace(world.objects[WEB], record=first.record))
     (later,) = decide_needs(world, {WEB}, NOW + timedelta(seconds=299))
     assert later.record == first.record
     (after,) = decide_needs(world, {WEB}, NOW + timedelta(seconds=300))
@@ -251,7 +251,7 @@ def test_so_many_leave_at_once_the_least_important_first() -> None:
     world = Small().pool("a", taints=(DRAIN,))
     for number in range(8):
         world.add(machine(f"m{number}", on="a", spec={"priority": 10 - number}))
-    found = {each.key.name: eviction(each) for each in decide_needs(world, set(world.known), NOW)}
+    found = {each.key.name: eviction(each) for each in decide_needs(world, set(world.objects), NOW)}
     assert {name for name, said in found.items() if said == ("True", "Evicting")} == {
         "m3",
         "m4",
@@ -261,8 +261,8 @@ def test_so_many_leave_at_once_the_least_important_first() -> None:
     }
     assert found["m0"] == ("True", "EvictionPending")
     # Written, and one has left: one more may go.
-    for each in decide_needs(world, set(world.known), NOW):
-        world.add(msgspec.structs.replace(world.known[each.key], record=each.record))
+    for each in decide_needs(world, set(world.objects), NOW):
+        world.add(msgspec.structs.replace(world.objects[each.key], record=each.record))
     assert len(world.evicting) == 5
     gone = Key(Kind.MACHINE, "default", "m7")
     world.with_report(gone, "gone")
@@ -277,7 +277,9 @@ def test_the_stricter_limit_of_evictions_counts() -> None:
     limits = msgspec.structs.replace(world.settings.limits, evict=2)
     world.previous_settings = msgspec.structs.replace(world.settings, limits=limits)
     orders = [
-        each for each in decide_needs(world, set(world.known), NOW) if eviction(each) == ("True", "Evicting")
+        each
+        for each in decide_needs(world, set(world.objects), NOW)
+        if eviction(each) == ("True", "Evicting")
     ]
     assert len(orders) == 2
 
@@ -303,7 +305,7 @@ def test_what_a_destroyed_pool_said_last_gives_nothing_back() -> None:
 def test_a_lost_live_waits_for_every_report() -> None:
     world = small()
     world.is_live_lost, world.can_recover, world.target = True, False, None
-    assert decide_needs(world, set(world.known), NOW) == ()
+    assert decide_needs(world, set(world.objects), NOW) == ()
     world.can_recover = True
     assert type(need(world)) is Place
 
@@ -354,10 +356,10 @@ def test_a_reason_is_told_once() -> None:
         "web.yaml", 0, str(WEB), "/spec/machineClassRef/name", "GV310", 'there is no MachineClass "none"'
     )
     world.findings[WEB] = (finding,)
-    assert [each.message for each in obstacles(world, world.known[WEB])] == [
+    assert [each.message for each in obstacles(world, world.objects[WEB])] == [
         'there is no MachineClass "none"'
     ]
     world.findings.clear()
-    assert [each.message for each in obstacles(world, world.known[WEB])] == [
+    assert [each.message for each in obstacles(world, world.objects[WEB])] == [
         "MachineClass none does not exist"
     ]

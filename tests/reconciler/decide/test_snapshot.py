@@ -39,7 +39,7 @@ def claimed(pool: str) -> Small:
 
 def without_volume() -> Small:
     found = world()
-    del found.known[DATA]
+    del found.objects[DATA]
     return found
 
 
@@ -80,7 +80,7 @@ def test_a_snapshot_goes_with_its_volume(make: Callable[[], Small], want: type[N
 def test_the_assignment_is_that_of_the_volume() -> None:
     made = world()
     (need,) = [each for each in decide_needs(made, {DAILY}, NOW) if each.key == DAILY]
-    assert need.record.assignment == made.known[DATA].record.assignment
+    assert need.record.assignment == made.objects[DATA].record.assignment
     assert isinstance(need.record.assignment, Assignment)
     assert (need.record.assignment.host, need.record.assignment.epoch) == ("a", 1)
 

@@ -29,7 +29,7 @@ def small(*more: Any, on: str = "a", **spec: Any) -> Small:
 
 def held(world: Small, by: str, uid: str = "") -> Small:
     """With a claim on live."""
-    there = world.known[DATA]
+    there = world.objects[DATA]
     claim = ClaimRef(name=by, uid=uid or uid_of(by))
     return world.add(
         msgspec.structs.replace(there, record=msgspec.structs.replace(there.record, claim=claim))
@@ -74,7 +74,7 @@ def test_need(make: Callable[[], Small], want: type[Need], near_pool: str) -> No
 def test_a_volume_that_was_made_is_not_placed_anew_on_a_word_that_nobody_asked_for(phase: str) -> None:
     """It would come back empty."""
     world = small().with_report(DATA, phase, reasons=FULL)
-    there = world.known[DATA]
+    there = world.objects[DATA]
     assert isinstance(there.record.status, VolumeStatus)
     made = msgspec.structs.replace(there.record.status, volume_id="libvirt://data", state="Available")
     record = msgspec.structs.replace(there.record, status=made)
@@ -92,7 +92,7 @@ def test_a_volume_that_was_made_is_not_placed_anew_on_a_word_that_nobody_asked_f
 def test_data_is_never_moved(make: Callable[[], Small]) -> None:
     """Only a pool that never made it loses a volume."""
     world = make()
-    before = world.known[DATA].record
+    before = world.objects[DATA].record
     said = world.object_report(DATA)
     if before.pool and (said is None or said.phase != "rejected"):
         assert need(world).record.assignment == before.assignment
@@ -151,7 +151,7 @@ def test_who_comes_second_waits() -> None:
 
 def test_of_two_that_wait_the_first_by_name_is_placed() -> None:
     world = small(user(on=""), user("also", on=""), on="")
-    found = {each.key.name: type(each) for each in decide_needs(world, set(world.known), NOW)}
+    found = {each.key.name: type(each) for each in decide_needs(world, set(world.objects), NOW)}
     assert found["also"] is Place
     assert found["web"] is Blocked
 

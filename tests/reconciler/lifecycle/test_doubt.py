@@ -157,7 +157,7 @@ def test_a_volume_that_is_declared_smaller_takes_what_it_has() -> None:
     world.source({"data.yaml": volume("data", size="5Gi")})
     world.settle()
     pool_key = Key(Kind.VOLUME_POOL, "", "a")
-    assert world.reconciler.world.ledger.used(pool_key)["storage"] == 20 * 2**30
+    assert world.reconciler.world.ledger.usage(pool_key)["storage"] == 20 * 2**30
 
 
 def test_what_is_frozen_says_why_as_it_is_now() -> None:

@@ -286,7 +286,7 @@ def explained(fleet: Fleet) -> None:
     """Who is left without a place is told why, by the same rules."""
     snapshot, world = fleet.snapshot(), fleet.reconciler.world
     seen = PlanInput(fleet.store, world, world.advance(fleet.store, snapshot, fleet.now), fleet.now)
-    for key, known in world.known.items():
+    for key, known in world.objects.items():
         if key.kind is Kind.MACHINE and known.is_active and not known.record.pool:
             answer = explain_object(seen, key)
             assert not answer.is_placeable, key

@@ -172,7 +172,7 @@ class Scene:
         """One more advance, a little later."""
         self.now += timedelta(seconds=seconds)
         found = world.advance(self.store, self.snapshot(), self.now)
-        world.done()
+        world.acknowledge()
         return found
 
     def world(self) -> World:

@@ -81,7 +81,7 @@ RECORDS = {Kind.MACHINE: PLACED, Kind.VOLUME: STORED}
 def test_what_may_not_change_is_held(kind: Kind, was: str, now: str, code: str) -> None:
     made = scene(was, kind, RECORDS.get(kind, Record(uid=UID)))
     stepwise = made.world()
-    (key,) = (key for key in stepwise.known if stepwise.known[key].source.path == "x.yaml")  # type: ignore[union-attr]
+    (key,) = (key for key in stepwise.objects if stepwise.objects[key].source.path == "x.yaml")  # type: ignore[union-attr]
     text = made.store.file(made.heads[LIVE], "x.yaml")
     assert text is not None
     accepted = object_at(DocumentPlace("x.yaml", 0), made.store.read(text.id))
@@ -89,16 +89,16 @@ def test_what_may_not_change_is_held(kind: Kind, was: str, now: str, code: str) 
     found = made.step(stepwise)
     assert key in found.dirty
     for world in (stepwise, made.world()):
-        assert world.known[key].origin is Origin.FROZEN
-        assert world.known[key].object == accepted
+        assert world.objects[key].origin is Origin.FROZEN
+        assert world.objects[key].object == accepted
         assert [problem.code for problem in world.frozen["x.yaml"]] == [code]
         assert not world.is_taken("x.yaml")
         assert not world.absent
-        assert Key(Kind.MACHINE, "default", "new") in world.known
+        assert Key(Kind.MACHINE, "default", "new") in world.objects
     assert code in {problem.code for problem in found.problems}
     made.source({"x.yaml": was})
     assert key in made.step(stepwise).dirty
-    assert stepwise.known[key].origin is Origin.DECLARED
+    assert stepwise.objects[key].origin is Origin.DECLARED
     assert stepwise.is_taken("x.yaml")
 
 
@@ -162,7 +162,7 @@ def test_a_volume_of_a_class_that_expands_grows() -> None:
     made.source({"x.yaml": volume("data", size="20Gi")})
     world = made.world()
     assert not world.frozen
-    found = world.known[DATA].object
+    found = world.objects[DATA].object
     assert isinstance(found, Volume)
     assert str(found.spec.resources.storage if found.spec.resources else "") == "20Gi"
 
@@ -176,7 +176,7 @@ CHANGED = SMALL.replace("cpu: 2", "cpu: 4") + "---\n" + FAST
 
 
 def cpu(world: World) -> int:
-    found = world.known[Key(Kind.MACHINE_CLASS, "", "small")].object
+    found = world.objects[Key(Kind.MACHINE_CLASS, "", "small")].object
     assert isinstance(found, MachineClass)
     return found.capabilities["cpu"].nano // 10**9
 
@@ -231,7 +231,7 @@ def test_what_moves_to_another_file_may_not_change_on_the_way() -> None:
     made.source({"x.yaml": None, "z.yaml": volume("data", size="5Gi")})
     made.step(world)
     for each in (world, made.world()):
-        assert each.known[DATA].origin is Origin.FROZEN
+        assert each.objects[DATA].origin is Origin.FROZEN
         assert not each.absent
         assert list(each.frozen) == ["z.yaml"]
 
@@ -245,11 +245,11 @@ def test_a_retained_volume_does_not_come_back_as_another() -> None:
     made.source({"x.yaml": volume("data").replace("fast", "slow")})
     made.step(world)
     for each in (world, made.world()):
-        assert DATA not in each.known
+        assert DATA not in each.objects
         assert [problem.code for problem in each.frozen["x.yaml"]] == ["GV404"]
     made.source({"x.yaml": volume("data")})
     made.step(world)
-    assert DATA in world.known
+    assert DATA in world.objects
 
 
 def test_the_cost_follows_what_changed() -> None:
@@ -269,6 +269,6 @@ def test_the_cost_follows_what_changed() -> None:
     made.store.read = counted  # type: ignore[method-assign]
     made.step(world)
     assert len(reads) < 12
-    found = world.known[Key(Kind.MACHINE, "default", "m7")].object
+    found = world.objects[Key(Kind.MACHINE, "default", "m7")].object
     assert isinstance(found, Machine)
     assert found.spec.power == "Off"

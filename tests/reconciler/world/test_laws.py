@@ -180,14 +180,14 @@ def everything(world: World, problems: object) -> dict[str, Any]:
     """All that can be asked, in a form that can be compared."""
     state = world.state
     keys = {
-        *world.known,
+        *world.objects,
         *(Key(kind, "", name) for kind in (Kind.MACHINE_POOL, Kind.VOLUME_POOL) for name in POOLS),
     }
-    keys |= {used for key in world.known for used in world.uses(key)}
+    keys |= {used for key in world.objects for used in world.uses(key)}
     pools = [key for key in keys if key.kind in (Kind.MACHINE_POOL, Kind.VOLUME_POOL)]
     return {
-        "known": dict(world.known),
-        "retained": dict(world.retained),
+        "known": dict(world.objects),
+        "retained": dict(world.retained_volumes),
         "absent": set(world.absent),
         "waiting": set(world.waiting),
         "evicting": set(world.evicting),
@@ -196,12 +196,12 @@ def everything(world: World, problems: object) -> dict[str, Any]:
         "pools": dict(world.pools),
         "volume pools": dict(world.volume_pools),
         "users": {key: set(world.users(key)) for key in keys},
-        "owned": {key: set(world.owned(key)) for key in keys},
+        "owned": {key: set(world.owned_objects(key)) for key in keys},
         "on pool": {key: set(world.on_pool(key)) for key in pools},
         "faults": {key: world.faults(key) for key in keys},
         "doubt": {key: world.why_unverified(key) for key in world.absent},
         "hearing": {key: world.accepted_reports(key) for key in keys},
-        "used": {key: {r: n for r, n in world.ledger.used(key).items() if n} for key in pools},
+        "used": {key: {r: n for r, n in world.ledger.usage(key).items() if n} for key in pools},
         "classes": {key: {r: n for r, n in world.ledger.classes(key).items() if n} for key in pools},
         "placed": {r: n for r, n in world.ledger.placed.get("default", {}).items() if n},
         "bytes": {r: n for r, n in world.ledger.bytes.get("default", {}).items() if n},

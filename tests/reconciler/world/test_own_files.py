@@ -43,8 +43,8 @@ def test_a_generated_object_is_absent_when_its_owner_has_no_entry_for_it() -> No
         }
     )
     world = scene.world()
-    assert (world.known[key].origin, world.known[key].record.owners) == (Origin.GENERATED, (owner,))
-    assert set(world.owned(WEB)) == {key}
+    assert (world.objects[key].origin, world.objects[key].record.owners) == (Origin.GENERATED, (owner,))
+    assert set(world.owned_objects(WEB)) == {key}
     assert not world.absent
     scene.source({"web.yaml": machine("web-1")})
     assert key in scene.step(world).dirty
@@ -61,16 +61,16 @@ def test_what_is_retained_is_charged_and_its_name_is_free() -> None:
     scene.live({path: kept})
     world = scene.world()
     volumes = Key(Kind.VOLUME_POOL, "", "pool-v")
-    assert DATA not in world.known
-    assert world.retained[UID].origin is Origin.RETAINED
+    assert DATA not in world.objects
+    assert world.retained_volumes[UID].origin is Origin.RETAINED
     assert [known.key for _, known in world.retained_at(path)] == [DATA]
-    assert world.ledger.used(volumes)["storage"] == 10 << 30
+    assert world.ledger.usage(volumes)["storage"] == 10 << 30
     scene.source({"data.yaml": volume("data")})
     scene.step(world)
-    assert world.known[DATA].record.uid == ""
+    assert world.objects[DATA].record.uid == ""
     scene.live({path: None})
     scene.step(world)
-    assert not world.ledger.used(volumes)["storage"]
+    assert not world.ledger.usage(volumes)["storage"]
 
 
 def test_a_restart_of_the_reconciler_sees_what_others_did_to_live() -> None:
@@ -83,17 +83,17 @@ def test_a_restart_of_the_reconciler_sees_what_others_did_to_live() -> None:
 
 def test_nothing_is_recorded_of_what_is_new() -> None:
     assert Record() == NOTHING
-    assert Scene({"n.yaml": machine("n")}).world().known[CLASS].record == NOTHING
+    assert Scene({"n.yaml": machine("n")}).world().objects[CLASS].record == NOTHING
 
 
 def test_what_we_wrote_ourselves_is_no_news_and_what_another_reconciler_wrote_on_top_is() -> None:
     scene = placed()
     world = scene.world()
     ours = scene.live({"web.yaml": on_pool(machine("web-1", "  power: Off\n"))})
-    world.done(ours)
+    world.acknowledge(ours)
     found = scene.step(world)
     assert found.live_paths == frozenset()
-    world.done(scene.live({"db.yaml": on_pool(machine("db-1"))}))
+    world.acknowledge(scene.live({"db.yaml": on_pool(machine("db-1"))}))
     scene.live({"web.yaml": on_pool(machine("web-1"))})
     assert scene.step(world).live_paths == {"web.yaml"}
 
@@ -107,7 +107,7 @@ def test_a_checkout_without_reports_goes_by_what_live_says_of_pools() -> None:
     states = [seen.pools["pool-a"], seen.volume_pools["pool-a"]]
     documents = []
     for key, state in zip(keys, states, strict=True):
-        status = update_pool_status(state, seen.known[key].record, scene.now)
+        status = update_pool_status(state, seen.objects[key].record, scene.now)
         text = (
             pool("pool-a")
             if key.kind is Kind.MACHINE_POOL
@@ -126,7 +126,7 @@ def test_a_checkout_without_reports_goes_by_what_live_says_of_pools() -> None:
             before.allocatable,
             before.classes,
         )
-        record = world.known[key].record
+        record = world.objects[key].record
         assert update_pool_status(found, record, scene.now + timedelta(hours=9)) == record.status
     online = World()
     online.advance(scene.store, bare, scene.now)

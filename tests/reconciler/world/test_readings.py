@@ -35,7 +35,7 @@ def world_of(scene: Scene, folder: Path | None) -> tuple[dict[str, object], int]
     readings = ParseCache(folder)
     world = World(readings=readings)
     told = world.advance(scene.store, scene.snapshot(), scene.now)
-    world.done()
+    world.acknowledge()
     readings.close()
     return everything(world, told.problems), told.blobs_read
 
@@ -266,7 +266,7 @@ def test_somebody_who_begins_to_write_in_between(tmp_path: Path) -> None:
     world.advance(scene.store, scene.snapshot(), scene.now)
     other = sqlite3.connect(tmp_path / NAME, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    world.done()
+    world.acknowledge()
     readings.close()
     other.execute("ROLLBACK")
     other.close()
@@ -284,7 +284,7 @@ def test_the_folder_may_go_at_any_time(tmp_path: Path) -> None:
     scene.source({f"n/{number}.yaml": machine(f"n-{number}") for number in range(MANY)})
     told = scene.step(world)
     readings.close()
-    assert len(world.known) == 44 + MANY
+    assert len(world.objects) == 44 + MANY
     assert told.problems == ()
 
 
@@ -325,7 +325,7 @@ def step():
         os.kill(os.getpid(), signal.SIGKILL)
 world.advance(scene.store, scene.snapshot(), scene.now)
 readings._database.set_progress_handler(step, 1)
-world.done()
+world.acknowledge()
 """
 
 

@@ -32,7 +32,7 @@ def test_what_a_host_keeps_back_is_not_given_away() -> None:
     scene.report("pool-a", dataclasses.replace(said, pools=pools))
     world = scene.world()
     assert world.pools["pool-a"].allocatable == {"cpu": 17_000, "memory": 30 << 30}
-    known = world.known[POOL_A]
+    known = world.objects[POOL_A]
     shown = update_pool_status(world.pools["pool-a"], known.record, scene.now)
     assert shown is not None
     assert {name: str(amount) for name, amount in shown.allocatable.items()} == {
@@ -57,14 +57,14 @@ def test_an_announced_pool_is_known_before_live_has_it() -> None:
     scene = Scene({})
     scene.report("pool-a")
     world = scene.world()
-    assert (world.known[POOL_A].origin, world.known[POOL_A].live) == (Origin.ANNOUNCED, None)
+    assert (world.objects[POOL_A].origin, world.objects[POOL_A].live) == (Origin.ANNOUNCED, None)
 
 
 def test_where_pools_are_declared_an_announced_one_is_not_taken() -> None:
     scene = Scene({"gitvirt.yaml": f"fleet:\n  id: {FLEET}\npools: declared\n"})
     scene.report("pool-a")
     world = scene.world()
-    assert POOL_A not in world.known
+    assert POOL_A not in world.objects
     assert world.pools["pool-a"].why_not_ready
 
 
@@ -151,7 +151,7 @@ def test_a_report_that_cannot_be_read_makes_its_pool_unknown_and_takes_nothing_a
     scene.step(world)
     assert world.pools["pool-a"].announced is None  # live says nothing of it yet
     assert "GV620" in {problem.code for problem in scene.step(world).problems}
-    assert world.ledger.used(POOL_A)["cpu"] == 2000
+    assert world.ledger.usage(POOL_A)["cpu"] == 2000
 
 
 def test_the_word_of_the_pool_that_has_it_counts() -> None:
@@ -214,7 +214,7 @@ def test_orphans_are_charged_once() -> None:
     )
     scene.report("pool-a", report("pool-a", orphans=(orphan, same)))
     world = scene.world()
-    assert world.ledger.used(POOL_A)["cpu"] == 3000
+    assert world.ledger.usage(POOL_A)["cpu"] == 3000
     scene.report("pool-a")
     scene.step(world)
-    assert world.ledger.used(POOL_A)["cpu"] == 2000
+    assert world.ledger.usage(POOL_A)["cpu"] == 2000

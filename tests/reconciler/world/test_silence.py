@@ -48,7 +48,7 @@ class Quiet(Scene):
 
     def pool_is(self, world: World) -> tuple[Heartbeat | None, bool]:
         """How far it can be relied on, and whether its status stays as live has it."""
-        state, record = world.pools["pool-a"], world.known[Key(Kind.MACHINE_POOL, "", "pool-a")].record
+        state, record = world.pools["pool-a"], world.objects[Key(Kind.MACHINE_POOL, "", "pool-a")].record
         return state.heartbeat, update_pool_status(state, record, self.now) == record.status
 
 

@@ -134,7 +134,7 @@ def test_enforced_signatures_hold_an_unsigned_head() -> None:
     world = scene.world()
     assert world.source == last
     assert world.held_source is not None
-    assert WEB not in world.known
+    assert WEB not in world.objects
 
 
 @pytest.mark.parametrize("broken", ["fleet: [", None])
@@ -160,7 +160,7 @@ def test_a_damaged_file_of_live_makes_nothing_new() -> None:
     scene = placed()
     scene.live({"web.yaml": "a: ["})
     world = scene.world()
-    assert WEB not in world.known
+    assert WEB not in world.objects
     assert "GV815" in {problem.code for problem in scene.step(world).problems}
 
 
@@ -171,7 +171,7 @@ def test_foreign_edits_of_live_are_named_and_never_read() -> None:
     scene._commit(LIVE, {"web.yaml": b"a: [", "b.yaml": b"x: 1"}, {})
     for each in (world, World()):
         found = scene.step(each)
-        assert each.known[WEB].record.pool == "pool-a"
+        assert each.objects[WEB].record.pool == "pool-a"
         assert (each.own_live, each.foreign_edits) == (own, ("b.yaml", "web.yaml"))
         assert not found.live_paths
     scene.live({"web.yaml": on_pool(machine("web-1"))})

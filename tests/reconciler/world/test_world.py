@@ -27,7 +27,7 @@ GONE = "2026-05-04T12:00:00Z"
 def test_what_the_source_declares_holds_and_live_says_what_is_recorded() -> None:
     scene = placed()
     scene.source({"web.yaml": machine("web-1", "  power: Off\n")})
-    web = scene.world().known[WEB]
+    web = scene.world().objects[WEB]
     assert (web.origin, web.record) == (Origin.DECLARED, PLACED)
     assert isinstance(web.object, Machine)
     assert web.object.spec.power == "Off"
@@ -36,7 +36,7 @@ def test_what_the_source_declares_holds_and_live_says_what_is_recorded() -> None
 
 def test_status_that_people_write_in_the_source_means_nothing() -> None:
     scene = Scene({"web.yaml": on_pool(machine("web-1"))})
-    web = scene.world().known[WEB]
+    web = scene.world().objects[WEB]
     assert (web.record.uid, web.record.pool) == ("", "")
 
 
@@ -46,8 +46,8 @@ def test_what_is_gone_from_the_source_is_absent_until_it_is_ordered_gone() -> No
     world = scene.world()
     assert set(world.absent) == {WEB}
     assert world.why_unverified(WEB) == ""
-    assert world.known[WEB].origin is Origin.LEAVING
-    assert world.known[WEB].object.name == "web-1"
+    assert world.objects[WEB].origin is Origin.LEAVING
+    assert world.objects[WEB].object.name == "web-1"
     scene.live({"web.yaml": on_pool(machine("web-1"), Record(UID, GONE, PLACED.pool, status=PLACED.status))})
     scene.step(world)
     assert not world.absent
@@ -62,11 +62,11 @@ def test_declared_again_while_it_goes_is_going_until_its_document_is_gone() -> N
     world = scene.world()
     scene.source({"new.yaml": machine("web-1")})
     scene.step(world)
-    assert world.known[WEB].origin is Origin.LEAVING
-    assert world.known[WEB].source == DocumentPlace("new.yaml", 0)
+    assert world.objects[WEB].origin is Origin.LEAVING
+    assert world.objects[WEB].source == DocumentPlace("new.yaml", 0)
     scene.live({".gitvirt/deleting/Machine/default/web-1.yaml": None})
     scene.step(world)
-    web = world.known[WEB]
+    web = world.objects[WEB]
     assert (web.origin, web.record.uid, web.record.pool) == (Origin.DECLARED, "", "")
 
 
@@ -84,15 +84,15 @@ def test_a_malformed_file_freezes_what_live_has_from_it(broken: str) -> None:
     scene = placed()
     scene.source({"web.yaml": broken})
     world = scene.world()
-    assert world.known[WEB].origin is Origin.FROZEN
-    assert world.known[WEB].record == PLACED
+    assert world.objects[WEB].origin is Origin.FROZEN
+    assert world.objects[WEB].record == PLACED
     assert not world.absent
     assert not world.is_taken("web.yaml")
     assert "web.yaml" in world.frozen
     assert {problem.file for problem in scene.step(world).problems} == {"web.yaml"}
     scene.source({"web.yaml": machine("web-1")})
     assert WEB in scene.step(world).dirty
-    assert world.known[WEB].origin is Origin.DECLARED
+    assert world.objects[WEB].origin is Origin.DECLARED
     assert not scene.step(world).problems
 
 
@@ -101,7 +101,7 @@ def test_an_object_that_moved_into_a_malformed_file_is_frozen() -> None:
     scene.source(
         {"web.yaml": None, "all.yaml": machine("web-1") + "---\n" + machine("x", "  power: Maybe\n")}
     )
-    assert scene.world().known[WEB].origin is Origin.FROZEN
+    assert scene.world().objects[WEB].origin is Origin.FROZEN
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_a_link_in_the_place_of_a_file_freezes_it() -> None:
     world = scene.world()
     scene.source({"web.yaml": None})
     scene.step(world)
-    assert world.known[WEB].origin is Origin.LEAVING
+    assert world.objects[WEB].origin is Origin.LEAVING
 
 
 def test_invalid_against_other_objects_is_taken_and_faulted() -> None:
@@ -190,7 +190,7 @@ def test_invalid_against_other_objects_is_taken_and_faulted() -> None:
     assert WEB in scene.step(world).dirty
     (fault,) = world.faults(WEB)
     assert fault.code == "GV310"
-    assert world.known[WEB].origin is Origin.DECLARED
+    assert world.objects[WEB].origin is Origin.DECLARED
     scene.source({"medium.yaml": SMALL.replace("small", "medium")})
     assert WEB in scene.step(world).dirty
     assert world.faults(WEB) == ()
@@ -227,7 +227,7 @@ def test_one_identity_twice_is_held_against_it_and_the_one_on_live_stays() -> No
     scene = placed()
     scene.source({"a.yaml": machine("web-1", "  power: Off\n")})
     world = scene.world()
-    assert world.known[WEB].source == DocumentPlace("web.yaml", 0)
+    assert world.objects[WEB].source == DocumentPlace("web.yaml", 0)
     assert [fault.code for fault in world.faults(WEB)] == ["GV301"]
 
 
@@ -243,11 +243,11 @@ def test_relations_are_known_both_ways() -> None:
 def test_a_change_of_a_class_concerns_its_machines_and_what_is_charged() -> None:
     scene = placed()
     world = scene.world()
-    assert dict(world.ledger.used(POOL_A)) == {"cpu": 2000, "memory": 4 << 30}
+    assert dict(world.ledger.usage(POOL_A)) == {"cpu": 2000, "memory": 4 << 30}
     large = SMALL.replace("small", "large").replace("cpu: 2", "cpu: 3")
     scene.source({"large.yaml": large, "web.yaml": machine("web-1", size="large")})
     assert WEB in scene.step(world).dirty
-    assert world.ledger.used(POOL_A)["cpu"] == 3000
+    assert world.ledger.usage(POOL_A)["cpu"] == 3000
 
 
 def test_a_change_of_a_class_concerns_machines_that_wait() -> None:
@@ -283,7 +283,7 @@ def test_what_is_dirty_stays_so_until_it_is_done() -> None:
         found = world.advance(scene.store, scene.snapshot(), scene.now)
         assert WEB in found.dirty
         assert found.source_paths == {"web.yaml"}
-    world.done()
+    world.acknowledge()
     assert not world.advance(scene.store, scene.snapshot(), scene.now).dirty
     world.remind(WEB, scene.now + timedelta(seconds=5))
     assert scene.step(world, 1).due == scene.now + timedelta(seconds=4)

@@ -34,7 +34,7 @@ class Site:
     ordered: frozenset[Key] = frozenset()  # whatever the source says, live orders them gone
     source: ObjectId | None = "5" * 40
     target: ObjectId | None = "7" * 40
-    known: dict[Key, ObjectState] = field(default_factory=dict)
+    objects: dict[Key, ObjectState] = field(default_factory=dict)
     foreign_edits: Sequence[str] = ()
     own: ObjectId = ""
 
@@ -42,7 +42,7 @@ class Site:
         self.source_files = {path: file_of(path, text) for path, text in self.source_texts.items()}
         self.live_files = {path: file_of(path, text) for path, text in self.live_texts.items()}
         for document in self._documents(self.live_texts):
-            self.known[document.key] = ObjectState(
+            self.objects[document.key] = ObjectState(
                 key=document.key,
                 object=decode(document.kind, document.body),
                 origin=Origin.GENERATED if "/generated/" in document.path else Origin.LEAVING,
@@ -50,11 +50,11 @@ class Site:
                 live=DocumentPlace(document.path, document.index),
             )
         for document in self._documents(self.source_texts):
-            before = self.known.get(document.key)
+            before = self.objects.get(document.key)
             is_frozen = document.path in self.frozen
             if document.key in self.ordered or (is_frozen and before is None):
                 continue
-            self.known[document.key] = ObjectState(
+            self.objects[document.key] = ObjectState(
                 key=document.key,
                 object=decode(document.kind, document.body),
                 origin=Origin.FROZEN if is_frozen else Origin.DECLARED,

@@ -75,7 +75,7 @@ class ParseCache:
         """A world is read from its start."""
         self._used = set()
 
-    def found(self, names: Iterable[Name]) -> Mapping[Name, object]:
+    def look_up(self, names: Iterable[Name]) -> Mapping[Name, object]:
         """Those that are kept, unread."""
         if self._path is None or self._used is None:
             return {}

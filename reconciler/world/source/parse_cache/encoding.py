@@ -65,7 +65,7 @@ def encode(contents: Contents) -> bytes | None:
 
 
 def decode(path: str, data: bytes) -> Contents | None:
-    """What a file at this path holds, by what `encoded` made of it. None for what has no such form: the file is read anew."""
+    """What a file at this path holds, by what `encode` made of it. None for other data: the file is then parsed again."""
     try:
         return Contents(tuple([_doc(path, each) for each in _DECODER.decode(data)]))
     except (msgspec.MsgspecError, ValueError):

@@ -175,7 +175,7 @@ def test_a_quota_counts_what_is_placed() -> None:
     scene.live({"a.yaml": recorded(machine("a"), Kind.MACHINE, assigned("pool-a", "1", UID))})
     scene.report("pool-a")
     world = scene.world()
-    declared = world.known[Key(Kind.RESOURCE_QUOTA, "default", "q")].object
+    declared = world.objects[Key(Kind.RESOURCE_QUOTA, "default", "q")].object
     assert isinstance(declared, ResourceQuota)
     assert sum_used(world, "default", declared) == {
         "count/machines": 1,

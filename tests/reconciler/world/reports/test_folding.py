@@ -118,7 +118,7 @@ def test_a_pool_follows_its_report_and_how_fresh_that_is() -> None:
     scene = Scene({"p.yaml": pool("pool-a", "spec: {reserved: {cpu: 2}}\n")})
     scene.report("pool-a")
     world = scene.world()
-    record = world.known[POOL].record
+    record = world.objects[POOL].record
     first, truth, _ = ready_of(world, record, NOW)
     assert truth == "True"
     assert {name: str(amount) for name, amount in first.allocatable.items()} == {
@@ -141,16 +141,16 @@ def test_a_pool_follows_its_report_and_how_fresh_that_is() -> None:
 def test_a_state_never_says_ready_before_the_condition_does() -> None:
     """A pool that was declared before anybody announced it: its first report proves nothing yet."""
     scene = Scene({"p.yaml": pool("pool-a")})
-    record = scene.world().known[POOL].record
+    record = scene.world().objects[POOL].record
     unheard = update_pool_status(scene.world().pools["pool-a"], record, NOW)
     scene.live({"p.yaml": recorded(pool("pool-a"), Kind.MACHINE_POOL, Record(status=unheard))})
     scene.report("pool-a")
     world = scene.world()
-    first, truth, _ = ready_of(world, world.known[POOL].record, NOW)
+    first, truth, _ = ready_of(world, world.objects[POOL].record, NOW)
     assert (first.state, truth) == ("Pending", "Unknown")
     scene.report("pool-a")
     scene.step(world)
-    proven, truth, _ = ready_of(world, world.known[POOL].record, NOW)
+    proven, truth, _ = ready_of(world, world.objects[POOL].record, NOW)
     assert (proven.state, truth) == ("Ready", "True")
 
 
@@ -160,7 +160,7 @@ def test_a_pool_that_is_being_removed_is_ready_in_neither() -> None:
     scene.report("pool-a")
     world = scene.world()
     leaving = dataclasses.replace(world.pools["pool-a"], why_not_ready="it is being removed")
-    status = update_pool_status(leaving, world.known[POOL].record, NOW)
+    status = update_pool_status(leaving, world.objects[POOL].record, NOW)
     assert isinstance(status, MachinePoolStatus)
     assert (status.state, status.conditions[0].status) == ("Pending", "False")
 
@@ -170,15 +170,15 @@ def test_a_pool_that_was_lost_is_ready_again_only_when_its_report_changes() -> N
     scene = Scene({"p.yaml": pool("pool-a")})
     scene.report("pool-a")
     world = scene.world()
-    record = Record(status=ready_of(world, world.known[POOL].record, NOW)[0])
+    record = Record(status=ready_of(world, world.objects[POOL].record, NOW)[0])
     scene.step(world, 80)
     lost = ready_of(world, record, NOW)[0]
     scene.live({"p.yaml": recorded(pool("pool-a"), Kind.MACHINE_POOL, Record(status=lost))})
     anew = World()
     scene.step(anew)
     assert anew.pools["pool-a"].why_not_ready
-    assert ready_of(anew, anew.known[POOL].record, LATER)[0] == lost
+    assert ready_of(anew, anew.objects[POOL].record, LATER)[0] == lost
     scene.report("pool-a")
     scene.step(anew)
     assert anew.pools["pool-a"].why_not_ready == ""
-    assert ready_of(anew, anew.known[POOL].record, LATER)[1] == "True"
+    assert ready_of(anew, anew.objects[POOL].record, LATER)[1] == "True"
