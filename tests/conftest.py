@@ -1,4 +1,4 @@
-"""Every test: a blank HOME and Git configuration, no colours, no credentials of whoever runs it."""
+"""Every test: a blank HOME and Git configuration, no colors, no credentials of the user."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from types import FrameType
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.order import handed_out
+from tests.order import hand_out
 
 # Read when gRPC is loaded. Its handlers at a fork serve programs that go on in the child; ours only start others there.
 os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
@@ -33,35 +33,35 @@ AMBIENT = (
 )
 
 
-# Ignored by whatever runs in the background of a script, or under nohup, and so by all that the tests start there.
-HEARD = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM)
+# Background jobs and nohup ignore these signals, and so would the programs that the tests start there.
+SIGNALS = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM)
 
 
 def pytest_configure() -> None:
-    """What the tests start hears every signal, as it does in a terminal: a handler, unlike being ignored, is not inherited."""
-    for number in HEARD:
+    """Programs that the tests start receive every signal: a handler, unlike an ignored signal, is not inherited."""
+    for number in SIGNALS:
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.default_int_handler if number is signal.SIGINT else _pass_over)
 
 
 def _pass_over(number: int, frame: FrameType | None) -> None:
-    """As it was asked for by who started the tests."""
+    """Ignore the signal, as the process that started the tests does."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--regen", action="store_true", help="write golden files anew; then look at the diff")
+    parser.addoption("--regen", action="store_true", help="write golden files again; then review the diff")
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of what is left of them by now."""
+    """Order the tests that remain after deselection."""
     early = [item for item in items if item.get_closest_marker("early")]
     others = [item for item in items if not item.get_closest_marker("early")]
-    items[:] = handed_out(early, others, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
+    items[:] = hand_out(early, others, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
 
 
 @pytest.fixture(autouse=True)
-def _isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def _isolate(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     home: Path = tmp_path_factory.mktemp("home")
     for name in AMBIENT:
         monkeypatch.delenv(name, raising=False)

@@ -1,4 +1,4 @@
-"""The order in which the tests are handed out: those that take long first, so that at the end nobody waits for one."""
+"""The order in which the tests are handed out: those that take long first, so that the run does not end with one of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TypeVar
 Item = TypeVar("Item")
 
 
-def handed_out(early: Sequence[Item], others: Sequence[Item], workers: int) -> list[Item]:
+def hand_out(early: Sequence[Item], others: Sequence[Item], workers: int) -> list[Item]:
     """Each worker of pytest-xdist begins with its share of the early ones: it is sent a run of them all, a quarter of an equal share."""
     first = max((len(early) + len(others)) // workers // 4, 2)
     order: list[Item] = []

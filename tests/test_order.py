@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.order import handed_out
+from tests.order import hand_out
 
 
 @pytest.mark.parametrize(
@@ -20,13 +20,13 @@ from tests.order import handed_out
     ],
 )
 def test_each_worker_begins_with_its_share(early: str, others: str, workers: int, want: str) -> None:
-    assert "".join(handed_out(early, others, workers)) == want
+    assert "".join(hand_out(early, others, workers)) == want
 
 
 @given(st.integers(0, 9), st.integers(0, 99), st.integers(1, 9))
-def test_every_test_is_handed_out_once(early: int, others: int, workers: int) -> None:
+def test_each_test_is_handed_out_once(early: int, others: int, workers: int) -> None:
     numbers = range(early + others)
-    assert sorted(handed_out(numbers[:early], numbers[early:], workers)) == list(numbers)
+    assert sorted(hand_out(numbers[:early], numbers[early:], workers)) == list(numbers)
 
 
 @pytest.mark.early

@@ -1,4 +1,4 @@
-"""docs/tutorial.md and README.md as a newcomer follows them: every command as it stands, in one shell, in an empty home."""
+"""docs/tutorial.md and README.md as a newcomer follows them: every command unchanged, in one shell, in an empty home."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def test_every_command_does_what_the_page_says(home: Path, page: str) -> None:
     )  # fmt: skip
     logs = "\n".join(f"{log.name}:\n{log.read_text()}" for log in home.glob("*.log"))
     assert done.returncode == 0, f"{done.stdout}\n{logs}"
-    said = dict(part.split("\n", 1) for part in done.stdout.split(MARK)[1:])
+    output = dict(part.split("\n", 1) for part in done.stdout.split(MARK)[1:])
     for number, (language, text) in enumerate(found):
         if language == "text":
             for line in text.splitlines():
-                assert line in said[str(number - 1)], said[str(number - 1)]
+                assert line in output[str(number - 1)], output[str(number - 1)]

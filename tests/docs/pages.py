@@ -1,4 +1,4 @@
-"""The documentation as text: every page of the repository, and what stands in it."""
+"""The documentation as text: every page of the repository, and its content."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from reconciler.cli.topics import folder
 from reconciler.cli.verbs import VERBS
 from tests.docs.pages import INLINE, PAGES, Page
 
-# `gitvirt help TOPIC`, and two that are no verbs.
+# `gitvirt help TOPIC`, and two words that are not verbs.
 OTHERS = {"help", "VERB", "--help", "--version", "-V"}
 ENDS = re.compile(r"\s(?:\||\|\||&&|;|#|>|>>|2>|&|\)|   ).*$|\\$")
 

@@ -14,7 +14,7 @@ PATH = re.compile(r"`([\w./<>*-]+(?:/|\.(?:py|md|json|test|libvirt)))`")
 
 
 def named_paths() -> list[tuple[str, str]]:
-    """Each path with its row. A bare file name stands beside the path that the row named before it."""
+    """Each path with its row. A bare file name is in the folder of the path that the row named before it."""
     found = []
     for row, *cells in rows(PAGE.section("Where does X go?"))[1:]:
         folder = Path()

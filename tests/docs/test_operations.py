@@ -45,7 +45,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return {"HOME": str(tmp_path / "home"), "PATH": path, "MACHINE": MACHINE, **identity}
 
 
-def typed(script: str, folder: Path, environment: dict[str, str]) -> str:
+def run_script(script: str, folder: Path, environment: dict[str, str]) -> str:
     done = subprocess.run(
         ["bash", "-e", "-c", script], cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         text=True, check=False,
@@ -57,11 +57,11 @@ def typed(script: str, folder: Path, environment: dict[str, str]) -> str:
 def test_a_backup_is_a_clone_and_restoring_it_changes_nothing(
     tmp_path: Path, environment: dict[str, str]
 ) -> None:
-    made = typed(FLEET, tmp_path, environment)
+    made = run_script(FLEET, tmp_path, environment)
     before = git(tmp_path / "fleet.git", "show-ref")
     assert "refs/heads/live" in before, made
     assert "refs/poollets/host-1" in before, made
     backup, restore = (text for language, text in PAGE.blocks if language == "sh")
-    typed(backup, tmp_path, environment)
-    typed(restore, tmp_path, environment)
+    run_script(backup, tmp_path, environment)
+    run_script(restore, tmp_path, environment)
     assert git(tmp_path / "restored.git", "show-ref") == before

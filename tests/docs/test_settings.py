@@ -30,7 +30,7 @@ def of_schema(root: dict[str, Any], rule: dict[str, Any], at: str = "") -> Itera
 
 
 def of_page(heading: str) -> dict[str, str]:
-    """Field by field, with the cell of its default. `, .other` shares the beginning of what stands before it."""
+    """Field by field, with the cell of its default. `, .other` shares the beginning of the name before it."""
     found = {}
     for names, default, _ in rows(PAGE.section(heading))[1:]:
         first, *others = re.findall(r"`([^`]+)`", names)
@@ -47,8 +47,8 @@ def of_page(heading: str) -> dict[str, str]:
 def test_the_page_has_what_the_schema_has(heading: str, schema: str) -> None:
     root = json.loads((ROOT / "schemas" / schema).read_text())
     wanted = dict(of_schema(root, root))
-    told = of_page(heading)
-    assert set(told) == set(wanted)
+    documented = of_page(heading)
+    assert set(documented) == set(wanted)
     for name, default in wanted.items():
         if default is not None:
-            assert f"`{default}`" in told[name], name
+            assert f"`{default}`" in documented[name], name

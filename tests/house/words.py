@@ -41,6 +41,8 @@ COVERED = (
     "tests/fuzz",
     "tests/servers",
     "tests/schemas",
+    "tests/docs",
+    "tests/tools",
     "tests/house",
     "poollet",
 )

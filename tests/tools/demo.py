@@ -62,14 +62,14 @@ class Demo:
 
     def assert_nothing_is_left(self, namespaces: frozenset[str] = frozenset()) -> None:
         ends = time.monotonic() + PATIENCE_SECONDS
-        while left := self.left(namespaces):
+        while left := self.leftovers(namespaces):
             assert time.monotonic() < ends, left
             time.sleep(0.05)
 
-    def left(self, namespaces: frozenset[str]) -> list[str]:
+    def leftovers(self, namespaces: frozenset[str]) -> list[str]:
         return [
-            *(shown(process) for process in processes_of(self.folder)),
-            *(shown(process) for process in processes_in(namespaces)),
+            *(command_line(process) for process in processes_of(self.folder)),
+            *(command_line(process) for process in processes_in(namespaces)),
             *map(str, self.folder.iterdir()),
         ]
 
@@ -131,7 +131,7 @@ def on_a_terminal(folder: Path, columns: int, lines: int, *options: str) -> Iter
 
 def processes_of(folder: Path) -> list[Path]:
     """Those whose command line names the folder."""
-    return [process for process in processes() if str(folder) in shown(process)]
+    return [process for process in processes() if str(folder) in command_line(process)]
 
 
 def processes_in(namespaces: frozenset[str]) -> Iterator[Path]:
@@ -145,7 +145,7 @@ def processes() -> Sequence[Path]:
     return list(Path("/proc").glob("[0-9]*"))
 
 
-def shown(process: Path) -> str:
+def command_line(process: Path) -> str:
     with contextlib.suppress(OSError):
         return (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
     return ""

@@ -19,7 +19,7 @@ from tests.tools.demo import processes_of
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "tools" / "prove-containerfile"
-# As slow as one likes, and it says that it has begun: from then on there are namespaces, a mount and a child to get rid of.
+# As slow as one likes, and it says that it has started: from then on there are namespaces, a mount and a child to get rid of.
 SLOW = """#!/bin/sh
 for place in "$@"; do :; done
 mkdir "$place"
@@ -73,9 +73,9 @@ def test_nothing_is_left_however_it_ends(folder: Path, number: signal.Signals) -
     slow.parent.mkdir()
     slow.write_text(SLOW)
     slow.chmod(0o755)
-    begun = folder / "begun"
+    started = folder / "begun"
     environment = os.environ | {
-        "TMPDIR": str(folder), "BEGUN": str(begun), "PATH": f"{slow.parent}:{os.environ['PATH']}"
+        "TMPDIR": str(folder), "BEGUN": str(started), "PATH": f"{slow.parent}:{os.environ['PATH']}"
     }  # fmt: skip
     process = subprocess.Popen(
         [sys.executable, PROGRAM],
@@ -84,8 +84,8 @@ def test_nothing_is_left_however_it_ends(folder: Path, number: signal.Signals) -
         stderr=subprocess.STDOUT,
         text=True,
     )
-    until(lambda: (begun.exists() and begun.read_text().endswith("\n")) or process.poll() is not None)
-    assert begun.exists(), process.communicate()[0]
+    until(lambda: (started.exists() and started.read_text().endswith("\n")) or process.poll() is not None)
+    assert started.exists(), process.communicate()[0]
     process.send_signal(number)
     process.communicate()
     assert process.returncode == (-number if number == signal.SIGKILL else 128 + number)

@@ -28,10 +28,10 @@ def test_the_demo_shows_a_fleet_from_its_first_commit_to_a_host_that_fails(folde
         assert demo.end() == 0, demo.said
         for part in (
             "machine default/web-1: Running on rack-",
-            "All run, after",
+            "All machines run after",
             "web-3 runs on rack-",
-            "Noticed after",
-            "Back after",
+            "The reconciler noticed after",
+            "is back after",
             "Gone after",
             "$ hostname\n  web-1\n",
             "Ada: add web-3",
@@ -44,7 +44,7 @@ def test_the_demo_shows_a_fleet_from_its_first_commit_to_a_host_that_fails(folde
 
 
 @pytest.mark.parametrize(
-    "moment", ["A fleet is", "pool rack-", pytest.param("Noticed after", marks=pytest.mark.long)]
+    "moment", ["A fleet is", "pool rack-", pytest.param("The reconciler noticed after", marks=pytest.mark.long)]
 )
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 128 + signal.SIGINT), (signal.SIGTERM, 128 + signal.SIGTERM), (signal.SIGKILL, -signal.SIGKILL)]
@@ -71,7 +71,7 @@ def test_a_line_is_cut_to_the_terminal_with_whole_colours(columns: int) -> None:
 
 def test_on_a_terminal_a_picture_is_redrawn_in_place(folder: Path) -> None:
     with on_a_terminal(folder, 80, 24) as (demo, terminal):
-        terminal.until(lambda said: ("█" in said or "░" in said) and said.count("\x1b[J") > 3)
+        terminal.until(lambda text: ("█" in text or "░" in text) and text.count("\x1b[J") > 3)
         demo.process.send_signal(signal.SIGINT)
         terminal.until_closed()
         assert demo.process.wait(PATIENCE_SECONDS) == 128 + signal.SIGINT

@@ -27,7 +27,7 @@ RUN = ["reconciler/cli/__init__.py", "schemas/machine.json", "reconciler/templat
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def distributions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """By kind."""
     folder = tmp_path_factory.mktemp("dist")
     done = subprocess.run(
@@ -45,19 +45,23 @@ def files(*folders: str) -> Iterator[str]:
                 yield str(place.relative_to(ROOT))
 
 
-def test_the_wheel_holds_the_packages_with_their_data_and_nothing_else(built: dict[str, Path]) -> None:
-    with zipfile.ZipFile(built["wheel"]) as archive:
-        held = {name for name in archive.namelist() if not PurePath(name).parts[0].endswith(".dist-info")}
+def test_the_wheel_holds_the_packages_with_their_data_and_nothing_else(
+    distributions: dict[str, Path],
+) -> None:
+    with zipfile.ZipFile(distributions["wheel"]) as archive:
+        contained = {
+            name for name in archive.namelist() if not PurePath(name).parts[0].endswith(".dist-info")
+        }
     lent = {name.replace(folder, place, 1) for folder, place in PLACES.items() for name in files(folder)}
-    assert held == set(files(*PACKAGES)) | lent
-    assert held.issuperset(RUN)
+    assert contained == set(files(*PACKAGES)) | lent
+    assert contained.issuperset(RUN)
 
 
-def test_the_sdist_holds_what_builds_the_wheel_and_nothing_else(built: dict[str, Path]) -> None:
-    with tarfile.open(built["sdist"]) as archive:
-        held = {name.partition("/")[2] for name in archive.getnames()}
+def test_the_sdist_holds_what_builds_the_wheel_and_nothing_else(distributions: dict[str, Path]) -> None:
+    with tarfile.open(distributions["sdist"]) as archive:
+        contained = {name.partition("/")[2] for name in archive.getnames()}
     single = {"README.md", "LICENSE", "CHANGELOG.md", "pyproject.toml", "PKG-INFO", ".gitignore"}
-    assert held == set(files(*PACKAGES, "docs", "examples")) | single
+    assert contained == set(files(*PACKAGES, "docs", "examples")) | single
 
 
 def lend_libraries(target: Path) -> None:
@@ -80,7 +84,7 @@ def lend_libraries(target: Path) -> None:
 @pytest.mark.early
 @pytest.mark.timeout(600)  # a dozen processes that each load all of it, on a machine that may be busy
 @pytest.mark.parametrize("kind", ["wheel", "sdist"])
-def test_it_works_in_an_empty_environment(built: dict[str, Path], kind: str, tmp_path: Path) -> None:
+def test_it_works_in_an_empty_environment(distributions: dict[str, Path], kind: str, tmp_path: Path) -> None:
     environment = tmp_path / "venv"
     venv.create(environment, with_pip=False)
     python = environment / "bin" / "python"
@@ -92,7 +96,14 @@ def test_it_works_in_an_empty_environment(built: dict[str, Path], kind: str, tmp
         "HOME": str(tmp_path),
         "TMPDIR": os.environ.get("TMPDIR", "/tmp"),
     }
-    install = ["install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation", str(built[kind])]
+    install = [
+        "install",
+        "--quiet",
+        "--no-index",
+        "--no-deps",
+        "--no-build-isolation",
+        str(distributions[kind]),
+    ]
     done = subprocess.run(
         [sys.executable, "-m", "pip", "--python", str(python), *install],
         cwd=tmp_path, env=clean, capture_output=True, text=True, check=False,

@@ -1,4 +1,4 @@
-"""`make help`: the targets and what they are for; with colour where somebody looks at it, and nowhere else."""
+"""`make help`: the targets and what they are for; with color on a terminal only."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ HELP = ["make", "--no-print-directory", "help"]
 
 
 def test_piped_output_has_no_color() -> None:
-    told = subprocess.run(HELP, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    assert "  help         show this\n" in told
-    assert "\x1b" not in told
+    output = subprocess.run(HELP, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    assert "  help         show this\n" in output
+    assert "\x1b" not in output
 
 
-def test_a_terminal_has_colour() -> None:
+def test_a_terminal_has_color() -> None:
     ours, theirs = pty.openpty()
     with os.fdopen(ours, "rb", buffering=0) as screen:
         subprocess.run(HELP, cwd=ROOT, check=True, stdout=theirs)

@@ -6,11 +6,11 @@ import signal
 import subprocess
 import sys
 
-ASKED = "import signal; print([name for name in ('SIGINT', 'SIGHUP', 'SIGTERM') if signal.getsignal(signal.Signals[name]) is signal.SIG_IGN])"
+PROBE = "import signal; print([name for name in ('SIGINT', 'SIGHUP', 'SIGTERM') if signal.getsignal(signal.Signals[name]) is signal.SIG_IGN])"
 
 
 def test_what_is_started_ignores_nothing() -> None:
-    done = subprocess.run([sys.executable, "-c", ASKED], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", PROBE], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
 
 

@@ -105,20 +105,22 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 class Service:
-    """A unit's command with its folders below `folder`, its capabilities alone, and somebody who waits to be told."""
+    """A unit's command with its folders below `folder`, its capabilities alone, and a socket for its notifications."""
 
     def __init__(self, unit: str, folder: Path, more: Sequence[str] = ()) -> None:
-        said = directives(unit)
+        unit_settings = directives(unit)
         self._ears = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._ears.bind(str(folder / "notify"))
         self._ears.settimeout(SECONDS)
-        program, *words = shlex.split(said["ExecStart"])
+        program, *words = shlex.split(unit_settings["ExecStart"])
         assert program == PROGRAM
         below = [re.sub(r"^/(etc|run|var/lib)/", f"{folder}/\\1/", word) for word in words]
-        kept = [f"+{name.removeprefix('CAP_').lower()}" for name in said["CapabilityBoundingSet"].split()]
+        kept = [
+            f"+{name.removeprefix('CAP_').lower()}" for name in unit_settings["CapabilityBoundingSet"].split()
+        ]
         confined = ["setpriv", "--no-new-privs", f"--bounding-set={','.join(['-all', *kept])}"]
         environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "NOTIFY_SOCKET": str(folder / "notify")}
-        if file := said.get("EnvironmentFile"):
+        if file := unit_settings.get("EnvironmentFile"):
             lines = Path(f"{folder}{file}").read_text().splitlines()
             environment |= {name: value for name, _, value in (line.partition("=") for line in lines)}
             environment["GITVIRT_CACHE"] = str(folder / "cache")
@@ -129,10 +131,10 @@ class Service:
                 env=environment,
                 stdout=log,
                 stderr=log,
-                umask=int(said["UMask"], 8),
+                umask=int(unit_settings["UMask"], 8),
             )
 
-    def told(self) -> str:
+    def next_notification(self) -> str:
         try:
             return self._ears.recv(4096).decode()
         except TimeoutError:
@@ -173,9 +175,9 @@ def test_the_reconciler_is_ready_once_a_tick_has_ended_well(folder: Path) -> Non
     ground.begin()
     ground.commit({"gitvirt.yaml": (ground_settings(ground))}, branch="main")
     with service(UNITS[0], folder) as made:
-        assert made.told() == "READY=1"
+        assert made.next_notification() == "READY=1"
         assert made.stop() == 0, made.log.read_text()
-        assert made.told() == "STOPPING=1"
+        assert made.next_notification() == "STOPPING=1"
 
 
 def ground_settings(ground: Ground) -> str:
@@ -193,11 +195,11 @@ def test_the_poollet_is_ready_once_its_report_is_pushed(folder: Path) -> None:
         f"runtimes: [{{name: sim, machine: {folder}/run/gitvirt/s, volume: {folder}/run/gitvirt/s, start: simulated}}]\n"
     )
     with service(UNITS[1], folder, ["--end-runtimes"]) as made:
-        assert made.told() == "READY=1"
+        assert made.next_notification() == "READY=1"
         assert ground.head("refs/poollets/host-1")
         assert (folder / "var/lib/gitvirt-poollet/mirror").is_dir()
         assert made.stop() == 0, made.log.read_text()
-        assert made.told() == "STOPPING=1"
+        assert made.next_notification() == "STOPPING=1"
         until(lambda: not (folder / "run/gitvirt/s").exists(), SECONDS)
 
 
@@ -207,9 +209,9 @@ def test_the_runtime_is_ready_once_its_socket_listens_for_its_group(folder: Path
         file.write_bytes(msgspec.json.encode(micro_settings(daemon)))
         place = folder / "run/gitvirt/runtime.sock"
         with service(UNITS[2], folder, ["--settings", str(file)]) as made:
-            assert made.told() == "READY=1"
+            assert made.next_notification() == "READY=1"
             assert place.stat().st_mode & 0o777 == 0o660
             with socket.socket(socket.AF_UNIX) as client:
                 client.connect(str(place))
             assert made.stop() == 0, made.log.read_text()
-            assert made.told() == "STOPPING=1"
+            assert made.next_notification() == "STOPPING=1"
