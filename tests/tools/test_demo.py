@@ -44,7 +44,8 @@ def test_the_demo_shows_a_fleet_from_its_first_commit_to_a_host_that_fails(folde
 
 
 @pytest.mark.parametrize(
-    "moment", ["A fleet is", "pool rack-", pytest.param("The reconciler noticed after", marks=pytest.mark.long)]
+    "moment",
+    ["A fleet is", "pool rack-", pytest.param("The reconciler noticed after", marks=pytest.mark.long)],
 )
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 128 + signal.SIGINT), (signal.SIGTERM, 128 + signal.SIGTERM), (signal.SIGKILL, -signal.SIGKILL)]
