@@ -83,7 +83,7 @@ def decide_assigned(view: View, edit: ObjectEdit) -> Need:
 
 
 def drain(view: View, edit: ObjectEdit, machine: Machine, cause: EvictionCause) -> Need:
-    """It is to leave: when it is tolerated no longer, when people consent to what is lost by it, and when its edit comes."""
+    """It is to leave: when it is tolerated no longer, when people consent to what is lost by it, and when its turn comes."""
     bound = data_on_host(view, edit, machine)
     if bound and not accepts_data_loss(machine, cause):
         message = (
@@ -123,7 +123,7 @@ def data_on_host(view: View, edit: ObjectEdit, machine: Machine) -> str:
 
 
 def order_eviction(drain: Drain, known: ObjectState, now: datetime) -> Drain:
-    """The order to leave, when it is this machine's edit."""
+    """The order to leave, when it is this machine's turn."""
     edit = ObjectEdit(known, drain.record, now, drain.change_reasons, drain.due)
     assignment = edit.assignment
     assert assignment is not None, "only a placed machine drains"

@@ -1,4 +1,4 @@
-"""One object's edit: its record as it is worked out, rule by rule, and what was done. Immutable; each step gives another."""
+"""Editing one object's record, rule by rule, with the reasons of what changed. Immutable: each step gives another edit."""
 
 from __future__ import annotations
 

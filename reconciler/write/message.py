@@ -80,7 +80,7 @@ def sentence(change: Change) -> str:
 
 
 def of(key: Key) -> str:
-    """Machines and machine pools are what it is mostly about, so they go remove_documents their kind."""
+    """Machines and machine pools are what it is mostly about, so their kind is left out."""
     name = f"{key.namespace}/{key.name}" if key.namespace else key.name
     return name if key.kind in (Kind.MACHINE, Kind.MACHINE_POOL) else f"{_noun(key.kind)} {name}"
 

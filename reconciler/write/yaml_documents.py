@@ -17,7 +17,7 @@ def cut_document(data: bytes, index: int) -> bytes:
 
 
 def remove_documents(data: bytes, indexes: Collection[int]) -> bytes | None:
-    """The file remove_documents some of its documents; None when none is left."""
+    """The file without some of its documents; None when none is left."""
     text = data.decode()
     spans = document_spans(text)
     if len(indexes) >= len(spans):
