@@ -1,4 +1,4 @@
-"""Documents as they stand on the target branch, made short."""
+"""Short documents as `live` has them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def document(
     return LiveDocument(path or f"{kind.lower()}s/{name}.yaml", decode(kind, body | rest))
 
 
-def assigned(
+def assign(
     kind: Kind, name: str, pool: str, spec: dict[str, Any], *, turn: int = 0, **more: Any
 ) -> LiveDocument:
     """`going` orders it away, `evicted` does so with an eviction; `annotations`, `owner`, `status`, `host`, `epoch` and
@@ -71,7 +71,7 @@ def assigned(
 
 def machine(name: str = "web", pool: str = "a", *, class_name: str = "small", **more: Any) -> LiveDocument:
     spec = {"machineClassRef": {"name": class_name}, **more.pop("spec", {})}
-    return assigned(Kind.MACHINE, name, pool, spec, **more)
+    return assign(Kind.MACHINE, name, pool, spec, **more)
 
 
 def volume(
@@ -89,11 +89,11 @@ def volume(
         spec["deletionPolicy"] = policy
     if claim:
         spec["claimRef"] = {"name": claim, "uid": uid_of(Kind.MACHINE, claim, more.pop("claim_turn", 0))}
-    return assigned(Kind.VOLUME, name, pool, spec | more.pop("spec", {}), **more)
+    return assign(Kind.VOLUME, name, pool, spec | more.pop("spec", {}), **more)
 
 
 def snapshot(name: str = "shot", of: str = "data", pool: str = "disks", **more: Any) -> LiveDocument:
-    return assigned(Kind.VOLUME_SNAPSHOT, name, pool, {"volumeRef": {"name": of}}, **more)
+    return assign(Kind.VOLUME_SNAPSHOT, name, pool, {"volumeRef": {"name": of}}, **more)
 
 
 def referring(*names: str) -> list[dict[str, Any]]:

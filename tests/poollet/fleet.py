@@ -29,7 +29,7 @@ class Fleet:
         self.remote = MemoryRemote()
         self.writer = self.client(Refs())
         if not is_bare:
-            grants = {f"pools/{name}.yaml": granted(name) for name in ("host-1", "host-2")}
+            grants = {f"pools/{name}.yaml": grant_files(name) for name in ("host-1", "host-2")}
             self.commit({"gitvirt.yaml": SETTINGS, **grants, **(files or {})})
 
     def client(self, refs: Refs, fault: Fault = no_fault, sign: Sign | None = None) -> Store:
@@ -53,8 +53,8 @@ class Fleet:
         return outcome.commits[ref]
 
 
-def granted(name: str, host: str | None = None, epoch: int = 1) -> str:
-    """Pools of both kinds as they are on `live`. An empty host: nobody has the grant."""
+def grant_files(name: str, host: str | None = None, epoch: int = 1) -> str:
+    """Pools of both kinds as they are on `live`. An empty host: the pool is not granted."""
     host = host_id(name) if host is None else host
     status = (f'host: {{id: "{host}"}}, ' if host else "") + f"epoch: {epoch}"
     return "---\n".join(
@@ -69,7 +69,7 @@ def assignment(pool: str, id: str, host: str | None = None, epoch: int = 1) -> s
 
 
 def machine(name: str, pool: str = "", uid: str = "", id: str = "", more: str = "", spec: str = "") -> str:
-    """A machine as it stands on `live`: with a uid once it was taken up, and an assignment once it was placed."""
+    """A machine as it is on `live`: with a uid once it was synced, and an assignment once it was placed."""
     status = f"status:\n  assignment: {assignment(pool, id)}\n" if id else ""
     return (
         "apiVersion: compute.ironcore.dev/v1alpha1\nkind: Machine\n"

@@ -1,7 +1,7 @@
-"""Everybody at once, in memory and in turns: people, the reconciler, poollets and their hosts, each killed where it is asked for.
+"""The whole system in memory and in turns: people, the reconciler, poollets and their hosts, each killed where it is asked for.
 
 What a party had in its head is gone when it is killed; what it had written, and what runs on its host, is not. Laws are looked
-at after every turn: no uid stands on two objects, and nothing is removed that `live` does not order away.
+at after every turn: no two objects have one uid, and nothing is removed that `live` does not order away.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ RECONCILER = "reconciler"
 
 
 class KilledError(BaseException):
-    """Nobody catches it: the process is gone."""
+    """No code catches it: the process is gone."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class Simulation:
             quiet = quiet + 1 if is_quiet else 0
 
     def is_at_ease(self) -> bool:
-        """Everybody lives, and nobody waits for a time to come."""
+        """All processes run, and none of them waits for a time to come."""
         runs = self.runs.values()
         is_waiting = any(run.recheck_at_ms is not None or not run.publisher.has_landed for run in runs)
         return self.reconciler is not None and len(runs) == len(self.hosts) and not is_waiting
@@ -182,7 +182,7 @@ class Simulation:
         return live
 
     def outcome(self) -> dict[str, object]:
-        """What everybody came to: objects, where they are and how they are, without ids that depend on how it went."""
+        """The outcome: objects, where they are and how they are, without ids that depend on how it went."""
         found: dict[str, object] = {}
         for object in self.live().objects():
             if isinstance(object, DeclaredMachine):
@@ -218,14 +218,12 @@ class Simulation:
         uids = [
             uid for name in self.hosts for id, uid in self.uids(name).items() if id not in self.leaving(name)
         ]
-        assert len(uids) == len(set(uids)), f"a uid stands on two objects: {sorted(uids)}"
+        assert len(uids) == len(set(uids)), f"two objects have one uid: {sorted(uids)}"
 
     def check_removed(self, before: Mapping[str, str], gone_or_going: set[str]) -> None:
         ordered = {one.metadata.uid: is_ordered_away(one) for one in self.live().objects()}
         for id in gone_or_going & before.keys():
-            assert ordered.get(before[id], True), (
-                f"{id} was removed and stands on live without an order to go"
-            )
+            assert ordered.get(before[id], True), f"{id} was removed, and live has no deletion order for it"
 
     def _living(self, who: str, turn: Callable[[], None]) -> None:
         try:

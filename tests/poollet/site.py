@@ -144,7 +144,7 @@ class Site:
         grants = {pool: grant for pool, grant in self.grants.items() if pool in self.facts.pools}
         return LiveView("c0ffee", objects, mine, grants, self.orphan_orders, self.unread)
 
-    def observed(self) -> RuntimeLists:
+    def list_all(self) -> RuntimeLists:
         lists: dict[ListKey, Listing | ListFailed] = {}
         for name, one in sorted(self.runners.items()):
             for kind in KINDS:
@@ -162,7 +162,7 @@ class Site:
     def inputs(self, observed: RuntimeLists | None = None) -> DecisionInput:
         return DecisionInput(
             view=self.view if self.host.is_live_applied else None,
-            observed=observed or self.observed(),
+            observed=observed or self.list_all(),
             executor=ExecutorState(frozenset(), dict(self.ended_ms), dict(self.results)),
             memory=self.memory,
             facts=self.facts,

@@ -156,7 +156,7 @@ class Run:
         self.remote.push()
 
     def report(self) -> Report:
-        """What stands on the ref."""
+        """The report on the ref."""
         return read(self.files())
 
     def files(self) -> dict[str, bytes]:

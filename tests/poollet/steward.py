@@ -1,4 +1,4 @@
-"""Stands in for the reconciler over a site without Git: declarations become documents, answers of the report are followed."""
+"""In the place of the reconciler, over a site without Git: declarations become documents, answers of the report are followed."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Steward:
         )
 
     def take_up(self, decision: Decision) -> None:
-        """What is gone leaves or is assigned anew; claims end when the report shows the volume with nobody."""
+        """A gone object leaves or is assigned again; a claim ends when the report shows the volume detached."""
         for name, declared in list(self.machines.items()):
             entry = decision.machines.get(("default", name))
             if (

@@ -1,4 +1,4 @@
-"""Whoever is killed, and wherever: everybody comes to the same rest, nothing is made twice and nothing ordered is lost."""
+"""Whichever process is killed, and wherever: all converge to the same end, nothing is created twice and no order is lost."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ SCRIPT: dict[int, dict[str, str | None]] = {
 
 
 @cache
-def undisturbed(behavior: str = "gitvirt") -> Simulation:
+def run_undisturbed(behavior: str = "gitvirt") -> Simulation:
     simulation = Simulation(HOSTS, SCRIPT, profile=replace(PROFILE, behavior=behavior))
     simulation.settle()
     return simulation
@@ -59,22 +59,22 @@ def points(behavior: str = "gitvirt") -> list[Kill]:
     whens: tuple[When, ...] = ("before", "after")
     return [
         Kill(who, at, when)
-        for who, doom in undisturbed(behavior).dooms.items()
+        for who, doom in run_undisturbed(behavior).dooms.items()
         for at in range(1, doom.calls + 1)
         for when in whens
     ]
 
 
-def settled(*kills: Kill, behavior: str = "gitvirt") -> Simulation:
+def run_with_kills(*kills: Kill, behavior: str = "gitvirt") -> Simulation:
     simulation = Simulation(HOSTS, SCRIPT, kills, replace(PROFILE, behavior=behavior))
     simulation.settle()
     assert sum(doom.struck for doom in simulation.dooms.values())
-    assert simulation.outcome() == undisturbed(behavior).outcome()
+    assert simulation.outcome() == run_undisturbed(behavior).outcome()
     return simulation
 
 
 def test_an_undisturbed_fleet_converges_and_writes_nothing_more() -> None:
-    simulation = undisturbed()
+    simulation = run_undisturbed()
     assert simulation.outcome() == {
         "Machine/default/db": ("Running", "On", (("data", "Attached"),)),
         "Machine/default/new": ("Shutdown", "Off", ()),
@@ -95,18 +95,18 @@ STOCK = ("stock-libvirt", "stock-ceph", "stock-cloud-hypervisor")
 @pytest.mark.parametrize("part", range(4))
 def test_a_process_killed_at_any_call_leads_to_the_same_end(part: int) -> None:
     for kill in points()[part::89]:
-        settled(kill)
+        run_with_kills(kill)
 
 
 @pytest.mark.parametrize("behavior", STOCK)
 def test_no_runtime_gets_a_second_object_of_one_uid(behavior: str) -> None:
     for kill in points(behavior)[50::151]:
-        settled(kill, behavior=behavior)
+        run_with_kills(kill, behavior=behavior)
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_repeated_kills_of_all_processes_lead_to_the_same_end(seed: int) -> None:
-    settled(*random.Random(seed).sample(points(), 30))
+    run_with_kills(*random.Random(seed).sample(points(), 30))
 
 
 def births(simulation: Simulation) -> dict[str, tuple[int, int]]:
@@ -118,12 +118,12 @@ def births(simulation: Simulation) -> dict[str, tuple[int, int]]:
     }
 
 
-def disturbed(
+def run_with_faults(
     by_hand: dict[int, Callable[[Simulation], None]],
     empty: dict[str, range] | None = None,
     behavior: str = "gitvirt",
 ) -> Simulation:
-    """Everybody comes to the same end, and what ran at the beginning was never made anew or booted again."""
+    """All processes come to the same end, and what ran at the beginning was never recreated or booted again."""
     simulation = Simulation(
         HOSTS, SCRIPT, profile=replace(PROFILE, behavior=behavior), by_hand=by_hand, empty=empty or {}
     )
@@ -135,7 +135,7 @@ def disturbed(
     assert {id: after[id] for id in before.keys() & after.keys()} == {
         id: before[id] for id in before.keys() & after.keys()
     }
-    assert simulation.outcome() == undisturbed(behavior).outcome()
+    assert simulation.outcome() == run_undisturbed(behavior).outcome()
     return simulation
 
 
@@ -147,7 +147,7 @@ def silence(call: str, code: str, times: int = 0) -> Callable[[Simulation], None
     return act
 
 
-def mend(simulation: Simulation) -> None:
+def clear_faults(simulation: Simulation) -> None:
     for host in simulation.machines.values():
         host.faults.clear()
 
@@ -158,20 +158,20 @@ def test_hosts_without_contact_for_a_while_lose_nothing() -> None:
     def look(simulation: Simulation) -> None:
         seen.extend(run.report().pools[name].status.state for name, run in simulation.runs.items())
         seen.extend(one.phase for run in simulation.runs.values() for one in run.report().machines.values())
-        mend(simulation)
+        clear_faults(simulation)
 
-    disturbed({6: silence("", "UNAVAILABLE"), 11: look})
+    run_with_faults({6: silence("", "UNAVAILABLE"), 11: look})
     assert set(seen) == {"Error", "unknown"}
 
 
 @pytest.mark.parametrize("behavior", ["gitvirt", "stock-libvirt"])
 def test_a_list_that_is_empty_once_removes_and_creates_nothing(behavior: str) -> None:
-    disturbed({}, dict.fromkeys(HOSTS, range(6, 7)), behavior)
+    run_with_faults({}, dict.fromkeys(HOSTS, range(6, 7)), behavior)
 
 
 @pytest.mark.parametrize("call", ["CreateMachine", "DeleteMachine", "AttachVolume", "ExpandVolume"])
 def test_calls_that_fail_for_a_while_are_retried(call: str) -> None:
-    disturbed({0: silence(call, "INTERNAL", 3), 8: silence(call, "DEADLINE_EXCEEDED", 3)})
+    run_with_faults({0: silence(call, "INTERNAL", 3), 8: silence(call, "DEADLINE_EXCEEDED", 3)})
 
 
 # Into so many parts that each takes about 20 s of a processor, and less than a minute. All of them take about 16 minutes.
@@ -185,11 +185,11 @@ PARTS = {"gitvirt": 4, "stock-libvirt": 32, "stock-ceph": 4, "stock-cloud-hyperv
 )
 def test_a_process_killed_at_each_call_leads_to_the_same_end(behavior: str, part: int) -> None:
     for kill in points(behavior)[part :: PARTS[behavior]]:
-        settled(kill, behavior=behavior)
+        run_with_kills(kill, behavior=behavior)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(100, 180))
 def test_every_seed_leads_to_the_same_end(seed: int) -> None:
     chance = random.Random(seed)
-    settled(*chance.sample(points(), chance.randint(2, 80)))
+    run_with_kills(*chance.sample(points(), chance.randint(2, 80)))

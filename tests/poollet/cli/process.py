@@ -14,7 +14,7 @@ from pathlib import Path
 from poollet import bootstrap
 from schemas.report import Report, read
 from schemas.settings.host import PoolletSettings, RepoSettings
-from tests.poollet.fleet import SETTINGS, granted, host_id, machine, machine_class, uid
+from tests.poollet.fleet import SETTINGS, grant_files, host_id, machine, machine_class, uid
 from tests.servers.repository import bare, git
 
 PATIENCE_SECONDS = 60.0
@@ -108,7 +108,7 @@ def this_host() -> str:
 
 def grants() -> dict[str, str]:
     """The pools of host-1 and host-2, granted to this machine."""
-    return {f"pools/{name}.yaml": granted(name, this_host()) for name in ("host-1", "host-2")}
+    return {f"pools/{name}.yaml": grant_files(name, this_host()) for name in ("host-1", "host-2")}
 
 
 def web(number: int = 1, pool: str = "host-1", more: str = "") -> str:

@@ -69,11 +69,11 @@ def test_settings_that_cannot_be_added_to_are_left_alone(settings: str) -> None:
 def test_a_key_is_made_once_and_the_entry_printed(tmp_path: Path) -> None:
     ground, key = Ground(tmp_path), tmp_path / "keys" / "id"
     ground.begin()
-    code, said, _ = join(ground, "--key", str(key))
+    code, output, _ = join(ground, "--key", str(key))
     assert code == 0
     assert key.stat().st_mode & 0o077 == 0
-    assert key.with_name("id.pub").read_text().strip() in said
-    assert "poollets:\n  host-1:\n" in said
+    assert key.with_name("id.pub").read_text().strip() in output
+    assert "poollets:\n  host-1:\n" in output
     made = key.read_text()
     assert join(ground, "--key", str(key))[0] == 0
     assert key.read_text() == made
@@ -83,9 +83,9 @@ def test_an_entry_is_proposed_on_a_branch(tmp_path: Path) -> None:
     ground = Ground(tmp_path)
     ground.begin()
     source = ground.commit({"gitvirt.yaml": f"fleet: {{id: {FLEET}}}\n"}, "main")
-    code, said, wrong = join(ground, "--branch", "join-host-1")
+    code, output, wrong = join(ground, "--branch", "join-host-1")
     assert (code, wrong) == (0, "")
-    assert "join-host-1" in said
+    assert "join-host-1" in output
     assert "host-1:" in git(ground.repo, "show", "join-host-1:gitvirt.yaml")
     assert git(ground.repo, "rev-parse", "join-host-1^") == source
     head = ground.head("refs/heads/join-host-1")

@@ -27,7 +27,7 @@ def classes(report: Report) -> tuple[str, list[str]]:
     return status.state, [one.name for one in status.available_machine_classes]
 
 
-def turned(run: Run) -> None:
+def turn_often(run: Run) -> None:
     """A turn that no new answer of the runtime comes before."""
     run.remote.fetch()
     run.agent.run_pass()
@@ -36,27 +36,27 @@ def turned(run: Run) -> None:
 
 def test_a_runtime_that_answered_too_early_is_waited_for(run: Run) -> None:
     run.connection.probe()
-    turned(run)
+    turn_often(run)
     assert run.fleet.head(REPORTS + "host-1") is None, "nothing is said of a pool that is about to be Ready"
     run.connection.probe()
-    turned(run)
+    turn_often(run)
     assert classes(run.report()) == ("Ready", ["small"])
 
 
 def test_a_runtime_that_did_not_answer_yet_is_pending(run: Run) -> None:
-    turned(run)
+    turn_often(run)
     assert classes(run.report()) == ("Pending", [])
     run.connection.probe()
-    turned(run)
+    turn_often(run)
     assert classes(run.report()) == ("Ready", ["small"])
 
 
-def test_one_that_falls_silent_before_it_was_told_is_reported_and_not_ready(run: Run) -> None:
+def test_a_runtime_that_fails_before_its_classes_are_known_is_reported_and_not_ready(run: Run) -> None:
     run.connection.probe()
     run.machine.faults.add(FaultRule(call="Version", code="UNAVAILABLE"))
-    turned(run)
+    turn_often(run)
     run.connection.probe()
-    turned(run)
+    turn_often(run)
     assert classes(run.report()) == ("Error", [])
     (ready,) = [one for one in run.report().pools["host-1"].status.conditions if one.type == "Ready"]
     assert (ready.status, ready.reason) == ("False", "RuntimeUnreachable")
@@ -65,7 +65,7 @@ def test_one_that_falls_silent_before_it_was_told_is_reported_and_not_ready(run:
 def test_who_leaves_says_so_at_once(run: Run) -> None:
     run.connection.probe()
     run.agent.leaving = "leaving"
-    turned(run)
+    turn_often(run)
     assert classes(run.report())[0] == "Offline"
 
 
@@ -73,11 +73,11 @@ def test_a_restart_says_nothing_of_a_pool_that_has_lost_its_classes_for_a_moment
     run.turn()
     before = run.fleet.head(REPORTS + "host-1")
     assert classes(run.report()) == ("Ready", ["small"])
-    forgetful = StagedHost(run.time, profile=BARE)  # restarted with its poollet, and nobody told it yet
+    forgetful = StagedHost(run.time, profile=BARE)  # restarted with its poollet, and not configured yet
     again = Run(run.fleet, run.time, forgetful, instance=2)
     again.connection.probe()
-    turned(again)
+    turn_often(again)
     assert run.fleet.head(REPORTS + "host-1") == before
     again.connection.probe()
-    turned(again)
+    turn_often(again)
     assert classes(again.report()) == ("Ready", ["small"])

@@ -7,7 +7,7 @@ import pytest
 from iri.machine import Power, RuntimeMachine
 from poollet.decide.decide import decide
 from schemas import report
-from tests.poollet.fleet import REPORTS, Fleet, granted, machine, machine_class, uid
+from tests.poollet.fleet import REPORTS, Fleet, grant_files, machine, machine_class, uid
 from tests.poollet.stage import Run, StagedHost, Time
 
 WEB = ("default", "web")
@@ -33,7 +33,7 @@ class Scene:
         self.new = self.run("second", self.second, 2)
 
     def grant(self, host: str, epoch: int, assignment: int = 9, more: str = "") -> None:
-        pool = granted("host-1", host, epoch)
+        pool = grant_files("host-1", host, epoch)
         self.fleet.commit({"pools/host-1.yaml": pool, "web.yaml": web(host, epoch, assignment, more)})
 
     def run(self, host: str, machine: StagedHost, instance: int) -> Run:
@@ -110,7 +110,7 @@ def test_what_the_former_host_answered_is_no_answer_of_the_new_one() -> None:
     assert (scene.entry.phase, scene.powers(scene.second)) == ("present", [Power.ON])
 
 
-def test_a_report_of_nobody_knows_whom_is_no_memory() -> None:
+def test_a_report_of_an_unknown_host_is_not_remembered() -> None:
     scene = Scene(more=GOING)
     scene.fleet.commit({"poollet.json": None}, REPORTS + "host-1")
     scene.grant("first", 1)

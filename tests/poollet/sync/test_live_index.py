@@ -43,7 +43,7 @@ class Counting:
         return self.repo.diff(old, new)
 
 
-def shown(live: LiveIndex) -> dict[str, object]:
+def describe(live: LiveIndex) -> dict[str, object]:
     """All that a reader can see of it."""
     view = live.view(POOLS)
     assert view is not None
@@ -84,7 +84,7 @@ def test_a_step_reads_only_what_changed() -> None:
     assert repo.reads == 1
 
 
-def test_an_object_that_waits_aside_is_an_order_and_hides_nobody() -> None:
+def test_an_object_in_the_deleting_folder_is_an_order_and_hides_no_other() -> None:
     old = machine("web", "a", uid(1), uid(11), more="  deletionTimestamp: '2026-05-04T12:00:00Z'\n")
     fleet = Fleet(
         {"web.yaml": machine("web", "a", uid(2), uid(12)), ".gitvirt/deleting/Machine/default/web.yaml": old}
@@ -116,14 +116,14 @@ def test_a_step_that_cannot_be_read_whole_changes_nothing() -> None:
     fleet = Fleet({"web.yaml": machine("web", "a", uid(1), uid(11))})
     repo, live = Counting(fleet), LiveIndex()
     live.advance(repo, fleet.head())
-    before, known = shown(live), live.commit
+    before, known = describe(live), live.commit
     head = fleet.commit(
         {"web.yaml": machine("web"), "more.yaml": machine("more"), "gitvirt.yaml": SETTINGS + "\n"}
     )
     repo.breaks_at = repo.reads + 2
     with pytest.raises(DamageError):
         live.advance(repo, head)
-    assert shown(live) == before
+    assert describe(live) == before
     assert live.commit == known
     assert live.advance(repo, head)
     assert live.get(Key(Kind.MACHINE, "default", "more")) is not None
@@ -198,4 +198,4 @@ def test_any_steps_lead_to_what_a_reading_of_the_last_commit_finds(
         live.advance(repo, fleet.commit({**step, "README.md": str(number)}))
     fresh = LiveIndex()
     fresh.advance(repo, fleet.head())
-    assert shown(live) == shown(fresh)
+    assert describe(live) == describe(fresh)

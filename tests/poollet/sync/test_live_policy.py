@@ -1,4 +1,4 @@
-"""Which commit of `live` is acted on: one that follows from the last, or that people vouched for."""
+"""Which commit of `live` is acted on: one that follows from the last, or that people approved for."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ def digest_of(good: str | None, root: str | None) -> str:
 
 
 def rewritten(fleet: Fleet, cut: slice | None = None) -> str:
-    """`live` begun again by a reconciler that found none, over a source that may hold an approval of it: `cut` are the digits
+    """`live` started over by a reconciler that found none, over a source that may hold an approval of it: `cut` are the digits
     that somebody typed of it."""
     good = fleet.head()
     del fleet.remote.refs[LIVE]
-    root = fleet.commit({"gitvirt.yaml": "# anew\n"})
+    root = fleet.commit({"gitvirt.yaml": "# again\n"})
     if cut is not None:
         typed = digest_of(good, root)[cut]
         source = fleet.commit({"note": "x"}, MAIN, message=f"yes\n\nGitvirt-Approve: {typed}")

@@ -119,7 +119,7 @@ STORIES: dict[str, tuple[list[Sight], type[LeaseVerdict]]] = {
         [Sight(0, "a"), Sight(9000, "b"), Sight(9000 + TIMEOUT_MS, "b")],
         Acquire,
     ),
-    "a candidate is no sign of life": (
+    "a candidate is not a sign of life": (
         [Sight(0, "a"), Sight(9000, "b", candidate="x"), Sight(TIMEOUT_MS, "b", candidate="x")],
         Acquire,
     ),

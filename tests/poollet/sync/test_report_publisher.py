@@ -11,7 +11,7 @@ from iri.simulated.faults.fault_rules import FaultRule
 from poollet.decide.decide import decide
 from poollet.sync.report_publisher import HEARTBEAT_AT
 from reconciler.gitstore.remote.transport import RemoteErrorKind, RemoteUnavailable
-from tests.poollet.fleet import LIVE, REPORTS, SETTINGS, Fleet, granted, machine_class, uid
+from tests.poollet.fleet import LIVE, REPORTS, SETTINGS, Fleet, grant_files, machine_class, uid
 from tests.poollet.fleet import machine as declared
 from tests.poollet.stage import Run, StagedHost, Time
 
@@ -37,7 +37,7 @@ def machine(time: Time) -> StagedHost:
     return StagedHost(time)
 
 
-def begun(fleet: Fleet, time: Time, machine: StagedHost) -> Run:
+def start_run(fleet: Fleet, time: Time, machine: StagedHost) -> Run:
     run = Run(fleet, time, machine)
     run.turn()
     run.turn()
@@ -47,7 +47,7 @@ def begun(fleet: Fleet, time: Time, machine: StagedHost) -> Run:
 def test_the_first_report_says_who_where_and_what_there_is(
     fleet: Fleet, time: Time, machine: StagedHost
 ) -> None:
-    run = begun(fleet, time, machine)
+    run = start_run(fleet, time, machine)
     report = run.report()
     assert not report.unreadable
     assert report.poollet is not None
@@ -60,7 +60,7 @@ def test_the_first_report_says_who_where_and_what_there_is(
 
 
 def test_at_rest_nothing_is_written_but_heartbeats(fleet: Fleet, time: Time, machine: StagedHost) -> None:
-    run = begun(fleet, time, machine)
+    run = start_run(fleet, time, machine)
     first, files = fleet.head(REF), run.files()
     for _ in range(5):
         time.ms += 1000
@@ -73,7 +73,7 @@ def test_at_rest_nothing_is_written_but_heartbeats(fleet: Fleet, time: Time, mac
 
 
 def test_that_live_moved_waits_for_the_next_push(fleet: Fleet, time: Time, machine: StagedHost) -> None:
-    run = begun(fleet, time, machine)
+    run = start_run(fleet, time, machine)
     first = fleet.head(REF)
     head = fleet.commit({"README.md": "more"})
     run.turn()
@@ -88,7 +88,7 @@ def test_that_live_moved_waits_for_the_next_push(fleet: Fleet, time: Time, machi
 def test_what_changes_is_written_at_once_and_no_more_than_that(
     fleet: Fleet, time: Time, machine: StagedHost
 ) -> None:
-    run = begun(fleet, time, machine)
+    run = start_run(fleet, time, machine)
     before = run.files()
     fleet.commit({"classes/small.yaml": machine_class(cpu="2", memory="1Gi")})
     run.turn()
@@ -98,7 +98,7 @@ def test_what_changes_is_written_at_once_and_no_more_than_that(
 
 
 def test_a_restart_takes_its_own_ref_at_once(fleet: Fleet, time: Time, machine: StagedHost) -> None:
-    first = begun(fleet, time, machine)
+    first = start_run(fleet, time, machine)
     second = Run(fleet, time, machine, instance=2)
     second.turn()
     assert second.publisher.has_landed
@@ -120,7 +120,7 @@ def rival(fleet: Fleet, time: Time, instance: int = 2) -> Run:
 def test_a_second_host_of_the_name_writes_beside_the_report_that_it_is_there(
     fleet: Fleet, time: Time, machine: StagedHost
 ) -> None:
-    first, second = begun(fleet, time, machine), rival(fleet, time)
+    first, second = start_run(fleet, time, machine), rival(fleet, time)
     before = first.files()
     second.turn()
     assert "Pool-Host: host-1=another" in second.publisher.waiting
@@ -140,7 +140,7 @@ def test_a_second_host_of_the_name_writes_beside_the_report_that_it_is_there(
 def test_the_granted_host_reports_on_beside_a_candidate(
     fleet: Fleet, time: Time, machine: StagedHost
 ) -> None:
-    first, second = begun(fleet, time, machine), rival(fleet, time)
+    first, second = start_run(fleet, time, machine), rival(fleet, time)
     second.turn()
     for _ in range(4):
         time.ms += HEARTBEAT_MS
@@ -157,7 +157,7 @@ def test_the_granted_host_reports_on_beside_a_candidate(
 
 
 def test_a_candidate_that_ends_takes_its_file_with_it(fleet: Fleet, time: Time, machine: StagedHost) -> None:
-    first, second = begun(fleet, time, machine), rival(fleet, time)
+    first, second = start_run(fleet, time, machine), rival(fleet, time)
     before = first.files()
     second.turn()
     second.agent.leaving = "stopping"
@@ -167,7 +167,7 @@ def test_a_candidate_that_ends_takes_its_file_with_it(fleet: Fleet, time: Time, 
 
 
 def test_two_candidates_do_not_write_in_turns(fleet: Fleet, time: Time, machine: StagedHost) -> None:
-    begun(fleet, time, machine)
+    start_run(fleet, time, machine)
     second, third = rival(fleet, time), Run(fleet, time, StagedHost(time), host_id="third", instance=4)
     for _ in range(3):
         second.turn()
@@ -181,9 +181,9 @@ def test_two_candidates_do_not_write_in_turns(fleet: Fleet, time: Time, machine:
 
 
 def test_a_grant_that_moves_moves_the_report(fleet: Fleet, time: Time, machine: StagedHost) -> None:
-    first, second = begun(fleet, time, machine), rival(fleet, time)
+    first, second = start_run(fleet, time, machine), rival(fleet, time)
     second.turn()
-    fleet.commit({"pools/host-1.yaml": granted("host-1", "another", 2)})
+    fleet.commit({"pools/host-1.yaml": grant_files("host-1", "another", 2)})
     second.turn()
     assert second.publisher.has_landed
     report = second.report()
@@ -199,9 +199,9 @@ def test_a_grant_that_moves_moves_the_report(fleet: Fleet, time: Time, machine: 
 def test_a_host_that_is_gone_is_followed_after_its_timeout_where_nothing_is_granted(
     fleet: Fleet, time: Time, machine: StagedHost, is_granted: bool
 ) -> None:
-    begun(fleet, time, machine)
+    start_run(fleet, time, machine)
     if not is_granted:
-        fleet.commit({"pools/host-1.yaml": granted("host-1", "", 2)})
+        fleet.commit({"pools/host-1.yaml": grant_files("host-1", "", 2)})
     second = rival(fleet, time)
     second.turn()
     assert not second.publisher.has_landed
@@ -211,9 +211,9 @@ def test_a_host_that_is_gone_is_followed_after_its_timeout_where_nothing_is_gran
 
 
 def test_the_report_names_the_epoch_that_it_acts_under(fleet: Fleet, time: Time, machine: StagedHost) -> None:
-    run = begun(fleet, time, machine)
+    run = start_run(fleet, time, machine)
     assert run.report().pools["host-1"].epoch == 1
-    fleet.commit({"pools/host-1.yaml": granted("host-1", epoch=4)})
+    fleet.commit({"pools/host-1.yaml": grant_files("host-1", epoch=4)})
     run.turn()
     assert (run.report().pools["host-1"].epoch, run.report().volume_pools["host-1"].epoch) == (4, 4)
     # A `live` that is not applied takes no grant away.
@@ -222,16 +222,16 @@ def test_the_report_names_the_epoch_that_it_acts_under(fleet: Fleet, time: Time,
     run.turn()
     assert run.report().pools["host-1"].epoch == 4
     fleet.remote.refs[LIVE] = good
-    fleet.commit({"pools/host-1.yaml": granted("host-1", "", 5)})
+    fleet.commit({"pools/host-1.yaml": grant_files("host-1", "", 5)})
     run.turn()
     assert run.report().pools["host-1"].epoch == 0
 
 
-def test_without_a_first_report_of_its_own_nothing_is_begun(
+def test_no_action_starts_before_the_first_report_of_this_run(
     fleet: Fleet, time: Time, machine: StagedHost
 ) -> None:
     fleet.remote.hook = lambda updates: "not you" if any(one.ref == REF for one in updates) else ""
-    run = begun(fleet, time, machine)
+    run = start_run(fleet, time, machine)
     assert not run.publisher.has_landed
     fleet.remote.hook = lambda updates: ""
     time.ms += 60_000
@@ -267,7 +267,9 @@ def test_a_push_without_an_answer_is_found_out(
     assert not run.publisher.ended
 
 
-def test_an_unreachable_remote_is_said_and_outlived(fleet: Fleet, time: Time, machine: StagedHost) -> None:
+def test_an_unreachable_remote_is_reported_and_survived(
+    fleet: Fleet, time: Time, machine: StagedHost
+) -> None:
     is_gone = False
     run = Run(fleet, time, machine, fault=lambda _call, _when: GONE if is_gone else None)
     run.turn()
@@ -291,7 +293,7 @@ def test_an_unreachable_remote_is_said_and_outlived(fleet: Fleet, time: Time, ma
 def test_who_goes_says_how(
     fleet: Fleet, time: Time, machine: StagedHost, leaving: Literal["stopping", "leaving"], state: str
 ) -> None:
-    run = begun(fleet, time, machine)
+    run = start_run(fleet, time, machine)
     run.agent.leaving = leaving
     run.turn()
     report = run.report()
@@ -299,10 +301,10 @@ def test_who_goes_says_how(
     assert (report.poollet.leaving, report.pools["host-1"].status.state) == (leaving, state)
 
 
-def test_a_live_that_was_begun_anew_is_told_and_not_obeyed(
+def test_a_live_branch_that_was_started_over_is_reported_and_not_applied(
     fleet: Fleet, time: Time, machine: StagedHost
 ) -> None:
-    run = begun(fleet, time, machine)
+    run = start_run(fleet, time, machine)
     old = fleet.head()
     del fleet.remote.refs[LIVE]
     fleet.commit({"classes/small.yaml": machine_class()})
@@ -320,10 +322,10 @@ def test_a_live_that_was_begun_anew_is_told_and_not_obeyed(
     assert again.report().pools["host-1"].status.state == "Error"
 
 
-def test_several_poollets_push_at_once_and_one_that_lost_holds_up_nobody(
+def test_several_poollets_push_at_once_and_a_conflict_of_one_delays_no_other(
     fleet: Fleet, time: Time, machine: StagedHost
 ) -> None:
-    one = begun(fleet, time, machine)
+    one = start_run(fleet, time, machine)
     two = Run(fleet, time, StagedHost(time), name="host-2", instance=2)
     rival = Run(fleet, time, StagedHost(time), name="host-2", instance=3)
     two.turn()
@@ -370,10 +372,8 @@ def test_a_clock_on_the_wall_that_is_put_back_holds_up_nothing(time: Time, machi
     assert entry.status.state == "Running"
 
 
-def test_reports_that_are_to_stand_elsewhere_end_this_run(
-    fleet: Fleet, time: Time, machine: StagedHost
-) -> None:
-    run = begun(fleet, time, machine)
+def test_a_new_place_for_reports_ends_this_run(fleet: Fleet, time: Time, machine: StagedHost) -> None:
+    run = start_run(fleet, time, machine)
     fleet.commit({"gitvirt.yaml": SETTINGS + "reports: {ref: refs/heads/gitvirt/poollets/}\n"})
     run.turn()
     assert "moved to refs/heads/gitvirt/poollets/" in run.publisher.ended
