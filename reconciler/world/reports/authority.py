@@ -52,7 +52,7 @@ class Authority:
 class AcceptedReports:
     """What of all that is said about one object counts.
 
-    `said` speaks of the assignment on live. `claims` come from owners of pools, while live assigns the object to no pool.
+    `report` is about the assignment on live. `claims` come from owners of pools, while live assigns the object to no pool.
     """
 
     report: ObjectReport | None = None
@@ -82,7 +82,7 @@ def accept_reports(
                 refused.append(
                     f"poollet {each.poollet} reports it on pool {pool}, which does not belong to that poollet"
                 )
-        elif pool and grant(Key(POOL_OF[key.kind], "", pool)).host != each.host:
+        elif grant(Key(POOL_OF[key.kind], "", pool)).host != each.host:
             continue
         elif _is_of(record, each, pool):
             report = each
