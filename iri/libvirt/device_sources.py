@@ -15,6 +15,8 @@ class BlockSource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RbdSource(msgspec.Struct, frozen=True, kw_only=True):
+    """An image of a Ceph pool. The key is a libvirt secret, so it is not in the domain's XML."""
+
     image: str  # pool/name
     monitors: tuple[tuple[str, int], ...]
     user: str
@@ -22,6 +24,8 @@ class RbdSource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DiskSource(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything about a disk's data that its XML element needs, besides alias and target."""
+
     where: FileSource | BlockSource | RbdSource
     luks_secret_id: str = ""  # of a libvirt secret; empty: not encrypted
     is_read_only: bool = False
@@ -38,6 +42,8 @@ class Boot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PreparedDisk(msgspec.Struct, frozen=True, kw_only=True):
+    """A disk that can be attached now."""
+
     source: DiskSource
     boot: Boot | None = None  # when the disk's image brings a kernel
     image_ref: str = ""
@@ -48,12 +54,16 @@ class NetworkNic(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BridgeNic(msgspec.Struct, frozen=True, kw_only=True):
+    """A bridge of the host, with the VLAN that the policy allowed."""
+
     bridge: str
     vlan: int = 0  # 0: untagged
     openvswitch: bool = False
 
 
 class NicSource(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that the XML element of a network interface needs, besides its alias."""
+
     where: NetworkNic | BridgeNic
     mac: str
     mtu: int = 0  # 0: that of the network

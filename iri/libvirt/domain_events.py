@@ -21,6 +21,8 @@ class LifecycleChange(Enum):
 
 
 class DomainLifecycle(msgspec.Struct, frozen=True):
+    """A change in the lifecycle of one domain."""
+
     domain_id: str
     turn: LifecycleChange
     by_guest: bool = False  # STOPPING: on the guest's own request

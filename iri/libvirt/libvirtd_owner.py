@@ -66,6 +66,7 @@ class LibvirtdOwner:
         return True
 
     def _refuse(self, folder: Path, id: str) -> None:
+        """Returns only when the recorded owner neither runs nor has machines here."""
         if (pid := lock_holder(folder)) is not None:
             who = f" (pid {pid})" if pid else ""
             raise LockHeldError(f"this libvirtd is in use by the runtime at {folder}{who}", CURE)

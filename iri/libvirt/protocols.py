@@ -19,6 +19,8 @@ from iri.machine import Disk, RuntimeMachine, RuntimeNetworkInterface
 
 
 class DiskProvider(Protocol):
+    """Implemented by volumes.disks.VolumeDisks."""
+
     def refuse(self, machine_id: str, disk: Disk) -> None:
         """Quick. Raises InvalidArgument or FailedPrecondition for a disk that this host will never attach."""
         ...
@@ -46,6 +48,8 @@ class DiskProvider(Protocol):
 
 
 class InterfaceProvider(Protocol):
+    """Implemented by networks.networks.Networks."""
+
     def plan(self, machine_id: str, interface: RuntimeNetworkInterface) -> NicSource:
         """Pure. Raises InvalidArgument for an interface that this host will never connect."""
         ...
@@ -76,6 +80,8 @@ class SeedFiles(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SeedProvider(Protocol):
+    """Implemented by seed.seed_files.SeedWriter."""
+
     def refuse(self, machine: RuntimeMachine) -> None:
         """Quick. Raises InvalidArgument for data that no guest can be given."""
         ...
@@ -86,6 +92,8 @@ class SeedProvider(Protocol):
 
 
 class ClassProvider(Protocol):
+    """Implemented by host.host.LibvirtHost."""
+
     def machine_class(self, name: str) -> RuntimeMachineClass:
         """Raises InvalidArgument when the class is not offered."""
         ...

@@ -17,6 +17,8 @@ AGENT = "devices/channel/target[@name='org.qemu.guest_agent.0'][@state='connecte
 
 
 class LibvirtAddresses:
+    """Implements networks.guest_addresses.AddressSource."""
+
     def __init__(self, link: LibvirtLink) -> None:
         self._link = link
 
@@ -28,6 +30,7 @@ class LibvirtAddresses:
         return xml.parse(document).find(AGENT) is not None
 
     def learn(self, machine_id: str, source: LearnedFrom) -> Learned:
+        """Addresses by MAC, from one source of libvirt's."""
         answer = self._link.call(
             lambda raw: raw.lookupByUUIDString(machine_id).interfaceAddresses(SOURCES[source]),
             "learning addresses",

@@ -20,12 +20,16 @@ JOB_SECONDS = 6 * 3600
 
 
 class DiskUser(msgspec.Struct, frozen=True):
+    """A domain that has the disk, and the disk's target name in it."""
+
     domain_id: str
     target: str  # vda
     is_running: bool
 
 
 class DiskUsers:
+    """Looks at all domains at each call: a list kept here would be stale after any use of virsh."""
+
     def __init__(self, link: LibvirtLink) -> None:
         self._link = link
 
@@ -72,6 +76,8 @@ class DiskUsers:
         self._wait(user)
 
     def _wait(self, user: DiskUser) -> None:
+        """Polls the job, because a lost connection would lose its event. The result is read from the statistics of the ended
+        job."""
         until = time.monotonic() + JOB_SECONDS
         while self._link.call(lambda raw: _is_copying(raw, user.domain_id), "copying a volume in use"):
             if time.monotonic() > until:

@@ -162,6 +162,7 @@ def metadata_of(domain: libvirt.virDomain) -> str:
 
 
 def domain_state(domain: libvirt.virDomain) -> DomainState:
+    """Both configurations are read at each observation; a running domain has its devices in the live one alone for a while."""
     state, reason = domain.state()
     following = parse_hardware(domain.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE))
     if state in OFF_STATES:

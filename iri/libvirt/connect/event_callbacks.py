@@ -57,6 +57,7 @@ class EventCallbacks:
     def on_lifecycle(
         self, _: object, domain: libvirt.virDomain, event: int, detail: int, opaque: object
     ) -> None:
+        """libvirt's numbers that this runtime does not use are dropped."""
         del opaque
         by_guest = (
             event == libvirt.VIR_DOMAIN_EVENT_SHUTDOWN and detail == libvirt.VIR_DOMAIN_EVENT_SHUTDOWN_GUEST

@@ -13,6 +13,7 @@ _threads: list[threading.Thread] = []
 
 
 def ensure_running() -> None:
+    """Idempotent. libvirt requires the loop to be registered before the first connection of the process."""
     with _starting:
         if _threads:
             return

@@ -57,6 +57,7 @@ class LibvirtLink:
         self._reconnector.start()
 
     def close(self) -> None:
+        """Ends the reconnecting thread first, so that no new connection comes up behind this call."""
         self._closing.set()
         self._is_lost.set()
         if self._reconnector.is_alive():
@@ -92,6 +93,7 @@ class LibvirtLink:
             raise translate_error(error, doing) from error
 
     def _open_connection(self) -> libvirt.virConnect:
+        """A connection without all of its callbacks is released again: events would be lost without notice."""
         event_loop.ensure_running()
         try:
             raw = libvirt.open(self.uri)
@@ -145,6 +147,7 @@ class LibvirtLink:
                 self._reconnect()
 
     def _reconnect(self) -> None:
+        """Tries until it succeeds or `close` is called. The callbacks run before calls of others can rely on events."""
         attempts = 0
         while not self._closing.wait(RECONNECTS.delay(attempts)):
             self._release_lost()

@@ -25,6 +25,8 @@ DESCRIPTION = "gitvirt machine "
 
 
 class MachineSecrets:
+    """One value for each machine. Thread-safe for different machines; the caller holds the machine's lock."""
+
     def __init__(self, link: LibvirtLink) -> None:
         self._link = link
 

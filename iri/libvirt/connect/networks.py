@@ -16,6 +16,8 @@ KEPT = libvirt.VIR_NETWORK_UPDATE_AFFECT_CONFIG
 
 
 class LibvirtNetworks:
+    """Implements networks.networks.NetworkStore."""
+
     def __init__(self, link: LibvirtLink) -> None:
         self._link = link
 

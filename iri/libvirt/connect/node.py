@@ -16,6 +16,8 @@ ARCHITECTURE, MEMORY_MIB, CPUS = 0, 1, 2  # of what virNodeGetInfo answers
 
 
 class LibvirtNode:
+    """Implements host.host.NodeSource."""
+
     def __init__(self, link: LibvirtLink) -> None:
         self._link = link
 
@@ -50,6 +52,7 @@ class LibvirtNode:
 
 
 def _facts(raw: libvirt.virConnect) -> HostFacts:
+    """Pages of the smallest size are ordinary memory; larger ones are huge pages, which the operator reserved at boot."""
     capabilities = xml.parse(raw.getCapabilities())
     counted: dict[int, int] = {}
     for cell in capabilities.iterfind("host/topology/cells/cell"):

@@ -32,6 +32,7 @@ class QemuMonitor:
         self._link = link
 
     def observe(self, id: str) -> QemuState:
+        """The order matters: libvirt's document is read after QEMU's replies (see domain.qemu_state.QemuState)."""
         state = qemu_state_of(
             network=self._ask(id, "human-monitor-command", **{"command-line": "info network"}),
             devices=self._ask(id, "qom-list", path=DEVICES),

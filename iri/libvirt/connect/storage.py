@@ -29,6 +29,8 @@ class PoolSpace(msgspec.Struct, frozen=True):
 
 
 class StoragePools:
+    """Calls about pools and their volumes. Every method names pool and volume in its errors."""
+
     def __init__(self, link: LibvirtLink) -> None:
         self._link = link
 
@@ -115,6 +117,8 @@ class StoragePools:
 
 
 class LibvirtSecrets:
+    """Calls about libvirt secrets of any usage; names and usages are the caller's."""
+
     def __init__(self, link: LibvirtLink) -> None:
         self._link = link
 

@@ -37,6 +37,7 @@ def disk_element(alias: Alias, device: str, target: str, source: DiskSource) -> 
 
 
 def disk_source_element(source: DiskSource) -> Element:
+    """The source alone; target, limits and alias come from `disk_element`."""
     where = source.where
     match where:
         case FileSource(path=path, format=format_):
@@ -90,6 +91,7 @@ def cdrom_element(path: str, target: str, bus: str) -> Element:
 
 
 def nic_element(alias: Alias, source: NicSource) -> Element:
+    """libvirt takes one VLAN element for Linux bridges and for Open vSwitch."""
     where = source.where
     match where:
         case NetworkNic(network=network):

@@ -65,6 +65,7 @@ class DomainPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def render_domain(plan: DomainPlan) -> str:
+    """The whole domain: identity, record, resources, boot, devices."""
     root = element("domain", type_=plan.platform.domain_type)
     child(root, "name", domain_name(plan.id, plan.record.labels))
     child(root, "uuid", plan.id)
@@ -119,6 +120,7 @@ def resources(plan: DomainPlan) -> tuple[Element, ...]:
 
 
 def system(plan: DomainPlan) -> Element:
+    """The firmware and what it boots: a kernel from the host's files, or the first disk."""
     uefi = plan.traits.firmware == "uefi"
     made = element("os", firmware="efi") if uefi else element("os")
     child(made, "type", "hvm", arch=plan.platform.architecture, machine=plan.machine)
@@ -141,6 +143,7 @@ def system(plan: DomainPlan) -> Element:
 
 
 def features(plan: DomainPlan) -> Element:
+    """ACPI is needed for the power button."""
     made = element("features")
     child(made, "acpi")
     if plan.platform.architecture == "x86_64":
@@ -153,6 +156,7 @@ def features(plan: DomainPlan) -> Element:
 
 
 def devices(plan: DomainPlan) -> Element:
+    """Free PCIe ports are part of the plan: a running guest gets no new ones."""
     made = element("devices")
     child(made, "controller", type_="usb", model="none")
     if "i440fx" not in plan.machine and plan.machine != "pc":  # their only bus has slots for all devices

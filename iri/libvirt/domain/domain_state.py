@@ -23,6 +23,8 @@ from iri.libvirt.xml import Element, parse
 
 
 class RunState(Enum):
+    """Whether the domain runs, as far as a reconciliation must tell cases apart."""
+
     OFF = "off"
     RUNNING = "running"
     PAUSED = "paused"  # by a person, or by libvirt while it works on the domain
@@ -56,6 +58,8 @@ class Hardware(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DomainState(msgspec.Struct, frozen=True, kw_only=True):
+    """One observation of a domain. `live` is None while the domain is off."""
+
     run_state: RunState = RunState.OFF
     stop_reason: StopReason = StopReason.UNKNOWN
     live: Hardware | None = None  # while it is on
@@ -79,6 +83,7 @@ class DomainState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse_hardware(document: str) -> Hardware:
+    """Devices without an alias of ours are left out, but their target names count as taken."""
     root = parse(document)
     disks: dict[Alias, str] = {}
     nics: dict[Alias, str] = {}

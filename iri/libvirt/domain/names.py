@@ -30,6 +30,8 @@ class DeviceKind(Enum):
 
 
 class Alias(msgspec.Struct, frozen=True, order=True):
+    """The identity of an attached device, readable from XML."""
+
     kind: str
     name: str  # the attachment's
     fingerprint: str
@@ -39,6 +41,7 @@ class Alias(msgspec.Struct, frozen=True, order=True):
 
 
 def alias_of(device: Disk | RuntimeNetworkInterface) -> Alias:
+    """Every value that makes another device goes into the fingerprint; what can change in place does not."""
     match device:
         case Disk():
             return Alias(DeviceKind.DISK.value, device.name, fingerprint(disk_identity(device)))

@@ -20,6 +20,8 @@ STORAGE = "storage"  # the layer below all others of a disk
 
 
 class BlockNode(msgspec.Struct, frozen=True, kw_only=True):
+    """One layer of a disk in QEMU: a format, or the storage below it."""
+
     name: str
     place: str  # a path, or pool/image
     rests_on: str = ""  # the place of its backing image

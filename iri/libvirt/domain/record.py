@@ -103,6 +103,7 @@ def from_metadata(metadata: Element) -> MachineRecord:
 
 
 def desired_machine(record: MachineRecord, id: str) -> RuntimeMachine:
+    """The machine as it is desired; status and detail come from the observation."""
     return RuntimeMachine(
         id=id,
         labels=record.labels,

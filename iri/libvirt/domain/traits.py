@@ -10,6 +10,8 @@ MOST_PORTS = 200
 
 
 class ClassTraits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+    """The operator's choices for all machines of one class."""
+
     machine: str = ""  # QEMU's machine type; empty: the best of the architecture
     cpu: Literal["auto", "default", "host-model", "host-passthrough", "maximum"] = "auto"
     most_cpus: int = 0  # most that a running guest can get; 0: as many as the host has

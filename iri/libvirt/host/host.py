@@ -94,6 +94,7 @@ class LibvirtHost:
         self._facts = None
 
     def about(self) -> RuntimeInfo:
+        """Asks libvirt only after a new connection; the storage is measured each time."""
         facts = self._known_facts()
         return RuntimeInfo(
             name=RUNTIME,
@@ -108,6 +109,7 @@ class LibvirtHost:
         )
 
     def offers(self) -> Offers:
+        """A class that does not fit once is not offered at all."""
         facts, storage, classes = self._known_facts(), self._storage.storage_bytes(), self._classes
         counted = [(one, quantity(one, facts, storage, self._settings)) for one in classes.machines]
         return Offers(
@@ -118,6 +120,7 @@ class LibvirtHost:
         )
 
     def set_classes(self, classes: RuntimeClasses) -> None:
+        """Written to disk before it takes effect, so that a restarted runtime offers the same classes."""
         if self._settings.classes.policy == "fixed":
             raise FailedPrecondition("the operator has fixed this runtime's classes (classes.policy: fixed)")
         with self._lock:
@@ -156,6 +159,7 @@ class LibvirtHost:
             return self._domain_type
 
     def _detect_domain_type(self) -> str:
+        """`auto` needs two proofs: libvirt offers KVM, and a probe guest boots with it."""
         match self._settings.accelerator:
             case "kvm":
                 return "kvm"
@@ -185,6 +189,7 @@ class LibvirtHost:
         return facts
 
     def _load_classes(self) -> RuntimeClasses:
+        """With policy any, the classes that a poollet set last win over those of the settings."""
         offered = self._settings.classes
         if offered.policy == "any":
             try:

@@ -45,6 +45,7 @@ def boot_sector() -> bytes:
 
 
 def probe_domain(domain_type: str, disk: Path, output: Path) -> xml.Element:
+    """As little as boots: no network, no USB, no display. The serial port writes to a file."""
     root = xml.element("domain", type_=domain_type)
     xml.child(root, "name", NAME)
     xml.child(root, "memory", "8", unit="MiB")
@@ -68,6 +69,8 @@ def probe_domain(domain_type: str, disk: Path, output: Path) -> xml.Element:
 
 
 class DomainStarter(Protocol):
+    """libvirt, as far as the probe needs it."""
+
     def start_briefly(self, document: str) -> None:
         """Starts a domain that ends with this process."""
         ...

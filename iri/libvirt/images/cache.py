@@ -44,6 +44,8 @@ class CachedName(msgspec.Struct, frozen=True):
 
 
 class ImageCache:
+    """Thread-safe by the locks on partial files; two processes never share a folder."""
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         for part in ("blobs", "partial", "names"):

@@ -18,6 +18,8 @@ WRITTEN = re.compile(r"(?P<algorithm>sha256|sha512)[:=](?P<hex>[0-9a-fA-F]+)")
 
 
 class Digest(msgspec.Struct, frozen=True):
+    """An algorithm and its value; two digests of one content by different algorithms are different."""
+
     algorithm: str
     hex: str
 

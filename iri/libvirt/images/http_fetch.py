@@ -140,15 +140,7 @@ def _fetch_once(
     fetched_bytes = into.stat().st_size if into.exists() else 0
     note = into.with_name(f"{into.name}.validator")
     validator = note.read_text() if fetched_bytes and note.exists() else ""
-    request_headers = dict(headers)
-    if fetched_bytes and validator:
-        request_headers |= {"Range": f"bytes={fetched_bytes}-", "If-Range": validator}
-    elif known_validator:
-        request_headers |= (
-            {"If-None-Match": known_validator}
-            if '"' in known_validator
-            else {"If-Modified-Since": known_validator}
-        )
+    request_headers = {**headers, **_conditions(fetched_bytes, validator, known_validator)}
     with open_url(url, request_headers, limits.timeout_seconds) as response:
         if response.status == HTTPStatus.NOT_MODIFIED:
             return Fetched(0, known_validator, is_same=True)
@@ -170,6 +162,16 @@ def _fetch_once(
     if total and size < total:
         raise Unavailable(f"{_host(url)} interrupted the transfer after {size} of {total} bytes")
     return Fetched(size, new_validator)
+
+
+def _conditions(fetched_bytes: int, validator: str, known_validator: str) -> dict[str, str]:
+    """The headers of the request's row in the table above."""
+    if fetched_bytes and validator:
+        return {"Range": f"bytes={fetched_bytes}-", "If-Range": validator}
+    if not known_validator:
+        return {}
+    # An ETag is quoted; else it is a date.
+    return {"If-None-Match" if '"' in known_validator else "If-Modified-Since": known_validator}
 
 
 def _continues(response: http.client.HTTPResponse, fetched_bytes: int) -> bool:
@@ -203,6 +205,7 @@ def _receive(
     limits: FetchLimits,
     progress: Progress,
 ) -> int:
+    """Writes behind the bytes that are there. The limit is checked at each piece: a server may send more than it announced."""
     with translate_os_errors(), into.open("r+b" if start else "wb") as file:
         file.seek(start)
         size = start

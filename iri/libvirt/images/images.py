@@ -53,6 +53,8 @@ class LocalImage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Images:
+    """Thread-safe."""
+
     def __init__(
         self, settings: ImageSettings, folder: Path, *, progress_seconds: float = PROGRESS_SECONDS
     ) -> None:
@@ -153,6 +155,8 @@ class Images:
         return real
 
     def _download(self, named: UrlReference, tell: Tell) -> tuple[Digest, Path]:
+        """A digest in the reference makes the server's word needless: then the cache alone decides. Else the server is asked
+        whether its content is still the same."""
         host = named.url.removeprefix("http://").partition("/")[0]
         if named.url.startswith("http://") and named.digest is None and host not in self._settings.plain_http:
             raise InvalidArgument("an image over http needs a digest (#sha256=<64 hex digits>); or use https")
@@ -177,6 +181,7 @@ class Images:
             return digest, path
 
     def _pull(self, named: OciReference, architecture: str, tell: Tell) -> LocalImage:
+        """The manifest is fetched each time for a tag, so a moved tag is noticed; layers are fetched by digest, once."""
         registry = Registry(
             named,
             plain_http=named.registry in self._settings.plain_http,
@@ -203,6 +208,7 @@ class Images:
         return path
 
     def _fetch(self, url: str, partial: Path, headers: dict[str, str], known: str, tell: Tell) -> Fetched:
+        """Leaves the partial file after an interruption, so that the next attempt continues it."""
         tell("PullingImage", f"fetching {http_fetch.path_of(url)}")
         try:
             fetched = http_fetch.fetch(
@@ -232,6 +238,7 @@ class Images:
         initramfs: Path | None = None,
         command_line: str = "",
     ) -> LocalImage:
+        """Inspects a file once in the life of the process: blobs never change."""
         format = self._formats.get(path) or qcow2.inspect(path)
         self._formats[path] = format
         return LocalImage(
@@ -245,6 +252,7 @@ class Images:
         )
 
     def _add_blob(self, partial: Path, expected: Digest | None) -> tuple[Digest, Path]:
+        """A file without an expected digest is inspected before it enters the cache; one with a digest was chosen by a person."""
         try:
             if expected is None:
                 qcow2.inspect(partial)

@@ -98,6 +98,7 @@ def choose_manifest(index: ManifestDocument, architecture: str) -> Digest:
 
 
 def parse_artifact(manifest: ManifestDocument) -> ImageArtifact:
+    """Layers of other media types are ignored; two layers of one kind are refused."""
     if manifest.config.media_type not in CONFIGS:
         _refuse(f"its config is of type {manifest.config.media_type[:100]!r}, not {CONFIG!r}")
     parts: dict[str, Blob] = {}

@@ -72,6 +72,7 @@ def virtual_bytes(path: Path) -> int:
 
 
 def _check_header(file: BinaryIO, head: bytes, size: int) -> int:
+    """Offsets follow the qcow2 specification. Each check names what a broken or hostile header could do."""
     if len(head) < 104 or size < 512:
         raise InvalidArgument("the qcow2 image is cut off in its header")
     (_, version, backing, _, cluster_bits, virtual, encryption, l1_size, l1_offset, refcounts, refcount_clusters, _, _) = (
@@ -108,6 +109,7 @@ def _check_header(file: BinaryIO, head: bytes, size: int) -> int:
 
 
 def _refuse_features(head: bytes) -> int:
+    """A bit that is unknown here may change the meaning of the rest of the file."""
     incompatible = FEATURES.unpack_from(head, HEADER.size)[0]
     if incompatible & DATA_FILE:
         raise InvalidArgument("the qcow2 image keeps its data in another file: images stand alone")

@@ -42,6 +42,8 @@ class UrlReference(msgspec.Struct, frozen=True):
 
 
 class OciReference(msgspec.Struct, frozen=True):
+    """With a tag and a digest, the digest decides."""
+
     registry: str  # host, or host:port
     repository: str
     tag: str = ""
@@ -57,6 +59,7 @@ Reference = FileReference | UrlReference | OciReference
 
 
 def parse(text: str) -> Reference:
+    """Raises InvalidArgument. Does not look at the host or at any server."""
     if not text or len(text) > LONGEST or not text.isprintable() or any(char.isspace() for char in text):
         raise InvalidArgument(
             f"invalid image {text[:80]!r}: write a path, a URL or an OCI reference without spaces"

@@ -78,6 +78,7 @@ class Registry:
         return f"{self._base}/v2/{self._reference.repository}/{rest}"
 
     def _get(self, url: str, accept: str, limit: int) -> bytes:
+        """Tries twice: the first answer may be the challenge that says which token to get."""
         for is_second_try in (False, True):
             with http_fetch.open_url(url, {"Accept": accept, **self.headers()}, self._timeout) as response:
                 if response.status == HTTPStatus.UNAUTHORIZED and not is_second_try:
@@ -94,6 +95,7 @@ class Registry:
         raise FailedPrecondition(f"{self._reference.registry} denies access to {self._reference.repository}")
 
     def _authorize(self, challenge: str) -> str:
+        """Follows a Bearer challenge to its realm, which must not be less protected than the registry itself."""
         scheme, _, rest = challenge.partition(" ")
         basic = basic_authorization(self._credentials_file, self._reference.registry)
         if scheme.lower() == "basic":

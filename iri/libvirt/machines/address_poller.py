@@ -18,6 +18,8 @@ POLLS = ExponentialDelay(1.0, 60.0, factor=1.5)
 
 
 class AddressPoller:
+    """One thread for all machines: a query of an agent that hangs delays only other queries."""
+
     def __init__(self, deps: MachineDeps) -> None:
         self._deps = deps
         self._polls: dict[str, int] = {}  # queries by machine, since its interfaces changed last
@@ -48,6 +50,7 @@ class AddressPoller:
         )
 
     def _ask(self, id: str) -> float | None:
+        """Runs on the poller's thread. Keeps the last addresses when a query fails."""
         macs = self._macs(id)
         if not macs:
             self._polls.pop(id, None)

@@ -21,6 +21,8 @@ CONNECT_SECONDS = 5  # a QEMU that hangs neither accepts nor refuses
 
 
 class Consoles:
+    """Thread-safe. `path` gives the socket of a machine's console."""
+
     def __init__(self, path: Callable[[str], Path], connect_seconds: int = CONNECT_SECONDS) -> None:
         self._path = path
         self._connect_seconds = connect_seconds

@@ -36,6 +36,8 @@ class MachineFolders:
 
 @dataclass(frozen=True)
 class MachineDeps:
+    """Frozen; the store and the providers are thread-safe."""
+
     domains: LibvirtDomains
     monitor: QemuMonitor
     machine_secrets: MachineSecrets

@@ -65,6 +65,7 @@ class EventWatcher:
             self._wake(id)
 
     def _record(self, event: DomainEvent, before: Guest, after: Guest | None) -> None:
+        """Events that people read. What only changes the listed object is a notice, and `observe` sends that."""
         deps = self._deps
         match event:
             case GuestRebooted():

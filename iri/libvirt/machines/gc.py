@@ -43,6 +43,7 @@ class GarbageCollector:
             self._thread.join()
 
     def _work(self) -> None:
+        """A round that fails is repeated at the next period; nothing depends on a single round."""
         while not self._closing.wait(PERIOD_SECONDS):
             try:
                 self._deps.providers.interfaces.prune(self._deps.desired_interfaces)

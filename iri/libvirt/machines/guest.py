@@ -134,6 +134,7 @@ def drop_undesired(guest: Guest, before: Iterable[Alias]) -> Guest:
 
 
 def with_end(guest: Guest, now: float) -> Guest:
+    """The state of one run ends with it: presses, unplug requests, suspects and addresses belong to the QEMU that is gone."""
     is_own_doing = guest.is_desired_on and not guest.record.deleted_at
     reason = REASONS.get(guest.observed.stop_reason, SWITCHED_OFF) if is_own_doing else POWER_OFF
     return replace(
@@ -172,6 +173,7 @@ def to_runtime_machine(guest: Guest) -> RuntimeMachine:
 
 
 def derive_state(guest: Guest) -> MachineState:
+    """The order of the checks decides: deletion before power, power before devices."""
     if guest.record.deleted_at:
         return MachineState.TERMINATING
     if guest.observed.run_state is RunState.UNFINISHED_START:  # no instruction of the guest has run yet
@@ -210,6 +212,7 @@ def handle_of(device: Disk | RuntimeNetworkInterface, alias: Alias) -> str:
 
 
 def interface_details(guest: Guest) -> tuple[InterfaceDetail, ...]:
+    """In the order of the spec; interfaces that are being detached come last."""
     hardware: Hardware = guest.observed.current
     order = {
         name: number for number, name in enumerate(nic.name for nic in guest.record.spec.network_interfaces)

@@ -90,6 +90,7 @@ def is_name_taken(guest: Guest, alias: Alias) -> bool:
 
 
 def unplug(deps: MachineDeps, guest: Guest, alias: Alias) -> None:
+    """Asks the guest at most every UNPLUG_SECONDS: each request interrupts it."""
     # The next boot's configuration first: a guest that ends meanwhile starts without the device.
     if alias in guest.observed.next_boot.aliases:
         with contextlib.suppress(NotFound):
@@ -107,6 +108,7 @@ def unplug(deps: MachineDeps, guest: Guest, alias: Alias) -> None:
 
 
 def plug(deps: MachineDeps, guest: Guest, alias: Alias, device: Disk | RuntimeNetworkInterface) -> None:
+    """Raises what the attach raised, after noting that QEMU may have kept something."""
     # Prepared before either configuration has it, so a failure leaves the domain as it was.
     made, place = device_element(deps, guest, alias, device)
     for is_live, hardware in configurations(guest):

@@ -80,6 +80,7 @@ class Machines:
         return self._deps.store.machines
 
     def create(self, wanted: RuntimeMachine) -> RuntimeMachine:
+        """Idempotent by the machine's uid. The domain is defined before the call returns, so a crash afterwards loses nothing."""
         id = derive_id(RuntimeMachine, wanted.labels) or str(uuid.uuid4())
         with self._deps.store.locked(id), self._lock_volumes(wanted.spec.volumes):
             existing = self._deps.store.machines.get(id)
@@ -106,6 +107,7 @@ class Machines:
         return made
 
     def change(self, id: str, change: MachineChange) -> None:
+        """The record changes before the call returns; the running guest follows in a later reconciliation."""
         store = self._deps.store
         with store.locked(id), self._lock_volumes(disks_of(change)):
             guest = store.get(id)
@@ -134,6 +136,7 @@ class Machines:
         self._queue.wake(id)
 
     def remove(self, id: str) -> None:
+        """Idempotent. Records the order to delete; reconciliations carry it out."""
         guest = self._deps.store.get(id)
         if guest.record.deleted_at:
             return

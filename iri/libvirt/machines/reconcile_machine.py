@@ -67,6 +67,7 @@ def reconcile_machine(deps: MachineDeps, id: str) -> float | None:
 
 
 def take_step(deps: MachineDeps, guest: Guest) -> float | None:
+    """The rows of the table above, in its order."""
     if guest.observed.run_state is RunState.UNFINISHED_START:
         # libvirt never answers any other call about such a domain.
         end_unfinished_start(deps, guest)
@@ -105,6 +106,7 @@ def take_step(deps: MachineDeps, guest: Guest) -> float | None:
 
 
 def end_unfinished_start(deps: MachineDeps, guest: Guest) -> None:
+    """Raises TimedOut, with the cure, when libvirt cannot end the domain."""
     try:
         power.force_off(deps, guest, "libvirtd was killed while starting it")
     except TimedOut as error:
@@ -131,6 +133,7 @@ def soonest(*delays: float | None) -> float | None:
 
 
 def record_failure(deps: MachineDeps, id: str, error: IRIError | OSError) -> float | None:
+    """An event only when the failure is a new one; each attempt would flood the journal."""
     guest = deps.store.find(id)
     if guest is None:
         return None

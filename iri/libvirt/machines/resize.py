@@ -12,6 +12,7 @@ from iri.libvirt.machines.guest import Guest, desired_cpus, desired_memory
 
 
 def resize_machine(deps: MachineDeps, guest: Guest) -> Guest | None:
+    """Returns the guest after the last observation, or None when the machine went away."""
     cpus, memory = desired_cpus(guest.record), desired_memory(guest.record)
     following = guest.observed.next_boot
     if (following.cpus, following.memory_bytes) != (cpus, memory):

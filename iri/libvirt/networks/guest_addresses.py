@@ -18,6 +18,8 @@ Learned = Mapping[str, Sequence[str]]  # by MAC
 
 
 class LearnedFrom(Enum):
+    """In the order in which they are asked."""
+
     AGENT = "agent"
     LEASE = "lease"
     ARP = "arp"
@@ -29,6 +31,8 @@ class AddressSource(Protocol):
 
 
 class GuestAddresses:
+    """Keeps nothing: each lookup asks libvirt."""
+
     def __init__(self, source: AddressSource) -> None:
         self._source = source
 

@@ -35,6 +35,8 @@ class NamedNetwork(msgspec.Struct, frozen=True):
 
 
 class BridgePort(msgspec.Struct, frozen=True):
+    """A bridge of the host. `vlan` 0: untagged."""
+
     bridge: str
     vlan: int
     openvswitch: bool
@@ -83,6 +85,7 @@ def _parse_named(network: str, interface: RuntimeNetworkInterface, policy: Netwo
 
 
 def _parse_bridge(name: str, interface: RuntimeNetworkInterface, policy: NetworkPolicy) -> BridgePort:
+    """A VLAN must be one that the policy names for that bridge."""
     bridge = policy.bridges.get(name)
     if bridge is None:
         raise NetworkNotOffered(
@@ -112,6 +115,7 @@ def _parse_isolated(id: str, interface: RuntimeNetworkInterface, policy: Network
 
 
 def _parse_subnet(interface: RuntimeNetworkInterface, policy: NetworkPolicy) -> Subnet | None:
+    """None without a cidr: then the host has no address in the network and DHCP is off."""
     dhcp, nat = _parse_flag(interface, "dhcp"), _parse_flag(interface, "nat")
     text = interface.attributes.get("cidr", "")
     if not text:

@@ -18,6 +18,8 @@ SPAN = 0xFFFF  # libvirt refuses a DHCP range that crosses a /16
 
 
 class Subnet(msgspec.Struct, frozen=True, kw_only=True):
+    """The addresses of an isolated network. The host takes the first one."""
+
     network: str
     dhcp: bool = True
     nat: bool = False
@@ -37,6 +39,8 @@ class Subnet(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IsolatedNetwork(msgspec.Struct, frozen=True, kw_only=True):
+    """Two interfaces of one identity share the network."""
+
     identity: str
     subnet: Subnet | None = None  # None: for guests alone, without an address of the host
 

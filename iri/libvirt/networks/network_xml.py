@@ -36,6 +36,7 @@ class ObservedNetwork(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def render_network(network: IsolatedNetwork) -> xml.Element:
+    """The identity is metadata, which marks the network as ours."""
     root = xml.element("network")
     xml.child(root, "name", network.name)
     xml.child(root, "uuid", network.uuid)

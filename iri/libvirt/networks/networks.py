@@ -142,6 +142,7 @@ class Networks:
         return self._addresses.lookup(machine_id, macs)
 
     def _require(self, name: str) -> None:
+        """Says which of the two is wrong, because their cures differ."""
         network = self._store.find(name)
         if network is None:
             raise NetworkNotReady(
@@ -159,6 +160,7 @@ class Networks:
             raise NetworkNotReady(f"network {network.identity}: {error}") from error
 
     def _ensure(self, network: IsolatedNetwork) -> None:
+        """The rows of the table above. FailedPrecondition while the network cannot change."""
         observed = self._store.find(network.name)
         if observed is not None and observed.uuid != network.uuid:
             raise FailedPrecondition(
@@ -179,6 +181,7 @@ class Networks:
             self._start(network)
 
     def _make(self, network: IsolatedNetwork, document: str) -> None:
+        """Removes the definition again when the network does not start, so that the next attempt starts from nothing."""
         self._refuse_overlap(network)
         self._store.define(document)
         try:
@@ -197,6 +200,7 @@ class Networks:
             self._store.start(network.name)
 
     def _refuse_overlap(self, network: IsolatedNetwork) -> None:
+        """Checked when the network is created, because routes of the host change."""
         others = [other for other in self._store.all() if other.identity and other.name != network.name]
         if len(others) >= self._policy.on_demand.most:
             raise ResourceExhausted(
@@ -217,6 +221,7 @@ class Networks:
             )
 
     def _reserve(self, name: str, request: InterfaceRequest) -> None:
+        """A MAC address has at most one reservation: an old one is released first."""
         observed = self._store.find(name)
         known = observed.reservations if observed else frozenset()
         for mac, address in known:

@@ -7,6 +7,8 @@ import stat
 
 
 class CpioArchive:
+    """Entries in the order in which they are added; a folder must come before its files."""
+
     def __init__(self) -> None:
         self._written = bytearray()
         self._count = 0

@@ -110,6 +110,7 @@ def missing_program(modules: Sequence[Path]) -> str | None:
 
 
 def read_module(path: Path) -> bytes:
+    """Older kernels cannot unpack modules themselves."""
     match path.suffix:
         case ".gz":
             return gzip.decompress(path.read_bytes())

@@ -42,6 +42,7 @@ def run(*arguments: str | Path) -> None:
 
 
 def prepare_folders(folder: Path) -> None:
+    """Only in this process's mount namespace."""
     run("mount", "--make-rprivate", "/")
     run("mount", "-t", "proc", "proc", "/proc")
     run("mount", "-t", "sysfs", "sysfs", "/sys")
@@ -88,6 +89,7 @@ def delete_unborn_states(folder: Path) -> None:
 
 
 def start_libvirtd(folder: Path) -> int:
+    """Returns the process id at once; the caller waits for the socket."""
     delete_unborn_states(folder)
     # A session of its own, so that signals to this process's group do not reach libvirtd.
     log = os.open(folder / "libvirtd.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -126,6 +128,7 @@ def reap_children() -> None:
 
 
 def main() -> None:
+    """Ends when standard input ends, and with it every process of the namespace."""
     folder = Path(sys.argv[1])
     prepare_folders(folder)
     daemon = 0

@@ -102,6 +102,7 @@ class PrivateLibvirtd:
         self._first.wait()
 
     def _qemus(self) -> Iterator[tuple[int, str]]:
+        """By /proc, not by libvirt, which may be dead."""
         try:
             own = Path(f"/proc/{self.pid}/ns/pid").readlink()
         except (FileNotFoundError, ProcessLookupError):
@@ -113,6 +114,7 @@ class PrivateLibvirtd:
                     yield int(folder.name), words[words.index("-uuid") + 1]
 
     def _order(self, order: str) -> None:
+        """Raises Unavailable with the last lines of the log when the first process has ended."""
         assert self._first.stdin is not None
         assert self._first.stdout is not None
         try:

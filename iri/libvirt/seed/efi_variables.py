@@ -30,6 +30,8 @@ MOST, LONGEST_NAME, LARGEST_VALUE = 64, 256, 16 << 10
 
 
 class EfiVariable(msgspec.Struct, frozen=True):
+    """`uuid` is the vendor's namespace of the name."""
+
     name: str
     uuid: str
     value: bytes
@@ -57,6 +59,7 @@ def parse_efi_variables(text: str) -> tuple[EfiVariable, ...]:
 
 
 def _check_variable(one: _Written) -> EfiVariable:
+    """Limits keep a spec from filling the store."""
     if not one.name or len(one.name) > LONGEST_NAME or not one.name.isprintable():
         raise InvalidArgument(
             f"the name of an EFI variable must have 1 to {LONGEST_NAME} printable characters"

@@ -59,6 +59,7 @@ def _extents(files: Mapping[str, bytes]) -> dict[str, tuple[int, int]]:
 
 
 def _descriptor(type_: int, label: bytes, escapes: bytes, sectors: int, tables: int, folder: int) -> bytes:
+    """A volume descriptor. Joliet's differs by its escape sequence and by names in UTF-16."""
     blank = " ".encode("utf-16-be") if escapes else b" "
     head = struct.pack("<B5sBB", type_, b"CD001", 1, 0) + blank * (32 // len(blank)) + label
     head += b"\0" * 8 + _both32(sectors) + escapes.ljust(32, b"\0")

@@ -46,12 +46,16 @@ Reader = Callable[[bytes], object]
 
 
 class Language(Enum):
+    """What first-boot data is written in."""
+
     NONE = "none"
     CLOUD_INIT = "cloud-init"
     IGNITION = "ignition"
 
 
 class Seed(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of the files; `seed_files` writes them."""
+
     iso: bytes = b""  # empty: no disk
     ignition: bytes = b""
     efi_variables: tuple[EfiVariable, ...] = ()

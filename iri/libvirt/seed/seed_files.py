@@ -33,6 +33,7 @@ class SeedWriter:
 
 
 def write(seed: Seed, folder: Path, template: Path | None) -> SeedFiles:
+    """Each file on its own: a crash between two leaves each complete, and the next call writes the rest."""
     try:
         return SeedFiles(
             iso=_write_file(folder / ISO, seed.iso),

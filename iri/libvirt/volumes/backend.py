@@ -17,6 +17,8 @@ Tell = Callable[[str, str], None]
 
 
 class StorageBackend(Protocol):
+    """One for each configured pool. Thread-safe for different objects; the work queue serializes calls for one object."""
+
     @property
     def name(self) -> str: ...
 

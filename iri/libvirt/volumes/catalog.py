@@ -54,6 +54,7 @@ def make_entry(
 def _listed_object(
     record: Record, backend: StorageBackend, failure: VolumeDetail
 ) -> RuntimeVolume | RuntimeSnapshot:
+    """Access data only for volumes that are ready; without data there is nothing to reach."""
     match record:
         case VolumeRecord(volume=volume) if record.is_ready:
             return replace(
@@ -69,6 +70,8 @@ def _listed_object(
 
 
 class Catalog:
+    """Thread-safe. Writers go through RecordWriter."""
+
     def __init__(self) -> None:
         self._all: dict[str, CatalogEntry] = {}  # by id
         self._lock = threading.Lock()

@@ -49,6 +49,8 @@ READERS = 8
 
 
 class CephBackend:
+    """Implements StorageBackend."""
+
     def __init__(
         self,
         pool: RbdPool,
@@ -78,6 +80,7 @@ class CephBackend:
         return False
 
     def open(self) -> StoredRecords:
+        """Finishes interrupted work before records are read, so each image has its final name."""
         try:
             self._key = Path(self._pool.key_file).read_text().strip()
         except OSError as error:
@@ -140,6 +143,7 @@ class CephBackend:
         self._rbd.set_metadata(record_.name, RECORD, record.encode(record_).decode())
 
     def create_data(self, record_: VolumeRecord, base: SnapshotRecord | None, tell: Tell) -> int:
+        """Works on `new-<name>` from the start, and publishes it last. Interrupted at any point, it starts again."""
         new, overhead = f"{NEW}{record_.name}", HEADER_BYTES if record_.is_encrypted else 0
         self._rbd.drop(new)
         if base is not None:
@@ -166,6 +170,8 @@ class CephBackend:
         return self._rbd.size(record_.name) - overhead
 
     def _start_as(self, image: LocalImage, record_: VolumeRecord, new: str, tell: Tell) -> None:
+        """The OS image is imported into the pool once; volumes are clones of it. An encrypted volume cannot be a clone of a
+        plain image, so it is a copy."""
         if record_.is_encrypted:
             self._rbd.create(new, record_.desired_bytes + HEADER_BYTES)
             self._encrypt(record_, new, image)
@@ -208,6 +214,7 @@ class CephBackend:
         return ""
 
     def grow_data(self, record_: VolumeRecord) -> int:
+        """Through the running guest's QEMU where there is one, so that the guest sees the size at once."""
         overhead = HEADER_BYTES if record_.is_encrypted else 0
         running = [
             disk_user for disk_user in self._disk_users.find(self._source(record_)) if disk_user.is_running
@@ -227,6 +234,7 @@ class CephBackend:
         return ""
 
     def delete(self, record_: Record) -> None:
+        """Data first, record with it: they are one image. The snapshot that a clone was made of goes after the clone."""
         parent = self._os_image_of(record_)
         if record_.wipe and self._rbd.exists(record_.name) and self._rbd.size(record_.name):
             self._storage.wipe(self.name, record_.name)

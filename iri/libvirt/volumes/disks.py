@@ -147,6 +147,8 @@ class LocalDisks:
 
 
 class VolumeDisks:
+    """What machines see of storage. Thread-safe."""
+
     def __init__(
         self,
         volumes: Volumes,
@@ -165,6 +167,7 @@ class VolumeDisks:
         self._tell = tell
 
     def refuse(self, machine_id: str, disk: Disk) -> None:
+        """Quick: asks libvirt and the records, never a server."""
         if disk.connection is not None:
             match volume_access.parse_connection(disk.connection, self._volumes.backends.folders()):
                 case VolumeFile() as file:
@@ -188,6 +191,7 @@ class VolumeDisks:
             refuse_image(self._volumes.images, wanted.image.image)
 
     def _refuse_file(self, name: str, file: VolumeFile) -> None:
+        """Refused while a pool is unopened: the volume may be in it."""
         entry = self._volumes.entry(file.volume_id)
         if entry is None or not isinstance(entry.record, VolumeRecord):
             self._volumes.backends.require_all_open()
@@ -206,6 +210,7 @@ class VolumeDisks:
             )
 
     def prepare(self, machine_id: str, disk: Disk) -> PreparedDisk:
+        """Idempotent. May block for as long as an image takes to fetch."""
         self.refuse(machine_id, disk)
         if disk.connection is None:
             assert self._local is not None

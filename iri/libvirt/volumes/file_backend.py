@@ -36,6 +36,8 @@ DRIVER = "file"
 
 
 class FileBackend:
+    """Implements StorageBackend."""
+
     def __init__(
         self,
         pool: FilePool,
@@ -65,6 +67,7 @@ class FileBackend:
         return True
 
     def open(self) -> StoredRecords:
+        """Compares the marker before libvirt touches the pool, and again at the folder that libvirt uses."""
         noted = self._markers.expected_marker(self.name)
         if noted and isinstance(self._pool, DirPool):
             # Else libvirt would create a new folder where the pool's disk is not mounted.
@@ -111,6 +114,7 @@ class FileBackend:
         self._records.write(record)
 
     def create_data(self, record: VolumeRecord, base: SnapshotRecord | None, tell: Tell) -> int:
+        """Removes an incomplete file first. The record says that the data is not ready until this returns."""
         self.require_mounted()
         self._storage.delete(self.name, self._file(record))
         backing: tuple[str, str] | None = None
@@ -145,6 +149,7 @@ class FileBackend:
         return snapshot.base if snapshot.is_encrypted else snapshot.id
 
     def grow_data(self, record: VolumeRecord) -> int:
+        """Through the running guest's QEMU where there is one: it has the file open."""
         self.require_mounted()
         running = [
             disk_user for disk_user in self._disk_users.find(self._source(record)) if disk_user.is_running
@@ -156,6 +161,7 @@ class FileBackend:
         return max(record.desired_bytes, self._storage.size(self.name, self._file(record)))
 
     def snapshot_data(self, volume: VolumeRecord, snapshot: SnapshotRecord) -> str:
+        """A running guest's QEMU makes the copy, as of one moment. Else the file is copied while no QEMU can write to it."""
         self.require_mounted()
         path = self._path(snapshot)
         path.unlink(missing_ok=True)
@@ -182,6 +188,7 @@ class FileBackend:
             raise
 
     def delete(self, record: Record) -> None:
+        """Data first, record last: an interrupted deletion is found again by its record."""
         self.require_mounted()
         path = self._path(record)
         if disk_files.is_plain_file(path):

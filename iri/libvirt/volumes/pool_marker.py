@@ -33,6 +33,8 @@ PARTIAL = ".partial"
 
 
 class PoolMarkers:
+    """Markers of all pools, configured or not."""
+
     def __init__(self, storage: StoragePools, secrets: LibvirtSecrets, notes: Path) -> None:
         """`notes` is a folder of the runtime."""
         self._storage = storage
@@ -125,6 +127,7 @@ def read_marker(folder: Path) -> str:
 
 
 def _read_file(path: Path) -> str:
+    """Follows no link: another writer to the folder must not choose what is read."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):

@@ -68,6 +68,8 @@ class Snap(msgspec.Struct, frozen=True):
 
 
 class Child(msgspec.Struct, frozen=True):
+    """A clone, possibly in another pool or namespace."""
+
     pool: str
     image: str
     pool_namespace: str = ""
@@ -223,6 +225,7 @@ class Rbd:
         return self._run("rbd", "-c", str(self.conf), "--id", self._pool.user, *arguments, seconds=seconds)
 
     def _run(self, *command: str, seconds: float) -> str:
+        """Commands get no standard input and a small environment; they cannot ask or read a person's configuration."""
         try:
             done = subprocess.run(
                 command,

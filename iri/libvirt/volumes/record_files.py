@@ -27,6 +27,8 @@ class StoredRecords(msgspec.Struct, frozen=True):
 
 
 class RecordFiles:
+    """The records of one folder."""
+
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 

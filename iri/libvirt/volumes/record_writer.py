@@ -16,6 +16,8 @@ from iri.volume import VolumeDetail
 
 
 class RecordWriter:
+    """Thread-safe. One writer at a time, over all objects: a write is one small file."""
+
     def __init__(self, catalog: Catalog, journal: Journal) -> None:
         self.catalog = catalog
         self._journal = journal

@@ -23,6 +23,8 @@ LUKS_CHANCE = "accurate CPU usage"
 
 
 class Passphrases:
+    """Names are the runtime's own; ids follow from them, so none has to be kept."""
+
     def __init__(self, secrets: LibvirtSecrets) -> None:
         self._secrets = secrets
 

@@ -24,6 +24,7 @@ class NewVolume(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pool(settings: Pool, secret_id: str = "") -> str:
+    """libvirt mounts netfs pools and creates the folder of dir pools."""
     root = element("pool", type=_type(settings))
     child(root, "name", settings.name)
     match settings:
@@ -66,6 +67,7 @@ def _target(root: Element, path: str) -> None:
 
 
 def volume(new: NewVolume, *, is_logical: bool = False) -> str:
+    """Without a backing file the volume is empty; with one it holds only what differs."""
     root = element("volume")
     child(root, "name", new.name)
     child(root, "capacity", str(new.size_bytes), unit="bytes")

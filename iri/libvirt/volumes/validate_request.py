@@ -38,6 +38,8 @@ class VolumeBasis(Struct, frozen=True):
 
 
 def new_volume_record(wanted: RuntimeVolume, id: str, now_ns: int, storage: VolumeBasis) -> VolumeRecord:
+    """Encryption, wiping and limits are decided now and recorded: later changes of class or settings do not touch existing
+    volumes."""
     spec, snapshot = wanted.spec, storage.snapshot
     _check(spec)
     if snapshot is not None:

@@ -25,6 +25,8 @@ LARGEST_LIMIT = (1 << 63) - 1
 
 
 class VolumeFile(msgspec.Struct, frozen=True):
+    """A volume of this host. Limits of 0: none."""
+
     volume_id: str
     path: str
     iops: int = 0
@@ -32,6 +34,8 @@ class VolumeFile(msgspec.Struct, frozen=True):
 
 
 class VolumeImage(msgspec.Struct, frozen=True):
+    """An image of any Ceph cluster, with the key that the spec brings."""
+
     image: str
     monitors: tuple[tuple[str, int], ...]
     user: str
@@ -41,6 +45,7 @@ class VolumeImage(msgspec.Struct, frozen=True):
 
 
 def parse_connection(connection: VolumeConnection, folders: Iterable[Path]) -> VolumeFile | VolumeImage:
+    """Raises InvalidArgument. Says nothing about whether the volume exists."""
     match connection.driver:
         case "file":
             return _parse_file(connection.attributes, folders)
@@ -69,6 +74,7 @@ def _parse_file(attributes: Mapping[str, str], folders: Iterable[Path]) -> Volum
 
 
 def _parse_image(connection: VolumeConnection) -> VolumeImage:
+    """Everything comes from the spec, so each value is matched against its pattern before it reaches XML."""
     attributes, secret = connection.attributes, connection.secret_data
     image = attributes.get("image", "")
     if RBD_IMAGE.fullmatch(image) is None:

@@ -159,6 +159,7 @@ class VolumeReconciler:
         return tell
 
     def _record_failure(self, entry: CatalogEntry, error: IRIError) -> float:
+        """Returns the delay of the next attempt. A full pool or cache is first relieved of unused images."""
         reason, action = _failure_names(entry.record)
         if isinstance(error, ImageNotResolvable):
             reason = ImageNotResolvable.__name__
@@ -178,6 +179,7 @@ class VolumeReconciler:
 
 
 def _failure_names(record: Record) -> tuple[str, str]:
+    """The reason of the event, and the action that failed."""
     match record:
         case VolumeRecord(volume=volume):
             if volume.deleted_at:
@@ -190,10 +192,12 @@ def _failure_names(record: Record) -> tuple[str, str]:
 
 
 def _reconcile_volume(record: Record) -> VolumeRecord:
+    """The rows for volumes of the table above."""
     assert isinstance(record, VolumeRecord)
     return record
 
 
 def _reconcile_snapshot(record: Record) -> SnapshotRecord:
+    """The rows for snapshots of the table above."""
     assert isinstance(record, SnapshotRecord)
     return record

@@ -85,6 +85,7 @@ class Volumes:
         self._queue.wake(MEASURE, MEASURE_SECONDS)
 
     def _open_pool(self, name: str) -> None:
+        """Reads the pool into the catalog. Secrets are dropped only once all pools are known."""
         found = self.backends.open(name)
         self._damaged |= found.damaged
         for record in found.records:
@@ -96,6 +97,7 @@ class Volumes:
             self.passphrases.drop_unused(lambda name: name in entry or name.startswith("disk-"))
 
     def _work(self, key: Hashable) -> float | None:
+        """What the queue calls: periodic jobs, pools to open, and objects to reconcile."""
         if key == COLLECT:
             self.collect_images()
             return COLLECT_SECONDS
@@ -152,6 +154,7 @@ class Volumes:
         )
 
     def create(self, wanted: Stored) -> Stored:
+        """Idempotent by the object's uid. One request at a time, so that two cannot take the last space of a pool."""
         with self._creating:
             id = derive_id(type(wanted), wanted.labels) or str(uuid.uuid4())
             entry = self._catalog.get(id)
@@ -165,6 +168,7 @@ class Volumes:
         return entry.listed
 
     def _add_record(self, wanted: RuntimeVolume | RuntimeSnapshot, id: str) -> CatalogEntry:
+        """The passphrase is stored before the record: a record never lacks it."""
         if isinstance(wanted, RuntimeSnapshot):
             source = self._require(RuntimeVolume, wanted.spec.volume_id)
             record: Record = validate_request.new_snapshot_record(wanted, id, source.record, time.time_ns())
@@ -215,6 +219,7 @@ class Volumes:
         return backend.base_for_clone(entry.record), entry.record
 
     def expand(self, id: str, change: ExpandVolume) -> None:
+        """Only grows. The record changes before the call returns; the data follows."""
         entry = self._require(RuntimeVolume, id)
 
         def expand_record(record: Record) -> Record:
