@@ -34,7 +34,7 @@ MISSING = "of-the-operator"
 
 @pytest.fixture(scope="module")
 def settings(libvirtd: Libvirtd) -> Settings:
-    """A guest that ended is not started again while somebody still has to see that. It is to have a network that it has not."""
+    """Restart delays are long, so that tests see guests that have ended. The policy names a network that does not exist."""
     made = with_power(micro_settings(libvirtd), first_restart=3600.0, longest_restart=3600.0)
     images = Path(made.folder) / "images-of-the-operator"
     images.mkdir()

@@ -1,4 +1,4 @@
-"""A folder has one master, whoever comes second is told who, and nothing outlives the process that has it."""
+"""One process holds a folder's lock; a second one learns the holder; the lock ends with the process."""
 
 from __future__ import annotations
 

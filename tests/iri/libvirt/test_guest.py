@@ -50,7 +50,7 @@ IGNITION = b'{"ignition": {"version": "3.4.0"}, "storage": {"files": []}}\n'
 @pytest.fixture(scope="module")
 def settings(libvirtd: Libvirtd) -> Settings:
     folder = libvirtd.folder / f"linux-{uuid.uuid4().hex[:8]}"
-    images = folder / "shelf"
+    images = folder / "images-of-the-operator"
     images.mkdir(parents=True, mode=0o755)
     folder.chmod(0o711)
     linux_image(images)
@@ -118,7 +118,7 @@ class Guest:
 
 
 def root_volume(subject: Subject, settings: Settings) -> RuntimeVolume:
-    image = ImageSource(image=str(Path(settings.folder) / "shelf" / "linux.raw"))
+    image = ImageSource(image=str(Path(settings.folder) / "images-of-the-operator" / "linux.raw"))
     spec = RuntimeVolumeSpec(
         class_name="plain",
         resources=Resources(storage_bytes=IMAGE_BYTES),

@@ -1,7 +1,7 @@
-"""Whatever stands in a spec, it stays a text: no document for libvirt gets an element or an attribute more by it.
+"""A text of a spec stays a text: it adds no element and no attribute to any document for libvirt.
 
-Every string of a machine's whole plan is tried in its place, each key of a mapping too, and all of the networks' and
-volumes' builders.
+Every string of a machine's whole plan is replaced in turn, mapping keys too, and every string that the builders of networks and
+volumes take.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The connection: events come by themselves, errors mean something, and a dead libvirtd costs nobody his guests."""
+"""The connection: events arrive, errors are translated, and guests survive a dead libvirtd."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_guests_outlive_libvirtd_and_events_continue(own: Libvirtd) -> None:
     assert connected.get(timeout=60) == "again"
     assert own.guests()[UUID] == pid, "the guest never noticed"
     assert link.call(lambda raw: raw.lookupByUUIDString(UUID).isActive(), "looking") == 1
-    # libvirtd tells of no guest that ends before it has spoken to it again; whoever listens looks for himself.
+    # libvirtd reports no end of a guest before it has spoken to it again, so listeners observe it.
     link.call(lambda raw: raw.lookupByUUIDString(UUID).memoryStats(), "speaking to it")
     own.kill_guest(UUID)
     until(events, DomainLifecycle(UUID, LifecycleChange.STOPPED))
@@ -109,7 +109,7 @@ def connections() -> int:
 
 def test_missing_libvirtd_is_unavailable(own: Libvirtd) -> None:
     with pytest.raises(Unavailable, match="does not answer at"):
-        LibvirtLink(f"qemu+unix:///system?socket={own.folder}/nobody").open()
+        LibvirtLink(f"qemu+unix:///system?socket={own.folder}/missing").open()
 
 
 def test_errors_are_translated_by_what_the_caller_can_do(libvirtd: Libvirtd) -> None:
@@ -119,9 +119,9 @@ def test_errors_are_translated_by_what_the_caller_can_do(libvirtd: Libvirtd) -> 
     link.call(lambda raw: raw.defineXML(domain), "defining")
     try:
         cases: list[tuple[type[IRIError], object]] = [
-            (NotFound, lambda raw: raw.lookupByName("nobody")),
-            (NotFound, lambda raw: raw.networkLookupByName("nobody")),
-            (NotFound, lambda raw: raw.storagePoolLookupByName("nobody")),
+            (NotFound, lambda raw: raw.lookupByName("missing")),
+            (NotFound, lambda raw: raw.networkLookupByName("missing")),
+            (NotFound, lambda raw: raw.storagePoolLookupByName("missing")),
             (InvalidArgument, lambda raw: raw.defineXML("<domain")),
             (FailedPrecondition, lambda raw: raw.lookupByName("first").destroy()),
             (FailedPrecondition, lambda raw: raw.defineXML(domain.replace("first", "second"))),

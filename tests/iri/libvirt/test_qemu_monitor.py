@@ -1,4 +1,4 @@
-"""QEMU's words are taken as they come: what nobody understands is a refusal, and no bug of whoever asked."""
+"""Replies of QEMU: what cannot be parsed is a FailedPrecondition, never a crash of the caller."""
 
 from __future__ import annotations
 

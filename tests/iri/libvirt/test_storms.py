@@ -82,7 +82,7 @@ class Victim:
         self.process = self._started()
 
     def revive(self) -> None:
-        """It ends by itself when it is started while there is no libvirtd, as a service manager would see it."""
+        """Without libvirtd the runtime exits at its start, and a service manager starts it again."""
         if self.process.poll() is not None:
             self.process = self._started()
 
@@ -132,16 +132,16 @@ class Storm:
             elif self.wanted[id].spec.class_name == "efi":
                 return  # the firmware is the class's; and as far as this guest gets, it lets no device go, nor half of one
             elif verb == "attach":
-                self.wish(id, volumes=(ROOT, DATA))
+                self.desire(id, volumes=(ROOT, DATA))
                 self.client.change(id, AttachVolume(DATA))
             elif verb == "detach":
-                self.wish(id, volumes=(ROOT,))
+                self.desire(id, volumes=(ROOT,))
                 self.client.change(id, DetachVolume("data"))
             elif verb == "unplug":
-                self.wish(id, network_interfaces=())
+                self.desire(id, network_interfaces=())
                 self.client.change(id, DetachInterface("primary"))
             else:
-                self.wish(id, class_name="large")
+                self.desire(id, class_name="large")
                 self.client.change(id, Resize("large"))
 
     def spec(self) -> RuntimeMachineSpec:
@@ -155,7 +155,7 @@ class Storm:
             ignition_data=b"#cloud-config\n",
         )
 
-    def wish(self, id: str, **fields: object) -> None:
+    def desire(self, id: str, **fields: object) -> None:
         machine = self.wanted[id]
         self.wanted[id] = replace(machine, spec=replace(machine.spec, **fields))
 

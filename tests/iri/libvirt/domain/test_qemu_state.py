@@ -1,4 +1,4 @@
-"""What counts as forgotten of what QEMU has: libvirt's by its name, not in the domain's XML, and never what somebody may need."""
+"""What counts as leaked in QEMU: named by libvirt, not in the domain's XML, and never part of a backup or a copy."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ CASES = (
         LeakedDevices(nodes=("libvirt-2-storage",)),
     ),
     (
-        "a disk that nobody wants may be part of somebody's backup",
+        "a disk that is not suspected may be part of a backup",
         QemuState(nodes=layers(2, DATA), document=document(disk(1))),
         (ROOT,),
         LeakedDevices(),
@@ -86,7 +86,7 @@ CASES = (
         LeakedDevices(nodes=("libvirt-2-format", "libvirt-2-storage")),
     ),
     (
-        "a device, with its disk although nobody wants that any more",
+        "a device, with its disk although that is no longer suspected",
         QemuState(
             devices=frozenset({DISK, "pci.1", "balloon0"}),
             disks={DISK: "libvirt-2-format", "": "libvirt-1-format"},
@@ -109,7 +109,7 @@ CASES = (
         LeakedDevices(),
     ),
     (
-        "a place that is not known is nobody's",
+        "a node without a location is not leaked",
         QemuState(nodes=(BlockNode(name="libvirt-2-format", place=""),), document=document()),
         ("",),
         LeakedDevices(),

@@ -73,6 +73,6 @@ def condition(machine: RuntimeMachine, type_: str) -> RuntimeCondition | None:
     return next((found for found in machine.status.conditions if found.type == type_), None)
 
 
-def is_as_wished(machine: RuntimeMachine) -> bool:
+def is_in_sync(machine: RuntimeMachine) -> bool:
     ready = condition(machine, "Ready")
     return ready is not None and ready.reason == "InSync"

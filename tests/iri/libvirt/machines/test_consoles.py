@@ -1,4 +1,4 @@
-"""The socket of a guest's console: one person at a time, and nobody waits for a QEMU that hangs."""
+"""The socket of a guest's console: one user at a time, and a QEMU that hangs blocks no caller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Machines' data on real libvirt: it goes by order and for no other reason, and two machines never have the same."""
+"""Machines' data on real libvirt: deleted by order alone, and never shared by two machines."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TRIES = 5
 
 @pytest.fixture(scope="module")
 def daemon() -> Iterator[Libvirtd]:
-    """One that nobody else leaves anything in."""
+    """A libvirtd without leftovers of other tests."""
     with libvirtd() as made:
         yield made
 
@@ -204,11 +204,11 @@ def test_start_deletes_detached_disks_and_no_other_data(daemon: Libvirtd, tmp_pa
     root = local_disk(daemon, id)
     # As the crash leaves them between the domain's letting go of a disk and its deletion.
     detached, referred = (root.with_name(names.local_disk(id, name)) for name in ("detached", "referred"))
-    nobodys = root.with_name(names.local_disk(str(uuid.uuid4()), "root"))
+    of_no_machine = root.with_name(names.local_disk(str(uuid.uuid4()), "root"))
     unknown = root.with_name(names.local_disk(unreadable, "data"))
     half = root.with_name(f"{names.local_disk(id, 'half')}.partial")
     foreign = root.with_name(f"disk-{id}.qcow2")
-    for path in (detached, referred, nobodys, unknown, half, foreign):
+    for path in (detached, referred, of_no_machine, unknown, half, foreign):
         path.write_bytes(root.read_bytes())
     definition = tmp_path / "keeper.xml"
     definition.write_text(
@@ -221,15 +221,15 @@ def test_start_deletes_detached_disks_and_no_other_data(daemon: Libvirtd, tmp_pa
     with running_runtime(settings):
         assert not detached.exists()
         assert not half.exists()
-        for path in (root, referred, nobodys, unknown, foreign):
+        for path in (root, referred, of_no_machine, unknown, foreign):
             assert path.exists(), path
     daemon.virsh("undefine", "keeper")
     described(daemon, unreadable, metadata)
     with running_runtime(settings) as runtime:
         assert not referred.exists()
         assert not unknown.exists()
-        assert nobodys.exists()
+        assert of_no_machine.exists()
         removed(runtime, id, unreadable)
-    for path in (nobodys, foreign):
+    for path in (of_no_machine, foreign):
         path.unlink()
     assert not leftovers(daemon, Path(settings.folder))

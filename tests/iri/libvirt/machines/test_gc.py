@@ -1,4 +1,4 @@
-"""What libvirtd did and did not live to confirm: a domain that nobody knows is found, keys of no machine go, and only these."""
+"""Garbage collection: a domain that a killed libvirtd defined is found, and only secrets of unknown machines are dropped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of a guest: its state, from what libvirt shows of its domain and what was wished."""
+"""The state that is listed for a machine, from its record and the observation of its domain."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ ON, OFF = RuntimeMachineSpec(power=Power.ON), RuntimeMachineSpec(power=Power.OFF
         ("starting", Guest(id="1", record=MachineRecord(spec=ON, is_built=True), observed=DomainState(run_state=RunState.UNFINISHED_START)), MachineState.PENDING),
         ("runs", Guest(id="1", record=MachineRecord(spec=ON, is_built=True), observed=DomainState(run_state=RunState.RUNNING)), MachineState.RUNNING),
         ("paused", Guest(id="1", record=MachineRecord(spec=ON, is_built=True), observed=DomainState(run_state=RunState.PAUSED)), MachineState.RUNNING),
-        ("off by wish", Guest(id="1", record=MachineRecord(spec=OFF, is_built=True), is_autostart_off=True), MachineState.SUSPENDED),
-        ("off by wish, and started with its host", Guest(id="1", record=MachineRecord(spec=OFF, is_built=True)), MachineState.PENDING),
+        ("off as desired", Guest(id="1", record=MachineRecord(spec=OFF, is_built=True), is_autostart_off=True), MachineState.SUSPENDED),
+        ("off as desired, autostart still on", Guest(id="1", record=MachineRecord(spec=OFF, is_built=True)), MachineState.PENDING),
         ("off by itself", Guest(id="1", record=MachineRecord(spec=ON, is_built=True), reason=GUEST_POWER_OFF), MachineState.TERMINATED),
         ("under deletion", Guest(id="1", record=MachineRecord(spec=ON, deleted_at=1), observed=DomainState(run_state=RunState.UNFINISHED_START)), MachineState.TERMINATING),
     ],

@@ -21,7 +21,7 @@ from iri.machine import (
 )
 from tests.guests.micro import READY
 from tests.iri.contract.subject import OFF, devices, eventually, is_attached
-from tests.iri.libvirt.machines.lab import SECONDS, Lab, condition, is_as_wished
+from tests.iri.libvirt.machines.lab import SECONDS, Lab, condition, is_in_sync
 from tests.iri.libvirt.world import console_log, local_disk, local_disks, running_runtime, with_power
 from tests.servers.leftovers import leftovers
 from tests.servers.libvirtd import Libvirtd
@@ -92,7 +92,7 @@ def test_foreign_domains_are_not_listed_and_not_changed(lab: Lab, tmp_path: Path
 def test_undefined_domain_is_gone_and_its_data_comes_back_with_the_machine(lab: Lab) -> None:
     root = Disk(name="root", device="oda", local_disk=RuntimeLocalDisk(size_bytes=1 << 20))
     id = lab.create(volumes=(root,), power=Power.OFF)
-    was = lab.until(id, is_as_wished, "be made")
+    was = lab.until(id, is_in_sync, "be made")
     disk = local_disk(lab.daemon, id)
     inode = disk.stat().st_ino
     lab.daemon.virsh("undefine", id)
@@ -113,13 +113,13 @@ def test_running_domain_that_is_undefined_is_defined_again(daemon: Libvirtd, set
         daemon.virsh("undefine", id)
         lab.tells(id, "DomainRedefined")
         eventually(lambda: is_persistent(daemon, id), bool, SECONDS, "be defined again")
-        was = lab.until(id, is_as_wished, "be as wished")
+        was = lab.until(id, is_in_sync, "be in sync")
         assert lab.is_autostart(id)
     daemon.virsh("undefine", id)
     with running_runtime(settings) as runtime:
         lab = Lab(daemon, settings, runtime)
         eventually(lambda: is_persistent(daemon, id), bool, SECONDS, "be defined again")
-        found = lab.until(id, is_as_wished, "be as wished")
+        found = lab.until(id, is_in_sync, "be in sync")
         assert (found.spec, found.labels, daemon.guests()[id]) == (was.spec, was.labels, pid)
         daemon.virsh("undefine", id)
         lab.remove(id)

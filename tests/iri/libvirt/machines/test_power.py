@@ -1,4 +1,4 @@
-"""Who is on and who is off on real libvirt, and stays so: through wishes, graces, crashes, and starts of all around it."""
+"""Power on real libvirt: machines are on or off as desired, through orders, graces, crashes, and restarts of everything."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from iri.change import SetPower
 from iri.libvirt.settings import Settings
 from iri.machine import MachineState, Power
 from tests.iri.contract.subject import OFF, eventually
-from tests.iri.libvirt.machines.lab import SECONDS, Lab, condition, is_as_wished
+from tests.iri.libvirt.machines.lab import SECONDS, Lab, condition, is_in_sync
 from tests.iri.libvirt.world import running_runtime, with_power
 from tests.servers.libvirtd import Libvirtd
 
@@ -25,13 +25,13 @@ def test_guest_that_powered_itself_off_stays_off_after_restarts_of_libvirtd_and_
         id = lab.running()
         lab.press(id, b"Q")
         assert lab.reaches(id, *OFF).detail.reason == "GuestPowerOff"
-        # Until that is written down, nobody knows it who finds libvirtd and the runtime new.
+        # Only then is it recorded, and a new runtime on a new libvirtd knows it.
         eventually(lambda: lab.is_autostart(id), operator.not_, SECONDS, "be halted for good")
     daemon.kill()
     daemon.start()
     with running_runtime(settings) as runtime:
         lab = Lab(daemon, settings, runtime)
-        found = lab.until(id, is_as_wished, "be looked at")
+        found = lab.until(id, is_in_sync, "be looked at")
         assert found.status.state in OFF
         assert found.detail.reason == "GuestPowerOff"
         assert "Started" not in lab.reasons(id)
@@ -63,7 +63,7 @@ def test_power_on_before_the_guest_is_off_keeps_it_running(daemon: Libvirtd, set
         runtime.change(id, SetPower(Power.ON))
         eventually(lambda: lab.is_autostart(id), bool, SECONDS, "think better of it")
         daemon.virsh("resume", id)
-        lab.until(id, is_as_wished, "go on")
+        lab.until(id, is_in_sync, "go on")
         lab.reaches(id, MachineState.RUNNING)
         assert "ForcedOff" not in lab.reasons(id)
         lab.remove(id)

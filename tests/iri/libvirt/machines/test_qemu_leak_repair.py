@@ -1,5 +1,6 @@
-"""libvirtd dies in the midst of attaching a device to a running guest. QEMU keeps what it has been given by then, libvirt forgets
-it, and yet the machine gets its device, without a restart and without what was left."""
+"""libvirtd is killed while it attaches a device to a running guest. QEMU keeps what it was given by then and libvirt forgets it, and
+yet the device is attached in the end, without a restart of the guest and without leftovers.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ KEPT = RuntimeNetworkInterface(name="first", network_id="cut")  # its network is
 
 
 class Qmp:
-    """QEMU's own monitor, which nobody is at while libvirtd is away."""
+    """QEMU's own monitor, free while libvirtd is away."""
 
     def __init__(self, path: Path) -> None:
         self._line = socket.socket(socket.AF_UNIX)
@@ -96,7 +97,7 @@ class Lab:
         return found
 
     def has(self, name: str) -> None:
-        self.until(lambda machine: is_attached(machine, name) and is_as_wished(machine), f"have {name}")
+        self.until(lambda machine: is_attached(machine, name) and is_in_sync(machine), f"have {name}")
 
     def order(self, change: MachineChange) -> None:
         eventually(lambda: self._ordered(change), bool, SECONDS, "take the order")
@@ -182,7 +183,7 @@ def port(document: ElementTree.Element) -> str:
     return f"pci.{min(ports - taken)}"
 
 
-def is_as_wished(machine: RuntimeMachine) -> bool:
+def is_in_sync(machine: RuntimeMachine) -> bool:
     return any(one.type == "Ready" and one.reason == "InSync" for one in machine.status.conditions)
 
 
@@ -214,8 +215,8 @@ def lab(daemon: Libvirtd, settings: Settings) -> Iterator[Lab]:
             "be there",
         )
         assert made.status.access is not None
-        wish = RuntimeMachineSpec(class_name="small", volumes=(ROOT,), network_interfaces=(KEPT,))
-        id = runtime.create(RuntimeMachine(labels=uid_labels(RuntimeMachine), spec=wish)).id
+        desired = RuntimeMachineSpec(class_name="small", volumes=(ROOT,), network_interfaces=(KEPT,))
+        id = runtime.create(RuntimeMachine(labels=uid_labels(RuntimeMachine), spec=desired)).id
         lab = Lab(daemon, runtime, id, build_disk("data", "odb", made.status.access, MIB))
         lab.until(lambda machine: machine.status.state is MachineState.RUNNING, "run")
         eventually(lambda: console_log(settings, id), lambda log: READY in log, SECONDS, "be ready")
@@ -247,8 +248,8 @@ def test_disk_is_attached_although_qemu_has_leaked_it(
     assert len(lab.told("LeakRepaired")) == 1
     assert lab.daemon.guests().keys() == {lab.id}
     lab.order(DetachVolume("data"))
-    lab.until(lambda machine: "data" not in devices(machine), "let it go")
-    eventually(lab.nodes, operator.not_, SECONDS, "let its file go")
+    lab.until(lambda machine: "data" not in devices(machine), "release it")
+    eventually(lab.nodes, operator.not_, SECONDS, "close its file")
 
 
 NICS = (("tap", (tap,)), ("device", (tap, nic_device)))
@@ -262,18 +263,18 @@ def test_network_interface_is_attached_although_qemu_has_leaked_it(
     assert "vnet77" in lab.daemon.inside("ip", "link").stdout
     lab.order(AttachInterface(NIC))
     lab.has("second")
-    # The kernel takes its time to remove a TAP that QEMU has let go.
+    # The kernel takes its time to remove a TAP that QEMU has closed.
     eventually(
-        lambda: "vnet77" in lab.daemon.inside("ip", "link").stdout, operator.not_, SECONDS, "let its TAP go"
+        lambda: "vnet77" in lab.daemon.inside("ip", "link").stdout, operator.not_, SECONDS, "release its TAP"
     )
     assert len(lab.told("LeakRepaired")) == 1
     lab.order(DetachInterface("second"))
-    lab.until(lambda machine: "second" not in devices(machine), "let it go")
+    lab.until(lambda machine: "second" not in devices(machine), "release it")
 
 
 def test_guest_that_does_not_release_a_leaked_device_shows_in_the_condition(lab: Lab) -> None:
     lab.die_in_the_midst(storage, form, disk_device)
-    lab.daemon.virsh("suspend", lab.id)  # its guest does nothing, so it lets nothing go
+    lab.daemon.virsh("suspend", lab.id)  # its guest does nothing, so it releases nothing
     lab.order(AttachVolume(lab.disk))
     found = lab.until(lambda machine: "does not release it" in ready_message(machine), "say so")
     assert str(alias_of(lab.disk)) in ready_message(found)
@@ -292,7 +293,7 @@ def test_restart_of_the_machine_removes_a_leaked_device(lab: Lab) -> None:
     lab.order(SetPower(Power.OFF))
     lab.until(lambda machine: machine.status.state is MachineState.SUSPENDED, "be off")
     lab.order(DetachInterface("first"))
-    lab.until(lambda machine: devices(machine).keys() == {"root", "data"}, "have what is wished since")
+    lab.until(lambda machine: devices(machine).keys() == {"root", "data"}, "have the desired devices")
     lab.order(SetPower(Power.ON))
     lab.until(lambda machine: machine.status.state is MachineState.RUNNING, "run")
     lab.has("data")
@@ -339,5 +340,5 @@ def test_disk_is_attached_after_an_attach_was_cut_off(lab: Lab) -> None:
 def test_leak_of_a_disk_that_is_no_longer_desired_is_removed(lab: Lab) -> None:
     cut(lab)
     lab.order(DetachVolume("data"))
-    lab.until(lambda machine: "data" not in devices(machine) and is_as_wished(machine), "have none")
-    eventually(lab.nodes, operator.not_, SECONDS, "let its file go")
+    lab.until(lambda machine: "data" not in devices(machine) and is_in_sync(machine), "have none")
+    eventually(lab.nodes, operator.not_, SECONDS, "close its file")

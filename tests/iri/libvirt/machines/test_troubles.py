@@ -1,5 +1,6 @@
-"""What keeps a machine from being made: its condition says the cause, nothing half-made is there, and once the cause is mended
-it goes on by itself."""
+"""Causes that keep a machine from being created: the condition names the cause, nothing incomplete is left, and once the cause is
+fixed the machine is created without a further call.
+"""
 
 from __future__ import annotations
 
@@ -46,11 +47,11 @@ class Place:
 
 @dataclass(frozen=True)
 class StepFailure:
-    """`mend` ends it."""
+    """`fix` removes the cause."""
 
     machine: RuntimeMachineSpec
     cause: str
-    mend: Callable[[], object]
+    fix: Callable[[], object]
 
 
 @pytest.fixture(autouse=True)
@@ -124,12 +125,12 @@ def server_down(place: Place, settings: Settings) -> StepFailure:
     (place.images / "late.img").write_bytes(BODY)
     handler = functools.partial(SimpleHTTPRequestHandler, directory=str(place.images))
 
-    def mend() -> None:
+    def fix() -> None:
         server = ThreadingHTTPServer(("127.0.0.1", int(host.rpartition(":")[2])), handler)
         threading.Thread(target=server.serve_forever, daemon=True).start()
 
     url = f"http://{host}/late.img#sha256={hashlib.sha256(BODY).hexdigest()}"
-    return StepFailure(on(url), "does not answer: .*refused", mend)
+    return StepFailure(on(url), "does not answer: .*refused", fix)
 
 
 def not_on_the_server(place: Place, settings: Settings) -> StepFailure:
@@ -182,7 +183,7 @@ def test_failure_is_a_condition_with_its_cause_until_it_is_fixed(
         assert list((place.disk / "v").glob("disk-*")) == [], "nothing half-made"
         machine = runtime.objects(RuntimeMachine)[id]
         assert not any(is_attached(machine, name) for name in devices(machine))
-        trouble.mend()
+        trouble.fix()
         eventually(lambda: state(runtime, id), lambda now: now is MachineState.RUNNING, SECONDS, "run")
         removed(runtime, id)
     assert not leftovers(daemon, Path(settings.folder))

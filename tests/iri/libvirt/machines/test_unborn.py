@@ -91,7 +91,9 @@ def test_condition_names_the_file_to_remove_without_the_drop_in(daemon: Libvirtd
         id = created(runtime)
         unborn(daemon, runtime, id)
         (file,) = (daemon.folder / "run" / "qemu").glob("machine*.xml")
-        file.write_text(file.read_text().replace("pid='0'", 'pid="0"', 1))  # as if nobody looked for it
+        file.write_text(
+            file.read_text().replace("pid='0'", 'pid="0"', 1)
+        )  # a spelling that the drop-in does not look for
         daemon.start()
         ready = eventually(lambda: condition(runtime, id), is_timed_out, 120, "be in trouble")
         assert ready is not None

@@ -24,7 +24,7 @@ def on_host(daemon: Libvirtd, expression: str) -> str:
 @pytest.mark.parametrize(
     ("name", "has_port", "is_removed"),
     [(OURS, False, True), (OURS, True, False), (FOREIGN, False, False)],
-    ids=["left over", "in use", "somebody else's"],
+    ids=["left over", "in use", "foreign"],
 )
 def test_only_unused_bridges_of_ours_are_removed(
     libvirtd: Libvirtd, name: str, has_port: bool, is_removed: bool

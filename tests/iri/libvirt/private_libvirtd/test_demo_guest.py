@@ -1,4 +1,4 @@
-"""The demo's guest boots, says who it is, and is somebody to talk to on its console."""
+"""The demo's guest boots, shows its disk, and obeys on its console."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A private libvirtd: it answers, it is apart from the machine, and nothing of it outlives whoever holds it."""
+"""A private libvirtd answers, is separate from the machine, and ends with its holder."""
 
 from __future__ import annotations
 

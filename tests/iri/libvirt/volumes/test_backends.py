@@ -20,7 +20,7 @@ from tests.servers.libvirtd import Libvirtd
 
 @pytest.fixture
 def stand(libvirtd: Libvirtd, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stand]:
-    """Two pools. What stands in for the `rbd` of the second finds no cluster, until `there` is written."""
+    """Two pools. The `rbd` of the second one is a script that finds no cluster until `there` is written."""
     command = folder / "bin" / "rbd"
     command.parent.mkdir()
     command.write_text(
@@ -66,7 +66,7 @@ def test_pool_that_does_not_answer_holds_up_nothing_but_itself(stand: Stand) -> 
             ask()
     used = unused_image(stand)
     assert stand.volumes.collect_images() == 0
-    assert used.exists()  # a disk of the pool that nobody can look into may rest on it
+    assert used.exists()  # a disk of the pool that cannot be read may have it as its backing file
     (stand.folder / "there").touch()
     stand.volumes.wake_waiting()
     eventually(lambda: is_known(stand), bool, 60, "be reached")

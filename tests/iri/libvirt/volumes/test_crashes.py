@@ -1,5 +1,4 @@
-"""The runtime is killed at random moments while it makes, copies, grows and deletes volumes. Afterwards what it said was
-ordered is there, what it said would go is gone, and no file is left that nobody knows."""
+"""The volume half is killed at any moment: no answered object is lost, no ordered deletion is forgotten, no file is left over."""
 
 from __future__ import annotations
 

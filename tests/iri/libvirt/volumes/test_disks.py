@@ -205,7 +205,7 @@ def test_local_disk_is_created_once_grows_and_is_deleted(stand: Stand) -> None:
     assert not made.exists()
     path(stand, local(MIB))
     assert len(stand.files()) == 3
-    stand.disks.sweep({})  # libvirt may have lost its machines: that is no order to delete their data
+    stand.disks.sweep({})  # libvirt may have lost its machines, which orders no deletion of their data
     assert len(stand.files()) == 3
     stand.disks.forget(MACHINE)
     assert stand.files() == [path(stand, local(MIB), OTHER).name]

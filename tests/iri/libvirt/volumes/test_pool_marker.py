@@ -1,4 +1,4 @@
-"""A pool whose disk is not mounted is no empty pool: nothing of it is told, made or deleted until it is back."""
+"""A pool whose disk is not mounted counts as frozen, not as empty: nothing is listed, created or deleted until it is mounted."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ def test_backing_images_of_a_pool_removed_from_the_settings_stay(host: Host) -> 
     assert host.stand.volumes.collect_images() == 0
     host.unmount()
     assert host.stand.volumes.collect_images() == 0
-    assert image.exists(), "nobody can say what rests on it"
+    assert image.exists(), "it may be a backing file"
     host.mount()
     path = host.disk / f"volume-{volume.id}.qcow2"
     subprocess.run(["qemu-img", "check", "-q", path], check=True)
