@@ -47,7 +47,7 @@ class Host:
                 "traits": {"micro": micro, "linux": linux},
                 "addresses": [{"type": "InternalIP", "address": self.place.address}],
             },
-            "power": {"grace": 3.0, "press": 0.3, "firstRestart": 2.0},
+            "power": {"stopTimeout": 3.0, "press": 0.3, "firstRestart": 2.0},
         }
         (self.folder / "libvirt.yaml").write_text(json.dumps(settings))
         socket = str(self.folder / "s")

@@ -61,7 +61,7 @@ def disk_identity(disk: Disk) -> Iterable[str]:
 
 
 def parse_alias(text: str) -> Alias | None:
-    """None for a device that is no attachment of ours."""
+    """None for a device that is not one of our attachments."""
     found = ALIAS.fullmatch(text)
     if found is None:
         return None

@@ -32,7 +32,7 @@ from iri.libvirt.images.registry import Registry
 from iri.libvirt.images.settings import ImageSettings
 
 PROGRESS_SECONDS = 2.0
-GRACE_SECONDS = 600.0  # an image that was just fetched is about to be used
+FRESH_SECONDS = 600.0  # an image that was just fetched is about to be used
 MIB = 1 << 20
 LONGEST_NAME = 200  # of an image, in messages
 CURE = "correct the name, or make the image available to this host"
@@ -105,7 +105,7 @@ class Images:
 
     def collect(self, used: Set[str]) -> int:
         """Removes unused images that need not be kept. `used` holds names of files in `folder`."""
-        recent = time.time() - GRACE_SECONDS
+        recent = time.time() - FRESH_SECONDS
         fresh = {path.name for path in self.folder.iterdir() if path.stat().st_mtime > recent}
         return self._cache.collect(
             used | fresh,

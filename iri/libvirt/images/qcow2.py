@@ -81,7 +81,7 @@ def _check_header(file: BinaryIO, head: bytes, size: int) -> int:
     if version not in (2, 3):
         raise InvalidArgument(f"the image is qcow2 of version {version}: only 2 and 3 are used")
     if backing:
-        raise InvalidArgument("the qcow2 image names a backing file: images stand alone")
+        raise InvalidArgument("the qcow2 image names a backing file: an image must be one complete file")
     if encryption:
         raise InvalidArgument("the qcow2 image is encrypted: encryption is a volume's, not an image's")
     if not 9 <= cluster_bits <= 21:
@@ -112,7 +112,9 @@ def _refuse_features(head: bytes) -> int:
     """A bit that is unknown here may change the meaning of the rest of the file."""
     incompatible = FEATURES.unpack_from(head, HEADER.size)[0]
     if incompatible & DATA_FILE:
-        raise InvalidArgument("the qcow2 image keeps its data in another file: images stand alone")
+        raise InvalidArgument(
+            "the qcow2 image keeps its data in another file: an image must be one complete file"
+        )
     if incompatible & CORRUPT:
         raise InvalidArgument("the qcow2 image is marked corrupt")
     if incompatible & ~KNOWN:
@@ -129,7 +131,9 @@ def _refuse_extensions(file: BinaryIO, cluster: int, offset: int) -> None:
         if kind == 0:
             return
         if kind == DATA_FILE_NAME:
-            raise InvalidArgument("the qcow2 image keeps its data in another file: images stand alone")
+            raise InvalidArgument(
+                "the qcow2 image keeps its data in another file: an image must be one complete file"
+            )
         offset += 8 + -(-length // 8) * 8
 
 

@@ -31,7 +31,9 @@ class Consoles:
 
     def open(self, machine_id: str) -> SocketConsole:
         """Raises FailedPrecondition while another user has the console, or when nothing serves it."""
-        console = SocketConsole(socket.socket(socket.AF_UNIX), lambda left: self._left(machine_id, left))
+        console = SocketConsole(
+            socket.socket(socket.AF_UNIX), lambda forget: self._forget_session(machine_id, forget)
+        )
         with self._lock:
             is_free = self._open.setdefault(machine_id, console) is console
         if not is_free:
@@ -55,7 +57,7 @@ class Consoles:
         for console in consoles:
             console.close()
 
-    def _left(self, machine_id: str, console: SocketConsole) -> None:
+    def _forget_session(self, machine_id: str, console: SocketConsole) -> None:
         with self._lock:
             if self._open.get(machine_id) is console:
                 del self._open[machine_id]
@@ -64,9 +66,9 @@ class Consoles:
 class SocketConsole:
     """Implements iri.runtime.Console. One thread reads; others write and close."""
 
-    def __init__(self, line: socket.socket, left: Callable[[SocketConsole], None]) -> None:
+    def __init__(self, line: socket.socket, forget: Callable[[SocketConsole], None]) -> None:
         self._line = line
-        self._left = left
+        self._forget_session = forget
 
     def connect(self, path: Path, seconds: int) -> None:
         """Raises BlockingIOError when QEMU does not accept in time. Python's own timeout would fail at once where others wait."""
@@ -92,7 +94,7 @@ class SocketConsole:
         with contextlib.suppress(OSError):
             self._line.shutdown(socket.SHUT_RDWR)
         self._line.close()
-        self._left(self)
+        self._forget_session(self)
 
     def exit_status(self) -> int | None:
         return None

@@ -34,7 +34,7 @@ def define_with_devices(deps: MachineDeps, guest: Guest) -> Guest | None:
     disks = prepare_disks(deps, guest)
     nics = connect_interfaces(deps, guest)
     seed = write_seed(deps, guest)
-    with deps.store.locked(guest.id):
+    with deps.store.lock(guest.id):
         latest = deps.store.find(guest.id)
         if latest is None or latest.record.deleted_at or latest.record.spec.volumes != spec.volumes:
             return None  # the call that changed it has woken it again

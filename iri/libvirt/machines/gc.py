@@ -59,7 +59,7 @@ def drop_orphaned_secrets(deps: MachineDeps) -> None:
     """Drops the secrets of machines that are gone. A machine with unreadable metadata is not gone, and neither is one that libvirt
     defined without reporting it: both are looked up before anything is dropped."""
     for owner in deps.machine_secrets.owners() - deps.store.ids():
-        with deps.store.locked(owner):
+        with deps.store.lock(owner):
             if deps.store.find(owner) is None and not is_defined(deps, owner):
                 deps.machine_secrets.put(owner, b"")
 

@@ -59,7 +59,7 @@ class Guest(msgspec.Struct, frozen=True, kw_only=True):
         frozenset()
     )  # released by the guest; what was prepared for them is not removed yet
     shown_sizes: Mapping[Alias, int] = {}  # the size that the guest is known to see
-    unplug_asked_at: Mapping[Alias, float] = {}  # when the guest was last asked to release a device
+    unplug_requested_at: Mapping[Alias, float] = {}  # when the guest was last asked to release a device
     leak_suspects: Mapping[
         Alias, str
     ] = {}  # failed attaches that QEMU may have kept, with where their data is
@@ -70,7 +70,7 @@ class Guest(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: float | None = None
     stopping_since: float | None = None
     pressed_at: float | None = None
-    has_asked_agent: bool = False
+    has_requested_agent: bool = False
     is_autostart_off: bool = False  # libvirt is known not to start the guest with the host
     conditions: tuple[RuntimeCondition, ...] = ()
 
@@ -79,7 +79,7 @@ class Guest(msgspec.Struct, frozen=True, kw_only=True):
         return self.record.spec.power is not Power.OFF
 
     @property
-    def desired(self) -> dict[Alias, Disk | RuntimeNetworkInterface]:
+    def desired_devices(self) -> dict[Alias, Disk | RuntimeNetworkInterface]:
         spec = self.record.spec
         devices: tuple[Disk | RuntimeNetworkInterface, ...] = (*spec.volumes, *spec.network_interfaces)
         return {alias_of(device): device for device in devices}
@@ -129,7 +129,7 @@ def with_observation(guest: Guest, observed: DomainState, now: float) -> Guest:
 def drop_undesired(guest: Guest, before: Iterable[Alias]) -> Guest:
     """Marks devices as detached that are no longer desired and were never attached: something may be prepared for them."""
     return replace(
-        guest, detached=guest.detached | (set(before) - guest.desired.keys() - guest.observed.aliases)
+        guest, detached=guest.detached | (set(before) - guest.desired_devices.keys() - guest.observed.aliases)
     )
 
 
@@ -143,9 +143,9 @@ def with_end(guest: Guest, now: float) -> Guest:
         ended_at=now,
         stopping_since=None,
         pressed_at=None,
-        has_asked_agent=False,
+        has_requested_agent=False,
         shown_sizes={},
-        unplug_asked_at={},
+        unplug_requested_at={},
         leak_suspects={},
         addresses={},
     )

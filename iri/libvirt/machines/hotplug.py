@@ -39,7 +39,7 @@ from iri.machine import Disk, RuntimeNetworkInterface
 def reconcile_devices(deps: MachineDeps, guest: Guest) -> Guest | None:
     """Returns the guest after the last observation, or None when the machine went away."""
     # Unplug first: a new device of the same name has to wait until the old one is gone.
-    leaving = guest.observed.aliases - guest.desired.keys()
+    leaving = guest.observed.aliases - guest.desired_devices.keys()
     for alias in sorted(leaving):
         unplug(deps, guest, alias)
     found = deps.store.observe(guest.id) if leaving else guest
@@ -49,7 +49,7 @@ def reconcile_devices(deps: MachineDeps, guest: Guest) -> Guest | None:
         qemu_leak_repair.repair_leaks(deps, found)
     missing = [
         (alias, device)
-        for alias, device in found.desired.items()
+        for alias, device in found.desired_devices.items()
         if is_missing(found, alias) and not is_name_taken(found, alias)
     ]
     for alias, device in missing:
@@ -64,7 +64,7 @@ def reconcile_devices(deps: MachineDeps, guest: Guest) -> Guest | None:
 
 def wait_seconds(guest: Guest) -> float | None:
     """Until a guest that has not released a device is asked again."""
-    return UNPLUG_SECONDS if guest.observed.aliases - guest.desired.keys() else None
+    return UNPLUG_SECONDS if guest.observed.aliases - guest.desired_devices.keys() else None
 
 
 def configurations(guest: Guest) -> tuple[tuple[bool, Hardware], ...]:
@@ -98,10 +98,10 @@ def unplug(deps: MachineDeps, guest: Guest, alias: Alias) -> None:
     if guest.observed.live is None or alias not in guest.observed.live.aliases:
         return
     now = deps.store.now()
-    if now - guest.unplug_asked_at.get(alias, float("-inf")) < UNPLUG_SECONDS:
+    if now - guest.unplug_requested_at.get(alias, float("-inf")) < UNPLUG_SECONDS:
         return
     deps.store.update(
-        guest.id, lambda found: replace(found, unplug_asked_at={**found.unplug_asked_at, alias: now})
+        guest.id, lambda found: replace(found, unplug_requested_at={**found.unplug_requested_at, alias: now})
     )
     with contextlib.suppress(NotFound, FailedPrecondition):  # the guest is releasing it already
         deps.domains.detach(guest.id, str(alias), is_live=True)
@@ -156,7 +156,7 @@ def release_detached(deps: MachineDeps, guest: Guest) -> None:
     """Removes what was prepared for detached devices, unless a new device of that name has taken their place."""
     if not guest.detached:
         return
-    names = {(alias.kind, alias.name) for alias in guest.desired}
+    names = {(alias.kind, alias.name) for alias in guest.desired_devices}
     for alias in sorted(guest.detached):
         if alias.kind == DeviceKind.DISK.value and (alias.kind, alias.name) not in names:
             deps.providers.disks.release(guest.id, alias.name)
@@ -174,7 +174,7 @@ def release_detached(deps: MachineDeps, guest: Guest) -> None:
 def show_grown_disks(deps: MachineDeps, guest: Guest) -> None:
     """Tells the guest the present size of its volumes."""
     live = guest.observed.live
-    for alias, device in guest.desired.items():
+    for alias, device in guest.desired_devices.items():
         size = (
             device.connection.effective_storage_bytes if isinstance(device, Disk) and device.connection else 0
         )

@@ -83,7 +83,7 @@ class MachineStore:
         return guest
 
     @contextlib.contextmanager
-    def locked(self, id: str) -> Iterator[None]:
+    def lock(self, id: str) -> Iterator[None]:
         """While it lasts, no other thread changes this machine's record."""
         with self._locks[hash(id) % LOCKS]:
             yield
@@ -114,7 +114,7 @@ class MachineStore:
 
     def observe(self, id: str) -> Guest | None:
         """Asks libvirt for the domain's state. None when libvirt no longer has the domain."""
-        with self.locked(id):  # or an older observation could replace a newer one
+        with self.lock(id):  # or an older observation could replace a newer one
             try:
                 observed = self._domains.observe(id)
             except NotFound:
@@ -123,7 +123,7 @@ class MachineStore:
 
     def edit_record(self, id: str, change: Callable[[MachineRecord], MachineRecord]) -> Guest | None:
         """Changes the record, in libvirt first. Returns None when the machine is gone."""
-        with self.locked(id):
+        with self.lock(id):
             guest = self._guests.get(id)
             if guest is None:
                 return None
@@ -136,7 +136,7 @@ class MachineStore:
 
     def rewrite_record(self, guest: Guest) -> None:
         """Writes the record to libvirt again; a domain that was undefined while it runs is defined by that."""
-        with self.locked(guest.id):
+        with self.lock(guest.id):
             latest = self._guests.get(guest.id)
             if latest is not None:
                 self._domains.write_metadata(guest.id, metadata_of(latest.record))
@@ -158,7 +158,7 @@ class MachineStore:
         Machines with unreadable metadata are kept out, and everything of theirs is left alone."""
         unreadable, recovered = {}, set()
         for id, found in self._domains.metadata().items():
-            with self.locked(id):
+            with self.lock(id):
                 if id in self._guests:
                     continue
                 try:

@@ -82,7 +82,7 @@ class Machines:
     def create(self, wanted: RuntimeMachine) -> RuntimeMachine:
         """Idempotent by the machine's uid. The domain is defined before the call returns, so a crash afterwards loses nothing."""
         id = derive_id(RuntimeMachine, wanted.labels) or str(uuid.uuid4())
-        with self._deps.store.locked(id), self._lock_volumes(wanted.spec.volumes):
+        with self._deps.store.lock(id), self._lock_volumes(wanted.spec.volumes):
             existing = self._deps.store.machines.get(id)
             if existing is not None:
                 return existing
@@ -109,7 +109,7 @@ class Machines:
     def change(self, id: str, change: MachineChange) -> None:
         """The record changes before the call returns; the running guest follows in a later reconciliation."""
         store = self._deps.store
-        with store.locked(id), self._lock_volumes(disks_of(change)):
+        with store.lock(id), self._lock_volumes(disks_of(change)):
             guest = store.get(id)
             machine = desired_machine(guest.record, id)
             after = change_machine(machine, change)
@@ -130,7 +130,7 @@ class Machines:
                 )
 
             store.edit_record(id, change_record)
-            store.update(id, lambda found: drop_undesired(found, guest.desired.keys()))
+            store.update(id, lambda found: drop_undesired(found, guest.desired_devices.keys()))
             if is_on_again and not guest.observed.is_on:
                 store.update(id, lambda found: replace(found, reason="", restarts=0))
         self._queue.wake(id)

@@ -1,10 +1,10 @@
-"""Starts and stops guests. A stop is requested by the power button, then by the guest agent, and forced after the grace.
+"""Starts and stops guests. A stop is requested by the power button, then by the guest agent, and forced after the stop timeout.
 
     since the order to stop   step
     0                         autostart is disabled, the power button is pressed
     every `press` seconds     pressed again: a press before the guest listens is lost
-    1/3 of the grace          the guest's agent is asked too, where it is connected
-    the whole grace           the guest is forced off
+    1/3 of the stop timeout   the guest's agent is asked too, where it is connected
+    the whole stop timeout    the guest is forced off
 
 Must never happen: autostart is on while the guest is to stay off, or off while the guest is to run after a boot of the host.
 """
@@ -21,7 +21,7 @@ from iri.libvirt.machines.deps import MachineDeps
 from iri.libvirt.machines.guest import ENDED, GUEST_POWER_OFF, Guest
 from iri.libvirt.machines.power_settings import PowerSettings
 
-AGENT_SHARE = 1 / 3  # of the grace, until the agent is asked too
+AGENT_SHARE = 1 / 3  # of the stop timeout, until the agent is asked too
 
 
 def start_when_due(deps: MachineDeps, guest: Guest, *, is_fresh: bool) -> float | None:
@@ -89,12 +89,16 @@ def stop_step(deps: MachineDeps, guest: Guest) -> float:
     if is_first:
         disable_autostart(deps, guest)
         deps.store.update(guest.id, lambda found: replace(found, stopping_since=now))
-        deps.record_event(guest, "Stopping", "Stop", f"the guest has {rules.grace:g} s to power off")
-    if now - since >= rules.grace:
-        force_off(deps, guest, f"the guest did not power off within {rules.grace:g} s")
+        deps.record_event(guest, "Stopping", "Stop", f"the guest has {rules.stop_timeout:g} s to power off")
+    if now - since >= rules.stop_timeout:
+        force_off(deps, guest, f"the guest did not power off within {rules.stop_timeout:g} s")
         return rules.press
-    if guest.observed.has_agent and not guest.has_asked_agent and now - since >= rules.grace * AGENT_SHARE:
-        deps.store.update(guest.id, lambda found: replace(found, has_asked_agent=True))
+    if (
+        guest.observed.has_agent
+        and not guest.has_requested_agent
+        and now - since >= rules.stop_timeout * AGENT_SHARE
+    ):
+        deps.store.update(guest.id, lambda found: replace(found, has_requested_agent=True))
         deps.record_event(
             guest, "AskingAgent", "Stop", "the power button had no effect; asking the guest agent"
         )
@@ -104,7 +108,7 @@ def stop_step(deps: MachineDeps, guest: Guest) -> float:
         deps.store.update(guest.id, lambda found: replace(found, pressed_at=now))
         with contextlib.suppress(FailedPrecondition):  # the guest ended meanwhile
             deps.domains.press_power_button(guest.id)
-    return max(0.01, min(rules.press, since + rules.grace - now))
+    return max(0.01, min(rules.press, since + rules.stop_timeout - now))
 
 
 def force_off(deps: MachineDeps, guest: Guest, why: str) -> None:

@@ -12,7 +12,7 @@ from iri.backoff import ExponentialDelay
 class PowerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """Times in seconds."""
 
-    grace: float = 60.0  # from the first press of the power button until the guest is forced off
+    stop_timeout: float = 60.0  # from the first press of the power button until the guest is forced off
     press: float = 5.0  # between presses: a press before the guest listens is lost
     guest_poweroff: Literal["restart", "stay"] = (
         "restart"  # when the guest powers itself off while its power is On
@@ -23,7 +23,7 @@ class PowerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     def __post_init__(self) -> None:
         for name, seconds in (
-            ("grace", self.grace),
+            ("stopTimeout", self.stop_timeout),
             ("press", self.press),
             ("firstRestart", self.first_restart),
         ):

@@ -9,7 +9,7 @@ a crash of anything, observing again yields the next step. The first row that ap
     any                                 deleted    stop the guest, delete its data and files, undefine the domain last
     start that libvirtd never finished  any        force the guest off
     running, undefined by a person      any        define the domain again from the record
-    on                                  off        press the power button; ask the agent; force off after the grace
+    on                                  off        press the power button; ask the agent; force off after the stop timeout
     off                                 off        disable autostart, then bring the devices to the record
     recorded, never built               any        prepare disks, interfaces and seed; define the domain with devices
     devices or class differ             any        unplug, plug, grow disks, resize
@@ -89,7 +89,9 @@ def take_step(deps: MachineDeps, guest: Guest) -> float | None:
             return power.stop_step(deps, guest)  # its devices are reconciled once it is off
         power.disable_autostart(deps, guest)
     elif guest.stopping_since is not None:  # power On was ordered again before the guest was off
-        deps.store.update(guest.id, lambda found: replace(found, stopping_since=None, has_asked_agent=False))
+        deps.store.update(
+            guest.id, lambda found: replace(found, stopping_since=None, has_requested_agent=False)
+        )
         power.enable_autostart(deps, guest)
     is_fresh = not guest.record.is_built
     found = define_with_devices(deps, guest) if is_fresh else hotplug.reconcile_devices(deps, guest)

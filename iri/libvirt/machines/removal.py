@@ -33,7 +33,7 @@ def remove_step(deps: MachineDeps, guest: Guest) -> float | None:
 
 
 def has_data_that_stays(guest: Guest) -> bool:
-    """Whether a volume outlives the machine: then the guest gets the grace to write its data to it."""
+    """Whether a volume outlives the machine: then the guest gets the stop timeout to write its data to it."""
     return any(disk.connection is not None for disk in guest.record.spec.volumes)
 
 

@@ -17,7 +17,7 @@ def resize_machine(deps: MachineDeps, guest: Guest) -> Guest | None:
     following = guest.observed.next_boot
     if (following.cpus, following.memory_bytes) != (cpus, memory):
         # A record written in between would be overwritten by the older document.
-        with deps.store.locked(guest.id):
+        with deps.store.lock(guest.id):
             latest = deps.store.get(guest.id)
             render_domain = resized_document(
                 deps.domains.next_boot_document(guest.id), domain_plan(deps, guest.id, latest.record)

@@ -72,5 +72,7 @@ def _reachable(text: str) -> str:
         address = ipaddress.ip_address(text)
     except ValueError:
         return ""
-    is_odd = address.is_loopback or address.is_link_local or address.is_unspecified or address.is_multicast
-    return "" if is_odd else str(address)
+    is_unreachable = (
+        address.is_loopback or address.is_link_local or address.is_unspecified or address.is_multicast
+    )
+    return "" if is_unreachable else str(address)

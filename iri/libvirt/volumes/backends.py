@@ -87,7 +87,7 @@ class Backends:
         """The records of this pool are in the catalog now."""
         self._unopened.pop(name, None)
 
-    def unopened(self) -> tuple[str, ...]:
+    def unopened_names(self) -> tuple[str, ...]:
         return tuple(self._unopened)
 
     def require_all_open(self) -> None:
@@ -121,9 +121,9 @@ class Backends:
         if self._unopened:
             return None
         try:
-            elsewhere = self._markers.bases_in_unlisted_pools(self._by_name.keys())
+            other_bases = self._markers.bases_in_unlisted_pools(self._by_name.keys())
             booted = {Path(path).name for path in self._files()}
-            return frozenset(elsewhere | booted).union(*(backend.backing_files() for backend in self))
+            return frozenset(other_bases | booted).union(*(backend.backing_files() for backend in self))
         except Unavailable as error:
             log.warning("keeping all images error=%s", error)
             return None

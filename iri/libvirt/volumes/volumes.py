@@ -76,7 +76,7 @@ class Volumes:
     def start(self) -> None:
         """Reads all pools and goes on with interrupted work. A pool that does not answer is tried again later."""
         self.images.open()
-        for name in self.backends.unopened():
+        for name in self.backends.unopened_names():
             with contextlib.suppress(Unavailable):
                 self._open_pool(name)
         self._queue.start()
@@ -91,7 +91,7 @@ class Volumes:
         for record in found.records:
             self._writer.add(record, self.backends.by_name(name))
         self.backends.mark_open(name)
-        if not self.backends.unopened():
+        if not self.backends.unopened_names():
             pools = {f"pool-{backend.name}" for backend in self.backends}
             entry = {entry.record.name for entry in self._catalog.all()} | self._damaged.keys() | pools
             self.passphrases.drop_unused(lambda name: name in entry or name.startswith("disk-"))
@@ -109,7 +109,7 @@ class Volumes:
         return self._reconciler.reconcile(key)
 
     def _reopen_pool(self, name: str) -> float | None:
-        if name not in self.backends.unopened():
+        if name not in self.backends.unopened_names():
             return None
         try:
             self._open_pool(name)
@@ -127,7 +127,7 @@ class Volumes:
 
     def wake_waiting(self) -> None:
         """Reconciles all objects that wait: libvirt is back, or a machine has detached a volume."""
-        for name in self.backends.unopened():
+        for name in self.backends.unopened_names():
             self._queue.wake(OpenPoolKey(name))
         for entry in self._catalog.all():
             if not self._reconciler.is_converged(entry):
@@ -148,7 +148,7 @@ class Volumes:
 
     def total_bytes(self) -> int:
         """The bytes of all open pools when empty."""
-        shut = self.backends.unopened()
+        shut = self.backends.unopened_names()
         return sum(
             self.backends.limit_bytes(backend) for backend in self.backends if backend.name not in shut
         )

@@ -78,7 +78,7 @@ class TestLibvirt(MachinePromises, DevicePromises, UnavailablePromises, VolumePr
 
 
 def remove_all(runtime: LibvirtRuntime) -> None:
-    def removed(kind: type[AnyObject]) -> int:
+    def remove_kind(kind: type[AnyObject]) -> int:
         """How many there were."""
         ids = tuple(runtime.objects(kind))
         for id in ids:
@@ -87,7 +87,7 @@ def remove_all(runtime: LibvirtRuntime) -> None:
         return len(ids)
 
     eventually(
-        lambda: removed(RuntimeMachine) + removed(RuntimeSnapshot) + removed(RuntimeVolume),
+        lambda: remove_kind(RuntimeMachine) + remove_kind(RuntimeSnapshot) + remove_kind(RuntimeVolume),
         operator.not_,
         20,
         "remove everything",

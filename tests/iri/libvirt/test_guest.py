@@ -66,7 +66,7 @@ def settings(libvirtd: Libvirtd) -> Settings:
             traits={"linux": ClassTraits(hotplug_ports=4), "efi": efi},
         ),
         images=ImageSettings(paths=(str(images),)),
-        power=PowerSettings(grace=5.0, press=0.5),
+        power=PowerSettings(stop_timeout=5.0, press=0.5),
         qemu_logs=str(libvirtd.folder / "log" / "qemu"),
     )
 
@@ -106,15 +106,15 @@ class Guest:
         self._subject = subject
         self._settings = settings
 
-    def said(self) -> list[str]:
+    def read_console(self) -> list[str]:
         text = console_log(self._settings, self.id).decode(errors="replace")
         return [match[1].strip() for match in re.finditer(r"GUEST ([^\r\n]*)[\r\n]", text)]
 
     def says(self, line: str) -> None:
-        eventually(self.said, lambda lines: line in lines, SECONDS, f"say {line!r}")
+        eventually(self.read_console, lambda lines: line in lines, SECONDS, f"say {line!r}")
 
     def last(self, word: str) -> str:
-        return next((line for line in reversed(self.said()) if line.startswith(word)), "")
+        return next((line for line in reversed(self.read_console()) if line.startswith(word)), "")
 
 
 def root_volume(subject: Subject, settings: Settings) -> RuntimeVolume:
@@ -192,7 +192,7 @@ def test_guest_sees_its_cloud_init_data_disks_and_addresses(subject: Subject, se
     eventually(lambda: guest.last("disks"), lambda line: "odb" not in line, SECONDS, "see the disk go")
     runtime.change(machine.id, SetPower(Power.OFF))
     subject.reaches(machine.id, *OFF)
-    assert "power-button" in guest.said(), "asked, not forced"
+    assert "power-button" in guest.read_console(), "asked, not forced"
 
 
 def test_guest_sees_its_ignition_data_and_hostname(subject: Subject, settings: Settings) -> None:

@@ -126,15 +126,15 @@ def test_no_text_at_all_in_a_plan_becomes_structure(text: str) -> None:
 def test_no_device_that_is_plugged_brings_another(text: str) -> None:
     (disk, prepared), (nic, source) = PLANS["two-disks"].disks[0], PLANS["two-disks"].nics[0]
 
-    def plugged(given_: tuple[Disk, DiskSource]) -> str:
+    def plug(given_: tuple[Disk, DiskSource]) -> str:
         return xml.text(disk_element(alias_of(given_[0]), given_[0].device, "vdb", given_[1]))
 
-    def connected(given_: tuple[RuntimeNetworkInterface, NicSource]) -> str:
+    def connect(given_: tuple[RuntimeNetworkInterface, NicSource]) -> str:
         return xml.text(nic_element(alias_of(given_[0]), given_[1]))
 
     assert all(
-        [holds(plugged, put, text) is not None for put in places((disk, prepared.source))]
-        + [holds(connected, put, text) is not None for put in places((nic, source))]
+        [holds(plug, put, text) is not None for put in places((disk, prepared.source))]
+        + [holds(connect, put, text) is not None for put in places((nic, source))]
     )
 
 

@@ -26,9 +26,9 @@ def test_reply_yields_the_returned_value() -> None:
         ('{"error": "no"}', "AttributeError"),
     ],
 )  # fmt: skip
-def test_invalid_reply_is_a_failed_precondition(said: str, words: str) -> None:
+def test_invalid_reply_is_a_failed_precondition(reply: str, words: str) -> None:
     with pytest.raises(FailedPrecondition, match=words):
-        parse_answer("query-block", said)
+        parse_answer("query-block", reply)
 
 
 def test_state_of_qemu_is_parsed_from_its_replies() -> None:
@@ -69,6 +69,6 @@ def test_state_of_qemu_is_parsed_from_its_replies() -> None:
         ("blocks", None),
     ],
 )
-def test_reply_that_cannot_be_parsed_is_a_failed_precondition(field: str, told: object) -> None:
+def test_reply_that_cannot_be_parsed_is_a_failed_precondition(field: str, description: object) -> None:
     with pytest.raises(FailedPrecondition, match="cannot parse the QEMU monitor reply"):
-        qemu_state_of(**NOTHING | {field: told})
+        qemu_state_of(**NOTHING | {field: description})

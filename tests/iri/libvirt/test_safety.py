@@ -85,7 +85,7 @@ def local(image: str) -> Disk:
     )
 
 
-def elsewhere(driver: str, **attributes: str) -> Disk:
+def outside(driver: str, **attributes: str) -> Disk:
     connection = VolumeConnection(
         driver=driver, handle="h", attributes=attributes, effective_storage_bytes=1 << 20
     )
@@ -98,14 +98,14 @@ def disks(settings: Settings) -> list[Disk]:
         local("/etc/shadow"),
         local("file:///etc/shadow"),
         local(f"{folder}/allowed/../classes.json"),
-        elsewhere("file", path="/etc/shadow"),
-        elsewhere("file", path=f"{folder}/volumes/../../../../etc/shadow"),
-        elsewhere("file", path=f"{folder}/machines"),
-        elsewhere("file", path="/dev/sda"),
-        elsewhere("block", path="/dev/sda", dev="/dev/sda"),
-        elsewhere("nvme", device="0000:01:00.0"),
-        elsewhere("nbd", path="/run/libvirt/libvirt-sock"),
-        elsewhere("", path="/etc/shadow"),
+        outside("file", path="/etc/shadow"),
+        outside("file", path=f"{folder}/volumes/../../../../etc/shadow"),
+        outside("file", path=f"{folder}/machines"),
+        outside("file", path="/dev/sda"),
+        outside("block", path="/dev/sda", dev="/dev/sda"),
+        outside("nvme", device="0000:01:00.0"),
+        outside("nbd", path="/run/libvirt/libvirt-sock"),
+        outside("", path="/etc/shadow"),
         Disk(name="root", device="oda"),
     ]
 
@@ -209,12 +209,12 @@ def test_missing_bridge_is_a_condition_until_it_exists_again(subject: Subject, l
             spec=RuntimeMachineSpec(class_name="small", network_interfaces=(nic,)),
         )
     )
-    said = subject.until(
+    message = subject.until(
         machine.id,
         lambda found: any(MISSING in condition.message for condition in found.status.conditions),
         "say that the bridge is missing",
     )
-    assert said.status.state is not MachineState.RUNNING
+    assert message.status.state is not MachineState.RUNNING
     libvirtd.inside("ip", "link", "add", MISSING, "type", "bridge")
     try:
         subject.reaches(machine.id, MachineState.RUNNING)

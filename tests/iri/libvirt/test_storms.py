@@ -55,9 +55,9 @@ class Victim:
         self.address = UnixAddress(self.folder / "s")
         self._file = self.folder / "settings.json"
         self._file.write_bytes(msgspec.json.encode(settings))
-        self.process = self._started()
+        self.process = self._start()
 
-    def _started(self) -> subprocess.Popen[bytes]:
+    def _start(self) -> subprocess.Popen[bytes]:
         command = [
             "nsenter",
             f"--net={self._daemon.netns}",
@@ -79,12 +79,12 @@ class Victim:
     def kill(self) -> None:
         self.process.kill()
         self.process.wait()
-        self.process = self._started()
+        self.process = self._start()
 
     def revive(self) -> None:
         """Without libvirtd the runtime exits at its start, and a service manager starts it again."""
         if self.process.poll() is not None:
-            self.process = self._started()
+            self.process = self._start()
 
     def stop(self) -> None:
         self.process.send_signal(signal.SIGTERM)
@@ -194,7 +194,7 @@ class Storm:
 
     def has_found_all(self) -> bool:
         """The runtime finds a machine that libvirtd defined and did not live to confirm, a little after libvirtd is back."""
-        return listed(self.daemon) == sorted(self.wanted)
+        return list_objects(self.daemon) == sorted(self.wanted)
 
     def bring(self, id: str, found: RuntimeMachine | None, wanted: RuntimeMachine | None) -> None:
         if wanted is None:
@@ -204,7 +204,7 @@ class Storm:
         else:
             self.correct(found, wanted)
 
-    def unsettled(self) -> list[object]:
+    def pending(self) -> list[object]:
         """For who has to find out why."""
         try:
             found = self.client.objects(RuntimeMachine)
@@ -285,9 +285,9 @@ def settle(storm: Storm, seconds: float, what: str) -> None:
     until = time.monotonic() + seconds
     while not (storm.reconcile() and storm.has_found_all()):
         if time.monotonic() > until:
-            told = "\n".join(f"{found}" for found in (*storm.errors, *storm.unsettled()))
-            told += f"\n{storm.daemon.crashes()}\n{storm.victim.testimony()}"
-            raise AssertionError(f"did not {what} within {seconds} s\n{told}")
+            output = "\n".join(f"{found}" for found in (*storm.errors, *storm.pending()))
+            output += f"\n{storm.daemon.crashes()}\n{storm.victim.testimony()}"
+            raise AssertionError(f"did not {what} within {seconds} s\n{output}")
         time.sleep(0.05)
 
 
@@ -305,12 +305,12 @@ def is_there(client: Client) -> bool:
         return False
 
 
-def listed(daemon: Libvirtd) -> list[str]:
+def list_objects(daemon: Libvirtd) -> list[str]:
     return sorted(daemon.virsh("list", "--all", "--uuid", check=False).stdout.split())
 
 
 def check(daemon: Libvirtd, victim: Victim, ids: frozenset[str]) -> None:
-    assert listed(daemon) == sorted(ids), "each once"
+    assert list_objects(daemon) == sorted(ids), "each once"
     # One that the last stroke hit counts as running until libvirt tells of its end.
     eventually(lambda: daemon.guests().keys(), lambda found: found == ids, 60, "have a guest each")
     # libvirtd that is killed while it starts or stops a guest leaves folders of its own; they are not ours to remove.

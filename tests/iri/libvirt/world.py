@@ -23,7 +23,7 @@ SMALL = RuntimeMachineClass(name="small", resources={"cpu": 1, "memory": 8 * MIB
 LARGE = RuntimeMachineClass(name="large", resources={"cpu": 2, "memory": 16 * MIB})
 PLAIN = RuntimeVolumeClass(name="plain", tps=100 * MIB, iops=1000)
 CLASSES = RuntimeClasses(machines=(SMALL, LARGE), volumes=(PLAIN,))
-POWER = PowerSettings(grace=3.0, press=0.3, first_restart=2.0)
+POWER = PowerSettings(stop_timeout=3.0, press=0.3, first_restart=2.0)
 
 
 def micro_settings(daemon: Libvirtd, power: PowerSettings = POWER) -> Settings:

@@ -30,7 +30,7 @@ networks:
   onDemand: {nat: true, subnets: [10.7.0.0/16]}
 storage:
   pools: [{type: dir, name: fast, path: /srv/fast, reservedBytes: 1Gi}]
-power: {grace: 30}
+power: {stopTimeout: 30}
 """
 
 

@@ -32,7 +32,7 @@ from iri.volume import (
 )
 from tests.iri.contract.subject import MIB, Subject, eventually
 from tests.iri.libvirt.ceph.conftest import CAPACITY, PATIENCE, POOL, Cluster
-from tests.iri.libvirt.volumes.stand import Stand, sized
+from tests.iri.libvirt.volumes.stand import Stand, with_size
 from tests.servers.daemon import bare
 
 BODY = bytes(range(256)) * 8192  # 2 MiB
@@ -62,12 +62,12 @@ def content(cluster: Cluster, image: str, size: int) -> bytes:
     return subprocess.run(command, check=True, capture_output=True, env=bare()).stdout[:size]
 
 
-def opened(cluster: Cluster, image: str) -> str:
+def open_image(cluster: Cluster, image: str) -> str:
     return f"rbd:{POOL}/{image}:conf={cluster.ceph.folder}/ceph.conf:id=admin"
 
 
 def write(cluster: Cluster, image: str, pattern: int) -> None:
-    command = ["qemu-io", "-f", "raw", "-c", f"write -P {pattern} 0 65536", opened(cluster, image)]
+    command = ["qemu-io", "-f", "raw", "-c", f"write -P {pattern} 0 65536", open_image(cluster, image)]
     subprocess.run(command, check=True, capture_output=True, env=bare())
 
 
@@ -98,9 +98,9 @@ def test_access_is_what_stock_machine_runtimes_understand(
 def test_limits_of_the_class_apply_on_every_host(stand: Stand, subject: Subject, cluster: Cluster) -> None:
     wanted = subject.volume()
     volume = subject.available(replace(wanted, spec=replace(wanted.spec, class_name="limited")))
-    said = cluster.rbd("image-meta", "list", f"{POOL}/{name(volume)}", "--format", "json")
-    assert '"conf_rbd_qos_iops_limit":"500"' in said
-    assert f'"conf_rbd_qos_bps_limit":"{10 * MIB}"' in said
+    output = cluster.rbd("image-meta", "list", f"{POOL}/{name(volume)}", "--format", "json")
+    assert '"conf_rbd_qos_iops_limit":"500"' in output
+    assert f'"conf_rbd_qos_bps_limit":"{10 * MIB}"' in output
 
 
 def test_image_is_copied_into_ceph_once_and_deleted_with_its_last_volume(
@@ -136,7 +136,7 @@ def test_snapshot_is_of_one_moment_and_outlives_its_volume(
     write(cluster, name(volume), 1)
     snapshot = subject.ready(volume.id)
     write(cluster, name(volume), 2)
-    restored = subject.available(sized(from_snapshot(subject, snapshot), 24 * MIB))
+    restored = subject.available(with_size(from_snapshot(subject, snapshot), 24 * MIB))
     subject.remove_fully(RuntimeVolume, volume.id)
     assert content(cluster, name(snapshot), 65536) == b"\1" * 65536
     again = subject.available(from_snapshot(subject, snapshot))
@@ -156,7 +156,7 @@ def test_encrypted_volume_starts_as_its_image_and_can_be_copied(
     assert volume.status.resources == Resources(storage_bytes=subject.volume_bytes)
     assert BODY[:4096] not in content(cluster, name(volume), 64 * MIB)
     snapshot = subject.ready(volume.id)
-    restored = subject.available(sized(from_snapshot(subject, snapshot), 32 * MIB))
+    restored = subject.available(with_size(from_snapshot(subject, snapshot), 32 * MIB))
     disk = disk_of_access(restored, {"encryptionKey": b"correct horse"})
     with guest(stand, cluster, disk) as virsh:
         assert str(32 * MIB) in virsh("domblkinfo", MACHINE, "vda").stdout
@@ -207,11 +207,11 @@ def guest(stand: Stand, cluster: Cluster, disk: Disk) -> Iterator[Virsh]:
 def test_full_ceph_pool_refuses_volumes(stand: Stand, subject: Subject) -> None:
     assert {offer.quantity for offer in stand.offers().volumes} == {CAPACITY}
     with pytest.raises(ResourceExhausted, match="storage pool shared is full"):
-        stand.create(sized(subject.volume(), CAPACITY + 1))
+        stand.create(with_size(subject.volume(), CAPACITY + 1))
 
 
 def test_image_that_does_not_fit_leaves_nothing(stand: Stand, subject: Subject, cluster: Cluster) -> None:
-    id = stand.create(sized(subject.volume(stand.image(BODY)), MIB)).id
+    id = stand.create(with_size(subject.volume(stand.image(BODY)), MIB)).id
     subject.until_volume(id, lambda there: there.status.state is VolumeState.ERROR, "fail")
     assert "the image needs a volume of" in stand.warnings()[0][1]
     subject.remove_fully(RuntimeVolume, id)
@@ -287,7 +287,7 @@ def test_foreign_images_and_those_without_a_record_are_left_alone(
 @contextlib.contextmanager
 def watching(cluster: Cluster, image: str) -> Iterator[None]:
     """As a guest of another host would."""
-    command = ["qemu-io", "-f", "raw", opened(cluster, image)]
+    command = ["qemu-io", "-f", "raw", open_image(cluster, image)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=bare()
     ) as user:

@@ -137,10 +137,10 @@ PLACES = (
     ("options that are none", "json:[1]", ""),
     ("options of a node by its name", 'json:{"driver": "qcow2", "file": "libvirt-2-storage"}', ""),
     ("options of what has no place", 'json:{"driver": "null-co"}', ""),
-    ("options that are no text", 'json:{"filename": "\udcff"}', ""),
+    ("options that are not text", 'json:{"filename": "\udcff"}', ""),
 )  # fmt: skip
 
 
 @pytest.mark.parametrize(("told", "want"), [case[1:] for case in PLACES], ids=[case[0] for case in PLACES])
-def test_location_is_parsed_from_each_notation_of_qemu(told: str, want: str) -> None:
-    assert data_location(told) == want
+def test_location_is_parsed_from_each_notation_of_qemu(written: str, want: str) -> None:
+    assert data_location(written) == want

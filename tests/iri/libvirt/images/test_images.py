@@ -22,19 +22,19 @@ BODY = os.urandom(1 << 10) * 700
 SHA = hashlib.sha256(BODY).hexdigest()
 
 
-def ensured(images: Images, asking: Asking, text: str, architecture: str = "") -> LocalImage:
+def ensure(images: Images, asking: Asking, text: str, architecture: str = "") -> LocalImage:
     return images.ensure(text, architecture, asking.tell)
 
 
 def test_url_with_digest_is_fetched_once_and_verified(depot: Depot, asking: Asking) -> None:
     url = depot.put("/a.img", BODY)
     images = asking.images()
-    image = ensured(images, asking, f"{url}#sha256={SHA}")
+    image = ensure(images, asking, f"{url}#sha256={SHA}")
     assert image.path.read_bytes() == BODY
     assert (image.format, image.virtual_bytes) == ("raw", len(BODY))
     assert image.reference == f"{url}#sha256:{SHA}"
-    assert ensured(images, asking, f"{url}#sha256={SHA}") == image
-    assert ensured(asking.images(), asking, f"{depot.url('/elsewhere')}#sha256={SHA}").path == image.path
+    assert ensure(images, asking, f"{url}#sha256={SHA}") == image
+    assert ensure(asking.images(), asking, f"{depot.url('/elsewhere')}#sha256={SHA}").path == image.path
     assert depot.times("/a.img") == 1
     assert [reason for reason, _ in asking.told] == ["PullingImage", "ImagePullSucceeded"]
     assert asking.partials() == []
@@ -43,13 +43,13 @@ def test_url_with_digest_is_fetched_once_and_verified(depot: Depot, asking: Aski
 def test_sha512_is_accepted(depot: Depot, asking: Asking) -> None:
     url = depot.put("/a.img", BODY)
     digest = hashlib.sha512(BODY).hexdigest()
-    assert ensured(asking.images(), asking, f"{url}#sha512={digest}").path.name == f"sha512-{digest}"
+    assert ensure(asking.images(), asking, f"{url}#sha512={digest}").path.name == f"sha512-{digest}"
 
 
 def test_wrong_checksum_is_refused_and_nothing_is_kept(depot: Depot, asking: Asking) -> None:
     url = depot.put("/a.img", BODY + b"!")
     with pytest.raises(FailedPrecondition, match=f"not sha256:{SHA}"):
-        ensured(asking.images(), asking, f"{url}#sha256={SHA}")
+        ensure(asking.images(), asking, f"{url}#sha256={SHA}")
     assert asking.blobs() == []
     assert asking.partials() == []
 
@@ -64,14 +64,14 @@ def test_answer_of_the_server_is_in_the_error(
     url = depot.put("/a.img", BODY)
     depot.answer = status
     with pytest.raises(error, match=f"answers {status} .* for http://{depot.host}/a.img$"):
-        ensured(asking.images(), asking, f"{url}?signature=hidden#sha256={SHA}")
+        ensure(asking.images(), asking, f"{url}?signature=hidden#sha256={SHA}")
     assert "hidden" not in str(asking.told)
     assert asking.blobs() == []
 
 
 def test_server_that_is_down_is_unavailable(asking: Asking) -> None:
     with pytest.raises(Unavailable, match=r"127.0.0.1:1 does not answer: .*refused"):
-        ensured(asking.images(), asking, f"http://127.0.0.1:1/a.img#sha256={SHA}")
+        ensure(asking.images(), asking, f"http://127.0.0.1:1/a.img#sha256={SHA}")
 
 
 def test_server_that_stops_sending_is_unavailable(depot: Depot, asking: Asking) -> None:
@@ -79,7 +79,7 @@ def test_server_that_stops_sending_is_unavailable(depot: Depot, asking: Asking) 
     depot.pause = 3.0
     started = time.monotonic()
     with pytest.raises(Unavailable, match=r"was interrupted: .*timed out"):
-        ensured(asking.images(timeout_seconds=0.2), asking, f"{url}#sha256={SHA}")
+        ensure(asking.images(timeout_seconds=0.2), asking, f"{url}#sha256={SHA}")
     assert time.monotonic() - started < 2
 
 
@@ -87,8 +87,8 @@ def test_interrupted_transfer_continues_where_it_stopped(depot: Depot, asking: A
     url = depot.put("/a.img", BODY)
     depot.break_after, depot.breaks = 200_000, 1
     with pytest.raises(Unavailable, match=f"interrupted the transfer after 200000 of {len(BODY)} bytes"):
-        ensured(asking.images(), asking, f"{url}#sha256={SHA}")
-    assert ensured(asking.images(), asking, f"{url}#sha256={SHA}").path.read_bytes() == BODY
+        ensure(asking.images(), asking, f"{url}#sha256={SHA}")
+    assert ensure(asking.images(), asking, f"{url}#sha256={SHA}").path.read_bytes() == BODY
     assert depot.requests == [("/a.img", ""), ("/a.img", "bytes=200000-")]
 
 
@@ -100,17 +100,17 @@ def test_transfer_starts_again_when_the_server_cannot_continue(
     setattr(depot, lacks, False)
     depot.break_after, depot.breaks = 200_000, 1
     with pytest.raises(Unavailable):
-        ensured(asking.images(), asking, f"{url}#sha256={SHA}")
-    assert ensured(asking.images(), asking, f"{url}#sha256={SHA}").path.read_bytes() == BODY
+        ensure(asking.images(), asking, f"{url}#sha256={SHA}")
+    assert ensure(asking.images(), asking, f"{url}#sha256={SHA}").path.read_bytes() == BODY
 
 
 def test_transfer_starts_again_when_the_content_has_changed(depot: Depot, asking: Asking) -> None:
     url = depot.put("/a.img", b"old" * 200_000)
     depot.break_after, depot.breaks = 200_000, 1
     with pytest.raises(Unavailable):
-        ensured(asking.images(), asking, f"{url}#sha256={SHA}")
+        ensure(asking.images(), asking, f"{url}#sha256={SHA}")
     depot.put("/a.img", BODY)
-    assert ensured(asking.images(), asking, f"{url}#sha256={SHA}").path.read_bytes() == BODY
+    assert ensure(asking.images(), asking, f"{url}#sha256={SHA}").path.read_bytes() == BODY
 
 
 def test_complete_partial_file_is_used(depot: Depot, asking: Asking) -> None:
@@ -118,26 +118,26 @@ def test_complete_partial_file_is_used(depot: Depot, asking: Asking) -> None:
     url = depot.put("/a.img", BODY)
     depot.break_after, depot.breaks = len(BODY) - 1, 1
     with pytest.raises(Unavailable):
-        ensured(asking.images(), asking, f"{url}#sha256={SHA}")
+        ensure(asking.images(), asking, f"{url}#sha256={SHA}")
     [partial] = [asking.folder / "partial" / name for name in asking.partials() if "." not in name]
     partial.write_bytes(BODY)
-    assert ensured(asking.images(), asking, f"{url}#sha256={SHA}").path.read_bytes() == BODY
+    assert ensure(asking.images(), asking, f"{url}#sha256={SHA}").path.read_bytes() == BODY
     assert asking.partials() == []
 
 
-def test_image_asked_for_many_times_at_once_is_fetched_once(depot: Depot, asking: Asking) -> None:
+def test_image_requested_many_times_at_once_is_fetched_once(depot: Depot, asking: Asking) -> None:
     url = depot.put("/a.img", BODY)
     depot.pause = 0.01
     got: list[Path] = []
-    asked = [
+    requests = [
         threading.Thread(
-            target=lambda: got.append(ensured(asking.images(), asking, f"{url}#sha256={SHA}").path)
+            target=lambda: got.append(ensure(asking.images(), asking, f"{url}#sha256={SHA}").path)
         )
         for _ in range(8)
     ]
-    for thread in asked:
+    for thread in requests:
         thread.start()
-    for thread in asked:
+    for thread in requests:
         thread.join()
     assert len(got) == 8
     assert len(set(got)) == 1
@@ -155,13 +155,15 @@ def test_progress_is_reported(depot: Depot, asking: Asking) -> None:
     assert shares == sorted(shares, key=lambda message: int(message.rpartition(": ")[2].partition("%")[0]))
 
 
-def test_url_without_digest_is_asked_again_and_fetched_when_it_changed(depot: Depot, asking: Asking) -> None:
+def test_url_without_digest_is_checked_again_and_fetched_when_it_changed(
+    depot: Depot, asking: Asking
+) -> None:
     url = depot.put("/a.img", BODY)
     images = asking.images()
-    first = ensured(images, asking, url)
-    assert ensured(images, asking, url) == first
+    first = ensure(images, asking, url)
+    assert ensure(images, asking, url) == first
     depot.put("/a.img", b"new" * 100_000)
-    second = ensured(images, asking, url)
+    second = ensure(images, asking, url)
     assert second.path.read_bytes() == b"new" * 100_000
     assert first.path.read_bytes() == BODY
     assert depot.times("/a.img") == 3
@@ -169,27 +171,27 @@ def test_url_without_digest_is_asked_again_and_fetched_when_it_changed(depot: De
 
 def test_known_image_is_used_while_its_server_is_down(depot: Depot, asking: Asking) -> None:
     url = depot.put("/a.img", BODY)
-    first = ensured(asking.images(), asking, url)
+    first = ensure(asking.images(), asking, url)
     depot.answer = 503
-    assert ensured(asking.images(), asking, url) == first
+    assert ensure(asking.images(), asking, url) == first
     assert asking.told[-1][0] == "ImageNotRefreshed"
 
 
 def test_http_without_a_digest_is_refused(depot: Depot, asking: Asking) -> None:
     url = depot.put("/a.img", BODY)
     with pytest.raises(InvalidArgument, match="over http needs a digest"):
-        ensured(asking.images(plain_http=()), asking, url)
+        ensure(asking.images(plain_http=()), asking, url)
     assert depot.requests == []
 
 
-def test_only_allowed_sources_are_asked(depot: Depot, asking: Asking) -> None:
+def test_only_allowed_sources_are_contacted(depot: Depot, asking: Asking) -> None:
     url = depot.put("/a.img", BODY)
     images = asking.images(sources=("https://images.example.org/", "registry.example.org/os/"))
     for text in (f"{url}#sha256={SHA}", "registry.example.org/private/a:1", "oci://other.example.org/a:1"):
         with pytest.raises(InvalidArgument, match="this host allows images from"):
             images.refuse(text)
         with pytest.raises(InvalidArgument, match="this host allows images from"):
-            ensured(images, asking, text)
+            ensure(images, asking, text)
     images.refuse("oci://registry.example.org/os/a:1")
     assert depot.requests == []
 
@@ -197,21 +199,21 @@ def test_only_allowed_sources_are_asked(depot: Depot, asking: Asking) -> None:
 def test_image_too_large_is_refused_before_it_is_fetched(depot: Depot, asking: Asking) -> None:
     url = depot.put("/a.img", BODY)
     with pytest.raises(InvalidArgument, match=f"{len(BODY)} bytes; at most 1000 are allowed"):
-        ensured(asking.images(max_bytes=1000), asking, f"{url}#sha256={SHA}")
+        ensure(asking.images(max_bytes=1000), asking, f"{url}#sha256={SHA}")
     assert asking.partials() == []
 
 
 def test_untrusted_qcow2_is_refused_and_not_kept(depot: Depot, asking: Asking) -> None:
     url = depot.put("/a.img", b"QFI\xfb\0\0\0\3" + b"\0\0\0\0\0\0\0\x70" + bytes(4096))
     with pytest.raises(InvalidArgument, match="names a backing file"):
-        ensured(asking.images(), asking, url)
+        ensure(asking.images(), asking, url)
     assert asking.blobs() == []
 
 
 def test_cut_off_qcow2_is_refused(depot: Depot, asking: Asking, tmp_path: Path) -> None:
     depot.put("/a.img", b"QFI\xfb\0\0\0\3" + bytes(100))
     with pytest.raises(InvalidArgument, match="cut off"):
-        ensured(asking.images(), asking, depot.url("/a.img"))
+        ensure(asking.images(), asking, depot.url("/a.img"))
 
 
 def test_full_disk_is_an_error_and_leaves_nothing(depot: Depot, asking: Asking, tmp_path: Path) -> None:
@@ -221,10 +223,10 @@ def test_full_disk_is_an_error_and_leaves_nothing(depot: Depot, asking: Asking, 
         asking.folder = folder / "images"
         digest = hashlib.sha256(bytes(4 << 20)).hexdigest()
         with pytest.raises(ResourceExhausted, match="image cache is full: 4194304 bytes needed"):
-            ensured(asking.images(), asking, f"{url}#sha256={digest}")
+            ensure(asking.images(), asking, f"{url}#sha256={digest}")
         depot.says_length = False
         with pytest.raises(ResourceExhausted, match="image cache is full: no space left"):
-            ensured(asking.images(), asking, f"{url}#sha256={digest}")
+            ensure(asking.images(), asking, f"{url}#sha256={digest}")
         assert asking.partials() == []
         assert asking.blobs() == []
 
@@ -239,13 +241,13 @@ def test_disk_full_at_any_byte_leaves_nothing(
         depot.says_length = False
         url = depot.put("/a.img", bytes((64 << 10) + chunk))
         with pytest.raises(ResourceExhausted, match="image cache is full: no space left"):
-            ensured(asking.images(), asking, f"{url}#sha256={SHA}")
+            ensure(asking.images(), asking, f"{url}#sha256={SHA}")
         assert asking.partials() == []
 
 
 def test_keys_of_a_signed_url_are_in_no_message(depot: Depot, asking: Asking) -> None:
     url = f"{depot.put('/a.img', BODY)}?signature=hush#sha256={SHA}"
-    image = ensured(asking.images(), asking, url)
+    image = ensure(asking.images(), asking, url)
     assert image.reference == f"{depot.url('/a.img')}#sha256:{SHA}"
     assert "hush" not in str(asking.told)
 
@@ -253,13 +255,13 @@ def test_keys_of_a_signed_url_are_in_no_message(depot: Depot, asking: Asking) ->
 def test_redirect_is_followed(depot: Depot, asking: Asking) -> None:
     depot.put("/real.img", BODY)
     depot.redirects["/a.img"] = "/real.img"
-    assert ensured(asking.images(), asking, f"{depot.url('/a.img')}#sha256={SHA}").path.read_bytes() == BODY
+    assert ensure(asking.images(), asking, f"{depot.url('/a.img')}#sha256={SHA}").path.read_bytes() == BODY
 
 
 def test_redirect_to_a_file_is_not_followed(depot: Depot, asking: Asking) -> None:
     depot.redirects["/a.img"] = "file:///etc/passwd"
     with pytest.raises(Unavailable):
-        ensured(asking.images(), asking, f"{depot.url('/a.img')}#sha256={SHA}")
+        ensure(asking.images(), asking, f"{depot.url('/a.img')}#sha256={SHA}")
 
 
 def test_files_of_allowed_folders_are_images(asking: Asking, tmp_path: Path) -> None:
@@ -270,21 +272,21 @@ def test_files_of_allowed_folders_are_images(asking: Asking, tmp_path: Path) -> 
     (allowed / "link").symlink_to(tmp_path / "secret")
     (allowed / "loop").symlink_to(allowed / "loop")
     images = asking.images(paths=(str(allowed),))
-    image = ensured(images, asking, str(allowed / "a.img"))
+    image = ensure(images, asking, str(allowed / "a.img"))
     assert image.path.read_bytes() == BODY
     assert image.path.parent == images.folder
     (allowed / "a.img").write_bytes(b"other" * 1000)
     assert image.path.read_bytes() == BODY
     with pytest.raises(FailedPrecondition, match="the image has digest"):
-        ensured(images, asking, f"{allowed / 'a.img'}#sha256={SHA}")
+        ensure(images, asking, f"{allowed / 'a.img'}#sha256={SHA}")
     for name in (tmp_path / "secret", allowed / "link", allowed / "loop", allowed, allowed / "none"):
         with pytest.raises(NotFound, match="or is not in a folder that this host allows"):
-            ensured(images, asking, str(name))
+            ensure(images, asking, str(name))
 
 
 def test_unused_images_are_collected_and_used_ones_stay(depot: Depot, asking: Asking) -> None:
     images = asking.images(unused_seconds=3600)
-    paths = [ensured(images, asking, depot.put(f"/{n}", bytes([n]) * 5000)).path for n in range(4)]
+    paths = [ensure(images, asking, depot.put(f"/{n}", bytes([n]) * 5000)).path for n in range(4)]
     assert images.collect(set()) == 0  # just asked for
     for hours, path in enumerate(paths, start=1):
         os.utime(path, (time.time() - hours * 3000,) * 2)
@@ -292,7 +294,7 @@ def test_unused_images_are_collected_and_used_ones_stay(depot: Depot, asking: As
     assert asking.blobs() == sorted([paths[0].name, paths[3].name])
     assert asking.images(cache_bytes=1).collect({paths[3].name}) > 0
     assert asking.blobs() == [paths[3].name]
-    assert ensured(images, asking, depot.url("/0")).path.exists()
+    assert ensure(images, asking, depot.url("/0")).path.exists()
 
 
 # TLS
@@ -306,10 +308,10 @@ def secure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Depot]:
         yield depot
 
 
-def test_server_with_a_trusted_certificate_is_asked(secure: Depot, asking: Asking) -> None:
-    assert ensured(asking.images(), asking, secure.put("/a.img", BODY)).path.read_bytes() == BODY
+def test_server_with_a_trusted_certificate_is_contacted(secure: Depot, asking: Asking) -> None:
+    assert ensure(asking.images(), asking, secure.put("/a.img", BODY)).path.read_bytes() == BODY
     secure.image("os/debian", "12", PARTS)
-    assert ensured(asking.images(), asking, f"{secure.host}/os/debian:12").path.read_bytes() == BODY
+    assert ensure(asking.images(), asking, f"{secure.host}/os/debian:12").path.read_bytes() == BODY
 
 
 def test_server_with_another_certificate_is_not_trusted(
@@ -319,14 +321,14 @@ def test_server_with_another_certificate_is_not_trusted(
     with pytest.raises(
         FailedPrecondition, match=f"{secure.host} is not trusted: .*self-signed|unable to get"
     ):
-        ensured(asking.images(), asking, secure.put("/a.img", BODY))
+        ensure(asking.images(), asking, secure.put("/a.img", BODY))
     assert secure.requests == []
 
 
 def test_redirect_from_tls_to_plain_http_is_not_followed(secure: Depot, depot: Depot, asking: Asking) -> None:
     secure.redirects["/a.img"] = depot.put("/a.img", BODY)
     with pytest.raises(FailedPrecondition, match="redirects to a URL without TLS"):
-        ensured(asking.images(), asking, f"{secure.url('/a.img')}#sha256={SHA}")
+        ensure(asking.images(), asking, f"{secure.url('/a.img')}#sha256={SHA}")
     assert depot.requests == []
 
 
@@ -338,7 +340,7 @@ PARTS = {"rootfs": BODY, "kernel": b"kernel" * 100, "initramfs": b"initramfs" * 
 
 def test_artifact_is_pulled_by_tag(depot: Depot, asking: Asking) -> None:
     manifest = depot.image("os/debian", "12", PARTS, "console=ttyS0")
-    image = ensured(asking.images(), asking, f"{depot.host}/os/debian:12")
+    image = ensure(asking.images(), asking, f"{depot.host}/os/debian:12")
     assert image.path.read_bytes() == BODY
     assert image.kernel is not None
     assert image.kernel.read_bytes() == PARTS["kernel"]
@@ -346,13 +348,13 @@ def test_artifact_is_pulled_by_tag(depot: Depot, asking: Asking) -> None:
     assert image.initramfs.read_bytes() == PARTS["initramfs"]
     assert image.command_line == "console=ttyS0"
     assert image.reference == f"{depot.host}/os/debian@{manifest['digest']}"
-    assert ensured(asking.images(), asking, image.reference) == image
+    assert ensure(asking.images(), asking, image.reference) == image
     assert depot.times(f"/v2/os/debian/blobs/{digest_of(BODY)}") == 1
 
 
 def test_artifact_without_kernel_boots_from_its_disk(depot: Depot, asking: Asking) -> None:
     depot.image("os/debian", "latest", {"rootfs": BODY, "squashfs": b"unused"})
-    image = ensured(asking.images(), asking, f"oci://{depot.host}/os/debian")
+    image = ensure(asking.images(), asking, f"oci://{depot.host}/os/debian")
     assert (image.kernel, image.initramfs, image.command_line) == (None, None, "")
     assert len(asking.blobs()) == 1
 
@@ -367,12 +369,12 @@ def test_architecture_selects_from_an_index(depot: Depot, asking: Asking) -> Non
     index = {"schemaVersion": 2, "manifests": [platform(theirs, "arm64"), platform(ours, "amd64")]}
     depot.manifest("os/debian", "12", index, INDEX)
     images, text = asking.images(), f"{depot.host}/os/debian:12"
-    assert ensured(images, asking, text, "amd64").path.read_bytes() == BODY
-    assert ensured(images, asking, text, "arm64").path.read_bytes() == b"arm" * 10_000
+    assert ensure(images, asking, text, "amd64").path.read_bytes() == BODY
+    assert ensure(images, asking, text, "arm64").path.read_bytes() == b"arm" * 10_000
     with pytest.raises(InvalidArgument, match="does not exist for riscv64, only for: amd64, arm64"):
-        ensured(images, asking, text, "riscv64")
+        ensure(images, asking, text, "riscv64")
     with pytest.raises(InvalidArgument, match="name the architecture"):
-        ensured(images, asking, text)
+        ensure(images, asking, text)
 
 
 @pytest.mark.parametrize("password", ["", "ann:secret"])
@@ -384,7 +386,7 @@ def test_registry_gets_the_token_that_it_requires(
     login = tmp_path / "config.json"
     auth = "YW5uOnNlY3JldA=="
     login.write_text(f'{{"auths": {{"{depot.host}": {{"auth": "{auth}"}}}}}}' if password else "{}")
-    image = ensured(asking.images(credentials=str(login)), asking, f"{depot.host}/os/debian:12")
+    image = ensure(asking.images(credentials=str(login)), asking, f"{depot.host}/os/debian:12")
     assert image.path.read_bytes() == BODY
 
 
@@ -396,7 +398,7 @@ def test_refused_credentials_are_an_error_without_the_password(
     login = tmp_path / "config.json"
     login.write_text(f'{{"auths": {{"{depot.host}": {{"auth": "YW5uOndyb25n"}}}}}}')
     with pytest.raises(FailedPrecondition, match="refuses the configured credentials") as refused:
-        ensured(asking.images(credentials=str(login)), asking, f"{depot.host}/os/debian:12")
+        ensure(asking.images(credentials=str(login)), asking, f"{depot.host}/os/debian:12")
     assert "YW5uOndyb25n" not in str(refused.value)
 
 
@@ -406,7 +408,7 @@ def test_credentials_do_not_follow_a_redirect_to_another_host(depot: Depot, aski
     layer = f"/v2/os/debian/blobs/{digest_of(BODY)}"
     depot.put("/storage", BODY)
     depot.redirects[layer] = f"http://localhost:{depot.port}/storage"
-    ensured(asking.images(), asking, f"{depot.host}/os/debian:12")
+    ensure(asking.images(), asking, f"{depot.host}/os/debian:12")
     at = [path for path, _ in depot.requests].index("/storage")
     assert depot.authorizations[at] == ""
 
@@ -415,14 +417,14 @@ def test_manifest_with_another_digest_is_refused(depot: Depot, asking: Asking) -
     manifest = depot.image("os/debian", "12", PARTS)
     depot.bodies[f"/v2/os/debian/manifests/{manifest['digest']}"] += b" "
     with pytest.raises(FailedPrecondition, match="manifest has digest sha256:"):
-        ensured(asking.images(), asking, f"{depot.host}/os/debian@{manifest['digest']}")
+        ensure(asking.images(), asking, f"{depot.host}/os/debian@{manifest['digest']}")
 
 
 def test_layer_with_another_digest_is_refused(depot: Depot, asking: Asking) -> None:
     depot.image("os/debian", "12", PARTS)
     depot.bodies[f"/v2/os/debian/blobs/{digest_of(BODY)}"] = b"evil" * 1000
     with pytest.raises(FailedPrecondition, match="the image has digest"):
-        ensured(asking.images(), asking, f"{depot.host}/os/debian:12")
+        ensure(asking.images(), asking, f"{depot.host}/os/debian:12")
 
 
 MALFORMED: list[tuple[str, object, str]] = [
@@ -443,9 +445,9 @@ def test_manifest_that_is_not_a_disk_image_is_refused(
 ) -> None:
     depot.manifest("os/debian", "12", manifest)
     with pytest.raises(InvalidArgument, match=reason):
-        ensured(asking.images(), asking, f"{depot.host}/os/debian:12")
+        ensure(asking.images(), asking, f"{depot.host}/os/debian:12")
 
 
 def test_unknown_tag_is_not_found(depot: Depot, asking: Asking) -> None:
     with pytest.raises(NotFound, match="404"):
-        ensured(asking.images(), asking, f"{depot.host}/os/none:1")
+        ensure(asking.images(), asking, f"{depot.host}/os/none:1")

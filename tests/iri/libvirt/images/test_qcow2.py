@@ -18,7 +18,7 @@ from iri.libvirt.images.qcow2 import ImageFormat, inspect
 MIB = 1 << 20
 
 
-def made(folder: Path, *options: str, size: str = "8M", backing: Path | None = None) -> Path:
+def make_image(folder: Path, *options: str, size: str = "8M", backing: Path | None = None) -> Path:
     path = folder / "made.qcow2"
     rest = ["-b", str(backing), "-F", "raw"] if backing else [size]
     subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", *options, str(path), *rest], check=True)
@@ -47,38 +47,38 @@ def test_complete_images_are_accepted(tmp_path: Path, options: tuple[str, ...]) 
 
 
 def test_empty_disk_and_raw_disk_are_accepted(tmp_path: Path) -> None:
-    assert inspect(made(tmp_path)) == ImageFormat("qcow2", 8 * MIB)
+    assert inspect(make_image(tmp_path)) == ImageFormat("qcow2", 8 * MIB)
     raw = tmp_path / "raw"
     raw.write_bytes(b"\xeb\x63" + bytes(MIB - 2))
     assert inspect(raw) == ImageFormat("raw", MIB)
 
 
-def patched(image: Path, offset: int, layout: str, value: int) -> None:
+def patch(image: Path, offset: int, layout: str, value: int) -> None:
     with image.open("r+b") as file:
         file.seek(offset)
         file.write(struct.pack(layout, value))
 
 
-def truncated(image: Path, size: int) -> None:
+def truncate(image: Path, size: int) -> None:
     with image.open("r+b") as file:
         file.truncate(size)
 
 
 SPOILED: list[tuple[str, Callable[[Path], None], str]] = [
-    ("version", lambda image: patched(image, 4, ">I", 4), "version 4"),
-    ("clusters", lambda image: patched(image, 20, ">I", 30), r"2\^30"),
-    ("size", lambda image: patched(image, 24, ">Q", 1 << 60), "bytes large"),
-    ("nothing", lambda image: patched(image, 24, ">Q", 0), "0 bytes large"),
-    ("larger", lambda image: patched(image, 24, ">Q", 1 << 40), "too small for its size"),
-    ("encrypted", lambda image: patched(image, 32, ">I", 1), "encrypted"),
-    ("many-tables", lambda image: patched(image, 36, ">I", 1 << 31), "cut off"),
-    ("table-beyond", lambda image: patched(image, 40, ">Q", 1 << 40), "cut off"),
-    ("corrupt", lambda image: patched(image, 72, ">Q", 2), "marked corrupt"),
-    ("data-file", lambda image: patched(image, 72, ">Q", 4), "in another file"),
-    ("unknown", lambda image: patched(image, 72, ">Q", 1 << 20), "unknown here: 0x100000"),
-    ("header", lambda image: truncated(image, 80), "cut off in its header"),
-    ("tables", lambda image: truncated(image, 3 << 16), "cut off"),
-    ("data", lambda image: truncated(image, image.stat().st_size * 2 // 3), "data lies beyond"),
+    ("version", lambda image: patch(image, 4, ">I", 4), "version 4"),
+    ("clusters", lambda image: patch(image, 20, ">I", 30), r"2\^30"),
+    ("size", lambda image: patch(image, 24, ">Q", 1 << 60), "bytes large"),
+    ("nothing", lambda image: patch(image, 24, ">Q", 0), "0 bytes large"),
+    ("larger", lambda image: patch(image, 24, ">Q", 1 << 40), "too small for its size"),
+    ("encrypted", lambda image: patch(image, 32, ">I", 1), "encrypted"),
+    ("many-tables", lambda image: patch(image, 36, ">I", 1 << 31), "cut off"),
+    ("table-beyond", lambda image: patch(image, 40, ">Q", 1 << 40), "cut off"),
+    ("corrupt", lambda image: patch(image, 72, ">Q", 2), "marked corrupt"),
+    ("data-file", lambda image: patch(image, 72, ">Q", 4), "in another file"),
+    ("unknown", lambda image: patch(image, 72, ">Q", 1 << 20), "unknown here: 0x100000"),
+    ("header", lambda image: truncate(image, 80), "cut off in its header"),
+    ("tables", lambda image: truncate(image, 3 << 16), "cut off"),
+    ("data", lambda image: truncate(image, image.stat().st_size * 2 // 3), "data lies beyond"),
 ]
 
 
@@ -96,14 +96,14 @@ def test_image_with_a_backing_file_is_refused(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_bytes(bytes(MIB))
     with pytest.raises(InvalidArgument, match="names a backing file"):
-        inspect(made(tmp_path, backing=secret))
+        inspect(make_image(tmp_path, backing=secret))
 
 
 def test_image_with_a_data_file_is_refused(tmp_path: Path) -> None:
-    image = made(tmp_path, "-o", f"data_file={tmp_path / 'elsewhere'},data_file_raw=on")
+    image = make_image(tmp_path, "-o", f"data_file={tmp_path / 'elsewhere'},data_file_raw=on")
     with pytest.raises(InvalidArgument, match="in another file"):
         inspect(image)
-    patched(image, 72, ">Q", 0)  # the name is left in the header
+    patch(image, 72, ">Q", 0)  # the name is left in the header
     with pytest.raises(InvalidArgument, match="in another file"):
         inspect(image)
 

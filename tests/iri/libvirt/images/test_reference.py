@@ -60,7 +60,7 @@ def test_invalid_reference_is_refused(text: str, reason: str) -> None:
     assert "secret@" not in str(refused.value)
 
 
-def test_manifest_is_asked_for_by_digest_where_there_is_one() -> None:
+def test_manifest_is_requested_by_digest_where_there_is_one() -> None:
     by_digest = parse(f"ghcr.io/os/debian:12@sha256:{HEX}")
     by_tag = parse("ghcr.io/os/debian:12")
     assert isinstance(by_digest, OciReference)

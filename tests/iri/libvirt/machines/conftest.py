@@ -24,7 +24,7 @@ def daemon() -> Iterator[Libvirtd]:
 
 @pytest.fixture
 def settings(daemon: Libvirtd) -> Settings:
-    return with_power(micro_settings(daemon), grace=1.5, first_restart=0.3, steady=1.0)
+    return with_power(micro_settings(daemon), stop_timeout=1.5, first_restart=0.3, steady=1.0)
 
 
 @pytest.fixture

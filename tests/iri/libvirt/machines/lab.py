@@ -52,9 +52,9 @@ class Lab:
 
     def boots(self, id: str, times: int) -> None:
         """Its guest has listened so often."""
-        said = f"boot {times} times"
+        text = f"boot {times} times"
         eventually(
-            lambda: console_log(self.settings, id).count(READY), lambda count: count == times, SECONDS, said
+            lambda: console_log(self.settings, id).count(READY), lambda count: count == times, SECONDS, text
         )
 
     def tells(self, id: str, reason: str, times: int = 1) -> None:

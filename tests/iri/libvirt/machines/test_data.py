@@ -42,7 +42,7 @@ def daemon() -> Iterator[Libvirtd]:
         yield made
 
 
-def wanted(*volumes: Disk, power: Power = Power.ON) -> RuntimeMachine:
+def make_machine(*volumes: Disk, power: Power = Power.ON) -> RuntimeMachine:
     spec = RuntimeMachineSpec(class_name="small", power=power, volumes=volumes, ignition_data=b"hush")
     return RuntimeMachine(labels=uid_labels(RuntimeMachine), spec=spec)
 
@@ -52,39 +52,39 @@ def state(runtime: LibvirtRuntime, id: str) -> MachineState | None:
     return machine.status.state if machine is not None else None
 
 
-def removed(runtime: LibvirtRuntime, *ids: str) -> None:
+def remove_all(runtime: LibvirtRuntime, *ids: str) -> None:
     for id in ids:
         runtime.remove(RuntimeMachine, id)
     eventually(lambda: runtime.objects(RuntimeMachine).keys() & set(ids), operator.not_, 60, "be removed")
 
 
-def described(daemon: Libvirtd, id: str, metadata: str) -> None:
-    said = daemon.virsh("metadata", id, "--uri", NAMESPACE, "--key", PREFIX, "--set", metadata, "--config")
-    assert said.returncode == 0
+def describe(daemon: Libvirtd, id: str, metadata: str) -> None:
+    output = daemon.virsh("metadata", id, "--uri", NAMESPACE, "--key", PREFIX, "--set", metadata, "--config")
+    assert output.returncode == 0
 
 
 def test_machine_with_unreadable_metadata_is_left_alone_with_its_data(daemon: Libvirtd) -> None:
     settings = micro_settings(daemon)
     folder = Path(settings.folder)
-    machine = wanted(ROOT)
+    machine = make_machine(ROOT)
     with running_runtime(settings) as runtime:
         id = runtime.create(machine).id
         eventually(lambda: state(runtime, id), lambda now: now is MachineState.RUNNING, 60, "run")
     disk = local_disk(daemon, id)
     inode, pid = disk.stat().st_ino, daemon.guests()[id]
     metadata = daemon.virsh("metadata", id, "--uri", NAMESPACE, "--config").stdout.strip()
-    described(daemon, id, "<machine>of another version</machine>")
+    describe(daemon, id, "<machine>of another version</machine>")
     with running_runtime(settings) as runtime:
         assert id not in runtime.objects(RuntimeMachine)
         with pytest.raises(FailedPrecondition, match="its metadata cannot be read"):
             runtime.create(machine)
         assert disk.stat().st_ino == inode
         assert (folder / "machines" / id / "console.sock").exists()
-    described(daemon, id, metadata)
+    describe(daemon, id, metadata)
     with running_runtime(settings) as runtime:
         assert runtime.objects(RuntimeMachine)[id].spec == machine.spec  # its secrets too
         assert daemon.guests()[id] == pid
-        removed(runtime, id)
+        remove_all(runtime, id)
     assert not leftovers(daemon, folder)
 
 
@@ -92,7 +92,7 @@ def test_recreated_machine_gets_back_the_data_of_a_lost_domain(
     daemon: Libvirtd,
 ) -> None:
     settings = micro_settings(daemon)
-    machine = wanted(ROOT, power=Power.OFF)
+    machine = make_machine(ROOT, power=Power.OFF)
     with running_runtime(settings) as runtime:
         id = runtime.create(machine).id
         eventually(lambda: state(runtime, id), lambda now: now is MachineState.SUSPENDED, 60, "be made")
@@ -103,7 +103,7 @@ def test_recreated_machine_gets_back_the_data_of_a_lost_domain(
         assert runtime.create(machine).id == id
         eventually(lambda: state(runtime, id), lambda now: now is MachineState.SUSPENDED, 60, "be made")
         assert disk.stat().st_ino == inode
-        removed(runtime, id)
+        remove_all(runtime, id)
     assert not leftovers(daemon, Path(settings.folder))
 
 
@@ -141,13 +141,13 @@ def test_one_of_two_machines_created_at_once_gets_the_volume(daemon: Libvirtd) -
             def create(disk: Disk, together: threading.Barrier = together) -> str:
                 together.wait()
                 try:
-                    return runtime.create(wanted(disk, power=Power.OFF)).id
+                    return runtime.create(make_machine(disk, power=Power.OFF)).id
                 except FailedPrecondition:
                     return ""
 
             made = [id for id in threads.map(create, disks) if id]
             assert len(made) == 1
-            removed(runtime, *made)
+            remove_all(runtime, *made)
         runtime.remove(RuntimeVolume, volume)
         eventually(lambda: runtime.objects(RuntimeVolume), operator.not_, 60, "be removed")
 
@@ -156,7 +156,7 @@ def test_machine_gets_no_empty_disk_while_its_pool_is_not_mounted(
     daemon: Libvirtd,
 ) -> None:
     settings = micro_settings(daemon)
-    machine, other = wanted(ROOT), wanted(ROOT)
+    machine, other = make_machine(ROOT), make_machine(ROOT)
     with running_runtime(settings) as runtime:
         id = runtime.create(machine).id
         eventually(lambda: state(runtime, id), lambda now: now is MachineState.RUNNING, 60, "run")
@@ -170,8 +170,8 @@ def test_machine_gets_no_empty_disk_while_its_pool_is_not_mounted(
             runtime.objects(RuntimeVolume)
         eventually(lambda: trouble(runtime, id), bool, 60, "be in trouble")
         waiting = runtime.create(other).id
-        said = eventually(lambda: trouble(runtime, waiting), bool, 60, "be in trouble")
-        assert "storage pool gitvirt cannot be reached" in said
+        output = eventually(lambda: trouble(runtime, waiting), bool, 60, "be in trouble")
+        assert "storage pool gitvirt cannot be reached" in output
         runtime.remove(RuntimeMachine, waiting)
     with running_runtime(settings) as runtime:
         eventually(lambda: trouble(runtime, waiting), bool, 60, "be in trouble")
@@ -183,7 +183,7 @@ def test_machine_gets_no_empty_disk_while_its_pool_is_not_mounted(
         assert disk.stat().st_ino == inode
         eventually(lambda: waiting in runtime.objects(RuntimeMachine), operator.not_, 60, "be removed")
         assert runtime.objects(RuntimeVolume) == {}
-        removed(runtime, id)
+        remove_all(runtime, id)
     assert not leftovers(daemon, Path(settings.folder))
 
 
@@ -195,9 +195,9 @@ def trouble(runtime: LibvirtRuntime, id: str) -> str:
 def test_start_deletes_detached_disks_and_no_other_data(daemon: Libvirtd, tmp_path: Path) -> None:
     settings = micro_settings(daemon)
     with running_runtime(settings) as runtime:
-        id = runtime.create(wanted(ROOT, power=Power.OFF)).id
+        id = runtime.create(make_machine(ROOT, power=Power.OFF)).id
         eventually(lambda: state(runtime, id), lambda now: now is MachineState.SUSPENDED, 60, "be made")
-        unreadable = runtime.create(wanted(power=Power.OFF)).id
+        unreadable = runtime.create(make_machine(power=Power.OFF)).id
         eventually(
             lambda: state(runtime, unreadable), lambda now: now is MachineState.SUSPENDED, 60, "be made"
         )
@@ -217,19 +217,19 @@ def test_start_deletes_detached_disks_and_no_other_data(daemon: Libvirtd, tmp_pa
     )
     daemon.virsh("define", str(definition))
     metadata = daemon.virsh("metadata", unreadable, "--uri", NAMESPACE, "--config").stdout.strip()
-    described(daemon, unreadable, "<machine>of another version</machine>")
+    describe(daemon, unreadable, "<machine>of another version</machine>")
     with running_runtime(settings):
         assert not detached.exists()
         assert not half.exists()
         for path in (root, referred, of_no_machine, unknown, foreign):
             assert path.exists(), path
     daemon.virsh("undefine", "keeper")
-    described(daemon, unreadable, metadata)
+    describe(daemon, unreadable, metadata)
     with running_runtime(settings) as runtime:
         assert not referred.exists()
         assert not unknown.exists()
         assert of_no_machine.exists()
-        removed(runtime, id, unreadable)
+        remove_all(runtime, id, unreadable)
     for path in (of_no_machine, foreign):
         path.unlink()
     assert not leftovers(daemon, Path(settings.folder))

@@ -204,9 +204,9 @@ def paused_behind_libvirts_back(daemon: Libvirtd) -> None:
         line.connect(str(monitor))
         for command in (b"qmp_capabilities", b"stop"):
             line.sendall(b'{"execute": "' + command + b'"}\n')
-            said = b""
-            while b'"return"' not in said:
-                said += line.recv(4096)
+            output = b""
+            while b'"return"' not in output:
+                output += line.recv(4096)
 
 
 def is_unavailable(lab: Lab) -> bool:

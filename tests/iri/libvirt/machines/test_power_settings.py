@@ -12,8 +12,8 @@ from iri.libvirt.settings import decode_settings
 @pytest.mark.parametrize(
     ("rules", "reason"),
     [
-        ("grace: 0", "grace must be more than 0 seconds"),
-        ("grace: -5", "grace must be more than 0 seconds"),
+        ("stopTimeout: 0", "stopTimeout must be more than 0 seconds"),
+        ("stopTimeout: -5", "stopTimeout must be more than 0 seconds"),
         ("press: 0", "press must be more than 0 seconds"),
         ("firstRestart: 0", "firstRestart must be more than 0 seconds"),
         ("longestRestart: 1", "longestRestart must not be less than firstRestart"),

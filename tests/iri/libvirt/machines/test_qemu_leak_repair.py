@@ -100,9 +100,9 @@ class Lab:
         self.until(lambda machine: is_attached(machine, name) and is_in_sync(machine), f"have {name}")
 
     def order(self, change: MachineChange) -> None:
-        eventually(lambda: self._ordered(change), bool, SECONDS, "take the order")
+        eventually(lambda: self._send_order(change), bool, SECONDS, "take the order")
 
-    def _ordered(self, change: MachineChange) -> bool:
+    def _send_order(self, change: MachineChange) -> bool:
         try:
             self.runtime.change(self.id, change)
         except IRIError:
@@ -110,8 +110,8 @@ class Lab:
         return True
 
     def ask(self, command: str) -> Any:
-        told = self.daemon.virsh("qemu-monitor-command", self.id, json.dumps({"execute": command})).stdout
-        return json.loads(told)["return"]
+        messages = self.daemon.virsh("qemu-monitor-command", self.id, json.dumps({"execute": command})).stdout
+        return json.loads(messages)["return"]
 
     def nodes(self) -> list[str]:
         """Of the volume's file, in QEMU."""
@@ -122,7 +122,7 @@ class Lab:
     def document(self) -> ElementTree.Element:
         return ElementTree.fromstring(self.daemon.virsh("dumpxml", self.id).stdout)
 
-    def told(self, reason: str) -> list[str]:
+    def messages(self, reason: str) -> list[str]:
         return [event.message for event in self.runtime.events() if event.reason == reason]
 
     def die_in_the_midst(self, *commands: Callable[[Qmp, Lab, ElementTree.Element], None]) -> None:
@@ -245,7 +245,7 @@ def test_disk_is_attached_although_qemu_has_leaked_it(
     lab.has("data")
     assert len(lab.nodes()) == 2, "once"
     assert any(lab.path in str(device) for device in lab.ask("query-block"))
-    assert len(lab.told("LeakRepaired")) == 1
+    assert len(lab.messages("LeakRepaired")) == 1
     assert lab.daemon.guests().keys() == {lab.id}
     lab.order(DetachVolume("data"))
     lab.until(lambda machine: "data" not in devices(machine), "release it")
@@ -267,7 +267,7 @@ def test_network_interface_is_attached_although_qemu_has_leaked_it(
     eventually(
         lambda: "vnet77" in lab.daemon.inside("ip", "link").stdout, operator.not_, SECONDS, "release its TAP"
     )
-    assert len(lab.told("LeakRepaired")) == 1
+    assert len(lab.messages("LeakRepaired")) == 1
     lab.order(DetachInterface("second"))
     lab.until(lambda machine: "second" not in devices(machine), "release it")
 
@@ -321,7 +321,7 @@ def cut(lab: Lab) -> None:
         lab.order(AttachVolume(lab.disk))
         eventually(
             lambda: lab.daemon.virsh("domcontrol", lab.id, check=False).stdout,
-            lambda told: "occupied" in told,
+            lambda messages: "occupied" in messages,
             SECONDS,
             "tell QEMU",
         )

@@ -179,13 +179,13 @@ def test_failure_is_a_condition_with_its_cause_until_it_is_fixed(
     with running_runtime(settings) as runtime:
         trouble = make(place, settings)
         id = runtime.create(RuntimeMachine(labels=uid_labels(RuntimeMachine), spec=trouble.machine)).id
-        refused(runtime, daemon, id, trouble.cause)
+        is_refused(runtime, daemon, id, trouble.cause)
         assert list((place.disk / "v").glob("disk-*")) == [], "nothing half-made"
         machine = runtime.objects(RuntimeMachine)[id]
         assert not any(is_attached(machine, name) for name in devices(machine))
         trouble.fix()
         eventually(lambda: state(runtime, id), lambda now: now is MachineState.RUNNING, SECONDS, "run")
-        removed(runtime, id)
+        is_removed(runtime, id)
     assert not leftovers(daemon, Path(settings.folder))
 
 
@@ -195,21 +195,21 @@ def test_request_beyond_this_host_is_a_condition_and_leaves_nothing_behind(
     """Huge pages, of which the host has none."""
     with running_runtime(settings) as runtime:
         id = runtime.create(RuntimeMachine(labels=uid_labels(RuntimeMachine), spec=on(class_name="wide"))).id
-        refused(runtime, daemon, id, "[Hh]uge ?pages?|hugetlbfs|memory")
-        removed(runtime, id)
+        is_refused(runtime, daemon, id, "[Hh]uge ?pages?|hugetlbfs|memory")
+        is_removed(runtime, id)
     assert not leftovers(daemon, Path(settings.folder))
 
 
-def refused(runtime: LibvirtRuntime, daemon: Libvirtd, id: str, cause: str) -> None:
-    def said() -> str:
+def is_refused(runtime: LibvirtRuntime, daemon: Libvirtd, id: str, cause: str) -> None:
+    def message_of() -> str:
         conditions = runtime.objects(RuntimeMachine)[id].status.conditions
         return next((one.message for one in conditions if one.type == "Ready" and one.status == "False"), "")
 
-    eventually(said, lambda message: re.search(cause, message) is not None, SECONDS, f"say {cause}")
+    eventually(message_of, lambda message: re.search(cause, message) is not None, SECONDS, f"say {cause}")
     machine = runtime.objects(RuntimeMachine)[id]
     assert machine.status.state is MachineState.PENDING
-    told = [event.message for event in runtime.events() if event.id == id and event.type == "Warning"]
-    assert any(re.search(cause, message) for message in told)
+    messages = [event.message for event in runtime.events() if event.id == id and event.type == "Warning"]
+    assert any(re.search(cause, message) for message in messages)
     assert daemon.guests() == {}
 
 
@@ -217,6 +217,6 @@ def state(runtime: LibvirtRuntime, id: str) -> MachineState:
     return runtime.objects(RuntimeMachine)[id].status.state
 
 
-def removed(runtime: LibvirtRuntime, id: str) -> None:
+def is_removed(runtime: LibvirtRuntime, id: str) -> None:
     runtime.remove(RuntimeMachine, id)
     eventually(lambda: id in runtime.objects(RuntimeMachine), operator.not_, SECONDS, "be removed")

@@ -70,14 +70,14 @@ def state(runtime: LibvirtRuntime, id: str) -> MachineState | None:
         return None
 
 
-def created(runtime: LibvirtRuntime) -> str:
+def create(runtime: LibvirtRuntime) -> str:
     spec = RuntimeMachineSpec(class_name="small", power=Power.OFF)
     return runtime.create(RuntimeMachine(labels=uid_labels(RuntimeMachine), spec=spec)).id
 
 
 def test_guest_that_never_had_a_process_is_started_when_libvirtd_is_back(daemon: Libvirtd) -> None:
     with running_runtime(micro_settings(daemon)) as runtime:
-        id = created(runtime)
+        id = create(runtime)
         unborn(daemon, runtime, id)
         assert daemon.guests() == {}
         daemon.start()
@@ -88,7 +88,7 @@ def test_guest_that_never_had_a_process_is_started_when_libvirtd_is_back(daemon:
 @pytest.mark.long  # libvirt waits for half a minute before it says no
 def test_condition_names_the_file_to_remove_without_the_drop_in(daemon: Libvirtd) -> None:
     with running_runtime(micro_settings(daemon)) as runtime:
-        id = created(runtime)
+        id = create(runtime)
         unborn(daemon, runtime, id)
         (file,) = (daemon.folder / "run" / "qemu").glob("machine*.xml")
         file.write_text(

@@ -13,56 +13,58 @@ A, B = "52:54:00:00:00:0a", "52:54:00:00:00:0b"
 
 
 @dataclass
-class Told:
+class Answers:
     """A host that has been told what there is to learn."""
 
     answers: dict[LearnedFrom, Learned | Exception]
     agent: bool = True
-    asked: list[LearnedFrom] = field(default_factory=list)
+    queries: list[LearnedFrom] = field(default_factory=list)
 
     def has_agent(self, machine_id: str) -> bool:
         return self.agent
 
     def learn(self, machine_id: str, source: LearnedFrom) -> Learned:
-        self.asked.append(source)
+        self.queries.append(source)
         answer = self.answers.get(source, {})
         if isinstance(answer, Exception):
             raise answer
         return answer
 
 
-def test_agent_is_asked_first_and_other_sources_for_the_rest() -> None:
-    told = Told(
+def test_agent_is_queried_first_and_other_sources_for_the_rest() -> None:
+    answers = Answers(
         {
             LearnedFrom.AGENT: {A: ["10.0.0.1", "fd00::1"]},
             LearnedFrom.LEASE: {A: ["10.0.0.9"], B: ["10.0.0.2"]},
         }
     )
-    assert GuestAddresses(told).lookup("m", (A, B)) == {A: ("10.0.0.1", "fd00::1"), B: ("10.0.0.2",)}
-    assert told.asked == [LearnedFrom.AGENT, LearnedFrom.LEASE]
+    assert GuestAddresses(answers).lookup("m", (A, B)) == {A: ("10.0.0.1", "fd00::1"), B: ("10.0.0.2",)}
+    assert answers.queries == [LearnedFrom.AGENT, LearnedFrom.LEASE]
 
 
-def test_agent_is_not_asked_when_it_is_not_connected() -> None:
-    told = Told({LearnedFrom.ARP: {A: ["10.0.0.1"]}}, agent=False)
-    assert GuestAddresses(told).lookup("m", (A,)) == {A: ("10.0.0.1",)}
-    assert told.asked == [LearnedFrom.LEASE, LearnedFrom.ARP]
+def test_agent_is_not_queried_when_it_is_not_connected() -> None:
+    answers = Answers({LearnedFrom.ARP: {A: ["10.0.0.1"]}}, agent=False)
+    assert GuestAddresses(answers).lookup("m", (A,)) == {A: ("10.0.0.1",)}
+    assert answers.queries == [LearnedFrom.LEASE, LearnedFrom.ARP]
 
 
 @pytest.mark.parametrize("trouble", [FailedPrecondition("wrong nlmsg len"), TimedOut("agent")])
 def test_source_that_fails_is_skipped(trouble: Exception) -> None:
-    told = Told({LearnedFrom.AGENT: trouble, LearnedFrom.LEASE: {A: ["10.0.0.1"]}, LearnedFrom.ARP: trouble})
-    assert GuestAddresses(told).lookup("m", (A, B)) == {A: ("10.0.0.1",)}
+    answers = Answers(
+        {LearnedFrom.AGENT: trouble, LearnedFrom.LEASE: {A: ["10.0.0.1"]}, LearnedFrom.ARP: trouble}
+    )
+    assert GuestAddresses(answers).lookup("m", (A, B)) == {A: ("10.0.0.1",)}
 
 
 def test_lookup_is_unavailable_while_libvirt_is_away() -> None:
     with pytest.raises(Unavailable):
-        GuestAddresses(Told({LearnedFrom.LEASE: Unavailable("away")})).lookup("m", (A,))
+        GuestAddresses(Answers({LearnedFrom.LEASE: Unavailable("away")})).lookup("m", (A,))
 
 
-def test_machine_without_interfaces_is_not_asked_about() -> None:
-    told = Told({})
-    assert GuestAddresses(told).lookup("m", ()) == {}
-    assert told.asked == []
+def test_machine_without_interfaces_is_not_queried() -> None:
+    answers = Answers({})
+    assert GuestAddresses(answers).lookup("m", ()) == {}
+    assert answers.queries == []
 
 
 @pytest.mark.parametrize(
@@ -74,8 +76,8 @@ def test_machine_without_interfaces_is_not_asked_about() -> None:
         (["FD00::0001"], ("fd00::1",)),
     ],
 )
-def test_addresses_that_nothing_can_reach_are_left_out(said: list[str], want: tuple[str, ...]) -> None:
-    assert usable({A.upper(): said, B: ["10.9.9.9"]}, [A]).get(A, ()) == want
+def test_addresses_that_nothing_can_reach_are_left_out(text: list[str], want: tuple[str, ...]) -> None:
+    assert usable({A.upper(): text, B: ["10.9.9.9"]}, [A]).get(A, ()) == want
 
 
 def test_addresses_of_unknown_interfaces_are_left_out() -> None:

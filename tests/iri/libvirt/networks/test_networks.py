@@ -189,7 +189,7 @@ def test_a_network_defined_but_never_started_is_started_or_pruned(
 
 
 def test_reservations_follow_the_interfaces(networks: Networks, store: LibvirtNetworks) -> None:
-    def reserved() -> set[str]:
+    def reservations_of() -> set[str]:
         (network,) = store.all()
         return {address for _, address in network.reservations}
 
@@ -197,14 +197,14 @@ def test_reservations_follow_the_interfaces(networks: Networks, store: LibvirtNe
     networks.connect(A, first)
     networks.connect(A, first)
     networks.connect(B, second)
-    assert reserved() == {"10.1.0.5", "10.1.0.6"}
+    assert reservations_of() == {"10.1.0.5", "10.1.0.6"}
     with pytest.raises(FailedPrecondition, match="exist"):
         networks.connect(str(uuid.UUID(int=3)), first)
     moved = nic("lan", "10.1.0.7", cidr="10.1.0.0/24")
     networks.connect(A, moved)
-    assert reserved() == {"10.1.0.6", "10.1.0.7"}
+    assert reservations_of() == {"10.1.0.6", "10.1.0.7"}
     networks.prune(lambda: [(A, moved)])
-    assert reserved() == {"10.1.0.7"}
+    assert reservations_of() == {"10.1.0.7"}
 
 
 def test_interface_allowed_by_an_earlier_policy_keeps_its_network(

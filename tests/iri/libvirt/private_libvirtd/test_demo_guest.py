@@ -40,7 +40,7 @@ class Line:
 
 
 @contextlib.contextmanager
-def booted(guest: DemoGuest, folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], Line]]:
+def boot(guest: DemoGuest, folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], Line]]:
     ours, theirs = socket.socketpair()
     command = [
         "qemu-system-x86_64",
@@ -76,7 +76,7 @@ def booted(guest: DemoGuest, folder: Path) -> Iterator[tuple[subprocess.Popen[by
 
 def test_demo_guest_boots_shows_its_disk_and_powers_off(tmp_path: Path) -> None:
     guest = build_guest(find_kernel(MODULES, root=tmp_path, unpacked=KERNEL), Path("/bin/busybox"), tmp_path)
-    with booted(guest, tmp_path) as (process, line):
+    with boot(guest, tmp_path) as (process, line):
         line.until(b"(none): up")
         assert b"disk oda, 4 MiB: " + DISK_TEXT.strip() in line.said
         line.until(b":/# ")

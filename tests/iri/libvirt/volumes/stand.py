@@ -32,7 +32,7 @@ class Stand:
         self.pools = tuple(pools) or (DirPool(name=f"pool-{folder.name}", path=str(folder / "volumes")),)
         self.image_settings = images or ImageSettings(paths=(str(folder / "originals"),))
         self.uri = uri
-        self.told: list[tuple[str, str, str]] = []
+        self.machine_events: list[tuple[str, str, str]] = []
         self.is_started = False
 
     def start(self) -> Stand:
@@ -45,7 +45,7 @@ class Stand:
             self.folder,
             journal=self.journal,
             volume_class=volume_class,
-            tell=lambda *told: self.told.append(told),
+            tell=lambda *event: self.machine_events.append(event),
         )
         self.volumes, self.disks = parts.volumes, parts.disks
         self.link.open()
@@ -140,7 +140,7 @@ def volume_class(name: str) -> RuntimeVolumeClass:
     raise InvalidArgument(f"there is no volume class {name!r} here")
 
 
-def sized(volume: RuntimeVolume, size: int) -> RuntimeVolume:
+def with_size(volume: RuntimeVolume, size: int) -> RuntimeVolume:
     from msgspec.structs import replace
 
     return replace(volume, spec=replace(volume.spec, resources=Resources(storage_bytes=size)))

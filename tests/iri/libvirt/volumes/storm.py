@@ -54,26 +54,26 @@ def step(stand: Stand, chance: random.Random, image: VolumeDataSource) -> None:
         what = 5
     match what:
         case 0:
-            said("volume", stand.create(volume(None)).id)
+            say("volume", stand.create(volume(None)).id)
         case 1:
-            said("volume", stand.create(volume(image)).id)
+            say("volume", stand.create(volume(image)).id)
         case 2 if snapshots:
             source = SnapshotSource(snapshot_id=chance.choice(snapshots))
-            said("volume", stand.create(volume(VolumeDataSource(snapshot_data_source=source))).id)
+            say("volume", stand.create(volume(VolumeDataSource(snapshot_data_source=source))).id)
         case 3 if volumes:
             labels = {UID_LABELS[RuntimeSnapshot]: str(uuid.uuid4())}
             wanted = RuntimeSnapshot(labels=labels, spec=SnapshotSpec(volume_id=chance.choice(volumes)))
-            said("snapshot", stand.create(wanted).id)
+            say("snapshot", stand.create(wanted).id)
         case 4 if volumes:
             size = Resources(storage_bytes=chance.randrange(4, 32) * MIB)
             stand.change(chance.choice(volumes), ExpandVolume(size))
         case 5 if len(volumes) > 8:
             gone = chance.choice(volumes)
-            said("deleting", gone)
+            say("deleting", gone)
             stand.remove(RuntimeVolume, gone)
         case 5 if snapshots:
             gone = chance.choice(snapshots)
-            said("deleting", gone)
+            say("deleting", gone)
             stand.remove(RuntimeSnapshot, gone)
 
 
@@ -84,7 +84,7 @@ def volume(source: VolumeDataSource | None) -> RuntimeVolume:
     return RuntimeVolume(labels={UID_LABELS[RuntimeVolume]: str(uuid.uuid4())}, spec=spec)
 
 
-def said(what: str, id: str) -> None:
+def say(what: str, id: str) -> None:
     os.write(
         1, f"{what} {id}\n".encode()
     )  # in one piece: threads write here, and a kill may come at any moment

@@ -28,7 +28,7 @@ def test_kill_at_any_moment_loses_nothing_and_leaves_nothing(
     made: set[str] = set()
     deleting: set[str] = set()
     for kill in range(kills):
-        for line in stormed(libvirtd, folder, f"{seed}{kill}", chance.uniform(0.05, 1.0)):
+        for line in storm(libvirtd, folder, f"{seed}{kill}", chance.uniform(0.05, 1.0)):
             what, _, id = line.partition(" ")
             (deleting if what == "deleting" else made).add(id)
     assert made
@@ -53,15 +53,15 @@ def test_kill_at_any_moment_loses_nothing_and_leaves_nothing(
         libvirtd.virsh("pool-undefine", stand.pool)
 
 
-def stormed(libvirtd: Libvirtd, folder: Path, seed: str, seconds: float) -> list[str]:
+def storm(libvirtd: Libvirtd, folder: Path, seed: str, seconds: float) -> list[str]:
     """What a storm has said before it was killed, so many seconds after it had started."""
     command = [sys.executable, "-m", "tests.iri.libvirt.volumes.storm", libvirtd.uri, str(folder), seed]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ.copy()) as storm:
-        assert storm.stdout is not None
-        assert storm.stdout.readline() == "started\n"
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ.copy()) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "started\n"
         time.sleep(seconds)
-        storm.send_signal(signal.SIGKILL)
-        return storm.stdout.read().splitlines()
+        process.send_signal(signal.SIGKILL)
+        return process.stdout.read().splitlines()
 
 
 def is_at_rest(stand: Stand) -> bool:

@@ -24,7 +24,7 @@ CEPH = {"monitors": "10.0.0.1:6789,[fd00::1]:3300", "image": "pool/img_1"}
 KEYS = {"userID": b"volumes", "userKey": b"QVFDeGFtcGxlS2V5"}
 
 
-def connected(volume: RuntimeVolume, **changes: object) -> Disk:
+def connect(volume: RuntimeVolume, **changes: object) -> Disk:
     access = volume.status.access
     assert access is not None
     connection = VolumeConnection(driver=access.driver, handle=access.handle, attributes=access.attributes)
@@ -51,7 +51,7 @@ def path(stand: Stand, disk: Disk, machine: str = MACHINE) -> Path:
 def test_volume_of_this_host_is_attached_by_its_access(stand: Stand, subject: Subject) -> None:
     wanted = subject.volume()
     volume = subject.available(replace(wanted, spec=replace(wanted.spec, class_name="limited")))
-    prepared = stand.disks.prepare(MACHINE, connected(volume))
+    prepared = stand.disks.prepare(MACHINE, connect(volume))
     assert prepared.source.where == FileSource(
         path=str(stand.data / f"volume-{volume.id}.qcow2"), format="qcow2"
     )
@@ -77,14 +77,14 @@ def test_spec_reaches_nothing_but_volumes(stand: Stand, subject: Subject) -> Non
         f"{own}'/><source file='/etc/passwd",
     ):
         with pytest.raises(InvalidArgument, match="a volume in one of this host's pools"):
-            stand.disks.refuse(MACHINE, connected(volume, attributes={"path": reached}))
+            stand.disks.refuse(MACHINE, connect(volume, attributes={"path": reached}))
     linked = str(own.with_name(f"volume-{uuid.UUID(int=1)}.qcow2"))
     with pytest.raises(FailedPrecondition, match="has no volume"):
-        stand.disks.refuse(MACHINE, connected(volume, attributes={"path": linked}))
+        stand.disks.refuse(MACHINE, connect(volume, attributes={"path": linked}))
     own.unlink()
     own.symlink_to("/etc/passwd")
     with pytest.raises(FailedPrecondition, match=r"data of volume .* is missing"):
-        stand.disks.prepare(MACHINE, connected(volume))
+        stand.disks.prepare(MACHINE, connect(volume))
 
 
 REFUSED: list[tuple[str, Disk, type[IRIError], str]] = [
@@ -174,7 +174,7 @@ def test_missing_volume_or_one_under_deletion_is_refused(
     stand: Stand, subject: Subject, libvirtd: Libvirtd
 ) -> None:
     volume = subject.available()
-    disk = connected(volume)
+    disk = connect(volume)
     with guest(libvirtd, stand.folder, stand.data / f"volume-{volume.id}.qcow2") as running:
         stand.disks.refuse(running.name, disk)
         with pytest.raises(
@@ -229,7 +229,7 @@ def test_local_disk_is_at_least_as_large_as_its_image(stand: Stand) -> None:
     assert virtual_bytes(path(stand, local(0, image))) == 4 * MIB
     with pytest.raises(InvalidArgument, match="the image needs a disk of at least 3500000 bytes"):
         stand.disks.prepare(MACHINE, local(MIB, image, "other"))
-    assert [reason for _, reason, _ in stand.told] == []
+    assert [reason for _, reason, _ in stand.machine_events] == []
 
 
 def test_damaged_local_disk_is_not_recreated(stand: Stand) -> None:

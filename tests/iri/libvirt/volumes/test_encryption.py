@@ -28,7 +28,7 @@ PASSPHRASE = b"correct horse"
 FLAKE = "qemu-img: Unable to get accurate CPU usage"
 
 
-def encrypted(wanted: RuntimeVolume) -> RuntimeVolume:
+def encrypt_spec(wanted: RuntimeVolume) -> RuntimeVolume:
     encryption = VolumeEncryption(secret_data={"encryptionKey": PASSPHRASE})
     return replace(wanted, spec=replace(wanted.spec, encryption=encryption))
 
@@ -39,14 +39,14 @@ def test_encrypted_volume_is_created_grown_copied_and_deleted_with_its_secret(
     stand: Stand, subject: Subject, libvirtd: Libvirtd
 ) -> None:
     patient = dataclasses.replace(subject, seconds=250)
-    volume = patient.available(encrypted(subject.volume(stand.image())))
+    volume = patient.available(encrypt_spec(subject.volume(stand.image())))
     assert volume.spec.encryption == VolumeEncryption(secret_data={"encryptionKey": b""})
     path = stand.data / f"volume-{volume.id}.qcow2"
-    said = json.loads(
+    output = json.loads(
         subprocess.run(["qemu-img", "info", "--output=json", path], check=True, capture_output=True).stdout
     )
-    assert said["format-specific"]["data"]["encrypt"]["format"] == "luks"
-    assert said["backing-filename"]
+    assert output["format-specific"]["data"]["encrypt"]["format"] == "luks"
+    assert output["backing-filename"]
     assert PASSPHRASE not in (stand.data / f"volume-{volume.id}.json").read_bytes()
 
     stand.change(volume.id, ExpandVolume(Resources(storage_bytes=32 * MIB)))
@@ -86,7 +86,7 @@ def test_plain_snapshot_yields_no_encrypted_volume(stand: Stand, subject: Subjec
     snapshot = subject.ready(subject.available().id)
     source = VolumeDataSource(snapshot_data_source=SnapshotSource(snapshot_id=snapshot.id))
     with pytest.raises(InvalidArgument, match="is not encrypted"):
-        stand.create(encrypted(subject.volume(source)))
+        stand.create(encrypt_spec(subject.volume(source)))
 
 
 @pytest.mark.parametrize("fails", range(LUKS_TRIES + 2))

@@ -38,7 +38,7 @@ from iri.volume import (
 )
 from tests.iri.contract.subject import MIB, Subject, eventually
 from tests.iri.libvirt.volumes.guests import guest
-from tests.iri.libvirt.volumes.stand import CLASSES, Stand, sized
+from tests.iri.libvirt.volumes.stand import CLASSES, Stand, with_size
 from tests.servers.depot import depot_server
 from tests.servers.libvirtd import Libvirtd, libvirtd
 from tests.servers.mounts import small_filesystem
@@ -48,8 +48,8 @@ BODY = bytes(range(256)) * 8192  # 2 MiB
 
 def info(path: Path) -> dict[str, object]:
     found = subprocess.run(["qemu-img", "info", "-U", "--output=json", path], check=True, capture_output=True)
-    said: dict[str, object] = json.loads(found.stdout)
-    return said
+    output: dict[str, object] = json.loads(found.stdout)
+    return output
 
 
 def content(path: Path, size: int) -> bytes:
@@ -80,7 +80,7 @@ def from_snapshot(subject: Subject, snapshot: RuntimeSnapshot) -> RuntimeVolume:
     return subject.volume(VolumeDataSource(snapshot_data_source=SnapshotSource(snapshot_id=snapshot.id)))
 
 
-def failed(subject: Subject, wanted: RuntimeVolume) -> RuntimeVolume:
+def failure_of(subject: Subject, wanted: RuntimeVolume) -> RuntimeVolume:
     id = subject.runtime.create(wanted).id
     return subject.until_volume(id, lambda volume: volume.status.state is VolumeState.ERROR, "fail")
 
@@ -106,10 +106,10 @@ def test_limits_of_the_class_are_in_the_access(stand: Stand, subject: Subject) -
 def test_volume_from_an_image_has_its_content(stand: Stand, subject: Subject) -> None:
     volume = subject.available(subject.volume(stand.image(BODY)))
     assert content(data(stand, volume), len(BODY)) == BODY
-    said = info(data(stand, volume))
-    assert said["virtual-size"] == subject.volume_bytes
-    assert said["backing-filename-format"] == "raw"
-    assert Path(str(said["backing-filename"])).parent == stand.volumes.images.folder
+    output = info(data(stand, volume))
+    assert output["virtual-size"] == subject.volume_bytes
+    assert output["backing-filename-format"] == "raw"
+    assert Path(str(output["backing-filename"])).parent == stand.volumes.images.folder
     reasons = [event.reason for event in stand.events() if event.id == volume.id]
     assert reasons == ["Available"]
 
@@ -132,7 +132,7 @@ def test_fetching_an_image_is_an_event_of_the_volume(stand: Stand, subject: Subj
         digest = hashlib.sha256(BODY).hexdigest()
         depot.answer = 503
         source = VolumeDataSource(image_data_source=ImageSource(image=f"{url}#sha256={digest}"))
-        volume = failed(subject, subject.volume(source))
+        volume = failure_of(subject, subject.volume(source))
         assert stand.warnings()[0][1] == (
             f"image {url}#sha256={digest}: {depot.host} answers 503 Service Unavailable for {url}; {CURE}"
         )
@@ -140,13 +140,13 @@ def test_fetching_an_image_is_an_event_of_the_volume(stand: Stand, subject: Subj
         subject.until_volume(
             volume.id, lambda there: there.status.state is VolumeState.AVAILABLE, "be available"
         )
-    told = [event.reason for event in stand.events() if event.id == volume.id]
-    assert told == ["PullingImage", "ImageNotResolvable", "PullingImage", "ImagePullSucceeded", "Available"]
+    events = [event.reason for event in stand.events() if event.id == volume.id]
+    assert events == ["PullingImage", "ImageNotResolvable", "PullingImage", "ImagePullSucceeded", "Available"]
     assert content(data(stand, volume), len(BODY)) == BODY
 
 
 def test_image_that_does_not_fit_is_an_error_with_the_cause(stand: Stand, subject: Subject) -> None:
-    volume = failed(subject, sized(subject.volume(stand.image(BODY)), MIB))
+    volume = failure_of(subject, with_size(subject.volume(stand.image(BODY)), MIB))
     assert stand.warnings()[0] == (
         "CreateVolumeFailed",
         f"the image needs a volume of at least {len(BODY)} bytes, not {MIB}",
@@ -170,7 +170,7 @@ def test_invalid_image_is_tried_again(stand: Stand, subject: Subject) -> None:
     original = stand.folder / "originals" / "late.img"
     stand.image(b"QFI\xfb cut off", "late.img")
     wanted = subject.volume(VolumeDataSource(image_data_source=ImageSource(image=str(original))))
-    volume = failed(subject, wanted)
+    volume = failure_of(subject, wanted)
     assert stand.warnings()[0][0] == "ImageNotResolvable"
     assert f"image {original}: " in stand.warnings()[0][1]
     stand.image(BODY, "late.img")
@@ -243,7 +243,7 @@ def test_deletion_waits_for_copies_under_way(stand: Stand, subject: Subject) -> 
 def test_volume_from_a_snapshot_must_not_be_smaller(stand: Stand, subject: Subject) -> None:
     snapshot = subject.ready(subject.available().id)
     with pytest.raises(InvalidArgument, match="needs a volume of at least 16777216 bytes"):
-        stand.create(sized(from_snapshot(subject, snapshot), MIB))
+        stand.create(with_size(from_snapshot(subject, snapshot), MIB))
 
 
 def test_full_pool_refuses_volumes(stand: Stand, subject: Subject) -> None:
@@ -255,8 +255,8 @@ def test_full_pool_refuses_volumes(stand: Stand, subject: Subject) -> None:
     with pytest.raises(
         ResourceExhausted, match=rf"pool {stand.pool} is full: \d+ bytes needed, {total} of {total}"
     ):
-        stand.create(sized(subject.volume(), total + 1))
-    volume = subject.available(sized(subject.volume(), total // MIB * MIB - 8 * MIB))
+        stand.create(with_size(subject.volume(), total + 1))
+    volume = subject.available(with_size(subject.volume(), total // MIB * MIB - 8 * MIB))
     with pytest.raises(ResourceExhausted, match=r"bytes needed, .* free"):
         stand.create(subject.volume())
     with pytest.raises(ResourceExhausted, match=r"bytes needed, .* free"):
@@ -274,7 +274,7 @@ def test_overcommit_and_reserve_set_the_limit(libvirtd: Libvirtd, folder: Path) 
         capacity = stand.volumes.backends.by_name(stand.pool).space().capacity
         assert stand.offers().volumes[0].quantity == 3 * (capacity - MIB)
         subject = stand.subject()
-        subject.available(sized(subject.volume(), 2 * capacity))
+        subject.available(with_size(subject.volume(), 2 * capacity))
     finally:
         stand.stop()
 
@@ -384,7 +384,7 @@ def test_link_out_of_the_pool_is_not_followed(stand: Stand, subject: Subject) ->
     data(stand, volume).unlink()
     data(stand, volume).symlink_to(target)
     snapshot = subject.runtime.create(subject.snapshot(volume.id))
-    eventually(lambda: stand.warnings(), lambda said: bool(said), 60, "be refused")
+    eventually(lambda: stand.warnings(), lambda output: bool(output), 60, "be refused")
     subject.remove_fully(RuntimeSnapshot, snapshot.id)
     subject.remove_fully(RuntimeVolume, volume.id)
     assert target.read_bytes() == b"not ours" * 100
@@ -420,7 +420,7 @@ def test_full_filesystem_is_an_error_with_its_cause_until_there_is_space(tmp_pat
             subject = stand.subject()
             filler = small / "filler"
             filler.write_bytes(bytes(shutil.disk_usage(small).free - (16 << 10)))
-            volume = failed(subject, subject.volume())
+            volume = failure_of(subject, subject.volume())
             assert stand.warnings()[0][0] == "CreateVolumeFailed"
             assert "No space left" in stand.warnings()[0][1]
             assert f"volume-{volume.id}.qcow2" not in stand.files()
@@ -506,7 +506,7 @@ def test_volume_that_an_unknown_qemu_writes_to_is_not_copied(stand: Stand, subje
         while "wrote" not in user.stdout.readline():
             pass
         snapshot = stand.create(subject.snapshot(volume.id))
-        eventually(lambda: stand.warnings(), lambda said: bool(said), 60, "be refused")
+        eventually(lambda: stand.warnings(), lambda output: bool(output), 60, "be refused")
         assert "is in use by a running guest" in stand.warnings()[0][1]
         assert stand.objects(RuntimeSnapshot)[snapshot.id].status.state is SnapshotState.FAILED
         user.stdin.close()
