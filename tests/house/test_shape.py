@@ -21,9 +21,9 @@ FOLDERS_ALLOWED = {
     "reconciler/cli": "one module for each verb",
 }
 # Functions that are longer, and why.
-FUNCTIONS_ALLOWED = {}
+FUNCTIONS_ALLOWED: dict[str, str] = {}
 # The least share of docstrings and comments, in percent. It may only grow, up to 15.
-EXPLAINING = {"schemas": 13, "reconciler": 9, "poollet": 9, "iri": 9}
+EXPLAINING = {"schemas": 13, "reconciler": 9, "poollet": 9, "iri": 12}
 
 PATHS = [path for package in PACKAGES for path in modules(package)]
 
