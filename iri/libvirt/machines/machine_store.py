@@ -155,7 +155,7 @@ class MachineStore:
     def recover(self) -> frozenset[str]:
         """Adds the machines that libvirt has and this store lacks: all at the start; later one that a killed libvirtd had defined.
 
-        Machines with unreadable metadata are kept out, and everything of theirs is left alone."""
+        Machines with unreadable metadata are kept out, and their disks and secrets are left alone."""
         unreadable, recovered = {}, set()
         for id, found in self._domains.metadata().items():
             with self.lock(id):

@@ -21,7 +21,7 @@ An error becomes the machine's failure (condition Ready=False with the error as 
 
 Must never happen: a guest is started while its record says off, also by libvirt's autostart (so autostart is disabled before a
 guest is stopped); data is deleted without an ordered deletion; two threads reconcile one machine (the work queue guarantees
-that); an exception leaves this module.
+that); an error of libvirt or of the host leaves this module.
 """
 
 from __future__ import annotations
