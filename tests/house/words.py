@@ -51,6 +51,7 @@ COVERED = (
     "tests/docs",
     "tests/tools",
     "tests/house",
+    "tests/soak",
     "poollet",
 )
 PAGES = (

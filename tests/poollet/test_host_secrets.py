@@ -31,11 +31,11 @@ def test_values_are_read_by_object_and_key(tmp_path: Path) -> None:
     [
         (GOOD, 0o640, "others may read"),
         ("a: b: c\n", 0o600, ":1:"),
-        ("[]\n", 0o600, "no mapping"),
+        ("[]\n", 0o600, "not a mapping"),
         ("data: {a: eA==}\n", 0o600, "'data'"),
         ("default/data: hunter2\n", 0o600, "default/data"),
         ("default/data: {a: 'hunter2!'}\n", 0o600, "default/data.a is not base64"),
-        (GOOD + "---\n" + GOOD, 0o600, "no mapping"),
+        (GOOD + "---\n" + GOOD, 0o600, "not a mapping"),
     ],
 )
 def test_an_unusable_entry_is_named_without_its_value(

@@ -25,7 +25,7 @@ GIVEN = {"machinePoolRef", "volumePoolRef", "claimRef"}  # what the reconciler a
 
 
 def removed_by_order(stage: Stage, uids: set[str]) -> None:
-    """Nothing leaves a host but by an order that stands on live; and no data but by people's word."""
+    """Nothing leaves a host but by an order that is on live; and no data but by people's word."""
     there = {one.metadata.uid: one for one in stage.live().objects()}
     for uid in sorted(uids):
         found = there.get(uid)
@@ -63,7 +63,7 @@ class Laws:
         self.head = head
         self._roomy()
         self._same()
-        self._known()
+        self._remembers()
 
     def _once(self) -> None:
         """Nothing is twice, neither on two hosts nor on one."""
@@ -98,10 +98,10 @@ class Laws:
             uid, before = one.metadata.uid, self.uids.get(one.key)
             if uid and uid != before and not one.metadata.owner_references:
                 is_another = before is None or f"{one.key.kind.value}/{one.key.name}" in self.people.dropped
-                assert is_another, f"{one.key} was {before} and is {uid} now, and nobody took it back"
+                assert is_another, f"{one.key} was {before} and is {uid} now, and people did not remove it"
                 self.uids[one.key] = uid
 
-    def _known(self) -> None:
+    def _remembers(self) -> None:
         """Nothing is forgotten while it is on a host."""
         known = {one.metadata.uid for one in self.stage.live().objects()}
         for name in self.stage.hosts:
@@ -117,11 +117,11 @@ class Laws:
 # At rest
 
 
-def fulfilled(stage: Stage, people: People) -> None:
+def check_fulfilled(stage: Stage, people: People) -> None:
     """The wish is what live says, what live says is on hosts, and nothing else is."""
-    declared = _declared(people)
+    declared = _list_declared(people)
     live = {(str(one.key), bool(one.metadata.deletion_timestamp)): one for one in stage.live().objects()}
-    for key, wish in declared.items():
+    for key, desired in declared.items():
         found = live.get((key, False))
         if found is None and _is_held_back(live.get((key, True))):
             continue
@@ -130,20 +130,20 @@ def fulfilled(stage: Stage, people: People) -> None:
             _machine(stage, found)
         elif isinstance(found, Volume):
             _volume(stage, found)
-        _kept(stage, people, key, wish)
-    _ended(stage, declared)
+        _check_kept(stage, people, key, desired)
+    _check_ended(stage, declared)
 
 
 def _is_held_back(going: Object | None) -> bool:
     """A volume of that name that was ordered gone, and that people have a machine refer to again: it stays in that machine
-    with its data for as long as they do, and says so; the one that is declared anew comes after it."""
+    with its data for as long as they do, and says so; the one that is declared again comes after it."""
     if not isinstance(going, Volume):
         return False
     return any(one.type == "UpToDate" and one.status == "False" for one in going.status.conditions)
 
 
-def _declared(people: People) -> dict[str, Mapping[str, object]]:
-    files = people.said.files()
+def _list_declared(people: People) -> dict[str, Mapping[str, object]]:
+    files = people.declared.files()
     documents = [one for path, text in files.items() for one in parse(path, text.encode()).documents]
     wanted = [one for one in documents if one.key.kind in (Kind.MACHINE, Kind.VOLUME)]
     return {str(one.key): one.body for one in wanted}
@@ -160,14 +160,14 @@ def _machine(stage: Stage, found: Machine) -> None:
     if assignment is None:
         on = [name for name in there if found.metadata.uid in stage.running(name)]
         assert not on, f"{found.key} has no place and runs on {on}"
-        said = [one for one in found.status.conditions if one.status == "False" and one.reason]
-        assert said, f"{found.key} has no place and nobody says why"
+        reasons = [one for one in found.status.conditions if one.status == "False" and one.reason]
+        assert reasons, f"{found.key} has no place, and no condition says why"
         return
     here = there.get(assignment.pool)
     power = Power.ON if found.spec.power == "On" else Power.OFF
     if here is None or here.spec.power != power:
-        said = [one for one in found.status.conditions if one.status != "True" and one.reason]
-        assert said, f"{found.key} on {assignment.pool} is not as it shall be, and nobody says why"
+        reasons = [one for one in found.status.conditions if one.status != "True" and one.reason]
+        assert reasons, f"{found.key} on {assignment.pool} is not as desired, and no condition says why"
 
 
 def _volume(stage: Stage, found: Volume) -> None:
@@ -178,15 +178,15 @@ def _volume(stage: Stage, found: Volume) -> None:
     }
     assignment, here = found.status.assignment, there.get(found.metadata.uid)
     if assignment is not None and here is None:
-        said = [one for one in found.status.conditions if one.status != "True" and one.reason]
-        assert said, f"{found.key} is assigned to {assignment.pool}, not there, and nobody says why"
+        reasons = [one for one in found.status.conditions if one.status != "True" and one.reason]
+        assert reasons, f"{found.key} is assigned to {assignment.pool}, not there, and no condition says why"
         return
     assert here == (assignment.pool if assignment is not None else None), (
         f"{found.key} is assigned to {assignment} and on {here}"
     )
 
 
-def _kept(stage: Stage, people: People, key: str, wish: Mapping[str, object]) -> None:
+def _check_kept(stage: Stage, people: People, key: str, desired: Mapping[str, object]) -> None:
     """Every word of people is on live: fields and comments."""
     texts = stage.texts()
     bodies = [
@@ -196,26 +196,26 @@ def _kept(stage: Stage, people: People, key: str, wish: Mapping[str, object]) ->
         for one in parse(path, text.encode()).documents
         if str(one.key) == key
     ]
-    assert len(bodies) == 1, f"{key} stands on live {len(bodies)} times"
-    (path, body), spec = bodies[0], wish["spec"]
+    assert len(bodies) == 1, f"{key} is on live {len(bodies)} times"
+    (path, body), spec = bodies[0], desired["spec"]
     assert _holds(body["spec"], spec), f"{key} on live is {body['spec']} where people wrote {spec}"
     name = key.partition("/")[0] + "/" + key.rpartition("/")[2]
-    for word in people.said.texts[name].split():
+    for word in people.declared.texts[name].split():
         if word.startswith("note-"):
             assert word in texts[path], f"people's comment {word} is not on live, in {path}"
 
 
-def _holds(live: object, wish: object) -> bool:
-    if isinstance(wish, Mapping) and isinstance(live, Mapping):
-        names = wish.keys() - GIVEN  # a pin may be in vain, and then live says where it stays
-        return live.keys() - GIVEN == names and all(_holds(live[name], wish[name]) for name in names)
-    if isinstance(wish, list) and isinstance(live, list):
-        return len(wish) == len(live) and all(map(_holds, live, wish))
-    return live == wish
+def _holds(live: object, desired: object) -> bool:
+    if isinstance(desired, Mapping) and isinstance(live, Mapping):
+        names = desired.keys() - GIVEN  # a pin may be in vain, and then live says where it stays
+        return live.keys() - GIVEN == names and all(_holds(live[name], desired[name]) for name in names)
+    if isinstance(desired, list) and isinstance(live, list):
+        return len(desired) == len(live) and all(map(_holds, live, desired))
+    return live == desired
 
 
-def _ended(stage: Stage, declared: Mapping[str, object]) -> None:
-    """What nobody declares any more is gone, unless it is retained, in use, or was left paused."""
+def _check_ended(stage: Stage, declared: Mapping[str, object]) -> None:
+    """An object that is not declared any more is gone, unless it is retained, in use, or was left paused."""
     used = {
         (one.metadata.namespace, name)
         for one in stage.live().all(Machine)

@@ -1,4 +1,4 @@
-"""What people write: a source tree in which objects stand in files, alone or several in one, with comments of their own.
+"""What people write: a source tree in which objects are in files, alone or several in one, with comments of their own.
 
 Owns the source branch and remembers what it was, for reverts. It must not know what comes of it.
 """
@@ -56,12 +56,12 @@ TAINTS = {
 
 
 @dataclass(frozen=True)
-class Said:
-    """The wish at one moment: documents by what they are (`Machine/m1`), and the file that each stands in."""
+class Declared:
+    """What is declared at one moment: documents by what they are (`Machine/m1`), and the file that each is in."""
 
     texts: Mapping[str, str] = field(default_factory=dict)
     paths: Mapping[str, str] = field(default_factory=dict)
-    garbage: Mapping[str, str] = field(default_factory=dict)  # what stands in a file that is broken
+    garbage: Mapping[str, str] = field(default_factory=dict)  # the text of a broken file
 
     def files(self) -> dict[str, str]:
         found: dict[str, list[str]] = {}
@@ -76,15 +76,15 @@ class People:
     fleet: Fleet
     chance: random.Random
     now: Callable[[], datetime]
-    said: Said = field(default_factory=Said)
-    before: list[Said] = field(default_factory=list)
+    declared: Declared = field(default_factory=Declared)
+    before: list[Declared] = field(default_factory=list)
     dropped: set[str] = field(default_factory=set)  # what ever left the source
     _there: dict[str, str] = field(default_factory=dict)
     _notes: int = 0
 
     def commit(self, trailers: Sequence[tuple[str, str]] = (), *, is_forced: bool = False) -> None:
         """The source branch becomes what was said; `is_forced` makes it a history of its own."""
-        files = self.said.files()
+        files = self.declared.files()
         gone: dict[str, str | None] = {path: None for path in self._there if path not in files}
         changed = {path: text for path, text in files.items() if is_forced or self._there.get(path) != text}
         more: dict[str, object] = {"trailers": trailers, "even_if_unchanged": True, "time": self.now()}
@@ -94,22 +94,24 @@ class People:
         self.fleet.commit({**gone, **changed}, MAIN, **more)
         self._there = files
 
-    def say(self, said: Said) -> None:
-        self.before = [*self.before[-9:], self.said]
-        self._let_go(said)
-        self.said = said
+    def say(self, declared: Declared) -> None:
+        self.before = [*self.before[-9:], self.declared]
+        self._release(declared)
+        self.declared = declared
         self.commit()
 
-    def _let_go(self, said: Said) -> None:
+    def _release(self, declared: Declared) -> None:
         """What will not be declared any more: a file that says something else doubtlessly counts as doubtful only where
         live has its documents, and one that cannot be read only in the commit that broke it: whoever moves there later is
         gone."""
-        self.dropped |= self.said.texts.keys() - said.texts.keys()
-        self.dropped |= {name for name, path in said.paths.items() if said.garbage.get(path) == FOREIGN}
-        was = self.said.files()
-        broken = {path for path, text in said.garbage.items() if was.get(path) == text}
-        moved = {name for name, path in said.paths.items() if self.said.paths.get(name) != path}
-        self.dropped |= {name for name in moved if said.paths[name] in broken}
+        self.dropped |= self.declared.texts.keys() - declared.texts.keys()
+        self.dropped |= {
+            name for name, path in declared.paths.items() if declared.garbage.get(path) == FOREIGN
+        }
+        was = self.declared.files()
+        broken = {path for path, text in declared.garbage.items() if was.get(path) == text}
+        moved = {name for name, path in declared.paths.items() if self.declared.paths.get(name) != path}
+        self.dropped |= {name for name in moved if declared.paths[name] in broken}
 
     # One change each; each returns what it did, for the trace.
 
@@ -122,7 +124,7 @@ class People:
     def change(self) -> str:
         """The power or a comment of a machine, nothing else."""
         name = self._any("Machine")
-        text = self.said.texts[name] if name else ""
+        text = self.declared.texts[name] if name else ""
         if not text:
             return ""
         on, off = "  power: On\n", "  power: Off\n"
@@ -134,7 +136,7 @@ class People:
         name = self.chance.choice(VOLUMES)
         policy = self.chance.choice(("", "  deletionPolicy: Delete\n"))
         size = self.chance.choice((1, 1, 2, LARGEST))
-        if (old := GIB.search(self.said.texts.get(f"Volume/{name}", ""))) is not None:
+        if (old := GIB.search(self.declared.texts.get(f"Volume/{name}", ""))) is not None:
             size = max(size, int(old[1]))  # volumes only grow
         text = (
             f"apiVersion: {STORAGE}\nkind: Volume\nmetadata: {{name: {name}}}  # {self._note()}\n"
@@ -148,8 +150,8 @@ class People:
         return self.drop(name) if name else ""
 
     def drop(self, *names: str) -> str:
-        texts = {name: text for name, text in self.said.texts.items() if name not in names}
-        self.say(replace(self.said, texts=texts))
+        texts = {name: text for name, text in self.declared.texts.items() if name not in names}
+        self.say(replace(self.declared, texts=texts))
         return " ".join(names)
 
     def move(self) -> str:
@@ -158,18 +160,18 @@ class People:
         if not name:
             return ""
         path = self.chance.choice((SHARED, f"{name}.yaml", f"moved/{name}.yaml"))
-        self.say(replace(self.said, paths={**self.said.paths, name: path}))
+        self.say(replace(self.declared, paths={**self.declared.paths, name: path}))
         return f"{name} to {path}"
 
     def rename(self) -> str:
         """Into another object in the same file."""
         name = self._any("Machine")
         other = f"Machine/{self.chance.choice(MACHINES)}"
-        if not name or other in self.said.texts:
+        if not name or other in self.declared.texts:
             return ""
-        texts, paths = dict(self.said.texts), dict(self.said.paths)
+        texts, paths = dict(self.declared.texts), dict(self.declared.paths)
         text = texts.pop(name).replace(f"  name: {name[8:]}\n", f"  name: {other[8:]}\n")
-        self.say(replace(self.said, texts={**texts, other: text}, paths={**paths, other: paths[name]}))
+        self.say(replace(self.declared, texts={**texts, other: text}, paths={**paths, other: paths[name]}))
         return f"{name} to {other}"
 
     def pool(self, host: str, how: str) -> str:
@@ -178,15 +180,15 @@ class People:
         return f"{host} {how}"
 
     def garble(self) -> str:
-        paths = sorted(set(self.said.paths[name] for name in self.said.texts))
+        paths = sorted(set(self.declared.paths[name] for name in self.declared.texts))
         if not paths:
             return ""
         path, garbage = self.chance.choice(paths), self.chance.choice(GARBAGE)
-        self.say(replace(self.said, garbage={**self.said.garbage, path: garbage}))
+        self.say(replace(self.declared, garbage={**self.declared.garbage, path: garbage}))
         return path
 
-    def mend(self) -> str:
-        self.say(replace(self.said, garbage={}))
+    def repair(self) -> str:
+        self.say(replace(self.declared, garbage={}))
         return ""
 
     def revert(self) -> str:
@@ -200,25 +202,25 @@ class People:
         """A push that is none of what was there; at times of something older too."""
         if self.before and self.chance.random() < 0.5:
             older = self.chance.choice(self.before)
-            self._let_go(older)
-            self.said = older
+            self._release(older)
+            self.declared = older
         self.commit(is_forced=True)
         return ""
 
     def put(self, name: str, text: str) -> None:
-        path = self.said.paths.get(name) or self.chance.choice((SHARED, f"{name}.yaml", f"{name}.yaml"))
-        texts, paths = {**self.said.texts, name: text}, {**self.said.paths, name: path}
-        self.say(replace(self.said, texts=texts, paths=paths))
+        path = self.declared.paths.get(name) or self.chance.choice((SHARED, f"{name}.yaml", f"{name}.yaml"))
+        texts, paths = {**self.declared.texts, name: text}, {**self.declared.paths, name: path}
+        self.say(replace(self.declared, texts=texts, paths=paths))
 
     def heal(self) -> None:
         """Nothing is broken, paused or closed any more, and no volume smaller than it ever was: its file would be held."""
-        texts = {name: text.replace(PAUSED, CALM) for name, text in self.said.texts.items()}
+        texts = {name: text.replace(PAUSED, CALM) for name, text in self.declared.texts.items()}
         texts = {
             name: GIB.sub(f"storage: {LARGEST}Gi", text) if name.startswith("Volume/") else text
             for name, text in texts.items()
         }
         texts = {name: text for name, text in texts.items() if not name.startswith("MachinePool/")}
-        self.say(replace(self.said, texts=texts, garbage={}))
+        self.say(replace(self.declared, texts=texts, garbage={}))
 
     def _machine(self, name: str) -> str:
         chance = self.chance
@@ -240,7 +242,7 @@ class People:
         )
 
     def _any(self, *kinds: str) -> str:
-        names = sorted(name for name in self.said.texts if name.partition("/")[0] in kinds)
+        names = sorted(name for name in self.declared.texts if name.partition("/")[0] in kinds)
         return self.chance.choice(names) if names else ""
 
     def _note(self) -> str:

@@ -103,7 +103,7 @@ class Stage(Simulation):
         self.ids = {name: [0] for name in self.hosts}
 
     def turn(self, who: str) -> None:
-        """Of one party; nobody's begins in the middle of their own."""
+        """Of one party; it never begins in the middle of its own turn."""
         if who in self._busy:
             return
         self._busy.add(who)
@@ -196,7 +196,7 @@ class Stage(Simulation):
         return None
 
     def is_trying(self) -> bool:
-        """Whether somebody waits for a pool that refused, or a host for a call that fails: both are tried again for ever."""
+        """Whether an object waits for a pool that refused, or a host for a call that fails: both are tried again for ever."""
         return any(
             (one.status.rejections and not one.status.assignment)
             or any(each.type == "UpToDate" and each.status == "False" for each in one.status.conditions)

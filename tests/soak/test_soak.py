@@ -21,7 +21,7 @@ def test_what_was_lived_before_ends_well_again(seed: int) -> None:
 
 @pytest.mark.long  # A seed by chance must not decide whether a change may be merged.
 @pytest.mark.timeout(300)
-def test_a_life_that_nobody_has_lived_yet_ends_well() -> None:
+def test_a_new_life_ends_well() -> None:
     Life(random.SystemRandom().randrange(1_000_000), STEPS).live()
 
 
@@ -54,7 +54,7 @@ def quiet_life() -> Life:
     return life
 
 
-def test_what_disappears_without_an_order_breaks_a_law_and_the_way_there_is_told() -> None:
+def test_what_disappears_without_an_order_breaks_a_law_and_the_trace_is_shown() -> None:
     life = quiet_life()
     host = next(name for name in HOSTS if life.stage.running(name))
     run = life.stage.runs[host]

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from iri.simulated.faults.fault_rules import FaultEffect, FaultRule
 from iri.simulated.machine_calls import GuestAction
 from reconciler.loop.outcome import Committed, NoChange
-from tests.soak.laws import Laws, fulfilled
+from tests.soak.laws import Laws, check_fulfilled
 from tests.soak.people import TAINTS, People
 from tests.soak.stage import HOST, HOSTS, PARTIES, RECONCILERS, Stage
 
@@ -59,9 +59,9 @@ class Life:
                 self.step()
             self.rest()
         except Exception as error:
-            raise BrokenError(self.told(error)) from error
+            raise BrokenError(self.describe(error)) from error
 
-    def told(self, error: Exception) -> str:
+    def describe(self, error: Exception) -> str:
         lines = "\n".join(self.trace)
         return (
             f"{type(error).__name__}: {error}\nthe last steps:\n{lines}\n"
@@ -96,7 +96,7 @@ class Life:
     # At the end
 
     def rest(self) -> None:
-        """Everything well again and all that waits for people's word confirmed: the wish comes true, and then nobody writes."""
+        """Everything works again and all approvals are given: what is declared comes true, and then no party writes."""
         for weather in self.stage.weathers.values():
             weather.clear_up()
         for machine in self.stage.machines.values():
@@ -111,7 +111,7 @@ class Life:
                 break
         else:
             raise AssertionError("it asks for consent again and again")
-        fulfilled(self.stage, self.people)
+        check_fulfilled(self.stage, self.people)
         self._stay()
 
     def mourn(self) -> None:
@@ -168,14 +168,14 @@ class Life:
         is_trying = self.stage.is_trying()
         for who in PARTIES:
             self.stage.forget(who)
-        before = self._worded()
+        before = self._texts_of_live()
         for _ in range(3):
             self._round()
-        is_still = self._worded() == before or is_trying
+        is_still = self._texts_of_live() == before or is_trying
         assert is_still, "live was written at rest by those who remember nothing"
 
-    def _worded(self) -> dict[str, str]:
-        """All files of live, but for why somebody waits."""
+    def _texts_of_live(self) -> dict[str, str]:
+        """All files of live, but for the reasons of waiting."""
         return {path: WAITS.sub("", text) for path, text in self.stage.texts().items()}
 
     # What happens
@@ -286,7 +286,7 @@ ACTS: Mapping[str, tuple[int, Act]] = {
     "move": (3, lambda life: life.people.move()),
     "rename": (3, lambda life: life.people.rename()),
     "garble": (2, lambda life: life.people.garble()),
-    "mend": (3, lambda life: life.people.mend()),
+    "mend": (3, lambda life: life.people.repair()),
     "revert": (2, lambda life: life.people.revert()),
     "force-push": (1, lambda life: life.people.force()),
     "confirm": (4, Life.confirm),
