@@ -30,8 +30,9 @@ class Text(NamedTuple):
 
 @cache
 def modules(folder: str) -> tuple[Path, ...]:
-    """The Python files below a folder, without generated code."""
-    files = sorted((ROOT / folder).rglob("*.py"))
+    """The Python files below a folder, or the one file, without generated code."""
+    root = ROOT / folder
+    files = [root] if root.is_file() else sorted(root.rglob("*.py"))
     return tuple(path for path in files if "_pb2" not in path.name and "template" not in path.parts)
 
 
