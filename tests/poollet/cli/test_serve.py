@@ -18,7 +18,7 @@ from iri.machine import RuntimeMachine
 from iri.simulated.host import SimulatedHost
 from iri.simulated.server import SimulatedServer
 from tests.iri.quick_host import PROFILE
-from tests.poollet.cli.process import Ground, running, until, web
+from tests.poollet.cli.process import Ground, running, this_host, until, web
 from tests.servers.repository import git
 
 
@@ -155,6 +155,33 @@ def test_the_host_of_another_disk_takes_over_and_the_first_says_so(ground: Groun
             code, said = first.ended(None)
     assert code == 1
     assert "another poollet named host-1 runs on this host" in said
+
+
+def test_a_host_without_the_grant_says_what_it_waits_for_and_ends_where_it_is_to_run_once(
+    ground: Ground, socket: Path
+) -> None:
+    ground.begin({"web-1.yaml": web()})
+    config = ground.folder / "other.yaml"
+    config.write_text(
+        f"name: host-1\nhostID: another\nrepo: {{url: {ground.repo}, mirror: {ground.folder / 'other'}}}\n"
+        f"runtimes: [{{name: sim, machine: {ground.folder / 'own.sock'}, start: simulated}}]\n"
+        "pools: [{name: host-1, runtime: sim}]\n"
+    )
+    with running(ground.folder, *words(ground, socket)) as first:
+        until(lambda: state(ground) == "Running")
+        with running(ground.folder, "--config", str(config), "--once", "--end-runtimes") as second:
+            code, logged = second.ended(None)
+        assert code == 1
+        for part in (
+            "this is host another",
+            f"`Pool-Destroyed: host-1={this_host()}`",
+            "`Pool-Host: host-1=another`",
+        ):
+            assert part in logged
+        candidate = ground.report().candidate
+        assert candidate is not None
+        assert candidate.host_id == "another"
+        assert first.process.poll() is None
 
 
 def test_a_name_that_no_ref_can_have_is_refused_at_once(ground: Ground, socket: Path) -> None:
