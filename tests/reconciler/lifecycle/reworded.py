@@ -180,7 +180,7 @@ def problems_of(plan: Plan) -> object:
 
 
 def plain(record: Record | None) -> object:
-    """Without messages, and without the ids of assignments, which are made from the commit that they are decided on."""
+    """Without messages, and without ids that are made from a commit, which is another one for the twin."""
     value = msgspec.to_builtins(record, enc_hook=str)
     return without_words(value)
 
@@ -189,7 +189,9 @@ def without_words(value: Any, name: str = "") -> Any:
     match value:
         case dict():
             return {
-                key: without_words(each, key) for key, each in value.items() if key not in ("message", "id")
+                key: without_words(each, key)
+                for key, each in value.items()
+                if key not in ("message", "id", "report_commit", "reportCommit")
             }
         case list() | tuple():
             return [without_words(each, name) for each in value]
