@@ -27,12 +27,12 @@ from tests.iri.quick_host import PROFILE, quick_host
 
 @pytest.fixture
 def host() -> SimulatedHost:
-    lacking = replace(
+    limits = replace(
         PROFILE,
         unavailable_networks=("libvirt:gone",),
         unavailable_images=("/images/no-such.qcow2", "registry.example.org/no-such:1"),
     )
-    return quick_host(lacking)
+    return quick_host(limits)
 
 
 def subject_of(host: SimulatedHost, runtime: SimulatedRuntime | Client) -> Subject:

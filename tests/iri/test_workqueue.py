@@ -119,14 +119,14 @@ def test_due_key_waits_for_no_thread_that_is_busy_with_another() -> None:
 
 
 def test_close_waits_for_the_run_under_way_but_no_longer_than_it_may() -> None:
-    has_begun, may_end = threading.Event(), threading.Event()
+    started, may_end = threading.Event(), threading.Event()
 
     def work(key: str) -> None:
-        has_begun.set()
+        started.set()
         may_end.wait(SECONDS)
 
     queue = running(work, 1, "a")
-    assert has_begun.wait(SECONDS)
+    assert started.wait(SECONDS)
     queue.close(wait_seconds=0.01)
     may_end.set()
     queue.close()
