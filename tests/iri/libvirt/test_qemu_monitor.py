@@ -17,7 +17,7 @@ def test_reply_yields_the_returned_value() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "words"),
+    ("reply", "words"),
     [
         ('{"error": {"class": "GenericError", "desc": "no such node"}}', "QEMU refuses query-block: no such node"),
         ('{"return": [', "JSONDecodeError"),
@@ -57,7 +57,7 @@ def test_state_of_qemu_is_parsed_from_its_replies() -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "told"),
+    ("field", "description"),
     [
         ("network", None),
         ("devices", [{}]),

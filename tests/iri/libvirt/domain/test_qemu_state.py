@@ -141,6 +141,6 @@ PLACES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(("told", "want"), [case[1:] for case in PLACES], ids=[case[0] for case in PLACES])
+@pytest.mark.parametrize(("written", "want"), [case[1:] for case in PLACES], ids=[case[0] for case in PLACES])
 def test_location_is_parsed_from_each_notation_of_qemu(written: str, want: str) -> None:
     assert data_location(written) == want

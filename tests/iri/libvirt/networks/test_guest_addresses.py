@@ -14,7 +14,7 @@ A, B = "52:54:00:00:00:0a", "52:54:00:00:00:0b"
 
 @dataclass
 class Answers:
-    """A host that has been told what there is to learn."""
+    """A host that has fixed answers."""
 
     answers: dict[LearnedFrom, Learned | Exception]
     agent: bool = True
@@ -68,7 +68,7 @@ def test_machine_without_interfaces_is_not_queried() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "want"),
+    ("text", "want"),
     [
         (["10.0.0.1", "10.0.0.1"], ("10.0.0.1",)),
         (["127.0.0.1", "::1", "fe80::1", "169.254.1.1", "0.0.0.0", "224.0.0.1", "nope", ""], ()),
