@@ -11,7 +11,7 @@ from reconciler.decide.pool_requests import PoolRequests, follow_grant, status_o
 from reconciler.decide.view import View
 from reconciler.plan.types import Action
 from reconciler.world.record import PLACED, stamp
-from reconciler.world.record.backoff import ends, standing
+from reconciler.world.record.backoff import active_rejections, retry_at
 from reconciler.world.record.condition import EVICTION, SCHEDULED
 from reconciler.world.reports.authority import POOL_OF
 from reconciler.world.reports.reported import ObjectReport
@@ -141,4 +141,7 @@ def describe_reason(reason: ReportedReason) -> str:
 
 
 def next_retry(rejections: Sequence[Rejection], now: datetime) -> datetime | None:
-    return min((end for each in standing(rejections, now) if (end := ends(each)) is not None), default=None)
+    return min(
+        (end for each in active_rejections(rejections, now) if (end := retry_at(each)) is not None),
+        default=None,
+    )

@@ -11,7 +11,7 @@ from reconciler.schedule import AntiAffinityRule, PastRejection, Request, Spread
 from reconciler.schedule.request import Labels
 from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.record import NOTHING, Record
-from reconciler.world.record.backoff import standing
+from reconciler.world.record.backoff import active_rejections
 from reconciler.world.world import World
 from schemas.kinds import Key, Kind
 from schemas.model import (
@@ -162,7 +162,8 @@ def _rejections(record: Record, now: datetime) -> tuple[PastRejection, ...]:
     if not isinstance(status, MachineStatus | VolumeStatus):
         return ()
     return tuple(
-        PastRejection(each.pool, each.message or each.reason) for each in standing(status.rejections, now)
+        PastRejection(each.pool, each.message or each.reason)
+        for each in active_rejections(status.rejections, now)
     )
 
 

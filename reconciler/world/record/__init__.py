@@ -10,8 +10,7 @@ from reconciler.world.record.condition import (
     with_condition,
     without_condition,
 )
-from reconciler.world.record.moment import moment, stamp
-from reconciler.world.record.reading import record_of
+from reconciler.world.record.documents import fields, record_of
 from reconciler.world.record.record import (
     ASSIGNABLE,
     ASSIGNED,
@@ -22,7 +21,7 @@ from reconciler.world.record.record import (
     assignment_of,
     empty_status,
 )
-from reconciler.world.record.writing import fields
+from reconciler.world.record.timestamps import moment, stamp
 
 __all__ = [
     "ASSIGNABLE",

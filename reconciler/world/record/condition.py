@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from reconciler.world.record.moment import stamp
+from reconciler.world.record.timestamps import stamp
 from schemas.model import Condition
 
 Truth = Literal["True", "False", "Unknown"]

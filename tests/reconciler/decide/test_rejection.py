@@ -6,7 +6,7 @@ import pytest
 
 from reconciler.decide.apply_report import next_retry, record_rejection
 from reconciler.world.record import stamp
-from reconciler.world.record.backoff import ends, standing
+from reconciler.world.record.backoff import active_rejections, retry_at
 from schemas.model import Assignment, Rejection
 from schemas.report.objects import ReportedReason
 
@@ -40,9 +40,9 @@ def test_each_pool_is_counted_by_itself() -> None:
 )
 def test_the_backoff_doubles_up_to_ten_minutes(count: int, seconds: int) -> None:
     rejection = Rejection(pool="a", count=count, time=stamp(NOW))
-    assert ends(rejection) == NOW + timedelta(seconds=seconds)
-    assert standing((rejection,), NOW + timedelta(seconds=seconds - 1)) == (rejection,)
-    assert standing((rejection,), NOW + timedelta(seconds=seconds)) == ()
+    assert retry_at(rejection) == NOW + timedelta(seconds=seconds)
+    assert active_rejections((rejection,), NOW + timedelta(seconds=seconds - 1)) == (rejection,)
+    assert active_rejections((rejection,), NOW + timedelta(seconds=seconds)) == ()
 
 
 def test_when_the_next_may_be_asked() -> None:

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.world.source.parse_cache.cache import MANY, NAME, ParseCache
-from reconciler.world.source.parse_cache.cache_key import fingerprint
+from reconciler.world.source.parse_cache.cache_key import cache_key
 from reconciler.world.world import World
 from schemas.kinds import Kind
 from tests.reconciler.world.scene import SETTINGS, Scene, assigned, machine, pool, recorded, volume
@@ -361,7 +361,7 @@ WHOLE = _whole()
 
 
 def test_the_code_is_known_before_an_upgrade_can_replace_it(tmp_path: Path) -> None:
-    fingerprint.cache_clear()
+    cache_key.cache_clear()
     readings = ParseCache(tmp_path)
-    assert fingerprint.cache_info().currsize == 1
+    assert cache_key.cache_info().currsize == 1
     readings.close()

@@ -17,7 +17,7 @@ from typing import TypeAlias, TypeVar
 
 from reconciler.gitstore.objects.tree import File
 from reconciler.world.source.contents import Contents
-from reconciler.world.source.parse_cache.cache_key import fingerprint
+from reconciler.world.source.parse_cache.cache_key import cache_key
 from reconciler.world.source.parse_cache.encoding import decode, encode
 
 log = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ class ParseCache:
 
     def _known_code(self) -> None:
         try:
-            fingerprint()
+            cache_key()
         except OSError as error:
             log.warning("readings are not kept cause=%s", error)
             self._path = None
@@ -197,8 +197,8 @@ def _connect(path: Path) -> sqlite3.Connection:
             database.execute(line)
         made_by = database.execute("SELECT fingerprint FROM made_by").fetchall()
         if not made_by:
-            database.execute("INSERT INTO made_by VALUES (?)", (fingerprint(),))
-        elif made_by != [(fingerprint(),)]:
+            database.execute("INSERT INTO made_by VALUES (?)", (cache_key(),))
+        elif made_by != [(cache_key(),)]:
             raise _ForeignError("other code made it")
     except _TROUBLE:
         database.close()

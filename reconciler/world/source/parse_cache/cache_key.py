@@ -16,7 +16,7 @@ _LIBRARIES = ("msgspec", "yaml-rs", "jsonschema-rs", "ruamel.yaml")
 
 
 @cache
-def fingerprint() -> bytes:
+def cache_key() -> bytes:
     """Of every line and every schema that reading goes by. Raises OSError when they cannot be read."""
     digest = hashlib.blake2b(sys.version.encode(), digest_size=16)
     for library in _LIBRARIES:
