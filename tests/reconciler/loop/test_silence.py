@@ -87,7 +87,7 @@ def test_a_ref_that_is_deleted_changes_nothing_before_its_grace_is_over(site: Si
 
 def test_a_host_that_burnt_down_takes_one_commit_whoever_reconciles(site: Site) -> None:
     site.hosts = [host for host in site.hosts if host.name == "a"]
-    site.people.push({}, "b burned down", Pool_Destroyed="b")
+    site.people.push({}, "b burned down", Pool_Destroyed="b=b")
     site.settle()
     assert site.truth("b", "Destroyed") == "Unknown"
     assert site.where() == {"a", "b"}
