@@ -177,7 +177,7 @@ def test_a_folder_that_cannot_be_watched_is_logged_without_an_error(
 ) -> None:
     with watch_refs(tmp_path / "nowhere", refs_moved(waker)):
         assert waker.wait(0.1) is WakeReason.TIMEOUT
-    assert "only polls remain" in caplog.text
+    assert "polling only" in caplog.text
     assert "nowhere" in caplog.text
 
 

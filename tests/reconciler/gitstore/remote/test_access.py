@@ -65,7 +65,7 @@ def test_a_token_file_is_read_for_every_call(tmp_path: Path) -> None:
         (b"\n", "empty"),
         (b"S3CRET\nhost=evil", "control characters"),
         (b"S3CRET\rX: y", "control characters"),
-        (b"S3CRET\xff", "not text"),
+        (b"S3CRET\xff", "not a text file"),
     ],
 )
 def test_an_unusable_token_is_an_error_that_does_not_show_it(
