@@ -36,6 +36,7 @@ COVERED = (
     "tests/house",
     "tests/soak",
     "poollet",
+    "tests/poollet",
 )
 PAGES = (
     "docs/container.md",

@@ -69,15 +69,15 @@ class Run:
     log: Path
 
     @property
-    def logged(self) -> str:
+    def log_text(self) -> str:
         return self.log.read_text()
 
-    def ended(self, number: int | None = signal.SIGTERM) -> tuple[int, str]:
+    def end(self, number: int | None = signal.SIGTERM) -> tuple[int, str]:
         """Its exit code and what it logged."""
         if number is not None:
             self.process.send_signal(number)
         self.process.wait(PATIENCE_SECONDS)
-        return self.process.returncode, self.logged
+        return self.process.returncode, self.log_text
 
 
 @contextmanager

@@ -53,13 +53,13 @@ def test_reading_and_one_ref_are_enough(
     with running(tmp_path, *config(tmp_path, gitolite, socket, "host-1")) as one:
         until(lambda: ground.report().machines != {})
         until(lambda: getattr(ground.report().machines["default", "web-1"].status, "state", "") == "Running")
-        code, logged = one.ended()
+        code, logged = one.end()
     assert code == 0, logged
     assert " error " not in logged
     # The same key under another name writes nothing, acts on nothing, and says why.
     with running(tmp_path, *config(tmp_path, gitolite, socket, "host-2")) as other:
-        until(lambda: "report refused" in other.logged)
-        code, logged = other.ended()
+        until(lambda: "report refused" in other.log_text)
+        code, logged = other.end()
     assert "DENIED" in logged
     assert "step done" not in logged
     assert not ground.head("refs/poollets/host-2")

@@ -69,7 +69,7 @@ def test_a_machine_from_its_order_to_its_end_and_no_restart_touches_it(ground: G
     with running(ground.folder, *words(ground, socket)) as first:
         until(lambda: state(ground) == "Running")
         (before,) = machines(socket).values()
-        code, logged = first.ended()
+        code, logged = first.end()
     assert code == 0, logged
     report = ground.report()
     assert not report.unreadable
@@ -84,7 +84,7 @@ def test_a_machine_from_its_order_to_its_end_and_no_restart_touches_it(ground: G
         assert not machines(socket)
         ground.commit({"web-1.yaml": None})
         until(lambda: not ground.report().machines)
-        code, logged = second.ended()
+        code, logged = second.end()
     assert code == 0, logged
     assert " error " not in logged
 
@@ -92,12 +92,12 @@ def test_a_machine_from_its_order_to_its_end_and_no_restart_touches_it(ground: G
 def test_once_does_what_is_ordered_and_ends(ground: Ground, socket: Path) -> None:
     ground.begin({f"web-{number}.yaml": web(number) for number in range(1, 6)})
     with running(ground.folder, *words(ground, socket, "--once")) as process:
-        code, logged = process.ended(None)
+        code, logged = process.end(None)
     assert code == 0, logged
     assert len(machines(socket)) == 5
     assert {one.phase for one in ground.report().machines.values()} == {"present"}
     with running(ground.folder, *words(ground, socket, "--leave")) as process:
-        code, logged = process.ended(None)
+        code, logged = process.end(None)
     assert code == 0, logged
     report = ground.report()
     assert report.poollet is not None
@@ -105,31 +105,31 @@ def test_once_does_what_is_ordered_and_ends(ground: Ground, socket: Path) -> Non
     assert len(machines(socket)) == 5
 
 
-def test_a_runtime_of_its_own_outlives_it_unless_that_is_asked_for(ground: Ground) -> None:
+def test_its_own_runtime_outlives_it_unless_runtimes_are_to_end(ground: Ground) -> None:
     ground.begin({"web-1.yaml": web()})
     socket = ground.folder / "own.sock"
     with running(ground.folder, *words(ground, socket, "--runtime", "simulated")) as process:
         until(lambda: state(ground) == "Running")
         (before,) = machines(socket).values()
-        code, logged = process.ended()
+        code, logged = process.end()
     assert code == 0, logged
     assert "guests keep running" in logged
     assert machines(socket)[before.id].detail.boots == 1
     own = "--end-runtimes"  # and this one is not
     with running(ground.folder, *words(ground, socket, "--runtime", "simulated", own)) as process:
         until(lambda: getattr(ground.report().poollet, "leaving", "") is None)
-        code, adopted = process.ended()
+        code, adopted = process.end()
     assert code == 0, adopted
     assert "guests keep running; runtimes that it did not start keep running: " in adopted
     assert machines(socket)[before.id].detail.boots == 1
-    # Nobody's child any more: end it by the pid that its log line named.
+    # Its parent is gone: end it by the pid that its log line named.
     os.kill(int(logged.split("runtime started")[1].split("pid=")[1].split()[0]), signal.SIGTERM)
     until(lambda: not socket.exists())
     with running(
         ground.folder, *words(ground, socket, "--runtime", "simulated", "--end-runtimes")
     ) as process:
         until(lambda: socket.exists())
-        code, logged = process.ended()
+        code, logged = process.end()
     assert code == 0, logged
     assert "its runtimes end, simulated guests with them" in logged
     until(lambda: not socket.exists())
@@ -140,9 +140,9 @@ def test_a_second_one_on_the_host_is_refused(ground: Ground, socket: Path) -> No
     with running(ground.folder, *words(ground, socket)) as first:
         until(lambda: ground.report().poollet is not None)
         with running(ground.folder, *words(ground, socket)) as second:
-            code, said = second.ended(None)
+            code, output = second.end(None)
         assert code == 1
-        assert "a poollet named host-1 runs on this host already" in said
+        assert "a poollet named host-1 runs on this host already" in output
         assert first.process.poll() is None
 
 
@@ -152,9 +152,9 @@ def test_the_host_of_another_disk_takes_over_and_the_first_says_so(ground: Groun
         until(lambda: ground.report().poollet is not None)
         other = words(ground, socket, "--mirror", str(ground.folder / "another"))
         with running(ground.folder, *other):
-            code, said = first.ended(None)
+            code, output = first.end(None)
     assert code == 1
-    assert "another poollet named host-1 runs on this host" in said
+    assert "another poollet named host-1 runs on this host" in output
 
 
 def test_a_host_without_the_grant_says_what_it_waits_for_and_ends_where_it_is_to_run_once(
@@ -170,7 +170,7 @@ def test_a_host_without_the_grant_says_what_it_waits_for_and_ends_where_it_is_to
     with running(ground.folder, *words(ground, socket)) as first:
         until(lambda: state(ground) == "Running")
         with running(ground.folder, "--config", str(config), "--once", "--end-runtimes") as second:
-            code, logged = second.ended(None)
+            code, logged = second.end(None)
         assert code == 1
         for part in (
             "this is host another",
@@ -187,30 +187,30 @@ def test_a_host_without_the_grant_says_what_it_waits_for_and_ends_where_it_is_to
 def test_a_name_that_no_ref_can_have_is_refused_at_once(ground: Ground, socket: Path) -> None:
     ground.begin()
     with running(ground.folder, *words(ground, socket, "--name", "Bad Name")) as run:
-        code, said = run.ended(None)
+        code, output = run.end(None)
     assert code == 2
-    assert "'Bad Name' is not a name for a poollet" in said
+    assert "'Bad Name' is not a name for a poollet" in output
 
 
 def test_problems_of_its_settings_are_printed(ground: Ground) -> None:
     config = ground.folder / "poollet.yaml"
     config.write_text("name: host-1\nrepo: {ulr: x}\n")
     with running(ground.folder, "--config", str(config)) as process:
-        code, said = process.ended(None)
+        code, output = process.end(None)
     assert code == 3
-    assert "url" in said
+    assert "url" in output
     with running(ground.folder, "--config", str(ground.folder / "none.yaml")) as process:
-        code, said = process.ended(None)
-    assert (code, "cannot read" in said) == (1, True)
+        code, output = process.end(None)
+    assert (code, "cannot read" in output) == (1, True)
 
 
 def test_a_repo_without_a_fleet_is_named(ground: Ground, socket: Path) -> None:
     ground.begin()
     ground.commit({"gitvirt.yaml": None})
     with running(ground.folder, *words(ground, socket, "--once")) as process:
-        code, said = process.ended(None)
+        code, output = process.end(None)
     assert code == 1
-    assert "gitvirt init" in said
+    assert "gitvirt init" in output
 
 
 def test_several_of_one_repo_share_a_process(ground: Ground, socket: Path) -> None:
@@ -228,7 +228,7 @@ def test_several_of_one_repo_share_a_process(ground: Ground, socket: Path) -> No
         with running(ground.folder, *configs) as process:
             until(lambda: state(ground) == "Running")
             until(lambda: ("default", "web-2") in ground.report("host-2").machines)
-            code, logged = process.ended()
+            code, logged = process.end()
         assert code == 0, logged
         assert len(machines(socket)) == len(machines(second)) == 1
     for name in ("host-1", "host-2"):
@@ -241,11 +241,11 @@ def test_a_runtime_that_dies_is_started_again(ground: Ground) -> None:
     with running(
         ground.folder, *words(ground, socket, "--runtime", "simulated", "--end-runtimes")
     ) as process:
-        until(lambda: "runtime started" in process.logged)
-        os.kill(int(process.logged.split("runtime started")[1].split("pid=")[1].split()[0]), signal.SIGKILL)
-        until(lambda: process.logged.count("runtime started") == 2)
-        assert "runtime ended" in process.logged
-        code, logged = process.ended()
+        until(lambda: "runtime started" in process.log_text)
+        os.kill(int(process.log_text.split("runtime started")[1].split("pid=")[1].split()[0]), signal.SIGKILL)
+        until(lambda: process.log_text.count("runtime started") == 2)
+        assert "runtime ended" in process.log_text
+        code, logged = process.end()
     assert code == 0, logged
 
 
@@ -273,7 +273,7 @@ def test_reports_are_signed_where_a_key_is_given(ground: Ground, socket: Path) -
         f"runtimes: [{{name: one, machine: {socket}}}]\npools: [{{name: host-1, runtime: one}}]\n"
     )
     with running(ground.folder, "--config", str(config), "--once") as run:
-        code, logged = run.ended(None)
+        code, logged = run.end(None)
     assert code == 0, logged
     commit = git(ground.repo, "cat-file", "commit", ground.head("refs/poollets/host-1"))
     allowed = ground.folder / "allowed"

@@ -61,7 +61,7 @@ def digest_of(good: str | None, root: str | None) -> str:
 
 def rewritten(fleet: Fleet, cut: slice | None = None) -> str:
     """`live` started over by a reconciler that found none, over a source that may hold an approval of it: `cut` are the digits
-    that somebody typed of it."""
+    that a person typed of it."""
     good = fleet.head()
     del fleet.remote.refs[LIVE]
     root = fleet.commit({"gitvirt.yaml": "# again\n"})
