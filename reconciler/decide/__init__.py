@@ -26,21 +26,3 @@ from reconciler.decide.need import (
 )
 from reconciler.decide.obstacles import obstacles
 from reconciler.decide.view import View
-
-__all__ = [
-    "Adopt",
-    "Blocked",
-    "ChangeReason",
-    "DeletionPhase",
-    "DeletionReview",
-    "Drain",
-    "Keep",
-    "Need",
-    "Place",
-    "PoolUnreachable",
-    "Remove",
-    "View",
-    "decide_needs",
-    "obstacles",
-    "review_deletions",
-]

@@ -14,15 +14,3 @@ from reconciler.plan.types import (
     PoolUsage,
     UnschedulableObject,
 )
-
-__all__ = [
-    "Action",
-    "Base",
-    "Change",
-    "Effect",
-    "PendingApproval",
-    "Plan",
-    "PoolUsage",
-    "SourceChange",
-    "UnschedulableObject",
-]

@@ -11,20 +11,3 @@ from schemas.edit.fields import Annotation, Changes, Field, Label, Target, Value
 from schemas.edit.outcome import Edited, EditRefused, Means, Outcome
 from schemas.edit.render import render
 from schemas.edit.scalars import UnwritableError
-
-__all__ = [
-    "Annotation",
-    "Changes",
-    "EditRefused",
-    "Edited",
-    "Field",
-    "Label",
-    "Means",
-    "Outcome",
-    "Target",
-    "UnwritableError",
-    "Value",
-    "edit",
-    "edit_all",
-    "render",
-]

@@ -26,14 +26,3 @@ from schemas.validate.finding import Finding
 from schemas.validate.inputs import EarlierRevision, ValidationPolicy
 from schemas.validate.rules import check_document, check_tree
 from schemas.validate.tree import AnyDeclaration, Declaration, Tree
-
-__all__ = [
-    "AnyDeclaration",
-    "Declaration",
-    "EarlierRevision",
-    "Finding",
-    "Tree",
-    "ValidationPolicy",
-    "check_document",
-    "check_tree",
-]

@@ -22,23 +22,3 @@ from reconciler.world.record.record import (
     empty_status,
 )
 from reconciler.world.record.timestamps import moment, stamp
-
-__all__ = [
-    "ASSIGNABLE",
-    "ASSIGNED",
-    "NOTHING",
-    "PLACED",
-    "Record",
-    "Status",
-    "assignment_of",
-    "condition",
-    "empty_status",
-    "fields",
-    "merge_conditions",
-    "moment",
-    "own",
-    "record_of",
-    "stamp",
-    "with_condition",
-    "without_condition",
-]
