@@ -17,13 +17,13 @@ from pathlib import Path
 from bench.measure import figure, percentile, seconds
 from iri.address import UnixAddress
 from iri.client import Client
-from iri.client.object_calls import MACHINE_CALLS
 from iri.machine import Disk, RuntimeMachine, RuntimeMachineSpec, RuntimeNetworkInterface, VolumeConnection
 from iri.server import Server
 from iri.simulated.host import SimulatedHost
 from iri.simulated.profile import Profile, Times
 from iri.simulated.runtime import SimulatedRuntime
 from iri.simulated.seeded_random import DurationRange
+from iri.wire.calls import MACHINE_CALLS
 from iri.wire.connection import ServerConnection
 
 CALLS = 2000

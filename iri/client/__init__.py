@@ -2,7 +2,6 @@
 
 endpoint           which address: an argument, the environment, or a well-known socket
 client             the methods of Runtime, each as one call
-object_calls, change_calls      a kind or a change in -> the call and its request
 list_decoder, details           responses in -> structs, identical ones for unchanged objects
 remote_watch, websocket_console      the two calls that last: notices, and a console
 """

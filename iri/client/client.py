@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any
 
 from google.protobuf.descriptor import MethodDescriptor
@@ -20,10 +19,8 @@ from google.protobuf.message import Message
 
 from iri.address import Address
 from iri.change import RuntimeChange
-from iri.client.change_calls import HOST, MACHINES, VOLUMES, build_change_call
 from iri.client.details import DetailMerger, decode_machine_detail, decode_volume_detail
 from iri.client.list_decoder import ListDecoder
-from iri.client.object_calls import MACHINE_CALLS, SNAPSHOT_CALLS, VOLUME_CALLS, ObjectCalls, build_request
 from iri.client.remote_watch import RemoteSubscription
 from iri.client.websocket_console import WebSocketConsole
 from iri.errors import Unimplemented
@@ -32,6 +29,17 @@ from iri.machine import MachineDetail, RuntimeMachine
 from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as host_pb
 from iri.runtime import AnyObject, RuntimeEvent, RuntimeKind
 from iri.volume import RuntimeSnapshot, RuntimeVolume, VolumeDetail
+from iri.wire.calls import (
+    HOST,
+    MACHINE_CALLS,
+    MACHINES,
+    SNAPSHOT_CALLS,
+    VOLUME_CALLS,
+    VOLUMES,
+    ObjectCalls,
+    build_change_call,
+    build_request,
+)
 from iri.wire.connection import ServerConnection
 from iri.wire.events import decode_event
 from iri.wire.message_codec import fill, freeze
@@ -79,9 +87,7 @@ class Client:
     def __enter__(self) -> Client:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def about(self) -> RuntimeInfo:

@@ -5,7 +5,7 @@ A call passes through these modules in this order:
     server, listening_socket     a socket with the right mode, limits, health, and an orderly stop
     call_handlers                bytes -> request; afterwards response or error -> bytes
     request_checks               what is wrong with a request, whatever the runtime
-    machine_service, volume_service, host_service      one method per call -> a method of Runtime
+    object_services, host_service      one function per call -> a method of Runtime
     list_encoder                 objects -> an encoded list, unchanged objects encoded once
 """
 

@@ -10,15 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
-from iri.change import Resize
 from iri.host import RuntimeClasses, RuntimeMachineClass, RuntimeVolumeClass
 from iri.machine import RuntimeMachine
 from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as pb
 from iri.runtime import ChangeNotice, ChangeType, Runtime, RuntimeKind, Subscription
 from iri.server import request_checks
 from iri.server.call_handlers import Call, StreamCall
+from iri.server.object_services import build_change_calls
 from iri.volume import RuntimeSnapshot, RuntimeVolume
-from iri.wire.message_codec import fill, freeze
+from iri.wire.calls import HOST
+from iri.wire.message_codec import encode, fill, freeze
 
 T = TypeVar("T")
 KINDS: dict[RuntimeKind | None, pb.ObjectKind.ValueType] = {
@@ -49,16 +50,14 @@ class HostService:
         return {
             "GetHost": self.get_host,
             "SetClasses": self.set_classes,
-            "ResizeMachine": self.resize_machine,
             "DescribeMachines": self.describe_machines,
             "DescribeVolumes": self.describe_volumes,
             "WatchEvents": self.watch_events,
+            **build_change_calls(self._runtime, HOST),
         }
 
     def get_host(self, _: pb.GetHostRequest) -> pb.GetHostResponse:
-        response = pb.GetHostResponse()
-        fill(response.host, self._runtime.about().host)
-        return response
+        return pb.GetHostResponse(host=encode(pb.HostInfo, self._runtime.about().host))
 
     def set_classes(self, request: pb.SetClassesRequest) -> pb.SetClassesResponse:
         """Checks all classes before it replaces any."""
@@ -69,13 +68,6 @@ class HostService:
         )
         self._runtime.set_classes(classes)
         return pb.SetClassesResponse()
-
-    def resize_machine(self, request: pb.ResizeMachineRequest) -> pb.ResizeMachineResponse:
-        request_checks.require_id(request.machine_id, "machine_id")
-        class_name: str = getattr(request, "class")
-        request_checks.require_name(class_name, "class")
-        self._runtime.change(request.machine_id, Resize(class_name))
-        return pb.ResizeMachineResponse()
 
     def describe_machines(self, request: pb.DescribeMachinesRequest) -> pb.DescribeMachinesResponse:
         response = pb.DescribeMachinesResponse()

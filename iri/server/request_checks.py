@@ -92,6 +92,27 @@ def check_power(value: int, field: str) -> None:
         raise InvalidArgument(f"{field} is neither POWER_ON (0) nor POWER_OFF (1)")
 
 
+def check_annotations(request: machine_pb.UpdateMachineAnnotationsRequest) -> None:
+    """They are replaced as a whole, so the request must fit into a list."""
+    check_size(request, "annotations")
+    check_keys(request.annotations, "annotations")
+
+
+def check_volume_part(request: machine_pb.AttachVolumeRequest | machine_pb.UpdateVolumeRequest) -> None:
+    require_part(request, "volume", "volume")
+    check_disk(request.volume, "volume")
+
+
+def check_interface_part(request: machine_pb.AttachNetworkInterfaceRequest) -> None:
+    require_part(request, "network_interface", "network_interface")
+    check_network_interface(request.network_interface, "network_interface")
+
+
+def check_resources_part(request: volume_pb.ExpandVolumeRequest) -> None:
+    require_part(request, "resources", "resources")
+    check_storage(request.resources, "resources")
+
+
 def check_machine(value: machine_pb.Machine) -> None:
     """A machine to create."""
     check_size(value, "machine")

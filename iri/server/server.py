@@ -13,7 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from types import TracebackType
 
 import grpc
 from google.protobuf.descriptor import ServiceDescriptor
@@ -30,8 +29,7 @@ from iri.server.call_handlers import Call, CallWrapper, StreamCall, build_handle
 from iri.server.host_service import HostService
 from iri.server.list_encoder import LARGEST_MESSAGE_BYTES
 from iri.server.listening_socket import ListeningSocket
-from iri.server.machine_service import ConsoleUrls, MachineService
-from iri.server.volume_service import VolumeService
+from iri.server.object_services import ConsoleUrls, build_machine_calls, build_volume_calls
 
 log = logging.getLogger(__name__)
 
@@ -122,9 +120,7 @@ class Server:
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def _listen(self, address: Address) -> Address:
@@ -163,8 +159,8 @@ class Server:
             case ExtraService():
                 return service.service, service.calls
             case Service.MACHINE:
-                return service.value, MachineService(runtime, consoles).list_calls()
+                return service.value, build_machine_calls(runtime, consoles)
             case Service.VOLUME:
-                return service.value, VolumeService(runtime).list_calls()
+                return service.value, build_volume_calls(runtime)
             case Service.HOST:
                 return service.value, self._host.list_calls()

@@ -2,6 +2,7 @@
 
 - message_codec    frozen structs <-> messages, by field name
 - list_items       lists whose items stay encoded, so that an item seen before costs nothing
+- calls            a kind or a change in -> the call and its request
 - events           events <-> messages, and which of them a request selects
 - error_status     our errors <-> gRPC statuses
 - connection       one connection to one server (the client's side)

@@ -12,7 +12,7 @@ from iri.proto.event.v1alpha1 import api_pb2 as pb
 from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
 from iri.proto.volume.v1alpha1 import api_pb2 as volume_pb
 from iri.runtime import KIND_NAMES, RuntimeEvent, RuntimeKind
-from iri.wire.message_codec import fill, freeze
+from iri.wire.message_codec import encode, freeze
 
 EventQuery = machine_pb.EventFilter | volume_pb.EventFilter
 
@@ -22,8 +22,7 @@ KINDS = {name: kind for kind, name in KIND_NAMES.items()}
 
 def encode_event(event: RuntimeEvent) -> pb.Event:
     """With the annotation that names the object's kind."""
-    message = pb.Event()
-    fill(message, event)
+    message = encode(pb.Event, event)
     message.spec.involved_object_meta.annotations[KIND_ANNOTATION] = KIND_NAMES[event.kind]
     return message
 

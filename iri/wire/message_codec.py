@@ -32,6 +32,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 
+from iri.change import AttachInterface, AttachVolume, Resize, UpdateVolume
 from iri.host import RuntimeMachineClass, RuntimeVolumeClass
 from iri.machine import RuntimeMachine, RuntimeMachineSpec, RuntimeMachineStatus
 from iri.runtime import RuntimeEvent
@@ -39,6 +40,7 @@ from iri.volume import RuntimeSnapshot, RuntimeVolume, RuntimeVolumeSpec
 
 AnyStruct = TypeVar("AnyStruct", bound=msgspec.Struct)
 AnyEnum = TypeVar("AnyEnum", bound=IntEnum)
+AnyMessage = TypeVar("AnyMessage", bound=Message)
 Struct = type[msgspec.Struct]
 Read = Callable[[Any], Any]
 Write = Callable[[Any, Any], None]
@@ -64,6 +66,10 @@ PLACES: Mapping[Struct, Mapping[str, str | None]] = {
         "time": "spec.event_time",
         **{name: f"spec.{name}" for name in ("type", "reason", "action", "message")},
     },
+    Resize: {"class_name": "class"},
+    AttachVolume: {"disk": "volume"},
+    UpdateVolume: {"disk": "volume"},
+    AttachInterface: {"interface": "network_interface"},
 }
 
 
@@ -71,6 +77,13 @@ def freeze(struct: type[AnyStruct], message: Message, **others: object) -> AnySt
     """The struct of a message; `others` are fields that the message does not have."""
     codec = codec_of(struct, message.DESCRIPTOR)
     return struct(**codec.values(message), **others)
+
+
+def encode(message_type: type[AnyMessage], value: msgspec.Struct) -> AnyMessage:
+    """The message of a struct."""
+    message = message_type()
+    fill(message, value)
+    return message
 
 
 def fill(message: Message, value: msgspec.Struct) -> None:

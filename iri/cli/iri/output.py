@@ -18,7 +18,7 @@ from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
 from iri.proto.volume.v1alpha1 import api_pb2 as volume_pb
 from iri.runtime import RuntimeKind, RuntimeObject
 from iri.volume import RuntimeSnapshot, RuntimeVolume, SnapshotState, VolumeState
-from iri.wire.message_codec import fill
+from iri.wire.message_codec import encode
 from reconciler.cli.duration import format_age
 from reconciler.cli.output import Column, show_table, show_value
 from reconciler.cli.terminal import Terminal, TextStyle, printable
@@ -88,16 +88,13 @@ def value_of(item: RuntimeObject, with_secrets: bool) -> dict[str, object]:
 
 def build_message(item: RuntimeObject) -> Message:
     """Of the object's kind, with everything but its details."""
-    message: Message
     match item:
         case RuntimeMachine():
-            message = machine_pb.Machine()
+            return encode(machine_pb.Machine, item)
         case RuntimeVolume():
-            message = volume_pb.Volume()
+            return encode(volume_pb.Volume, item)
         case RuntimeSnapshot():
-            message = volume_pb.VolumeSnapshot()
-    fill(message, item)
-    return message
+            return encode(volume_pb.VolumeSnapshot, item)
 
 
 def name_of(item: RuntimeObject) -> str:

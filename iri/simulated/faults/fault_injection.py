@@ -10,41 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from iri.change import (
-    AttachInterface,
-    AttachVolume,
-    DetachInterface,
-    DetachVolume,
-    ExpandVolume,
-    Resize,
-    RuntimeChange,
-    SetAnnotations,
-    SetPower,
-    UpdateVolume,
-)
+from iri.change import RuntimeChange
 from iri.errors import Unimplemented
 from iri.host import Offers, RuntimeClasses, RuntimeInfo
-from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as host_pb
 from iri.runtime import KIND_NAMES, AnyObject, Console, Runtime, RuntimeEvent, Subscription
 from iri.server.call_handlers import CallWrapper
 from iri.simulated.control import SERVICE
 from iri.simulated.faults.fault_rules import FaultRules
 from iri.simulated.host import SimulatedHost
+from iri.wire.calls import CHANGE_CALLS, HOST
 
-# The call that carries each change.
-CHANGES: Mapping[type[RuntimeChange], str] = {
-    SetAnnotations: "UpdateMachineAnnotations",
-    SetPower: "UpdateMachinePower",
-    Resize: "ResizeMachine",
-    AttachVolume: "AttachVolume",
-    DetachVolume: "DetachVolume",
-    UpdateVolume: "UpdateVolume",
-    AttachInterface: "AttachNetworkInterface",
-    DetachInterface: "DetachNetworkInterface",
-    ExpandVolume: "ExpandVolume",
-}
 CONTROL_CALLS = frozenset(method.name for method in SERVICE.methods)
-HOST_CALLS = frozenset(method.name for method in host_pb.DESCRIPTOR.services_by_name["Host"].methods)
 
 
 def wrap_calls(host: SimulatedHost, rules: FaultRules) -> CallWrapper:
@@ -56,7 +32,7 @@ def wrap_calls(host: SimulatedHost, rules: FaultRules) -> CallWrapper:
             yield
             return
         with rules.wrap(call):
-            if call in HOST_CALLS and host.model.quirks.has_no_host_service:
+            if call in HOST and host.model.quirks.has_no_host_service:
                 raise Unimplemented("this runtime has no host service")
             yield
 
@@ -91,7 +67,7 @@ class FaultInjectingRuntime:
             return self._runtime.create(desired)
 
     def change(self, id: str, change: RuntimeChange) -> None:
-        with self._wrap(CHANGES[type(change)]):
+        with self._wrap(CHANGE_CALLS[type(change)].name):
             self._runtime.change(id, change)
 
     def remove(self, kind: type[AnyObject], id: str) -> None:

@@ -10,7 +10,7 @@ from iri.errors import ResourceExhausted
 from iri.machine import RuntimeMachine, RuntimeMachineSpec
 from iri.proto.machine.v1alpha1 import api_pb2 as pb
 from iri.server.list_encoder import LARGEST_MESSAGE_BYTES, ListEncoder
-from iri.server.machine_service import encode_machine
+from iri.server.object_services import encode_machine
 
 MACHINES = {
     machine.id: machine
