@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import Message
@@ -27,6 +27,8 @@ from iri.errors import Unimplemented
 from iri.host import HostInfo, MachineOffer, Offers, RuntimeClasses, RuntimeInfo, VolumeOffer
 from iri.machine import MachineDetail, RuntimeMachine
 from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as host_pb
+from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
+from iri.proto.volume.v1alpha1 import api_pb2 as volume_pb
 from iri.runtime import AnyObject, RuntimeEvent, RuntimeKind
 from iri.volume import RuntimeSnapshot, RuntimeVolume, VolumeDetail
 from iri.wire.calls import (
@@ -42,7 +44,9 @@ from iri.wire.calls import (
 )
 from iri.wire.connection import ServerConnection
 from iri.wire.events import decode_event
-from iri.wire.message_codec import fill, freeze
+from iri.wire.message_codec import encode, freeze
+
+AnyOffer = TypeVar("AnyOffer", MachineOffer, VolumeOffer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,29 +106,19 @@ class Client:
 
     def offers(self) -> Offers:
         """Empty for a kind without a runtime."""
-        machines = self._status(MACHINES["Status"]) if self._machines else None
-        volumes = self._status(VOLUMES["Status"]) if self._volumes else None
         return Offers(
-            machines=tuple(freeze(MachineOffer, item) for item in machines.machine_class_status)
-            if machines
-            else (),
-            volumes=tuple(freeze(VolumeOffer, item) for item in volumes.volume_class_status)
-            if volumes
-            else (),
+            machines=self._list_offers(MACHINES["Status"], "machine_class_status", MachineOffer),
+            volumes=self._list_offers(VOLUMES["Status"], "volume_class_status", VolumeOffer),
         )
 
     def set_classes(self, classes: RuntimeClasses) -> None:
-        request = host_pb.SetClassesRequest()
-        for machine_class in classes.machines:
-            fill(request.machine_classes.add(), machine_class)
-        for volume_class in classes.volumes:
-            fill(request.volume_classes.add(), volume_class)
+        machines = [encode(machine_pb.MachineClass, offered) for offered in classes.machines]
+        volumes = [encode(volume_pb.VolumeClass, offered) for offered in classes.volumes]
+        request = host_pb.SetClassesRequest(machine_classes=machines, volume_classes=volumes)
         self._call(HOST["SetClasses"], request)
 
     def objects(self, kind: type[AnyObject]) -> Mapping[str, AnyObject]:
         """One complete list, merged with details. Details of volumes are fetched only for those that are not as desired."""
-        if not self._has(self._calls[kind].list):
-            return {}
         try:
             found = self.select(kind)
         except Unimplemented:
@@ -188,8 +182,6 @@ class Client:
             (MACHINES["ListEvents"], RuntimeMachine),
             (VOLUMES["ListEvents"], RuntimeVolume),
         ):
-            if not self._has(method):
-                continue
             request: Any = build_request(method)
             request.filter.events_from_time = first
             request.filter.events_to_time = last
@@ -219,25 +211,14 @@ class Client:
     def console(self, machine_id: str) -> WebSocketConsole:
         return WebSocketConsole(self.console_url(machine_id))
 
-    def _has(self, method: MethodDescriptor) -> bool:
-        return self._connection_or_none(method) is not None
-
     def _connection(self, method: MethodDescriptor) -> ServerConnection:
-        """Unimplemented where the client has no address for the service."""
-        connection = self._connection_or_none(method)
+        """Unimplemented without an address for the service. The host service is asked at the machine runtime first."""
+        service = method.containing_service.name
+        connections = {"MachineRuntime": self._machines, "VolumeRuntime": self._volumes}
+        connection = connections.get(service, self._machines or self._volumes)
         if connection is None:
-            raise Unimplemented(f"{method.name}: there is no runtime for {method.containing_service.name}")
+            raise Unimplemented(f"{method.name}: there is no runtime for {service}")
         return connection
-
-    def _connection_or_none(self, method: MethodDescriptor) -> ServerConnection | None:
-        """The host service is asked at the machine runtime, where there is one."""
-        match method.containing_service.name:
-            case "MachineRuntime":
-                return self._machines
-            case "VolumeRuntime":
-                return self._volumes
-            case _:
-                return self._machines or self._volumes
 
     def _call(self, method: MethodDescriptor, request: Message) -> Message:
         return self._connection(method).call(method, request, self._deadlines.other)
@@ -245,9 +226,12 @@ class Client:
     def _read(self, method: MethodDescriptor) -> Any:
         return self._connection(method).read(method, build_request(method), self._deadlines.other)
 
-    def _status(self, method: MethodDescriptor) -> Any:
-        """None where the runtime does not have the service."""
+    def _list_offers(
+        self, method: MethodDescriptor, field: str, offer: type[AnyOffer]
+    ) -> tuple[AnyOffer, ...]:
+        """Empty where the runtime does not have the service."""
         try:
-            return self._connection(method).read(method, build_request(method), self._deadlines.status)
+            response = self._connection(method).read(method, build_request(method), self._deadlines.status)
         except Unimplemented:
-            return None
+            return ()
+        return tuple(freeze(offer, item) for item in getattr(response, field))

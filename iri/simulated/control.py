@@ -21,9 +21,11 @@ from iri.simulated import machine_calls
 from iri.simulated.faults.fault_rules import FaultEffect, FaultRule, FaultRules
 from iri.simulated.host import SimulatedHost
 from iri.simulated.machine_calls import GuestAction
+from iri.simulated.machine_lifecycle import SimulatedMachine
 from iri.simulated.profile import format_profile, parse_profile
 from iri.simulated.provider_quirks import list_flags
 from iri.volume import RuntimeSnapshot, RuntimeVolume
+from iri.wire.message_codec import encode, freeze
 
 SERVICE = pb.DESCRIPTOR.services_by_name["Control"]
 LONGEST_STEP_NS = 10 * 365 * 24 * 3600 * 1_000_000_000
@@ -92,22 +94,14 @@ class ControlService:
         return pb.Clock(now=clock.now_ns(), mode=mode, rate=clock.state.rate)
 
     def add_fault(self, request: pb.AddFaultRequest) -> pb.AddFaultResponse:
-        message = request.fault
+        """The rule has the fields of the message. Its id is the host's."""
+        _decode_enum(FaultEffect, request.fault.effect, "fault.effect")
         with _translate_value_errors():
-            rule = FaultRule(
-                call=message.call,
-                effect=_decode_enum(FaultEffect, message.effect, "fault.effect"),
-                code=message.code,
-                message=message.message,
-                delay_ns=message.delay_nanoseconds,
-                skip=message.skip,
-                times=message.times,
-                probability=message.probability,
-            )
-        return pb.AddFaultResponse(fault=_encode_fault(self._rules.add(rule)))
+            rule = self._rules.add(freeze(FaultRule, request.fault))
+        return pb.AddFaultResponse(fault=encode(pb.Fault, rule))
 
     def list_faults(self, _: pb.ListFaultsRequest) -> pb.ListFaultsResponse:
-        return pb.ListFaultsResponse(faults=map(_encode_fault, self._rules.list_rules()))
+        return pb.ListFaultsResponse(faults=[encode(pb.Fault, rule) for rule in self._rules.list_rules()])
 
     def clear_faults(self, request: pb.ClearFaultsRequest) -> pb.ClearFaultsResponse:
         self._rules.clear(request.id)
@@ -116,7 +110,7 @@ class ControlService:
     def act_on_guest(self, request: pb.ActOnGuestRequest) -> pb.ActOnGuestResponse:
         action = _decode_enum(GuestAction, request.action, "action")
         with self._host.lock() as now_ns:
-            guest = machine_calls.find_machine(self._host, request.machine_id)
+            guest = self._host.find(SimulatedMachine, request.machine_id)
             machine_calls.act(self._host, guest, action, now_ns)
         return pb.ActOnGuestResponse()
 
@@ -162,20 +156,6 @@ class ControlService:
                 volumes=len(state.objects(RuntimeVolume)),
                 volume_snapshots=len(state.objects(RuntimeSnapshot)),
             )
-
-
-def _encode_fault(rule: FaultRule) -> pb.Fault:
-    return pb.Fault(
-        id=rule.id,
-        call=rule.call,
-        effect=pb.Effect.ValueType(rule.effect),
-        code=rule.code,
-        message=rule.message,
-        delay_nanoseconds=rule.delay_ns,
-        skip=rule.skip,
-        times=rule.times,
-        probability=rule.probability,
-    )
 
 
 def _decode_enum(enum: type[AnyEnum], number: int, field: str) -> AnyEnum:

@@ -13,6 +13,7 @@ from iri.simulated.control import SERVICE, HostAction
 from iri.simulated.faults.fault_rules import FaultRule
 from iri.simulated.machine_calls import GuestAction
 from iri.wire.connection import ServerConnection
+from iri.wire.message_codec import encode
 
 DEADLINE_SECONDS = 10.0
 
@@ -50,17 +51,7 @@ class ControlClient:
 
     def add_fault(self, fault: FaultRule) -> str:
         """From now on; returns the id for `clear_faults`."""
-        message = pb.Fault(
-            call=fault.call,
-            effect=pb.Effect.ValueType(fault.effect),
-            code=fault.code,
-            message=fault.message,
-            delay_nanoseconds=fault.delay_ns,
-            skip=fault.skip,
-            times=fault.times,
-            probability=fault.probability,
-        )
-        id: str = self.call(pb.AddFaultRequest(fault=message)).fault.id
+        id: str = self.call(pb.AddFaultRequest(fault=encode(pb.Fault, fault))).fault.id
         return id
 
     def clear_faults(self, fault_id: str = "") -> None:

@@ -19,11 +19,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import TypeVar
 
 from msgspec.structs import replace
 
-from iri.errors import Unavailable
-from iri.host import RuntimeClasses
+from iri.errors import Internal, InvalidArgument, NotFound, Unavailable
+from iri.host import RuntimeClasses, RuntimeMachineClass, RuntimeVolumeClass
 from iri.identity import derive_id
 from iri.journal import Journal
 from iri.runtime import Console, RuntimeKind, RuntimeObject
@@ -36,9 +37,20 @@ from iri.simulated.provider_quirks import build_quirks
 from iri.simulated.seeded_random import SeededRandom
 from iri.simulated.state import records
 from iri.simulated.state.host_state import HostState
-from iri.simulated.state.records import KINDS, TABLES, HostRecord, Record, RecordChange, Table
+from iri.simulated.state.records import (
+    KINDS,
+    NAMES,
+    TABLES,
+    AnyRecord,
+    HostRecord,
+    Record,
+    RecordChange,
+    Table,
+)
 from iri.simulated.state.state_log import StateLog, StateLogError
 from iri.simulated.volume_lifecycle import SimulatedSnapshot, SimulatedVolume
+
+AnyClass = TypeVar("AnyClass", RuntimeMachineClass, RuntimeVolumeClass)
 
 
 class SimulatedHost:
@@ -141,6 +153,23 @@ class SimulatedHost:
         for reason, action, message, is_warning in events:
             self.journal.event(subject, reason, action, message, is_warning=is_warning)
 
+    def find(self, table: type[AnyRecord], id: str) -> AnyRecord:
+        """NotFound, or whatever the imitated provider answers for an unknown id."""
+        record = self.state.get(table, id)
+        if record is None:
+            error = Internal if self.model.quirks.answers_internal_for_unknown_ids else NotFound
+            raise error(f"{NAMES[table]} {id} does not exist")
+        return record
+
+    def find_class(self, what: str, offered: Iterable[AnyClass], name: str) -> AnyClass:
+        """InvalidArgument with the known classes, or what the imitated provider answers."""
+        by_name = {each.name: each for each in offered}
+        if name in by_name:
+            return by_name[name]
+        error = Internal if self.model.quirks.answers_internal_for_unknown_classes else InvalidArgument
+        known = ", ".join(by_name) or "none"
+        raise error(f"{what} class {name!r} does not exist here; there are: {known}")
+
     def pull_images(
         self, host_record: HostRecord, images: Iterable[str], now_ns: int
     ) -> tuple[HostRecord, int]:
@@ -209,22 +238,15 @@ class SimulatedHost:
         if applied.what is not None:
             self.journal.notice(KINDS[change.table], change.id, applied.what)
         for address in applied.shared_addresses:
-            if isinstance(change.record, SimulatedMachine):
-                message = f"another machine has the address {address} too"
-                self.add_events(
-                    change.record.public_object,
-                    (ObjectEvent("AddressInUse", "AttachNetworkInterface", message, True),),
-                )
+            message = f"another machine has the address {address} too"
+            event = ObjectEvent("AddressInUse", "AttachNetworkInterface", message, is_warning=True)
+            assert change.record is not None, "only a machine that exists has addresses"
+            self.add_events(change.record.public_object, (event,))
         for volume_id in applied.freed_volumes:
             stored = self.state.get(SimulatedVolume, volume_id)
             if stored is not None and stored.phase is volume_lifecycle.VolumePhase.WAITING:
-                self._apply(
-                    RecordChange(
-                        SimulatedVolume,
-                        volume_id,
-                        volume_lifecycle.start_removal(stored, self.event_time_ns(), self.model),
-                    )
-                )
+                removed = volume_lifecycle.start_removal(stored, self.event_time_ns(), self.model)
+                self._apply(RecordChange(SimulatedVolume, volume_id, removed))
         if applied.lost_console:
             _close_all(self._consoles.get(change.id, []))
 

@@ -25,7 +25,7 @@ from iri.change import (
     UpdateVolume,
     change_machine,
 )
-from iri.errors import FailedPrecondition, Internal, InvalidArgument, NotFound
+from iri.errors import FailedPrecondition
 from iri.machine import Disk, RuntimeMachine, RuntimeMachineSpec, RuntimeNetworkInterface
 from iri.simulated import hotplug, machine_lifecycle, unavailable
 from iri.simulated.host import SimulatedHost
@@ -216,23 +216,8 @@ def restart_host(host: SimulatedHost, down_ns: int, now_ns: int, *, is_crash: bo
             host.add_events(guest.machine, (ObjectEvent(reason, "Run", message, is_warning=is_crash),))
 
 
-def find_machine(host: SimulatedHost, id: str) -> SimulatedMachine:
-    """NotFound, or whatever the imitated provider answers for an unknown id."""
-    guest = host.state.get(SimulatedMachine, id)
-    if guest is not None:
-        return guest
-    error = Internal if host.model.quirks.answers_internal_for_unknown_ids else NotFound
-    raise error(f"machine {id} does not exist")
-
-
 def find_class_resources(host: SimulatedHost, name: str) -> Mapping[str, int]:
-    """InvalidArgument with the known classes, or what the imitated provider answers."""
-    for offered in host.classes.machines:
-        if offered.name == name:
-            return offered.resources
-    error = Internal if host.model.quirks.answers_internal_for_unknown_classes else InvalidArgument
-    known = ", ".join(offered.name for offered in host.classes.machines) or "none"
-    raise error(f"machine class {name!r} does not exist here; there are: {known}")
+    return host.find_class("machine", host.classes.machines, name).resources
 
 
 def list_images(spec: RuntimeMachineSpec) -> tuple[str, ...]:

@@ -310,12 +310,12 @@ def describe_interfaces(
     guest: SimulatedMachine, phase: MachinePhase, model: HostModel
 ) -> tuple[InterfaceDetail, ...]:
     """The interfaces of spec. Addresses are published only while a system answers to them."""
-    leases = dict(guest.leases)
+    leases = {name: (address,) for name, address in guest.leases}
     return tuple(
         InterfaceDetail(
             name=interface.name,
             mac=choose_mac(interface, model.random.hex(5, "mac", guest.machine.id, interface.name)),
-            ips=choose_ips(interface.ips, leases.get(interface.name, "")) if phase in HAS_SYSTEM else (),
+            ips=(interface.ips or leases.get(interface.name, ())) if phase in HAS_SYSTEM else (),
         )
         for interface in guest.machine.spec.network_interfaces
     )
@@ -325,10 +325,6 @@ def choose_mac(interface: RuntimeNetworkInterface, digest: str) -> str:
     """The address of the spec; else a locally administered one made of ten hex digits."""
     given = interface.attributes.get("mac", "")
     return given or ":".join(["02", *(digest[i : i + 2] for i in range(0, 10, 2))])
-
-
-def choose_ips(given: tuple[str, ...], leased: str) -> tuple[str, ...]:
-    return given or ((leased,) if leased else ())
 
 
 def stop_due_ns(guest: SimulatedMachine, now_ns: int, model: HostModel) -> int:

@@ -33,9 +33,10 @@ from iri.runtime import AnyObject, ChangeNotice, Console, RuntimeEvent, Subscrip
 from iri.simulated import machine_calls, shell, volume_calls
 from iri.simulated.host import SimulatedHost
 from iri.simulated.machine_calls import GuestAction
-from iri.simulated.machine_lifecycle import HAS_SYSTEM
+from iri.simulated.machine_lifecycle import HAS_SYSTEM, SimulatedMachine
 from iri.simulated.shell import GuestAccess
 from iri.simulated.state.usage import STORAGE
+from iri.simulated.volume_lifecycle import SimulatedSnapshot, SimulatedVolume
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 
 NAME = "gitvirt-simulated"
@@ -114,18 +115,18 @@ class SimulatedRuntime:
     def change(self, id: str, change: RuntimeChange) -> None:
         with self.host.lock() as now_ns:
             if isinstance(change, ExpandVolume):
-                volume_calls.expand(self.host, volume_calls.find_volume(self.host, id), change, now_ns)
+                volume_calls.expand(self.host, self.host.find(SimulatedVolume, id), change, now_ns)
             else:
-                machine_calls.change(self.host, machine_calls.find_machine(self.host, id), change, now_ns)
+                machine_calls.change(self.host, self.host.find(SimulatedMachine, id), change, now_ns)
 
     def remove(self, kind: type[AnyObject], id: str) -> None:
         with self.host.lock() as now_ns:
             if kind is RuntimeMachine:
-                machine_calls.remove(self.host, machine_calls.find_machine(self.host, id), now_ns)
+                machine_calls.remove(self.host, self.host.find(SimulatedMachine, id), now_ns)
             elif kind is RuntimeVolume:
-                volume_calls.remove(self.host, volume_calls.find_volume(self.host, id), now_ns)
+                volume_calls.remove(self.host, self.host.find(SimulatedVolume, id), now_ns)
             else:
-                volume_calls.remove_snapshot(self.host, volume_calls.find_snapshot(self.host, id), now_ns)
+                volume_calls.remove_snapshot(self.host, self.host.find(SimulatedSnapshot, id), now_ns)
 
     def events(self) -> Sequence[RuntimeEvent]:
         with self.host.lock():
@@ -137,7 +138,7 @@ class SimulatedRuntime:
     def console(self, machine_id: str) -> Console:
         """Opens a shell on a pty, and starts the thread that keeps its host up to date."""
         with self.host.lock():
-            guest = machine_calls.find_machine(self.host, machine_id)
+            guest = self.host.find(SimulatedMachine, machine_id)
             if self.host.model.quirks.has_no_console:
                 raise Unimplemented("this provider has no consoles")
             if guest.phase not in HAS_SYSTEM or guest.is_hung:
@@ -160,21 +161,13 @@ class SimulatedRuntime:
 
         def act(action: GuestAction) -> None:
             with self.host.lock() as now_ns:
-                machine_calls.act(
-                    self.host, machine_calls.find_machine(self.host, machine_id), action, now_ns
-                )
+                machine_calls.act(self.host, self.host.find(SimulatedMachine, machine_id), action, now_ns)
 
         def machine() -> RuntimeMachine:
             with self.host.lock():
-                return machine_calls.find_machine(self.host, machine_id).machine
+                return self.host.find(SimulatedMachine, machine_id).machine
 
-        return GuestAccess(
-            machine,
-            self.host.clock.now_ns,
-            lambda: act(GuestAction.POWEROFF),
-            lambda: act(GuestAction.REBOOT),
-            lambda: act(GuestAction.CRASH),
-        )
+        return GuestAccess(machine, self.host.clock.now_ns, act)
 
 
 def run_due_while_attached(host: SimulatedHost, machine_id: str, console: Console) -> None:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from iri.exec.pty_console import PtyConsole, window_size
 from iri.machine import RuntimeMachine
 from iri.runtime import Console
+from iri.simulated.machine_calls import GuestAction
 
 INTERRUPT = b"\x03"
 LINE_BYTES = 4096
@@ -27,9 +28,7 @@ class GuestAccess(NamedTuple):
 
     machine: Callable[[], RuntimeMachine]
     now_ns: Callable[[], int]
-    power_off: Callable[[], None]
-    reboot: Callable[[], None]
-    crash: Callable[[], None]
+    act: Callable[[GuestAction], None]
 
 
 class _SessionOverError(Exception):
@@ -159,20 +158,20 @@ class Shell:
 
     def power_off(self, _words: list[str]) -> None:
         self.say("The system is going down.")
-        self._leave(self._access.power_off)
+        self._leave(GuestAction.POWEROFF)
 
     def reboot(self, _words: list[str]) -> None:
         self.say("The system is restarting.")
-        self._leave(self._access.reboot)
+        self._leave(GuestAction.REBOOT)
 
     def crash(self, _words: list[str]) -> None:
         self.say("Kernel panic - not syncing: requested at the console")
-        self._leave(self._access.crash)
+        self._leave(GuestAction.CRASH)
 
-    def _leave(self, action: Callable[[], None]) -> None:
+    def _leave(self, action: GuestAction) -> None:
         """Runs the action and ends the session with status 0."""
         self._status = 0
-        action()
+        self._access.act(action)
         raise _SessionOverError
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from iri.change import ExpandVolume, expand_volume
-from iri.errors import FailedPrecondition, Internal, InvalidArgument, NotFound
+from iri.errors import FailedPrecondition, InvalidArgument
 from iri.simulated import unavailable, volume_lifecycle
 from iri.simulated.host import SimulatedHost
 from iri.simulated.host_model import ObjectEvent
@@ -23,7 +23,7 @@ def create(host: SimulatedHost, desired: RuntimeVolume, now_ns: int) -> RuntimeV
     existing = host.state.get(SimulatedVolume, id)
     if existing is not None:
         return existing.volume
-    refuse_unknown_class(host, desired.spec.class_name)
+    host.find_class("volume", host.classes.volumes, desired.spec.class_name)
     host_record, ready_ns = _prepare_source(host, desired, host_record, now_ns)
     volume = RuntimeVolume(
         id=id, labels=desired.labels, annotations=desired.annotations, created_at=now_ns, spec=desired.spec
@@ -45,7 +45,7 @@ def _prepare_source(
         return host.pull_images(host_record, (source.image_data_source.image,), now_ns)
     if source.snapshot_data_source is None:
         return host_record, now_ns
-    snapshot_record = find_snapshot(host, source.snapshot_data_source.snapshot_id)
+    snapshot_record = host.find(SimulatedSnapshot, source.snapshot_data_source.snapshot_id)
     if snapshot_record.snapshot.status.state is not SnapshotState.READY:
         raise FailedPrecondition(f"snapshot {snapshot_record.snapshot.id} is not ready")
     desired_bytes = desired.spec.resources.storage_bytes if desired.spec.resources else 0
@@ -83,7 +83,7 @@ def create_snapshot(host: SimulatedHost, desired: RuntimeSnapshot, now_ns: int) 
     existing = host.state.get(SimulatedSnapshot, id)
     if existing is not None:
         return existing.snapshot
-    source = find_volume(host, desired.spec.volume_id)
+    source = host.find(SimulatedVolume, desired.spec.volume_id)
     if source.volume.status.state is not VolumeState.AVAILABLE or source.volume.deleted_at:
         raise FailedPrecondition(f"volume {source.volume.id} is not available")
     snapshot = RuntimeSnapshot(
@@ -98,31 +98,3 @@ def remove_snapshot(host: SimulatedHost, snapshot_record: SimulatedSnapshot, now
     after = volume_lifecycle.remove_snapshot(snapshot_record, now_ns, host.model)
     if after is not snapshot_record:
         host.commit(RecordChange(SimulatedSnapshot, snapshot_record.snapshot.id, after))
-
-
-def find_volume(host: SimulatedHost, id: str) -> SimulatedVolume:
-    """NotFound, or whatever the imitated provider answers for an unknown id."""
-    stored = host.state.get(SimulatedVolume, id)
-    if stored is None:
-        raise _unknown_error(host)(f"volume {id} does not exist")
-    return stored
-
-
-def find_snapshot(host: SimulatedHost, id: str) -> SimulatedSnapshot:
-    """As `find_volume`."""
-    snapshot_record = host.state.get(SimulatedSnapshot, id)
-    if snapshot_record is None:
-        raise _unknown_error(host)(f"snapshot {id} does not exist")
-    return snapshot_record
-
-
-def _unknown_error(host: SimulatedHost) -> type[NotFound] | type[Internal]:
-    return Internal if host.model.quirks.answers_internal_for_unknown_ids else NotFound
-
-
-def refuse_unknown_class(host: SimulatedHost, name: str) -> None:
-    if any(offered.name == name for offered in host.classes.volumes):
-        return
-    error = Internal if host.model.quirks.answers_internal_for_unknown_classes else InvalidArgument
-    known = ", ".join(offered.name for offered in host.classes.volumes) or "none"
-    raise error(f"volume class {name!r} does not exist here; there are: {known}")

@@ -15,6 +15,7 @@ from iri.server import Server
 from iri.simulated import machine_calls
 from iri.simulated.host import SimulatedHost
 from iri.simulated.machine_calls import GuestAction
+from iri.simulated.machine_lifecycle import SimulatedMachine
 from iri.simulated.runtime import SimulatedRuntime
 from tests.iri.contract.devices import DevicePromises
 from tests.iri.contract.host import HostPromises
@@ -38,7 +39,7 @@ def host() -> SimulatedHost:
 def subject_of(host: SimulatedHost, runtime: SimulatedRuntime | Client) -> Subject:
     def powers_itself_off(id: str) -> None:
         with host.lock() as now_ns:
-            machine_calls.act(host, machine_calls.find_machine(host, id), GuestAction.POWEROFF, now_ns)
+            machine_calls.act(host, host.find(SimulatedMachine, id), GuestAction.POWEROFF, now_ns)
 
     return Subject(
         runtime=runtime,

@@ -66,7 +66,7 @@ class FaultRule(msgspec.Struct, frozen=True, kw_only=True):
     effect: FaultEffect = FaultEffect.BEFORE
     code: str = ""  # empty: the call succeeds, after the delay
     message: str = ""
-    delay_ns: int = 0  # of real time: it exists to test deadlines, which are real
+    delay_nanoseconds: int = 0  # of real time: it exists to test deadlines, which are real
     skip: int = 0
     times: int = 0  # 0: always
     probability: float = 0  # 0 means 1
@@ -74,7 +74,7 @@ class FaultRule(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.code and self.code not in CODES:
             raise ValueError(f"unknown fault code {self.code!r}; there are {', '.join(CODES)}")
-        if min(self.delay_ns, self.skip, self.times) < 0 or not 0 <= self.probability <= 1:
+        if min(self.delay_nanoseconds, self.skip, self.times) < 0 or not 0 <= self.probability <= 1:
             raise ValueError("delay, skip and times are not negative, a probability is between 0 and 1")
 
 
@@ -136,8 +136,8 @@ class FaultRules:
         rule = self._use_rule(call, effect)
         if rule is None:
             return
-        if rule.delay_ns:
-            self._over.wait(rule.delay_ns / SECOND_NS)
+        if rule.delay_nanoseconds:
+            self._over.wait(rule.delay_nanoseconds / SECOND_NS)
         if rule.code:
             raise CODES[rule.code](rule.message or f"{call} fails because of {rule.id}")
 

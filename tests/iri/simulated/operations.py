@@ -15,6 +15,7 @@ from iri.change import (
 from iri.machine import Power, RuntimeMachine
 from iri.simulated import machine_calls
 from iri.simulated.machine_calls import GuestAction
+from iri.simulated.machine_lifecycle import SimulatedMachine
 from iri.volume import Resources, RuntimeVolume
 from tests.iri.simulated.world import (
     GIB,
@@ -68,7 +69,7 @@ def _do(world: World, operation: tuple[str, ...]) -> None:
         case "inside":
             with world.host.lock() as now_ns:
                 machine_calls.act(
-                    world.host, machine_calls.find_machine(world.host, id), GuestAction[argument], now_ns
+                    world.host, world.host.find(SimulatedMachine, id), GuestAction[argument], now_ns
                 )
         case "volume":
             runtime.create(volume(argument, size_bytes=GIB))

@@ -162,7 +162,7 @@ def test_a_stock_libvirt_host_creates_duplicates_and_has_no_generations() -> Non
     assert (observed.generation, observed.status.observed_generation) == (0, 0)
     assert [disk.name for disk in observed.spec.volumes] == ["a", "a"]
     with world.host.lock() as now_ns:
-        guest = machine_calls.find_machine(world.host, first.id)
+        guest = world.host.find(SimulatedMachine, first.id)
         machine_calls.act(world.host, guest, GuestAction.POWEROFF, now_ns)
     world.pass_seconds(60)
     assert world.machine(first.id).status.state is MachineState.RUNNING

@@ -28,6 +28,7 @@ from iri.machine import (
 )
 from iri.simulated import machine_calls
 from iri.simulated.machine_calls import GuestAction
+from iri.simulated.machine_lifecycle import SimulatedMachine
 from iri.simulated.profile import Profile
 from tests.iri.simulated.world import GIB, World, interface, local, machine, with_capacity
 
@@ -39,7 +40,7 @@ def world() -> World:
 
 def act(world: World, id: str, action: GuestAction) -> None:
     with world.host.lock() as now_ns:
-        machine_calls.act(world.host, machine_calls.find_machine(world.host, id), action, now_ns)
+        machine_calls.act(world.host, world.host.find(SimulatedMachine, id), action, now_ns)
 
 
 def state(world: World, id: str) -> MachineState:

@@ -218,17 +218,18 @@ def test_a_fault_hits_with_its_probability_and_the_same_way_for_a_seed() -> None
 
 def test_a_slow_call_is_slow_and_waits_no_longer_once_released() -> None:
     faults = FaultRules(SeededRandom(1))
-    faults.add(FaultRule(call="Status", delay_ns=50_000_000, times=1))
+    faults.add(FaultRule(call="Status", delay_nanoseconds=50_000_000, times=1))
     start = time.monotonic()
     assert call_through(faults, "Status", []) == "fine"
     assert time.monotonic() - start >= 0.05
-    faults.add(FaultRule(call="Status", delay_ns=3600 * SECOND_NS))
+    faults.add(FaultRule(call="Status", delay_nanoseconds=3600 * SECOND_NS))
     faults.release()
     assert call_through(faults, "Status", []) == "fine"
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"code": "TEAPOT"}, {"skip": -1}, {"times": -1}, {"delay_ns": -1}, {"probability": 1.5}]
+    "wrong",
+    [{"code": "TEAPOT"}, {"skip": -1}, {"times": -1}, {"delay_nanoseconds": -1}, {"probability": 1.5}],
 )
 def test_an_invalid_fault_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"."):

@@ -93,7 +93,7 @@ def test_a_lost_answer_to_a_create_does_not_make_two(client: Client, control: Co
 def test_a_slow_answer_is_a_timeout(simulated_server: SimulatedServer, client: Client) -> None:
     made = client.create(machine("m1"))
     simulated_server.faults.add(
-        FaultRule(call="UpdateMachinePower", effect=FaultEffect.AFTER, delay_ns=SECOND_NS, times=1)
+        FaultRule(call="UpdateMachinePower", effect=FaultEffect.AFTER, delay_nanoseconds=SECOND_NS, times=1)
     )
     with pytest.raises(errors.TimedOut):
         client.change(made.id, SetPower(Power.OFF))

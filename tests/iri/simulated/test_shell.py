@@ -14,6 +14,7 @@ from iri.machine import MachineState, Power, RuntimeGuestConfig, RuntimeMachine
 from iri.runtime import Console
 from iri.simulated import machine_calls
 from iri.simulated.machine_calls import GuestAction
+from iri.simulated.machine_lifecycle import SimulatedMachine
 from tests.iri.simulated.world import World, interface, local, machine
 
 
@@ -136,9 +137,7 @@ def test_the_shell_ends_with_the_machine(world: World, line: Line, action: str) 
         world.runtime.remove(RuntimeMachine, id)
     elif action == "crash":
         with world.host.lock() as now_ns:
-            machine_calls.act(
-                world.host, machine_calls.find_machine(world.host, id), GuestAction.CRASH, now_ns
-            )
+            machine_calls.act(world.host, world.host.find(SimulatedMachine, id), GuestAction.CRASH, now_ns)
     else:
         world.restart_host(1)
     world.pass_seconds(20)
@@ -155,9 +154,7 @@ def test_there_is_no_console_without_a_running_guest(world: World) -> None:
         world.runtime.console("nope")
     hung = world.running(machine("m2"))
     with world.host.lock() as now_ns:
-        machine_calls.act(
-            world.host, machine_calls.find_machine(world.host, hung.id), GuestAction.HANG, now_ns
-        )
+        machine_calls.act(world.host, world.host.find(SimulatedMachine, hung.id), GuestAction.HANG, now_ns)
     with pytest.raises(errors.FailedPrecondition):
         world.runtime.console(hung.id)
 

@@ -13,6 +13,7 @@ from iri.machine import MachineState, Power, RuntimeMachine
 from iri.simulated import machine_calls
 from iri.simulated.faults.fault_rules import FaultRule
 from iri.simulated.machine_calls import GuestAction
+from iri.simulated.machine_lifecycle import SimulatedMachine
 from iri.volume import RuntimeVolume, RuntimeVolumeStatus, VolumeState
 from poollet.decide.actions import UpdateCall
 from poollet.runtimes.runtime_lists import ListKey
@@ -87,7 +88,7 @@ def test_a_guest_that_does_not_power_off_is_removed_after_a_minute() -> None:
     (there,) = here.machines()
     with here.sim.host.lock() as now_ns:
         machine_calls.act(
-            here.sim.host, machine_calls.find_machine(here.sim.host, there), GuestAction.HANG, now_ns
+            here.sim.host, here.sim.host.find(SimulatedMachine, there), GuestAction.HANG, now_ns
         )
     here.put(machine(going=True))
     here.facts = replace(here.facts, power_off_seconds=5)
@@ -326,7 +327,7 @@ def test_a_guest_that_powers_itself_off_again_and_again_is_started_ever_more_rar
             with here.sim.host.lock() as now_ns:
                 machine_calls.act(
                     here.sim.host,
-                    machine_calls.find_machine(here.sim.host, there.id),
+                    here.sim.host.find(SimulatedMachine, there.id),
                     GuestAction.CRASH,
                     now_ns,
                 )
