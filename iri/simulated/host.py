@@ -37,16 +37,7 @@ from iri.simulated.provider_quirks import build_quirks
 from iri.simulated.seeded_random import SeededRandom
 from iri.simulated.state import records
 from iri.simulated.state.host_state import HostState
-from iri.simulated.state.records import (
-    KINDS,
-    NAMES,
-    TABLES,
-    AnyRecord,
-    HostRecord,
-    Record,
-    RecordChange,
-    Table,
-)
+from iri.simulated.state.records import KINDS, TABLES, AnyRecord, HostRecord, Record, RecordChange, Table
 from iri.simulated.state.state_log import StateLog, StateLogError
 from iri.simulated.volume_lifecycle import SimulatedSnapshot, SimulatedVolume
 
@@ -158,7 +149,7 @@ class SimulatedHost:
         record = self.state.get(table, id)
         if record is None:
             error = Internal if self.model.quirks.answers_internal_for_unknown_ids else NotFound
-            raise error(f"{NAMES[table]} {id} does not exist")
+            raise error(f"{records.NAMES[table]} {id} does not exist")
         return record
 
     def find_class(self, what: str, offered: Iterable[AnyClass], name: str) -> AnyClass:

@@ -1,6 +1,6 @@
 """`gitvirt runtime`: serves the runtime interface in the foreground until a signal stops it.
 
-settings_file reads what the operator wrote; libvirt and simulated start a server each. When the server listens, it prints
+settings_file reads what the operator wrote; libvirt and simulated build a server each, and serve runs it. When the server listens, it prints
 `ready ADDRESS ...` and tells systemd; SIGTERM or Ctrl-C stops it in order.
 """
 

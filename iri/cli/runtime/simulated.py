@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import logging
-import os
 import secrets
 from pathlib import Path
 
-from iri.address import Address, parse
+from iri.cli.runtime.serve import add_server_arguments, parse_addresses, serve
 from iri.cli.runtime.settings_file import read_profile
 from iri.errors import IRIError
 from iri.simulated.host import SimulatedHost
@@ -16,11 +14,8 @@ from iri.simulated.profile import Profile
 from iri.simulated.server import SimulatedServer
 from iri.simulated.state.state_log import StateLog, StateLogError
 from reconciler.cli.exits import CommandError, Exit
-from reconciler.cli.sd_notify import ServiceNotifier
-from reconciler.cli.stop_signal import StopSignal
-from reconciler.cli.terminal import Terminal, out, printable
+from reconciler.cli.terminal import printable
 
-DEFAULT_SOCKETS = ("/var/run/iri-machineprovider.sock", "/var/run/iri-volumeprovider.sock")
 LARGEST_SEED = (1 << 63) - 1
 EXAMPLES = """examples:
   gitvirt runtime simulated --listen /tmp/host-1.sock
@@ -42,12 +37,7 @@ guests and makes calls fail. SIGTERM or Ctrl-C stops it; with --state the next s
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--listen",
-        action="append",
-        metavar="ADDR",
-        help=f"/path/to/socket or 127.0.0.1:PORT; can be repeated (default: {' and '.join(DEFAULT_SOCKETS)})",
-    )
+    add_server_arguments(parser)
     parser.add_argument(
         "--seed", type=int, metavar="N", help="the same seed gives the same host (default: random)"
     )
@@ -55,21 +45,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--state", type=Path, metavar="DIR", help="store the state there (default: in memory only)"
     )
     parser.add_argument("--profile", metavar="FILE", help="what kind of host it is")
-    parser.add_argument("-v", "--verbose", action="store_true", help="log what happens to standard error")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Announces the sockets only once they accept connections."""
-    if arguments.verbose:
-        logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    stop, supervisor = StopSignal(), ServiceNotifier.of(os.environ)
-    server = _server(arguments)
     try:
-        with server:
-            _announce(out(), server.addresses)
-            supervisor.ready()
-            stop.wait()
-            supervisor.stopping()
+        serve(arguments, lambda: _server(arguments))
     except IRIError as error:
         raise CommandError(printable(str(error)), "choose another address with --listen") from None
     return Exit.OK
@@ -81,16 +61,11 @@ def _server(arguments: argparse.Namespace) -> SimulatedServer:
     seed = secrets.randbits(63) if arguments.seed is None else arguments.seed
     if not 0 <= seed <= LARGEST_SEED:
         raise CommandError(f"a seed is between 0 and {LARGEST_SEED}", "", Exit.USAGE)
+    addresses = parse_addresses(arguments)
     try:
-        addresses = [parse(address) for address in arguments.listen or DEFAULT_SOCKETS]
         log = StateLog(arguments.state) if arguments.state else None
         return SimulatedServer(SimulatedHost(profile, seed, log=log), addresses)
     except StateLogError as error:
         raise CommandError(printable(str(error)), "another --state DIR starts an empty host") from None
     except IRIError as error:
         raise CommandError(printable(str(error)), "gitvirt runtime simulated --help", Exit.USAGE) from None
-
-
-def _announce(terminal: Terminal, addresses: tuple[Address, ...]) -> None:
-    terminal.line(f"ready {' '.join(map(str, addresses))}")
-    terminal.stream.flush()

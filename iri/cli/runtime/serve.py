@@ -1,0 +1,60 @@
+"""What all runtimes on the command line share: where a server listens, what it logs, and when it stops."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from iri.address import Address, parse
+from iri.errors import IRIError
+from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.sd_notify import ServiceNotifier
+from reconciler.cli.stop_signal import StopSignal
+from reconciler.cli.terminal import out, printable
+
+DEFAULT_SOCKETS = ("/var/run/iri-machineprovider.sock", "/var/run/iri-volumeprovider.sock")
+
+
+class AddressedServer(Protocol):
+    """A server that has been started."""
+
+    @property
+    def addresses(self) -> tuple[Address, ...]: ...
+
+
+def add_server_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--listen",
+        action="append",
+        metavar="ADDR",
+        help=f"/path/to/socket or 127.0.0.1:PORT; can be repeated (default: {' and '.join(DEFAULT_SOCKETS)})",
+    )
+    parser.add_argument("-v", "--verbose", action="store_true", help="log what happens to standard error")
+
+
+def parse_addresses(arguments: argparse.Namespace) -> list[Address]:
+    try:
+        return [parse(address) for address in arguments.listen or DEFAULT_SOCKETS]
+    except IRIError as error:
+        cure = f"gitvirt runtime {arguments.kind} --help"
+        raise CommandError(printable(str(error)), cure, Exit.USAGE) from None
+
+
+def serve(
+    arguments: argparse.Namespace, build: Callable[[], AbstractContextManager[AddressedServer]]
+) -> None:
+    """Serves until a signal. The sockets are announced only once they accept connections."""
+    if arguments.verbose:
+        logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    stop, supervisor = StopSignal(), ServiceNotifier.of(os.environ)
+    with build() as server:
+        terminal = out()
+        terminal.line(f"ready {' '.join(map(str, server.addresses))}")
+        terminal.stream.flush()
+        supervisor.ready()
+        stop.wait()
+        supervisor.stopping()
