@@ -78,17 +78,6 @@ def device_handle(machine: RuntimeMachine, device: Device, model: HostModel) -> 
     return f"local-{machine.id}-{device.name}"
 
 
-def mark_pending(status: RuntimeMachineStatus, name: str, is_disk: bool) -> RuntimeMachineStatus:
-    """The status with a PENDING entry of that name, in the place of an earlier one where there is one."""
-    entries = _entries(status, is_disk)
-    entry = AttachmentStatus(name=name)
-    if any(other.name == name for other in entries):
-        return _replace_entries(
-            status, is_disk, tuple(entry if other.name == name else other for other in entries)
-        )
-    return _replace_entries(status, is_disk, (*entries, entry))
-
-
 def attach(
     machine: RuntimeMachine, pending: Pending, device: Device, now_ns: int, model: HostModel
 ) -> tuple[RuntimeMachine, Pending]:
@@ -99,8 +88,8 @@ def attach(
         one.due_ns for one in pending if one not in rest and not one.is_attach and one.due_ns < NEVER_NS
     ]
     started = start_attach(machine, device, max([now_ns, *leaving]), model)
-    machine = replace(machine, status=mark_pending(machine.status, device.name, is_disk))
-    return machine, (*rest, started)
+    status = _put_entry(machine.status, is_disk, AttachmentStatus(name=device.name))
+    return replace(machine, status=status), (*rest, started)
 
 
 def detach(pending: Pending, name: str, is_disk: bool, due_ns: int) -> Pending:
@@ -148,25 +137,24 @@ def block_detaches(pending: Pending) -> Pending:
 
 
 def _finish(status: RuntimeMachineStatus, one: PendingDevice) -> RuntimeMachineStatus:
-    entries = _entries(status, one.is_disk)
-    if not one.is_attach:
-        return _replace_entries(
-            status, one.is_disk, tuple(entry for entry in entries if entry.name != one.name)
-        )
-    entry = AttachmentStatus(name=one.name, handle=one.handle, state=AttachmentState.ATTACHED)
-    return _replace_entries(
-        status, one.is_disk, tuple(entry if old.name == one.name else old for old in entries)
-    )
+    if one.is_attach:
+        entry = AttachmentStatus(name=one.name, handle=one.handle, state=AttachmentState.ATTACHED)
+        return _put_entry(status, one.is_disk, entry)
+    if one.is_disk:
+        return replace(status, volumes=_drop_entry(status.volumes, one.name))
+    return replace(status, network_interfaces=_drop_entry(status.network_interfaces, one.name))
 
 
-def _entries(status: RuntimeMachineStatus, is_disk: bool) -> tuple[AttachmentStatus, ...]:
-    return status.volumes if is_disk else status.network_interfaces
+def _drop_entry(entries: tuple[AttachmentStatus, ...], name: str) -> tuple[AttachmentStatus, ...]:
+    return tuple(entry for entry in entries if entry.name != name)
 
 
-def _replace_entries(
-    status: RuntimeMachineStatus, is_disk: bool, entries: tuple[AttachmentStatus, ...]
-) -> RuntimeMachineStatus:
-    return replace(status, volumes=entries) if is_disk else replace(status, network_interfaces=entries)
+def _put_entry(status: RuntimeMachineStatus, is_disk: bool, entry: AttachmentStatus) -> RuntimeMachineStatus:
+    """The status with the entry, in the place of one with its name where there is one."""
+    entries = {old.name: old for old in (status.volumes if is_disk else status.network_interfaces)}
+    entries[entry.name] = entry
+    changed = tuple(entries.values())
+    return replace(status, volumes=changed) if is_disk else replace(status, network_interfaces=changed)
 
 
 def _describe(one: PendingDevice) -> ObjectEvent:

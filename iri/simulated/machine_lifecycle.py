@@ -79,9 +79,8 @@ class SimulatedMachine(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     resources: Mapping[str, int] = {}
     resources_at_boot: Mapping[str, int] | None = None  # of another class, which waits for the next boot
     local_bytes: int = 0  # of its local disks
-    leases: tuple[
-        tuple[str, str], ...
-    ] = ()  # (interface name, address) where the network assigned the address
+    # (interface name, address) where the network assigned the address
+    leases: tuple[tuple[str, str], ...] = ()
     is_hung: bool = False
 
     @property
@@ -136,10 +135,8 @@ def step(
         return guest, events
     match guest.phase:
         case MachinePhase.BOOTING:
-            return finish_boot(guest, model), (
-                *events,
-                ObjectEvent("Started", "Start", "the machine is running"),
-            )
+            started = ObjectEvent("Started", "Start", "the machine is running")
+            return finish_boot(guest, model), (*events, started)
         case MachinePhase.STOPPING:
             after, more = finish_stop(guest, at_ns, model)
             return after, events + more
@@ -151,13 +148,9 @@ def step(
 
 def finish_boot(guest: SimulatedMachine, model: HostModel) -> SimulatedMachine:
     """The operating system has started, with the resources that waited for a boot."""
-    detail = replace(guest.machine.detail, boots=guest.machine.detail.boots + 1, pending_changes=())
-    guest = replace(
-        guest,
-        machine=replace(guest.machine, detail=detail),
-        resources=guest.resources_at_boot or guest.resources,
-        resources_at_boot=None,
-    )
+    guest = change_detail(guest, boots=boot_count(guest) + 1, pending_changes=())
+    resources = guest.resources_at_boot or guest.resources
+    guest = replace(guest, resources=resources, resources_at_boot=None)
     return enter_phase(guest, MachinePhase.RUNNING, model)
 
 
@@ -186,7 +179,7 @@ def apply_power(guest: SimulatedMachine, now_ns: int, model: HostModel) -> Machi
             return enter_phase(guest, MachinePhase.OFF, model), ()
         case _, MachinePhase.STOPPING:
             # Whoever began the stop, its outcome now follows the order.
-            return set_reason(guest, ""), ()
+            return change_detail(guest, reason=""), ()
         case _:
             return guest, ()
 
@@ -204,8 +197,7 @@ def remove(guest: SimulatedMachine, now_ns: int, model: HostModel) -> MachineSte
 def resize(guest: SimulatedMachine, resources: Mapping[str, int]) -> SimulatedMachine:
     """Applies another class: at once when the machine is off, else at its next boot."""
     waits = guest.phase in IS_ON and resources != guest.resources
-    detail = replace(guest.machine.detail, pending_changes=("class",) if waits else ())
-    guest = replace(guest, machine=replace(guest.machine, detail=detail))
+    guest = change_detail(guest, pending_changes=("class",) if waits else ())
     if waits:
         return replace(guest, resources_at_boot=resources)
     return replace(guest, resources=resources, resources_at_boot=None)
@@ -230,9 +222,8 @@ def crash(guest: SimulatedMachine, now_ns: int, model: HostModel) -> MachineStep
 def reboot_from_inside(guest: SimulatedMachine) -> MachineStep:
     """A reboot from inside: the machine is never published as off."""
     guest = lose_power(guest)
-    detail = replace(guest.machine.detail, boots=boot_count(guest) + 1)
     events = (ObjectEvent("Rebooted", "Run", "the guest rebooted"),)
-    return replace(guest, machine=replace(guest.machine, detail=detail)), events
+    return change_detail(guest, boots=boot_count(guest) + 1), events
 
 
 def hang(guest: SimulatedMachine) -> MachineStep:
@@ -252,12 +243,8 @@ def restart_with_host(guest: SimulatedMachine, up_ns: int, model: HostModel) -> 
     is_by_guest = guest.phase is MachinePhase.STOPPING and guest.machine.detail.reason == GUEST_POWER_OFF
     if is_to_be_on(guest.machine, model) and not is_by_guest:
         return start_boot(guest, up_ns, model)
-    return enter_phase(
-        guest,
-        MachinePhase.ENDED if is_by_guest else MachinePhase.OFF,
-        model,
-        reason=guest.machine.detail.reason,
-    )
+    phase = MachinePhase.ENDED if is_by_guest else MachinePhase.OFF
+    return enter_phase(guest, phase, model, reason=guest.machine.detail.reason)
 
 
 def lose_power(guest: SimulatedMachine) -> SimulatedMachine:
@@ -276,46 +263,35 @@ def enter_phase(
     guest: SimulatedMachine, phase: MachinePhase, model: HostModel, reason: str = ""
 ) -> SimulatedMachine:
     """Enters the phase, without an end, and publishes state, addresses and console accordingly."""
+    guest = refresh_status(replace(guest, phase=phase, phase_due_ns=NEVER_NS), model)
     machine = guest.machine
-    status = replace(
-        machine.status,
-        state=STATES[phase],
-        observed_generation=observed_generation(machine, model),
-        conditions=(),
-    )
-    detail = replace(
-        machine.detail,
-        network_interfaces=describe_interfaces(guest, phase, model),
-        console=f"gitvirt iri exec {machine.id}" if phase in HAS_SYSTEM else "",
-        reason=reason,
-    )
-    machine = replace(machine, status=status, detail=detail)
-    return replace(guest, machine=machine, phase=phase, phase_due_ns=NEVER_NS)
+    console = f"gitvirt iri exec {machine.id}" if phase in HAS_SYSTEM else ""
+    status = replace(machine.status, state=STATES[phase], conditions=())
+    detail = replace(machine.detail, console=console, reason=reason)
+    return replace(guest, machine=replace(machine, status=status, detail=detail))
 
 
 def refresh_status(guest: SimulatedMachine, model: HostModel) -> SimulatedMachine:
     """Publishes status and detail again after spec or annotations have changed."""
     machine = guest.machine
     status = replace(machine.status, observed_generation=observed_generation(machine, model))
-    detail = replace(machine.detail, network_interfaces=describe_interfaces(guest, guest.phase, model))
+    detail = replace(machine.detail, network_interfaces=describe_interfaces(guest, model))
     return replace(guest, machine=replace(machine, status=status, detail=detail))
 
 
-def set_reason(guest: SimulatedMachine, reason: str) -> SimulatedMachine:
-    detail = replace(guest.machine.detail, reason=reason)
+def change_detail(guest: SimulatedMachine, **changes: object) -> SimulatedMachine:
+    detail = replace(guest.machine.detail, **changes)
     return replace(guest, machine=replace(guest.machine, detail=detail))
 
 
-def describe_interfaces(
-    guest: SimulatedMachine, phase: MachinePhase, model: HostModel
-) -> tuple[InterfaceDetail, ...]:
+def describe_interfaces(guest: SimulatedMachine, model: HostModel) -> tuple[InterfaceDetail, ...]:
     """The interfaces of spec. Addresses are published only while a system answers to them."""
     leases = {name: (address,) for name, address in guest.leases}
     return tuple(
         InterfaceDetail(
             name=interface.name,
             mac=choose_mac(interface, model.random.hex(5, "mac", guest.machine.id, interface.name)),
-            ips=(interface.ips or leases.get(interface.name, ())) if phase in HAS_SYSTEM else (),
+            ips=(interface.ips or leases.get(interface.name, ())) if guest.phase in HAS_SYSTEM else (),
         )
         for interface in guest.machine.spec.network_interfaces
     )

@@ -32,21 +32,12 @@ from msgspec.structs import replace
 from iri import errors
 from iri.simulated.clock import SECOND_NS
 from iri.simulated.seeded_random import SeededRandom
+from iri.wire import error_status
 
+# The names of gRPC's codes, and the more precise reasons beside them.
 CODES: Mapping[str, type[errors.IRIError]] = {
-    "NOT_FOUND": errors.NotFound,
-    "ALREADY_EXISTS": errors.AlreadyExists,
-    "INVALID_ARGUMENT": errors.InvalidArgument,
-    "FAILED_PRECONDITION": errors.FailedPrecondition,
-    "RESOURCE_EXHAUSTED": errors.ResourceExhausted,
-    "UNIMPLEMENTED": errors.Unimplemented,
-    "UNAVAILABLE": errors.Unavailable,
-    "DEADLINE_EXCEEDED": errors.TimedOut,
-    "INTERNAL": errors.Internal,
-    "NETWORK_NOT_READY": errors.NetworkNotReady,
-    "NETWORK_NOT_OFFERED": errors.NetworkNotOffered,
-    "IMAGE_NOT_RESOLVABLE": errors.ImageNotResolvable,
-}
+    code.name: error for error, code in error_status.CODES.items()
+} | error_status.ERRORS_BY_REASON
 ANY_CALL = ("", "*")
 LIMIT = 1000
 
