@@ -26,7 +26,7 @@ from reconciler.cli.sd_notify import ServiceNotifier
 from reconciler.cli.stop_signal import StopSignal
 from reconciler.cli.terminal import printable
 from reconciler.gitstore.errors import RepoError
-from reconciler.gitstore.mirror.housekeeping import Housekeeping
+from reconciler.gitstore.mirror.housekeeping import run_housekeeping
 from reconciler.gitstore.remote import address
 from reconciler.gitstore.remote.transport import RemoteUnavailable
 from reconciler.gitstore.waker import WakeReason, watch_refs
@@ -122,7 +122,7 @@ def serve_until_stopped(
     """Ready once each host's first report is on its ref, or the host waits as a candidate."""
     place = address.parse_address(hosts[0].repo.url, ambient.here)
     with ExitStack() as around:
-        around.enter_context(Housekeeping(running.remote.repo.housekeep))
+        around.enter_context(run_housekeeping(running.remote.repo.housekeep))
         if place.scheme.is_local:
             folder = Path(place.url.removeprefix("file://").removeprefix("localhost"))
             # Who else may write a report of one's own is found with the next poll.

@@ -29,7 +29,7 @@ from reconciler.cli.stop_signal import StopSignal
 from reconciler.cli.terminal import printable
 from reconciler.gitstore.bootstrap import open_store
 from reconciler.gitstore.errors import RepoError
-from reconciler.gitstore.mirror.housekeeping import Housekeeping
+from reconciler.gitstore.mirror.housekeeping import run_housekeeping
 from reconciler.gitstore.remote import access
 from reconciler.gitstore.remote.address import RemoteAddress
 from reconciler.gitstore.repo import Identity, Refs
@@ -173,7 +173,7 @@ def serve(loop: Loop, address: RemoteAddress, supervisor: ServiceNotifier) -> No
 
     worker = threading.Thread(target=reconcile, name="reconcile")
     with ExitStack() as stack:
-        stack.enter_context(Housekeeping(lambda: loop.reconciler.repo.housekeep()))
+        stack.enter_context(run_housekeeping(lambda: loop.reconciler.repo.housekeep()))
         if address.scheme.is_local:
             stack.enter_context(watch_refs(folder_of(address), loop.waker.wake))
         worker.start()

@@ -12,6 +12,7 @@ import random
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
@@ -98,52 +99,49 @@ def watch_refs(
         _Watch(near if ref and near.is_dir() else folder / "refs", counts, wake, lost, stop),
         _Watch(folder, lambda path: path.endswith("/packed-refs"), wake, lost, stop, is_deep=False),
     ]
-    for watch in watches:
-        watch.start()
+    threads = [
+        threading.Thread(target=watch.run, name=f"watch {watch.place}", daemon=True) for watch in watches
+    ]
+    for thread in threads:
+        thread.start()
     try:
         for watch in watches:
             watch.ready.wait(READY_SECONDS)
         yield
     finally:
         stop.set()
-        for watch in watches:
-            watch.join()
+        for thread in threads:
+            thread.join()
 
 
-class _Watch(threading.Thread):
-    def __init__(
-        self,
-        place: Path,
-        counts: Callable[[str], bool],
-        wake: Callable[[], None],
-        lost: Callable[[Path, Exception], None],
-        stop: threading.Event,
-        *,
-        is_deep: bool = True,
-    ) -> None:
-        super().__init__(name=f"watch {place}", daemon=True)
-        self.ready = threading.Event()
-        self._place, self._is_deep, self._counts = place, is_deep, counts
-        self._wake, self._lost, self._stop_event = wake, lost, stop
+@dataclass(frozen=True)
+class _Watch:
+    place: Path
+    counts: Callable[[str], bool]
+    wake: Callable[[], None]
+    lost: Callable[[Path, Exception], None]
+    stop: threading.Event
+    is_deep: bool = True
+    ready: threading.Event = field(default_factory=threading.Event)
 
     def run(self) -> None:
         try:
             for changes in watchfiles.watch(
-                self._place,
-                watch_filter=lambda _, path: self._counts(path),
+                self.place,
+                watch_filter=lambda _, path: self.counts(path),
                 debounce=2 * STEP_MILLISECONDS,
                 step=STEP_MILLISECONDS,
-                stop_event=self._stop_event,
+                stop_event=self.stop,
                 rust_timeout=BEAT_MILLISECONDS,
                 yield_on_timeout=True,
                 raise_interrupt=False,
-                recursive=self._is_deep,
+                recursive=self.is_deep,
             ):
                 self.ready.set()
                 if changes:
-                    self._wake()
+                    self.wake()
         except (OSError, RuntimeError) as error:
-            self._lost(self._place, error)
+            self.lost(self.place, error)
         finally:
             self.ready.set()
 
@@ -167,34 +165,15 @@ def poll_remote(
 ) -> Iterator[None]:
     """Calls `wake` when `look` finds other refs than before, and when the remote is back. Polls give or take a fifth of
     `interval`; a remote that cannot be used is asked less and less often, up to every five minutes."""
-    poll = _Poll(look, interval, wake, chance)
-    poll.start()
-    try:
-        yield
-    finally:
-        poll.is_over.set()
-        poll.join()
+    is_over = threading.Event()
 
-
-class _Poll(threading.Thread):
-    def __init__(
-        self,
-        look: Callable[[], RefsListed | RemoteUnavailable],
-        interval: float,
-        wake: Callable[[], None],
-        chance: random.Random,
-    ) -> None:
-        super().__init__(name="poll", daemon=True)
-        self.is_over = threading.Event()
-        self._look, self._interval, self._wake, self._chance = look, interval, wake, chance
-
-    def run(self) -> None:
+    def poll() -> None:
         # Nothing is known at first, so the first look wakes: what moved before it must not be missed.
         known: Mapping[str, ObjectId] | None = None
-        backoff = Backoff(self._interval, max(self._interval, MOST_BACKOFF_SECONDS), chance=self._chance)
+        backoff = Backoff(interval, max(interval, MOST_BACKOFF_SECONDS), chance=chance)
         pause = 0.0
-        while not self.is_over.wait(pause):
-            match self._look():
+        while not is_over.wait(pause):
+            match look():
                 case RemoteUnavailable(kind, cause):
                     if known is not None or not backoff.failures:
                         log.warning("cannot poll the remote: error=%s cause=%s", kind, cause)
@@ -202,7 +181,15 @@ class _Poll(threading.Thread):
                     pause = backoff.next()
                 case RefsListed(refs):
                     if refs != known:
-                        self._wake()
+                        wake()
                     known = refs
                     backoff.reset()
-                    pause = jitter(self._interval, self._chance)
+                    pause = jitter(interval, chance)
+
+    thread = threading.Thread(target=poll, name="poll", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()

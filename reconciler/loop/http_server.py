@@ -39,8 +39,8 @@ class HttpServer:
         webhook: Webhook | None = None,
         seconds: float = SECONDS_FOR_A_REQUEST,
     ) -> None:
-        self._server = _Server((host, port), metrics, health, webhook)
-        self._server.seconds = seconds
+        self.metrics, self.health, self.webhook, self.seconds = metrics, health, webhook, seconds
+        self._server = _Server((host, port), self)
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(0.1,), name="listen", daemon=True
         )
@@ -65,17 +65,10 @@ class HttpServer:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False  # a client that dawdles must not hold up the end of the process
-    seconds = SECONDS_FOR_A_REQUEST
 
-    def __init__(
-        self,
-        address: tuple[str, int],
-        metrics: Callable[[], bytes],
-        health: Callable[[], Health],
-        webhook: Webhook | None,
-    ) -> None:
+    def __init__(self, address: tuple[str, int], owner: HttpServer) -> None:
         super().__init__(address, _Answers)
-        self.metrics, self.health, self.webhook = metrics, health, webhook
+        self.owner = owner
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that went away is not worth a line of the log."""
@@ -84,6 +77,7 @@ class _Server(ThreadingHTTPServer):
 
 
 class _Answers(BaseHTTPRequestHandler):
+    server: _Server
     timeout = SECONDS_FOR_A_WORD
     server_version = "gitvirt"
     sys_version = ""
@@ -91,9 +85,7 @@ class _Answers(BaseHTTPRequestHandler):
     def setup(self) -> None:
         """Who sends a byte now and then would have a thread for ever."""
         super().setup()
-        server = self.server
-        assert isinstance(server, _Server)
-        self._end = threading.Timer(server.seconds, self._hang_up)
+        self._end = threading.Timer(self.server.owner.seconds, self._hang_up)
         self._end.daemon = True
         self._end.start()
 
@@ -106,13 +98,11 @@ class _Answers(BaseHTTPRequestHandler):
             self.connection.shutdown(socket.SHUT_RDWR)
 
     def do_GET(self) -> None:
-        server = self.server
-        assert isinstance(server, _Server)
         match self.path.partition("?")[0]:
             case "/metrics":
-                self._answer(HTTPStatus.OK, METRICS_TYPE, server.metrics())
+                self._answer(HTTPStatus.OK, METRICS_TYPE, self.server.owner.metrics())
             case "/healthz":
-                well, words = server.health()
+                well, words = self.server.owner.health()
                 status = HTTPStatus.OK if well else HTTPStatus.SERVICE_UNAVAILABLE
                 body = json.dumps({"ok": well, "reason": words}).encode() + b"\n"
                 self._answer(status, "application/json", body)
@@ -120,15 +110,14 @@ class _Answers(BaseHTTPRequestHandler):
                 self._answer(HTTPStatus.NOT_FOUND, "text/plain", b"there are /metrics and /healthz\n")
 
     def do_POST(self) -> None:
-        server = self.server
-        assert isinstance(server, _Server)
-        if server.webhook is None or self.path.partition("?")[0] != "/webhook":
+        webhook = self.server.owner.webhook
+        if webhook is None or self.path.partition("?")[0] != "/webhook":
             self._answer(
                 HTTPStatus.NOT_FOUND, "text/plain", b"there is /webhook to post to, where it is on\n"
             )
             return
         try:
-            status, words = server.webhook.answer(dict(self.headers.items()), self.rfile)
+            status, words = webhook.answer(dict(self.headers.items()), self.rfile)
         except OSError:  # whoever it was says nothing any more
             self.close_connection = True
             return

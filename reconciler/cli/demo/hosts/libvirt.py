@@ -10,7 +10,7 @@ from pathlib import Path
 from iri.errors import Unavailable
 from iri.libvirt.private_libvirtd.demo_guest import CMDLINE, MEMORY_BYTES, DemoGuest, build_guest
 from iri.libvirt.private_libvirtd.private_libvirtd import PrivateLibvirtd
-from reconciler.cli.demo.hosts import NAMES
+from reconciler.cli.demo.hosts import NAMES, Hosts
 from reconciler.cli.demo.hosts.needs import check_needs
 from reconciler.cli.exits import CommandError
 
@@ -34,10 +34,10 @@ IMAGE = "registry.example.org/images/debian:12"
 CLASSES = ("small", "medium", "large")
 
 
-class LibvirtHosts:
+class LibvirtHosts(Hosts):
     title = "A reconciler, and on each host a libvirtd, a runtime that drives it, and a poollet that reads the repo"
     failing = "Now libvirtd and the runtime of {name} die"
-    keys: Sequence[str] = ("hostname", "cat /etc/issue")
+    keys = ("hostname", "cat /etc/issue")
     is_silent = True
 
     def __init__(self, folder: Path, held: int, accelerator: str) -> None:

@@ -1,4 +1,4 @@
-"""Housekeeping on a schedule: a real mirror stays tidy while it is read and written, and trouble is no end."""
+"""run_housekeeping on a schedule: a real mirror stays tidy while it is read and written, and trouble is no end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.gitstore.mirror.housekeeping import Housekeeping
+from reconciler.gitstore.mirror.housekeeping import run_housekeeping
 from reconciler.gitstore.mirror.mirror import Mirror
 from reconciler.gitstore.mirror.repack import RepackLimits
 from reconciler.gitstore.remote.transport import RemoteErrorKind, RemoteUnavailable
@@ -42,7 +42,7 @@ def test_the_loop_goes_on_and_packs_stay_few(world: MirrorWorld, tmp_path: Path)
         turns.release()
         return trouble
 
-    with Housekeeping(turn, OFTEN):
+    with run_housekeeping(turn, OFTEN):
         for number in range(12):
             snap(robot)
             live = put(robot, LIVE, {"s": b"%d" % number}, base=live)
@@ -61,7 +61,7 @@ def test_housekeeping_continues_after_an_error_and_stops_on_request(caplog: pyte
 
     caplog.set_level(logging.WARNING, "reconciler.gitstore.mirror.housekeeping")
     before = set(threading.enumerate())
-    with Housekeeping(full, OFTEN):
+    with run_housekeeping(full, OFTEN):
         for _ in range(3):
             assert calls.acquire(timeout=60), "no further turn came"
     assert "cause=the disk is full" in caplog.text
@@ -82,7 +82,7 @@ def test_a_slow_turn_is_never_joined_by_another() -> None:
         running.release()
         turns.release()
 
-    with Housekeeping(slow, OFTEN):
+    with run_housekeeping(slow, OFTEN):
         for _ in range(3):
             assert turns.acquire(timeout=60)
     assert not overlaps
