@@ -96,10 +96,11 @@ class Mirror:
         patience: float = 10,
         allowed: RepackLimits | None = None,
     ) -> None:
-        self.directory = directory
+        self.folder = directory
         self.repo = directory / "repo.git"
         self._marker = directory / "mirror.json"
-        self._key = hashlib.sha256(key.encode()).hexdigest()
+        remote = hashlib.sha256(key.encode()).hexdigest()
+        self._mark = json.dumps({"format": _FORMAT, "remote": remote}).encode()
         self._disk = disk or MirrorDisk()
         self._disk.make_folder(directory)
         self.lock = _take_lock(directory / "lock", patience)
@@ -110,10 +111,6 @@ class Mirror:
         except BaseException:
             os.close(self.lock)
             raise
-
-    @property
-    def folder(self) -> Path:
-        return self.directory
 
     def get(self, id: ObjectId) -> tuple[ObjectType, bytes]:
         try:
@@ -216,8 +213,7 @@ class Mirror:
         os.close(self.lock)
 
     def _open(self) -> pygit2.Repository:
-        want = json.dumps({"format": _FORMAT, "remote": self._key}).encode()
-        if self._marker.is_file() and self._marker.read_bytes() == want:
+        if self._marker.is_file() and self._marker.read_bytes() == self._mark:
             mirror_check.sweep(self.repo, self._disk)
             if mirror_check.is_sound(self.repo):
                 return pygit2.Repository(str(self.repo))
@@ -231,7 +227,7 @@ class Mirror:
             self._disk.make_folder(self.repo / folder)
         self._disk.write(self.repo / "config", _CONFIG)
         self._disk.write(self.repo / "HEAD", b"ref: refs/heads/main\n")
-        self._disk.replace(self._marker, json.dumps({"format": _FORMAT, "remote": self._key}).encode())
+        self._disk.replace(self._marker, self._mark)
         return pygit2.Repository(str(self.repo))
 
 

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 from reconciler.gitstore.remote.transport import RemoteErrorKind, RemoteUnavailable
 
+NETWORK, AUTH, PROTOCOL, SERVER, MIRROR = RemoteErrorKind
+
 
 class Symptom(NamedTuple):
     pattern: str
@@ -28,110 +30,94 @@ MIRROR_CURE = "free space or repair the disk; you can delete the mirror at any t
 
 # The first that matches decides. Lines that the server wrote (`remote: ...`) are looked at by SERVER_SYMPTOMS only.
 SYMPTOMS = (
-    Symptom(
-        r"REMOTE HOST IDENTIFICATION HAS CHANGED|Host key verification failed", RemoteErrorKind.AUTH, KEY_CURE
-    ),
-    Symptom(r"No \S+ host key is known for", RemoteErrorKind.AUTH, KEY_CURE),
-    Symptom(
-        r"certificate required|bad certificate",
-        RemoteErrorKind.AUTH,
-        "give a client certificate the server accepts",
-    ),
+    Symptom(r"REMOTE HOST IDENTIFICATION HAS CHANGED|Host key verification failed", AUTH, KEY_CURE),
+    Symptom(r"No \S+ host key is known for", AUTH, KEY_CURE),
+    Symptom(r"certificate required|bad certificate", AUTH, "give a client certificate the server accepts"),
     Symptom(
         r"could not load PEM client certificate|unable to set private key file|SSL_CERTIFICATE",
-        RemoteErrorKind.AUTH,
+        AUTH,
         "check the files of the client certificate and its key; the key must not be encrypted",
     ),
     Symptom(
         r"certificate problem|certificate verification failed|certificate subject name|"
         r"CAfile|certificate verify locations",
-        RemoteErrorKind.AUTH,
+        AUTH,
         CA_CURE,
     ),
     Symptom(
         r"code 407 from proxy|tunnel failed, response 407|Proxy Authentication Required",
-        RemoteErrorKind.AUTH,
+        AUTH,
         "check user and password of the proxy",
     ),
     Symptom(
         r"Could not resolve proxy|[Pp]roxy CONNECT aborted|from proxy after CONNECT|CONNECT tunnel failed",
-        RemoteErrorKind.NETWORK,
+        NETWORK,
         "check the proxy",
     ),
     Symptom(
-        r"Authentication failed for|could not read (Username|Password)|returned error: 401",
-        RemoteErrorKind.AUTH,
-        LOGIN_CURE,
+        r"Authentication failed for|could not read (Username|Password)|returned error: 401", AUTH, LOGIN_CURE
     ),
-    Symptom(r"returned error: 403|DENIED by|dubious ownership", RemoteErrorKind.AUTH, RIGHTS_CURE),
+    Symptom(r"returned error: 403|DENIED by|dubious ownership", AUTH, RIGHTS_CURE),
     Symptom(
         r"Permission denied \(|Load key|no mutual signature|Too many authentication failures",
-        RemoteErrorKind.AUTH,
+        AUTH,
         "check the ssh key: the server must know its public half, and only its owner may read the private one",
     ),
     Symptom(
         r"returned error: 400",
-        RemoteErrorKind.PROTOCOL,
+        PROTOCOL,
         "the server rejected the request; it may require a client certificate",
     ),
-    Symptom(r"(returned error:|RPC failed; HTTP) (408|429|5\d\d)\b", RemoteErrorKind.SERVER, SERVER_CURE),
+    Symptom(r"(returned error:|RPC failed; HTTP) (408|429|5\d\d)\b", SERVER, SERVER_CURE),
     Symptom(
         r"repository '.*' not found|does not appear to be a git repository|does not exist|returned error: 404",
-        RemoteErrorKind.PROTOCOL,
+        PROTOCOL,
         "check the address and the rights of this account: servers hide repos that an account may not read",
     ),
     Symptom(
         r"mismatched algorithms|unknown object format",
-        RemoteErrorKind.PROTOCOL,
+        PROTOCOL,
         "the remote stores objects by SHA-256, which is not supported yet; use a SHA-1 repo",
     ),
     Symptom(
         r"unknown repository extension|refstorage|reftable",
-        RemoteErrorKind.PROTOCOL,
+        PROTOCOL,
         "the remote may store refs as a reftable, which this git does not know; upgrade git, or: git refs migrate --ref-format=files",
     ),
     Symptom(
         r"shallow update not allowed|shallow roots are not allowed|shallow file has changed",
-        RemoteErrorKind.PROTOCOL,
+        PROTOCOL,
         "the remote is a shallow clone; run `git fetch --unshallow` there",
     ),
-    Symptom(
-        r"does not support --atomic",
-        RemoteErrorKind.PROTOCOL,
-        "the server must support atomic pushes; upgrade it",
-    ),
+    Symptom(r"does not support --atomic", PROTOCOL, "the server must support atomic pushes; upgrade it"),
     Symptom(
         r"dst refspec \S+ matches more than one",
-        RemoteErrorKind.PROTOCOL,
+        PROTOCOL,
         "a branch or tag on the remote has that full name, such as refs/heads/refs/heads/live; find it with `git ls-remote` and delete it",
     ),
-    Symptom(r"redirect", RemoteErrorKind.PROTOCOL, "the repo has moved; use its new address"),
+    Symptom(r"redirect", PROTOCOL, "the repo has moved; use its new address"),
     Symptom(
         r"Could not resolve|Failed to connect|Couldn't connect|Connection refused|Connection timed out|"
         r"Operation timed out|Network is unreachable|No route to host|Connection reset|Connection closed|Operation too slow|"
         r"early EOF|bytes of body are still expected|unexpected disconnect|hung up unexpectedly|transfer closed|Empty reply|Broken pipe|"
         r"Recv failure|Send failure|GnuTLS recv error|unexpected eof|timeout, server",
-        RemoteErrorKind.NETWORK,
+        NETWORK,
         WAIT_CURE,
     ),
     Symptom(
         r"No space left on device|Read-only file system|cannot lock ref|unable to create|unable to write|cannot store|"
         r"not a git repository|does not match any|bad object|Disk quota exceeded|Input/output error|Permission denied",
-        RemoteErrorKind.MIRROR,
+        MIRROR,
         MIRROR_CURE,
     ),
 )
 SERVER_SYMPTOMS = (
     Symptom(
         r"No space left on device|Disk quota exceeded|Read-only file system|Input/output error",
-        RemoteErrorKind.SERVER,
+        SERVER,
         "free space or repair the disk of the server",
     ),
-    Symptom(
-        r"fatal: unable to|insufficient permission|unpack-objects abnormal exit",
-        RemoteErrorKind.SERVER,
-        SERVER_CURE,
-    ),
+    Symptom(r"fatal: unable to|insufficient permission|unpack-objects abnormal exit", SERVER, SERVER_CURE),
 )
 NOISE = re.compile(r"^(fatal|error|warning|ssh|ERROR|FATAL): ")
 
@@ -146,9 +132,7 @@ def diagnose(words: str) -> RemoteUnavailable:
             if match := next((line for line in written if re.search(symptom.pattern, line)), None):
                 return RemoteUnavailable(symptom.kind, _plain(match), symptom.cure)
     last = [*theirs, *ours][-1:] or ["git failed without a message"]
-    return RemoteUnavailable(
-        RemoteErrorKind.PROTOCOL, _plain(last[0]), "see the list of errors in docs/git.md"
-    )
+    return RemoteUnavailable(PROTOCOL, _plain(last[0]), "see the list of errors in docs/git.md")
 
 
 def server_words(words: str, reasons: list[str]) -> str:

@@ -7,6 +7,7 @@ between calls, and decides who lost a race by reading the refs again, never by a
 from __future__ import annotations
 
 import random
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -42,12 +43,7 @@ SHARE_FOR_PUSH = 0.75
 # Messages of receive-pack for a full disk or a lock, not for a rule.
 SERVER_REASONS = ("unpacker error", "failed to update ref", "failed to write", "cannot lock ref", "unable to")
 SHALLOW_WARNING = "shallow roots are not allowed"
-FOLLOWS_ANOTHER = (
-    "atomic push failure",
-    "atomic push failed",
-    "atomic transaction failed",
-    "transaction failed",
-)
+FOLLOWS_ANOTHER = re.compile("atomic push (failure|failed)|(atomic )?transaction failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +94,9 @@ class GitTransport(Transport):
 
     def list_refs(self, wanted: Sequence[str], seconds: float) -> RefsListed | RemoteUnavailable:
         # Outside of any repo, so that a damaged mirror does not hide what the remote has.
-        result = self._git(
-            ["--git-dir=/dev/null", "ls-remote", "--symref", self.address.url, "HEAD", *wanted], seconds
-        )
-        if isinstance(result, RemoteUnavailable):
-            return result
-        return _parse_refs(result.output, wanted) if result.is_fine else diagnose(result.words)
+        arguments = ["--git-dir=/dev/null", "ls-remote", "--symref", self.address.url, "HEAD", *wanted]
+        output = self._read(arguments, seconds)
+        return output if isinstance(output, RemoteUnavailable) else _parse_refs(output, wanted)
 
     def fetch(self, wanted: Sequence[str], seconds: float) -> RefsFetched | RemoteUnavailable:
         deadline = time.monotonic() + seconds
@@ -183,44 +176,45 @@ class GitTransport(Transport):
             self.address.url,
             *(f"+{name}:{name}" for name in wanted),
         ]
-        result = self._run_with_retries(arguments, deadline)
-        if isinstance(result, RemoteUnavailable):
-            return result
-        # A shallow remote's refs are left out with a warning, and git calls that a success.
-        is_whole = result.is_fine and SHALLOW_WARNING not in result.words
-        return None if is_whole else diagnose(result.words)
+        return self._change_refs(arguments, deadline)
 
     def _refs_of_mirror(self, wanted: Sequence[str], deadline: float) -> list[str] | RemoteUnavailable:
         patterns = [name.removesuffix("*") for name in wanted]
         arguments = [f"--git-dir={self.mirror}", "for-each-ref", "--format=%(refname)", *patterns]
-        result = self._git(arguments, _seconds_until(deadline))
-        if isinstance(result, RemoteUnavailable):
-            return result
-        if not result.is_fine:
-            return diagnose(result.words)
+        output = self._read(arguments, _seconds_until(deadline))
+        if isinstance(output, RemoteUnavailable):
+            return output
         names = RefSet(wanted)
-        return [name for name in result.output.splitlines() if name in names]
+        return [name for name in output.splitlines() if name in names]
 
     def _forget(self, refs: Sequence[str], deadline: float) -> RemoteUnavailable | None:
         if not refs:
             return None
         orders = "".join(f"delete {ref}\n" for ref in refs)
         arguments = [f"--git-dir={self.mirror}", "update-ref", "--stdin"]
-        result = self._run_with_retries(arguments, deadline, orders.encode())
+        return self._change_refs(arguments, deadline, orders.encode())
+
+    def _change_refs(
+        self, arguments: Sequence[str], deadline: float, given: bytes = b""
+    ) -> RemoteUnavailable | None:
+        """Another process may move refs of the mirror at this moment: whoever removed its folder freed its lock as well."""
+        result = self._git(arguments, _seconds_until(deadline), given)
+        for _ in range(LOCK_TRIES):
+            if isinstance(result, RemoteUnavailable) or result.is_fine or REF_IS_LOCKED not in result.words:
+                break
+            time.sleep(min(self.chance.uniform(*PAUSE_SECONDS), _seconds_until(deadline)))
+            result = self._git(arguments, _seconds_until(deadline), given)
         if isinstance(result, RemoteUnavailable):
             return result
-        return None if result.is_fine else diagnose(result.words)
+        # A shallow remote's refs are left out with a warning, and git calls that a success.
+        is_whole = result.is_fine and SHALLOW_WARNING not in result.words
+        return None if is_whole else diagnose(result.words)
 
-    def _run_with_retries(
-        self, arguments: Sequence[str], deadline: float, given: bytes = b""
-    ) -> GitResult | RemoteUnavailable:
-        """Another process may move refs of the mirror at this moment: whoever removed its folder freed its lock as well."""
-        for _ in range(LOCK_TRIES):
-            result = self._git(arguments, _seconds_until(deadline), given)
-            if isinstance(result, RemoteUnavailable) or result.is_fine or REF_IS_LOCKED not in result.words:
-                return result
-            time.sleep(min(self.chance.uniform(*PAUSE_SECONDS), _seconds_until(deadline)))
-        return self._git(arguments, _seconds_until(deadline), given)
+    def _read(self, arguments: Sequence[str], seconds: float) -> str | RemoteUnavailable:
+        result = self._git(arguments, seconds)
+        if isinstance(result, RemoteUnavailable):
+            return result
+        return result.output if result.is_fine else diagnose(result.words)
 
     def _git(
         self, arguments: Sequence[str], seconds: float, given: bytes = b""
@@ -291,7 +285,7 @@ def _push_arguments(url: str, updates: Sequence[RefUpdate]) -> list[str]:
 
 
 def _verdict(declined: PushDeclined) -> PushRefused | RemoteUnavailable:
-    causes = [each for each in declined.rejected if each.reason not in FOLLOWS_ANOTHER] or list(
+    causes = [each for each in declined.rejected if not FOLLOWS_ANOTHER.fullmatch(each.reason)] or list(
         declined.rejected
     )
     reasons = list(dict.fromkeys(each.reason for each in causes))

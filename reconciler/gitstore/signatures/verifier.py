@@ -99,15 +99,13 @@ class Verifier:
             if signed.signature.startswith(PGP_BEGIN):
                 return self._verify_gpg(signed, at)
         except OSError as error:
-            return BadSignature(
-                SignatureFault.UNREADABLE, f"its signature cannot be checked here: {error.strerror}"
-            )
-        return BadSignature(SignatureFault.UNREADABLE, "its signature is neither ssh nor OpenPGP")
+            return _unreadable(f"its signature cannot be checked here: {error.strerror}")
+        return _unreadable("its signature is neither ssh nor OpenPGP")
 
     def _verify_ssh(self, signed: SignedCommit, at: datetime) -> Verdict:
         blob = _public_key(signed.signature)
         if blob is None:
-            return BadSignature(SignatureFault.UNREADABLE, "its ssh signature is damaged")
+            return _unreadable("its ssh signature is damaged")
         keys = [key for key in self.signers.ssh if key.blob == blob]
         if not keys:
             return BadSignature(
@@ -128,19 +126,14 @@ class Verifier:
             signature.write_text(signed.signature, "utf-8")
             arguments = ["ssh-keygen", "-Y", "verify", "-n", NAMESPACE, "-I", "signer"]
             arguments += ["-f", str(allowed), "-s", str(signature)]
-            match process.run(arguments, signing_environment(self.ambient), VERIFY_SECONDS, signed.payload):
-                case process.Exited(0, _, _):
-                    return GoodSignature(key.name)
-                case process.Exited(_, _, _):
-                    return BadSignature(
-                        SignatureFault.TAMPERED, f"its signature by {key.name} does not match its content"
-                    )
-                case process.ProgramTimedOut(seconds, _):
-                    return BadSignature(
-                        SignatureFault.UNREADABLE, f"ssh-keygen took longer than {seconds:.0f} s"
-                    )
-                case process.CannotRun(reason):
-                    return BadSignature(SignatureFault.UNREADABLE, reason)
+            done = self._run(arguments, signed.payload)
+        if isinstance(done, BadSignature):
+            return done
+        if done.status == 0:
+            return GoodSignature(key.name)
+        return BadSignature(
+            SignatureFault.TAMPERED, f"its signature by {key.name} does not match its content"
+        )
 
     def _verify_gpg(self, signed: SignedCommit, at: datetime) -> Verdict:
         if not self.signers.fingerprints:
@@ -157,13 +150,23 @@ class Verifier:
             arguments += ["--ignore-time-conflict", "--ignore-valid-from"]
             arguments += ["--faked-system-time", str(int(at.timestamp())), "--status-fd", "1"]
             arguments += ["--verify", signature.name, "-"]
-            match process.run(arguments, signing_environment(self.ambient), VERIFY_SECONDS, signed.payload):
-                case process.Exited(_, output, _):
-                    return _gpg_verdict(output.decode("utf-8", "replace"), self.signers.fingerprints)
-                case process.ProgramTimedOut(seconds, _):
-                    return BadSignature(SignatureFault.UNREADABLE, f"gpg took longer than {seconds:.0f} s")
-                case process.CannotRun(reason):
-                    return BadSignature(SignatureFault.UNREADABLE, reason)
+            done = self._run(arguments, signed.payload)
+        if isinstance(done, BadSignature):
+            return done
+        return _gpg_verdict(done.output.decode("utf-8", "replace"), self.signers.fingerprints)
+
+    def _run(self, arguments: list[str], payload: bytes) -> process.Exited | BadSignature:
+        match process.run(arguments, signing_environment(self.ambient), VERIFY_SECONDS, payload):
+            case process.Exited() as exited:
+                return exited
+            case process.ProgramTimedOut(seconds, _):
+                return _unreadable(f"{arguments[0]} took longer than {seconds:.0f} s")
+            case process.CannotRun(reason):
+                return _unreadable(reason)
+
+
+def _unreadable(words: str) -> BadSignature:
+    return BadSignature(SignatureFault.UNREADABLE, words)
 
 
 def split_commit(commit: bytes) -> SignedCommit | BadSignature:
@@ -174,7 +177,7 @@ def split_commit(commit: bytes) -> SignedCommit | BadSignature:
     found, is_inside = 0, False
     for line in head.split(b"\n"):
         if line.startswith(b"gpgsig-"):
-            return BadSignature(SignatureFault.UNREADABLE, "it has a signature for another hash")
+            return _unreadable("it has a signature for another hash")
         if line.startswith(b"gpgsig "):
             found, is_inside = found + 1, True
             signature.append(line.removeprefix(b"gpgsig "))
@@ -186,7 +189,7 @@ def split_commit(commit: bytes) -> SignedCommit | BadSignature:
     if not found:
         return BadSignature(SignatureFault.UNSIGNED, "it is not signed")
     if found > 1:
-        return BadSignature(SignatureFault.UNREADABLE, "it has several signatures")
+        return _unreadable("it has several signatures")
     text = b"\n".join(signature).decode("ascii", "replace") + "\n"
     return SignedCommit(b"\n".join(payload) + separator + body, text)
 
@@ -213,19 +216,13 @@ def _gpg_verdict(status: str, fingerprints: frozenset[str]) -> Verdict:
         words = line.removeprefix("[GNUPG:] ").split()
         if line.startswith("[GNUPG:] ") and words:
             if words[0] == "NEWSIG" and words[0] in keywords:
-                return BadSignature(SignatureFault.UNREADABLE, "it has several signatures")
+                return _unreadable("it has several signatures")
             keywords[words[0]] = words[1:]
     # VALIDSIG names the key that signed first and the key it belongs to last.
     valid = keywords.get("VALIDSIG", [])
     is_signer = bool(valid) and bool({valid[0], valid[-1]} & fingerprints)
-    key = next(
-        (
-            keywords[word][0]
-            for word in ("GOODSIG", "EXPKEYSIG", "REVKEYSIG", "BADSIG", "ERRSIG")
-            if keywords.get(word)
-        ),
-        "",
-    )
+    judged = ("GOODSIG", "EXPKEYSIG", "REVKEYSIG", "BADSIG", "ERRSIG")
+    key = next((keywords[word][0] for word in judged if keywords.get(word)), "")
     if "BADSIG" in keywords:
         return BadSignature(
             SignatureFault.TAMPERED, f"its signature by the OpenPGP key {key} does not match its content"
@@ -241,4 +238,4 @@ def _gpg_verdict(status: str, fingerprints: frozenset[str]) -> Verdict:
             SignatureFault.UNKNOWN_SIGNER,
             f"signed by the OpenPGP key {key}, which is not a signer or not in the keyring",
         )
-    return BadSignature(SignatureFault.UNREADABLE, "its OpenPGP signature is damaged")
+    return _unreadable("its OpenPGP signature is damaged")

@@ -83,12 +83,7 @@ def init_repo(directory: Path, branch: str) -> None:
 
 def open_revision(directory: Path, rev: str) -> Revision:
     """What `rev` names in the repo around `directory`: a branch, a tag, a commit id, HEAD~2 and so on."""
-    found = pygit2.discover_repository(str(directory))
-    if found is None:
-        raise NotARepoError(
-            f"{directory} is not in a Git repo", "run `git init` there, or name a directory inside one"
-        )
-    store = _open(Path(found))
+    store = _open_around(directory)
     try:
         commit = store.revparse_single(rev).peel(pygit2.Commit)
     except (KeyError, ValueError, pygit2.GitError) as error:
@@ -98,10 +93,7 @@ def open_revision(directory: Path, rev: str) -> Revision:
 
 def list_refs(directory: Path) -> dict[str, ObjectId]:
     """Every ref of the repo around `directory`, by its full name, and HEAD; those that name no commit are left out."""
-    found = pygit2.discover_repository(str(directory))
-    if found is None:
-        raise NotARepoError(f"{directory} is not in a Git repo", "name a directory inside one")
-    store = _open(Path(found))
+    store = _open_around(directory)
     refs: dict[str, ObjectId] = {}
     for name in ["HEAD", *store.listall_references()]:
         try:
@@ -113,10 +105,7 @@ def list_refs(directory: Path) -> dict[str, ObjectId]:
 
 def object_lookup(directory: Path) -> Callable[[ObjectId], tuple[ObjectType, bytes] | None]:
     """Reads objects of the repo around `directory` by id: what a remote in memory falls back on, to plan on a checkout."""
-    found = find_checkout(directory)
-    if found is None:
-        raise NotARepoError(f"{directory} is not in a Git repo", "name a directory inside one")
-    store = _open(found.git_directory)
+    store = _open_around(directory)
 
     def get(id: ObjectId) -> tuple[ObjectType, bytes] | None:
         try:
@@ -126,6 +115,14 @@ def object_lookup(directory: Path) -> Callable[[ObjectId], tuple[ObjectType, byt
         return ObjectType(int(type)), data
 
     return get
+
+
+def _open_around(directory: Path) -> pygit2.Repository:
+    found = pygit2.discover_repository(str(directory))
+    if found is None:
+        cure = "run `git init` there, or name a directory inside one"
+        raise NotARepoError(f"{directory} is not in a Git repo", cure)
+    return _open(Path(found))
 
 
 def _open(git_directory: Path) -> pygit2.Repository:

@@ -188,7 +188,7 @@ def test_a_mirror_that_became_read_only(world: MirrorWorld, small: Small, robot:
     mirror.close()
     mount("-o", "remount,ro", str(small.folder))
     with pytest.raises(OSError, match="Read-only"):
-        Mirror(mirror.directory, str(world.repo))
+        Mirror(mirror.folder, str(world.repo))
     put(world.client(), LIVE, {"s": b"1"})
     outcome = world.transport(mirror, inherit=()).fetch([LIVE], 30)
     assert isinstance(outcome, RemoteUnavailable)

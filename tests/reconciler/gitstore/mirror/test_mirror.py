@@ -52,7 +52,7 @@ def main(world: MirrorWorld) -> str:
 
 def reopened(world: MirrorWorld, mirror: Mirror, **options: object) -> tuple[Mirror, Store]:
     """As the next process finds it."""
-    again = Mirror(mirror.directory, str(world.repo), **options)  # type: ignore[arg-type]
+    again = Mirror(mirror.folder, str(world.repo), **options)  # type: ignore[arg-type]
     world.mirrors.append(again)
     return again, Store(again, world.transport(again), Refs(), seconds=30)
 
@@ -106,7 +106,7 @@ def test_one_process_at_a_time(world: MirrorWorld, main: str) -> None:
     mirror = closed(world)
     first, _ = reopened(world, mirror)
     with pytest.raises(InUseError):
-        Mirror(mirror.directory, str(world.repo), patience=0.1)
+        Mirror(mirror.folder, str(world.repo), patience=0.1)
     world.mirrors.remove(first)
     first.close()
     reopened(world, mirror, patience=0)
@@ -114,11 +114,11 @@ def test_one_process_at_a_time(world: MirrorWorld, main: str) -> None:
 
 def test_a_child_that_outlives_its_parent_keeps_the_lock(world: MirrorWorld, main: str) -> None:
     mirror = closed(world)
-    held = Mirror(mirror.directory, str(world.repo))
+    held = Mirror(mirror.folder, str(world.repo))
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=(held.lock,))
     held.close()
     with pytest.raises(InUseError):
-        Mirror(mirror.directory, str(world.repo), patience=0.1)
+        Mirror(mirror.folder, str(world.repo), patience=0.1)
     child.communicate(b"\n")
     reopened(world, mirror)
 
@@ -150,12 +150,12 @@ def scribbled(path: Path) -> None:
 
 
 DAMAGES: dict[str, Callable[[Mirror], object]] = {
-    "another format": lambda m: (m.directory / "mirror.json").write_text('{"format": 0}'),
-    "no marker": lambda m: (m.directory / "mirror.json").unlink(),
-    "half a marker": lambda m: cut(m.directory / "mirror.json", 9),
+    "another format": lambda m: (m.folder / "mirror.json").write_text('{"format": 0}'),
+    "no marker": lambda m: (m.folder / "mirror.json").unlink(),
+    "half a marker": lambda m: cut(m.folder / "mirror.json", 9),
     "no config": lambda m: (m.repo / "config").write_text("[core\n"),
     "no HEAD": lambda m: (m.repo / "HEAD").unlink(),
-    "no objects": lambda m: (m.repo / "objects").rename(m.directory / "elsewhere"),
+    "no objects": lambda m: (m.repo / "objects").rename(m.folder / "elsewhere"),
     "a pack is gone": lambda m: pack_files(m, ".pack")[0].unlink(),
     "all packs are gone": lambda m: shutil.rmtree(m.repo / "objects/pack"),
     "a pack is cut": lambda m: cut(max(pack_files(m, ".pack"), key=size), 40),
@@ -204,7 +204,7 @@ def test_another_remote_is_another_mirror(world: MirrorWorld, main: str, tmp_pat
     (tmp_path / "other").mkdir()
     other = MirrorWorld(tmp_path / "other")
     elsewhere = put(other.client(), MAIN, {"b": b"1"})
-    again = Mirror(mirror.directory, str(other.repo))
+    again = Mirror(mirror.folder, str(other.repo))
     other.mirrors.append(again)
     assert again.refs() == {}
     assert snap(Store(again, other.transport(again), Refs())).source == elsewhere
@@ -424,7 +424,7 @@ def test_a_removed_mirror_is_fetched_again(world: MirrorWorld, main: str, moves:
     """While it is in use. `remains`: only the repo in its folder is gone."""
     robot = world.client()
     snap(robot)
-    folder = world.mirrors[-1].directory
+    folder = world.mirrors[-1].folder
     shutil.rmtree(folder / "repo.git" if remains else folder)
     head = main
     if moves:
