@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import assert_never
@@ -184,9 +184,7 @@ class Loop:
         return most if due is None else min(most, max(0.0, (due - self.clock()).total_seconds()))
 
     def _push_seconds(self) -> float:
-        if self.pace.push is not None:
-            return self.pace.push
-        return self.reconciler.push_seconds
+        return self.reconciler.push_seconds if self.pace.push is None else self.pace.push
 
     def _log_outcome(self, outcome: Outcome) -> None:
         """The log, and the words of /healthz."""
@@ -239,16 +237,15 @@ class Loop:
                 "object": found.object,
                 "cause": found.message,
             }
-            message, words = format_event("problem", fields)
-            log.log(level, message, *words)
+            log_event(level, "problem", fields)
         pending = {f"{each.reason}\n{each.trailer}": each for each in plan.pending_approvals}
         for text in sorted(pending.keys() - self._logged.pending):
             approval = pending[text]
-            fields = {
-                "objects": len(approval.keys),
-                "reason": approval.reason,
-                "trailer": approval.trailer,
-            }
-            message, words = format_event("awaiting approval", fields)
-            log.warning(message, *words)
+            fields = {"objects": len(approval.keys), "reason": approval.reason, "trailer": approval.trailer}
+            log_event(logging.WARNING, "awaiting approval", fields)
         self._logged = _Logged(frozenset(problems), frozenset(pending))
+
+
+def log_event(level: int, event: str, fields: Mapping[str, object]) -> None:
+    message, words = format_event(event, fields)
+    log.log(level, message, *words)

@@ -26,17 +26,15 @@ class Metrics:
         self._changes = Counter(
             "gitvirt_changes", "Changes written to the target branch.", ["action"], registry=own
         )
-        self._unschedulable = Gauge(
-            "gitvirt_unschedulable_objects", "Objects to be placed that are on no pool.", registry=own
-        )
-        self._pending = Gauge(
-            "gitvirt_pending_approvals", "What is not done until a person agrees.", registry=own
-        )
-        self._problems = Gauge("gitvirt_problems", "Problems that exist now.", ["severity"], registry=own)
-        self._objects = Gauge("gitvirt_objects", "Objects on the target branch.", ["kind"], registry=own)
-        self._success = Gauge(
-            "gitvirt_last_success_timestamp_seconds", "When a tick last ended well.", registry=own
-        )
+
+        def gauge(name: str, words: str, *labels: str) -> Gauge:
+            return Gauge(f"gitvirt_{name}", words, labels, registry=own)
+
+        self._unschedulable = gauge("unschedulable_objects", "Objects to be placed that are on no pool.")
+        self._pending = gauge("pending_approvals", "What is not done until a person agrees.")
+        self._problems = gauge("problems", "Problems that exist now.", "severity")
+        self._objects = gauge("objects", "Objects on the target branch.", "kind")
+        self._success = gauge("last_success_timestamp_seconds", "When a tick last ended well.")
 
     def count_tick(self, outcome: str, seconds: float) -> None:
         self._ticks.labels(outcome).inc()

@@ -55,16 +55,12 @@ class FleetInventory:
         return self.items.get(Key(kind, namespace if kind.is_namespaced else "", name))
 
 
+@bulk(is_much=True)
 def read_inventory(repo: Repo, commit: ObjectId | None, kind: Kind | None = None) -> FleetInventory:
     """Of several documents with one identity the first counts, as in validate; those on their way out come last.
 
     With a kind, files that can hold none of it are passed over: what else is in the inventory is not all there is.
     """
-    with bulk(is_much=True):
-        return _inventory(repo, commit, kind)
-
-
-def _inventory(repo: Repo, commit: ObjectId | None, kind: Kind | None) -> FleetInventory:
     items: dict[Key, InventoryItem] = {}
     broken, beside = [], []
     for path, data in sorted(

@@ -61,7 +61,8 @@ def open_offline_repo(
     refs = Refs(f"refs/heads/{branches.source}", f"refs/heads/{branches.target}", reports)
     desk = _Desk(request, refs, now)
     if earlier.settings is not None and not (request.source and earlier.is_of_head):
-        desk.notes.append(earlier_settings_note(earlier))
+        commit = (earlier.commit or "")[:DIGITS]
+        desk.notes.append(f"{fleet.PATH} has problems; using its last usable version (commit {commit})")
     if desk.is_whole:
         desk.fetch(branches.target, reports)
     elif request.source or request.target:
@@ -73,11 +74,6 @@ def open_offline_repo(
         desk.lay_over()
     desk.put_upon()
     return OfflineRepo(desk.open(), refs, tuple(desk.notes), desk.is_unfetched)
-
-
-def earlier_settings_note(earlier: EffectiveSettings) -> str:
-    commit = (earlier.commit or "")[:DIGITS]
-    return f"{fleet.PATH} has problems; using its last usable version (commit {commit})"
 
 
 def find_committed_settings(request: OfflineRequest) -> EffectiveSettings:

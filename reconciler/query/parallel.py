@@ -11,10 +11,10 @@ import marshal
 import multiprocessing
 import signal
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from typing import TypeAlias
 
 from reconciler.query.documents import Ids, ParsedFiles, WorkerLostError, parse_files
 from reconciler.query.source import ManifestSource
@@ -25,16 +25,11 @@ PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of linux/prctl.h
 AHEAD = 4  # batches that wait for each other process: it is not to run dry while this one decodes
 
 
-@dataclass(frozen=True, slots=True)
-class ParseTask:
-    source: ManifestSource
-    batches: Sequence[Sequence[str]]
-    then: Ids
+Parse: TypeAlias = Callable[[int], ParsedFiles]
+PackedBatch: TypeAlias = tuple[int, ParsedFiles, bytes]  # the documents apart, as `parse_batch` packs them
 
-
-_task: ParseTask | None = (
-    None  # of the processes that `fork` made: what is to be done comes with their memory
-)
+# Of the processes that `fork` made: what is to be done comes with their memory.
+_parse: Parse | None = None
 
 
 def parse_in_parallel(
@@ -44,8 +39,11 @@ def parse_in_parallel(
     gc.freeze()  # what exists already is shared with the others, as long as no process writes to it
     others = processes - 1
     context = multiprocessing.get_context("fork")
-    task = ParseTask(source, batches, then)
-    with ProcessPoolExecutor(others, context, initializer=start_worker, initargs=(task,)) as pool:
+
+    def parse(number: int) -> ParsedFiles:
+        return parse_files(source, batches[number], then)
+
+    with ProcessPoolExecutor(others, context, initializer=start_worker, initargs=(parse,)) as pool:
         waiting = deque(range(len(batches)))
         running: set[Future[PackedBatch]] = set()
         try:
@@ -54,7 +52,7 @@ def parse_in_parallel(
                     running.add(pool.submit(parse_batch, waiting.popleft()))
                 if waiting:
                     number = waiting.popleft()
-                    yield number, parse_files(source, batches[number], then)
+                    yield number, parse(number)
                 done, running = wait(running, timeout=0 if waiting else None, return_when=FIRST_COMPLETED)
                 for future in done:
                     yield unpack_batch(future.result())
@@ -62,45 +60,39 @@ def parse_in_parallel(
             raise WorkerLostError from error
 
 
-def start_worker(task: ParseTask) -> None:
-    global _task
-    _task = task
+def start_worker(parse: Parse) -> None:
+    global _parse
+    _parse = parse
     gc.disable()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one stops it
     # If that one is killed, it cannot: the end of its pipe is open in this one too.
     ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
 
 
-class PackedBatch:
-    """A batch on its way between processes. Documents are plain values, which marshal moves several times
-    faster than pickle."""
-
-    __slots__ = ("documents", "number", "rest")
-
-    def __init__(self, number: int, batch: ParsedFiles) -> None:
-        self.number = number
-        rows = [
-            (each.path, each.index, *plain_key(each.key), each.api_version, each.body)
-            for each in batch.documents
-        ]
-        self.documents = marshal.dumps(rows)
-        batch.documents = []
-        self.rest = batch
-
-
-def plain_key(key: Key) -> tuple[str, str, str]:
-    return key.kind.value, key.namespace, key.name
-
-
 def parse_batch(number: int) -> PackedBatch:
-    assert _task is not None, "begin comes first"
-    return PackedBatch(number, parse_files(_task.source, _task.batches[number], _task.then))
+    """Documents are plain values, which marshal moves several times faster than pickle."""
+    assert _parse is not None, "begin comes first"
+    batch = _parse(number)
+    rows = [
+        (
+            each.path,
+            each.index,
+            each.kind.value,
+            each.key.namespace,
+            each.key.name,
+            each.api_version,
+            each.body,
+        )
+        for each in batch.documents
+    ]
+    batch.documents = []
+    return number, batch, marshal.dumps(rows)
 
 
 def unpack_batch(packed: PackedBatch) -> tuple[int, ParsedFiles]:
-    batch = packed.rest
+    number, batch, rows = packed
     kinds = {kind.value: kind for kind in Kind}
-    for path, index, kind_name, namespace, name, api_version, body in marshal.loads(packed.documents):  # noqa: S302 - our own process wrote it
+    for path, index, kind_name, namespace, name, api_version, body in marshal.loads(rows):  # noqa: S302 - our own process wrote it
         kind = kinds[kind_name]
         batch.documents.append(Document(path, index, kind, Key(kind, namespace, name), api_version, body))
-    return packed.number, batch
+    return number, batch

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from reconciler.query.inventory import FleetInventory, InventoryItem
@@ -14,13 +15,19 @@ from schemas.model.charge import machine_charge, volume_charge
 
 @dataclass(frozen=True, slots=True)
 class PoolUse:
-    """One pool. `capacity` is what it may give away; what was never announced is empty."""
+    """One pool, and what is assigned to it."""
 
     pool: InventoryItem
     machines: tuple[InventoryItem, ...] = ()
     volumes: tuple[InventoryItem, ...] = ()
     used: Vector = field(default_factory=dict)
-    capacity: Vector = field(default_factory=dict)
+
+    @property
+    def capacity(self) -> Vector:
+        """What it may give away; what was never announced is empty."""
+        found = self.pool.object
+        assert isinstance(found, MachinePool | VolumePool)
+        return stocks(found.status.allocatable)
 
     @property
     def retained_count(self) -> int:
@@ -29,38 +36,32 @@ class PoolUse:
 
 
 def list_machine_pools(inventory: FleetInventory) -> list[PoolUse]:
-    by_pool: dict[str, list[InventoryItem]] = {}
-    for item in inventory.of(Kind.MACHINE):
-        by_pool.setdefault(pool_of(item), []).append(item)
     classes = {item.key.name: item.object for item in inventory.of(Kind.MACHINE_CLASS)}
     return [
-        PoolUse(
-            pool,
-            tuple(by_pool.get(pool.key.name, ())),
-            used=add(charge_item(item, classes) for item in by_pool.get(pool.key.name, ())),
-            capacity=allocatable(pool),
-        )
-        for pool in inventory.of(Kind.MACHINE_POOL)
+        PoolUse(pool, machines=machines, used=add(charge_item(item, classes) for item in machines))
+        for pool, machines in group_by_pool(inventory, Kind.MACHINE_POOL, Kind.MACHINE)
     ]
 
 
 def list_volume_pools(inventory: FleetInventory) -> list[PoolUse]:
-    by_pool: dict[str, list[InventoryItem]] = {}
-    for item in inventory.of(Kind.VOLUME):
-        by_pool.setdefault(pool_of(item), []).append(item)
     return [
         PoolUse(
             pool,
-            volumes=tuple(by_pool.get(pool.key.name, ())),
-            used=add(
-                volume_charge(item.object.spec)
-                for item in by_pool.get(pool.key.name, ())
-                if isinstance(item.object, Volume)
-            ),
-            capacity=allocatable(pool),
+            volumes=volumes,
+            used=add(volume_charge(item.object.spec) for item in volumes if isinstance(item.object, Volume)),
         )
-        for pool in inventory.of(Kind.VOLUME_POOL)
+        for pool, volumes in group_by_pool(inventory, Kind.VOLUME_POOL, Kind.VOLUME)
     ]
+
+
+def group_by_pool(
+    inventory: FleetInventory, pools: Kind, kind: Kind
+) -> Iterator[tuple[InventoryItem, tuple[InventoryItem, ...]]]:
+    """Each pool, with the objects of a kind that are assigned to it."""
+    by_pool: defaultdict[str, list[InventoryItem]] = defaultdict(list)
+    for item in inventory.of(kind):
+        by_pool[pool_of(item)].append(item)
+    return ((pool, tuple(by_pool[pool.key.name])) for pool in inventory.of(pools))
 
 
 def pool_of(item: InventoryItem) -> str:
@@ -76,9 +77,3 @@ def charge_item(item: InventoryItem, classes: Mapping[str, object]) -> Vector:
     assert isinstance(machine, Machine)
     machine_class = classes.get(machine.spec.machine_class_ref.name)
     return machine_charge(machine_class, machine.spec) if isinstance(machine_class, MachineClass) else {}
-
-
-def allocatable(pool: InventoryItem) -> Vector:
-    found = pool.object
-    assert isinstance(found, MachinePool | VolumePool)
-    return stocks(found.status.allocatable)

@@ -35,17 +35,13 @@ class FolderSource:
 
 
 @dataclass(frozen=True, slots=True)
-class FilesSource:
+class FilesSource(FolderSource):
     """Files outside of any repo: they alone, not what lies around them."""
 
-    root: Path
     paths: tuple[str, ...]
 
     def listing(self, is_ignored: IsIgnored) -> FileListing:
         return FileListing(tuple(path for path in self.paths if not is_ignored(path, False)), ())
-
-    def read(self, path: str) -> bytes | Problem:
-        return disk_files.read_file(self.root, path)
 
 
 @dataclass(frozen=True, slots=True)

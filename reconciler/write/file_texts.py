@@ -48,12 +48,7 @@ class FileTexts:
             return self._synced_text(path)
         if path not in self._ground.live_files:
             return None
-        return self._settings() if path == fleet.PATH else self._kept_text(path)
-
-    def _settings(self) -> Edit:
-        """The last that could be read, though the source has none now: hosts and the next tick go by them."""
-        file = self._ground.live_files[fleet.PATH]
-        return ExistingBlob(file.mode, file.id)
+        return self._kept_text(path)
 
     def _synced_text(self, path: str) -> Edit | Unwritable:
         """What people wrote, with what is kept about it."""
@@ -78,8 +73,9 @@ class FileTexts:
         """What the target branch has: of a file that left the source, or that cannot be understood there."""
         file = self._ground.live_files[path]
         documents = self._ground.live_keys(path)
-        if not documents:
-            return ExistingBlob(file.mode, file.id) if path in self._ground.source_files else None
+        # The last settings that could be read stay, though the source has none now: hosts and the next tick use them.
+        if path == fleet.PATH or (not documents and path in self._ground.source_files):
+            return ExistingBlob(file.mode, file.id)
         staying = {index: key for index, key in documents if self._paths.home(key) == path}
         gone = [index for index, _ in documents if index not in staying]
         if not staying:
@@ -96,7 +92,7 @@ class FileTexts:
     def _own(self, path: str, arriving: Collection[Key]) -> Edit | Unwritable:
         there = {key for _, key in self._ground.live_keys(path)} | set(arriving)
         keys = sorted(key for key in there if self._paths.home(key) == path)
-        parts = [part for _, part in self._retained_documents(path)]
+        parts = self._retained_documents(path)
         for key in keys:
             part = self._part(key, path)
             if isinstance(part, Unwritable):
@@ -104,13 +100,13 @@ class FileTexts:
             parts.append(part)
         return join_documents(parts) if parts else None
 
-    def _retained_documents(self, path: str) -> list[tuple[Key, bytes]]:
+    def _retained_documents(self, path: str) -> list[bytes]:
         """Retained volumes stay as they are, but for the one that is taken back, or lost with its pool."""
         file = self._ground.live_files.get(path)
         if file is None:
             return []
         return [
-            (known.key, cut_document(self._read(file.id), index))
+            cut_document(self._read(file.id), index)
             for index, known in self._ground.retained_at(path)
             if not self._is_over(known)
         ]

@@ -58,7 +58,7 @@ def kernel() -> HostKernel:
         return find_kernel(MODULES, release=platform.release(), unpacked=UNPACKED)
     except NoKernelError as error:
         cure = "`make demo RUNTIME=libvirt` in a checkout of gitvirt unpacks one; or install the package linux-image-amd64"
-        raise CommandError(f"found found no Linux kernel for the guests: {error}", cure) from None
+        raise CommandError(f"found no Linux kernel for the guests: {error}", cure) from None
 
 
 def place(thing: str) -> Path | None:
