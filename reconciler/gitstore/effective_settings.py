@@ -43,13 +43,11 @@ def read_effective_settings(repo: Repo, head: ObjectId | None) -> EffectiveSetti
     """Reads one blob for each version of the file. Raises DamageError where history is not all there."""
     if head is None:
         return EffectiveSettings()
-    id = _blob(repo, head)
-    found = _parse(repo, id)
-    if isinstance(found, FleetSettings):
-        return EffectiveSettings(found, head, is_of_head=True, is_there=True)
-    is_there, problems, read = repo.file(head, PATH) is not None, found, {id}
-    commit = _first_parent(repo, head)
-    for _ in range(COMMITS_AT_MOST):
+    is_there = repo.file(head, PATH) is not None
+    problems: tuple[Problem, ...] = ()
+    read: set[ObjectId | None] = set()
+    commit: ObjectId | None = head
+    for _ in range(1 + COMMITS_AT_MOST):
         if commit is None:
             break
         id = _blob(repo, commit)
@@ -57,7 +55,9 @@ def read_effective_settings(repo: Repo, head: ObjectId | None) -> EffectiveSetti
             read.add(id)
             found = _parse(repo, id)
             if isinstance(found, FleetSettings):
-                return EffectiveSettings(found, commit, is_there=is_there, problems=problems)
+                return EffectiveSettings(found, commit, commit == head, is_there, problems)
+            if commit == head:
+                problems = found
         commit = _first_parent(repo, commit)
     return EffectiveSettings(is_there=is_there, problems=problems)
 

@@ -25,24 +25,16 @@ def of_refs(refs: Refs, snapshot: Snapshot) -> tuple[Problem, ...]:
     if refs.source is None or snapshot.source is not None:
         return ()
     if snapshot.is_empty:
-        cause = "the repo is empty"
-        return (
-            Problem(
-                file="",
-                code="GV810",
-                message=cause,
-                hint="run `gitvirt init`, commit what it writes, and push",
-            ),
-        )
+        hint = "run `gitvirt init`, commit what it writes, and push"
+        return (Problem(file="", code="GV810", message="the repo is empty", hint=hint),)
     default = snapshot.default_branch
-    hint = (
-        f"the repo's default branch is {default}: set branches.source to it" if default else "push the branch"
-    )
+    hint = f"the repo's default branch is {default}: set branches.source to it"
+    if not default:
+        hint = "push the branch"
     if default == refs.source:
         hint = "nothing has been pushed to it yet"
-    return (
-        Problem(file="", code="GV811", message=f"the source branch {refs.source} does not exist", hint=hint),
-    )
+    cause = f"the source branch {refs.source} does not exist"
+    return (Problem(file="", code="GV811", message=cause, hint=hint),)
 
 
 def of_history(repo: Repo, last: ObjectId | None, head: ObjectId | None) -> tuple[Problem, ...]:

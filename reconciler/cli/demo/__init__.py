@@ -11,7 +11,8 @@ from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.terminal import out
 
 if TYPE_CHECKING:
-    from reconciler.cli.demo.folder import DemoFolder
+    from pathlib import Path
+
     from reconciler.cli.demo.hosts import Hosts
 
 EXAMPLES = """examples:
@@ -39,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from reconciler.cli.demo.folder import DemoFolder
+    from reconciler.cli.demo.folder import open_folder
     from reconciler.cli.demo.processes import DemoProcesses
     from reconciler.cli.demo.scenario import run_scenario
     from reconciler.cli.demo.screen import DemoScreen
@@ -48,8 +49,8 @@ def run(arguments: argparse.Namespace) -> int:
     if shutil.which("git") is None:
         raise CommandError("git is not installed", "apt-get install git")
     interrupt = Interrupt()
-    with DemoFolder() as folder:
-        processes = DemoProcesses(folder.path, folder.held, interrupt, hosts_of(arguments, folder))
+    with open_folder() as (folder, held):
+        processes = DemoProcesses(folder, held, interrupt, hosts_of(arguments, folder, held))
         try:
             run_scenario(DemoScreen(out()), processes, keep=arguments.keep)
         finally:
@@ -58,11 +59,11 @@ def run(arguments: argparse.Namespace) -> int:
     return Exit.OK
 
 
-def hosts_of(arguments: argparse.Namespace, folder: DemoFolder) -> Hosts:
+def hosts_of(arguments: argparse.Namespace, folder: Path, held: int) -> Hosts:
     if arguments.runtime == "libvirt":
         from reconciler.cli.demo.hosts.libvirt import LibvirtHosts
 
-        return LibvirtHosts(folder.path, folder.held, arguments.accelerator)
+        return LibvirtHosts(folder, held, arguments.accelerator)
     from reconciler.cli.demo.hosts.simulated import SimulatedHosts
 
-    return SimulatedHosts(folder.path)
+    return SimulatedHosts(folder)

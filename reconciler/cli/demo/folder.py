@@ -6,8 +6,9 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 
 from reconciler.cli.exits import CommandError
 
@@ -15,35 +16,26 @@ CLEANUP = Path(__file__).with_name("cleanup.py")
 REMOVAL_SECONDS = 60.0
 
 
-class DemoFolder:
-    """`held` is for everybody who plays: while it is open somewhere the folder stays."""
-
-    def __init__(self) -> None:
-        reader, self.held = os.pipe()
-        place = tempfile.gettempdir()
-        self._cleanup = subprocess.Popen(
-            [sys.executable, "-I", CLEANUP, place],
-            stdin=reader,
-            stdout=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
+@contextmanager
+def open_folder() -> Iterator[tuple[Path, int]]:
+    """The folder, and a descriptor for everybody who plays: while it is open somewhere the folder stays."""
+    reader, held = os.pipe()
+    place = tempfile.gettempdir()
+    with subprocess.Popen(
+        [sys.executable, "-I", CLEANUP, place],
+        stdin=reader,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as cleanup:
         os.close(reader)
-        assert self._cleanup.stdout is not None
-        line = self._cleanup.stdout.readline().strip()
-        if not line:
-            raise CommandError(
-                f"cannot create a folder in {place}", "set TMPDIR to a folder that can be written"
-            )
-        self.path = Path(line)
-
-    def __enter__(self) -> DemoFolder:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        os.close(self.held)
-        assert self._cleanup.stdout is not None
-        self._cleanup.stdout.close()
-        self._cleanup.wait(REMOVAL_SECONDS)
+        assert cleanup.stdout is not None
+        line = cleanup.stdout.readline().strip()
+        try:
+            if not line:
+                cause = f"cannot create a folder in {place}"
+                raise CommandError(cause, "set TMPDIR to a folder that can be written")
+            yield Path(line), held
+        finally:
+            os.close(held)
+            cleanup.wait(REMOVAL_SECONDS)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
 
 from reconciler.cli.plans import phrases
 from reconciler.cli.terminal import Terminal, TextStyle, printable
@@ -21,110 +22,87 @@ COLOURS = {
     Action.BLOCKED: TextStyle.YELLOW,
 }
 MOST_NAMED = 10
+Paint: TypeAlias = Callable[..., str]
 
 
 def write(plan: Plan, terminal: Terminal, *, is_verbose: bool = False) -> None:
-    _source_changes(plan.source_changes, terminal)
-    _changes(plan, terminal, is_verbose)
-    _unschedulable(plan.unschedulable, terminal)
-    _pending(plan.pending_approvals, terminal)
-    _problems(plan.problems, terminal)
-    _usage(plan, terminal)
-    terminal.line(terminal.paint(phrases.summary(plan), TextStyle.BOLD))
+    paint = terminal.paint
+    for title, found in (
+        ("source changes", _source_changes(plan.source_changes, paint)),
+        ("actions", _changes(plan, paint, is_verbose)),
+        ("unschedulable", _unschedulable(plan.unschedulable, paint)),
+        ("awaiting approval", _pending(plan.pending_approvals, paint)),
+        ("problems", _problems(plan.problems, paint)),
+    ):
+        if lines := list(found):
+            terminal.line(paint(title, TextStyle.BOLD))
+            for line in lines:
+                terminal.line(line)
+            terminal.line()
+    if rows := [(str(usage.pool), *row) for usage in plan.usage for row in phrases.amounts(usage)]:
+        terminal.table(("CAPACITY", "RESOURCE", "ALLOCATABLE", "BEFORE", "AFTER"), rows)
+        terminal.line()
+    terminal.line(paint(phrases.summary(plan), TextStyle.BOLD))
 
 
-def _source_changes(changes: Sequence[SourceChange], terminal: Terminal) -> None:
-    if not changes:
-        return
-    terminal.line(terminal.paint("source changes", TextStyle.BOLD))
+def _source_changes(changes: Sequence[SourceChange], paint: Paint) -> Iterator[str]:
     for each in changes:
-        sign, color = (
-            ("+", TextStyle.GREEN)
-            if each.is_added
-            else ("-", TextStyle.RED)
-            if each.is_gone
-            else ("~", TextStyle.YELLOW)
-        )
+        sign, color = "~", TextStyle.YELLOW
+        if each.is_added:
+            sign, color = "+", TextStyle.GREEN
+        elif each.is_gone:
+            sign, color = "-", TextStyle.RED
         detail = phrases.of_source_change(each)
-        terminal.line(
-            f"  {terminal.paint(sign, color)} {each.key}{'  ' + printable(detail) if detail else ''}"
-        )
-    terminal.line()
+        yield f"  {paint(sign, color)} {each.key}{'  ' + printable(detail) if detail else ''}"
 
 
-def _changes(plan: Plan, terminal: Terminal, is_verbose: bool) -> None:
+def _changes(plan: Plan, paint: Paint, is_verbose: bool) -> Iterator[str]:
     """What follows from the rest, without a reason of its own, is only counted."""
     ordered = phrases.by_weight(plan)
-    if not ordered:
-        return
     shown = [change for change in ordered if is_verbose or not phrases.is_plain(change)]
-    terminal.line(terminal.paint("actions", TextStyle.BOLD))
     action_width = max((len(change.action) for change in shown), default=0)
     key_width = max((len(str(change.key)) for change in shown), default=0)
     for change in shown:
-        action = terminal.paint(change.action.ljust(action_width), *_color(change.action))
+        action = paint(change.action.ljust(action_width), *_color(change.action))
         line = f"  {action}  {str(change.key).ljust(key_width)}  {printable(phrases.reason_of(change))}"
-        terminal.line(line.rstrip())
+        yield line.rstrip()
     if counted := phrases.count_actions(
         [change for change in ordered if change not in shown and change.action is not Action.UNSCHEDULABLE]
     ):
-        terminal.line(f"  {terminal.paint(counted + ' (-v shows each)', TextStyle.DIM)}")
-    terminal.line()
+        yield f"  {paint(counted + ' (-v shows each)', TextStyle.DIM)}"
 
 
 def _color(action: Action) -> tuple[TextStyle, ...]:
     return (COLOURS[action],) if action in COLOURS else ()
 
 
-def _unschedulable(objects: Sequence[UnschedulableObject], terminal: Terminal) -> None:
-    if not objects:
-        return
-    terminal.line(terminal.paint("unschedulable", TextStyle.BOLD))
+def _unschedulable(objects: Sequence[UnschedulableObject], paint: Paint) -> Iterator[str]:
     for each in objects:
-        terminal.line(f"  {terminal.paint(str(each.key), TextStyle.YELLOW)}")
+        yield f"  {paint(str(each.key), TextStyle.YELLOW)}"
         for pools, reason in phrases.rows_of(each.refusals):
             where = f"{pools}: " if pools else ""
-            terminal.line(f"    {printable(where)}{printable(reason)}")
+            yield f"    {printable(where)}{printable(reason)}"
         if smallest := suggest(each.refusals):
-            terminal.line(f"    {terminal.paint('would fit:', TextStyle.DIM)} {printable(smallest)}")
-    terminal.line()
+            yield f"    {paint('would fit:', TextStyle.DIM)} {printable(smallest)}"
 
 
-def _pending(pending: Sequence[PendingApproval], terminal: Terminal) -> None:
-    if not pending:
-        return
-    terminal.line(terminal.paint("awaiting approval", TextStyle.BOLD))
+def _pending(pending: Sequence[PendingApproval], paint: Paint) -> Iterator[str]:
     for each in pending:
-        terminal.line(f"  {terminal.paint(printable(each.reason), TextStyle.YELLOW)}")
+        yield f"  {paint(printable(each.reason), TextStyle.YELLOW)}"
         for key in each.keys[:MOST_NAMED]:
-            terminal.line(f"    {key}")
+            yield f"    {key}"
         if len(each.keys) > MOST_NAMED:
-            terminal.line(f"    and {len(each.keys) - MOST_NAMED:,} more")
+            yield f"    and {len(each.keys) - MOST_NAMED:,} more"
         if each.trailer:
-            terminal.line("    to approve it, push this commit to the source branch:")
-            terminal.line(f'    git commit --allow-empty -m "approve" --trailer "{printable(each.trailer)}"')
-    terminal.line()
+            yield "    to approve it, push this commit to the source branch:"
+            yield f'    git commit --allow-empty -m "approve" --trailer "{printable(each.trailer)}"'
 
 
-def _problems(problems: Sequence[Problem], terminal: Terminal) -> None:
-    if not problems:
-        return
-    terminal.line(terminal.paint("problems", TextStyle.BOLD))
+def _problems(problems: Sequence[Problem], paint: Paint) -> Iterator[str]:
     for each in sorted(problems):
         color = TextStyle.RED if each.severity is Severity.ERROR else TextStyle.YELLOW
         place = ":".join(str(part) for part in (each.file, each.line or "", each.column or "") if part)
         named = f"{place}: " if place else ""
-        terminal.line(
-            f"  {printable(named)}{terminal.paint(each.severity, color)} {each.code} {printable(each.message)}"
-        )
+        yield f"  {printable(named)}{paint(each.severity, color)} {each.code} {printable(each.message)}"
         if each.hint:
-            terminal.line(f"    {terminal.paint('hint:', TextStyle.DIM)} {printable(each.hint)}")
-    terminal.line()
-
-
-def _usage(plan: Plan, terminal: Terminal) -> None:
-    rows = [(str(usage.pool), *row) for usage in plan.usage for row in phrases.amounts(usage)]
-    if not rows:
-        return
-    terminal.table(("CAPACITY", "RESOURCE", "ALLOCATABLE", "BEFORE", "AFTER"), rows)
-    terminal.line()
+            yield f"    {paint('hint:', TextStyle.DIM)} {printable(each.hint)}"

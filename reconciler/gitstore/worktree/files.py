@@ -132,71 +132,50 @@ def _link_problem(path: str, what: str, severity: Severity) -> Problem:
     hint = "gitvirt reads the target itself, if it is in this repo"
     if severity is Severity.WARNING:
         hint = "put the manifests themselves here: Git stores only the link"
-    return Problem(
-        file=path, code="GV181", severity=severity, message=f"{what}; links are not followed", hint=hint
-    )
+    message = f"{what}; links are not followed"
+    return Problem(file=path, code="GV181", severity=severity, message=message, hint=hint)
 
 
 def stored_link(path: str, points: bytes) -> Problem:
     """A link as a revision has it."""
     target = os.path.normpath(os.path.join(os.path.dirname(path), os.fsdecode(points)))  # noqa: PTH118, PTH120
     if os.path.isabs(target) or target.startswith(".."):  # noqa: PTH117
-        return _link_problem(
-            path, f"is a symbolic link out of this repo, to {os.fsdecode(points)}", Severity.WARNING
-        )
+        what = f"is a symbolic link out of this repo, to {os.fsdecode(points)}"
+        return _link_problem(path, what, Severity.WARNING)
     return _link_problem(path, f"is a symbolic link to {os.fsdecode(points)}", Severity.NOTICE)
 
 
 def submodule(path: str) -> Problem:
-    return Problem(
-        file=path,
-        code="GV182",
-        severity=Severity.WARNING,
-        message="is a separate repo (a submodule or a nested clone); gitvirt does not read it",
-        hint="put its manifests into this repo, or name the folder in .gitvirtignore",
-    )
+    message = "is a separate repo (a submodule or a nested clone); gitvirt does not read it"
+    hint = "put its manifests into this repo, or name the folder in .gitvirtignore"
+    return Problem(file=path, code="GV182", severity=Severity.WARNING, message=message, hint=hint)
 
 
 def special(path: str, mode: int) -> Problem:
     what = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}.get(stat.S_IFMT(mode), "a device")
-    return Problem(
-        file=path,
-        code="GV183",
-        severity=Severity.NOTICE,
-        message=f"is {what}, not a file; gitvirt does not read it",
-        hint="Git does not store it either",
-    )
+    message = f"is {what}, not a file; gitvirt does not read it"
+    hint = "Git does not store it either"
+    return Problem(file=path, code="GV183", severity=Severity.NOTICE, message=message, hint=hint)
 
 
 def unprintable_name(path: str) -> Problem:
-    return Problem(
-        file=path,
-        code="GV184",
-        severity=Severity.WARNING,
-        message="the name contains unprintable characters, or is not UTF-8",
-        hint="rename it: other tools cannot handle it",
-    )
+    message = "the name contains unprintable characters, or is not UTF-8"
+    hint = "rename it: other tools cannot handle it"
+    return Problem(file=path, code="GV184", severity=Severity.WARNING, message=message, hint=hint)
 
 
 def missing_file(path: str) -> Problem:
-    return Problem(
-        file=path,
-        code="GV185",
-        severity=Severity.WARNING,
-        message="vanished while it was being read",
-        hint="try again when no other program changes the files",
-    )
+    message = "vanished while it was being read"
+    hint = "try again when no other program changes the files"
+    return Problem(file=path, code="GV185", severity=Severity.WARNING, message=message, hint=hint)
 
 
 def unreadable(path: str, error: OSError) -> Problem:
     if isinstance(error, FileNotFoundError):
         return missing_file(path)
-    return Problem(
-        file=path,
-        code="GV180",
-        message=f"cannot be read: {reason(error)}",
-        hint="fix the permissions or the disk; an object in an unreadable file does not count as removed",
-    )
+    message = f"cannot be read: {reason(error)}"
+    hint = "fix the permissions or the disk; an object in an unreadable file does not count as removed"
+    return Problem(file=path, code="GV180", message=message, hint=hint)
 
 
 def reason(error: OSError) -> str:
