@@ -200,12 +200,8 @@ class Reconciler:
 
     def _write(self, plan: Plan, written: Written) -> Outcome:
         for problem in written.problems:
-            log.warning(
-                "cannot write into a file file=%s code=%s cause=%s",
-                problem.file,
-                problem.code,
-                problem.message,
-            )
+            text = "cannot write into a file file=%s code=%s cause=%s"
+            log.warning(text, problem.file, problem.code, problem.message)
         if written.draft is None:
             self.world.acknowledge()
             return NoChange(plan)
@@ -214,9 +210,10 @@ class Reconciler:
             note("result", type(outcome).__name__)
         match outcome:
             case Pushed(commits):
-                self.world.acknowledge(next(iter(commits.values())))
+                (commit,) = commits.values()
+                self.world.acknowledge(commit)
                 self._metrics.count_changes(plan)
-                return Committed(plan, next(iter(commits.values())), written.draft.message.partition("\n")[0])
+                return Committed(plan, commit, written.draft.message.partition("\n")[0])
             case Unchanged():
                 self.world.acknowledge()
                 return NoChange(plan)

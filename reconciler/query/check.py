@@ -99,9 +99,10 @@ def load_past(
     earlier: ComparedRevision, loaded: LoadedFiles, then: dict[str, str], progress: Progress
 ) -> EarlierRevision:
     """Only what differs is read; what was wrong with it then is not told."""
-    differing = [path for path in then if path not in loaded.same]
+    same = frozenset(loaded.same)
+    differing = [path for path in then if path not in same]
     old = load(earlier.source, differing, ValidationPolicy(), {}, progress)
-    return EarlierRevision(earlier.name, tuple(old.entries), frozenset(loaded.same), tuple(old.unreadable))
+    return EarlierRevision(earlier.name, tuple(old.entries), same, tuple(old.unreadable))
 
 
 def find_unread(scope: Scope, listing: FileListing, manifests: list[str]) -> Iterator[Finding]:

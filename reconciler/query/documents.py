@@ -31,10 +31,7 @@ class WorkerLostError(Exception):
 
 
 @dataclass(slots=True)
-class ParsedFiles:
-    """The content of several files, each read by itself."""
-
-    documents: list[Document] = field(default_factory=list)
+class FileResults:
     problems: list[Problem] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)  # files that may hold anything
     refused: list[Key] = field(default_factory=list)  # identities whose documents are invalid
@@ -43,16 +40,18 @@ class ParsedFiles:
 
 
 @dataclass(slots=True)
-class LoadedFiles:
+class ParsedFiles(FileResults):
+    """The content of several files, each read by itself."""
+
+    documents: list[Document] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class LoadedFiles(FileResults):
     """The same for all files, with documents decoded and checked."""
 
     entries: list[AnyDeclaration] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
-    unreadable: list[str] = field(default_factory=list)
-    refused: list[Key] = field(default_factory=list)
-    same: set[str] = field(default_factory=set)
-    foreign: int = 0
 
 
 def load(
@@ -83,7 +82,7 @@ def join_batches(
         loaded.problems += batch.problems
         loaded.unreadable += batch.unreadable
         loaded.refused += batch.refused
-        loaded.same.update(batch.same)
+        loaded.same += batch.same
         loaded.foreign += batch.foreign
         progress(min(done * BATCH, files), files)
     loaded.entries = [entry for number in sorted(entries) for entry in entries[number]]

@@ -56,18 +56,16 @@ class FileTexts:
         documents = self._ground.source_keys(path)
         if not documents:
             return ExistingBlob(file.mode, file.id)
-        gone = [index for index, key in documents if not self._stands(key, path, index)]
+        gone: list[int] = []
         changes: dict[int, Changes] = {}
         for index, key in documents:
-            if index not in gone:
-                record = self._paths.record(key)
-                changes[index] = dict(fields(key.kind, NOTHING if record is None else record))
+            known = self._ground.objects.get(key)
+            is_it = known is not None and known.source == DocumentPlace(path, index)
+            if is_it and self._paths.home(key) == path:
+                changes[index] = dict(fields(key.kind, self._paths.record(key) or NOTHING))
+            else:
+                gone.append(index)
         return self._edit(path, self._read(file.id), changes, gone, tuple(key for _, key in documents))
-
-    def _stands(self, key: Key, path: str, index: int) -> bool:
-        known = self._ground.objects.get(key)
-        is_it = known is not None and known.source == DocumentPlace(path, index)
-        return is_it and self._paths.home(key) == path
 
     def _kept_text(self, path: str) -> Edit | Unwritable:
         """What the target branch has: of a file that left the source, or that cannot be understood there."""
@@ -80,14 +78,11 @@ class FileTexts:
         gone = [index for index, _ in documents if index not in staying]
         if not staying:
             return None
-        return self._edit(path, self._read(file.id), self._upkeep(staying), gone, tuple(staying.values()))
-
-    def _upkeep(self, staying: dict[int, Key]) -> dict[int, Changes]:
         changes: dict[int, Changes] = {}
         for index, key in staying.items():
             record, known = self._paths.record(key), self._ground.objects[key]
             changes[index] = dict(fields(key.kind, record or NOTHING, base=known.record))
-        return changes
+        return self._edit(path, self._read(file.id), changes, gone, tuple(staying.values()))
 
     def _own(self, path: str, arriving: Collection[Key]) -> Edit | Unwritable:
         there = {key for _, key in self._ground.live_keys(path)} | set(arriving)

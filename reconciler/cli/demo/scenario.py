@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from reconciler.cli.demo.console import open_session
 from reconciler.cli.demo.processes import PATIENCE_SECONDS, DemoProcesses
@@ -53,122 +54,108 @@ def run_scenario(screen: DemoScreen, processes: DemoProcesses, *, keep: bool) ->
     screen.say(processes.hosts.title)
     processes.reconcile()
     processes.begin_hosts()
-    with open_fleet(
-        locate_repo(str(processes.repo), processes.environment, processes.folder),
-        processes.environment,
-        with_reports=False,
-    ) as fleet:
-        acts(processes, screen, fleet)
-        finish(processes, screen, time.monotonic() - start)
+    location = locate_repo(str(processes.repo), processes.environment, processes.folder)
+    with open_fleet(location, processes.environment, with_reports=False) as fleet:
+        scenario = Scenario(processes, screen, fleet)
+        scenario.act()
+        scenario.finish(time.monotonic() - start)
         if keep:
-            play(processes, screen, fleet)
+            scenario.play()
 
 
-def acts(processes: DemoProcesses, screen: DemoScreen, fleet: FleetRepo) -> None:
-    took = until(processes, screen, fleet, all_running, "all machines run")
-    screen.say(f"All machines run after {took:.1f} s. A commit adds one more")
-    (processes.checkout / "machines/web-3.yaml").write_text(processes.hosts.fit_manifest(WEB_3))
-    processes.commit("add web-3")
-    took = until(processes, screen, fleet, lambda now: all_running(now) and has(now, "web-3"), "web-3 runs")
-    lost = where(fleet, processes, "web-3")
-    screen.say(
-        f"web-3 runs on {lost}, {took:.1f} s after its commit. {processes.hosts.failing.format(name=lost)}"
-    )
-    guests = processes.hosts.guests(lost)
-    processes.fail(lost)
-    took = until(processes, screen, fleet, lambda now: not is_ready(now, lost), f"{lost} is not ready")
-    still = describe_guests(len(guests))
-    screen.say(
-        f"The reconciler noticed after {took:.1f} s. {still}, so gitvirt leaves them alone. Now the host comes back"
-    )
-    processes.come_back(lost)
-    took = until(
-        processes, screen, fleet, lambda now: all_running(now) and is_ready(now, lost), f"{lost} is back"
-    )
-    same = ", in the same QEMU process" if guests and guests == processes.hosts.guests(lost) else ""
-    screen.say(
-        f"{lost} is back after {took:.1f} s, with every machine as before{same}. A commit removes web-3"
-    )
-    (processes.checkout / "machines/web-3.yaml").unlink()
-    processes.commit("web-3 is no longer needed")
-    took = until(processes, screen, fleet, lambda now: not has(now, "web-3"), "web-3 is gone")
-    screen.say(f"Gone after {took:.1f} s: order on live, confirmation from the host, removal of the file")
-    host = where(fleet, processes, "web-1")
-    console = open_session(processes, host, "web-1", processes.hosts.keys)
-    screen.say(f"The serial console of web-1, as `gitvirt console web-1` on {host} shows it")
-    for line in console:
-        screen.quote(line)
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    processes: DemoProcesses
+    screen: DemoScreen
+    fleet: FleetRepo
+
+    def act(self) -> None:
+        say, processes, hosts = self.screen.say, self.processes, self.processes.hosts
+        took = self.wait(all_running, "all machines run")
+        say(f"All machines run after {took:.1f} s. A commit adds one more")
+        (processes.checkout / "machines/web-3.yaml").write_text(hosts.fit_manifest(WEB_3))
+        processes.commit("add web-3")
+        took = self.wait(lambda now: all_running(now) and has(now, "web-3"), "web-3 runs")
+        lost = self.host_of("web-3")
+        say(f"web-3 runs on {lost}, {took:.1f} s after its commit. {hosts.failing.format(name=lost)}")
+        guests = hosts.guests(lost)
+        processes.fail(lost)
+        took = self.wait(lambda now: not is_ready(now, lost), f"{lost} is not ready")
+        still = f"The reconciler noticed after {took:.1f} s. {describe_guests(len(guests))}"
+        say(f"{still}, so gitvirt leaves them alone. Now the host comes back")
+        processes.come_back(lost)
+        took = self.wait(lambda now: all_running(now) and is_ready(now, lost), f"{lost} is back")
+        same = ", in the same QEMU process" if guests and guests == hosts.guests(lost) else ""
+        say(f"{lost} is back after {took:.1f} s, with every machine as before{same}. A commit removes web-3")
+        (processes.checkout / "machines/web-3.yaml").unlink()
+        processes.commit("web-3 is no longer needed")
+        took = self.wait(lambda now: not has(now, "web-3"), "web-3 is gone")
+        say(f"Gone after {took:.1f} s: order on live, confirmation from the host, removal of the file")
+        host = self.host_of("web-1")
+        console = open_session(processes, host, "web-1", hosts.keys)
+        say(f"The serial console of web-1, as `gitvirt console web-1` on {host} shows it")
+        for line in console:
+            self.screen.quote(line)
+
+    def finish(self, seconds: float) -> None:
+        self.screen.say(f"The history of these {seconds:.0f} s: git log --graph live")
+        history = self.processes.git(self.processes.repo, "log", "--graph", "--format=%h %an: %s", "live")
+        for line in history.rstrip().splitlines():
+            self.screen.quote(line)
+        self.screen.say("What to try next")
+        for command, about in NEXT:
+            self.screen.suggest(command, about)
+
+    def play(self) -> None:
+        screen, processes = self.screen, self.processes
+        host = self.host_of("web-1")
+        console = f"gitvirt console --address {processes.socket(host)} web-1"
+        screen.say("The fleet runs until Ctrl-C. In another terminal:")
+        for line in (
+            f"export GITVIRT_REPO={processes.repo}",
+            "gitvirt get machines -A; gitvirt tree; gitvirt top; gitvirt explain machine db",
+            f"cd {processes.checkout}    # change something, commit, push",
+            " ".join((*processes.hosts.inside(host), console)),
+            f"less {processes.folder / 'logs'}/*",
+        ):
+            screen.quote(line)
+        screen.terminal.line()
+        now = self.fleet.again()
+        while not processes.interrupt.came:
+            screen.show(now.repo, read_inventory(now.repo, now.snapshot.target), "Ctrl-C ends it")
+            now = next(follow_fleet(now, processes.interrupt.waker, 1.0), now)
+
+    def wait(self, is_so: Callable[[FleetInventory], bool], what: str) -> float:
+        """Shows the fleet until it is as wanted; how long that took."""
+        start = time.monotonic()
+        now = self.fleet.again()
+        while True:
+            found = read_inventory(now.repo, now.snapshot.target)
+            took = time.monotonic() - start
+            if is_so(found):
+                self.screen.show(now.repo, found)
+                self.screen.settle()
+                return took
+            self.screen.show(now.repo, found, f"{took:.0f} s  until {what}")
+            self.processes.check()
+            if took > PATIENCE_SECONDS:
+                cause = f"{what}: not reached after {PATIENCE_SECONDS:.0f} s"
+                cure = f"this is a bug; the logs were in {self.processes.folder / 'logs'}"
+                raise CommandError(cause, cure, Exit.TIMED_OUT)
+            now = next(follow_fleet(now, self.processes.interrupt.waker, 1.0), now)
+
+    def host_of(self, name: str) -> str:
+        now = self.fleet.again()
+        item = read_inventory(now.repo, now.snapshot.target).get(Kind.MACHINE, "default", name)
+        if item is None:
+            raise CommandError(f"{name} is gone", f"the logs are in {self.processes.folder / 'logs'}")
+        return pool_of(item)
 
 
 def describe_guests(guests: int) -> str:
     if guests == 0:
         return "Its machines may still be running"
     return "Its guest keeps running" if guests == 1 else f"Its {guests} guests keep running"
-
-
-def finish(processes: DemoProcesses, screen: DemoScreen, seconds: float) -> None:
-    screen.say(f"The history of these {seconds:.0f} s: git log --graph live")
-    for line in (
-        processes.git(processes.repo, "log", "--graph", "--format=%h %an: %s", "live").rstrip().splitlines()
-    ):
-        screen.quote(line)
-    screen.say("What to try next")
-    for command, about in NEXT:
-        screen.suggest(command, about)
-
-
-def play(processes: DemoProcesses, screen: DemoScreen, fleet: FleetRepo) -> None:
-    host = where(fleet, processes, "web-1")
-    screen.say("The fleet runs until Ctrl-C. In another terminal:")
-    for line in (
-        f"export GITVIRT_REPO={processes.repo}",
-        "gitvirt get machines -A; gitvirt tree; gitvirt top; gitvirt explain machine db",
-        f"cd {processes.checkout}    # change something, commit, push",
-        " ".join(
-            (
-                *processes.hosts.inside(host),
-                "gitvirt",
-                "console",
-                "--address",
-                str(processes.socket(host)),
-                "web-1",
-            )
-        ),
-        f"less {processes.folder / 'logs'}/*",
-    ):
-        screen.quote(line)
-    screen.terminal.line()
-    now = fleet.again()
-    while not processes.interrupt.came:
-        screen.show(now.repo, read_inventory(now.repo, now.snapshot.target), "Ctrl-C ends it")
-        now = next(follow_fleet(now, processes.interrupt.waker, 1.0), now)
-
-
-def until(
-    processes: DemoProcesses,
-    screen: DemoScreen,
-    fleet: FleetRepo,
-    is_so: Callable[[FleetInventory], bool],
-    what: str,
-) -> float:
-    """Shows the fleet until it is as wanted; how long that took."""
-    start = time.monotonic()
-    now = fleet.again()
-    while True:
-        found = read_inventory(now.repo, now.snapshot.target)
-        took = time.monotonic() - start
-        if is_so(found):
-            screen.show(now.repo, found)
-            screen.settle()
-            return took
-        screen.show(now.repo, found, f"{took:.0f} s  until {what}")
-        processes.check()
-        if took > PATIENCE_SECONDS:
-            cause = f"{what}: not reached after {PATIENCE_SECONDS:.0f} s"
-            raise CommandError(
-                cause, f"this is a bug; the logs were in {processes.folder / 'logs'}", Exit.TIMED_OUT
-            )
-        now = next(follow_fleet(now, processes.interrupt.waker, 1.0), now)
 
 
 def all_running(fleet: FleetInventory) -> bool:
@@ -183,11 +170,3 @@ def has(fleet: FleetInventory, name: str) -> bool:
 def is_ready(fleet: FleetInventory, pool: str) -> bool:
     item = fleet.get(Kind.MACHINE_POOL, "", pool)
     return item is not None and columns.state(item) == "Ready"
-
-
-def where(fleet: FleetRepo, processes: DemoProcesses, name: str) -> str:
-    now = fleet.again()
-    item = read_inventory(now.repo, now.snapshot.target).get(Kind.MACHINE, "default", name)
-    if item is None:
-        raise CommandError(f"{name} is gone", f"the logs are in {processes.folder / 'logs'}")
-    return pool_of(item)
