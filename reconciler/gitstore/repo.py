@@ -105,38 +105,29 @@ class Repo(Protocol):
 
     def snapshot(self) -> Snapshot | RemoteUnavailable:
         """All refs, taken together; whatever they reach can be read afterwards without the remote."""
-        ...
 
     def read(self, id: ObjectId) -> bytes:
         """The data of a blob, or the bytes of a commit (commit.decode knows them)."""
-        ...
 
     def files(self, commit: ObjectId) -> Iterator[File]:
         """Every file of a commit, in tree order."""
-        ...
 
     def file(self, commit: ObjectId, path: str) -> File | None:
         """The file at a path, at the cost of the folders above it. None when there is none, or a folder is there."""
-        ...
 
     def diff(self, old: ObjectId | None, new: ObjectId | None) -> Iterator[FileChange]:
         """What changed between two commits, at the cost of what changed. None is the empty tree."""
-        ...
 
     def commits(self, head: ObjectId, since: ObjectId | None) -> Iterator[ObjectId]:
         """What is in the history of `head` and not in that of `since`, newest first."""
-        ...
 
     def is_descendant(self, commit: ObjectId, ancestor: ObjectId) -> bool:
         """Whether `ancestor` is `commit` or in its history; False too when either is not known here."""
-        ...
 
     def write(self, drafts: Sequence[Draft]) -> Outcome:
         """Commit and push all drafts in one step, or none. When another writer moved a ref, the outcome is `PushConflict`: take a snapshot and draft again."""
-        ...
 
     def housekeep(self) -> RemoteUnavailable | None:
         """Free disk space. May run in another thread at any time; an error does no harm."""
-        ...
 
     def close(self) -> None: ...

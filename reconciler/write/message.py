@@ -23,10 +23,7 @@ _BETWEEN = {
     Action.WITHDRAW: "from",
     Action.REMOVE: "from",
 }
-_VERB = {
-    Action.MARK_DELETED: "order the deletion of",
-    Action.AWAIT_APPROVAL: "hold the deletion of",
-}
+_VERB = {Action.MARK_DELETED: "order the deletion of", Action.AWAIT_APPROVAL: "hold the deletion of"}
 
 
 def message(

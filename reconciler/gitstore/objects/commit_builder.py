@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from reconciler.gitstore.objects.commit import (
-    SOURCE_TRAILER,
-    Commit,
-    Sign,
-    add_trailers,
-    encode_commit,
-)
+from reconciler.gitstore.objects.commit import SOURCE_TRAILER, Commit, Sign, add_trailers, encode_commit
 from reconciler.gitstore.objects.database import GitObject, ObjectType, hash_object
 from reconciler.gitstore.objects.reader import ObjectReader
 from reconciler.gitstore.objects.tree import ObjectId

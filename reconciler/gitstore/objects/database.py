@@ -45,25 +45,20 @@ class ObjectDatabase(Protocol):
     @property
     def folder(self) -> Path | None:
         """Where what is made of them may lie; None where nothing outlives the process."""
-        ...
 
     def get(self, id: ObjectId) -> tuple[ObjectType, bytes]: ...
 
     def add(self, objects: Sequence[GitObject]) -> None:
         """Store these, all or none, and protect them from housekeeping until `point` or `forget`."""
-        ...
 
     def forget(self) -> None:
         """Objects that were added and have no ref are garbage from now on."""
-        ...
 
     def refs(self) -> Mapping[str, ObjectId]:
         """As the last fetch, or `point`, left them."""
-        ...
 
     def point(self, refs: Mapping[str, ObjectId]) -> None:
         """Move refs here to the commits that were just pushed."""
-        ...
 
     def commits(self, head: ObjectId, since: ObjectId | None) -> Iterator[ObjectId]: ...
 
@@ -71,14 +66,11 @@ class ObjectDatabase(Protocol):
 
     def heal(self, is_thorough: bool) -> bool:
         """After an error: remove what a crash left behind, and build it again if damaged. Whether anything was changed."""
-        ...
 
     def repack(self, pins: Sequence[ObjectId]) -> None:
         """Combine packs and drop garbage while others read, fetch and push. Keeps all that `pins` and the refs reach."""
-        ...
 
     def finish_repack(self, refs: Collection[str]) -> None:
         """The rest of `repack`, which needs that no fetch or push runs; quick. Removes all refs but these."""
-        ...
 
     def close(self) -> None: ...

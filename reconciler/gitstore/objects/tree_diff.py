@@ -8,16 +8,7 @@ from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
 from reconciler.gitstore.errors import MalformedError
-from reconciler.gitstore.objects.tree import (
-    File,
-    FileMode,
-    ObjectId,
-    Read,
-    entries,
-    mode_of,
-    order,
-    text,
-)
+from reconciler.gitstore.objects.tree import File, FileMode, ObjectId, Read, entries, mode_of, order, text
 from reconciler.gitstore.repo import FileChange
 
 _Entry: TypeAlias = tuple[bytes, bytes, bytes]  # octal mode, name, raw id

@@ -31,16 +31,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from reconciler.gitstore.objects.database import GitObject, ObjectType, hash_object
-from reconciler.gitstore.objects.tree import (
-    FileMode,
-    ObjectId,
-    Read,
-    entries,
-    is_name,
-    order,
-    raw,
-    text,
-)
+from reconciler.gitstore.objects.tree import FileMode, ObjectId, Read, entries, is_name, order, raw, text
 from reconciler.gitstore.repo import Edit, ExistingBlob
 
 EMPTY = hash_object(ObjectType.TREE, b"")

@@ -17,6 +17,9 @@ from reconciler.gitstore.errors import RepoError
 SCP_LIKE = re.compile(r"(?:(?P<user>[^@:/\s]+)@)?(?P<host>\[[0-9A-Fa-f:.%]+\]|[^:/\[\]\s]+):(?P<path>.+)")
 
 
+SUPPORTED = "use a path, file://, ssh:// or https://"
+
+
 class AddressError(RepoError):
     code = "GV820"
 
@@ -70,17 +73,10 @@ def parse_address(text: str, here: Path) -> RemoteAddress:
     if "://" in text:
         return _url(text)
     if re.match(r"[A-Za-z0-9]+::", text):
-        raise AddressError(
-            f"{text.partition('::')[0]}:: addresses run a program",
-            "use a path, file://, ssh:// or https://",
-        )
+        raise AddressError(f"{text.partition('::')[0]}:: addresses run a program", SUPPORTED)
     scp = SCP_LIKE.fullmatch(text)
-    if scp and not text.startswith(("/", ".", "~")):
-        return _scp_like(text, scp)
-    return RemoteAddress(Scheme.PATH, str((here / Path(text).expanduser()).resolve()))
-
-
-def _scp_like(text: str, scp: re.Match[str]) -> RemoteAddress:
+    if scp is None or text.startswith(("/", ".", "~")):
+        return RemoteAddress(Scheme.PATH, str((here / Path(text).expanduser()).resolve()))
     host = scp["host"].strip("[]")
     if host.startswith("-") or (scp["user"] or "").startswith("-"):
         raise AddressError("the host looks like an option", "write user@host:path")
@@ -94,10 +90,7 @@ def _url(text: str) -> RemoteAddress:
     except ValueError:
         raise AddressError("the URL of the repo is not well formed", "check host and port") from None
     if parts.scheme not in ("file", "ssh", "http", "https"):
-        raise AddressError(
-            f"{parts.scheme}:// is not supported",
-            "use a path, file://, ssh:// or https://",
-        )
+        raise AddressError(f"{parts.scheme}:// is not supported", SUPPORTED)
     scheme = Scheme(parts.scheme)
     if parts.password is not None:
         raise AddressError(
@@ -105,19 +98,15 @@ def _url(text: str) -> RemoteAddress:
             "remove it and give it in a file or in the environment: see docs/git.md",
         )
     if scheme is Scheme.FILE:
-        return _file(text, parts)
+        if parts.netloc not in ("", "localhost"):
+            raise AddressError("a file:// URL cannot name a host", "write file:///path, or use ssh://")
+        return RemoteAddress(scheme, text)
     host = parts.hostname or ""
     if not host or host.startswith("-") or (parts.username or "").startswith("-"):
         raise AddressError("the URL of the repo names no host", f"write {scheme}://host/path")
     if scheme is Scheme.SSH:
         return RemoteAddress(scheme, text, host)
     return _web(scheme, parts, host, port)
-
-
-def _file(text: str, parts: SplitResult) -> RemoteAddress:
-    if parts.netloc not in ("", "localhost"):
-        raise AddressError("a file:// URL cannot name a host", "write file:///path, or use ssh://")
-    return RemoteAddress(Scheme.FILE, text)
 
 
 def _web(scheme: Scheme, parts: SplitResult, host: str, port: int | None) -> RemoteAddress:
