@@ -34,7 +34,7 @@ from schemas.report import (
     VolumePoolReport,
     render,
 )
-from schemas.report.objects import ClassRef
+from schemas.report.objects import ObjectRef
 
 SIZES = (1_000, 10_000)
 FULL = (*SIZES, 100_000)
@@ -73,14 +73,14 @@ def new_machine(number: int) -> tuple[str, bytes]:
 
 def report() -> Report:
     """One host that has all pools, with room for everything."""
-    classes = tuple(ClassRef(name=f"class-{size}") for size in range(fleet.CLASSES))
+    classes = tuple(ObjectRef(name=f"class-{size}") for size in range(fleet.CLASSES))
     machines = ReportedPoolStatus(
         state="Ready",
         available_machine_classes=classes,
         capacity={"cpu": 100_000, "memory": "400Ti", "storage": "4000Ti"},
     )
     volumes = ReportedVolumePoolStatus(
-        state="Available", available_volume_classes=(ClassRef(name="fast"),), capacity={"storage": "1000Ti"}
+        state="Available", available_volume_classes=(ObjectRef(name="fast"),), capacity={"storage": "1000Ti"}
     )
     zones = {f"pool-{number}": {ZONE: f"zone-{number % 4}"} for number in range(fleet.POOLS)}
     poollet = PoolletReport(

@@ -50,31 +50,12 @@ def is_reconcilers(path: str) -> bool:
     return path.startswith(FOLDER) and not path.startswith(ORPHANS)
 
 
-def generated_path(key: Key) -> str:
-    """The object's name consists of its owner's and its entry's."""
-    return _path(GENERATED, key)
-
-
-def deleting_path(key: Key) -> str:
-    """Where an object is kept while its deletion is ordered and its own path has another object."""
-    return _path(DELETING, key)
-
-
-def retained_path(key: Key) -> str:
-    """Where a retained volume is kept after its deletion."""
-    return _path(RETAINED, key)
-
-
-def frozen_path(key: Key) -> str:
-    """Where an object is kept whose absence is unverified and whose own path has another object."""
-    return _path(FROZEN, key)
-
-
 def announced_path(key: Key) -> str:
     """A machine pool and a volume pool of one name share the file."""
     return f"{ANNOUNCED}{key.name}.yaml"
 
 
-def _path(folder: str, key: Key) -> str:
+def path_in(folder: str, key: Key) -> str:
+    """The object's file in `GENERATED`, `DELETING`, `RETAINED` or `FROZEN`."""
     parts = (key.kind, key.namespace, f"{key.name}.yaml")
     return folder + "/".join(part for part in parts if part)

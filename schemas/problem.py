@@ -54,6 +54,19 @@ class Violation:
                 )
                 object.__setattr__(self, field, plain)
 
+    def located(self, file: str, place: tuple[int, int], object: str = "") -> Problem:
+        """The problem at this line and column of a file."""
+        return Problem(
+            file=file,
+            line=place[0],
+            column=place[1],
+            code=self.code,
+            object=object,
+            pointer=self.pointer,
+            message=self.message,
+            hint=self.hint,
+        )
+
 
 def json_pointer(path: Iterable[object]) -> str:
     """The JSON pointer for a path of keys and indices."""

@@ -82,7 +82,7 @@ def machine_pool(
     status = report.ReportedPoolStatus(
         state="Error" if runtime_state.error else "Ready",
         conditions=(*_unreachable(runtime_state), *_unlike(unlike)),
-        available_machine_classes=tuple(report.ClassRef(name) for name in names),
+        available_machine_classes=tuple(report.ObjectRef(name) for name in names),
         addresses=_addresses(about.host.addresses),
         capacity=_format(stock | counts),
         allocatable=_format(given | free),
@@ -120,7 +120,7 @@ def volume_pool(
     status = report.ReportedVolumePoolStatus(
         state="Unavailable" if runtime_state.error else "Available",
         conditions=(*_unreachable(runtime_state), *_unlike(unlike)),
-        available_volume_classes=tuple(report.ClassRef(name) for name in names),
+        available_volume_classes=tuple(report.ObjectRef(name) for name in names),
         capacity=_format(stock | counts),
         allocatable=_format(given | free),
         reachable_from=reachable_from,

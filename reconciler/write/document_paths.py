@@ -47,9 +47,13 @@ class DocumentPaths:
                 return None
             if change.body is not None:
                 is_pool = key.kind in (Kind.MACHINE_POOL, Kind.VOLUME_POOL)
-                return live_layout.announced_path(key) if is_pool else live_layout.generated_path(key)
+                return (
+                    live_layout.announced_path(key)
+                    if is_pool
+                    else live_layout.path_in(live_layout.GENERATED, key)
+                )
             if change.action is Action.RETAIN:
-                return live_layout.retained_path(key)
+                return live_layout.path_in(live_layout.RETAINED, key)
             if known is None:
                 raise ValueError(f"a change of {key}, which is unknown, without a document")
         return None if known is None else self._standing_home(known)
@@ -65,8 +69,8 @@ class DocumentPaths:
             yield place
         change = self.change(key)
         if key.kind is Kind.VOLUME and change is not None and (change.before is None or known is None):
-            yield live_layout.retained_path(
-                key
+            yield live_layout.path_in(
+                live_layout.RETAINED, key
             )  # it may be what it was taken back from, or is lost from there
 
     def _standing_home(self, known: ObjectState) -> str | None:
@@ -80,7 +84,9 @@ class DocumentPaths:
                     return known.live.path
                 is_leaving = known.origin is Origin.LEAVING
                 return (
-                    live_layout.deleting_path(known.key) if is_leaving else live_layout.frozen_path(known.key)
+                    live_layout.path_in(live_layout.DELETING, known.key)
+                    if is_leaving
+                    else live_layout.path_in(live_layout.FROZEN, known.key)
                 )
             case _:
                 return known.live.path if known.live else None

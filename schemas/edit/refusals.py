@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from schemas.edit import parser_finder
 from schemas.edit.fields import Changes, Path, Target
 from schemas.edit.round_trip import LARGEST
-from schemas.problem import Problem
+from schemas.problem import Problem, json_pointer
 from schemas.reader import Unreadable
 from schemas.reader.positions import UNKNOWN, Positions
 
@@ -42,10 +42,8 @@ def refuse_index(index: int, count: int) -> RefusalReason:
 
 def refuse_unreadable(reason: Unreadable) -> RefusalReason:
     """GV701: the document cannot be read."""
-    message, hint = (
-        f"the document cannot be edited: {reason.message}",
-        reason.hint or "run gitvirt validate",
-    )
+    message = f"the document cannot be edited: {reason.message}"
+    hint = reason.hint or "run gitvirt validate"
     return RefusalReason("GV701", message, hint, (), (reason.line, reason.column))
 
 
@@ -60,12 +58,6 @@ def refuse_value(reason: str, changes: Changes) -> RefusalReason:
     """GV705: the value has no text in this format."""
     hint = "change the value; the file is correct"
     return RefusalReason("GV705", f"{_list_fields(changes)} cannot be written: {reason}", hint)
-
-
-def refuse_size(changes: Changes) -> RefusalReason:
-    """GV706: the document is too large for the slower means."""
-    message = f"lines and braces of this large document do not show the position of {_list_fields(changes)}"
-    return RefusalReason("GV706", message, "split the file, or write the document in plain block style")
 
 
 def refuse_shared(changes: Changes, text: str) -> RefusalReason:
@@ -83,7 +75,8 @@ def refuse_shared(changes: Changes, text: str) -> RefusalReason:
             )
             return RefusalReason("GV703", message, "write the fields out in both places", culprit.path)
     if len(text) > LARGEST:
-        return refuse_size(changes)
+        message = f"lines and braces of this large document do not show the position of {fields}"
+        return RefusalReason("GV706", message, "split the file, or write the document in plain block style")
     message = f"{fields} cannot be set without changing something else"
     hint = "write the document in plain block style, without anchors and tags"
     return RefusalReason("GV703", message, hint, next(iter(changes)).path)
@@ -96,7 +89,7 @@ def _list_fields(changes: Changes) -> str:
 
 def to_problem(refusal: RefusalReason, file: str, text: str, document: int, start: int) -> Problem:
     """The refusal as a Problem of the whole file, in which the document begins at `start`."""
-    pointer = "".join("/" + key.replace("~", "~0").replace("/", "~1") for key in refusal.path)
+    pointer = json_pointer(refusal.path)
     before = text[:start].replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
     line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
     if pointer:

@@ -59,7 +59,7 @@ def parse(path: str, data: bytes) -> Manifest:
         return Manifest(path, problems=(text,), is_malformed=True)
     values = read(text)
     if isinstance(values, Unreadable):
-        return Manifest(path, problems=(_unreadable(path, values),), is_malformed=True)
+        return Manifest(path, problems=(values.located(path),), is_malformed=True)
     if len(values) == 1:
         # Most files have one document without a problem.
         document = _document(path, 0, values[0])
@@ -172,29 +172,7 @@ def _problem(path: str, index: int, violation: Violation, marks: Positions, key:
     """A Violation with line and column."""
     # For an unknown field point at the name, for everything else at the value.
     place = marks.key if violation.code == "GV201" else marks.position
-    line, column = place(index, violation.pointer)
-    return Problem(
-        file=path,
-        line=line,
-        column=column,
-        code=violation.code,
-        object=key,
-        pointer=violation.pointer,
-        message=violation.message,
-        hint=violation.hint,
-    )
-
-
-def _unreadable(path: str, found: Unreadable) -> Problem:
-    """The reader's refusal as a Problem."""
-    return Problem(
-        file=path,
-        line=found.line,
-        column=found.column,
-        code=found.code,
-        message=found.message,
-        hint=found.hint,
-    )
+    return violation.located(path, place(index, violation.pointer), key)
 
 
 def _text(path: str, data: bytes) -> str | Problem:

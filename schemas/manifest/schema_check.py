@@ -5,16 +5,14 @@ A valid document costs one pass of the compiled validator. Only an invalid one i
 
 from __future__ import annotations
 
-import json
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-from jsonschema_rs import Draft202012Validator, RegexOptions
+from jsonschema_rs import Draft202012Validator
 
-import schemas
 from schemas.kinds import Kind
 from schemas.manifest.schema_errors import explain_errors
+from schemas.manifest.schema_file import compile_schema, load_schema
 from schemas.manifest.value_rules import check_values
 from schemas.problem import Violation
 from schemas.reader.plain_data import extract_plain_data
@@ -29,25 +27,20 @@ def violations(kind: Kind, body: object) -> tuple[Violation, ...]:
     try:
         if _validator(kind).is_valid(body):
             return check_values(kind, body)
-    except (
-        ValueError
-    ):  # the validator cannot process it: keys that are not text, too deep, types that JSON lacks
-        pass
+    except ValueError:
+        pass  # the validator cannot process it: keys that are not text, too deep, types that JSON lacks
     return _findings(kind, body)
 
 
-@cache
 def schema(kind: Kind) -> dict[str, Any]:
     """The JSON Schema of a kind."""
-    loaded: dict[str, Any] = json.loads((Path(schemas.__file__).parent / kind.schema_file).read_bytes())
-    return loaded
+    return load_schema(kind.schema_file)
 
 
 @cache
 def _validator(kind: Kind) -> Draft202012Validator:
-    """Compiled once for each kind."""
-    # The engine without backtracking: a hostile name cannot make a pattern slow.
-    return Draft202012Validator(schema(kind), pattern_options=RegexOptions())
+    """Cached by kind too: every document is compared with its schema."""
+    return compile_schema(kind.schema_file)
 
 
 def _findings(kind: Kind, body: object) -> tuple[Violation, ...]:

@@ -105,7 +105,9 @@ def millis(count: int) -> Quantity:
 def parse(value: object) -> Quantity:
     """The quantity for a value of a manifest. Raises QuantityError if the value is not a quantity."""
     if isinstance(value, str):
-        return _parse(value) if len(value) <= LONGEST else _too_long()
+        if len(value) > LONGEST:
+            raise QuantityError(f"longer than {LONGEST} characters, so not a quantity")
+        return _parse(value)
     if isinstance(value, bool):
         raise QuantityError(f"{'true' if value else 'false'} is not a quantity")
     if isinstance(value, int):
@@ -164,10 +166,6 @@ def _of_float(value: float) -> Quantity:
         )
     found = _parse(text)
     return Quantity(found.nano)
-
-
-def _too_long() -> Quantity:
-    raise QuantityError(f"longer than {LONGEST} characters, so not a quantity")
 
 
 def _binary(count: int) -> str:

@@ -158,15 +158,11 @@ def _forbidden_character(text: str, offset: int) -> Unreadable:
     character = text[offset]
     line, column = position_at(text, offset)
     if character == BYTE_ORDER_MARK:
-        message, hint = (
-            "a byte order mark inside the text",
-            "remove it; joining files leaves one at the start of each",
-        )
+        message = "a byte order mark inside the text"
+        hint = "remove it; joining files leaves one at the start of each"
     else:
-        message, hint = (
-            f"the character U+{ord(character):04X} is not allowed in YAML",
-            "remove it, or escape it in double quotes",
-        )
+        message = f"the character U+{ord(character):04X} is not allowed in YAML"
+        hint = "remove it, or escape it in double quotes"
     return Unreadable("GV105", message, hint, line, column)
 
 

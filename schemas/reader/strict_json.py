@@ -8,29 +8,25 @@ from collections.abc import Hashable
 from schemas.reader.value import Value
 
 
-class _NotPlainError(ValueError):
-    """A duplicate key, or a constant that JSON does not have."""
-
-
 def parse(text: str) -> Value | None:
     """The value of a JSON text; None if it is not JSON, or JSON that YAML refuses rightly."""
     if not text.lstrip(" \t\r\n").startswith(("{", "[")):
         return None
     try:
-        value: Value = json.loads(text, object_pairs_hook=_mapping, parse_constant=_refuse)
+        value: Value = json.loads(text, object_pairs_hook=refuse_duplicates, parse_constant=_refuse)
     except (ValueError, RecursionError):
         return None
     return value
 
 
-def _mapping(pairs: list[tuple[Hashable, Value]]) -> dict[Hashable, Value]:
+def refuse_duplicates(pairs: list[tuple[Hashable, Value]]) -> dict[Hashable, Value]:
     """Refuses duplicate keys, which json.loads would accept."""
     mapping = dict(pairs)
     if len(mapping) != len(pairs):
-        raise _NotPlainError
+        raise ValueError("duplicate key in one object")
     return mapping
 
 
 def _refuse(constant: str) -> Value:
     """Refuses NaN and Infinity, which are not JSON."""
-    raise _NotPlainError(constant)
+    raise ValueError(constant)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
-from schemas.problem import printable
+from schemas.problem import Problem, Violation, printable
 
 # Keys are text in every manifest of ours, but a foreign document may have numbers or sequences as keys.
 Value = None | bool | int | float | str | list["Value"] | dict[Hashable, "Value"]
@@ -35,6 +35,10 @@ class Unreadable:
         ):
             return self
         return replace(self, message=printable(self.message, _LONGEST), hint=printable(self.hint, _LONGEST))
+
+    def located(self, file: str) -> Problem:
+        """The reason as the problem of a file."""
+        return Violation("", self.code, self.message, self.hint).located(file, (self.line, self.column))
 
 
 def position_at(text: str, offset: int) -> tuple[int, int]:

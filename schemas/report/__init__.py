@@ -7,7 +7,6 @@ from schemas.report.objects import (
     AttachedInterface,
     AttachedVolume,
     CandidateReport,
-    ClassRef,
     EventList,
     MachineReport,
     ObjectRef,

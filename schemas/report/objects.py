@@ -68,8 +68,8 @@ class CandidateReport(ReportPart, frozen=True):
     version: str = ""
 
 
-class ClassRef(ReportPart, frozen=True):
-    """A class by name."""
+class ObjectRef(ReportPart, frozen=True):
+    """A class, or an object in the same namespace, by name."""
 
     name: str
 
@@ -86,21 +86,26 @@ class ReportedPoolStatus(ReportPart, frozen=True):
 
     state: Literal["Ready", "Pending", "Error", "Offline"]
     conditions: tuple[ReportedCondition, ...] = ()
-    available_machine_classes: tuple[ClassRef, ...] = ()
+    available_machine_classes: tuple[ObjectRef, ...] = ()
     addresses: tuple[ReportedAddress, ...] = ()
     capacity: dict[str, str | int] = {}
     allocatable: dict[str, str | int] = {}
     node_info: dict[str, str] = {}
 
 
-class PoolReport(ReportPart, frozen=True):
-    """A machine pool that the host announces."""
+class AnnouncedPool(ReportPart, frozen=True, kw_only=True):
+    """What the host says of a pool of either kind, beside its status."""
 
-    status: ReportedPoolStatus
     uid: str | None = None
     labels: dict[str, str] = {}
     runtime: str = ""
     epoch: int = 0
+
+
+class PoolReport(AnnouncedPool, frozen=True):
+    """A machine pool that the host announces."""
+
+    status: ReportedPoolStatus
 
 
 class ReportedVolumePoolStatus(ReportPart, frozen=True):
@@ -108,26 +113,16 @@ class ReportedVolumePoolStatus(ReportPart, frozen=True):
 
     state: Literal["Available", "Pending", "Unavailable"]
     conditions: tuple[ReportedCondition, ...] = ()
-    available_volume_classes: tuple[ClassRef, ...] = ()
+    available_volume_classes: tuple[ObjectRef, ...] = ()
     capacity: dict[str, str | int] = {}
     allocatable: dict[str, str | int] = {}
     reachable_from: tuple[str, ...] | None = None
 
 
-class VolumePoolReport(ReportPart, frozen=True):
+class VolumePoolReport(AnnouncedPool, frozen=True):
     """A volume pool that the host announces."""
 
     status: ReportedVolumePoolStatus
-    uid: str | None = None
-    labels: dict[str, str] = {}
-    runtime: str = ""
-    epoch: int = 0
-
-
-class ObjectRef(ReportPart, frozen=True):
-    """An object by name, in the same namespace."""
-
-    name: str
 
 
 class AttachedVolume(ReportPart, frozen=True):
@@ -162,14 +157,19 @@ class ReportedMachineStatus(ReportPart, frozen=True):
     restart: str = ""
 
 
-class MachineReport(ReportPart, frozen=True):
-    """What the host reports about one assignment of a machine."""
+class AssignmentReport(ReportPart, frozen=True):
+    """What the host says of one assignment, beside the status of its object."""
 
     uid: str
     assignment: str
     phase: Phase
     pool: str = ""
     reasons: tuple[ReportedReason, ...] = ()
+
+
+class MachineReport(AssignmentReport, frozen=True):
+    """What the host reports about one assignment of a machine."""
+
     status: ReportedMachineStatus | None = None
 
 
@@ -191,14 +191,9 @@ class ReportedVolumeStatus(ReportPart, frozen=True):
     conditions: tuple[ReportedCondition, ...] = ()
 
 
-class VolumeReport(ReportPart, frozen=True):
+class VolumeReport(AssignmentReport, frozen=True):
     """What the host reports about one assignment of a volume. `attached_to` holds uids of machines."""
 
-    uid: str
-    assignment: str
-    phase: Phase
-    pool: str = ""
-    reasons: tuple[ReportedReason, ...] = ()
     attached_to: tuple[str, ...] = ()
     status: ReportedVolumeStatus | None = None
 
@@ -212,14 +207,9 @@ class ReportedSnapshotStatus(ReportPart, frozen=True):
     conditions: tuple[ReportedCondition, ...] = ()
 
 
-class SnapshotReport(ReportPart, frozen=True):
+class SnapshotReport(AssignmentReport, frozen=True):
     """What the host reports about one snapshot."""
 
-    uid: str
-    assignment: str
-    phase: Phase
-    pool: str = ""
-    reasons: tuple[ReportedReason, ...] = ()
     status: ReportedSnapshotStatus | None = None
 
 

@@ -16,15 +16,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.resources import files as package_files
+from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any
 
-import jsonschema_rs
 import msgspec
 
-from schemas.problem import Problem
+from schemas.manifest.schema_file import compile_schema
+from schemas.problem import Problem, json_pointer
+from schemas.reader.strict_json import refuse_duplicates
 from schemas.report import objects
 from schemas.report.objects import ReportPart
 
@@ -88,10 +88,10 @@ def read_file(path: str, data: bytes) -> ReportPart | UnreadableFile | None:
             f"the file has {len(data)} bytes, more than the {MAX_FILE_BYTES} that a report file may have",
         )
     try:
-        body: Any = json.loads(data, object_pairs_hook=parse_object)
+        body: Any = json.loads(data, object_pairs_hook=refuse_duplicates)
         found = [
             violation(path, error)
-            for error, _ in zip(validator(schema).iter_errors(body), range(MAX_PROBLEMS), strict=False)
+            for error in islice(compile_schema(f"report/{schema}.json").iter_errors(body), MAX_PROBLEMS)
         ]
         return UnreadableFile(path, tuple(found)) if found else msgspec.convert(body, kind)
     except (ValueError, RecursionError, msgspec.ValidationError) as error:
@@ -115,10 +115,8 @@ def assemble(entries: Mapping[str, ReportPart | UnreadableFile]) -> Report:
             continue
         folder, *rest = PurePosixPath(path).parts
         found[folder][tuple(part.removesuffix(".json") for part in rest)] = entry
-    orphans, events = (
-        found["orphans.json"].get((), objects.OrphanList()),
-        found["events.json"].get((), objects.EventList()),
-    )
+    orphans = found["orphans.json"].get((), objects.OrphanList())
+    events = found["events.json"].get((), objects.EventList())
     return Report(
         poollet=found["poollet.json"].get(()),
         candidate=found["candidate.json"].get(()),
@@ -164,24 +162,9 @@ def layout_of(path: str) -> tuple[str, type[ReportPart], int] | None:
     return place if place is not None and len(parts) == place[2] else None
 
 
-@cache
-def validator(schema: str) -> jsonschema_rs.Validator:
-    """Compiled once for each schema."""
-    text = package_files("schemas.report").joinpath(f"{schema}.json").read_text("utf-8")
-    return jsonschema_rs.validator_for(json.loads(text))
-
-
-def parse_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuses duplicate keys, which json.loads would accept."""
-    body = dict(pairs)
-    if len(body) != len(pairs):
-        raise ValueError("duplicate key in one object")
-    return body
-
-
 def violation(path: str, error: Any) -> Problem:
     """The validator's error as a Problem."""
-    pointer = "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in error.instance_path)
+    pointer = json_pointer(error.instance_path)
     return Problem(file=path, code="GV620", pointer=pointer, message=str(error.message)[:500], hint=HINT)
 
 

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
-from functools import cache
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
-from jsonschema_rs import Draft202012Validator, RegexOptions
 
-import schemas
 from schemas.manifest.schema_errors import explain_errors
+from schemas.manifest.schema_file import compile_schema, load_schema
 from schemas.problem import Problem, Violation
 from schemas.reader import Unreadable, read
 from schemas.reader.plain_data import extract_plain_data
@@ -40,8 +35,7 @@ def load(path: str, data: bytes, schema: str, form: type[T]) -> T | tuple[Proble
         return _refuse(path, "the file is not UTF-8", "save the file as UTF-8", line)
     values = read(text)
     if isinstance(values, Unreadable):
-        found = Problem(file=path, code=values.code, message=values.message, hint=values.hint)
-        return (replace(found, line=values.line, column=values.column),)
+        return (values.located(path),)
     if len(values) != 1:
         message = "the file is empty" if not values else f"the file contains {len(values)} documents"
         return _refuse(path, message, "a settings file contains one document")
@@ -59,26 +53,13 @@ def _refuse(path: str, message: str, hint: str, line: int = 0) -> tuple[Problem,
 def check_schema(body: object, schema: str) -> tuple[Violation, ...]:
     """All violations of the JSON Schema, in our own words."""
     part, flaws = extract_plain_data(body)
-    return (*flaws, *explain_errors(None, load_schema(schema), part, validator(schema).iter_errors(part)))
+    return (
+        *flaws,
+        *explain_errors(None, load_schema(schema), part, compile_schema(schema).iter_errors(part)),
+    )
 
 
 def locate_problems(found: tuple[Violation, ...], path: str, text: str) -> tuple[Problem, ...]:
     """Violations as Problems with line and column."""
     marks = Positions(text)
-    problems = []
-    for one in found:
-        line, column = marks.position(0, one.pointer)
-        plain = Problem(file=path, code=one.code, pointer=one.pointer, message=one.message, hint=one.hint)
-        problems.append(replace(plain, line=line, column=column))
-    return tuple(problems)
-
-
-@cache
-def load_schema(schema: str) -> dict[str, Any]:
-    loaded: dict[str, Any] = json.loads((Path(schemas.__file__).parent / schema).read_bytes())
-    return loaded
-
-
-@cache
-def validator(schema: str) -> Draft202012Validator:
-    return Draft202012Validator(load_schema(schema), pattern_options=RegexOptions())
+    return tuple(one.located(path, marks.position(0, one.pointer)) for one in found)

@@ -60,14 +60,11 @@ def of_tolerations(
 ) -> Iterator[Finding]:
     """GV332: combinations of fields that have no effect."""
     for position, toleration in enumerate(tolerations):
-        wrong = ""
         if toleration.operator == "Exists" and toleration.value:
             wrong, field = "operator Exists only compares the key, so value has no effect", "value"
         elif toleration.operator != "Exists" and not toleration.key:
-            wrong, field = (
-                "without a key only operator Exists is possible, which tolerates every taint",
-                "operator",
-            )
+            wrong = "without a key only operator Exists is possible, which tolerates every taint"
+            field = "operator"
         elif toleration.toleration_seconds is not None and toleration.effect not in ("NoExecute", ""):
             wrong, field = "tolerationSeconds applies only to effect NoExecute", "tolerationSeconds"
         else:

@@ -20,19 +20,10 @@ NEAR_MISS = re.compile(
 def findings(paths: Iterable[str], policy: ValidationPolicy) -> Iterator[Finding]:
     """`paths` are all files of the tree, including those that are not read."""
     for path in paths:
-        if (
-            path.startswith(live_layout.FOLDER)
-            and not policy.is_target
-            and not path.startswith(live_layout.ORPHANS)
-        ):
+        if live_layout.is_reconcilers(path) and not policy.is_target:
+            hint = "move the file to another folder; people only write .gitvirt/orphans/"
             yield Finding(
-                path,
-                None,
-                "",
-                "",
-                "GV360",
-                "only the reconciler writes the folder .gitvirt/",
-                "move the file to another folder; people only write .gitvirt/orphans/",
+                path, None, "", "", "GV360", "only the reconciler writes the folder .gitvirt/", hint
             )
         elif NEAR_MISS.search(path) and not has_manifest_name(path):
             yield misnamed_file(path)
@@ -40,16 +31,9 @@ def findings(paths: Iterable[str], policy: ValidationPolicy) -> Iterator[Finding
 
 def misnamed_file(path: str) -> Finding:
     """GV361: a file that is probably a manifest, by its name."""
-    return Finding(
-        path,
-        None,
-        "",
-        "",
-        "GV361",
-        "gitvirt does not read this file: its name does not end in .yaml, .yml or .json",
-        "rename it if it is a manifest; otherwise name it in .gitvirtignore",
-        Severity.NOTICE,
-    )
+    message = "gitvirt does not read this file: its name does not end in .yaml, .yml or .json"
+    hint = "rename it if it is a manifest; otherwise name it in .gitvirtignore"
+    return Finding(path, None, "", "", "GV361", message, hint, Severity.NOTICE)
 
 
 def is_declaring(path: str, policy: ValidationPolicy) -> bool:

@@ -18,9 +18,7 @@ class Finding(NamedTuple):
     """What one rule reports."""
 
     path: str
-    document: (
-        int | None
-    )  # index in the file; None: about the whole file, or about an object that it no longer declares
+    document: int | None  # index in the file; None for the file, or an object that it no longer declares
     object: str
     pointer: str
     code: str
@@ -28,11 +26,6 @@ class Finding(NamedTuple):
     hint: str = ""
     severity: Severity = Severity.ERROR
     also: tuple[str, ...] = ()  # other files involved: a change of one of them can cause or fix the finding
-
-
-def pointer_token(key: str) -> str:
-    """One step of a JSON pointer."""
-    return key.replace("~", "~0").replace("/", "~1") if "~" in key or "/" in key else key
 
 
 def shorten_list(names: list[str], shown: int = 3) -> str:

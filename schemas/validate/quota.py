@@ -8,7 +8,8 @@ from typing import TypeAlias
 
 from schemas.model import ResourceQuota, ScopeRequirement
 from schemas.model.quantity import NANO, Quantity
-from schemas.validate.finding import Finding, pointer_token
+from schemas.problem import json_pointer
+from schemas.validate.finding import Finding
 from schemas.validate.tree import Declaration, Tree
 
 # By namespace, class and resource, in billionths of a unit.
@@ -91,7 +92,7 @@ def excesses(tree: Tree, quota: Declaration[ResourceQuota], used: dict[str, int]
         if need > hard:
             yield quota.finding(
                 "GV501",
-                f"/spec/hard/{pointer_token(resource)}",
+                json_pointer(("spec", "hard", resource)),
                 f"namespace {namespace} needs {need} of {resource}; its quota is {hard}",
                 "reduce the needs, remove objects, or raise the quota",
             )._replace(also=users(tree, namespace))

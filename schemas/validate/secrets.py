@@ -7,7 +7,8 @@ import binascii
 from collections.abc import Iterator
 
 from schemas.model import Secret
-from schemas.validate.finding import Finding, pointer_token, shorten_list
+from schemas.problem import json_pointer
+from schemas.validate.finding import Finding, shorten_list
 from schemas.validate.inputs import ValidationPolicy
 from schemas.validate.tree import AnyDeclaration
 
@@ -21,13 +22,13 @@ def findings(entry: AnyDeclaration, policy: ValidationPolicy) -> Iterator[Findin
     secret = entry.object
     if not isinstance(secret, Secret):
         return
-    values = [("/data", key, value) for key, value in secret.data.items() if value]
-    values += [("/stringData", key, value) for key, value in secret.string_data.items() if value]
+    values = [("data", key, value) for key, value in secret.data.items() if value]
+    values += [("stringData", key, value) for key, value in secret.string_data.items() if value]
     plain = [(field, key) for field, key, value in values if not is_encrypted(field, value)]
     if not plain:
         return
     names = shorten_list([key for _, key in plain])
-    pointer = f"{plain[0][0]}/{pointer_token(plain[0][1])}"
+    pointer = json_pointer(plain[0])
     if len(plain) < len(values):
         yield entry.finding(
             "GV511",
@@ -49,7 +50,7 @@ def is_encrypted(field: str, value: str) -> bool:
     """By SOPS, age or OpenPGP."""
     if value.startswith("ENC[") and value.endswith("]"):
         return True
-    return is_armoured(value) or (field == "/data" and is_encrypted_base64(value))
+    return is_armoured(value) or (field == "data" and is_encrypted_base64(value))
 
 
 def is_armoured(text: str) -> bool:

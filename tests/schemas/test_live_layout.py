@@ -20,10 +20,10 @@ POOL = Key(Kind.MACHINE_POOL, "", "rack-a")
 @pytest.mark.parametrize(
     ("path", "wanted"),
     [
-        (live_layout.generated_path(KEY), ".gitvirt/generated/Volume/lab/web-1-scratch.yaml"),
-        (live_layout.deleting_path(KEY), ".gitvirt/deleting/Volume/lab/web-1-scratch.yaml"),
-        (live_layout.retained_path(KEY), ".gitvirt/retained/Volume/lab/web-1-scratch.yaml"),
-        (live_layout.frozen_path(POOL), ".gitvirt/frozen/MachinePool/rack-a.yaml"),
+        (live_layout.path_in(live_layout.GENERATED, KEY), ".gitvirt/generated/Volume/lab/web-1-scratch.yaml"),
+        (live_layout.path_in(live_layout.DELETING, KEY), ".gitvirt/deleting/Volume/lab/web-1-scratch.yaml"),
+        (live_layout.path_in(live_layout.RETAINED, KEY), ".gitvirt/retained/Volume/lab/web-1-scratch.yaml"),
+        (live_layout.path_in(live_layout.FROZEN, POOL), ".gitvirt/frozen/MachinePool/rack-a.yaml"),
         (live_layout.announced_path(POOL), ".gitvirt/pools/rack-a.yaml"),
     ],
 )

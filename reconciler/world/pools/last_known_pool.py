@@ -45,7 +45,7 @@ def pool_on_live(known: ObjectState) -> Announcement | None:
                 state=state,
                 conditions=_conditions(status.conditions),
                 available_machine_classes=tuple(
-                    report.ClassRef(name=each.name) for each in status.available_machine_classes
+                    report.ObjectRef(name=each.name) for each in status.available_machine_classes
                 ),
                 addresses=tuple(
                     report.ReportedAddress(type=each.type, address=each.address) for each in status.addresses
@@ -59,7 +59,7 @@ def pool_on_live(known: ObjectState) -> Announcement | None:
                 state=available,
                 conditions=_conditions(status.conditions),
                 available_volume_classes=tuple(
-                    report.ClassRef(name=each.name) for each in status.available_volume_classes
+                    report.ObjectRef(name=each.name) for each in status.available_volume_classes
                 ),
                 capacity=_as_text(status.capacity),
                 allocatable=_as_text(status.allocatable),

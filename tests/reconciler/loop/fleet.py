@@ -27,7 +27,7 @@ from schemas.report import (
     ReportedPoolStatus,
     render,
 )
-from schemas.report.objects import ClassRef, ReportedCondition
+from schemas.report.objects import ObjectRef, ReportedCondition
 from tests.reconciler.gitstore.worlds import World
 
 FLEET = "7a1cbd1c-6d2c-4b6e-9b5e-0c5f6a1e3f00"
@@ -149,7 +149,7 @@ class Host:
     def _report(self, found: Snapshot, said: Mapping[tuple[str, ...], MachineReport], epoch: int) -> None:
         status = ReportedPoolStatus(
             state="Ready",
-            available_machine_classes=(ClassRef(name="small"),),
+            available_machine_classes=(ObjectRef(name="small"),),
             capacity={"cpu": 2 * self.room, "memory": f"{4 * self.room}Gi"},
         )
         report = Report(

@@ -26,7 +26,7 @@ from schemas.report import (
     VolumePoolReport,
     render,
 )
-from schemas.report.objects import ClassRef
+from schemas.report.objects import ObjectRef
 
 FLEET = "7a1cbd1c-6d2c-4b6e-9b5e-0c5f6a1e3f00"
 INSTANCE = "00000000-0000-4000-8000-000000000001"
@@ -98,11 +98,11 @@ def report(
     epochs = epochs or {}
     status = ReportedPoolStatus(
         state="Ready",
-        available_machine_classes=tuple(ClassRef(name=each) for each in classes),
+        available_machine_classes=tuple(ObjectRef(name=each) for each in classes),
         capacity={"cpu": 2 * machines, "memory": f"{4 * machines}Gi"},
     )
     stored = ReportedVolumePoolStatus(
-        state="Available", available_volume_classes=(ClassRef(name="fast"),), capacity={"storage": "1Ti"}
+        state="Available", available_volume_classes=(ObjectRef(name="fast"),), capacity={"storage": "1Ti"}
     )
     return Report(
         poollet=PoolletReport(

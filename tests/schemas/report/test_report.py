@@ -122,7 +122,7 @@ def every_field() -> report.Report:
                 status=report.ReportedPoolStatus(
                     state="Ready",
                     conditions=(condition,),
-                    available_machine_classes=(report.ClassRef("small"),),
+                    available_machine_classes=(report.ObjectRef("small"),),
                     addresses=(report.ReportedAddress("InternalIP", "10.0.0.1"),),
                     capacity={"cpu": 8},
                     allocatable={"cpu": "7500m"},
@@ -138,7 +138,7 @@ def every_field() -> report.Report:
                 status=report.ReportedVolumePoolStatus(
                     state="Available",
                     conditions=(condition,),
-                    available_volume_classes=(report.ClassRef("fast"),),
+                    available_volume_classes=(report.ObjectRef("fast"),),
                     capacity={"storage": "1Ti"},
                     allocatable={"storage": "1Ti"},
                     reachable_from=("host-1",),

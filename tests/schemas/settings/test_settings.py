@@ -7,9 +7,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from schemas.manifest.schema_file import load_schema
 from schemas.settings import fleet, host
 from schemas.settings.duration import milliseconds
-from schemas.settings.settings_file import load_schema
 
 ID = "3c0f3b4e-58b5-4b7e-9f51-4a4a9f8d8f10"
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHY1 who"

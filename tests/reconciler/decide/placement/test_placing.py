@@ -15,7 +15,7 @@ from schemas.live_layout import SHARE
 from schemas.model import MachineStatus, Rejection, ResourceQuota
 from schemas.model.capacity import WHOLE_HOST
 from schemas.report import PoolReport, Report, ReportedPoolStatus
-from schemas.report.objects import ClassRef
+from schemas.report.objects import ObjectRef
 from tests.reconciler.world.scene import Scene, assigned, machine, pool, recorded, report, using, volume
 
 UID = "6d0d0f8e-8d5b-4a53-9b53-1c1c3a3b8f10"
@@ -93,7 +93,7 @@ def test_what_is_assigned_takes_its_room_and_what_lets_go_gives_it_back() -> Non
 def test_a_pool_that_tells_counts_of_classes_alone_is_shared_by_them() -> None:
     status = ReportedPoolStatus(
         state="Ready",
-        available_machine_classes=(ClassRef(name="small"),),
+        available_machine_classes=(ObjectRef(name="small"),),
         capacity={"class/machine.small": 2},
     )
     web = recorded(machine("web-1"), Kind.MACHINE, assigned("pool-a", "1", UID))
