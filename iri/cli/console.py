@@ -12,11 +12,9 @@ Must never happen: a value of the repository becomes an option or shell syntax i
 from __future__ import annotations
 
 import argparse
-import os
 import re
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from uuid import UUID
 
 from iri.cli.iri import add_address
@@ -27,7 +25,7 @@ from iri.errors import IRIError
 from iri.identity import UID_LABELS
 from iri.machine import RuntimeMachine
 from reconciler.cli.exits import CommandError, Exit
-from reconciler.cli.fleet_repo import add_repo, locate_repo, open_fleet
+from reconciler.cli.fleet_repo import add_repo, named_fleet
 from reconciler.cli.interrupt import end_at_once
 from reconciler.cli.objects.selectors import find_item
 from reconciler.cli.output import show_value
@@ -128,7 +126,7 @@ def report_other_host(arguments: argparse.Namespace, reference: str, trouble: Co
 def read_fleet(arguments: argparse.Namespace) -> FleetInventory | None:
     """None without a repository, and when it cannot be read."""
     try:
-        with open_fleet(locate_repo(arguments.repo, os.environ, Path.cwd()), with_reports=False) as fleet:
+        with named_fleet(arguments.repo) as fleet:
             return read_inventory(fleet.repo, fleet.snapshot.target)
     except CommandError:
         return None

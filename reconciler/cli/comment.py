@@ -92,10 +92,8 @@ def find_target(environment: Mapping[str, str]) -> CommentTarget:
 
 def github_target(environment: Mapping[str, str]) -> CommentTarget:
     token = require_variable(environment, "GITHUB_TOKEN", "env: GITHUB_TOKEN: ${{ github.token }}")
-    api, repo = (
-        require_variable(environment, "GITHUB_API_URL"),
-        require_variable(environment, "GITHUB_REPOSITORY"),
-    )
+    api = require_variable(environment, "GITHUB_API_URL")
+    repo = require_variable(environment, "GITHUB_REPOSITORY")
     event = json.loads(Path(require_variable(environment, "GITHUB_EVENT_PATH")).read_text("utf-8"))
     number = event.get("pull_request", {}).get("number")
     if number is None:
@@ -112,10 +110,8 @@ def gitlab_target(environment: Mapping[str, str]) -> CommentTarget:
         "GITVIRT_COMMENT_TOKEN",
         "create a project access token with the scope api, and a masked CI variable with its value",
     )
-    api, project = (
-        require_variable(environment, "CI_API_V4_URL"),
-        require_variable(environment, "CI_PROJECT_ID"),
-    )
+    api = require_variable(environment, "CI_API_V4_URL")
+    project = require_variable(environment, "CI_PROJECT_ID")
     request = require_variable(
         environment, "CI_MERGE_REQUEST_IID", "rules: - if: $CI_PIPELINE_SOURCE == 'merge_request_event'"
     )
@@ -158,11 +154,8 @@ def call(place: CommentTarget, method: str, url: str, body: Mapping[str, str] | 
             return json.load(answer)
     except urllib.error.HTTPError as error:
         answer = error.read(300).decode("utf-8", "replace")
-        cure = (
-            "check that the token may write comments; see --help"
-            if error.code in (401, 403, 404)
-            else "try again"
-        )
+        is_forbidden = error.code in (401, 403, 404)
+        cure = "check that the token may write comments; see --help" if is_forbidden else "try again"
         raise CommandError(f"{method} {url}: {error.code} {printable(answer)}", cure) from None
     except (OSError, ValueError) as error:
         raise CommandError(f"{method} {url}: {error}", "try again") from None

@@ -8,11 +8,9 @@ land in the line that is being typed.
 from __future__ import annotations
 
 import argparse
-import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from reconciler.cli import topics
 from reconciler.cli.exits import CommandError, Exit
@@ -181,14 +179,11 @@ def is_taken(action: argparse.Action, word: str) -> bool:
 
 def list_names(repo: str | None) -> Iterable[Key]:
     """Objects of the fleet around; nothing where it does not answer: an error would disturb whoever types."""
-    from reconciler.cli.fleet_repo import (  # with Git's library: not for a word that needs none
-        locate_repo,
-        open_fleet,
-    )
+    from reconciler.cli.fleet_repo import named_fleet  # with Git's library: not for a word that needs none
     from reconciler.query.inventory import read_inventory
 
     try:
-        with open_fleet(locate_repo(repo, os.environ, Path.cwd()), with_reports=False) as fleet:
+        with named_fleet(repo) as fleet:
             snapshot = fleet.snapshot
             return list(read_inventory(fleet.repo, snapshot.target or snapshot.source).items)
     except CommandError:

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 from reconciler.cli.exits import Exit
-from reconciler.cli.fleet_repo import FleetRepo, add_repo, locate_repo, open_fleet
-from reconciler.cli.get import body_of, read_current
+from reconciler.cli.fleet_repo import FleetRepo, add_repo, named_fleet
+from reconciler.cli.get import body_of, find_current
 from reconciler.cli.history import COLUMNS as HISTORY
+from reconciler.cli.history import commits_of
 from reconciler.cli.history import value as history_value
 from reconciler.cli.objects import columns, nouns
-from reconciler.cli.objects.selectors import find_item
 from reconciler.cli.output import Column, add_format, is_value, show_table, show_value
 from reconciler.cli.terminal import Terminal, TextStyle, out, printable
 from reconciler.query.inventory import InventoryItem, read_reports
-from reconciler.query.object_history import HistoryEntry, list_history
+from reconciler.query.object_history import HistoryEntry
 from schemas import report
 from schemas.edit import render
 from schemas.model import Condition
@@ -43,21 +41,18 @@ class ObjectDescription:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("kind", type=nouns.parse_kind, metavar="KIND", help="machine, volume, pool, ...")
-    parser.add_argument("name", metavar="NAME", help="NAME or NAMESPACE/NAME")
-    parser.add_argument("-n", "--namespace", metavar="NS", help="default: default")
+    nouns.add_object(parser)
     add_format(parser)
     parser.add_argument("--show-secrets", action="store_true", help="print the data of Secrets as it is")
     add_repo(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    location = locate_repo(arguments.repo, os.environ, Path.cwd())
-    with open_fleet(location) as fleet:
-        item = find_item(
-            read_current(fleet, arguments.kind), arguments.kind, arguments.name, arguments.namespace
+    with named_fleet(arguments.repo, with_reports=True) as fleet:
+        item = find_current(fleet, arguments)
+        description = ObjectDescription(
+            item, events_of(fleet, item), tuple(islice(commits_of(fleet, item), COMMITS))
         )
-        description = ObjectDescription(item, events_of(fleet, item), commits_of(fleet, item))
     body = body_of(item, arguments.show_secrets)
     if is_value(arguments.output):
         show_value(out(), arguments.output, value(description, body))
@@ -90,26 +85,21 @@ def events_of(fleet: FleetRepo, item: InventoryItem) -> tuple[tuple[str, report.
     return tuple(sorted(found, key=lambda description: (description[1].last, description[0])))
 
 
-def commits_of(fleet: FleetRepo, item: InventoryItem) -> tuple[HistoryEntry, ...]:
-    head = fleet.snapshot.target or fleet.snapshot.source
-    return () if head is None else tuple(islice(list_history(fleet.repo, head, item.path, item.key), COMMITS))
-
-
 def show(terminal: Terminal, description: ObjectDescription, body: dict[str, Any]) -> None:
     item = description.item
-    state = terminal.paint(columns.state(item), columns.style(item) or TextStyle.BOLD)
+    state = terminal.paint(columns.state(item), columns.style(item))
     terminal.line(f"{terminal.paint(str(item.key), TextStyle.BOLD)}  {state}  {printable(item.path)}")
     if why := columns.message(item):
         terminal.line(f"{printable(columns.reason(item))}: {printable(why)}")
-    conditions = columns.conditions(item)
-    section(terminal, "Conditions", CONDITIONS, conditions)
+    section(terminal, "Conditions", CONDITIONS, columns.conditions(item))
     section(terminal, "Events", EVENTS, [event for _, event in description.events])
     section(terminal, "Commits", HISTORY, description.commits)
     terminal.line()
     terminal.line(terminal.paint("Document", TextStyle.BOLD))
     status = body.get("status")
-    plain = {**body, "status": {name: value for name, value in status.items() if name != "conditions"}} if isinstance(status, dict) else body  # fmt: skip
-    for line in render(plain).decode().rstrip("\n").split("\n"):
+    if isinstance(status, dict):
+        body = {**body, "status": {name: value for name, value in status.items() if name != "conditions"}}
+    for line in render(body).decode().rstrip("\n").split("\n"):
         terminal.line(f"  {line}")
 
 

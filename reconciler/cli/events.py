@@ -7,17 +7,15 @@ many objects (`gitvirt history` shows those of one). With `--watch` an event is 
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from pathlib import Path
 
 from reconciler.cli.exits import Exit
 from reconciler.cli.fleet_changes import follow_fleet
-from reconciler.cli.fleet_repo import FleetRepo, add_repo, check_settings, locate_repo, open_fleet
-from reconciler.cli.interrupt import until_interrupted
+from reconciler.cli.fleet_repo import FleetRepo, add_repo, check_settings, named_fleet
+from reconciler.cli.interrupt import once_or_watching
 from reconciler.cli.objects import nouns
 from reconciler.cli.output import Column, add_format, is_value, show_table, show_value
 from reconciler.cli.terminal import TextStyle, err, out
@@ -101,16 +99,13 @@ def about(written: str) -> tuple[Kind, str]:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    if arguments.watch:
-        return until_interrupted(lambda waker: look(arguments, waker))
-    return look(arguments, None)
+    return once_or_watching(arguments.watch, lambda waker: look(arguments, waker))
 
 
 def look(arguments: argparse.Namespace, waker: Waker | None) -> int:
     """Once, or with a waker until that is stopped."""
     wanted = EventFilter.of(arguments)
-    location = locate_repo(arguments.repo, os.environ, Path.cwd())
-    with open_fleet(location) as fleet:
+    with named_fleet(arguments.repo, with_reports=True) as fleet:
         check_settings(fleet)
         shown = list_events(fleet, arguments.limit, wanted)
         show(shown[-arguments.limit :], arguments)

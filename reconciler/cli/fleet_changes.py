@@ -19,7 +19,6 @@ from reconciler.cli.fleet_repo import FleetRepo
 from reconciler.cli.terminal import err
 from reconciler.gitstore.remote.address import Scheme
 from reconciler.gitstore.remote.transport import RefsListed, RemoteUnavailable
-from reconciler.gitstore.repo import Snapshot
 from reconciler.gitstore.waker import Waker, WakeReason, poll_remote, watch_refs
 
 POLL_SECONDS = 2.0
@@ -67,9 +66,5 @@ def list_refs(fleet: FleetRepo) -> RefsListed | RemoteUnavailable:
     found = fleet.repo.snapshot()
     if isinstance(found, RemoteUnavailable):
         return found
-    return RefsListed(refs_by_name(found))
-
-
-def refs_by_name(snapshot: Snapshot) -> dict[str, str]:
-    heads = {"source": snapshot.source, "target": snapshot.target}
-    return {name: commit for name, commit in (*heads.items(), *snapshot.reports.items()) if commit}
+    refs = {"source": found.source, "target": found.target, **found.reports}
+    return RefsListed({name: commit for name, commit in refs.items() if commit})

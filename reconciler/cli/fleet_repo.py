@@ -21,7 +21,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -94,6 +94,11 @@ def locate_repo(named: str | None, environment: Mapping[str, str], here: Path) -
         return Location(address.parse_address(url or str(checkout.root), checkout.root), checkout.root)
     except RepoError as error:
         raise CommandError(error.cause, error.cure) from None
+
+
+def named_fleet(named: str | None, *, with_reports: bool = False) -> AbstractContextManager[FleetRepo]:
+    """The fleet that --repo or GITVIRT_REPO names, or the one around the working folder."""
+    return open_fleet(locate_repo(named, os.environ, Path.cwd()), with_reports=with_reports)
 
 
 @contextmanager

@@ -7,17 +7,15 @@ last, until Ctrl-C. The data of Secrets is hidden unless it is asked for.
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from reconciler.cli.exits import Exit
 from reconciler.cli.fleet_changes import follow_fleet
-from reconciler.cli.fleet_repo import FleetRepo, add_repo, check_settings, locate_repo, open_fleet
-from reconciler.cli.interrupt import until_interrupted
+from reconciler.cli.fleet_repo import FleetRepo, add_repo, check_settings, named_fleet
+from reconciler.cli.interrupt import once_or_watching
 from reconciler.cli.objects import columns, nouns
-from reconciler.cli.objects.selectors import add_selectors, select_items
+from reconciler.cli.objects.selectors import add_selectors, find_item, select_items
 from reconciler.cli.output import show_table, show_value
 from reconciler.cli.terminal import Terminal, err, out, printable
 from reconciler.gitstore.waker import Waker
@@ -54,15 +52,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    if arguments.watch:
-        return until_interrupted(lambda waker: look(arguments, waker))
-    return look(arguments, None)
+    return once_or_watching(arguments.watch, lambda waker: look(arguments, waker))
 
 
 def look(arguments: argparse.Namespace, waker: Waker | None) -> int:
     """Once, or with a waker until that is stopped."""
-    location = locate_repo(arguments.repo, os.environ, Path.cwd())
-    with open_fleet(location, with_reports=False) as fleet:
+    with named_fleet(arguments.repo) as fleet:
         now = read_current(fleet, arguments.kind)
         items = format_rows(now, arguments)
         show(out(), items, arguments)
@@ -85,6 +80,12 @@ def read_current(fleet: FleetRepo, kind: Kind | None = None) -> FleetInventory:
     if found.broken:
         err().line(f"{len(found.broken)} files cannot be read: `gitvirt validate` says why")
     return found
+
+
+def find_current(fleet: FleetRepo, arguments: argparse.Namespace) -> InventoryItem:
+    """The one object that the arguments name."""
+    inventory = read_current(fleet, arguments.kind)
+    return find_item(inventory, arguments.kind, arguments.name, arguments.namespace)
 
 
 def format_rows(now: FleetInventory, arguments: argparse.Namespace) -> list[InventoryItem]:

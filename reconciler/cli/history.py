@@ -6,17 +6,16 @@ It follows the object's file on the target branch back to the commit that create
 from __future__ import annotations
 
 import argparse
-import os
+from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 
 from reconciler.cli.exits import Exit
-from reconciler.cli.fleet_repo import add_repo, locate_repo, open_fleet
-from reconciler.cli.get import read_current
+from reconciler.cli.fleet_repo import FleetRepo, add_repo, named_fleet
+from reconciler.cli.get import find_current
 from reconciler.cli.objects import nouns
-from reconciler.cli.objects.selectors import find_item
 from reconciler.cli.output import Column, add_format, is_value, show_table, show_value
 from reconciler.cli.terminal import TextStyle, err, out
+from reconciler.query.inventory import InventoryItem
 from reconciler.query.object_history import HistoryEntry, list_history
 
 EXAMPLES = """examples:
@@ -30,9 +29,7 @@ LIMIT = 30
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("kind", type=nouns.parse_kind, metavar="KIND", help="machine, volume, pool, ...")
-    parser.add_argument("name", metavar="NAME", help="NAME or NAMESPACE/NAME")
-    parser.add_argument("-n", "--namespace", metavar="NS", help="default: default")
+    nouns.add_object(parser)
     parser.add_argument(
         "--limit",
         type=int,
@@ -45,17 +42,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    location = locate_repo(arguments.repo, os.environ, Path.cwd())
-    with open_fleet(location, with_reports=False) as fleet:
-        item = find_item(
-            read_current(fleet, arguments.kind), arguments.kind, arguments.name, arguments.namespace
-        )
-        head = fleet.snapshot.target or fleet.snapshot.source
-        assert head is not None, "an object was found on it"
+    with named_fleet(arguments.repo) as fleet:
+        item = find_current(fleet, arguments)
         limit = arguments.limit or None
-        found = list(
-            islice(list_history(fleet.repo, head, item.path, item.key), None if limit is None else limit + 1)
-        )
+        found = list(islice(commits_of(fleet, item), limit and limit + 1))
     shown = found[:limit]
     if is_value(arguments.output):
         show_value(out(), arguments.output, [value(event) for event in shown])
@@ -64,6 +54,12 @@ def run(arguments: argparse.Namespace) -> int:
     if len(found) > len(shown):
         err().line(f"there are more commits: use --limit {2 * arguments.limit}")
     return Exit.OK
+
+
+def commits_of(fleet: FleetRepo, item: InventoryItem) -> Iterator[HistoryEntry]:
+    head = fleet.snapshot.target or fleet.snapshot.source
+    assert head is not None, "an object was found on it"
+    return list_history(fleet.repo, head, item.path, item.key)
 
 
 COLUMNS: list[Column[HistoryEntry]] = [

@@ -104,13 +104,8 @@ def fill(root: Path, fleet: uuid.UUID) -> Iterator[tuple[str, FileOutcome]]:
         for schema in files("schemas").iterdir()
         if schema.name.endswith(".json")
     }
-    yield (
-        f"{SCHEMAS}/",
-        next(
-            (outcome for outcome in (FileOutcome.UPDATED, FileOutcome.MADE) if outcome in fates),
-            FileOutcome.KEPT,
-        ),
-    )
+    changed = [outcome for outcome in (FileOutcome.UPDATED, FileOutcome.MADE) if outcome in fates]
+    yield f"{SCHEMAS}/", changed[0] if changed else FileOutcome.KEPT
 
 
 def write_file(path: Path, text: str, otherwise: FileOutcome) -> FileOutcome:
@@ -178,7 +173,7 @@ def show(root: Path, fates: list[tuple[str, FileOutcome]], is_new: bool, termina
         terminal.line(f"  {terminal.paint(f'{outcome:<7}', colors[outcome])}  {path}")
     where = "" if root.resolve() == Path.cwd() else f"cd {printable(str(root))} && "
     terminal.line()
-    if not any(outcome is not FileOutcome.KEPT for _, outcome in fates):
+    if all(outcome is FileOutcome.KEPT for _, outcome in fates):
         terminal.line("Everything already exists.")
         return
     terminal.line(f"{'A new Git repo. ' if is_new else ''}Next:")

@@ -15,7 +15,7 @@ from reconciler.cli.terminal import Terminal, TextStyle, err, out, printable
 from reconciler.query.inventory import FleetInventory, InventoryItem
 from reconciler.query.pool_usage import list_machine_pools, pool_of
 from schemas.kinds import Kind
-from schemas.model import Machine, MachineVolume
+from schemas.model import Machine
 
 EXAMPLES = """examples:
   gitvirt tree
@@ -97,12 +97,7 @@ def draw(terminal: Terminal, inventory: FleetInventory, branches: Sequence[TreeB
 
 
 def style_line(terminal: Terminal, item: InventoryItem) -> str:
-    return terminal.paint(columns.state(item), *styles(item))
-
-
-def styles(item: InventoryItem) -> tuple[TextStyle, ...]:
-    found = columns.style(item)
-    return () if found is None else (found,)
+    return terminal.paint(columns.state(item), columns.style(item))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,16 +133,11 @@ def disks(inventory: FleetInventory, item: InventoryItem) -> Iterator[TreeDisk]:
     assert isinstance(machine, Machine)
     states = {disk.name: disk.state for disk in machine.status.volumes}
     for disk in machine.spec.volumes:
-        volume = volume_of(machine, disk)
-        found = inventory.get(Kind.VOLUME, machine.namespace, volume) if volume else None
+        key = machine.volume_key(disk)
+        found = inventory.get(*key) if key else None
         pool = "" if found is None else pool_of(found)
+        volume = key.name if key else ""
         yield TreeDisk(disk.device, disk.name, volume, pool, str(states.get(disk.name) or "Pending"))
-
-
-def volume_of(machine: Machine, disk: MachineVolume) -> str:
-    if disk.local_disk is not None:
-        return ""
-    return disk.volume_ref.name if disk.volume_ref else f"{machine.name}-{disk.name}"
 
 
 def interfaces(item: InventoryItem) -> Iterator[TreeInterface]:

@@ -7,16 +7,14 @@ a timeout. An object that does not exist yet is waited for, with a hint of simil
 from __future__ import annotations
 
 import argparse
-import os
 import time
 from collections.abc import Generator
 from contextlib import closing
-from pathlib import Path
 
 from reconciler.cli.duration import parse_duration
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.fleet_changes import follow_fleet
-from reconciler.cli.fleet_repo import FleetRepo, add_repo, check_settings, locate_repo, open_fleet
+from reconciler.cli.fleet_repo import FleetRepo, add_repo, check_settings, named_fleet
 from reconciler.cli.interrupt import until_interrupted
 from reconciler.cli.objects import columns, nouns
 from reconciler.cli.objects.selectors import field, parse_pair, states, suggest_item
@@ -39,9 +37,7 @@ DELETED = "deleted"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("kind", type=nouns.parse_kind, metavar="KIND", help="machine, volume, pool, ...")
-    parser.add_argument("name", metavar="NAME", help="NAME or NAMESPACE/NAME")
-    parser.add_argument("-n", "--namespace", metavar="NS", help="default: default")
+    nouns.add_object(parser)
     parser.add_argument(
         "--for",
         dest="wanted",
@@ -64,14 +60,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def wait_until(arguments: argparse.Namespace, waker: Waker) -> int:
-    location = locate_repo(arguments.repo, os.environ, Path.cwd())
     wanted = nouns.parse_key(arguments.kind, arguments.name, arguments.namespace)
     check(arguments.kind, arguments.wanted)
     start = time.monotonic()
     found: InventoryItem | None = None
     hint = ""
     with (
-        open_fleet(location, with_reports=False) as fleet,
+        named_fleet(arguments.repo) as fleet,
         closing(follow_in_time(fleet, arguments.timeout, waker)) as all,
     ):
         check_settings(fleet)

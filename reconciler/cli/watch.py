@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Callable
-from pathlib import Path
 
 from reconciler.cli.exits import Exit
 from reconciler.cli.fleet_changes import follow_fleet
-from reconciler.cli.fleet_repo import FleetRepo, locate_repo, open_fleet
+from reconciler.cli.fleet_repo import FleetRepo, named_fleet
 from reconciler.cli.get import read_current
-from reconciler.cli.interrupt import until_interrupted
+from reconciler.cli.interrupt import once_or_watching
 from reconciler.cli.output import is_value
 from reconciler.cli.terminal import out
 from reconciler.gitstore.waker import Waker
@@ -21,14 +19,11 @@ Show = Callable[[FleetInventory], None]
 
 
 def run(arguments: argparse.Namespace, show: Show) -> int:
-    if arguments.watch:
-        return until_interrupted(lambda waker: look(arguments, show, waker))
-    return look(arguments, show, None)
+    return once_or_watching(arguments.watch, lambda waker: look(arguments, show, waker))
 
 
 def look(arguments: argparse.Namespace, show: Show, waker: Waker | None) -> int:
-    location = locate_repo(arguments.repo, os.environ, Path.cwd())
-    with open_fleet(location, with_reports=False) as fleet:
+    with named_fleet(arguments.repo) as fleet:
         show(read_current(fleet))
         if waker is not None:
             watch(fleet, arguments, show, waker)

@@ -26,12 +26,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import Path
 from typing import assert_never
 
 from reconciler.cli.exits import CommandError, Exit
-from reconciler.cli.fleet_repo import HEADS, FleetRepo, add_repo, check_settings, locate_repo, open_fleet
-from reconciler.cli.mutate import output as output
+from reconciler.cli.fleet_repo import HEADS, FleetRepo, add_repo, check_settings, named_fleet
+from reconciler.cli.mutate import output
 from reconciler.cli.mutate.branch_name import parse_branch_name
 from reconciler.cli.mutate.output import FileEdit, MutationResult
 from reconciler.cli.objects import nouns
@@ -78,8 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def apply_change(arguments: argparse.Namespace, key: Key, intent: Mutation) -> int:
-    location = locate_repo(arguments.repo, os.environ, Path.cwd())
-    with open_fleet(location, with_reports=False) as fleet:
+    with named_fleet(arguments.repo) as fleet:
         check_settings(fleet, changes=True)
         refuse_unsigned(fleet, arguments)
         for turn in range(TRIES):

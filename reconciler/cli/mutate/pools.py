@@ -38,10 +38,8 @@ def uncordon(pool: Object | None) -> Changes:
 
 
 def drain(pool: Object | None) -> Changes:
-    return {
-        Field.UNSCHEDULABLE: True,
-        Field.TAINTS: [*other_taints(pool), {"key": live_layout.DRAIN, "effect": "NoExecute"}],
-    }
+    taint: Value = {"key": live_layout.DRAIN, "effect": "NoExecute"}
+    return {Field.UNSCHEDULABLE: True, Field.TAINTS: [*other_taints(pool), taint]}
 
 
 def force_drain(pool: Object | None) -> Changes:

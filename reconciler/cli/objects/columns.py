@@ -41,7 +41,7 @@ def state(item: InventoryItem) -> str:
     return str(getattr(status, "state", "")) or "Pending"
 
 
-def style(item: InventoryItem) -> TextStyle | None:
+def style(item: InventoryItem) -> TextStyle:
     found = state(item)
     if found in GOOD:
         return TextStyle.GREEN
@@ -89,7 +89,9 @@ def of(get: Callable[[Any], object]) -> Callable[[InventoryItem], str]:
 STATE = Column[InventoryItem]("STATE", state, style)
 REASON = Column[InventoryItem]("REASON", reason)
 MESSAGE = Column[InventoryItem]("MESSAGE", message, is_wide=True)
-HOST = Column[InventoryItem]("HOST", of(lambda each: grant_holder(each)), is_wide=True)
+HOST = Column[InventoryItem](
+    "HOST", of(lambda pool: pool.status.host.id if pool.status.host else ""), is_wide=True
+)
 UID = Column[InventoryItem]("UID", of(lambda each: each.metadata.uid), is_wide=True)
 
 
@@ -112,11 +114,6 @@ def names(refs: Sequence[Any]) -> str:
 def disks(machine: Any) -> str:
     attached = sum(disk.state == "Attached" for disk in machine.status.volumes)
     return f"{attached}/{len(machine.spec.volumes)}"
-
-
-def grant_holder(pool: Any) -> str:
-    """The hostID that the pool is granted to."""
-    return pool.status.host.id if pool.status.host else ""
 
 
 def flag(spec: Any) -> str:

@@ -44,6 +44,13 @@ def parse_kind(text: str) -> Kind:
     raise argparse.ArgumentTypeError(f"unknown kind {text!r}; {hint}")
 
 
+def add_object(parser: argparse.ArgumentParser) -> None:
+    """The arguments that name one object: KIND, NAME, and its namespace."""
+    parser.add_argument("kind", type=parse_kind, metavar="KIND", help="machine, volume, pool, ...")
+    parser.add_argument("name", metavar="NAME", help="NAME or NAMESPACE/NAME")
+    parser.add_argument("-n", "--namespace", metavar="NS", help="default: default")
+
+
 def parse_key(kind: Kind, written: str, namespace: str | None) -> Key:
     """`name`, or `namespace/name` where the kind has namespaces; a CommandError for what can be neither."""
     before, slash, name = written.rpartition("/")
