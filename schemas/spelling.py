@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
-_LONGEST = (
-    64  # a longer word is not a typing mistake, and computing a distance costs the product of the lengths
-)
+# A longer word is not a typing mistake, and computing a distance costs the product of the lengths.
+_LONGEST = 64
 
 
 def nearest(word: str, candidates: Iterable[str], typos: int | None = None) -> str | None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from schemas.edit.style import line_end
+
 _MARKER = re.compile(r"(?:^|(?<=[\r\ufeff]))(---|\.\.\.)(?=[ \t\r\n]|\Z)", re.M)
 _CONTENT = re.compile(r"(?:^|(?<=[\r\ufeff]))(?!%)[ \t]*+(?![#\r\n]|\Z)", re.M)
 
@@ -35,7 +37,7 @@ def document_spans(text: str) -> list[DocumentSpan]:
                 start = at
             is_open = True
             continue
-        end = _after_line(text, at)
+        end = line_end(text, at)
         if has_content:
             found.append(DocumentSpan(start, end))
         start, is_open = end, False
@@ -48,9 +50,3 @@ def _has_content(text: str, start: int, end: int) -> bool:
     """Whether there is more than blanks, comments and directives."""
     content = _CONTENT.search(text, start, end)
     return content is not None and content.end() < end
-
-
-def _after_line(text: str, at: int) -> int:
-    """The offset after the line that contains `at`."""
-    end = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)").match(text, at)
-    return end.end() if end else len(text)

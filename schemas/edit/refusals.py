@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from schemas.edit import parser_finder
 from schemas.edit.fields import Changes, Path, Target
 from schemas.edit.round_trip import LARGEST
-from schemas.problem import Problem, json_pointer
+from schemas.problem import Problem, Violation, json_pointer
 from schemas.reader import Unreadable
 from schemas.reader.positions import UNKNOWN, Positions
+from schemas.reader.value import position_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +29,8 @@ def refuse_encoding(error: UnicodeDecodeError, file: str) -> Problem:
     """The Problem of a file that is not UTF-8, with the position of the first bad byte."""
     line = error.object.count(b"\n", 0, error.start) + 1
     column = error.start - error.object.rfind(b"\n", 0, error.start)
-    hint = "save the file as UTF-8"
-    return Problem(
-        file=file, line=line, column=column, code="GV701", message="the file is not UTF-8", hint=hint
-    )
+    found = Violation("", "GV701", "the file is not UTF-8", "save the file as UTF-8")
+    return found.located(file, (line, column))
 
 
 def refuse_index(index: int, count: int) -> RefusalReason:
@@ -90,19 +89,11 @@ def _list_fields(changes: Changes) -> str:
 def to_problem(refusal: RefusalReason, file: str, text: str, document: int, start: int) -> Problem:
     """The refusal as a Problem of the whole file, in which the document begins at `start`."""
     pointer = json_pointer(refusal.path)
-    before = text[:start].replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
-    line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+    before = text[:start].removeprefix("\ufeff")
+    line, column = position_at(before, len(before))
     if pointer:
         place = Positions(text).key(document, pointer)
         line, column = place if place != UNKNOWN else (line, column)
     elif refusal.place != (0, 0):
         line, column = line + refusal.place[0] - 1, refusal.place[1]  # a document begins with its line
-    return Problem(
-        file=file,
-        line=line,
-        column=column,
-        code=refusal.code,
-        pointer=pointer,
-        message=refusal.message,
-        hint=refusal.hint,
-    )
+    return Violation(pointer, refusal.code, refusal.message, refusal.hint).located(file, (line, column))

@@ -89,13 +89,12 @@ def _in_old_form(text: str, entry: BlockEntry, value: Value) -> str:
 
 def _add(text: str, above: BlockMap, key: str, value: Value, style: YamlStyle, point: InsertionPoint) -> str:
     """The text with a new entry in a block mapping."""
-    at = (
-        above.last
-        if point is InsertionPoint.LAST
-        else above.end
-        if point is InsertionPoint.END
-        else above.start
-    )
+    places = {
+        InsertionPoint.LAST: above.last,
+        InsertionPoint.END: above.end,
+        InsertionPoint.START: above.start,
+    }
+    at = places[point]
     new = " " * above.indent + render.entry(key, value, above.indent, style, quote=above.quote)
     if at and text[at - 1] not in _BREAKS:
         new = style.eol + new

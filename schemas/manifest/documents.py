@@ -20,6 +20,7 @@ from schemas.manifest.schema_check import violations
 from schemas.problem import Problem, Severity, Violation
 from schemas.reader import BYTE_ORDER_MARK, Unreadable, Value, read
 from schemas.reader.positions import Positions
+from schemas.reader.value import position_at
 
 MAX_BYTES = 4 * 1024 * 1024  # about 8,000 objects; callers check the size before they read the file
 
@@ -196,14 +197,10 @@ def _undecodable(path: str, data: bytes, offset: int) -> Problem:
     if encoding is None and _EVERY_OTHER_BYTE_NUL.match(start):
         encoding = "UTF-16"
     if encoding is not None:
-        message, hint = f"the file is {encoding}", "save it as UTF-8"
-        return Problem(file=path, line=1, column=1, code="GV106", message=message, hint=hint)
+        return Violation("", "GV106", f"the file is {encoding}", "save it as UTF-8").located(path, (1, 1))
     if _BINARY.search(start) is not None or b"\0" in data:
         hint = "name it in .gitvirtignore, or give it another name"
         return Problem(file=path, code="GV107", message="the file is binary", hint=hint)
-    before = data[:offset].decode().removeprefix(BYTE_ORDER_MARK).replace("\r\n", "\n").replace("\r", "\n")
-    line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
-    message = f"the byte 0x{data[offset]:02X} is not UTF-8"
-    return Problem(
-        file=path, line=line, column=column, code="GV106", message=message, hint="save the file as UTF-8"
-    )
+    before = data[:offset].decode().removeprefix(BYTE_ORDER_MARK)
+    found = Violation("", "GV106", f"the byte 0x{data[offset]:02X} is not UTF-8", "save the file as UTF-8")
+    return found.located(path, position_at(before, len(before)))

@@ -185,11 +185,8 @@ class _Explainer:
     def _type_hint(self, value: object, types: list[str], rule: Schema) -> str:
         """How to correct common mistakes, such as a missing quote or dash."""
         if "string" in types and isinstance(value, bool | int | float):
-            return (
-                "put it in quotes"
-                if self._kind is Kind.SECRET
-                else f'put it in quotes: "{_format_value(value)}"'
-            )
+            shown = "" if self._kind is Kind.SECRET else f': "{_format_value(value)}"'
+            return f"put it in quotes{shown}"
         if "array" in types and isinstance(value, dict | str):
             return "start each entry with '- '"
         if "object" in types and isinstance(value, str) and rule.get("required") == ["name"]:
@@ -215,13 +212,8 @@ class _Explainer:
             meant = nearest(name, choices)
             hint = f"did you mean {meant}?" if meant else f"it can be {', '.join(choices[:5])}"
             return _Finding((*path, name), "GV201", f"there is no limit {_format_value(name)}", hint)
-        rule = self._rule(inner.schema_path)
-        return _Finding(
-            (*path, name),
-            "GV205",
-            f"the key {_format_value(name)} is not allowed here",
-            self._description(rule),
-        )
+        message = f"the key {_format_value(name)} is not allowed here"
+        return _Finding((*path, name), "GV205", message, self._description(self._rule(inner.schema_path)))
 
     def _not_exactly_one(self, path: Path, value: dict[str, object], choices: list[str]) -> _Finding:
         """GV208: none or several of fields that exclude each other."""
@@ -237,12 +229,8 @@ class _Explainer:
     def _not_constant(self, path: Path, value: object, expected: object) -> _Finding:
         """GV204 or GV209: a value that only one constant is allowed for."""
         if path[-1:] == ("unclaimable",):
-            return _Finding(
-                path,
-                "GV209",
-                "a claimed volume cannot be unclaimable",
-                "remove claimRef or unclaimable",
-            )
+            message = "a claimed volume cannot be unclaimable"
+            return _Finding(path, "GV209", message, "remove claimRef or unclaimable")
         message = f"{_field(path)} must be {expected}, not {self._show(value)}"
         return _Finding(path, "GV204", message, f"write {path[-1]}: {expected}")
 
@@ -286,11 +274,7 @@ class _Explainer:
         return f"write a number from {least} to {most}"
 
     def _bad_text(self, path: Path, value: object) -> str:
-        return (
-            f"{_field(path)} cannot be empty"
-            if value == ""
-            else f"{_field(path)} cannot be {self._show(value)}"
-        )
+        return f"{_field(path)} cannot be {'empty' if value == '' else self._show(value)}"
 
     def _text_hint(self, value: object, rule: Schema) -> str:
         """The field's description, with a suggestion if the text only needs other letters."""

@@ -7,9 +7,8 @@ from typing import Any
 
 Schema = dict[str, Any]
 
-_PLACES: dict[
-    str, dict[str, str]
-] = {}  # by $id, so that each schema is walked once and not for each document
+# By $id, so that each schema is walked once and not for each document.
+_PLACES: dict[str, dict[str, str]] = {}
 
 
 def _only_places(schema: Schema) -> dict[str, str]:

@@ -99,24 +99,12 @@ def _network(body: Body) -> Iterator[Violation]:
         try:
             network = ipaddress.IPv4Network(written, strict=False)
         except ValueError:
-            yield Violation(
-                json_pointer(at),
-                "GV212",
-                f"'{printable(written, 40)}' is not an IPv4 network",
-                "write it like 192.168.100.0/24",
-            )
+            message = f"'{printable(written, 40)}' is not an IPv4 network"
+            yield Violation(json_pointer(at), "GV212", message, "write it like 192.168.100.0/24")
             return
         if str(network) != written:
-            yield Violation(
-                json_pointer(at),
-                "GV212",
-                f"{written} is an address inside a network",
-                f"did you mean {network}?",
-            )
-
-
-def _interface(body: Body) -> Iterator[Violation]:
-    yield from _interface_spec(_inside(body, "spec"), ("spec",))
+            message = f"{written} is an address inside a network"
+            yield Violation(json_pointer(at), "GV212", message, f"did you mean {network}?")
 
 
 def _interface_spec(spec: Body, at: Path) -> Iterator[Violation]:
@@ -132,23 +120,14 @@ def _interface_spec(spec: Body, at: Path) -> Iterator[Violation]:
             continue
         address, here = _address(written), (*at, "ips", index, "value")
         if address is None:
-            yield Violation(
-                json_pointer(here),
-                "GV212",
-                f"'{printable(written, 40)}' is not an IP address",
-                "write it like 10.0.0.12 or fd00::12",
-            )
+            message = f"'{printable(written, 40)}' is not an IP address"
+            yield Violation(json_pointer(here), "GV212", message, "write it like 10.0.0.12 or fd00::12")
         elif seen.setdefault(address[0], index) != index:
-            yield Violation(
-                json_pointer(here), "GV210", f"{address[0]} is twice in ips", "remove one of them"
-            )
+            message = f"{address[0]} is twice in ips"
+            yield Violation(json_pointer(here), "GV210", message, "remove one of them")
         elif isinstance(families, list) and families and address[1] not in families:
-            yield Violation(
-                json_pointer(here),
-                "GV209",
-                f"{written} is {address[1]}, which ipFamilies does not list",
-                f"add {address[1]} to ipFamilies",
-            )
+            message = f"{written} is {address[1]}, which ipFamilies does not list"
+            yield Violation(json_pointer(here), "GV209", message, f"add {address[1]} to ipFamilies")
 
 
 def _secret(body: Body) -> Iterator[Violation]:
@@ -198,7 +177,7 @@ _JUDGES: dict[Kind, Callable[[Body], Iterable[Violation]]] = {
     Kind.VOLUME: _volume,
     Kind.VOLUME_SNAPSHOT: _snapshot,
     Kind.NETWORK: _network,
-    Kind.NETWORK_INTERFACE: _interface,
+    Kind.NETWORK_INTERFACE: lambda body: _interface_spec(_inside(body, "spec"), ("spec",)),
     Kind.SECRET: _secret,
     Kind.RESOURCE_QUOTA: _quota,
 }

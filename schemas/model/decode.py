@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
@@ -29,19 +29,7 @@ Object = (
     | ResourceQuota
 )
 
-TYPES: dict[Kind, type[Object]] = {
-    Kind.MACHINE_CLASS: MachineClass,
-    Kind.MACHINE_POOL: MachinePool,
-    Kind.MACHINE: Machine,
-    Kind.VOLUME_CLASS: VolumeClass,
-    Kind.VOLUME_POOL: VolumePool,
-    Kind.VOLUME: Volume,
-    Kind.VOLUME_SNAPSHOT: VolumeSnapshot,
-    Kind.NETWORK: Network,
-    Kind.NETWORK_INTERFACE: NetworkInterface,
-    Kind.SECRET: Secret,
-    Kind.RESOURCE_QUOTA: ResourceQuota,
-}
+TYPES: dict[Kind, type[Object]] = {form.KIND: form for form in get_args(Object)}
 
 for _type in TYPES.values():
     # msgspec examines a type at its first use, and two threads that do so at once crash the process. So it happens here.

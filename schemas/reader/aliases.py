@@ -14,9 +14,8 @@ from schemas.reader.value import MAX_DEPTH, Unreadable
 MAX_GROWTH = 100_000  # values that aliases may add; a long string counts one for each 64 characters
 
 _ALIAS = re.compile(r"(?<![^\s,\[\]{}:?-])\*[^\s,\[\]{}]")
-_HARMLESS_CHARACTERS = (
-    1 << 24
-)  # characters: less than this is harmless, even if every alias stood for the whole text
+# Less than this is harmless, even if every alias stood for the whole text.
+_HARMLESS_CHARACTERS = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,11 +49,8 @@ def normalize(documents: list[Value], masked: MaskedText | None) -> Flaw | None:
             if isinstance(normalized, list | dict):
                 waiting.append((normalized, depth + 1))
     # In `mappings` outer ones precede inner ones. Reversed, so that a merge copies what the inner ones have merged.
-    return (
-        None
-        if all(_merge(mapping) for mapping in reversed(mappings) if MERGE in mapping)
-        else Flaw.NOT_MERGEABLE
-    )
+    can_merge = all(_merge(mapping) for mapping in reversed(mappings) if MERGE in mapping)
+    return None if can_merge else Flaw.NOT_MERGEABLE
 
 
 def _normalize_value(child: Value | set[Hashable], masked: MaskedText | None) -> Value:

@@ -61,11 +61,8 @@ def explain_refusal(refusal: ParserRefusal) -> Unreadable:
     if words.startswith("alias "):
         return Unreadable("GV104", "aliases expand to too many values", "write the values out", line, column)
     if words.startswith("Invalid value"):
-        message = (
-            words.removeprefix("Invalid value ")
-            .replace(" for ", " does not fit the tag ")
-            .removesuffix(" tag")
-        )
+        message = words.removeprefix("Invalid value ").removesuffix(" tag")
+        message = message.replace(" for ", " does not fit the tag ")
         return Unreadable("GV111", message, "remove the tag, or correct the value", line, column)
     if words.startswith("Invalid tag"):
         return Unreadable(

@@ -13,9 +13,8 @@ from schemas.reader.value import BYTE_ORDER_MARK
 
 UNKNOWN: Position = (0, 0)
 
-_MOST_MERGES = (
-    1000  # mappings looked into for a key; a text may merge in circles, and then has no better place
-)
+# Mappings looked into for a key: a text may merge in circles, and then has no better place.
+_MOST_MERGES = 1000
 
 
 @dataclass(slots=True)
@@ -111,12 +110,9 @@ class _Composer:
                 self._scalars.clear()
             case ParseEventType.END:
                 self._open.pop()
-            case (
-                ParseEventType.SCALAR
-                | ParseEventType.SEQUENCE
-                | ParseEventType.MAPPING
-                | ParseEventType.ALIAS
-            ):
+            case ParseEventType.BROKEN:
+                pass
+            case _:  # a scalar, a sequence, a mapping or an alias
                 node = self._attach(event)
                 if event.type is ParseEventType.ALIAS:
                     target = self._anchors.get(event.anchor)
@@ -124,8 +120,6 @@ class _Composer:
                 elif event.anchor:
                     self._anchors[event.anchor] = node
                     self._scalars[event.anchor] = event.value
-            case ParseEventType.BROKEN:
-                pass
 
     def _attach(self, event: ParseEvent) -> _Node:
         """The node of an event, in its place in the tree; opened if it is a collection."""

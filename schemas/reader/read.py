@@ -76,11 +76,8 @@ def _read_carefully(text: str, rest: bytes) -> tuple[Value, ...] | Unreadable:
     if isinstance(verdict, Unreadable):
         return verdict
     has_ambiguous_numbers = b"_" in rest and numerals.has_underscores(text)
-    masked = (
-        numerals.mask_numbers(text)
-        if has_ambiguous_numbers or numerals.may_need_mask(text, text.encode())
-        else None
-    )
+    needs_mask = has_ambiguous_numbers or numerals.may_need_mask(text, text.encode())
+    masked = numerals.mask_numbers(text) if needs_mask else None
     values = parser.parse(text if masked is None else masked.text)
     if isinstance(values, parser.ParserRefusal):
         if masked is not None:

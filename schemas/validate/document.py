@@ -87,13 +87,9 @@ def of_selectors(entry: AnyDeclaration, machine: Machine) -> Iterator[Finding]:
     rules = {"spread": machine.spec.spread, "antiAffinity": machine.spec.anti_affinity}
     for field, rule in rules.items():
         if rule is not None and not rule.label_selector.selector.matches(machine.metadata.labels):
-            yield entry.finding(
-                "GV334",
-                f"/spec/{field}/labelSelector",
-                f"labelSelector of {field} does not match the labels of its own machine",
-                "give the machine the labels, or correct the selector",
-                Severity.WARNING,
-            )
+            message = f"labelSelector of {field} does not match the labels of its own machine"
+            hint = "give the machine the labels, or correct the selector"
+            yield entry.finding("GV334", f"/spec/{field}/labelSelector", message, hint, Severity.WARNING)
 
 
 FIELDS = (
@@ -111,19 +107,10 @@ def of_reserved_fields(
     if policy.is_target:
         return
     if body.get("status"):
-        yield entry.finding(
-            "GV362",
-            "/status",
-            "hosts report status; gitvirt ignores the status in this file",
-            "remove it, or leave it: it has no effect",
-            Severity.NOTICE,
-        )
+        message = "hosts report status; gitvirt ignores the status in this file"
+        hint = "remove it, or leave it: it has no effect"
+        yield entry.finding("GV362", "/status", message, hint, Severity.NOTICE)
     for part, field in FIELDS:
         if (body.get(part) or {}).get(field):
-            yield entry.finding(
-                "GV363",
-                f"/{part}/{field}",
-                f"the reconciler records {field}; gitvirt ignores the value in this file",
-                "remove the field",
-                Severity.NOTICE,
-            )
+            message = f"the reconciler records {field}; gitvirt ignores the value in this file"
+            yield entry.finding("GV363", f"/{part}/{field}", message, "remove the field", Severity.NOTICE)

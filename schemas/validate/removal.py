@@ -24,13 +24,7 @@ def findings(tree: Tree, past: EarlierRevision) -> Iterator[Finding]:
             continue
         if users := uses.of(old.key):
             names = shorten_list([str(user.key) for user in users])
-            yield Finding(
-                old.path,
-                None,
-                str(old.key),
-                "",
-                "GV413",
-                f"{old.key} was removed since {past.revision}, but {names} still refer to it",
-                "restore the object, or remove the references to it in the same change",
-                also=tuple(sorted({user.path for user in users})),
-            )
+            message = f"{old.key} was removed since {past.revision}, but {names} still refer to it"
+            hint = "restore the object, or remove the references to it in the same change"
+            files = tuple(sorted({user.path for user in users}))
+            yield Finding(old.path, None, str(old.key), "", "GV413", message, hint, also=files)

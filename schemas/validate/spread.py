@@ -48,13 +48,9 @@ def unknown_key(
 ) -> Iterator[Finding]:
     """GV335: no declared pool has the label."""
     if places.pools and not places.count(key):
-        yield machine.finding(
-            "GV335",
-            f"/spec/{field}/topologyKey",
-            f"no machine pool of this repo has the label {key}",
-            "correct the key, or label the pools",
-            Severity.WARNING,
-        )
+        message = f"no machine pool of this repo has the label {key}"
+        hint = "correct the key, or label the pools"
+        yield machine.finding("GV335", f"/spec/{field}/topologyKey", message, hint, Severity.WARNING)
 
 
 def too_few_values(tree: Tree, places: TopologyValues) -> Iterator[Finding]:
@@ -69,14 +65,9 @@ def too_few_values(tree: Tree, places: TopologyValues) -> Iterator[Finding]:
         have, need = places.count(key), len(machines)
         if need > have > 0:
             what = f"values of {key}" if key else "machine pools"
-            yield (
-                machines[-1]
-                .finding(
-                    "GV336",
-                    "/spec/antiAffinity",
-                    f"antiAffinity separates {need} machines, but the pools of this repo have only {have} {what}",
-                    "add pools, or set required: false",
-                    Severity.WARNING,
-                )
-                ._replace(also=tuple(sorted({machine.path for machine in machines})))
+            message = (
+                f"antiAffinity separates {need} machines, but the pools of this repo have only {have} {what}"
             )
+            hint = "add pools, or set required: false"
+            found = machines[-1].finding("GV336", "/spec/antiAffinity", message, hint, Severity.WARNING)
+            yield found._replace(also=tuple(sorted({machine.path for machine in machines})))

@@ -18,7 +18,6 @@ from schemas.model import (
     NetworkInterfaceSpec,
     Object,
     ResourceQuota,
-    Secret,
     Volume,
     VolumeClass,
     VolumePool,
@@ -135,10 +134,6 @@ class Tree:
     @property
     def interfaces(self) -> Declarations[NetworkInterface]:
         return self.by_kind[Kind.NETWORK_INTERFACE]
-
-    @property
-    def secrets(self) -> Declarations[Secret]:
-        return self.by_kind[Kind.SECRET]
 
     @property
     def quotas(self) -> Declarations[ResourceQuota]:
