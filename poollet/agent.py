@@ -16,9 +16,8 @@ from msgspec.structs import replace
 from iri.identity import UID_LABELS
 from poollet.clock import Clock
 from poollet.decide.actions import EventText, ObjectAction
-from poollet.decide.decision import Decision, DecisionInput
+from poollet.decide.decision import Decision, DecisionInput, HostSecrets, PoolFacts, PoolletFacts
 from poollet.decide.gates import CallEffect, GateInput, HostPermissions, closed_gate
-from poollet.decide.host_facts import HostSecrets, PoolFacts, PoolletFacts
 from poollet.decide.memory import Memory, from_report
 from poollet.decide.preconditions import still_holds
 from poollet.report import pool_report

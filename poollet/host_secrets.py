@@ -11,7 +11,7 @@ import logging
 import stat
 from pathlib import Path
 
-from poollet.decide.host_facts import HostSecrets
+from poollet.decide.decision import HostSecrets
 from schemas.reader import Unreadable, read
 
 log = logging.getLogger(__name__)

@@ -27,8 +27,8 @@ from iri.machine import RuntimeMachine
 from iri.runtime import RuntimeKind
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.decide.actions import Ref
+from poollet.decide.decision import PoolletFacts
 from poollet.decide.gates import CallEffect, GateInput, closed_gate
-from poollet.decide.host_facts import PoolletFacts
 from poollet.sync.live_view import LiveDocument, LiveView, PoolGrant, PoolId, assigned_pool
 from schemas import live_layout
 from schemas.kinds import Key

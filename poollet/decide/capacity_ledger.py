@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from iri.machine import RuntimeMachine
 from iri.volume import RuntimeVolume
 from poollet.decide.assignments import HostOrder
-from poollet.decide.host_facts import PoolFacts, PoolletFacts
+from poollet.decide.decision import PoolFacts, PoolletFacts
 from poollet.decide.inventory import ListedObject
 from poollet.sync.live_view import Lookup
 from schemas import report

@@ -41,6 +41,9 @@ class CreateErrors(NamedTuple):
         return tuple(error for error in self.others if error.code in REJECTING)
 
 
+NO_ERRORS = CreateErrors()
+
+
 def group_errors(errors: Iterable[CallError], desired: RuntimeObject) -> CreateErrors:
     found = tuple(classify_error(error, desired) for error in errors)
     return CreateErrors(

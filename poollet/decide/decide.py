@@ -6,7 +6,7 @@ Theory of operation. Data passes in this order:
     find_presence        is the object listed, missing, in flight, unconfirmed or doubled? (inventory.py)
     GateInput            what may be done to it now, all gates in one table (gates.py)
     admit                charge the pools, and refuse new objects that do not fit (capacity_ledger.py)
-    plan_machine, ...    the calls that each object needs, and its entry in the report (machines.py, volumes.py, snapshots.py)
+    plan_object          the calls that each object needs, and its entry in the report (plan.py)
     plan_action          calls pass the gates and the retry table, and become actions (decision_pass.py, retry.py)
     report_orphans       objects of this fleet without an order here: reported, and fenced where another host has them (orphans.py)
 
@@ -32,10 +32,8 @@ from poollet.decide.capacity_ledger import find_pool, take_larger
 from poollet.decide.decision import Decision, DecisionInput, by_name
 from poollet.decide.decision_pass import FINAL, DecisionPass, OrderedObject, next_memory
 from poollet.decide.inventory import Absent, Duplicates, InFlight, Inventory, Presence, Present, Unknown
-from poollet.decide.machine.plan import plan_machine
 from poollet.decide.memory import Entry
-from poollet.decide.snapshots import plan_snapshot
-from poollet.decide.volumes import Holders, plan_volume
+from poollet.decide.plan import plan_object
 from poollet.report import iri_to_report
 from poollet.sync.live_view import LiveView
 from schemas import live_layout, report
@@ -44,7 +42,6 @@ from schemas.model import Machine, Volume, VolumeSnapshot
 from schemas.model.capacity import Vector
 
 KINDS = (RuntimeVolume, RuntimeSnapshot, RuntimeMachine)
-Refusals = dict[Ref, tuple[report.ReportedReason, ...]]
 
 
 def decide(inputs: DecisionInput) -> Decision:
@@ -55,8 +52,8 @@ def decide(inputs: DecisionInput) -> Decision:
     ordered_objects = order_objects(current) if knows_orders else []
     ordered = {one.order.ref for one in ordered_objects if not is_answered_and_present(one, current)}
     priorities = {one.order.ref: priority(one.order) for one in ordered_objects}
-    refusals = admit(ordered_objects, ordered, current)
-    plan_objects(ordered_objects, refusals, current)
+    admit(ordered_objects, ordered, current)
+    plan_objects(ordered_objects, current)
     if knows_orders:
         current.entries |= keep_unreadable(current)
     else:
@@ -129,8 +126,8 @@ def is_answered(ordered_object: OrderedObject, current: DecisionPass) -> bool:
     )
 
 
-def admit(ordered_objects: list[OrderedObject], ordered: set[Ref], current: DecisionPass) -> Refusals:
-    """Charge everything, then admit new objects, the highest priority first. Returns why an object does not fit."""
+def admit(ordered_objects: list[OrderedObject], ordered: set[Ref], current: DecisionPass) -> None:
+    """Charge everything, then admit new objects, the highest priority first."""
     candidates = []
     for one in ordered_objects:
         if is_new(one, current):
@@ -140,15 +137,13 @@ def admit(ordered_objects: list[OrderedObject], ordered: set[Ref], current: Deci
     charge_unordered(ordered, current)
     for one in ordered_objects:
         admit_growth(one, current)
-    refusals: Refusals = {}
     for one in sorted(candidates, key=lambda one: (-priority(one.order), one.order.key)):
         pool, need = pool_id(one.order), current.ledger.order_charge(one.order)
         if current.ledger.is_known(pool) and (reasons := current.ledger.find_shortfalls(pool, need)):
-            refusals[one.order.ref] = reasons
+            current.refusals[one.order.ref] = reasons
             current.gates[one.order.ref] = current.gates[one.order.ref]._replace(has_room=False)
         else:
             current.ledger.charge(pool, need)
-    return refusals
 
 
 def is_new(ordered_object: OrderedObject, current: DecisionPass) -> bool:
@@ -225,28 +220,14 @@ def priority(order: HostOrder) -> int:
     return order.object.spec.priority if isinstance(order.object, Machine) else 0
 
 
-def plan_objects(ordered_objects: list[OrderedObject], refusals: Refusals, current: DecisionPass) -> None:
+def plan_objects(ordered_objects: list[OrderedObject], current: DecisionPass) -> None:
     """Machines first, because a volume can be removed as soon as the machine that held it is gone."""
-    gone = set()
-    for one in ordered_objects:
-        if isinstance(one.order.object, Machine):
-            entry = plan_machine(one, one.order.object, refusals.get(one.order.ref, ()), current)
-            current.entries[one.order.key] = entry
-            if entry.phase == "gone":
-                gone.add(entry.uid)
-    holders = Holders(frozenset(gone), being_attached(ordered_objects))
-    for one in ordered_objects:
-        order = one.order
-        if order.key in current.entries:
-            continue
-        match order.object:
-            case Volume() as volume:
-                refused = refusals.get(order.ref, ())
-                current.entries[order.key] = plan_volume(one, volume, refused, holders, current)
-            case VolumeSnapshot() as snapshot:
-                current.entries[order.key] = plan_snapshot(one, snapshot, current)
-            case Machine():
-                continue
+    current.being_attached = being_attached(ordered_objects)
+    for one in sorted(ordered_objects, key=lambda one: not isinstance(one.order.object, Machine)):
+        entry = plan_object(one, current)
+        current.entries[one.order.key] = entry
+        if isinstance(entry, report.MachineReport) and entry.phase == "gone":
+            current.gone.add(entry.uid)
 
 
 def being_attached(ordered_objects: Iterable[OrderedObject]) -> set[Key]:

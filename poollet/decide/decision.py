@@ -1,4 +1,7 @@
-"""The inputs of a decision and its result. Values only; `decide` turns one into the other."""
+"""The inputs of a decision, with the facts about the host beside the objects on it, and its result.
+
+Values only; `decide` turns inputs into the result.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,67 @@ from typing import TypeVar
 
 from poollet.decide.actions import ExecutorState, ObjectAction
 from poollet.decide.gates import OPEN, HostPermissions
-from poollet.decide.host_facts import PoolletFacts
 from poollet.decide.memory import Entry, Memory
 from poollet.runtimes.runtime_lists import RuntimeLists
 from poollet.sync.live_view import LiveView
 from schemas import report
-from schemas.kinds import Key
+from schemas.kinds import Key, Kind
+from schemas.model.capacity import Vector
 
 Name = tuple[str, ...]
 AnyEntry = TypeVar("AnyEntry", report.MachineReport, report.VolumeReport, report.SnapshotReport)
+POWER_OFF_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class PoolFacts:
+    """`classes` are those that the runtime offers with the capabilities on `live`. Without `allocatable` the capacity is unknown, and
+    nothing is admitted. `shares` is for pools that only report class counts: what one machine of each class takes of the host.
+    """
+
+    runtime: str
+    classes: frozenset[str] = frozenset()
+    allocatable: Vector | None = None
+    shares: Mapping[str, int] | None = None
+
+
+class HostSecrets:
+    """The operator's secrets file: values by key, by namespace and name. Values never appear in a text made of this."""
+
+    def __init__(self, secrets: Mapping[tuple[str, str], Mapping[str, bytes]] | None = None) -> None:
+        self._secrets = dict(secrets or {})
+
+    def get(self, namespace: str, name: str) -> Mapping[str, bytes] | None:
+        return self._secrets.get((namespace, name))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, HostSecrets) and self._secrets == other._secrets
+
+    def __hash__(self) -> int:
+        return hash(tuple(sorted(self._secrets)))
+
+    def __repr__(self) -> str:
+        return f"HostSecrets({sorted(self._secrets)})"
+
+
+@dataclass(frozen=True)
+class PoolletFacts:
+    """`pools` are this poollet's own pools; `providers` are the names that runtimes give themselves, by runtime."""
+
+    fleet: str
+    pools: Mapping[tuple[Kind, str], PoolFacts] = field(default_factory=dict)
+    providers: Mapping[str, str] = field(default_factory=dict)
+    secrets: HostSecrets = field(default_factory=HostSecrets)
+    plain_secrets: bool = False  # the fleet allows plain text in Secrets
+    power_off_seconds: int = POWER_OFF_SECONDS  # for a guest to power off before its machine is removed
+    host_id: str = ""  # that `live` grants pools to
+
+    @property
+    def machine_runtimes(self) -> frozenset[str]:
+        """Runtimes that may have machines of this poollet."""
+        return frozenset(
+            known.runtime for (kind, _), known in self.pools.items() if kind is Kind.MACHINE_POOL
+        )
 
 
 @dataclass(frozen=True)

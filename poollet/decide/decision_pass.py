@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from poollet.decide.actions import Call, EventText, ObjectAction, Ref
+from poollet.decide.actions import Call, CallError, EventText, ObjectAction, Ref
 from poollet.decide.assignments import HostOrder
 from poollet.decide.capacity_ledger import FreeCapacity
 from poollet.decide.decision import DecisionInput
@@ -23,11 +23,12 @@ from poollet.decide.inventory import Inventory, Presence, UnconfirmedAbsent
 from poollet.decide.memory import CachedMachine, Entry, Memory, Missing
 from poollet.decide.preconditions import digest_orders
 from poollet.decide.retry import NO_RETRIES, Retries, RetryDecision, choose_calls, record_results
+from poollet.report.entries import Status, new_entry, rejection_reasons
 from poollet.sync.live_view import LiveView
 from schemas import report
 from schemas.kinds import Key
 
-AnyEntry = TypeVar("AnyEntry", report.MachineReport, report.VolumeReport, report.SnapshotReport)
+AnyStatus = TypeVar("AnyStatus", bound=Status)
 FINAL = ("rejected", "gone")
 
 
@@ -52,8 +53,11 @@ class DecisionPass:
         self.missing: dict[Ref, Missing] = {}
         self.removing_since_ms: dict[Ref, int] = {}
         self.retries: dict[Ref, Retries] = {}
+        self.refusals: dict[Ref, tuple[report.ReportedReason, ...]] = {}  # of new objects that do not fit
         self.resize_refusals: dict[Ref, tuple[report.ReportedReason, ...]] = {}
         self.unchanged: dict[Ref, CachedMachine] = {}
+        self.gone: set[str] = set()  # uids of machines that certainly do not exist any more
+        self.being_attached: set[Key] = set()  # volumes that an action under way may attach
         self._again_ms: list[int] = []
         self._planned: set[Ref] = set()
 
@@ -96,6 +100,11 @@ class DecisionPass:
             self.recheck_at(found.recheck_at_ms)
         return found
 
+    def reject(self, order: HostOrder, errors: Iterable[CallError]) -> Entry:
+        """The runtime refuses to create the object: another host may take it, and this one tries no more."""
+        self.actions = [step for step in self.actions if step.ref != order.ref]
+        return new_entry(order, "rejected", rejection_reasons(errors))
+
     def retries_of(self, ref: Ref) -> Retries:
         """With the results of the object's last action."""
         known = self.inputs.memory.retries.get(ref, NO_RETRIES)
@@ -128,16 +137,20 @@ class DecisionPass:
         if (known := self.inputs.memory.missing.get(ref)) is not None:
             self.missing[ref] = known
 
-    def before(self, order: HostOrder, kind: type[AnyEntry]) -> AnyEntry | None:
+    def before(self, order: HostOrder) -> Entry | None:
         """The last entry of this very object; an answer to another assignment does not count."""
         entry = self.inputs.memory.entries.get(order.key)
-        if not isinstance(entry, kind) or entry.uid != order.ref.uid:
+        if entry is None or entry.uid != order.ref.uid:
             return None
         if entry.assignment == order.assignment:
             return entry
         if entry.phase in FINAL:
             return None
         return replace(entry, assignment=order.assignment, pool=order.pool)
+
+    def status_before(self, order: HostOrder, kind: type[AnyStatus]) -> AnyStatus | None:
+        before = self.before(order)
+        return before.status if before is not None and isinstance(before.status, kind) else None
 
     def was_reported(self, order: HostOrder) -> bool:
         """Whether the last report of this host names its id."""

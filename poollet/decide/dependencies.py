@@ -24,7 +24,7 @@ from iri.volume import (
 from poollet.decide import model_to_iri, secrets
 from poollet.decide.actions import Ref
 from poollet.decide.assignments import HostOrder
-from poollet.decide.host_facts import PoolletFacts
+from poollet.decide.decision import PoolletFacts
 from poollet.decide.inventory import Inventory
 from poollet.decide.secrets import NotReady
 from poollet.decide.volume_access import resolve_connection
@@ -69,7 +69,7 @@ class MachineDependencies:
     def is_complete(self) -> bool:
         """Whether the machine can be created."""
         parts = (*self.disks.values(), *self.interfaces.values(), self.ignition, self.class_problem)
-        return not any(isinstance(part, NotReady) for part in parts)
+        return not not_ready(*parts)
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,11 @@ class VolumeDependencies:
     @property
     def is_complete(self) -> bool:
         """Whether the volume can be created."""
-        parts = (self.encryption, self.source, self.class_problem)
-        return not any(isinstance(part, NotReady) for part in parts)
+        return not not_ready(self.encryption, self.source, self.class_problem)
+
+
+def not_ready(*parts: object) -> tuple[NotReady, ...]:
+    return tuple(part for part in parts if isinstance(part, NotReady))
 
 
 def resolve_machine(order: HostOrder, machine: Machine, lookups: Lookups) -> MachineDependencies:

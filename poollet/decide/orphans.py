@@ -10,13 +10,13 @@ from iri.machine import MachineState, Power, RuntimeMachine
 from iri.runtime import RuntimeKind
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.decide import model_to_iri
-from poollet.decide.actions import NAMES, Call, EventText, ObjectAction, Ref, RemoveCall, UpdateCall
+from poollet.decide.actions import NAMES, EventText, ObjectAction, Ref, UpdateCall
 from poollet.decide.assignments import UID, other_host
 from poollet.decide.capacity_ledger import find_pool
 from poollet.decide.decision_pass import DecisionPass
 from poollet.decide.gates import CallEffect, GateInput, closed_gate
 from poollet.decide.inventory import Absent, Duplicates, ListedObject, UnconfirmedAbsent
-from poollet.decide.machine.removal import removal_calls
+from poollet.decide.plan import removal_calls
 from poollet.decide.preconditions import digest_orders
 from poollet.runtimes.runtime_lists import ListKey
 from schemas import live_layout, report
@@ -136,14 +136,8 @@ def remove_if_ordered(ref: Ref, found: ListedObject, current: DecisionPass) -> N
         return
     if closed_gate(gate_input(ref, found, current), CallEffect.DISCARD):
         return
-    calls: tuple[Call, ...]
-    match found.object:
-        case RuntimeMachine() as machine:
-            calls = removal_calls(ref, machine, current)
-        case RuntimeVolume() as volume:
-            calls = () if may_be_attached(volume, current) else removal_call(ref, found)
-        case RuntimeSnapshot():
-            calls = removal_call(ref, found)
+    is_kept = isinstance(found.object, RuntimeVolume) and may_be_attached(found.object, current)
+    calls = () if is_kept else removal_calls(ref, found.object, current)
     namespace, name = model_to_iri.read_name(ref, KINDS[ref.kind], found.object.labels)
     events = (EventText("RemovingOrphan", "ordered by a file in .gitvirt/orphans"),)
     precondition = digest_orders(ref.uid, current.view)
@@ -156,7 +150,3 @@ def may_be_attached(volume: RuntimeVolume, current: DecisionPass) -> bool:
         return True
     access = volume.status.access
     return access is None or bool(current.inventory.holders.get(access.handle))
-
-
-def removal_call(ref: Ref, found: ListedObject) -> tuple[Call, ...]:
-    return () if found.object.deleted_at else (RemoveCall(ref.kind, found.object.id),)

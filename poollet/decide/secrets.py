@@ -5,15 +5,15 @@ from __future__ import annotations
 import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from poollet.decide.host_facts import PoolletFacts
+from poollet.decide.decision import PoolletFacts
 from poollet.sync.live_view import Lookup
 from schemas.kinds import Key, Kind
 from schemas.model import Secret
 
 
-@dataclass(frozen=True, slots=True)
-class NotReady:
+class NotReady(NamedTuple):
     """Why a dependency cannot be used yet: a reason in CamelCase, and a message for people."""
 
     reason: str

@@ -12,7 +12,7 @@ from iri.machine import VolumeConnection
 from iri.volume import RuntimeVolume, VolumeState
 from poollet.decide import secrets
 from poollet.decide.actions import Ref
-from poollet.decide.host_facts import PoolletFacts
+from poollet.decide.decision import PoolletFacts
 from poollet.decide.inventory import Inventory
 from poollet.decide.secrets import NotReady
 from poollet.report import conditions

@@ -52,6 +52,10 @@ def duplicates_condition(objects: Iterable[tuple[str, str]]) -> report.ReportedC
     return condition(UP_TO_DATE, False, DUPLICATES, message)
 
 
+def unknown_pool_condition(pool: str) -> report.ReportedCondition:
+    return condition(CLASS_READY, False, "PoolUnknown", f"the capacity of pool {pool} is not known yet")
+
+
 def sort_conditions(found: Iterable[report.ReportedCondition]) -> tuple[report.ReportedCondition, ...]:
     """By type, so that the same conditions are the same bytes."""
     return tuple(sorted(found, key=lambda one: one.type))

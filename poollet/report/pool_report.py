@@ -12,7 +12,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from iri import host as iri
-from poollet.decide.host_facts import PoolFacts
+from poollet.decide.decision import PoolFacts
 from poollet.runtimes.runtime_client import RuntimeState
 from poollet.sync.live_sync import LiveProblem
 from schemas import report

@@ -31,9 +31,8 @@ from poollet.decide.actions import (
     UpdateCall,
 )
 from poollet.decide.decide import decide
-from poollet.decide.decision import Decision, DecisionInput
+from poollet.decide.decision import Decision, DecisionInput, HostSecrets, PoolFacts, PoolletFacts
 from poollet.decide.gates import OPEN, HostPermissions
-from poollet.decide.host_facts import HostSecrets, PoolFacts, PoolletFacts
 from poollet.decide.memory import Memory, restore_memory
 from poollet.runtimes.runtime_lists import ListFailed, Listing, ListKey, RuntimeLists
 from poollet.sync.live_view import (

@@ -1,4 +1,4 @@
-"""The conditions of a machine that is not ready: dependencies that are missing, calls that failed, what its runtime states. Pure.
+"""The entry of a machine in the report, with its conditions: dependencies that are missing, calls that failed, what its runtime states. Pure.
 
     condition                      a pending machine                         an existing machine
     -----------------------------  ----------------------------------------  ------------------------------------------
@@ -14,14 +14,15 @@ A condition that is reported only while it is false keeps the report of a conver
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from iri.machine import AttachmentState, AttachmentStatus, MachineState, RuntimeMachine
 from poollet.decide import create_errors
 from poollet.decide.actions import CallError
-from poollet.decide.create_errors import CreateErrors
-from poollet.decide.dependencies import MachineDependencies
-from poollet.decide.retry import RetryDecision
+from poollet.decide.assignments import HostOrder
+from poollet.decide.create_errors import NO_ERRORS, CreateErrors
+from poollet.decide.decision_pass import DecisionPass
+from poollet.decide.dependencies import MachineDependencies, not_ready
 from poollet.decide.secrets import NotReady
 from poollet.report import iri_to_report
 from poollet.report.conditions import (
@@ -33,17 +34,40 @@ from poollet.report.conditions import (
     UP_TO_DATE,
     VOLUMES_READY,
     condition,
+    sort_conditions,
     summarize_problems,
 )
-from schemas import report
-from schemas.live_layout import MAX_TEXT
+from poollet.report.entries import Conditions, without_types
+from schemas import live_layout, report
+from schemas.model import Machine
 
-NO_ERRORS = CreateErrors()
+
+def report_machine(
+    order: HostOrder,
+    machine: Machine,
+    there: RuntimeMachine,
+    known: Conditions,
+    current: DecisionPass,
+    needs: MachineDependencies | None = None,
+) -> report.MachineReport:
+    """The entry of an existing machine: conditions of the poollet first, then those of its runtime."""
+    before = current.status_before(order, report.ReportedMachineStatus)
+    mapping: Mapping[str, tuple[str, str]] = needs.mapping if needs is not None else {}
+    ours = (*known, *ready_conditions(there, known))
+    others = without_types(iri_to_report.runtime_conditions(there), ours)
+    status = report.ReportedMachineStatus(
+        machine_id=iri_to_report.full_id(current.provider(order.runtime), there.id),
+        state=iri_to_report.machine_state(there),
+        observed_revision=before.observed_revision if before is not None else "",
+        conditions=sort_conditions((*ours, *others)),
+        volumes=iri_to_report.attached_volumes(machine, there),
+        network_interfaces=iri_to_report.attached_interfaces(machine, there, mapping),
+        restart=there.annotations.get(live_layout.RESTART, "")[: iri_to_report.LONGEST_NAME],
+    )
+    return report.MachineReport(order.ref.uid, order.assignment, "present", order.pool, status=status)
 
 
-def ready_conditions(
-    there: RuntimeMachine, known: tuple[report.ReportedCondition, ...]
-) -> tuple[report.ReportedCondition, ...]:
+def ready_conditions(there: RuntimeMachine, known: Conditions) -> Conditions:
     """Ready or not, with the runtime's own reason if it states one."""
     if any(one.type == READY for one in known):
         return ()
@@ -71,21 +95,16 @@ def creation_error(there: RuntimeMachine) -> CallError | None:
     return None
 
 
-def attachment_conditions(
-    needs: MachineDependencies, there: RuntimeMachine
-) -> tuple[report.ReportedCondition, ...]:
+def attachment_conditions(needs: MachineDependencies, there: RuntimeMachine) -> Conditions:
     """Dependencies that are not ready, and in a running guest the devices that are not attached yet."""
-    volumes, interfaces = list_not_ready(needs.disks), list_not_ready(needs.interfaces)
+    volumes: list[tuple[str, str]] = [*not_ready(*needs.disks.values())]
+    interfaces: list[tuple[str, str]] = [*not_ready(*needs.interfaces.values())]
     if there.status.state is MachineState.RUNNING:
         volumes += list_not_attached("volume", needs.disks, there.status.volumes)
         interfaces += list_not_attached(
             "network interface", needs.interfaces, there.status.network_interfaces
         )
     return summarize_problems(VOLUMES_READY, volumes), summarize_problems(INTERFACES_READY, interfaces)
-
-
-def list_not_ready(found: Mapping[str, object]) -> list[tuple[str, str]]:
-    return [(one.reason, one.message) for one in found.values() if isinstance(one, NotReady)]
 
 
 def list_not_attached(
@@ -101,42 +120,17 @@ def list_not_attached(
 
 def pending_conditions(
     needs: MachineDependencies, in_use: tuple[NotReady, ...] = (), errors: CreateErrors = NO_ERRORS
-) -> tuple[report.ReportedCondition, ...]:
+) -> Conditions:
     """What a machine that is not created yet waits for. `errors`: why its runtime did not create it."""
-    secrets = (
-        [(needs.ignition.reason, needs.ignition.message)] if isinstance(needs.ignition, NotReady) else []
-    )
-    classes = (
-        [(needs.class_problem.reason, needs.class_problem.message)] if needs.class_problem is not None else []
-    )
-    volumes = [*list_not_ready(needs.disks), *((one.reason, one.message) for one in in_use)]
     return (
-        summarize_problems(VOLUMES_READY, volumes),
-        summarize_problems(INTERFACES_READY, [*list_not_ready(needs.interfaces), *errors.networks]),
-        summarize_problems(SECRETS_READY, secrets),
-        summarize_problems(CLASS_READY, classes),
-        *(summarize_problems(type, problems) for type, problems in error_conditions(errors)),
+        summarize_problems(VOLUMES_READY, (*not_ready(*needs.disks.values()), *in_use)),
+        summarize_problems(INTERFACES_READY, (*not_ready(*needs.interfaces.values()), *errors.networks)),
+        summarize_problems(SECRETS_READY, not_ready(needs.ignition)),
+        summarize_problems(CLASS_READY, not_ready(needs.class_problem)),
+        # Reported only while they are false.
+        *(
+            summarize_problems(type, found)
+            for type, found in ((IMAGE_READY, errors.images), (UP_TO_DATE, errors.others))
+            if found
+        ),
     )
-
-
-def error_conditions(errors: CreateErrors) -> Iterable[tuple[str, tuple[CallError, ...]]]:
-    """Conditions that are reported only while they are false."""
-    return [
-        (type, found) for type, found in ((IMAGE_READY, errors.images), (UP_TO_DATE, errors.others)) if found
-    ]
-
-
-def rejection_reasons(problems: Iterable[CallError]) -> tuple[report.ReportedReason, ...]:
-    return tuple(report.ReportedReason(one.code, one.message[:MAX_TEXT]) for one in problems)
-
-
-def up_to_date_conditions(
-    found: RetryDecision, blocked: tuple[NotReady, ...]
-) -> tuple[report.ReportedCondition, ...]:
-    """Reported only while it is false."""
-    problems: list[tuple[str, str]] = [*found.errors]
-    # The last report put all problems into one condition, which stays until each call was made again.
-    problems += (
-        [(one.reason, one.message) for one in blocked] if found.retries.from_last_report is None else []
-    )
-    return (summarize_problems(UP_TO_DATE, problems),) if problems else ()

@@ -1,98 +1,41 @@
-"""What becomes of one machine: the calls that it needs next, and its entry in the report.
+"""Creates a machine, or brings one that is there to the desired state: what differs is updated, what cannot change is reported.
 
-A machine that is missing is created here, one that is there is brought to the desired state by update.py, and either way
-entry.py makes the entry.
+On means on: a guest that powered off by itself is started again. A restart is a power-off, and a power-on once it is off.
 """
 
 from __future__ import annotations
 
-from typing import assert_never
+from dataclasses import replace as replaced
 
 from msgspec.structs import replace
 
-from iri.machine import RuntimeMachine
-from poollet.decide import create_errors, dependencies
-from poollet.decide.actions import CreateCall, EventText
-from poollet.decide.assignments import Ensure, HostOrder, Retain, Skip, Withdraw
-from poollet.decide.decision_pass import FINAL, DecisionPass, OrderedObject
-from poollet.decide.inventory import Absent, Duplicates, InFlight, Present, UnconfirmedAbsent, Unknown
+from iri.change import Resize, RuntimeChange, SetAnnotations, SetPower, UpdateVolume
+from iri.machine import MachineState, Power, RuntimeMachine, RuntimeMachineSpec
+from poollet.decide import create_errors, dependencies, model_to_iri
+from poollet.decide.actions import Call, CreateCall, EventText, UpdateCall
+from poollet.decide.assignments import HostOrder
+from poollet.decide.decision_pass import DecisionPass
+from poollet.decide.dependencies import MachineDependencies
 from poollet.decide.machine import diff as machine_diff
-from poollet.decide.machine.conditions import pending_conditions, rejection_reasons, up_to_date_conditions
-from poollet.decide.machine.entry import (
-    reject,
-    report_machine,
-    report_pending,
-    report_present,
-    with_conditions,
-)
-from poollet.decide.machine.removal import removal_calls
-from poollet.decide.machine.update import desired_machine, plan_existing
-from poollet.report.conditions import CLASS_READY, READY, UP_TO_DATE, condition, duplicates_condition
-from schemas import report
+from poollet.decide.machine.conditions import attachment_conditions, pending_conditions, report_machine
+from poollet.decide.machine.diff import MachineDiff
+from poollet.decide.machine.unchanged_cache import TrackedLookup, find_unchanged, remember_machine
+from poollet.decide.memory import Entry
+from poollet.decide.secrets import NotReady
+from poollet.report.conditions import unknown_pool_condition
+from poollet.report.entries import report_pending, up_to_date_conditions
+from schemas import live_layout, report
 from schemas.kinds import Kind
 from schemas.model import Machine
 
-
-def plan_machine(
-    ordered_object: OrderedObject,
-    machine: Machine,
-    shortfalls: tuple[report.ReportedReason, ...],
-    current: DecisionPass,
-) -> report.MachineReport:
-    """`shortfalls`: why the machine does not fit into its pool."""
-    order, before = ordered_object.order, current.before(ordered_object.order, report.MachineReport)
-    if before is not None and before.phase in FINAL and not isinstance(order.intent, Withdraw):
-        return before
-    match ordered_object.presence:
-        case Unknown():
-            return replace(before or report_present(order), phase="unknown")
-        case InFlight():
-            current.keep_missing(order.ref)
-            return before or report_pending(order, ())
-        case UnconfirmedAbsent() as unconfirmed:
-            current.remember_missing(order.ref, unconfirmed)
-            return before or report_pending(order, ())
-        case Duplicates(found):
-            problem = duplicates_condition((one.runtime, one.object.id) for one in found)
-            return with_conditions(before or report_pending(order, ()), (problem,))
-        case Absent():
-            current.keep_missing(order.ref)
-            return plan_absent(order, machine, shortfalls, current)
-        case Present(there):
-            assert isinstance(there, RuntimeMachine)
-            return plan_present(order, machine, there, current)
-        case _:
-            assert_never(ordered_object.presence)
+OFF = frozenset((MachineState.SUSPENDED, MachineState.TERMINATED, MachineState.STOPPED))
 
 
-def plan_absent(
-    order: HostOrder, machine: Machine, shortfalls: tuple[report.ReportedReason, ...], current: DecisionPass
-) -> report.MachineReport:
-    match order.intent:
-        case Withdraw():
-            return report.MachineReport(order.ref.uid, order.assignment, "gone", order.pool)
-        case Skip(reason, message):
-            return report_pending(order, (condition(UP_TO_DATE, False, reason, message),))
-        case Retain():
-            return report_pending(order, ())
-        case Ensure():
-            return plan_missing(order, machine, shortfalls, current)
-        case _:
-            assert_never(order.intent)
-
-
-def plan_missing(
-    order: HostOrder, machine: Machine, shortfalls: tuple[report.ReportedReason, ...], current: DecisionPass
-) -> report.MachineReport:
+def create_machine(order: HostOrder, machine: Machine, current: DecisionPass) -> Entry:
     was_there = current.was_reported(order)
-    if shortfalls:
-        return reject(order, shortfalls)
     needs = dependencies.resolve_machine(order, machine, current.lookups)
     if not current.ledger.is_known((Kind.MACHINE_POOL, order.pool)):
-        problem = condition(
-            CLASS_READY, False, "PoolUnknown", f"the capacity of pool {order.pool} is not known yet"
-        )
-        return report_pending(order, (*pending_conditions(needs), problem))
+        return report_pending(order, (*pending_conditions(needs), unknown_pool_condition(order.pool)))
     in_use = machine_diff.find_volumes_in_use(needs, current.inventory.holders)
     if in_use or not needs.is_complete:
         return report_pending(order, pending_conditions(needs, in_use))
@@ -105,28 +48,185 @@ def plan_missing(
     result = current.plan_action(order, (CreateCall(desired),), (event,))
     refused = create_errors.group_errors(result.errors, desired)
     if refused.rejections and not was_there:
-        current.actions = [step for step in current.actions if step.ref != order.ref]
-        return reject(order, rejection_reasons(refused.rejections))
+        return current.reject(order, refused.rejections)
     return report_pending(order, pending_conditions(needs, errors=refused))
 
 
-def plan_present(
+def change_machine(
     order: HostOrder, machine: Machine, there: RuntimeMachine, current: DecisionPass
 ) -> report.MachineReport:
-    match order.intent:
-        case Withdraw(reason):
-            found = current.plan_action(
-                order, removal_calls(order.ref, there, current), (EventText("Removing", reason),)
+    known = find_unchanged(order, there, current)
+    if known is not None:
+        current.plan_action(order, ())
+        current.unchanged[order.ref] = known
+        return known.entry
+    tracked = TrackedLookup(current.view.objects)
+    needs = dependencies.resolve_machine(order, machine, replaced(current.lookups, objects=tracked))
+    diff = diff_machine(order, machine, there, needs, current)
+    needed = () if there.deleted_at else tuple(UpdateCall(there.id, change) for change in diff.changes)
+    digest = desired_digest(machine, needs)
+    before = current.status_before(order, report.ReportedMachineStatus)
+    last_digest = before.observed_revision if before is not None else ""
+    is_drift = last_digest != "" and last_digest == digest
+    found = current.plan_action(order, needed, change_events(needed, is_drift=is_drift))
+    is_converged = not (needed or diff.blocked) and there.status.observed_generation >= there.generation
+    conditions = (*attachment_conditions(needs, there), *up_to_date_conditions(found, diff.blocked))
+    entry = report_machine(order, machine, there, conditions, current, needs)
+    assert entry.status is not None
+    observed_digest = digest if is_converged and digest else last_digest
+    entry = replace(entry, status=replace(entry.status, observed_revision=observed_digest))
+    if is_converged and digest:
+        remember_machine(order, machine, there, entry, tracked, current)
+    return entry
+
+
+def diff_machine(
+    order: HostOrder,
+    machine: Machine,
+    there: RuntimeMachine,
+    needs: MachineDependencies,
+    current: DecisionPass,
+) -> MachineDiff:
+    """All changes in the order of their calls: power comes last, so that a guest starts with its devices."""
+    disks = machine_diff.diff_disks(needs, there, current.inventory.holders)
+    interfaces = machine_diff.diff_interfaces(needs, there)
+    token = restart_token(machine, there)
+    resize, resize_problems = resize_changes(order, machine, there, needs, current)
+    changes: list[RuntimeChange] = [
+        *annotation_changes(machine, there, needs, token),
+        *disks.changes,
+        *interfaces.changes,
+        *resize,
+        *power_changes(machine, there, is_restarting=is_restarting(machine, token)),
+    ]
+    problems = immutable_field_problems(machine, there, needs)
+    return MachineDiff(tuple(changes), (*disks.blocked, *interfaces.blocked, *resize_problems, *problems))
+
+
+def desired_machine(
+    order: HostOrder, machine: Machine, needs: MachineDependencies, current: DecisionPass
+) -> RuntimeMachine:
+    """With complete dependencies. A new machine has nothing to restart, so its restart token counts as carried out."""
+    token = machine.metadata.annotations.get(live_layout.RESTART, "")
+    return RuntimeMachine(
+        labels=model_to_iri.labels(order, current.inputs.facts.fleet),
+        annotations=model_to_iri.machine_annotations(machine, needs.mapping, token),
+        spec=desired_spec(machine, needs),
+    )
+
+
+def desired_spec(machine: Machine, needs: MachineDependencies) -> RuntimeMachineSpec:
+    disks = [disk for disk in needs.disks.values() if not isinstance(disk, NotReady)]
+    interfaces = [nic for nic in needs.interfaces.values() if not isinstance(nic, NotReady)]
+    ignition = needs.ignition if isinstance(needs.ignition, bytes) else b""
+    return model_to_iri.machine_spec(machine, ignition, disks, interfaces)
+
+
+def desired_digest(machine: Machine, needs: MachineDependencies) -> str:
+    """Empty while a dependency is not ready."""
+    if not needs.is_complete:
+        return ""
+    token = machine.metadata.annotations.get(live_layout.RESTART, "")
+    return model_to_iri.spec_digest(
+        desired_spec(machine, needs), model_to_iri.machine_annotations(machine, needs.mapping, token)
+    )
+
+
+def restart_token(machine: Machine, there: RuntimeMachine) -> str:
+    """The restart token to record as carried out: the requested one once the machine is off, else the last one."""
+    requested = machine.metadata.annotations.get(live_layout.RESTART, "")
+    done = there.annotations.get(live_layout.RESTART, "")
+    if not requested or requested == done:
+        return requested or done
+    is_off = there.status.state in OFF
+    return requested if is_off or machine.spec.power == "Off" else done
+
+
+def is_restarting(machine: Machine, token: str) -> bool:
+    requested = machine.metadata.annotations.get(live_layout.RESTART, "")
+    return requested != "" and requested != token
+
+
+def annotation_changes(
+    machine: Machine, there: RuntimeMachine, needs: MachineDependencies, token: str
+) -> list[RuntimeChange]:
+    """The runtime replaces annotations as a whole, so foreign ones are sent along. While interfaces are not ready only a restart is
+    recorded: without the record it would be repeated again and again."""
+    if any(isinstance(found, NotReady) for found in needs.interfaces.values()):
+        noted = dict(there.annotations) | ({live_layout.RESTART: token} if token else {})
+        return [] if noted == there.annotations else [SetAnnotations(noted)]
+    desired = model_to_iri.machine_annotations(machine, needs.mapping, token)
+    own = desired.keys() | model_to_iri.OWN_ANNOTATIONS
+    rest = {key: value for key, value in there.annotations.items() if key not in own}
+    annotations = rest | desired
+    return [] if annotations == there.annotations else [SetAnnotations(annotations)]
+
+
+def resize_changes(
+    order: HostOrder,
+    machine: Machine,
+    there: RuntimeMachine,
+    needs: MachineDependencies,
+    current: DecisionPass,
+) -> tuple[list[RuntimeChange], tuple[NotReady, ...]]:
+    name = machine.spec.machine_class_ref.name
+    if there.spec.class_name == name:
+        return [], ()
+    if needs.class_problem is not None:
+        return [], (needs.class_problem,)
+    reasons = current.resize_refusals.get(order.ref, ())
+    if reasons:
+        message = "; ".join(reason.message for reason in reasons)
+        return [], (NotReady("InsufficientForResize", f"class {name} does not fit: {message}"),)
+    return [Resize(name)], ()
+
+
+def power_changes(machine: Machine, there: RuntimeMachine, *, is_restarting: bool) -> list[RuntimeChange]:
+    """A guest that powered itself off is started again. A restart is off first, and on once the machine is off."""
+    desired = model_to_iri.power(machine)
+    if is_restarting and there.status.state not in OFF:
+        desired = Power.OFF
+    is_off = there.status.state in OFF
+    if desired is Power.ON:
+        return [SetPower(Power.ON)] if is_off or there.spec.power is not Power.ON else []
+    is_running = there.status.state is MachineState.RUNNING
+    return [SetPower(Power.OFF)] if is_running or there.spec.power is not Power.OFF else []
+
+
+def immutable_field_problems(
+    machine: Machine, there: RuntimeMachine, needs: MachineDependencies
+) -> tuple[NotReady, ...]:
+    """Fields that the guest reads at first boot, and that cannot change afterwards."""
+    result = []
+    hostname = there.spec.guest_config.hostname if there.spec.guest_config is not None else ""
+    if hostname and hostname != machine.hostname:
+        result.append(
+            NotReady(
+                "HostnameDiffers",
+                "the host name is set at first boot and cannot change; recreate the machine to change it",
             )
-            ending = condition(READY, False, "Terminating", f"removing the machine: {reason}")
-            return report_machine(order, machine, there, (ending, *up_to_date_conditions(found, ())), current)
-        case Skip(reason, message):
-            return report_machine(
-                order, machine, there, (condition(UP_TO_DATE, False, reason, message),), current
+        )
+    if (
+        there.spec.ignition_data
+        and isinstance(needs.ignition, bytes)
+        and there.spec.ignition_data != needs.ignition
+    ):
+        result.append(
+            NotReady(
+                "IgnitionDiffers",
+                "ignition is read at first boot and cannot change; recreate the machine to change it",
             )
-        case Retain():
-            return report_machine(order, machine, there, (), current)
-        case Ensure():
-            return plan_existing(order, machine, there, current)
-        case _:
-            assert_never(order.intent)
+        )
+    return tuple(result)
+
+
+def change_events(needed: tuple[Call, ...], *, is_drift: bool) -> tuple[EventText, ...]:
+    if not needed:
+        return ()
+    names = ", ".join(type(call.change).__name__ for call in needed if isinstance(call, UpdateCall))
+    is_drift = is_drift and not all(
+        isinstance(call, UpdateCall) and isinstance(call.change, UpdateVolume) for call in needed
+    )  # a volume may have grown
+    if is_drift:
+        return (EventText("DriftCorrected", f"corrected drift on the host: {names}", True),)
+    return (EventText("Changed", names),)

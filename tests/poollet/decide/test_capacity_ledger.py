@@ -10,7 +10,7 @@ from iri.machine import Disk, RuntimeLocalDisk, RuntimeMachine, RuntimeMachineSp
 from iri.volume import Resources, RuntimeSnapshot, RuntimeVolume, RuntimeVolumeSpec, RuntimeVolumeStatus
 from poollet.decide.assignments import list_orders
 from poollet.decide.capacity_ledger import FreeCapacity, PoolId, find_pool, take_larger
-from poollet.decide.host_facts import PoolFacts
+from poollet.decide.decision import PoolFacts
 from poollet.decide.inventory import ListedObject
 from poollet.sync.live_view import LiveDocument
 from schemas.kinds import Kind

@@ -22,12 +22,11 @@ from poollet.decide.machine.conditions import (
     attachment_conditions,
     pending_conditions,
     ready_conditions,
-    rejection_reasons,
-    up_to_date_conditions,
 )
 from poollet.decide.retry import Retries, RetryDecision
 from poollet.decide.secrets import NotReady
 from poollet.report.conditions import condition
+from poollet.report.entries import rejection_reasons, up_to_date_conditions
 from schemas.live_layout import MAX_TEXT
 from schemas.report import ReportedCondition, ReportedReason
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from iri.machine import RuntimeMachine, RuntimeMachineSpec
 from iri.volume import Access, RuntimeVolume, RuntimeVolumeSpec, RuntimeVolumeStatus
 from poollet.decide.actions import CreateCall, ObjectAction, Ref
-from poollet.decide.host_facts import HostSecrets, PoolletFacts
+from poollet.decide.decision import HostSecrets, PoolletFacts
 from poollet.decide.memory import from_report
 from poollet.runtimes.runtime_lists import ListFailed, Listing, ListKey, RuntimeLists
 from schemas import report

@@ -9,7 +9,7 @@ import pytest
 
 from iri.machine import VolumeConnection
 from iri.volume import Access, Resources, RuntimeVolume, RuntimeVolumeStatus, VolumeDetail, VolumeState
-from poollet.decide.host_facts import HostSecrets, PoolletFacts
+from poollet.decide.decision import HostSecrets, PoolletFacts
 from poollet.decide.secrets import NotReady, SecretValues, read_secret, read_secret_key
 from poollet.decide.volume_access import connect_local, connect_remote
 from poollet.sync.live_view import LiveDocument

@@ -1,0 +1,77 @@
+"""Entries of objects in the report, where the three kinds agree: new, pending, rejected, or with conditions added. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from msgspec.structs import replace
+
+from poollet.decide.actions import CallError
+from poollet.decide.assignments import HostOrder
+from poollet.decide.memory import Entry
+from poollet.decide.retry import RetryDecision
+from poollet.decide.secrets import NotReady
+from poollet.report.conditions import READY, UP_TO_DATE, condition, sort_conditions, summarize_problems
+from schemas import report
+from schemas.kinds import Kind
+from schemas.live_layout import MAX_TEXT
+from schemas.report.objects import Phase
+
+Conditions = tuple[report.ReportedCondition, ...]
+Status = report.ReportedMachineStatus | report.ReportedVolumeStatus | report.ReportedSnapshotStatus
+ENTRIES: Mapping[
+    Kind, type[report.MachineReport] | type[report.VolumeReport] | type[report.SnapshotReport]
+] = {
+    Kind.MACHINE: report.MachineReport,
+    Kind.VOLUME: report.VolumeReport,
+    Kind.VOLUME_SNAPSHOT: report.SnapshotReport,
+}
+
+
+def new_entry(
+    order: HostOrder, phase: Phase = "present", reasons: tuple[report.ReportedReason, ...] = ()
+) -> Entry:
+    """The answer to an assignment, without a status."""
+    return ENTRIES[order.key.kind](order.ref.uid, order.assignment, phase, order.pool, reasons)
+
+
+def rejection_reasons(errors: Iterable[CallError]) -> tuple[report.ReportedReason, ...]:
+    return tuple(report.ReportedReason(one.code, one.message[:MAX_TEXT]) for one in errors)
+
+
+def empty_status(entry: Entry) -> Status:
+    match entry:
+        case report.MachineReport():
+            return report.ReportedMachineStatus()
+        case report.VolumeReport():
+            return report.ReportedVolumeStatus()
+        case report.SnapshotReport():
+            return report.ReportedSnapshotStatus()
+
+
+def report_pending(order: HostOrder, known: Conditions = ()) -> Entry:
+    """Accepted by this pool and not created yet, so without an id."""
+    blocked = [one for one in known if one.status == "False" and one.type != READY]
+    ready = condition(READY, False, blocked[0].reason if blocked else "Pending")
+    entry, conditions = new_entry(order), sort_conditions((*known, ready))
+    return replace(entry, status=replace(empty_status(entry), state="Pending", conditions=conditions))
+
+
+def with_conditions(entry: Entry, known: Conditions) -> Entry:
+    """The entry with these conditions in place of those of the same type."""
+    status = entry.status or empty_status(entry)
+    conditions = sort_conditions((*known, *without_types(status.conditions, known)))
+    return replace(entry, phase="present", status=replace(status, conditions=conditions))
+
+
+def without_types(found: Iterable[report.ReportedCondition], known: Conditions) -> Conditions:
+    """Those of a type that is not known already."""
+    types = {one.type for one in known}
+    return tuple(one for one in found if one.type not in types)
+
+
+def up_to_date_conditions(found: RetryDecision, blocked: Iterable[NotReady] = ()) -> Conditions:
+    """Reported only while it is false."""
+    # The last report put all problems into one condition, which stays until each call was made again.
+    problems = [*found.errors, *(blocked if found.retries.from_last_report is None else ())]
+    return (summarize_problems(UP_TO_DATE, problems),) if problems else ()
