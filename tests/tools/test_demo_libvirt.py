@@ -111,7 +111,12 @@ def test_make_installs_what_the_demo_needs() -> None:
     ("architecture", "user", "cause", "cure"),
     [
         ("aarch64", 0, "the demo needs an x86-64 machine; this is aarch64", "gitvirt demo"),
-        ("x86_64", 1000, "by root alone", "demo --runtime libvirt; `gitvirt demo` shows the same"),
+        (
+            "x86_64",
+            1000,
+            "only root can create hosts",
+            "demo --runtime libvirt; `gitvirt demo` shows the same",
+        ),
     ],
 )
 def test_unfit_machines_are_refused_with_a_cure(architecture: str, user: int, cause: str, cure: str) -> None:
@@ -140,6 +145,6 @@ def test_a_folder_too_deep_for_sockets_is_refused(folder: Path) -> None:
     deep.mkdir()
     with playing(deep, *OPTIONS) as demo:
         assert demo.end() == 1
-        assert "too long a path" in demo.said
+        assert "paths that are too long" in demo.said
         assert "TMPDIR=/tmp" in demo.said
         demo.assert_nothing_is_left()
