@@ -53,9 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def dispatch(argv: Sequence[str], begins: Callable[[], object] = lambda: None) -> int:
     """`begins` is called when all that is needed is loaded, and the verb's own work begins."""
     if not argv or argv[0] in ("-h", "--help", "help"):
-        return (
-            overview(with_topics=bool(argv) and argv[0] == "help") if len(argv) < 2 else show_help(argv[1:])
-        )
+        return show_help(argv[1:]) if len(argv) > 1 else overview(with_topics=list(argv) == ["help"])
     if argv[0] in ("-V", "--version"):
         return dispatch(["version"])
     verb = VERBS.get(argv[0])

@@ -102,11 +102,10 @@ def explain_object(seen: PlanInput, key: Key) -> Explanation:
     # As if it were to be placed now, with what it takes where it is given back.
     need = Place(key=key, before=known.record, record=without_assignment(known.record))
     requests = placing.requests(world, [need], seen.now)
-    rows = (
-        explain(requests[0], placing.build_cluster_state(world, requests, [need]), placing.policy(world))
-        if requests
-        else ()
-    )
+    rows: tuple[Fit | Refusal, ...] = ()
+    if requests:
+        cluster = placing.build_cluster_state(world, requests, [need])
+        rows = explain(requests[0], cluster, placing.policy(world))
     blocked = tuple(each.message for each in obstacles(world, known))
     return Explanation(key, known.record.pool, blocked, rows)
 

@@ -113,11 +113,9 @@ def open_fleet(
         with open_repo(location, refs, environment) as repo:
             snapshot = take_snapshot(repo, location)
             found = read_effective_settings(repo, snapshot.source)
-            better = (
-                refs
-                if found.settings is None
-                else refs_from_settings(found.settings, with_reports=with_reports)
-            )
+            better = refs
+            if found.settings is not None:
+                better = refs_from_settings(found.settings, with_reports=with_reports)
             if guess is None and snapshot.source is None and snapshot.default_branch:
                 better = replace(refs, source=snapshot.default_branch)
             if better == refs:
@@ -206,11 +204,9 @@ def source_branch(fleet: FleetRepo) -> str:
 
 
 def settings_cure(found: EffectiveSettings) -> str:
-    return (
-        "run `gitvirt validate` to see them"
-        if found.is_there
-        else "restore it; `git log` shows who removed it"
-    )
+    if found.is_there:
+        return "run `gitvirt validate` to see them"
+    return "restore it; `git log` shows who removed it"
 
 
 def refs_from_settings(settings: fleet.FleetSettings | None, *, with_reports: bool) -> Refs:

@@ -13,6 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from reconciler.cli.exits import CommandError, Exit
@@ -39,6 +40,7 @@ from reconciler.query.source import FilesSource, FolderSource, ManifestSource, O
 from schemas.manifest import MAX_BYTES
 from schemas.problem import Problem
 from schemas.settings import fleet
+from schemas.validate.finding import TextOf
 
 EXAMPLES = """\
 examples:
@@ -84,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
         where = ", ".join(printable(str(request.scope.root)) for request in requested)
         cure = "manifests are *.yaml, *.yml and *.json; name the folder with the manifests"
         raise CommandError(f"there are no manifests in {where}", cure)
-    show(outcome, arguments.output, out(), SourceTexts(requested))
+    show(outcome, arguments.output, out(), partial(text_of, requested))
     for request in requested if arguments.output in TEXT else ():
         note_settings(request)
     return outcome.exit_code(arguments.strict)
@@ -135,22 +137,17 @@ def outcome_of(checked: Sequence[CheckResult], seconds: float, with_foreign: boo
     )
 
 
-class SourceTexts:
+def text_of(requests: Sequence[CheckRequest], shown: str) -> str | None:
     """The text of a file that a finding names."""
-
-    def __init__(self, requests: Sequence[CheckRequest]) -> None:
-        self.requests = requests
-
-    def __call__(self, shown: str) -> str | None:
-        # The longest prefix first: one repo may lie within another.
-        for request in sorted(self.requests, key=lambda request: -len(request.scope.prefix)):
-            if shown.startswith(request.scope.prefix) or shown == request.stream:
-                data = request.source.read(shown.removeprefix(request.scope.prefix))
-                return None if isinstance(data, Problem) else data.decode("utf-8", "replace")
-        return None
+    # The longest prefix first: one repo may lie within another.
+    for request in sorted(requests, key=lambda request: -len(request.scope.prefix)):
+        if shown.startswith(request.scope.prefix) or shown == request.stream:
+            data = request.source.read(shown.removeprefix(request.scope.prefix))
+            return None if isinstance(data, Problem) else data.decode("utf-8", "replace")
+    return None
 
 
-def show(outcome: ValidationOutcome, output: str, terminal: Terminal, texts: SourceTexts) -> None:
+def show(outcome: ValidationOutcome, output: str, terminal: Terminal, text_of: TextOf) -> None:
     match output:
         case "json":
             from reconciler.cli.findings import as_json
@@ -178,7 +175,7 @@ def show(outcome: ValidationOutcome, output: str, terminal: Terminal, texts: Sou
         case _:
             from reconciler.cli.findings import as_text
 
-            as_text.write(outcome, terminal, texts)
+            as_text.write(outcome, terminal, text_of)
 
 
 def requests(arguments: argparse.Namespace, here: Path) -> list[CheckRequest]:
@@ -216,9 +213,8 @@ def on_disk(scope: Scope, against: str | None) -> CheckRequest:
 
 def of_standard_input(arguments: argparse.Namespace, here: Path) -> CheckRequest:
     if len(arguments.paths) > 1 or arguments.rev:
-        raise CommandError(
-            "- cannot be combined with paths", "check the other paths in a second run", Exit.USAGE
-        )
+        cure = "check the other paths in a second run"
+        raise CommandError("- cannot be combined with paths", cure, Exit.USAGE)
     data = sys.stdin.buffer.read(MAX_BYTES + 1)
     root = find_root(here)
     below: ManifestSource = FolderSource(root) if root else FilesSource(here, ())

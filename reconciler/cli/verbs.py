@@ -34,15 +34,15 @@ VERBS = {
     "poollet": Verb(
         "poollet.cli", "run the agent of a host: it runs what is assigned to its pools, and reports"
     ),
-    "runtime": Verb("iri.cli.runtime", "run run a server of the runtime interface: libvirt, or simulated"),
+    "runtime": Verb("iri.cli.runtime", "run a server of the runtime interface: libvirt, or simulated"),
     "console": Verb("iri.cli.console", "open a machine's serial console, on the host where it runs"),
     "exec": Verb("iri.cli.console", "the same as console"),
     "iri": Verb("iri.cli.iri", "talk to a runtime directly, like irictl"),
     "get": Verb("reconciler.cli.get", "list objects: machines, pools, volumes, ..."),
     "describe": Verb("reconciler.cli.describe", "show one object: spec, status, conditions, events, commits"),
     "history": Verb("reconciler.cli.history", "show who changed an object, when and why"),
-    "tree": Verb("reconciler.cli.tree", "show show machines under their pools, with volumes and interfaces"),
-    "top": Verb("reconciler.cli.top", "show show how full the pools are"),
+    "tree": Verb("reconciler.cli.tree", "show machines under their pools, with volumes and interfaces"),
+    "top": Verb("reconciler.cli.top", "show how full the pools are"),
     "events": Verb("reconciler.cli.events", "show recent events of hosts and commits"),
     "wait": Verb("reconciler.cli.wait", "wait until an object reaches a state"),
     "run": Verb(
@@ -65,7 +65,7 @@ VERBS = {
     "completion": Verb(
         "reconciler.cli.completion", "print the completion script of a shell: bash, zsh, fish"
     ),
-    "version": Verb("reconciler.cli.version", "show the show the versions of everything relevant"),
+    "version": Verb("reconciler.cli.version", "show the versions of everything relevant"),
 }
 
 

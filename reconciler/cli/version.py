@@ -65,11 +65,8 @@ def versions(uri: str | None) -> dict[str, str | None]:
         "libvirt-python": find_distribution("libvirt-python"),
     }
     answers = hypervisor(uri)
-    return (
-        found
-        | answers
-        | {name: answers.get(name) or read_program_version(command) for name, command in PROGRAMS.items()}
-    )
+    found |= answers
+    return found | {name: answers.get(name) or read_program_version(of) for name, of in PROGRAMS.items()}
 
 
 def hypervisor(uri: str | None) -> dict[str, str | None]:

@@ -93,9 +93,10 @@ def check(kind: Kind, wanted: tuple[str, str]) -> None:
     name, value = wanted
     known = states(kind)
     if not value and name in ("state", "status.state", "condition"):
+        has_states = known and name != "condition"
         cure = (
             f"there are: {', '.join(known)}"
-            if known and name != "condition"
+            if has_states
             else "--for condition=TYPE, a path=value, or deleted"
         )
         raise CommandError(f"--for {printable(name)}= does not say which", cure, Exit.USAGE)

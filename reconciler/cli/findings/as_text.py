@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable
-from typing import TypeAlias
 
 from reconciler.cli.findings.outcome import ValidationOutcome, count_words, place
 from reconciler.cli.terminal import Terminal, TextStyle, printable, width
 from schemas.problem import Problem, Severity
-
-TextOf: TypeAlias = Callable[[str], str | None]
+from schemas.validate.finding import TextOf
 
 COLOURS = {Severity.ERROR: TextStyle.RED, Severity.WARNING: TextStyle.YELLOW, Severity.NOTICE: TextStyle.CYAN}
 LINE_END = re.compile(r"\r\n|\n|\r")
@@ -70,7 +67,6 @@ def summary(outcome: ValidationOutcome, terminal: Terminal) -> str:
     ]
     verdict = ", ".join(parts) if parts else terminal.paint("ok", TextStyle.GREEN, TextStyle.BOLD)
     checked = f"{count_words(outcome.objects, 'object')} in {count_words(len(outcome.files), 'file')}"
-    foreign = (
-        f", {count_words(outcome.foreign, 'document')} of other kinds ignored" if outcome.foreign else ""
-    )
-    return f"{verdict}: {checked}{foreign} ({outcome.seconds:.2f} s)"
+    if outcome.foreign:
+        checked += f", {count_words(outcome.foreign, 'document')} of other kinds ignored"
+    return f"{verdict}: {checked} ({outcome.seconds:.2f} s)"

@@ -113,10 +113,8 @@ def find_edit(fleet: FleetRepo, key: Key, intent: Mutation) -> FileEdit | None:
 
 def is_announced(fleet: FleetRepo, key: Key) -> bool:
     """A pool without a file in the source: people have not decided anything about it yet."""
-    return (
-        key.kind in (Kind.MACHINE_POOL, Kind.VOLUME_POOL)
-        and key in read_inventory(fleet.repo, fleet.snapshot.target).items
-    )
+    is_pool = key.kind in (Kind.MACHINE_POOL, Kind.VOLUME_POOL)
+    return is_pool and key in read_inventory(fleet.repo, fleet.snapshot.target).items
 
 
 def declare_pool(key: Key, intent: Mutation, source: FleetInventory) -> FileEdit:
@@ -138,11 +136,8 @@ def edit_document(before: bytes, index: int, changes: Changes, item: InventoryIt
     if isinstance(outcome, Edited):
         return outcome.data
     problem = outcome.problem
-    raise CommandError(
-        f"{problem.file}:{problem.line}: {problem.message}",
-        problem.hint or "make the change by hand",
-        Exit.PROBLEMS,
-    )
+    cause = f"{problem.file}:{problem.line}: {problem.message}"
+    raise CommandError(cause, problem.hint or "make the change by hand", Exit.PROBLEMS)
 
 
 def push_edit(fleet: FleetRepo, made: FileEdit, arguments: argparse.Namespace, message: str) -> str | None:
@@ -170,11 +165,11 @@ def push_edit(fleet: FleetRepo, made: FileEdit, arguments: argparse.Namespace, m
         case PushConflict():
             return None
         case PushRefused(_, words):
-            cure = (
-                "the server has a rule about that branch: choose another name, or ask its administrator"
-                if arguments.branch
-                else "push a branch for review: --branch NAME"
-            )
+            cure = "push a branch for review: --branch NAME"
+            if arguments.branch:
+                cure = (
+                    "the server has a rule about that branch: choose another name, or ask its administrator"
+                )
             words = "; ".join(map(printable, words.splitlines()))
             raise CommandError(f"the server refused the push: {words}", cure)
         case RemoteUnavailable(_, cause, cure):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
 import msgspec
@@ -48,7 +48,7 @@ def add_selectors(parser: argparse.ArgumentParser) -> None:
         type=parse_pair,
         default=[],
         metavar="FIELD=VALUE",
-        help="only only with this value: state, pool, class, power, or a path such as spec.priority",
+        help="only with this value: state, pool, class, power, or a path such as spec.priority",
     )
 
 
@@ -78,11 +78,8 @@ def select_items(
     for name, _ in arguments.field:
         if items and not any(field(item, name) for item in items):
             words = ", ".join(FIELDS)
-            raise CommandError(
-                f"no {kind} has anything at {printable(name)}",
-                f"{words}, or a path such as spec.priority",
-                Exit.USAGE,
-            )
+            cure = f"{words}, or a path such as spec.priority"
+            raise CommandError(f"no {kind} has anything at {printable(name)}", cure, Exit.USAGE)
     return [item for item in items if is_selected(item, arguments)]
 
 
@@ -149,12 +146,8 @@ def find_by_key(inventory: FleetInventory, wanted: Key) -> InventoryItem:
 
 
 def suggest_item(inventory: FleetInventory, kind: Kind, name: str) -> str:
-    other = next(find_in_other_namespaces(inventory, kind, name), None)
+    other = next((item for item in inventory.of(kind) if item.key.name == name), None)
     if other is not None:
         return f"it exists in namespace {other.key.namespace}: use -n {other.key.namespace}"
     near = closest(name, sorted({item.key.name for item in inventory.of(kind)}))
     return f"did you mean {near}?" if near else list_command(kind)
-
-
-def find_in_other_namespaces(inventory: FleetInventory, kind: Kind, name: str) -> Iterator[InventoryItem]:
-    return (item for item in inventory.of(kind) if item.key.name == name)
