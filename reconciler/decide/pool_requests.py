@@ -14,13 +14,14 @@ A trailer of a source commit names a pool and a hostID. What became of it is kep
     Waiting   A reported after the commit               Void       none: it lives
     Waiting   the grant is not A's any more             Void       none
     Waiting   A's heartbeat is alive or unconfirmed     Waiting    none
-    Waiting   A's heartbeat expired, A left, no report  Followed   Pool-Destroyed: no host has the grant, epoch + 1, and the
+    Waiting   A's heartbeat expired, or A left          Followed   Pool-Destroyed: no host has the grant, epoch + 1, and the
                                                                    assignments under it are released
                                                                    Pool-Host: B has the grant, epoch + 1, and the assignments
                                                                    under A's grant name B and that epoch; ids stay
     Followed, Void                                      the same   a later commit may begin again
 
-A newer request about a pool takes the place of one that still waits, of either kind.
+A newer request about a pool takes the place of one that still waits, of either kind. Any report by A shows that A lives, also one of a
+pool that another poollet owns by now; of a host without any report the heartbeat timeout begins when it is first asked for.
 
 Must never happen: a request hits a host that was not named; one is followed while its host may still report; an object is
 released or moved because of a pool's state alone, without such a request.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from reconciler.gitstore.guards import Collisions
 from reconciler.gitstore.objects.tree import ObjectId
@@ -20,7 +20,7 @@ from reconciler.world.record import condition
 from reconciler.world.record.condition import HOST_MISMATCH
 from reconciler.world.reports.heartbeat import NOT_EXPIRED, Heartbeat, HeartbeatSeen, Writer
 from reconciler.world.reports.reported import ObjectReport
-from reconciler.world.reports.reports import HostReport, Reports
+from reconciler.world.reports.reports import EVER, HostReport, Reports
 from reconciler.world.source.contents import Contents
 from reconciler.world.source.parse_cache.cache import ParseCache
 from reconciler.world.source.rules import Rules
@@ -29,7 +29,7 @@ from reconciler.world.source.tree_index import TreeIndex
 from schemas.kinds import Key, Kind
 from schemas.problem import Problem
 from schemas.report.objects import Orphan
-from schemas.settings.fleet import SignatureSettings
+from schemas.settings.fleet import SignatureSettings, heartbeat_timeout_milliseconds
 from schemas.validate.finding import Finding
 
 
@@ -88,19 +88,21 @@ class State:
         return not self.rules.authority.is_ours(report)
 
     def speaking(self, key: Key) -> Iterator[ObjectReport]:
-        """What reports of this fleet say of an object."""
-        return (
+        """What reports of this fleet say of an object. Should a host write two of them, as after its poollet was renamed, the one
+        that goes on comes last: it counts."""
+        found = (
             each for each in self.reports.says(key) if self.is_ours(self.reports.by_poollet[each.poollet])
         )
+        return iter(sorted(found, key=lambda each: self._is_heard((each.poollet, each.host))))
 
     def announcement(self, pool: Key) -> Announcement | None:
-        """What its owner announces; should two own it, the first by name. Of a granted pool only its host's word counts."""
+        """What its owner announces. Of a granted pool only its host's word counts; should two own it, that of the host with the grant,
+        then the one whose heartbeat is not expired, then the first by name."""
         known = self.objects.get(pool)
         granted = grant_on_live(known).host
-        for name in self.reports.announcers(pool):
+        name = self._announcer(pool, granted)
+        if name is not None:
             report = self.reports.by_poollet[name]
-            if not self.is_ours(report) or not self.rules.authority.owns(name, pool):
-                continue
             if granted not in ("", report.host) and known is not None:
                 return self._of_absent_host(known, report, granted)
             beat, other = self.reports.heartbeats[report.writer], candidate_for(pool, report)
@@ -118,6 +120,23 @@ class State:
                 why = f"what the report of {name} says of it cannot be read; its last status stays"
                 return last_known_pool(known, name, why)
         return pool_on_live(known) if self.is_offline else None
+
+    def _announcer(self, pool: Key, granted: str) -> str | None:
+        reports = self.reports.by_poollet
+        owners = [
+            reports[name]
+            for name in self.reports.announcers(pool)
+            if self.is_ours(reports[name]) and self.rules.authority.owns(name, pool)
+        ]
+        best = min(
+            owners,
+            key=lambda each: (granted not in ("", each.host), not self._is_heard(each.writer)),
+            default=None,
+        )
+        return None if best is None else best.name
+
+    def _is_heard(self, writer: Writer) -> bool:
+        return self.reports.heartbeats.get(writer) in NOT_EXPIRED
 
     def _of_absent_host(self, known: ObjectState, report: HostReport, granted: str) -> Announcement | None:
         """Of a pool of which another host than that with the grant writes the report."""
@@ -138,16 +157,22 @@ class State:
                 yield name
 
     def host_seen(self, pool: Key, host: str) -> HostSeen:
-        """What is known of a host that may report the pool, whatever it reports."""
-        found = HostSeen()
-        for writer, beat in self.reports.heartbeats.items():
-            report = self.reports.by_poollet.get(writer[0])
-            if writer[1] != host or not self.rules.authority.owns(writer[0], pool):
-                continue
-            if report is not None and report.host == host:
-                return HostSeen(report.own_commit, report.time, beat)
-            found = HostSeen(heartbeat=beat)
-        return found
+        """The newest sign of a host, whatever it reports. Its report of a pool that another poollet owns by now shows as well that
+        it lives; of a host without any report that is not known before a heartbeat timeout."""
+        known = [writer for writer in self.reports.heartbeats if writer[1] == host]
+        owners = [writer for writer in known if self.rules.authority.owns(writer[0], pool)]
+        found = [self._seen_as(writer) for writer in owners or known]
+        if not found:
+            interval = self.rules.settings.heartbeat.interval
+            timeout = timedelta(milliseconds=heartbeat_timeout_milliseconds(interval))
+            return HostSeen(heartbeat=self.reports.await_host(host, timeout))
+        return max(found, key=lambda each: (each.heartbeat in NOT_EXPIRED, each.time or EVER))
+
+    def _seen_as(self, writer: Writer) -> HostSeen:
+        report, beat = self.reports.by_poollet.get(writer[0]), self.reports.heartbeats[writer]
+        if report is None or report.writer != writer:
+            return HostSeen(heartbeat=beat)
+        return HostSeen(report.own_commit, report.time, beat)
 
     def pools_of(self, poollet: str) -> Iterator[Key]:
         """Those that a poollet may speak for."""

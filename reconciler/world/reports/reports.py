@@ -102,6 +102,7 @@ class Reports:
         self.heartbeats_seen: dict[Writer, HeartbeatSeen] = {} if heartbeats_seen is None else heartbeats_seen
         self.heartbeats: dict[Writer, Heartbeat] = {}
         self.silent: dict[Writer, str] = {}  # and why
+        self._awaited: dict[str, datetime] = {}  # until when hosts without any report may still write one
         self._now = EVER
         self._speakers: dict[Key, tuple[str, ...]] = {}
 
@@ -132,6 +133,11 @@ class Reports:
             self.heartbeats_seen[writer] = HeartbeatSeen("", self._now, timeout=report.timeout)
             self._age(writer, Moved())
         return self.heartbeats[writer]
+
+    def await_host(self, host: str, timeout: timedelta) -> Heartbeat:
+        """The heartbeat of a host of which there is no trace: its timeout begins when it is asked for first."""
+        expires = self._awaited.setdefault(host, self._now + timeout)
+        return Heartbeat.EXPIRED if self._now >= expires else Heartbeat.UNCONFIRMED
 
     def _note_heartbeat(self, report: HostReport) -> None:
         seen = self.heartbeats_seen.get(report.writer)
@@ -186,6 +192,7 @@ class Reports:
             for each, beat in self.heartbeats.items()
             if beat in NOT_EXPIRED
         ]
+        times += (each for each in self._awaited.values() if each > self._now)
         return min(times, default=None)
 
     def says(self, key: Key) -> Iterator[ObjectReport]:
