@@ -12,7 +12,7 @@ from pathlib import Path
 
 from iri.change import ExpandVolume, RuntimeChange
 from iri.errors import FailedPrecondition, InvalidArgument, Unavailable
-from iri.host import Offers, RuntimeClasses, RuntimeInfo, RuntimeVolumeClass, VolumeOffer
+from iri.host import Offers, RuntimeClasses, RuntimeInfo
 from iri.journal import Journal
 from iri.libvirt.connect.addresses import LibvirtAddresses
 from iri.libvirt.connect.domains import LibvirtDomains
@@ -37,7 +37,6 @@ from iri.libvirt.seed.seed_files import SeedWriter
 from iri.libvirt.settings import Settings
 from iri.libvirt.volumes import bootstrap
 from iri.libvirt.volumes.disks import VolumeDisks
-from iri.libvirt.volumes.volumes import Volumes
 from iri.machine import RuntimeMachine
 from iri.runtime import AnyObject, Console, RuntimeEvent, Subscription
 from iri.volume import RuntimeSnapshot, RuntimeVolume
@@ -73,7 +72,7 @@ class LibvirtRuntime:
         node = LibvirtNode(self._link)
         self._host = LibvirtHost(
             node,
-            StorageCapacity(storage.volumes),
+            storage.volumes,
             KvmProbe(node, folder, Path(settings.qemu_logs)),
             settings.host,
             Installation(VERSION, settings.uri, folder),
@@ -170,19 +169,6 @@ class LibvirtRuntime:
         machine = self._store.machines.get(machine_id)
         if machine is not None:
             self._journal.event(machine, reason, "Prepare", message)
-
-
-class StorageCapacity:
-    """The capacity of the storage, as the host offers it."""
-
-    def __init__(self, volumes: Volumes) -> None:
-        self._volumes = volumes
-
-    def volume_offers(self, classes: tuple[RuntimeVolumeClass, ...]) -> tuple[VolumeOffer, ...]:
-        return self._volumes.offers(classes)
-
-    def storage_bytes(self) -> int:
-        return self._volumes.total_bytes()
 
 
 def _check_length(folder: str) -> None:

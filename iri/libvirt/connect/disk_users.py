@@ -45,6 +45,10 @@ class DiskUsers:
 
         return self._link.call(look, "looking for users of a volume")
 
+    def find_running(self, where: Where) -> DiskUser | None:
+        """The running guest that has it open."""
+        return next((user for user in self.find(where) if user.is_running), None)
+
     def referenced_files(self) -> frozenset[str]:
         """Paths of all files that domains refer to, ours or not: disks, kernels, initial RAM disks."""
 

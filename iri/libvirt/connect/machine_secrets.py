@@ -18,6 +18,7 @@ import libvirt
 
 from iri.errors import NotFound
 from iri.libvirt.connect.link import LibvirtLink
+from iri.libvirt.connect.storage import LibvirtSecrets
 from iri.libvirt.xml import child, element, parse, text
 
 PIECE_BYTES = 65536
@@ -29,13 +30,16 @@ class MachineSecrets:
 
     def __init__(self, link: LibvirtLink) -> None:
         self._link = link
+        self._secrets = LibvirtSecrets(link)
 
     def put(self, id: str, value: bytes) -> None:
         """Replaces the stored value; an empty value removes it."""
         pieces = [value[start : start + PIECE_BYTES] for start in range(0, len(value), PIECE_BYTES)]
         for number, piece in enumerate(pieces):
             self._put_piece(id, number, piece)
-        self._drop_from(id, len(pieces))
+        number = len(pieces)
+        while self._secrets.drop(piece_uuid(id, number)):
+            number += 1
 
     def get(self, id: str) -> bytes:
         return b"".join(self._pieces(id))
@@ -58,26 +62,12 @@ class MachineSecrets:
         root = element("secret", ephemeral="no", private="no")
         child(root, "uuid", piece_uuid(id, number))
         child(root, "description", DESCRIPTION + id)
-        document = text(root)
-        self._link.call(lambda raw: raw.secretDefineXML(document).setValue(piece), "storing a secret")
+        self._secrets.put(text(root), piece)
 
     def _pieces(self, id: str) -> Iterator[bytes]:
         with contextlib.suppress(NotFound):
             for number in itertools.count():
-                yield self._read(piece_uuid(id, number))
-
-    def _drop_from(self, id: str, first: int) -> None:
-        with contextlib.suppress(NotFound):
-            for number in itertools.count(first):
-                self._drop(piece_uuid(id, number))
-
-    def _read(self, piece: str) -> bytes:
-        return self._link.call(
-            lambda raw: bytes(raw.secretLookupByUUIDString(piece).value()), "reading a secret"
-        )
-
-    def _drop(self, piece: str) -> None:
-        self._link.call(lambda raw: raw.secretLookupByUUIDString(piece).undefine(), "deleting a secret")
+                yield self._secrets.value(piece_uuid(id, number))
 
 
 def piece_uuid(id: str, number: int) -> str:

@@ -150,10 +150,13 @@ class LibvirtSecrets:
             lambda raw: bytes(raw.secretLookupByUUIDString(id).value(0)), "reading a secret"
         )
 
-    def drop(self, id: str) -> None:
-        """No error when it does not exist."""
-        with contextlib.suppress(NotFound):
+    def drop(self, id: str) -> bool:
+        """Returns False when it does not exist."""
+        try:
             self._link.call(lambda raw: raw.secretLookupByUUIDString(id).undefine(), "deleting a secret")
+        except NotFound:
+            return False
+        return True
 
     def usages(self) -> dict[str, str]:
         """The usage of every secret by id, ours or not."""

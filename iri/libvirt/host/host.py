@@ -51,8 +51,8 @@ class NodeSource(DomainStarter, Protocol):
 class StorageTotals(Protocol):
     """The totals of the storage."""
 
-    def volume_offers(self, classes: tuple[RuntimeVolumeClass, ...]) -> tuple[VolumeOffer, ...]: ...
-    def storage_bytes(self) -> int: ...
+    def offers(self, classes: tuple[RuntimeVolumeClass, ...]) -> tuple[VolumeOffer, ...]: ...
+    def total_bytes(self) -> int: ...
 
 
 class Probe(Protocol):
@@ -101,7 +101,7 @@ class LibvirtHost:
             version=self._here.version,
             host=HostInfo(
                 id=self._settings.id or host_id(facts.uuid, self._here.uri),
-                capacity=capacity(facts, self._storage.storage_bytes(), self._settings),
+                capacity=capacity(facts, self._storage.total_bytes(), self._settings),
                 node_info=node_info(facts),
                 addresses=self._settings.addresses or addresses(facts.name),
                 labels={ACCELERATOR: LABELLED[self.domain_type()], **self._settings.labels},
@@ -110,13 +110,13 @@ class LibvirtHost:
 
     def offers(self) -> Offers:
         """A class that does not fit once is not offered at all."""
-        facts, storage, classes = self._known_facts(), self._storage.storage_bytes(), self._classes
+        facts, storage, classes = self._known_facts(), self._storage.total_bytes(), self._classes
         counted = [(one, quantity(one, facts, storage, self._settings)) for one in classes.machines]
         return Offers(
             machines=tuple(
                 MachineOffer(machine_class=one, quantity=count) for one, count in counted if count
             ),
-            volumes=self._storage.volume_offers(classes.volumes),
+            volumes=self._storage.offers(classes.volumes),
         )
 
     def set_classes(self, classes: RuntimeClasses) -> None:

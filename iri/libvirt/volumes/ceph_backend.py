@@ -216,11 +216,9 @@ class CephBackend:
     def grow_data(self, record_: VolumeRecord) -> int:
         """Through the running guest's QEMU where there is one, so that the guest sees the size at once."""
         overhead = HEADER_BYTES if record_.is_encrypted else 0
-        running = [
-            disk_user for disk_user in self._disk_users.find(self._source(record_)) if disk_user.is_running
-        ]
-        if running and not overhead:
-            self._disk_users.grow(running[0], record_.desired_bytes)
+        running = self._disk_users.find_running(self._source(record_))
+        if running is not None and not overhead:
+            self._disk_users.grow(running, record_.desired_bytes)
         else:
             self._rbd.resize(record_.name, record_.desired_bytes + overhead)
         return self._rbd.size(record_.name) - overhead

@@ -94,13 +94,9 @@ class LocalDisks:
         self._storage.refresh(self._backend.name)
 
     def _grow(self, path: Path, size: int) -> None:
-        running = [
-            disk_user
-            for disk_user in self._disk_users.find(FileSource(path=str(path)))
-            if disk_user.is_running
-        ]
-        if running:
-            self._disk_users.grow(running[0], size)
+        running = self._disk_users.find_running(FileSource(path=str(path)))
+        if running is not None:
+            self._disk_users.grow(running, size)
         else:
             self._storage.resize(self._backend.name, path.name, size)
 

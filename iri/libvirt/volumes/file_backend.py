@@ -151,11 +151,9 @@ class FileBackend:
     def grow_data(self, record: VolumeRecord) -> int:
         """Through the running guest's QEMU where there is one: it has the file open."""
         self.require_mounted()
-        running = [
-            disk_user for disk_user in self._disk_users.find(self._source(record)) if disk_user.is_running
-        ]
-        if running:
-            self._disk_users.grow(running[0], record.desired_bytes)
+        running = self._disk_users.find_running(self._source(record))
+        if running is not None:
+            self._disk_users.grow(running, record.desired_bytes)
         else:
             self._storage.resize(self.name, self._file(record), record.desired_bytes)
         return max(record.desired_bytes, self._storage.size(self.name, self._file(record)))
@@ -165,15 +163,13 @@ class FileBackend:
         self.require_mounted()
         path = self._path(snapshot)
         path.unlink(missing_ok=True)
-        running = [
-            disk_user for disk_user in self._disk_users.find(self._source(volume)) if disk_user.is_running
-        ]
-        if not running:
+        running = self._disk_users.find_running(self._source(volume))
+        if running is None:
             self._copy(self._path(volume), path)
             return volume.base
         secret = self._passphrases.id(volume.name) if volume.is_encrypted else ""
         retry_luks(
-            lambda: self._disk_users.copy(running[0], str(path), secret), lambda: path.unlink(missing_ok=True)
+            lambda: self._disk_users.copy(running, str(path), secret), lambda: path.unlink(missing_ok=True)
         )
         return ""
 

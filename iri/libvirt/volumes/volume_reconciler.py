@@ -78,6 +78,7 @@ class VolumeReconciler:
             return self._record_failure(entry, error)
 
     def _reconcile_volume(self, entry: CatalogEntry, record: VolumeRecord) -> float | None:
+        """The rows for volumes of the table above."""
         backend = entry.backend
         if record.volume.deleted_at:
             if self._writer.catalog.is_awaited_source(record.id) or (
@@ -88,8 +89,12 @@ class VolumeReconciler:
             self._finish_deletion(entry, "volume")
             return None
         if not record.is_ready:
-            size = backend.create_data(record, self._base(record), self._event_teller(entry))
-            self._update(entry, lambda now: records.with_available_size(_reconcile_volume(now), size))
+            size = backend.create_data(
+                record,
+                self._base(record),
+                lambda reason, message: self._writer.record_event(entry, reason, "PullImage", message),
+            )
+            self._record_size(record, size)
             self._writer.record_event(entry, "Available", "Create", "the volume is available")
             self._wake(pending_source(record))
             return 0
@@ -99,7 +104,7 @@ class VolumeReconciler:
                 raise ResourceExhausted(
                     f"the volume has grown only to {size} of {record.desired_bytes} bytes"
                 )
-            self._update(entry, lambda now: records.with_available_size(_reconcile_volume(now), size))
+            self._record_size(record, size)
             self._writer.record_event(entry, "Expanded", "Expand", f"the volume has {size} bytes")
             return 0
         return None
@@ -113,12 +118,13 @@ class VolumeReconciler:
         return entry.record
 
     def _reconcile_snapshot(self, entry: CatalogEntry, record: SnapshotRecord) -> float | None:
+        """The rows for snapshots of the table above."""
         backend = entry.backend
         if record.snapshot.deleted_at:
             if self._writer.catalog.is_awaited_source(record.id):
                 return IN_USE_SECONDS
             if self._writer.catalog.has_dependents(record.id):
-                self._update(entry, lambda now: replace(_reconcile_snapshot(now), is_retired=True))
+                self._writer.update(record.id, lambda now: replace(now, is_retired=True))
                 return None
             backend.delete(record)
             self._finish_deletion(entry, "snapshot")
@@ -132,31 +138,27 @@ class VolumeReconciler:
         volume = source.record
         base = backend.snapshot_data(volume, record)
         status = replace(record.snapshot.status, state=SnapshotState.READY, size=volume.actual_bytes)
-        self._update(
-            entry,
-            lambda now: replace(
-                _reconcile_snapshot(now),
-                snapshot=replace(_reconcile_snapshot(now).snapshot, status=status),
-                base=base,
-            ),
-        )
+
+        def record_copy(now: Record) -> Record:
+            assert isinstance(now, SnapshotRecord)
+            return replace(now, snapshot=replace(now.snapshot, status=status), base=base)
+
+        self._writer.update(record.id, record_copy)
         self._writer.record_event(entry, "Ready", "Snapshot", "the snapshot is ready")
         self._wake(pending_source(record))
         return 0
 
-    def _update(self, entry: CatalogEntry, change: Callable[[Record], Record]) -> None:
-        self._writer.update(entry.record.id, change)
+    def _record_size(self, record: VolumeRecord, size: int) -> None:
+        def record_size(now: Record) -> Record:
+            assert isinstance(now, VolumeRecord)
+            return records.with_available_size(now, size)
+
+        self._writer.update(record.id, record_size)
 
     def _finish_deletion(self, entry: CatalogEntry, what: str) -> None:
         self._writer.record_event(entry, "Removed", "Delete", f"the {what} is deleted")
         self._writer.drop(entry)
         self._wake(entry.record.base)
-
-    def _event_teller(self, entry: CatalogEntry) -> Callable[[str, str], None]:
-        def tell(reason: str, message: str) -> None:
-            self._writer.record_event(entry, reason, "PullImage", message)
-
-        return tell
 
     def _record_failure(self, entry: CatalogEntry, error: IRIError) -> float:
         """Returns the delay of the next attempt. A full pool or cache is first relieved of unused images."""
@@ -189,15 +191,3 @@ def _failure_names(record: Record) -> tuple[str, str]:
             return (
                 ("DeleteSnapshotFailed", "Delete") if snapshot.deleted_at else ("SnapshotFailed", "Snapshot")
             )
-
-
-def _reconcile_volume(record: Record) -> VolumeRecord:
-    """The rows for volumes of the table above."""
-    assert isinstance(record, VolumeRecord)
-    return record
-
-
-def _reconcile_snapshot(record: Record) -> SnapshotRecord:
-    """The rows for snapshots of the table above."""
-    assert isinstance(record, SnapshotRecord)
-    return record

@@ -37,10 +37,10 @@ CLASSES = RuntimeClasses(
 class StorageBackend:
     """Storage of a known size."""
 
-    def storage_bytes(self) -> int:
+    def total_bytes(self) -> int:
         return 5 * GIB
 
-    def volume_offers(self, classes: tuple[RuntimeVolumeClass, ...]) -> tuple[VolumeOffer, ...]:
+    def offers(self, classes: tuple[RuntimeVolumeClass, ...]) -> tuple[VolumeOffer, ...]:
         return tuple(VolumeOffer(volume_class=one, quantity=5 * GIB) for one in classes)
 
 
