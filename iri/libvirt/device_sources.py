@@ -1,6 +1,8 @@
-"""Where a domain's devices come from, once storage, networks and images are prepared. Frozen and pure."""
+"""Where a domain's devices come from, once storage, networks, images and first-boot data are prepared. Frozen and pure."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import msgspec
 
@@ -68,3 +70,11 @@ class NicSource(msgspec.Struct, frozen=True, kw_only=True):
     mac: str
     mtu: int = 0  # 0: that of the network
     handle: str = ""
+
+
+class SeedFiles(msgspec.Struct, frozen=True, kw_only=True):
+    """Host paths of a guest's first-boot data."""
+
+    iso: Path | None = None
+    ignition: Path | None = None
+    nvram: Path | None = None  # the variable store, with the machine's EFI variables

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import msgspec
 
-from iri.libvirt.device_sources import Boot, NicSource, PreparedDisk
+from iri.libvirt.device_sources import Boot, NicSource, PreparedDisk, SeedFiles
 from iri.libvirt.domain.devices import cdrom_element, disk_element, nic_element
 from iri.libvirt.domain.names import alias_of, choose_target, domain_name
 from iri.libvirt.domain.record import NAMESPACE, TAG, MachineRecord, split_secrets, to_metadata
 from iri.libvirt.domain.traits import ClassTraits, HostPlatform
-from iri.libvirt.protocols import SeedFiles
 from iri.libvirt.xml import Element, child, element, parse, text
 from iri.machine import Disk, RuntimeNetworkInterface
 

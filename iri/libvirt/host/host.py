@@ -132,6 +132,7 @@ class LibvirtHost:
             self._classes = classes
 
     def machine_class(self, name: str) -> RuntimeMachineClass:
+        """Raises InvalidArgument when the class is not offered."""
         for one in self._classes.machines:
             if one.name == name:
                 return one
@@ -144,9 +145,11 @@ class LibvirtHost:
         raise InvalidArgument(f"volume class {name!r} is not offered by this host")
 
     def traits(self, class_name: str) -> ClassTraits:
+        """How machines of that class are built, whether the class is offered or not."""
         return self._settings.traits.get(class_name, ClassTraits())
 
     def platform(self) -> HostPlatform:
+        """May block at the first call, which probes whether guests boot with KVM."""
         facts = self._known_facts()
         return HostPlatform(domain_type=self.domain_type(), architecture=facts.architecture, cpus=facts.cpus)
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from iri.libvirt.device_sources import NicSource, PreparedDisk
+from iri.libvirt.device_sources import NicSource, PreparedDisk, SeedFiles
 from iri.libvirt.domain.document import DomainPlan, render_domain
 from iri.libvirt.domain.record import MachineRecord, desired_machine
 from iri.libvirt.machines.deps import MachineDeps
 from iri.libvirt.machines.guest import Guest
-from iri.libvirt.protocols import SeedFiles
 from iri.machine import Disk, RuntimeNetworkInterface
 
 

@@ -11,21 +11,25 @@ from iri.journal import Journal
 from iri.libvirt.connect.domains import LibvirtDomains
 from iri.libvirt.connect.machine_secrets import MachineSecrets
 from iri.libvirt.connect.qemu_monitor import QemuMonitor
+from iri.libvirt.host.host import LibvirtHost
 from iri.libvirt.machines.guest import Guest
 from iri.libvirt.machines.machine_store import MachineStore
 from iri.libvirt.machines.power_settings import PowerSettings
-from iri.libvirt.protocols import ClassProvider, DiskProvider, InterfaceProvider, SeedProvider
+from iri.libvirt.networks.networks import Networks
+from iri.libvirt.seed.seed_files import SeedWriter
+from iri.libvirt.volumes.disks import VolumeDisks
 from iri.machine import RuntimeNetworkInterface
 
 
 @dataclass(frozen=True)
 class Providers:
-    """The other halves of the runtime, as machines see them."""
+    """The other parts of the runtime that machines need. Every method that a step calls is thread-safe, may be repeated without
+    harm, and raises IRIErrors, which become a condition of the machine and a retry. Those that prepare something may block."""
 
-    disks: DiskProvider
-    interfaces: InterfaceProvider
-    seeds: SeedProvider
-    classes: ClassProvider
+    disks: VolumeDisks
+    interfaces: Networks
+    seeds: SeedWriter
+    classes: LibvirtHost
 
 
 @dataclass(frozen=True)

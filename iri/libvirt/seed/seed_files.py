@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from iri.errors import FailedPrecondition, ResourceExhausted
-from iri.libvirt.protocols import SeedFiles
+from iri.libvirt.device_sources import SeedFiles
 from iri.libvirt.seed.efi_variables import add_variables
 from iri.libvirt.seed.seed import Reader, Seed, no_yaml, plan_seed
 from iri.machine import RuntimeMachine

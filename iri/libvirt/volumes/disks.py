@@ -13,7 +13,6 @@ another name and then renamed, so a machine gets a complete disk or none. Its li
     sweep: its machine is unknown                stays, and the log names it: libvirt may have lost the domain
 
 Must never happen: a local disk is recreated empty while its pool's disk is not mounted; one of an unknown machine is deleted.
-Implements iri.libvirt.protocols.DiskProvider.
 """
 
 from __future__ import annotations
@@ -163,7 +162,8 @@ class VolumeDisks:
         self._tell = tell
 
     def refuse(self, machine_id: str, disk: Disk) -> None:
-        """Quick: asks libvirt and the records, never a server."""
+        """Raises InvalidArgument or FailedPrecondition for a disk that this host will never attach. Quick: asks libvirt and the
+        records, never a server."""
         if disk.connection is not None:
             match volume_access.parse_connection(disk.connection, self._volumes.backends.folders()):
                 case VolumeFile() as file:
@@ -240,17 +240,21 @@ class VolumeDisks:
         return self._passphrases.put(name, value) if value else ""
 
     def release(self, machine_id: str, name: str) -> None:
+        """The machine has detached the disk for good: deletes its local disk and its secrets."""
         if self._local is not None:
             self._local.release(machine_id, name)
         self._passphrases.drop(_secret_name(machine_id, name))
         self._passphrases.drop_key(_secret_name(machine_id, name))
 
     def forget(self, machine_id: str) -> None:
+        """Deletion of the machine was ordered: deletes all its local disks and secrets."""
         if self._local is not None:
             self._local.forget(machine_id)
         self._passphrases.drop_unused(lambda name: not name.startswith(f"disk-{machine_id}-"))
 
     def sweep(self, attached: Attached) -> None:
+        """Removes leftovers of interrupted work, and secrets of unknown machines. Data stays without an order, and while a domain
+        refers to it."""
         if self._local is not None:
             self._local.sweep(attached)
         self._passphrases.drop_unused(
@@ -258,6 +262,7 @@ class VolumeDisks:
         )
 
     def wake_waiting(self) -> None:
+        """A machine has detached something: volumes that wait for that are reconciled."""
         self._volumes.wake_waiting()
 
 

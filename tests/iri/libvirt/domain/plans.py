@@ -16,11 +16,11 @@ from iri.libvirt.device_sources import (
     NicSource,
     PreparedDisk,
     RbdSource,
+    SeedFiles,
 )
 from iri.libvirt.domain.document import DomainPlan
 from iri.libvirt.domain.record import MachineRecord
 from iri.libvirt.domain.traits import ClassTraits, HostPlatform
-from iri.libvirt.protocols import SeedFiles
 from iri.machine import (
     Disk,
     Power,
