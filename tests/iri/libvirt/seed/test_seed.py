@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 from pathlib import Path
 
@@ -95,7 +96,16 @@ def test_butane_is_refused() -> None:
 
 
 def test_the_same_machine_has_the_same_seed() -> None:
-    assert plan_seed(machine(b"#cloud-config\n", "a")) == plan_seed(machine(b"#cloud-config\n", "a"))
+    """A disk with other bytes would be written again while the guest has the old one."""
+    made = plan_seed(machine(b"#cloud-config\n", "a"))
+    changed = msgspec.structs.replace(
+        machine(b"#cloud-config\n", "a"), generation=2, labels={"a": "b"}, created_at=1
+    )
+    assert plan_seed(changed) == made
+    assert (
+        hashlib.sha256(made.iso).hexdigest()
+        == "fa54bf32bd65300b9dad6ae26741ec4c85c3de1fa5a490760f1a3a34e744ea29"
+    )
 
 
 @settings(deadline=None)
