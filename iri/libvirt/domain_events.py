@@ -11,13 +11,10 @@ class LifecycleChange(Enum):
     """The change in a domain's lifecycle."""
 
     DEFINED = "defined"
-    UNDEFINED = "undefined"
     STARTED = "started"
-    SUSPENDED = "suspended"
     RESUMED = "resumed"
-    STOPPING = "stopping"  # the guest has ended, QEMU not yet
     STOPPED = "stopped"
-    CRASHED = "crashed"
+    OTHER = "other"
 
 
 class DomainLifecycle(msgspec.Struct, frozen=True):
@@ -25,19 +22,12 @@ class DomainLifecycle(msgspec.Struct, frozen=True):
 
     domain_id: str
     turn: LifecycleChange
-    by_guest: bool = False  # STOPPING: on the guest's own request
 
 
-class DeviceAdded(msgspec.Struct, frozen=True):
-    domain_id: str
-    alias: str
-
-
-class DeviceRemoved(msgspec.Struct, frozen=True):
-    """The guest has released the device."""
+class DeviceChanged(msgspec.Struct, frozen=True):
+    """A device was added, the guest has released one, or its agent came or went. An observation shows which."""
 
     domain_id: str
-    alias: str
 
 
 class DeviceRemovalFailed(msgspec.Struct, frozen=True):
@@ -51,25 +41,11 @@ class GuestRebooted(msgspec.Struct, frozen=True):
     domain_id: str
 
 
-class AgentChanged(msgspec.Struct, frozen=True):
-    domain_id: str
-    is_connected: bool
-
-
 class DiskError(msgspec.Struct, frozen=True):
     """An I/O error that paused the guest, such as `enospc`."""
 
     domain_id: str
-    alias: str
     reason: str
 
 
-DomainEvent = (
-    DomainLifecycle
-    | DeviceAdded
-    | DeviceRemoved
-    | DeviceRemovalFailed
-    | GuestRebooted
-    | AgentChanged
-    | DiskError
-)
+DomainEvent = DomainLifecycle | DeviceChanged | DeviceRemovalFailed | GuestRebooted | DiskError
