@@ -30,7 +30,6 @@ class DiskSource(msgspec.Struct, frozen=True, kw_only=True):
 
     where: FileSource | BlockSource | RbdSource
     luks_secret_id: str = ""  # of a libvirt secret; empty: not encrypted
-    is_read_only: bool = False
     iops: int = 0  # 0: no limit
     bytes_per_second: int = 0
 
@@ -68,8 +67,6 @@ class NicSource(msgspec.Struct, frozen=True, kw_only=True):
 
     where: NetworkNic | BridgeNic
     mac: str
-    mtu: int = 0  # 0: that of the network
-    handle: str = ""
 
 
 class SeedFiles(msgspec.Struct, frozen=True, kw_only=True):

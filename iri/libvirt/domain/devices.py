@@ -29,8 +29,6 @@ def disk_element(alias: Alias, device: str, target: str, source: DiskSource) -> 
             child(limits, "total_bytes_sec", str(source.bytes_per_second))
         if source.iops:
             child(limits, "total_iops_sec", str(source.iops))
-    if source.is_read_only:
-        child(made, "readonly")
     child(made, "serial", device[:LONGEST_SERIAL])
     child(made, "alias", name=str(alias))
     return made
@@ -108,7 +106,5 @@ def nic_element(alias: Alias, source: NicSource) -> Element:
             assert_never(where)
     child(made, "mac", address=source.mac)
     child(made, "model", type_="virtio")
-    if source.mtu:
-        child(made, "mtu", size=source.mtu)
     child(made, "alias", name=str(alias))
     return made

@@ -25,7 +25,6 @@ from iri.libvirt.images import http_fetch, oci_manifest, qcow2, reference
 from iri.libvirt.images.cache import CachedName, ImageCache, digest_of
 from iri.libvirt.images.digest import Digest
 from iri.libvirt.images.http_fetch import Fetched, FetchLimits
-from iri.libvirt.images.oci_manifest import Blob
 from iri.libvirt.images.qcow2 import ImageFormat
 from iri.libvirt.images.reference import FileReference, OciReference, UrlReference
 from iri.libvirt.images.registry import Registry
@@ -189,22 +188,22 @@ class Images:
             timeout=self._settings.timeout_seconds,
         )
         manifest, found = registry.resolve(architecture)
-        config = registry.blob(found.config.digest, oci_manifest.LARGEST_MANIFEST)
-        return self._image(
-            f"{named.registry}/{named.repository}@{manifest}",
-            self._layer(registry, found.rootfs, tell),
+        config = registry.blob(found.config, oci_manifest.LARGEST_MANIFEST)
+        rootfs = self._layer(registry, found.rootfs, tell)
+        return msgspec.structs.replace(
+            self._image(f"{named.registry}/{named.repository}@{manifest}", rootfs),
             kernel=self._layer(registry, found.kernel, tell) if found.kernel else None,
             initramfs=self._layer(registry, found.initramfs, tell) if found.initramfs else None,
             command_line=oci_manifest.parse_command_line(config),
         )
 
-    def _layer(self, registry: Registry, layer: Blob, tell: Tell) -> Path:
-        if (path := self._cache.blob(layer.digest)) is not None:
+    def _layer(self, registry: Registry, layer: Digest, tell: Tell) -> Path:
+        if (path := self._cache.blob(layer)) is not None:
             return path
-        with self._cache.partial_file(str(layer.digest)) as partial:
-            if (path := self._cache.blob(layer.digest)) is None:
-                self._fetch(registry.blob_url(layer.digest), partial, registry.headers(), "", tell)
-                path = self._add_blob(partial, layer.digest)[1]
+        with self._cache.partial_file(str(layer)) as partial:
+            if (path := self._cache.blob(layer)) is None:
+                self._fetch(registry.blob_url(layer), partial, registry.headers(), "", tell)
+                path = self._add_blob(partial, layer)[1]
         return path
 
     def _fetch(self, url: str, partial: Path, headers: dict[str, str], known: str, tell: Tell) -> Fetched:
@@ -229,27 +228,11 @@ class Images:
         )
         return fetched
 
-    def _image(
-        self,
-        name: str,
-        path: Path,
-        *,
-        kernel: Path | None = None,
-        initramfs: Path | None = None,
-        command_line: str = "",
-    ) -> LocalImage:
+    def _image(self, name: str, path: Path) -> LocalImage:
         """Inspects a file once in the life of the process: blobs never change."""
         format = self._formats.get(path) or qcow2.inspect(path)
         self._formats[path] = format
-        return LocalImage(
-            reference=name,
-            path=path,
-            format=format.name,
-            virtual_bytes=format.virtual_bytes,
-            kernel=kernel,
-            initramfs=initramfs,
-            command_line=command_line,
-        )
+        return LocalImage(reference=name, path=path, format=format.name, virtual_bytes=format.virtual_bytes)
 
     def _add_blob(self, partial: Path, expected: Digest | None) -> tuple[Digest, Path]:
         """A file without an expected digest is inspected before it enters the cache; one with a digest was chosen by a person."""

@@ -41,10 +41,7 @@ class ManifestPlatform(msgspec.Struct, frozen=True):
     os: str = ""
 
 
-class ManifestEntry(msgspec.Struct, frozen=True):
-    digest: str = ""
-    size: int = 0
-    media_type: str = msgspec.field(name="mediaType", default="")
+class ManifestEntry(Descriptor, frozen=True):
     platform: ManifestPlatform | None = None
 
 
@@ -57,20 +54,17 @@ class ManifestDocument(msgspec.Struct, frozen=True):
     manifests: tuple[ManifestEntry, ...] = ()
 
 
-class Blob(msgspec.Struct, frozen=True):
-    digest: Digest
-    size: int
-
-
 class ImageConfig(msgspec.Struct, frozen=True, rename={"command_line": "commandLine"}):
     command_line: str = ""
 
 
 class ImageArtifact(msgspec.Struct, frozen=True, kw_only=True):
-    config: Blob
-    rootfs: Blob
-    kernel: Blob | None = None
-    initramfs: Blob | None = None
+    """The digests of its blobs."""
+
+    config: Digest
+    rootfs: Digest
+    kernel: Digest | None = None
+    initramfs: Digest | None = None
 
 
 def parse_document(body: bytes) -> ManifestDocument:
@@ -101,7 +95,7 @@ def parse_artifact(manifest: ManifestDocument) -> ImageArtifact:
     """Layers of other media types are ignored; two layers of one kind are refused."""
     if manifest.config.media_type not in CONFIGS:
         _refuse(f"its config is of type {manifest.config.media_type[:100]!r}, not {CONFIG!r}")
-    parts: dict[str, Blob] = {}
+    parts: dict[str, Digest] = {}
     for layer in manifest.layers:
         part = layer.media_type.rpartition(".")[2]
         if not layer.media_type.startswith(PREFIX) or part not in PARTS:
@@ -121,10 +115,10 @@ def parse_command_line(config: bytes) -> str:
         _refuse(f"cannot read its config: {error}")
 
 
-def _blob(descriptor: Descriptor) -> Blob:
+def _blob(descriptor: Descriptor) -> Digest:
     if descriptor.size < 0:
         _refuse("one of its layers has a negative size")
-    return Blob(digests.parse(descriptor.digest), descriptor.size)
+    return digests.parse(descriptor.digest)
 
 
 def _refuse(reason: str) -> NoReturn:

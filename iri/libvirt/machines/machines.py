@@ -173,7 +173,6 @@ class Machines:
         for disk in machine.spec.volumes:
             self._refuse_disk(machine.id, disk)
         for interface in machine.spec.network_interfaces:
-            self._deps.providers.interfaces.plan(machine.id, interface)
             self._deps.providers.interfaces.require(machine.id, interface)
         self._deps.providers.seeds.refuse(machine)
 
@@ -182,7 +181,6 @@ class Machines:
             case AttachVolume(disk) | UpdateVolume(disk):
                 self._refuse_disk(machine.id, disk)
             case AttachInterface(interface):
-                self._deps.providers.interfaces.plan(machine.id, interface)
                 self._deps.providers.interfaces.require(machine.id, interface)
             case _:
                 pass

@@ -89,12 +89,9 @@ class Networks:
         self._lock = threading.Lock()
         self._suspects = stale_bridges.StaleBridges()
 
-    def plan(self, machine_id: str, interface: RuntimeNetworkInterface) -> NicSource:
-        """Changes nothing. Raises InvalidArgument for what this host does not allow, with the setting that would."""
-        return _nic(parse_request(machine_id, interface, self._policy))
-
     def require(self, machine_id: str, interface: RuntimeNetworkInterface) -> None:
-        """Changes nothing. Raises NetworkNotReady while a network of the operator is missing or stopped."""
+        """Changes nothing. Raises InvalidArgument for what this host does not allow, with the setting that would, and
+        NetworkNotReady while a network of the operator is missing or stopped."""
         match parse_request(machine_id, interface, self._policy).where:
             case NamedNetwork(network):
                 self._require(network)
@@ -242,17 +239,15 @@ class Networks:
 
 
 def _nic(request: InterfaceRequest) -> NicSource:
+    where: NetworkNic | BridgeNic
     match request.where:
         case NamedNetwork(network):
-            return NicSource(
-                where=NetworkNic(network=network), mac=request.mac, handle=f"libvirt:{network}/{request.mac}"
-            )
+            where = NetworkNic(network=network)
+        case IsolatedNetwork() as isolated:
+            where = NetworkNic(network=isolated.name)
         case BridgePort(bridge, vlan, openvswitch):
             where = BridgeNic(bridge=bridge, vlan=vlan, openvswitch=openvswitch)
-            return NicSource(where=where, mac=request.mac, handle=f"bridge:{bridge}/{request.mac}")
-        case IsolatedNetwork() as network:
-            where_ = NetworkNic(network=network.name)
-            return NicSource(where=where_, mac=request.mac, handle=f"libvirt:{network.name}/{request.mac}")
+    return NicSource(where=where, mac=request.mac)
 
 
 def _needed_reservations(

@@ -66,9 +66,7 @@ class PoolMarkers:
             self._notes.mkdir(mode=0o700, exist_ok=True)
             _write_file(self._note(pool), marker)
         usage = _usage(pool)
-        secret = storage_xml.secret(
-            _secret_id(pool), usage, type="volume", is_private=False, is_ephemeral=False
-        )
+        secret = storage_xml.secret(_secret_id(pool), usage, type="volume", is_private=False)
         self._secrets.put(secret, marker.encode())
         return marker
 

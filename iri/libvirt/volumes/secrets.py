@@ -32,18 +32,14 @@ class Passphrases:
         """Stores the value until it is dropped. Returns the secret's id."""
         usage = names.secret_usage(name)
         id = names.secret_id(usage)
-        self._secrets.put(
-            storage_xml.secret(id, usage, type="volume", is_private=is_private, is_ephemeral=False), value
-        )
+        self._secrets.put(storage_xml.secret(id, usage, type="volume", is_private=is_private), value)
         return id
 
     def put_key(self, name: str, value: bytes) -> str:
         """Stores the key of a Ceph user. Returns the secret's id."""
         usage = names.secret_usage(name)
         id = _key_id(name)
-        self._secrets.put(
-            storage_xml.secret(id, usage, type="ceph", is_private=True, is_ephemeral=False), value
-        )
+        self._secrets.put(storage_xml.secret(id, usage, type="ceph", is_private=True), value)
         return id
 
     def id(self, name: str) -> str:

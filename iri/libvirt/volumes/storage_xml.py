@@ -12,13 +12,14 @@ from iri.errors import InvalidArgument
 from iri.libvirt.volumes.settings import DirPool, LogicalPool, NetfsPool, Pool, RbdPool
 from iri.libvirt.xml import Element, child, element, text
 
+DEFAULT_PORT = 6789  # of a Ceph monitor
+
 
 class NewVolume(msgspec.Struct, frozen=True, kw_only=True):
-    """`backing`: a path and its format. All volumes are sparse."""
+    """`backing`: a path and its format. All volumes are sparse qcow2 files."""
 
     name: str
     size_bytes: int
-    format: str = "qcow2"
     backing: tuple[str, str] | None = None
     secret_id: str = ""  # of a passphrase: LUKS
 
@@ -66,19 +67,16 @@ def _target(root: Element, path: str) -> None:
     child(child(target, "permissions"), "mode", "0711")
 
 
-def volume(new: NewVolume, *, is_logical: bool = False) -> str:
+def volume(new: NewVolume) -> str:
     """Without a backing file the volume is empty; with one it holds only what differs."""
     root = element("volume")
     child(root, "name", new.name)
     child(root, "capacity", str(new.size_bytes), unit="bytes")
-    # A plain logical volume is allocated at once.
-    child(root, "allocation", str(new.size_bytes if is_logical else 0), unit="bytes")
+    child(root, "allocation", "0", unit="bytes")
     target = child(root, "target")
-    if not is_logical:
-        child(target, "format", type=new.format)
-        child(child(target, "permissions"), "mode", "0600")
-        if new.format == "qcow2":
-            child(target, "compat", "1.1")
+    child(target, "format", type="qcow2")
+    child(child(target, "permissions"), "mode", "0600")
+    child(target, "compat", "1.1")
     if new.secret_id:
         encryption = child(target, "encryption", format="luks")
         child(encryption, "secret", type="passphrase", uuid=new.secret_id)
@@ -90,17 +88,13 @@ def volume(new: NewVolume, *, is_logical: bool = False) -> str:
     return text(root)
 
 
-def secret(id: str, usage: str, *, type: str, is_private: bool, is_ephemeral: bool) -> str:
+def secret(id: str, usage: str, *, type: str, is_private: bool) -> str:
     """`type` is libvirt's type of usage: volume or ceph."""
-    root = element("secret", ephemeral=_yes_no(is_ephemeral), private=_yes_no(is_private))
+    root = element("secret", ephemeral="no", private="yes" if is_private else "no")
     child(root, "uuid", id)
     used = child(root, "usage", type=type)
     child(used, "name" if type == "ceph" else "volume", usage)
     return text(root)
-
-
-def _yes_no(value: bool) -> str:
-    return "yes" if value else "no"
 
 
 def ceph_key(written: str) -> bytes:
@@ -111,9 +105,9 @@ def ceph_key(written: str) -> bytes:
         raise InvalidArgument("invalid Ceph key: `ceph auth get-key client.<user>` prints one") from None
 
 
-def address(monitor: str, default_port: int = 6789) -> tuple[str, int]:
+def address(monitor: str) -> tuple[str, int]:
     """`host`, `host:port`, `[v6]:port`."""
     host, separator, port = monitor.rpartition(":")
     if not separator or not port.isdigit() or (":" in host and not host.startswith("[")):
-        return monitor.strip("[]"), default_port
+        return monitor.strip("[]"), DEFAULT_PORT
     return host.strip("[]"), int(port)

@@ -166,7 +166,7 @@ def test_no_text_adds_anything_to_a_volume(text: str) -> None:
             holds(lambda changed: storage_xml.pool(changed, "s"), put, text)
     for put in places(("id", "usage")):
         holds(
-            lambda both: storage_xml.secret(*both, type="volume", is_private=True, is_ephemeral=True),
+            lambda both: storage_xml.secret(*both, type="volume", is_private=True),
             put,
             text,
         )

@@ -146,9 +146,7 @@ PLANS: dict[str, DomainPlan] = {
         DiskSource(where=RBD.source.where, luks_secret_id="1c9c1b1a-2c3d-4e5f-8a9b-0c1d2e3f4a5b")
     ),
     "limits": with_source(
-        DiskSource(
-            where=FileSource(path="/d/root.qcow2"), iops=500, bytes_per_second=100 << 20, is_read_only=True
-        )
+        DiskSource(where=FileSource(path="/d/root.qcow2"), iops=500, bytes_per_second=100 << 20)
     ),
     "odd-devices": replace(
         PLAIN,
@@ -158,7 +156,7 @@ PLANS: dict[str, DomainPlan] = {
         ),
     ),
     "bridge": replace(
-        PLAIN, nics=((NIC, NicSource(where=BridgeNic(bridge="br0"), mac="52:54:00:12:34:56", mtu=9000)),)
+        PLAIN, nics=((NIC, NicSource(where=BridgeNic(bridge="br0"), mac="52:54:00:12:34:56")),)
     ),
     "vlan": replace(
         PLAIN,

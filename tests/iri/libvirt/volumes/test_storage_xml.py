@@ -51,10 +51,8 @@ XML = {
         NewVolume(name="volume-1.qcow2", size_bytes=1 << 30, backing=("/srv/images/a&b", "raw"))
     ),
     "volume-luks": storage_xml.volume(NewVolume(name="volume-1.qcow2", size_bytes=1 << 30, secret_id=SECRET)),
-    "volume-raw": storage_xml.volume(NewVolume(name="volume-1", size_bytes=1 << 30, format="raw")),
-    "volume-logical": storage_xml.volume(NewVolume(name="volume-1", size_bytes=1 << 30), is_logical=True),
-    "secret-volume": storage_xml.secret(SECRET, "gitvirt/volume-1", type="volume", is_private=True, is_ephemeral=False),
-    "secret-ceph": storage_xml.secret(SECRET, "gitvirt/pool-a", type="ceph", is_private=False, is_ephemeral=True),
+    "secret-volume": storage_xml.secret(SECRET, "gitvirt/volume-1", type="volume", is_private=True),
+    "secret-ceph": storage_xml.secret(SECRET, "gitvirt/pool-a", type="ceph", is_private=False),
 }  # fmt: skip
 
 
