@@ -54,7 +54,7 @@ class Violation:
                 )
                 object.__setattr__(self, field, plain)
 
-    def located(self, file: str, place: tuple[int, int], object: str = "") -> Problem:
+    def locate(self, file: str, place: tuple[int, int], object: str = "") -> Problem:
         """The problem at this line and column of a file."""
         return Problem(
             file=file,

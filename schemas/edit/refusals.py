@@ -30,7 +30,7 @@ def refuse_encoding(error: UnicodeDecodeError, file: str) -> Problem:
     line = error.object.count(b"\n", 0, error.start) + 1
     column = error.start - error.object.rfind(b"\n", 0, error.start)
     found = Violation("", "GV701", "the file is not UTF-8", "save the file as UTF-8")
-    return found.located(file, (line, column))
+    return found.locate(file, (line, column))
 
 
 def refuse_index(index: int, count: int) -> RefusalReason:
@@ -96,4 +96,4 @@ def to_problem(refusal: RefusalReason, file: str, text: str, document: int, star
         line, column = place if place != UNKNOWN else (line, column)
     elif refusal.place != (0, 0):
         line, column = line + refusal.place[0] - 1, refusal.place[1]  # a document begins with its line
-    return Violation(pointer, refusal.code, refusal.message, refusal.hint).located(file, (line, column))
+    return Violation(pointer, refusal.code, refusal.message, refusal.hint).locate(file, (line, column))

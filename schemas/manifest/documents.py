@@ -60,7 +60,7 @@ def parse(path: str, data: bytes) -> Manifest:
         return Manifest(path, problems=(text,), is_malformed=True)
     values = read(text)
     if isinstance(values, Unreadable):
-        return Manifest(path, problems=(values.located(path),), is_malformed=True)
+        return Manifest(path, problems=(values.locate(path),), is_malformed=True)
     if len(values) == 1:
         # Most files have one document without a problem.
         document = _document(path, 0, values[0])
@@ -173,7 +173,7 @@ def _problem(path: str, index: int, violation: Violation, marks: Positions, key:
     """A Violation with line and column."""
     # For an unknown field point at the name, for everything else at the value.
     place = marks.key if violation.code == "GV201" else marks.position
-    return violation.located(path, place(index, violation.pointer), key)
+    return violation.locate(path, place(index, violation.pointer), key)
 
 
 def _text(path: str, data: bytes) -> str | Problem:
@@ -197,10 +197,10 @@ def _undecodable(path: str, data: bytes, offset: int) -> Problem:
     if encoding is None and _EVERY_OTHER_BYTE_NUL.match(start):
         encoding = "UTF-16"
     if encoding is not None:
-        return Violation("", "GV106", f"the file is {encoding}", "save it as UTF-8").located(path, (1, 1))
+        return Violation("", "GV106", f"the file is {encoding}", "save it as UTF-8").locate(path, (1, 1))
     if _BINARY.search(start) is not None or b"\0" in data:
         hint = "name it in .gitvirtignore, or give it another name"
         return Problem(file=path, code="GV107", message="the file is binary", hint=hint)
     before = data[:offset].decode().removeprefix(BYTE_ORDER_MARK)
     found = Violation("", "GV106", f"the byte 0x{data[offset]:02X} is not UTF-8", "save the file as UTF-8")
-    return found.located(path, position_at(before, len(before)))
+    return found.locate(path, position_at(before, len(before)))

@@ -36,9 +36,9 @@ class Unreadable:
             return self
         return replace(self, message=printable(self.message, _LONGEST), hint=printable(self.hint, _LONGEST))
 
-    def located(self, file: str) -> Problem:
+    def locate(self, file: str) -> Problem:
         """The reason as the problem of a file."""
-        return Violation("", self.code, self.message, self.hint).located(file, (self.line, self.column))
+        return Violation("", self.code, self.message, self.hint).locate(file, (self.line, self.column))
 
 
 def position_at(text: str, offset: int) -> tuple[int, int]:

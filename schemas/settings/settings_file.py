@@ -35,7 +35,7 @@ def load(path: str, data: bytes, schema: str, form: type[T]) -> T | tuple[Proble
         return _refuse(path, "the file is not UTF-8", "save the file as UTF-8", line)
     values = read(text)
     if isinstance(values, Unreadable):
-        return (values.located(path),)
+        return (values.locate(path),)
     if len(values) != 1:
         message = "the file is empty" if not values else f"the file contains {len(values)} documents"
         return _refuse(path, message, "a settings file contains one document")
@@ -62,4 +62,4 @@ def check_schema(body: object, schema: str) -> tuple[Violation, ...]:
 def locate_problems(found: tuple[Violation, ...], path: str, text: str) -> tuple[Problem, ...]:
     """Violations as Problems with line and column."""
     marks = Positions(text)
-    return tuple(one.located(path, marks.position(0, one.pointer)) for one in found)
+    return tuple(one.locate(path, marks.position(0, one.pointer)) for one in found)
