@@ -93,7 +93,7 @@ class State:
         found = (
             each for each in self.reports.says(key) if self.is_ours(self.reports.by_poollet[each.poollet])
         )
-        return iter(sorted(found, key=lambda each: self._is_heard((each.poollet, each.host))))
+        return iter(sorted(found, key=lambda each: self._is_alive((each.poollet, each.host))))
 
     def announcement(self, pool: Key) -> Announcement | None:
         """What its owner announces. Of a granted pool only its host's word counts; should two own it, that of the host with the grant,
@@ -130,12 +130,12 @@ class State:
         ]
         best = min(
             owners,
-            key=lambda each: (granted not in ("", each.host), not self._is_heard(each.writer)),
+            key=lambda each: (granted not in ("", each.host), not self._is_alive(each.writer)),
             default=None,
         )
         return None if best is None else best.name
 
-    def _is_heard(self, writer: Writer) -> bool:
+    def _is_alive(self, writer: Writer) -> bool:
         return self.reports.heartbeats.get(writer) in NOT_EXPIRED
 
     def _of_absent_host(self, known: ObjectState, report: HostReport, granted: str) -> Announcement | None:

@@ -12,6 +12,10 @@ from reconciler.plan.suggestion import suggest
 MOST_REASONS = 20
 MOST_ROWS = 100  # forges refuse comments beyond some 60,000 characters
 
+ESCAPES = str.maketrans(
+    {sign: f"\\{sign}" for sign in "\\`*_[]|#!"} | {"<": "&lt;", ">": "&gt;", "@": "&#64;"}
+)
+
 
 def render(plan: Plan) -> str:
     return "\n".join(_lines(plan))
@@ -123,9 +127,4 @@ def _code(text: str) -> str:
 
 def _plain(text: str) -> str:
     """Words of people and hosts: neither markup, nor mentions, nor links of theirs take effect."""
-    escaped = printable(text)
-    for sign in "\\`*_[]<>|@#!":
-        escaped = escaped.replace(
-            sign, f"\\{sign}" if sign not in "<>@" else {"<": "&lt;", ">": "&gt;", "@": "&#64;"}[sign]
-        )
-    return escaped
+    return printable(text).translate(ESCAPES)
