@@ -213,9 +213,9 @@ def test_two_racing_clients_get_one_console(server: ExecServer) -> None:
 
 
 def test_a_client_that_vanishes_frees_the_machines_session(server: ExecServer) -> None:
-    connection = open_session(server.offer("m1", cat))
-    connection.socket.close()
-    _eventually_offers(server, "m1")
+    with open_session(server.offer("m1", cat)) as connection:
+        connection.socket.close()
+        _eventually_offers(server, "m1")
 
 
 def test_a_console_that_cannot_be_opened_gives_the_reason(server: ExecServer) -> None:
