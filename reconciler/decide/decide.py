@@ -94,7 +94,7 @@ def decide_needs(
         need.before is not None and need.before.pool not in ("", need.record.pool) for need in needs.values()
     ):
         # Assignments that ended in this tick make room for what waits.
-        evaluate(view, affected_keys(view, view.waiting, ()) - needs.keys(), facts, now, needs)
+        evaluate(view, affected_keys(view, view.relations.waiting, ()) - needs.keys(), facts, now, needs)
     for owner in [need for need in needs.values() if need.key.kind is Kind.MACHINE]:
         needs |= {need.key: need for need in generated_needs(view, owner, now, requests)}
     needs |= {need.key: need for need in order_evictions(view, needs.values(), now)}
@@ -113,21 +113,21 @@ def evaluate(
 
 def affected_keys(view: View, dirty: Collection[Key], ended: Collection[Key]) -> set[Key]:
     """What is looked at: all that is dirty, what is decided together with it, and what waits for consent."""
-    found = {*dirty, *view.absent}
+    found = {*dirty, *view.relations.absent}
     for key in ended:
-        found |= {*view.on_pool(key)}
-    if not found.isdisjoint(view.evicting):
+        found |= {*view.relations.on_pool.get(key)}
+    if not found.isdisjoint(view.relations.evicting):
         for state in view.pools.values():
             if any(taint.effect == "NoExecute" for taint in state.taints):
-                found |= {*view.on_pool(state.key)}
+                found |= {*view.relations.on_pool.get(state.key)}
     for key in [key for key in found if key.kind is Kind.VOLUME]:
         if (known := view.objects.get(key)) is not None:
             found |= {machine.key for machine in machines_of(view, known)}
     for key in [key for key in found if key.kind is Kind.MACHINE]:
-        found |= {*view.held_by(key)}
+        found |= {*view.relations.held.get(key)}
         known = view.objects.get(key)
         if known is not None and isinstance(known.object, Machine):
-            found |= {*volumes_of(known.object), *interfaces_of(known.object), *view.owned_objects(key)}
+            found |= {*volumes_of(known.object), *interfaces_of(known.object), *view.relations.owned.get(key)}
     return found
 
 
@@ -159,7 +159,7 @@ class TickFacts:
 
 def decide_object(view: View, edit: ObjectEdit, facts: TickFacts) -> Need:
     known = edit.known
-    if known.key in view.absent and not deletion.is_announced(view, known.key):
+    if known.key in view.relations.absent and not deletion.is_announced(view, known.key):
         return deletion.order_deletion(observe(view, edit), facts.review)
     if edit.record.is_deleting:
         return deletion.finish_deletion(view, observe(view, edit))
@@ -207,7 +207,7 @@ def generated_needs(view: View, owner: Need, now: datetime, requests: PoolReques
     if not known.is_active or owner.record.is_deleting:
         return
     for each, expansion in ephemeral.owned_objects(view, owner, known):
-        if each.is_active and each.key not in view.absent:
+        if each.is_active and each.key not in view.relations.absent:
             edit = start_edit(view, each, now, requests)
             yield ephemeral.decide_generated(view, edit, expansion, owner, pool_fact(view, edit, requests))
 
@@ -215,9 +215,9 @@ def generated_needs(view: View, owner: Need, now: datetime, requests: PoolReques
 def order_evictions(view: View, needs: Iterable[Need], now: datetime) -> Iterator[Drain]:
     """The order to leave for as many as may leave at once, the least important first; the others wait for their edit."""
     needs = tuple(needs)
-    ended = {need.key for need in needs if need.key in view.evicting and not is_evicted(need)}
+    ended = {need.key for need in needs if need.key in view.relations.evicting and not is_evicted(need)}
     before = view.previous_settings or view.settings
-    free = min(view.settings.limits.evict, before.limits.evict) - (len(view.evicting) - len(ended))
+    free = min(view.settings.limits.evict, before.limits.evict) - (len(view.relations.evicting) - len(ended))
     due = [need for need in needs if isinstance(need, Drain) and need.is_due]
     for place, need in enumerate(sorted(due, key=lambda each: (priority(view, each.key), each.key))):
         if place < free:

@@ -76,7 +76,7 @@ def review_deletions(view: View) -> DeletionReview:
     why: dict[Key, tuple[str, str]] = {}
     free: dict[Kind, list[ObjectState]] = defaultdict(list)
     counted: dict[Kind, int] = defaultdict(int)
-    for key in sorted(view.absent):
+    for key in sorted(view.relations.absent):
         known = view.objects[key]
         if follows_its_owner(view, known) or is_announced(view, key):
             continue  # whose own going was counted; a pool that only changes who says that it is there
@@ -137,7 +137,9 @@ def kinds_over_limit(
     before = view.previous_settings or view.settings
     limit = stricter(before.limits.delete, view.settings.limits.delete)
     for kind in sorted(free):
-        losses = DeletionCounts(view.live_count(kind), len(view.leaving(kind)), counted[kind])
+        losses = DeletionCounts(
+            view.relations.live_counts[kind], len(view.relations.leaving[kind]), counted[kind]
+        )
         if reason := why_over_limit(losses, limit):
             yield kind, reason, tuple(known.key for known in free[kind])
 

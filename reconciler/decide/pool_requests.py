@@ -93,9 +93,11 @@ NO_REQUESTS = PoolRequests()
 def judge_requests(view: View) -> PoolRequests:
     """Those on `live` that wait, and those of the new source commits, the oldest first."""
     confirmations = [each for each in view.confirmations if each.about in TRAILERS]
-    if not confirmations and not view.pool_requests:
+    if not confirmations and not view.relations.pool_requests:
         return NO_REQUESTS
-    statuses = {key: found for key in view.pool_requests if (found := status_of(view, key)) is not None}
+    statuses = {
+        key: found for key in view.relations.pool_requests if (found := status_of(view, key)) is not None
+    }
     notices: dict[Key, dict[str, PoolNotice]] = {}
     answers = [answer for each in confirmations for answer in record_request(view, each, statuses, notices)]
     after = {key: judge_pool(view, key, statuses[key]) for key in sorted(statuses)}

@@ -40,7 +40,7 @@ def owner_of(known: ObjectState) -> Key | None:
 
 def machines_of(view: View, used: ObjectState) -> tuple[ObjectState, ...]:
     """Those that name the volume or interface, and its owner; sorted by key."""
-    keys = {key for key in view.users(used.key) if key.kind is Kind.MACHINE}
+    keys = {key for key in view.relations.users.get(used.key) if key.kind is Kind.MACHINE}
     if (owner := owner_of(used)) is not None:
         keys.add(owner)
     found = (view.objects.get(key) for key in sorted(keys))
@@ -52,9 +52,9 @@ def blocking_users(view: View, known: ObjectState) -> tuple[ObjectState, ...]:
 
     A snapshot may outlive its volume. An owner holds what one of its entries still asks for.
     """
-    keys = {key for key in view.users(known.key) if key.kind is not Kind.VOLUME_SNAPSHOT}
+    keys = {key for key in view.relations.users.get(known.key) if key.kind is not Kind.VOLUME_SNAPSHOT}
     if known.key.kind in (Kind.MACHINE_POOL, Kind.VOLUME_POOL):
-        keys |= set(view.on_pool(known.key))
+        keys |= set(view.relations.on_pool.get(known.key))
     if (owner := owner_of(known)) is not None:
         keys.add(owner)
     found = (view.objects.get(key) for key in sorted(keys - {known.key}))

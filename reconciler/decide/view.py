@@ -8,12 +8,13 @@ from typing import Protocol
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.world.changes import Confirmation, SourceHold
 from reconciler.world.objects.object_state import ObjectState
+from reconciler.world.objects.relations import Relations
 from reconciler.world.pools.grants import Grant
 from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.reports.recovery_wait import MissingHost
 from reconciler.world.reports.reported import ObjectReport
 from reconciler.world.state import HostSeen
-from schemas.kinds import Key, Kind
+from schemas.kinds import Key
 from schemas.model.capacity import Shortfall
 from schemas.problem import Problem
 from schemas.settings.fleet import FleetSettings
@@ -53,20 +54,7 @@ class View(Protocol):
     def volume_pools(self) -> Mapping[str, PoolState]: ...
 
     @property
-    def absent(self) -> Collection[Key]:
-        """On live, cleanly gone from the source (or from their owner), and not ordered gone."""
-
-    @property
-    def waiting(self) -> Collection[Key]:
-        """To be placed, and on no pool."""
-
-    @property
-    def evicting(self) -> Collection[Key]:
-        """Those with an eviction order on live."""
-
-    @property
-    def pool_requests(self) -> Collection[Key]:
-        """Pools on live with a request of people that still waits."""
+    def relations(self) -> Relations: ...
 
     @property
     def confirmations(self) -> Collection[Confirmation]:
@@ -97,23 +85,11 @@ class View(Protocol):
     def frozen(self) -> Mapping[str, tuple[Problem, ...]]:
         """Files of the source that cannot be used, and why."""
 
-    def users(self, key: Key) -> Collection[Key]:
-        """Whose documents refer to it."""
-
-    def owned_objects(self, key: Key) -> Collection[Key]:
-        """Generated objects of an owner."""
-
-    def held_by(self, key: Key) -> Collection[Key]:
-        """Volumes whose claim names the machine, whether or not that asks for them still."""
-
     def grant(self, pool: Key) -> Grant:
         """As it is when this tick is written, but for what people request in it."""
 
     def host_seen(self, pool: Key, host: str) -> HostSeen:
         """The newest report of a host that may report the pool, and its heartbeat."""
-
-    def on_pool(self, key: Key) -> Collection[Key]:
-        """What is assigned to a pool."""
 
     def shortfalls(self, machine: Key, pool: str) -> Collection[Shortfall]:
         """What a pool has too little of to take a machine of another pool."""
@@ -123,9 +99,3 @@ class View(Protocol):
 
     def faults(self, key: Key) -> Collection[Finding]:
         """What validation holds against the object as it is declared."""
-
-    def live_count(self, kind: Kind) -> int:
-        """Objects of a kind on live."""
-
-    def leaving(self, kind: Kind) -> Collection[Key]:
-        """Those of them that are ordered gone."""

@@ -107,7 +107,9 @@ class Reconciler:
         self._metrics.count_tick(outcome.label, time.monotonic() - start)
         if isinstance(outcome, Committed | NoChange):
             self._metrics.set_last_success(clock().timestamp())
-            self._metrics.set_objects(Counter({kind.value: self.world.live_count(kind) for kind in Kind}))
+            self._metrics.set_objects(
+                Counter({kind.value: self.world.relations.live_counts[kind] for kind in Kind})
+            )
         return outcome
 
     def _tick_or_fail(self, clock: Callable[[], datetime]) -> Outcome:
@@ -153,7 +155,7 @@ class Reconciler:
         self._due = advance.due
         for key, when in plan.due:
             self.world.remind(key, when)
-        self._metrics.set_plan(plan, len(self.world.waiting))
+        self._metrics.set_plan(plan, len(self.world.relations.waiting))
         with self._tracer.span("draft"):
             written = self._draft(plan, advance.source_paths | advance.live_paths, now)
         is_minor = not advance.source_paths and all(is_minor_change(change) for change in plan.changes)

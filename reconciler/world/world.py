@@ -6,7 +6,7 @@ could not be read again, but for when reports were seen to change.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 import msgspec
@@ -16,6 +16,7 @@ from reconciler.gitstore.repo import Repo, Snapshot
 from reconciler.world.bulk_load import bulk
 from reconciler.world.changes import Confirmation, SourceHold, WorldChanges
 from reconciler.world.objects.object_state import ObjectState
+from reconciler.world.objects.relations import Relations
 from reconciler.world.pools.capacity_ledger import CapacityLedger
 from reconciler.world.pools.grants import Grant
 from reconciler.world.pools.pool_state import PoolState
@@ -168,46 +169,8 @@ class World:
         return self._state.retained_volumes
 
     @property
-    def absent(self) -> Collection[Key]:
-        """On live, gone from the source or from their owner, and not ordered gone yet."""
-        return self._state.relations.absent
-
-    @property
-    def waiting(self) -> Collection[Key]:
-        """To be placed, and assigned to no pool."""
-        return self._state.relations.waiting
-
-    @property
-    def evicting(self) -> Collection[Key]:
-        return self._state.relations.evicting
-
-    @property
-    def pool_requests(self) -> Collection[Key]:
-        """Pools on live with a request of people that still waits."""
-        return self._state.relations.pool_requests
-
-    def leaving(self, kind: Kind) -> Collection[Key]:
-        """Those that live orders gone."""
-        return self._state.relations.leaving[kind]
-
-    def live_count(self, kind: Kind) -> int:
-        return self._state.relations.live_counts[kind]
-
-    def users(self, key: Key) -> Collection[Key]:
-        return self._state.relations.users.get(key)
-
-    def uses(self, key: Key) -> Collection[Key]:
-        return self._state.relations.uses.get(key, ())
-
-    def owned_objects(self, key: Key) -> Collection[Key]:
-        return self._state.relations.owned.get(key)
-
-    def held_by(self, key: Key) -> Collection[Key]:
-        """Volumes whose claim names the machine."""
-        return self._state.relations.held.get(key)
-
-    def on_pool(self, key: Key) -> Collection[Key]:
-        return self._state.relations.on_pool.get(key)
+    def relations(self) -> Relations:
+        return self._state.relations
 
     def why_unverified(self, key: Key) -> str:
         """Why an absent object may still be declared; nothing when its absence is certain."""

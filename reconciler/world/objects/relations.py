@@ -18,19 +18,25 @@ POOL_OF = {Kind.MACHINE: Kind.MACHINE_POOL, Kind.VOLUME: Kind.VOLUME_POOL}
 
 
 class Relations:
+    """Read by whoever decides; changed by `replace`, and `absent` by `absences` too."""
+
     def __init__(self) -> None:
         self.uses: dict[Key, tuple[Key, ...]] = {}
-        self.users = Index()
-        self.owned = Index()
-        self.on_pool = Index()
-        self.held = Index()  # volumes by the machine that their claim names
-        self.waiting: set[Key] = set()
-        self.evicting: set[Key] = set()
-        self.absent: set[Key] = set()
+        self.users = Index()  # whose documents refer to it
+        self.owned = Index()  # generated objects of an owner
+        self.on_pool = Index()  # what live assigns to a pool
+        self.held = (
+            Index()
+        )  # volumes by the machine that their claim names, whether or not that asks for them still
+        self.waiting: set[Key] = set()  # to be placed, and assigned to no pool
+        self.evicting: set[Key] = set()  # with an eviction order on live
+        self.absent: set[Key] = (
+            set()
+        )  # on live, gone from the source or from their owner, not ordered gone yet
         self.pool_requests: set[Key] = set()  # pools with a request of people that still waits
         self.astray: set[Key] = set()  # machines that people pin to another pool than theirs
-        self.leaving: dict[Kind, set[Key]] = {kind: set() for kind in Kind}
-        self.live_counts: Counter[Kind] = Counter()
+        self.leaving: dict[Kind, set[Key]] = {kind: set() for kind in Kind}  # those that live orders gone
+        self.live_counts: Counter[Kind] = Counter()  # objects of each kind on live
         self.rejected: set[Key] = set()  # waiting, and refused by some pool
 
     def replace(self, before: ObjectState | None, after: ObjectState | None) -> None:

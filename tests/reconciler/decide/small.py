@@ -9,14 +9,12 @@ from typing import Any
 
 import msgspec
 
-from reconciler.decide.references import owner_of
 from reconciler.world.changes import Confirm, Confirmation, SourceHold
 from reconciler.world.objects.object_state import DocumentPlace, ObjectState, Origin
-from reconciler.world.objects.relations import has_waiting_request
+from reconciler.world.objects.relations import Relations
 from reconciler.world.pools.grants import NO_GRANT, Grant
 from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.record import ASSIGNED, Record, empty_status, record_of
-from reconciler.world.reports.authority import POOL_OF
 from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.reports.recovery_wait import MissingHost
 from reconciler.world.reports.reported import ObjectReport
@@ -28,8 +26,6 @@ from schemas.problem import Problem
 from schemas.report import objects as report
 from schemas.settings.fleet import FleetIdentity, FleetSettings
 from schemas.validate.finding import Finding
-from schemas.validate.references import references
-from schemas.validate.tree import Declaration
 
 FLEET = "5a1e9a5e-0d5c-4f0b-9a54-6d1b6f6f7f10"
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -64,20 +60,13 @@ class Small:
     retained_volumes: dict[str, ObjectState] = field(default_factory=dict)
 
     @property
-    def evicting(self) -> Collection[Key]:
-        return {key for key, known in self.objects.items() if getattr(known.record.status, "evict", None)}
-
-    @property
-    def waiting(self) -> Collection[Key]:
-        return {
-            key
-            for key, known in self.objects.items()
-            if key.kind in (Kind.MACHINE, Kind.VOLUME) and known.is_active and not known.record.pool
-        }
-
-    @property
-    def pool_requests(self) -> Collection[Key]:
-        return {key for key, known in self.objects.items() if has_waiting_request(known)}
+    def relations(self) -> Relations:
+        """Of all objects, put together at each question."""
+        found = Relations()
+        for known in self.objects.values():
+            found.replace(None, known)
+        found.absent = self.absent
+        return found
 
     def state(self, pool: Key) -> PoolState | None:
         return (self.pools if pool.kind is Kind.MACHINE_POOL else self.volume_pools).get(pool.name)
@@ -100,33 +89,6 @@ class Small:
     def refused_claims(self, key: Key) -> Collection[str]:
         return self.refused.get(key, ())
 
-    def users(self, key: Key) -> Collection[Key]:
-        def refers(known: ObjectState) -> bool:
-            named = references(Declaration("", 0, known.key, known.object))
-            return any(Key(each.kind, each.namespace, each.name) == key for each in named)
-
-        return {other for other, known in self.objects.items() if refers(known)}
-
-    def owned_objects(self, key: Key) -> Collection[Key]:
-        return {other for other, known in self.objects.items() if owner_of(known) == key}
-
-    def held_by(self, key: Key) -> Collection[Key]:
-        def holder(known: ObjectState) -> str:
-            return known.record.claim.name if known.record.claim else ""
-
-        return {
-            other
-            for other, known in self.objects.items()
-            if key.kind is Kind.MACHINE and holder(known) == key.name
-        }
-
-    def on_pool(self, key: Key) -> Collection[Key]:
-        return {
-            other
-            for other, known in self.objects.items()
-            if POOL_OF.get(other.kind) is key.kind and known.record.pool == key.name
-        }
-
     def shortfalls(self, machine: Key, pool: str) -> Collection[Shortfall]:
         return self.short.get(pool, ())
 
@@ -135,12 +97,6 @@ class Small:
 
     def faults(self, key: Key) -> Collection[Finding]:
         return self.findings.get(key, ())
-
-    def live_count(self, kind: Kind) -> int:
-        return sum(known.key.kind is kind and known.live is not None for known in self.objects.values())
-
-    def leaving(self, kind: Kind) -> Collection[Key]:
-        return {key for key, known in self.objects.items() if key.kind is kind and known.record.is_deleting}
 
     # What tests make it of.
 

@@ -263,7 +263,7 @@ def test_so_many_leave_at_once_the_least_important_first() -> None:
     # Written, and one has left: one more may go.
     for each in decide_needs(world, set(world.objects), NOW):
         world.add(msgspec.structs.replace(world.objects[each.key], record=each.record))
-    assert len(world.evicting) == 5
+    assert len(world.relations.evicting) == 5
     gone = Key(Kind.MACHINE, "default", "m7")
     world.with_report(gone, "gone")
     found = {each.key.name: eviction(each) for each in decide_needs(world, {gone}, NOW)}

@@ -93,7 +93,7 @@ def test_what_may_not_change_is_held(kind: Kind, was: str, now: str, code: str) 
         assert world.objects[key].object == accepted
         assert [problem.code for problem in world.frozen["x.yaml"]] == [code]
         assert not world.is_taken("x.yaml")
-        assert not world.absent
+        assert not world.relations.absent
         assert Key(Kind.MACHINE, "default", "new") in world.objects
     assert code in {problem.code for problem in found.problems}
     made.source({"x.yaml": was})
@@ -232,7 +232,7 @@ def test_what_moves_to_another_file_may_not_change_on_the_way() -> None:
     made.step(world)
     for each in (world, made.world()):
         assert each.objects[DATA].origin is Origin.FROZEN
-        assert not each.absent
+        assert not each.relations.absent
         assert list(each.frozen) == ["z.yaml"]
 
 

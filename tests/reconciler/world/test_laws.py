@@ -183,23 +183,23 @@ def everything(world: World, problems: object) -> dict[str, Any]:
         *world.objects,
         *(Key(kind, "", name) for kind in (Kind.MACHINE_POOL, Kind.VOLUME_POOL) for name in POOLS),
     }
-    keys |= {used for key in world.objects for used in world.uses(key)}
+    keys |= {used for key in world.objects for used in world.relations.uses.get(key, ())}
     pools = [key for key in keys if key.kind in (Kind.MACHINE_POOL, Kind.VOLUME_POOL)]
     return {
         "known": dict(world.objects),
         "retained": dict(world.retained_volumes),
-        "absent": set(world.absent),
-        "waiting": set(world.waiting),
-        "evicting": set(world.evicting),
-        "leaving": {kind: set(world.leaving(kind)) for kind in Kind},
-        "counts": {kind: world.live_count(kind) for kind in Kind},
+        "absent": set(world.relations.absent),
+        "waiting": set(world.relations.waiting),
+        "evicting": set(world.relations.evicting),
+        "leaving": {kind: set(world.relations.leaving[kind]) for kind in Kind},
+        "counts": {kind: world.relations.live_counts[kind] for kind in Kind},
         "pools": dict(world.pools),
         "volume pools": dict(world.volume_pools),
-        "users": {key: set(world.users(key)) for key in keys},
-        "owned": {key: set(world.owned_objects(key)) for key in keys},
-        "on pool": {key: set(world.on_pool(key)) for key in pools},
+        "users": {key: set(world.relations.users.get(key)) for key in keys},
+        "owned": {key: set(world.relations.owned.get(key)) for key in keys},
+        "on pool": {key: set(world.relations.on_pool.get(key)) for key in pools},
         "faults": {key: world.faults(key) for key in keys},
-        "doubt": {key: world.why_unverified(key) for key in world.absent},
+        "doubt": {key: world.why_unverified(key) for key in world.relations.absent},
         "hearing": {key: world.accepted_reports(key) for key in keys},
         "used": {key: {r: n for r, n in world.ledger.usage(key).items() if n} for key in pools},
         "classes": {key: {r: n for r, n in world.ledger.classes(key).items() if n} for key in pools},

@@ -44,14 +44,14 @@ def test_a_generated_object_is_absent_when_its_owner_has_no_entry_for_it() -> No
     )
     world = scene.world()
     assert (world.objects[key].origin, world.objects[key].record.owners) == (Origin.GENERATED, (owner,))
-    assert set(world.owned_objects(WEB)) == {key}
-    assert not world.absent
+    assert set(world.relations.owned.get(WEB)) == {key}
+    assert not world.relations.absent
     scene.source({"web.yaml": machine("web-1")})
     assert key in scene.step(world).dirty
-    assert set(world.absent) == {key}
+    assert set(world.relations.absent) == {key}
     scene.source({"web.yaml": machine("web-1", ephemeral)})
     scene.step(world)
-    assert not world.absent
+    assert not world.relations.absent
 
 
 def test_what_is_retained_is_charged_and_its_name_is_free() -> None:

@@ -28,14 +28,14 @@ def test_a_rewritten_source_awaits_approval() -> None:
     assert held is not None
     digest = approval_digest(FLEET, HoldKind.SOURCE, [last])
     assert (held.head, held.trailer) == (new, f"Gitvirt-Approve: {digest}")
-    assert not world.absent
+    assert not world.relations.absent
     assert "GV812" in {problem.code for problem in scene.step(world).problems}
     approval = scene.source({}, Gitvirt_Approve=digest)
     scene.step(world)
     assert world.held_source is None
     assert world.source == approval
     assert not world.confirmations, "it is used, and matches no other hold"
-    assert WEB in world.absent
+    assert WEB in world.relations.absent
 
 
 @pytest.mark.parametrize("kind", [HoldKind.DELETION, HoldKind.LIVE, None])
@@ -62,13 +62,13 @@ def test_another_fleet_id_holds_everything() -> None:
         assert held is not None
         assert (held.head, held.use, held.code, held.trailer) == (new, last, "GV816", "")
         assert (each.source, each.settings.fleet.id) == (last, FLEET)
-        assert not each.absent
+        assert not each.relations.absent
         assert each.pools["pool-a"].why_not_ready == ""
     assert "GV816" in {problem.code for problem in found.problems}
     scene.source({"gitvirt.yaml": f"fleet:\n  id: {FLEET}\n"})
     scene.step(world)
     assert world.held_source is None
-    assert world.absent == {WEB}
+    assert world.relations.absent == {WEB}
 
 
 def test_a_fork_without_live_begins_with_its_own_id() -> None:
@@ -85,15 +85,15 @@ def test_without_a_source_branch_what_was_reconciled_last_stands() -> None:
     world.advance(scene.store, type(snapshot)(None, snapshot.target), scene.now)
     assert world.source == scene.heads[MAIN]
     assert world.held_source is not None
-    assert not world.absent
+    assert not world.relations.absent
 
 
 def test_an_empty_source_makes_all_absent_and_nothing_else() -> None:
     scene = placed()
     scene.source({"web.yaml": None, "db.yaml": None, "classes.yaml": None})
     world = scene.world()
-    assert len(world.absent) == 4
-    assert world.live_count(Kind.MACHINE) == 2
+    assert len(world.relations.absent) == 4
+    assert world.relations.live_counts[Kind.MACHINE] == 2
 
 
 def test_confirmations_are_those_since_the_last_reconciled_commit() -> None:

@@ -44,14 +44,14 @@ def test_what_is_gone_from_the_source_is_absent_until_it_is_ordered_gone() -> No
     scene = placed()
     scene.source({"web.yaml": None})
     world = scene.world()
-    assert set(world.absent) == {WEB}
+    assert set(world.relations.absent) == {WEB}
     assert world.why_unverified(WEB) == ""
     assert world.objects[WEB].origin is Origin.LEAVING
     assert world.objects[WEB].object.name == "web-1"
     scene.live({"web.yaml": on_pool(machine("web-1"), Record(UID, GONE, PLACED.pool, status=PLACED.status))})
     scene.step(world)
-    assert not world.absent
-    assert set(world.leaving(Kind.MACHINE)) == {WEB}
+    assert not world.relations.absent
+    assert set(world.relations.leaving[Kind.MACHINE]) == {WEB}
 
 
 def test_declared_again_while_it_goes_is_going_until_its_document_is_gone() -> None:
@@ -86,7 +86,7 @@ def test_a_malformed_file_freezes_what_live_has_from_it(broken: str) -> None:
     world = scene.world()
     assert world.objects[WEB].origin is Origin.FROZEN
     assert world.objects[WEB].record == PLACED
-    assert not world.absent
+    assert not world.relations.absent
     assert not world.is_taken("web.yaml")
     assert "web.yaml" in world.frozen
     assert {problem.file for problem in scene.step(world).problems} == {"web.yaml"}
@@ -120,7 +120,7 @@ def test_what_may_still_be_declared_is_in_doubt(id: str, files: dict[str, str | 
     scene = placed()
     scene.source(files)
     world = scene.world()
-    assert set(world.absent) == {WEB}
+    assert set(world.relations.absent) == {WEB}
     assert said in world.why_unverified(WEB)
 
 
@@ -145,7 +145,7 @@ def test_what_could_not_be_read_before_and_is_the_same_now_took_nothing_in() -> 
     scene.source({"web.yaml": None, "classes.yaml": None})
     scene.step(world)
     for each in (world, scene.world()):
-        assert set(each.absent) >= {WEB, CLASS}
+        assert set(each.relations.absent) >= {WEB, CLASS}
         assert each.why_unverified(WEB) == ""
         assert each.why_unverified(CLASS).startswith("old.yaml cannot")  # nothing is recorded of a class
     scene.source({"old.yaml": "a: [1"})
@@ -164,7 +164,7 @@ def test_what_was_in_doubt_stays_so_while_anything_cannot_be_read(type: str, rea
     )
     scene.live({"web.yaml": on_pool(machine("web-1"), record)})
     world = scene.world()
-    assert world.absent == {WEB}
+    assert world.relations.absent == {WEB}
     assert world.why_unverified(WEB).startswith("old.yaml cannot be read and may declare it; fix the file")
 
 
@@ -234,10 +234,10 @@ def test_one_identity_twice_is_held_against_it_and_the_one_on_live_stays() -> No
 def test_relations_are_known_both_ways() -> None:
     files = {"web.yaml": machine("web-1", using("data")), "data.yaml": volume("data")}
     world = Scene(files).world()
-    assert set(world.users(DATA)) == {WEB}
-    assert DATA in world.uses(WEB)
-    assert set(world.users(CLASS)) == {WEB}
-    assert set(world.waiting) == {WEB, DATA}
+    assert set(world.relations.users.get(DATA)) == {WEB}
+    assert DATA in world.relations.uses.get(WEB, ())
+    assert set(world.relations.users.get(CLASS)) == {WEB}
+    assert set(world.relations.waiting) == {WEB, DATA}
 
 
 def test_a_change_of_a_class_concerns_its_machines_and_what_is_charged() -> None:
