@@ -10,9 +10,7 @@ from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.pool_requests import PoolRequests, follow_grant, status_of
 from reconciler.decide.view import View
 from reconciler.plan.types import Action
-from reconciler.world.record import PLACED, stamp
-from reconciler.world.record.backoff import active_rejections, retry_at
-from reconciler.world.record.condition import EVICTION, SCHEDULED
+from reconciler.world.record import EVICTION, PLACED, SCHEDULED, active_rejections, retry_at, stamp
 from reconciler.world.reports.authority import POOL_OF
 from reconciler.world.reports.reported import ObjectReport
 from reconciler.world.reports.status_update import status_from_report

@@ -18,8 +18,7 @@ from reconciler.gitstore.approval import DIGITS
 from reconciler.plan.types import Action, Base, Change, PendingApproval, Plan, UnschedulableObject
 from reconciler.schedule import Decision, Placed, Refusal, Unschedulable
 from reconciler.world.objects.object_state import ObjectState, Origin
-from reconciler.world.record import Record
-from reconciler.world.record.condition import SCHEDULED
+from reconciler.world.record import SCHEDULED, Record
 from reconciler.world.reports import recovery_wait
 from reconciler.world.reports.authority import POOL_OF
 from schemas.kinds import Key, Kind

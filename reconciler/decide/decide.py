@@ -46,8 +46,15 @@ from reconciler.schedule import schedule
 from reconciler.world.changes import WorldChanges
 from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.pools.pool_state import PoolState
-from reconciler.world.record import PLACED, condition, empty_status
-from reconciler.world.record.condition import ACCEPTED, CLAIM_REFUSED, DELETION_HELD, FROZEN
+from reconciler.world.record import (
+    ACCEPTED,
+    CLAIM_REFUSED,
+    DELETION_HELD,
+    FROZEN,
+    PLACED,
+    condition,
+    empty_status,
+)
 from reconciler.world.world import World
 from schemas.kinds import Key, Kind
 from schemas.model import Machine

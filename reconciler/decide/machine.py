@@ -21,8 +21,7 @@ from reconciler.decide.view import View
 from reconciler.plan.types import Action
 from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.pools.pool_state import PoolState
-from reconciler.world.record import moment
-from reconciler.world.record.condition import ACCEPTED, EVICTION, SCHEDULED
+from reconciler.world.record import ACCEPTED, EVICTION, SCHEDULED, moment
 from schemas.model import Evict, Machine
 
 

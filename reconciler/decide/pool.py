@@ -13,7 +13,7 @@ from reconciler.world.objects.object_state import Origin
 from reconciler.world.pools.grants import POOL_STATUS
 from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.pools.pool_status import update_pool_status
-from reconciler.world.record.condition import DESTROYED, HOST_MISMATCH, HOST_MOVED
+from reconciler.world.record import DESTROYED, HOST_MISMATCH, HOST_MOVED
 from schemas.edit.fields import Value
 from schemas.kinds import Key, Kind, api_version
 from schemas.model import GrantedHost

@@ -38,7 +38,7 @@ from msgspec.structs import replace
 from reconciler.decide.view import View
 from reconciler.world.changes import Confirm, Confirmation
 from reconciler.world.pools.grants import POOL_STATUS
-from reconciler.world.record.condition import DESTROYED, HOST_MOVED
+from reconciler.world.record import DESTROYED, HOST_MOVED
 from reconciler.world.reports.heartbeat import NOT_EXPIRED
 from schemas.kinds import Key, Kind
 from schemas.model import (

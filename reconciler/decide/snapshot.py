@@ -13,7 +13,7 @@ from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.obstacles import first_obstacle
 from reconciler.decide.view import View
 from reconciler.plan.types import Action
-from reconciler.world.record.condition import ACCEPTED
+from reconciler.world.record import ACCEPTED
 from schemas.kinds import Key, Kind
 from schemas.model import VolumeSnapshot
 

@@ -12,7 +12,7 @@ from reconciler.decide.references import machines_of, owner_of
 from reconciler.decide.view import View
 from reconciler.decide.volume_claim import is_requested_by, update_claim
 from reconciler.world.objects.object_state import ObjectState
-from reconciler.world.record.condition import ACCEPTED, SCHEDULED
+from reconciler.world.record import ACCEPTED, SCHEDULED
 from schemas.model import Volume
 
 

@@ -16,8 +16,7 @@ from reconciler.world.pools.grants import NO_GRANT, Grant, grant_on_live
 from reconciler.world.pools.last_known_pool import expired_pool, last_known_pool, pool_on_live
 from reconciler.world.pools.placement_counts import Population
 from reconciler.world.pools.pool_state import PoolState
-from reconciler.world.record import condition
-from reconciler.world.record.condition import HOST_MISMATCH
+from reconciler.world.record import HOST_MISMATCH, condition
 from reconciler.world.reports.heartbeat import NOT_EXPIRED, Heartbeat, HeartbeatSeen, Writer
 from reconciler.world.reports.reported import ObjectReport
 from reconciler.world.reports.reports import EVER, HostReport, Reports

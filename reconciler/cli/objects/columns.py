@@ -8,7 +8,7 @@ from typing import Any
 from reconciler.cli.output import Column
 from reconciler.cli.terminal import TextStyle
 from reconciler.query.inventory import InventoryItem
-from reconciler.world.record.condition import DELETION_HELD, HOST_MISMATCH
+from reconciler.world.record import DELETION_HELD, HOST_MISMATCH
 from schemas.kinds import Kind
 from schemas.model import Condition
 from schemas.model.quantity import Quantity

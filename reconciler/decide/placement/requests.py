@@ -10,8 +10,7 @@ from reconciler.decide.placement.quotas import machine_need, volume_need
 from reconciler.schedule import AntiAffinityRule, PastRejection, Request, SpreadRule, VolumeRequest
 from reconciler.schedule.request import Labels
 from reconciler.world.objects.object_state import ObjectState, Origin
-from reconciler.world.record import NOTHING, Record
-from reconciler.world.record.backoff import active_rejections
+from reconciler.world.record import NOTHING, Record, active_rejections
 from reconciler.world.world import World
 from schemas.kinds import Key, Kind
 from schemas.model import (

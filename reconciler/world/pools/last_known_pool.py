@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.pools.announcement import READY, Announcement
-from reconciler.world.record import condition
-from reconciler.world.record.condition import OWN
+from reconciler.world.record import OWN, condition
 from reconciler.world.reports.heartbeat import Heartbeat
 from schemas.model import Condition, MachinePoolStatus, VolumePoolStatus
 from schemas.model.quantity import Quantity

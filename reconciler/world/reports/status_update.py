@@ -11,9 +11,7 @@ from typing import TypeVar
 
 import msgspec
 
-from reconciler.world.record import stamp
-from reconciler.world.record.condition import merge_conditions
-from reconciler.world.record.record import Record, Status
+from reconciler.world.record import Record, Status, merge_conditions, stamp
 from reconciler.world.reports.reported import ObjectReport
 from schemas.model import (
     Condition,

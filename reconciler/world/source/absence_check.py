@@ -6,8 +6,7 @@ from collections.abc import Collection, Iterator
 
 from reconciler.gitstore.objects.tree import FileMode
 from reconciler.world.objects.object_state import ObjectState
-from reconciler.world.record import condition
-from reconciler.world.record.condition import ACCEPTED, DELETION_HELD, FROZEN, UNVERIFIED
+from reconciler.world.record import ACCEPTED, DELETION_HELD, FROZEN, UNVERIFIED, condition
 from reconciler.world.source.contents import Doc
 from reconciler.world.source.rules import Rules
 from reconciler.world.source.tree_index import TreeIndex

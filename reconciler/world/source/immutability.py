@@ -14,8 +14,7 @@ from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.objects.relations import Relations, uses
 from reconciler.world.objects.resolve import is_live_alone, on_live
-from reconciler.world.record import NOTHING, condition
-from reconciler.world.record.condition import ACCEPTED, FROZEN
+from reconciler.world.record import ACCEPTED, FROZEN, NOTHING, condition
 from reconciler.world.source.contents import Contents, Doc, objects_at
 from reconciler.world.source.tree_index import TreeIndex
 from schemas.kinds import Key, Kind

@@ -10,7 +10,7 @@ import pytest
 from reconciler.decide.deletion import hold_reason, is_retained, waiting_for, was_made
 from reconciler.decide.object_edit import ObjectEdit
 from reconciler.world.objects.object_state import ObjectState, Origin
-from reconciler.world.record.condition import UNVERIFIED
+from reconciler.world.record import UNVERIFIED
 from reconciler.world.reports.heartbeat import Heartbeat
 from schemas import live_layout
 from schemas.kinds import Key, Kind

@@ -5,8 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from reconciler.decide.apply_report import next_retry, record_rejection
-from reconciler.world.record import stamp
-from reconciler.world.record.backoff import active_rejections, retry_at
+from reconciler.world.record import active_rejections, retry_at, stamp
 from schemas.model import Assignment, Rejection
 from schemas.report.objects import ReportedReason
 

@@ -15,8 +15,7 @@ from typing import Any
 import msgspec
 
 from reconciler.world.objects.object_state import DocumentPlace
-from reconciler.world.record import Record, empty_status
-from reconciler.world.record.record import STATUS, assignment_of
+from reconciler.world.record import STATUS, Record, assignment_of, empty_status
 from reconciler.world.source.contents import Contents, Doc
 from schemas.kinds import Key, Kind
 from schemas.model import TYPES, ClaimRef, OwnerReference
