@@ -19,8 +19,9 @@ from reconciler.cli.plans import phrases, plan_input
 from reconciler.cli.plans.plan_input import PlanInput
 from reconciler.cli.terminal import Terminal, TextStyle, out, printable
 from reconciler.cli.verbs import closest
-from reconciler.decide import Place, obstacles
 from reconciler.decide import placement as placing
+from reconciler.decide.need import Place
+from reconciler.decide.obstacles import obstacles
 from reconciler.plan.suggestion import suggest
 from reconciler.schedule import Fit, Refusal, explain
 from reconciler.world.record import Record

@@ -18,8 +18,8 @@ from reconciler.cli.plans.pool_usage import pool_usage
 from reconciler.cli.terminal import out
 from reconciler.decide.decide import make_plan
 from reconciler.gitstore.objects.tree import File
-from reconciler.plan import Plan
 from reconciler.plan.source_changes import SourceChange, compare_sources
+from reconciler.plan.types import Plan
 from schemas.kinds import Key
 from schemas.manifest import parse
 from schemas.manifest.ignore import is_manifest

@@ -9,20 +9,3 @@ decide -> one need for each object that something happened to, by its kind and s
 placement -> the input of `reconciler.schedule`
 compose -> needs and placements as one change for each object
 """
-
-from reconciler.decide.decide import decide_needs
-from reconciler.decide.deletion import DeletionReview, review_deletions
-from reconciler.decide.need import (
-    Adopt,
-    Blocked,
-    ChangeReason,
-    DeletionPhase,
-    Drain,
-    Keep,
-    Need,
-    Place,
-    PoolUnreachable,
-    Remove,
-)
-from reconciler.decide.obstacles import obstacles
-from reconciler.decide.view import View

@@ -27,7 +27,7 @@ from reconciler.loop.outcome import (
     TickBlocked,
 )
 from reconciler.loop.tick import Reconciler
-from reconciler.plan import Plan
+from reconciler.plan.types import Plan
 from schemas.backoff import Backoff, jitter
 from schemas.problem import Severity
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import ClassVar, TypeAlias
 
 from reconciler.gitstore.repo import Refs
-from reconciler.plan import Plan
+from reconciler.plan.types import Plan
 from schemas.problem import Problem
 
 

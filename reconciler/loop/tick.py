@@ -30,8 +30,8 @@ from reconciler.loop.outcome import (
     TickBlocked,
 )
 from reconciler.loop.tracing import Tracer, Untraced
-from reconciler.plan import Plan
 from reconciler.plan.significance import is_minor as is_minor_change
+from reconciler.plan.types import Plan
 from reconciler.world.reports import recovery_wait
 from reconciler.world.reports.heartbeat import HeartbeatSeen, Writer
 from reconciler.world.source.parse_cache.cache import ParseCache

@@ -3,14 +3,3 @@
 types -> source_changes (what people changed), suggestion (what would make an object fit), significance (whether a status is worth a commit).
 It must not decide anything, nor know files or Git.
 """
-
-from reconciler.plan.source_changes import Effect, SourceChange
-from reconciler.plan.types import (
-    Action,
-    Base,
-    Change,
-    PendingApproval,
-    Plan,
-    PoolUsage,
-    UnschedulableObject,
-)

@@ -2,5 +2,5 @@
 
 Data passes through the folders in this order: source (trees of files -> documents), objects (documents -> one ObjectState a
 key, and who refers to whom), reports (report refs -> what hosts say, and whether they are alive), pools (announcements and
-grants -> PoolState, capacity). record is what the reconciler itself keeps about an object on `live`.
+grants -> PoolState, capacity). `record` is what the reconciler itself keeps of an object on `live`, and what all folders share.
 """

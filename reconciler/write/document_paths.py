@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 
-from reconciler.plan import Action, Change
+from reconciler.plan.types import Action, Change
 from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.record import Record
 from reconciler.write.write_input import WriteInput

@@ -9,7 +9,7 @@ from datetime import datetime
 from reconciler.gitstore.objects.database import ObjectType, hash_object
 from reconciler.gitstore.objects.tree import File
 from reconciler.gitstore.repo import Draft, Edit, ExistingBlob, Identity
-from reconciler.plan import Change, Plan
+from reconciler.plan.types import Change, Plan
 from reconciler.write.document_paths import DocumentPaths
 from reconciler.write.file_texts import FileTexts, Read, Unwritable
 from reconciler.write.message import message

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from reconciler.plan import Action, Change
 from reconciler.plan.significance import condition_of, state_of, words_of
+from reconciler.plan.types import Action, Change
 from schemas.kinds import Key, Kind
 
 LONGEST_LINE = 240

@@ -25,7 +25,7 @@ from reconciler.gitstore.repo import Refs
 from reconciler.gitstore.store import Store
 from reconciler.loop.outcome import Committed, Conflict, Failed, NoChange, Outcome, RefsChanged
 from reconciler.loop.tick import CommitIdentity, Reconciler
-from reconciler.plan import Plan
+from reconciler.plan.types import Plan
 from schemas.kinds import Key, Kind
 from schemas.model import Machine as Declared
 from schemas.model import MachinePool, Volume, VolumePool

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from reconciler.cli.plans import phrases
-from reconciler.plan import Change, PendingApproval, Plan, SourceChange, UnschedulableObject
+from reconciler.plan.source_changes import SourceChange
 from reconciler.plan.suggestion import suggest
+from reconciler.plan.types import Change, PendingApproval, Plan, UnschedulableObject
 from reconciler.world.record import Record
 from schemas.problem import Problem
 

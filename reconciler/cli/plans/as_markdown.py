@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from reconciler.cli.plans import phrases
 from reconciler.cli.terminal import printable
-from reconciler.plan import Action, Plan
 from reconciler.plan.suggestion import suggest
+from reconciler.plan.types import Action, Plan
 
 MOST_REASONS = 20
 MOST_ROWS = 100  # forges refuse comments beyond some 60,000 characters

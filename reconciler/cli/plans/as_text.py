@@ -7,8 +7,9 @@ from typing import TypeAlias
 
 from reconciler.cli.plans import phrases
 from reconciler.cli.terminal import Terminal, TextStyle, printable
-from reconciler.plan import Action, PendingApproval, Plan, SourceChange, UnschedulableObject
+from reconciler.plan.source_changes import SourceChange
 from reconciler.plan.suggestion import suggest
+from reconciler.plan.types import Action, PendingApproval, Plan, UnschedulableObject
 from schemas.problem import Problem, Severity
 
 COLOURS = {

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from reconciler.plan import Action, Change, Effect, Plan, PoolUsage, SourceChange
+from reconciler.plan.source_changes import Effect, SourceChange
+from reconciler.plan.types import Action, Change, Plan, PoolUsage
 from reconciler.schedule import Predicate, Reason, Refusal
 from schemas.live_layout import SHARE
 from schemas.model.capacity import format_amount

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import msgspec
 
-from reconciler.plan import Change, Plan, PoolUsage
+from reconciler.plan.types import Change, Plan, PoolUsage
 from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.pools.capacity_ledger import Charge
 from reconciler.world.record import NOTHING

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.decide import DeletionPhase, Keep, Remove, decide_needs, review_deletions
 from reconciler.decide.compose import compose
+from reconciler.decide.decide import decide_needs
+from reconciler.decide.deletion import review_deletions
+from reconciler.decide.need import DeletionPhase, Keep, Remove
 from reconciler.plan.types import Action
 from reconciler.world.changes import Confirm
 from reconciler.world.objects.object_state import Origin

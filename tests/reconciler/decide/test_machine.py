@@ -7,17 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from reconciler.decide import (
-    Adopt,
-    Blocked,
-    Drain,
-    Keep,
-    Need,
-    Place,
-    PoolUnreachable,
-    decide_needs,
-    obstacles,
-)
+from reconciler.decide.decide import decide_needs
+from reconciler.decide.need import Adopt, Blocked, Drain, Keep, Need, Place, PoolUnreachable
+from reconciler.decide.obstacles import obstacles
 from reconciler.plan.types import Action
 from reconciler.world.objects.object_state import Origin
 from reconciler.world.record import condition

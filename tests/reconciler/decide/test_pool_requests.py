@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from reconciler.decide import decide_needs
+from reconciler.decide.decide import decide_needs
 from reconciler.decide.pool_requests import NO_REQUESTS, follow_grant, judge_requests
 from reconciler.world.changes import Confirm
 from reconciler.world.pools.grants import Grant, grant_for

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.decide import Adopt, Blocked, Keep, Need, PoolUnreachable, decide_needs
+from reconciler.decide.decide import decide_needs
+from reconciler.decide.need import Adopt, Blocked, Keep, Need, PoolUnreachable
 from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.reports.reported import ObjectReport
 from schemas import live_layout

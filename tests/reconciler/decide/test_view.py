@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from reconciler.decide import View, decide_needs
+from reconciler.decide.decide import decide_needs
+from reconciler.decide.view import View
 from reconciler.world.world import World
 from tests.reconciler.decide.small import NOW, Small
 

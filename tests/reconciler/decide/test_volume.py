@@ -6,7 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from reconciler.decide import Adopt, Blocked, Keep, Need, Place, PoolUnreachable, decide_needs
+from reconciler.decide.decide import decide_needs
+from reconciler.decide.need import Adopt, Blocked, Keep, Need, Place, PoolUnreachable
 from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.reports.reported import ObjectReport
 from schemas.kinds import Key, Kind

@@ -14,7 +14,7 @@ from reconciler.gitstore.objects.commit import decode_commit
 from reconciler.gitstore.repo import Refs, Snapshot
 from reconciler.loop.outcome import Committed, Conflict, NoChange, Outcome, TickBlocked
 from reconciler.loop.tick import CommitIdentity, Reconciler
-from reconciler.plan import Plan
+from reconciler.plan.types import Plan
 from reconciler.world.pools.grants import NO_GRANT, Grant
 from reconciler.world.reports.heartbeat import HeartbeatSeen, Writer
 from reconciler.world.world import World

@@ -19,8 +19,8 @@ from reconciler.decide.decide import make_plan
 from reconciler.gitstore.objects.commit import decode_commit
 from reconciler.gitstore.repo import Draft, Identity, Pushed, Snapshot
 from reconciler.gitstore.store import Store
-from reconciler.plan import Change, Plan
 from reconciler.plan.suggestion import suggest
+from reconciler.plan.types import Change, Plan
 from reconciler.world.record import Record
 from reconciler.world.reports.heartbeat import HeartbeatSeen, Writer
 from reconciler.world.source.source_head import last_reconciled

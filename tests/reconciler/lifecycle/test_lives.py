@@ -9,7 +9,7 @@ import pytest
 
 from reconciler.gitstore.approval import HoldKind, approval_digest
 from reconciler.loop.outcome import Committed, NoChange, Outcome, TickBlocked
-from reconciler.plan import Action
+from reconciler.plan.types import Action
 from schemas.kinds import Key, Kind
 from tests.reconciler.lifecycle.hosts import Fleet, Host
 from tests.reconciler.world.scene import FAST, FLEET, LIVE, MAIN, REPORTS, SMALL, machine, pool, using, volume

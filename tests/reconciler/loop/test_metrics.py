@@ -4,7 +4,7 @@ from collections import Counter
 from datetime import UTC, datetime
 
 from reconciler.loop.metrics import Metrics
-from reconciler.plan import Action, Base, Change, PendingApproval, Plan, UnschedulableObject
+from reconciler.plan.types import Action, Base, Change, PendingApproval, Plan, UnschedulableObject
 from reconciler.world.record import NOTHING
 from schemas.kinds import Key, Kind
 from schemas.problem import Problem, Severity

@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from reconciler.plan import Action, Change
 from reconciler.plan.significance import is_minor
+from reconciler.plan.types import Action, Change
 from reconciler.world.record import Record
 from reconciler.write.message import subject
 from schemas.kinds import Key, Kind

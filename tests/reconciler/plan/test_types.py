@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from reconciler.plan import Action, Base, Change, Plan
+from reconciler.plan.types import Action, Base, Change, Plan
 from reconciler.world.record import NOTHING, Record
 from schemas.kinds import Key, Kind
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from reconciler.gitstore.objects.database import ObjectType, hash_object
 from reconciler.gitstore.objects.tree import File, FileMode, ObjectId
 from reconciler.gitstore.repo import Edit, ExistingBlob, Identity
-from reconciler.plan import Base, Change, Plan
+from reconciler.plan.types import Base, Change, Plan
 from reconciler.world.objects.object_state import DocumentPlace, ObjectState, Origin
 from reconciler.world.record import NOTHING, record_of
 from reconciler.write import Written, draft

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.plan import Action, Change
+from reconciler.plan.types import Action, Change
 from reconciler.world.objects.object_state import Origin
 from reconciler.world.record import NOTHING, Record
 from reconciler.write.document_paths import DocumentPaths

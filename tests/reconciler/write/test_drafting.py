@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from reconciler.gitstore.repo import ExistingBlob
-from reconciler.plan import Action, Change
+from reconciler.plan.types import Action, Change
 from reconciler.world.record import NOTHING, Record
 from schemas.edit.fields import Value
 from schemas.kinds import Key, Kind

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from reconciler.gitstore.objects.commit import add_trailers, parse_trailers
-from reconciler.plan import Action, Change
+from reconciler.plan.types import Action, Change
 from reconciler.world.record import NOTHING, Record
 from reconciler.write.message import LONGEST_LINE, MOST_LINES, message, subject
 from schemas.kinds import Key, Kind
