@@ -5,7 +5,7 @@ decide -> one need for each object that something happened to, by its kind and s
     deletion, deletion_limit, retained   what left the source: ordered gone, held, or its data kept
     eviction, volume_claim, ephemeral    leaving a pool, attaching a volume, what a machine's entries stand for
     pool_requests                        what people say of hosts by a commit
-    apply_report, obstacles, references  the rules that these share
+    apply_report, obstacles, references, outcome   the rules and ends that these share
 placement -> the input of `reconciler.schedule`
 compose -> needs and placements as one change for each object
 """

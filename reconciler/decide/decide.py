@@ -34,8 +34,9 @@ from reconciler.decide import placement as placing
 from reconciler.decide.apply_report import PoolFact, under_grant, update_status
 from reconciler.decide.compose import compose
 from reconciler.decide.deletion import DeletionReview, review_deletions
-from reconciler.decide.need import Drain, Keep, Need, Place
+from reconciler.decide.need import Drain, Need, Place
 from reconciler.decide.object_edit import ObjectEdit, make_uid
+from reconciler.decide.outcome import keep
 from reconciler.decide.pool_requests import PoolRequests, judge_requests
 from reconciler.decide.references import interfaces_of, machines_of, volumes_of
 from reconciler.decide.retained import discard_destroyed, restore, retained_volume_for
@@ -182,7 +183,7 @@ def decide_object(view: View, edit: ObjectEdit, facts: TickFacts) -> Need:
         case Kind.VOLUME_SNAPSHOT:
             return snapshot.decide_snapshot(view, edit, pool_fact(view, edit, facts.requests))
         case _:
-            return Keep(**observe(view, edit).need_fields())
+            return keep(observe(view, edit))
 
 
 def observe(view: View, edit: ObjectEdit) -> ObjectEdit:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from reconciler.decide.need import Keep, Need
 from reconciler.decide.object_edit import ObjectEdit
+from reconciler.decide.outcome import keep
 from reconciler.decide.references import machines_of
 from reconciler.decide.view import View
 from reconciler.plan.types import Action
@@ -32,7 +33,7 @@ def update_interface(view: View, edit: ObjectEdit, needs: Mapping[Key, Need]) ->
 
 
 def decide_interface(view: View, edit: ObjectEdit, needs: Mapping[Key, Need]) -> Keep:
-    return Keep(**update_interface(view, edit, needs).need_fields())
+    return keep(update_interface(view, edit, needs))
 
 
 def cards(record: Record, key: Key) -> tuple[MachineNetworkInterfaceStatus, ...]:

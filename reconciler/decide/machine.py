@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from reconciler.decide.apply_report import PoolFact, adopt, adoption_claims, apply_report, next_retry
+from reconciler.decide.apply_report import PoolFact, apply_report, next_retry
 from reconciler.decide.deletion import is_paused
 from reconciler.decide.eviction import (
     EvictionCause,
@@ -13,9 +13,10 @@ from reconciler.decide.eviction import (
     has_local_disk,
     why_pool_rejects,
 )
-from reconciler.decide.need import Adopt, Blocked, Drain, Keep, Need, Place, PoolUnreachable
+from reconciler.decide.need import Drain, Need, Place
 from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.obstacles import first_obstacle
+from reconciler.decide.outcome import adopt_reported, block, keep, wait_for_pool
 from reconciler.decide.references import volumes_of
 from reconciler.decide.view import View
 from reconciler.plan.types import Action
@@ -36,16 +37,8 @@ def decide_machine(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
 
 def decide_unassigned(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
     edit = edit.clear_condition(EVICTION)
-    claims = adoption_claims(view, edit, fact)
-    if len(claims) > 1:
-        who = " and ".join(sorted(each.poollet for each in claims))
-        return block(
-            edit,
-            "ReportedByMultiplePools",
-            f"poollets {who} report it at once; remove it from all hosts but one",
-        )
-    if claims and (taken := adopt(view, edit, claims[0])) is not None:
-        return Adopt(**taken.need_fields())
+    if (adopted := adopt_reported(view, edit, fact)) is not None:
+        return adopted
     if found := first_obstacle(view, edit.known):
         return block(edit, *found)
     edit = edit.clear_condition(ACCEPTED).recheck_by(next_retry(edit.rejections, edit.now))
@@ -60,12 +53,7 @@ def decide_assigned(view: View, edit: ObjectEdit) -> Need:
     if edit.evict is not None:
         return Drain(**edit.need_fields(), reason=edit.evict.reason, is_ordered=True)
     if pool is None or pool.is_lost:
-        message = (
-            f"no heartbeat from pool {assignment.pool} within its timeout; the machine may still be running"
-        )
-        return PoolUnreachable(
-            **edit.set_condition("Ready", "Unknown", "PoolLost", message).need_fields(), pool=assignment.pool
-        )
+        return wait_for_pool(edit, assignment.pool, "; the machine may still be running")
     pin = machine.spec.machine_pool_ref.name if machine.spec.machine_pool_ref else ""
     vain = why_pool_rejects(view, edit.known.key, machine, pin) if pin not in ("", assignment.pool) else ""
     cause = eviction_cause(machine, assignment.pool, "" if vain else pin, pool.taints)
@@ -99,7 +87,7 @@ def drain(view: View, edit: ObjectEdit, machine: Machine, cause: EvictionCause) 
         since = moment(began.last_transition_time) if began is not None else None
         ends = (since or edit.now) + timedelta(seconds=cause.after_seconds)
         if edit.now < ends:
-            return Keep(**edit.recheck_by(ends).need_fields())
+            return keep(edit.recheck_by(ends))
     edit = edit.set_condition(EVICTION, "True", "EvictionPending", cause.message)
     return Drain(**edit.need_fields(), reason=cause.message, is_ordered=False, is_due=True)
 
@@ -139,17 +127,3 @@ def class_not_offered(machine: Machine, pool: PoolState) -> str:
     if pool.announced is None or name in pool.classes:
         return ""
     return f"its pool does not offer class {name}; the machine keeps running unchanged"
-
-
-def keep(edit: ObjectEdit) -> Keep:
-    return Keep(**edit.need_fields())
-
-
-def block(edit: ObjectEdit, reason: str, message: str) -> Blocked:
-    """A placed one keeps running; it just does not get what it cannot have."""
-    after = edit.set_condition(ACCEPTED, "False", reason, message)
-    if edit.assignment is None:
-        after = after.set_condition(SCHEDULED, "False", "Blocked", message)
-    if after.record != edit.known.record:
-        after = after.log_change(Action.BLOCKED, message)
-    return Blocked(**after.need_fields(), reason=reason)

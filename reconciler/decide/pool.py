@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from reconciler.decide.need import Keep, Need
 from reconciler.decide.object_edit import ObjectEdit
+from reconciler.decide.outcome import keep
 from reconciler.decide.pool_requests import NO_REQUESTS, PoolRequests
 from reconciler.decide.view import View
 from reconciler.plan.types import Action
@@ -24,17 +25,17 @@ def decide_pool(view: View, edit: ObjectEdit, requests: PoolRequests = NO_REQUES
     states = view.pools if known.key.kind is Kind.MACHINE_POOL else view.volume_pools
     state = states.get(known.key.name)
     if state is None:
-        return Keep(**with_requests(edit, requests).need_fields())
+        return keep(with_requests(edit, requests))
     status = update_pool_status(state, edit.record, edit.now)
     if status != edit.record.status:
         edit = edit.with_record(status=status).log_change(Action.STATUS, getattr(status, "state", "").lower())
     edit = with_mismatch(with_requests(with_grant(edit, state), requests), state)
     if known.origin not in (Origin.ANNOUNCED, Origin.LEAVING) or state.announced is None:
-        return Keep(**edit.need_fields())
+        return keep(edit)
     body = announcement(known.key, state.announced.labels)
     is_same = dict(known.object.metadata.labels) == dict(state.announced.labels)
     if known.origin is Origin.ANNOUNCED and known.live is not None and is_same:
-        return Keep(**edit.need_fields())
+        return keep(edit)
     edit = edit.log_change(Action.ANNOUNCE, f"announced by {state.poollet}")
     return Keep(**edit.need_fields(), body=body)
 

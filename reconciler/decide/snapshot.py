@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from reconciler.decide.apply_report import PoolFact, adopt, adoption_claims, apply_report
 from reconciler.decide.deletion import is_paused, was_made
-from reconciler.decide.machine import keep
-from reconciler.decide.need import Adopt, Blocked, Need, PoolUnreachable
+from reconciler.decide.need import Adopt, Blocked, Need
 from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.obstacles import first_obstacle
+from reconciler.decide.outcome import keep, wait_for_pool
 from reconciler.decide.view import View
 from reconciler.plan.types import Action
 from reconciler.world.record import ACCEPTED
@@ -25,11 +25,7 @@ def decide_snapshot(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
     if edit.assignment is None:
         return assign_with_volume(view, edit, fact)
     if fact.is_lost:
-        pool = edit.assignment.pool
-        message = f"no heartbeat from pool {pool} within its timeout"
-        return PoolUnreachable(
-            **edit.set_condition("Ready", "Unknown", "PoolLost", message).need_fields(), pool=pool
-        )
+        return wait_for_pool(edit, edit.assignment.pool)
     return keep(edit.clear_condition(ACCEPTED))
 
 

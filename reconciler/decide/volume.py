@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from reconciler.decide.apply_report import PoolFact, adopt, adoption_claims, apply_report, next_retry
+from reconciler.decide.apply_report import PoolFact, apply_report, next_retry
 from reconciler.decide.deletion import is_paused
-from reconciler.decide.machine import block, keep
-from reconciler.decide.need import Adopt, Need, Place, PoolUnreachable
+from reconciler.decide.need import Need, Place
 from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.obstacles import first_obstacle
+from reconciler.decide.outcome import adopt_reported, block, keep, wait_for_pool
 from reconciler.decide.references import machines_of, owner_of
 from reconciler.decide.view import View
 from reconciler.decide.volume_claim import is_requested_by, update_claim
@@ -24,10 +24,7 @@ def decide_volume(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
         return decide_unassigned(view, edit, fact)
     pool = edit.assignment.pool
     if fact.is_lost:
-        message = f"no heartbeat from pool {pool} within its timeout"
-        return PoolUnreachable(
-            **edit.set_condition("Ready", "Unknown", "PoolLost", message).need_fields(), pool=pool
-        )
+        return wait_for_pool(edit, pool)
     edit = edit.set_condition(SCHEDULED, "True", "Placed", f"on {pool}")
     if found := first_obstacle(view, edit.known):
         return block(edit, *found)
@@ -36,16 +33,8 @@ def decide_volume(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
 
 def decide_unassigned(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
     known = edit.known
-    claims = adoption_claims(view, edit, fact)
-    if len(claims) > 1:
-        who = " and ".join(sorted(each.poollet for each in claims))
-        return block(
-            edit,
-            "ReportedByMultiplePools",
-            f"poollets {who} report it at once; remove it from all hosts but one",
-        )
-    if claims and (taken := adopt(view, edit, claims[0])) is not None:
-        return Adopt(**taken.need_fields())
+    if (adopted := adopt_reported(view, edit, fact)) is not None:
+        return adopted
     if isinstance(known.object, Volume) and known.object.spec.volume_class_ref is None:
         return keep(edit.clear_condition(ACCEPTED))  # provided from outside: there is nothing to place
     if found := first_obstacle(view, known):

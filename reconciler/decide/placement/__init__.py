@@ -3,7 +3,7 @@
 Costs what is asked about and the number of pools, never the number of machines.
 """
 
-from reconciler.decide.placement.requests import PlacementNeed, requests
+from reconciler.decide.placement.requests import requests
 from reconciler.decide.placement.schedule_input import build_cluster_state, policy
 
-__all__ = ["PlacementNeed", "build_cluster_state", "policy", "requests"]
+__all__ = ["build_cluster_state", "policy", "requests"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Protocol
 
+from reconciler.decide.need import Place
 from reconciler.decide.placement.quotas import machine_need, volume_need
 from reconciler.schedule import AntiAffinityRule, PastRejection, Request, SpreadRule, VolumeRequest
 from reconciler.schedule.request import Labels
@@ -28,24 +28,7 @@ from schemas.model.charge import machine_charge, volume_charge
 from schemas.validate.tree import derived_name
 
 
-class DecidedObject(Protocol):
-    """`record` is the one that the object has once this pass is over, but for where it places it."""
-
-    @property
-    def key(self) -> Key: ...
-
-    @property
-    def record(self) -> Record: ...
-
-
-class PlacementNeed(DecidedObject, Protocol):
-    """What is asked for one object: `near_pool` is the pool that a volume is needed at."""
-
-    @property
-    def near_pool(self) -> str: ...
-
-
-def requests(world: World, places: Iterable[PlacementNeed], now: datetime) -> tuple[Request, ...]:
+def requests(world: World, places: Iterable[Place], now: datetime) -> tuple[Request, ...]:
     """In the order of their keys. A machine of a class that is not there cannot be asked for, and is left out."""
     needs = {each.key: each for each in places}
     found: list[Request] = []
@@ -64,9 +47,7 @@ def requests(world: World, places: Iterable[PlacementNeed], now: datetime) -> tu
     return tuple(found)
 
 
-def _machine(
-    world: World, need: PlacementNeed, others: Mapping[Key, PlacementNeed], now: datetime
-) -> Request | None:
+def _machine(world: World, need: Place, others: Mapping[Key, Place], now: datetime) -> Request | None:
     known = world.objects.get(need.key)
     if known is None or not isinstance(known.object, Machine):
         return None
@@ -116,7 +97,7 @@ def _volumes(world: World, machine: Machine) -> Iterator[tuple[Key, VolumeSpec]]
             yield key, entry.ephemeral.volume_template.spec
 
 
-def _record(world: World, key: Key, others: Mapping[Key, PlacementNeed]) -> Record:
+def _record(world: World, key: Key, others: Mapping[Key, Place]) -> Record:
     if key in others:
         return others[key].record
     known = world.objects.get(key)

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from reconciler.decide.need import NeedBase
 from reconciler.decide.placement.quotas import machine_need, quotas, volume_need
-from reconciler.decide.placement.requests import DecidedObject
 from reconciler.schedule import AntiAffinityRule, ClusterState, Policy, PoolView, Request, VolumePoolView
 from reconciler.schedule import build_cluster_state as empty_cluster_state
 from reconciler.schedule.cluster_state import take
@@ -32,7 +32,7 @@ def policy(world: World) -> Policy:
 
 
 def build_cluster_state(
-    world: World, requests: Iterable[Request], needs: Iterable[DecidedObject] = ()
+    world: World, requests: Iterable[Request], needs: Iterable[NeedBase] = ()
 ) -> ClusterState:
     """As live has it, and as this pass has already decided: what `needs` release is free, what they take back is taken."""
     requests = tuple(requests)
@@ -109,7 +109,7 @@ class Move:
     sign: int
 
 
-def _moves(world: World, needs: Iterable[DecidedObject]) -> list[Move]:
+def _moves(world: World, needs: Iterable[NeedBase]) -> list[Move]:
     classes: Classes = {
         name: found
         for name, found in world.state.offers[Kind.MACHINE_POOL].classes.items()

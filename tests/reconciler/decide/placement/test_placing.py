@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import timedelta
 
 from reconciler.decide import placement as placing
+from reconciler.decide.need import Place
 from reconciler.decide.placement.quotas import sum_used
 from reconciler.schedule import Decision, Placed, Predicate, Unschedulable, schedule
 from reconciler.world.record import NOTHING, Record, stamp
@@ -23,18 +23,15 @@ SPREAD = "  antiAffinity:\n    labelSelector: {matchLabels: {app: web}}\n"
 LABELLED = "  labels: {app: web}\n"
 
 
-@dataclass(frozen=True)
-class Ask:
-    key: Key
-    record: Record = field(default_factory=Record)
-    near_pool: str = ""
+def place(key: Key, record: Record = NOTHING, near_pool: str = "") -> Place:
+    return Place(key=key, before=None, record=record, near_pool=near_pool)
 
 
 def key(name: str, kind: Kind = Kind.MACHINE) -> Key:
     return Key(kind, "default", name)
 
 
-def decided(scene: Scene, world: World, *asks: Ask) -> dict[str, Decision]:
+def decided(scene: Scene, world: World, *asks: Place) -> dict[str, Decision]:
     requests = placing.requests(world, asks, scene.now)
     found = schedule(requests, placing.build_cluster_state(world, requests, asks), placing.policy(world))
     return {each.key.name: each for each in found}
@@ -49,7 +46,7 @@ def test_a_machine_is_placed_along_with_its_volumes() -> None:
     scene = Scene({"web.yaml": machine("web-1", using("data")), "data.yaml": volume("data")})
     scene.report("pool-a", report("pool-a", volume_pools=("pool-a",)))
     world = scene.world()
-    found = decided(scene, world, Ask(key("web-1")), Ask(key("data", Kind.VOLUME)))
+    found = decided(scene, world, place(key("web-1")), place(key("data", Kind.VOLUME)))
     assert list(found) == ["web-1"]
     placed = found["web-1"]
     assert isinstance(placed, Placed)
@@ -59,7 +56,7 @@ def test_a_machine_is_placed_along_with_its_volumes() -> None:
 def test_a_volume_alone_is_placed_beside_its_machine() -> None:
     scene = Scene({"data.yaml": volume("data")})
     scene.report("pool-a", report("pool-a", volume_pools=("pool-a",)))
-    found = decided(scene, scene.world(), Ask(key("data", Kind.VOLUME), near_pool="pool-a"))
+    found = decided(scene, scene.world(), place(key("data", Kind.VOLUME), near_pool="pool-a"))
     assert isinstance(found["data"], Placed)
 
 
@@ -70,7 +67,7 @@ def test_ephemeral_volumes_are_volumes_of_the_request() -> None:
     )
     scene = Scene({"web.yaml": machine("web-1", ephemeral)})
     scene.report("pool-a", report("pool-a", volume_pools=("pool-a",)))
-    placed = decided(scene, scene.world(), Ask(key("web-1")))["web-1"]
+    placed = decided(scene, scene.world(), place(key("web-1")))["web-1"]
     assert isinstance(placed, Placed)
     assert placed.volumes == ((key("web-1-scratch", Kind.VOLUME), "pool-a"),)
 
@@ -81,11 +78,11 @@ def test_what_is_assigned_takes_its_room_and_what_lets_go_gives_it_back() -> Non
     scene.live({"web.yaml": web})
     scene.report("pool-a", report("pool-a", 1))
     world = scene.world()
-    assert why(decided(scene, world, Ask(key("b")))["b"]) == {Predicate.CAPACITY}
-    assert isinstance(decided(scene, world, Ask(key("web-1")))["web-1"], Placed)
-    taken_back = Ask(key("b"), assigned("pool-a"))
-    requests = placing.requests(world, [Ask(key("b"))], scene.now)
-    room = placing.build_cluster_state(world, requests, [Ask(key("web-1")), taken_back])
+    assert why(decided(scene, world, place(key("b")))["b"]) == {Predicate.CAPACITY}
+    assert isinstance(decided(scene, world, place(key("web-1")))["web-1"], Placed)
+    taken_back = place(key("b"), assigned("pool-a"))
+    requests = placing.requests(world, [place(key("b"))], scene.now)
+    room = placing.build_cluster_state(world, requests, [place(key("web-1")), taken_back])
     assert room.free["pool-a"] == {"cpu": 0, "memory": 0}
     assert room.machines["pool-a"] == 1
 
@@ -102,9 +99,9 @@ def test_a_pool_that_tells_counts_of_classes_alone_is_shared_by_them() -> None:
     base = report("pool-a")
     scene.report("pool-a", Report(poollet=base.poollet, pools={"pool-a": PoolReport(status=status)}))
     world = scene.world()
-    requests = placing.requests(world, [Ask(key("b"))], scene.now)
+    requests = placing.requests(world, [place(key("b"))], scene.now)
     assert placing.build_cluster_state(world, requests).free["pool-a"] == {SHARE: WHOLE_HOST // 2}
-    found = decided(scene, world, Ask(key("b")), Ask(key("c")))
+    found = decided(scene, world, place(key("b")), place(key("c")))
     assert isinstance(found["b"], Placed)
     assert why(found["c"]) == {Predicate.CAPACITY}
 
@@ -115,10 +112,10 @@ def test_whoever_stands_there_keeps_others_away() -> None:
     scene.live({"web.yaml": recorded(text, Kind.MACHINE, assigned("pool-a", "1", UID))})
     scene.report("pool-a")
     world = scene.world()
-    assert why(decided(scene, world, Ask(key("b")))["b"]) == {Predicate.ANTI_AFFINITY}
-    assert isinstance(decided(scene, world, Ask(key("c")))["c"], Placed)
+    assert why(decided(scene, world, place(key("b")))["b"]) == {Predicate.ANTI_AFFINITY}
+    assert isinstance(decided(scene, world, place(key("c")))["c"], Placed)
     # It may come back to where it stood alone.
-    assert isinstance(decided(scene, world, Ask(key("web-1")))["web-1"], Placed)
+    assert isinstance(decided(scene, world, place(key("web-1")))["web-1"], Placed)
 
 
 def test_counts_follow_the_world_after_the_first_question() -> None:
@@ -128,10 +125,10 @@ def test_counts_follow_the_world_after_the_first_question() -> None:
     scene.live()
     scene.report("pool-a")
     world = scene.world()
-    assert isinstance(decided(scene, world, Ask(key("b")))["b"], Placed)
+    assert isinstance(decided(scene, world, place(key("b")))["b"], Placed)
     scene.live({"web.yaml": recorded(text, Kind.MACHINE, assigned("pool-a", "1", UID))})
     scene.step(world)
-    assert why(decided(scene, world, Ask(key("b")))["b"]) == {Predicate.ANTI_AFFINITY}
+    assert why(decided(scene, world, place(key("b")))["b"]) == {Predicate.ANTI_AFFINITY}
 
 
 def test_a_rejection_is_honoured_until_its_backoff_is_over() -> None:
@@ -139,7 +136,7 @@ def test_a_rejection_is_honoured_until_its_backoff_is_over() -> None:
     scene.report("pool-a")
     world = scene.world()
     refused = Rejection(pool="pool-a", reason="Full", message="no room", count=3, time=stamp(scene.now))
-    ask = Ask(key("web-1"), Record(status=MachineStatus(rejections=(refused,))))
+    ask = place(key("web-1"), Record(status=MachineStatus(rejections=(refused,))))
     for seconds, is_honoured in ((0, True), (39, True), (41, False)):
         scene.now += timedelta(seconds=seconds)
         decision = decided(scene, world, ask)["web-1"]
@@ -152,12 +149,12 @@ def test_a_pin_binds_and_our_own_reference_does_not() -> None:
     scene = Scene({"web.yaml": pinned})
     scene.report("pool-a")
     world = scene.world()
-    assert Predicate.PINNED in why(decided(scene, world, Ask(key("web-1")))["web-1"])
+    assert Predicate.PINNED in why(decided(scene, world, place(key("web-1")))["web-1"])
     scene = Scene({"web.yaml": machine("web-1")})
     scene.live({"web.yaml": recorded(machine("web-1"), Kind.MACHINE, assigned("pool-b", "1", UID))})
     scene.source({"web.yaml": "a: ["})
     scene.report("pool-a")
-    assert isinstance(decided(scene, scene.world(), Ask(key("web-1")))["web-1"], Placed)
+    assert isinstance(decided(scene, scene.world(), place(key("web-1")))["web-1"], Placed)
 
 
 def quota(name: str, hard: str, scope: str = "") -> str:
@@ -182,7 +179,7 @@ def test_a_quota_counts_what_is_placed() -> None:
         "requests.cpu": 2000,
         "requests.memory": 4 << 30,
     }
-    found = decided(scene, world, Ask(key("b")), Ask(key("c")))
+    found = decided(scene, world, place(key("b")), place(key("c")))
     assert isinstance(found["b"], Placed)
     assert isinstance(found["c"], Unschedulable)
     (reason,) = found["c"].refusals[0].reasons
@@ -193,7 +190,7 @@ def test_a_quota_counts_what_is_placed() -> None:
         "0",
     )
     # What lets go of its place gives back its share.
-    assert isinstance(decided(scene, world, Ask(key("a")), Ask(key("b")))["a"], Placed)
+    assert isinstance(decided(scene, world, place(key("a")), place(key("b")))["a"], Placed)
 
 
 def test_a_quota_of_some_classes_binds_them_alone() -> None:
@@ -213,7 +210,7 @@ def test_a_quota_of_some_classes_binds_them_alone() -> None:
         }
     )
     scene.report("pool-a", report("pool-a", classes=("small", "big")))
-    found = decided(scene, scene.world(), Ask(key("a")), Ask(key("b")))
+    found = decided(scene, scene.world(), place(key("a")), place(key("b")))
     assert isinstance(found["a"], Placed)
     assert isinstance(found["b"], Unschedulable)
     (reason,) = found["b"].refusals[0].reasons
@@ -222,7 +219,7 @@ def test_a_quota_of_some_classes_binds_them_alone() -> None:
 
 def test_a_machine_of_a_class_that_is_not_there_is_not_asked_for() -> None:
     scene = Scene({"web.yaml": machine("web-1", size="medium")})
-    assert placing.requests(scene.world(), [Ask(key("web-1"), NOTHING)], scene.now) == ()
+    assert placing.requests(scene.world(), [place(key("web-1"), NOTHING)], scene.now) == ()
 
 
 def test_pools_carry_what_people_say() -> None:
@@ -232,7 +229,7 @@ def test_pools_carry_what_people_say() -> None:
     scene = Scene({"web.yaml": machine("web-1"), "p.yaml": pool("pool-a", spec)})
     scene.report("pool-a")
     world = scene.world()
-    assert why(decided(scene, world, Ask(key("web-1")))["web-1"]) == {Predicate.CORDON, Predicate.TAINT}
+    assert why(decided(scene, world, place(key("web-1")))["web-1"]) == {Predicate.CORDON, Predicate.TAINT}
     assert world.pools["pool-a"].allocatable["cpu"] == 40_000
 
 
@@ -241,7 +238,7 @@ def test_of_a_pool_that_nobody_announces_only_that_is_said() -> None:
         {"web.yaml": machine("web-1", using("data")), "data.yaml": volume("data"), "p.yaml": pool("pool-a")}
     )
     world = scene.world()
-    decision = decided(scene, world, Ask(key("web-1")))["web-1"]
+    decision = decided(scene, world, place(key("web-1")))["web-1"]
     assert isinstance(decision, Unschedulable)
     (refusal,) = decision.refusals
     assert [

@@ -1,0 +1,42 @@
+"""How the rules of several kinds end alike: left as it is, blocked, waiting for its pool, adopted. Pure."""
+
+from __future__ import annotations
+
+from reconciler.decide.apply_report import PoolFact, adopt, adoption_claims
+from reconciler.decide.need import Adopt, Blocked, Keep, PoolUnreachable
+from reconciler.decide.object_edit import ObjectEdit
+from reconciler.decide.view import View
+from reconciler.plan.types import Action
+from reconciler.world.record import ACCEPTED, SCHEDULED
+
+
+def keep(edit: ObjectEdit) -> Keep:
+    return Keep(**edit.need_fields())
+
+
+def block(edit: ObjectEdit, reason: str, message: str) -> Blocked:
+    """A placed one keeps running; it just does not get what it cannot have."""
+    after = edit.set_condition(ACCEPTED, "False", reason, message)
+    if edit.assignment is None:
+        after = after.set_condition(SCHEDULED, "False", "Blocked", message)
+    if after.record != edit.known.record:
+        after = after.log_change(Action.BLOCKED, message)
+    return Blocked(**after.need_fields(), reason=reason)
+
+
+def wait_for_pool(edit: ObjectEdit, pool: str, consequence: str = "") -> PoolUnreachable:
+    message = f"no heartbeat from pool {pool} within its timeout{consequence}"
+    edit = edit.set_condition("Ready", "Unknown", "PoolLost", message)
+    return PoolUnreachable(**edit.need_fields(), pool=pool)
+
+
+def adopt_reported(view: View, edit: ObjectEdit, fact: PoolFact) -> Adopt | Blocked | None:
+    """Where one poollet reports it; none adopts it while several do, because it may run twice. None: no poollet reports this object."""
+    claims = adoption_claims(view, edit, fact)
+    if len(claims) > 1:
+        who = " and ".join(sorted(each.poollet for each in claims))
+        message = f"poollets {who} report it at once; remove it from all hosts but one"
+        return block(edit, "ReportedByMultiplePools", message)
+    if claims and (adopted := adopt(view, edit, claims[0])) is not None:
+        return Adopt(**adopted.need_fields())
+    return None
