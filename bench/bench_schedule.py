@@ -8,17 +8,11 @@ import time
 from dataclasses import replace
 
 from bench.measure import figure
-from reconciler.schedule import (
-    AntiAffinityRule,
-    ClusterState,
-    Placed,
-    Policy,
-    PoolView,
-    Request,
-    SpreadRule,
-    build_cluster_state,
-    schedule,
-)
+from reconciler.schedule.cluster_state import ClusterState, build_cluster_state
+from reconciler.schedule.decision import Placed
+from reconciler.schedule.request import AntiAffinityRule, PoolView, Request, SpreadRule
+from reconciler.schedule.scheduler import schedule
+from reconciler.schedule.scores import Policy
 from schemas.kinds import Key, Kind
 from schemas.model.part import Taint, Toleration
 from schemas.model.selector import Selector

@@ -23,7 +23,8 @@ from reconciler.decide import placement as placing
 from reconciler.decide.need import Place
 from reconciler.decide.obstacles import obstacles
 from reconciler.plan.suggestion import suggest
-from reconciler.schedule import Fit, Refusal, explain
+from reconciler.schedule.decision import Refusal
+from reconciler.schedule.scheduler import Fit, explain
 from reconciler.world.record import Record
 from schemas.kinds import DEFAULT_NAMESPACE, Key, Kind
 from schemas.model import MachineStatus, VolumeStatus

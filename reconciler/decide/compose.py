@@ -16,7 +16,7 @@ from reconciler.decide.references import volumes_of
 from reconciler.decide.view import View
 from reconciler.gitstore.approval import DIGITS
 from reconciler.plan.types import Action, Base, Change, PendingApproval, Plan, UnschedulableObject
-from reconciler.schedule import Decision, Placed, Refusal, Unschedulable
+from reconciler.schedule.decision import Decision, Placed, Refusal, Unschedulable
 from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.record import SCHEDULED, Record
 from reconciler.world.reports import recovery_wait

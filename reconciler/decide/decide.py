@@ -42,7 +42,7 @@ from reconciler.decide.references import interfaces_of, machines_of, volumes_of
 from reconciler.decide.retained import discard_destroyed, restore, retained_volume_for
 from reconciler.decide.view import View
 from reconciler.plan.types import Action, Plan
-from reconciler.schedule import schedule
+from reconciler.schedule.scheduler import schedule
 from reconciler.world.changes import WorldChanges
 from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.pools.pool_state import PoolState

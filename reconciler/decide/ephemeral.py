@@ -18,13 +18,7 @@ from reconciler.plan.types import Action
 from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.record import Record, empty_status
 from schemas.kinds import Kind
-from schemas.model import (
-    Machine,
-    NetworkInterface,
-    Object,
-    Volume,
-    decode,
-)
+from schemas.model import Machine, NetworkInterface, Object, Volume, decode
 
 
 def owned_objects(

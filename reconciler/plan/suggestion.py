@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from reconciler.schedule import Predicate, Reason, Refusal
+from reconciler.schedule.decision import Predicate, Reason, Refusal
 from schemas.model.quantity import Quantity, QuantityError, parse
 
 # What is easier to change comes first: the object, a switch on the pool, then what must be bought.

@@ -11,7 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from reconciler.plan.source_changes import SourceChange
-from reconciler.schedule import Refusal
+from reconciler.schedule.decision import Refusal
 from reconciler.world.record import Record
 from schemas.edit.fields import Value
 from schemas.kinds import Key, Kind

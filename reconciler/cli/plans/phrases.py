@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from reconciler.plan.source_changes import Effect, SourceChange
 from reconciler.plan.types import Action, Change, Plan, PoolUsage
-from reconciler.schedule import Predicate, Reason, Refusal
+from reconciler.schedule.decision import Predicate, Reason, Refusal
 from schemas.live_layout import SHARE
 from schemas.model.capacity import format_amount
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reconciler.schedule import Quota
+from reconciler.schedule.cluster_state import Quota
 from reconciler.world.world import World
 from schemas.kinds import Key, Kind
 from schemas.model import MachineClass, ResourceQuota, VolumeSpec

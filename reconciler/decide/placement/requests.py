@@ -7,8 +7,14 @@ from datetime import datetime
 
 from reconciler.decide.need import Place
 from reconciler.decide.placement.quotas import machine_need, volume_need
-from reconciler.schedule import AntiAffinityRule, PastRejection, Request, SpreadRule, VolumeRequest
-from reconciler.schedule.request import Labels
+from reconciler.schedule.request import (
+    AntiAffinityRule,
+    Labels,
+    PastRejection,
+    Request,
+    SpreadRule,
+    VolumeRequest,
+)
 from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.record import NOTHING, Record, active_rejections
 from reconciler.world.world import World

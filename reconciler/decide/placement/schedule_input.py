@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from reconciler.decide.need import NeedBase
 from reconciler.decide.placement.quotas import machine_need, quotas, volume_need
-from reconciler.schedule import AntiAffinityRule, ClusterState, Policy, PoolView, Request, VolumePoolView
-from reconciler.schedule import build_cluster_state as empty_cluster_state
-from reconciler.schedule.cluster_state import take
+from reconciler.schedule.cluster_state import ClusterState, take
+from reconciler.schedule.cluster_state import build_cluster_state as empty_cluster_state
+from reconciler.schedule.request import AntiAffinityRule, PoolView, Request, VolumePoolView
+from reconciler.schedule.scores import Policy
 from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.pools.capacity_ledger import Charge
 from reconciler.world.pools.placement_counts import required_distance

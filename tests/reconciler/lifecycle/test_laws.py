@@ -14,7 +14,7 @@ from reconciler.cli.plans.plan_input import PlanInput
 from reconciler.decide.decide import make_plan
 from reconciler.loop.outcome import Committed, NoChange, Outcome
 from reconciler.plan.types import Action, Change, Plan
-from reconciler.schedule import Fit
+from reconciler.schedule.scheduler import Fit
 from reconciler.world.changes import WorldChanges
 from reconciler.world.record import Record
 from reconciler.world.world import World

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from reconciler.plan.suggestion import suggest
-from reconciler.schedule import Predicate, Reason, Refusal
+from reconciler.schedule.decision import Predicate, Reason, Refusal
 
 SHORT = Reason(Predicate.CAPACITY, "memory is short", "memory", "64Gi", "12Gi")
 TAINTED = Reason(Predicate.TAINT, "a taint", taint="gpu=yes:NoSchedule")

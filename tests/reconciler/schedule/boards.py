@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from reconciler.schedule import (
-    Placed,
-    PoolView,
-    Request,
-    VolumePoolView,
-    VolumeRequest,
-)
+from reconciler.schedule.decision import Placed
+from reconciler.schedule.request import PoolView, Request, VolumePoolView, VolumeRequest
 from schemas.kinds import Key, Kind
 from schemas.model.selector import Selector
 

@@ -6,18 +6,10 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from reconciler.schedule import (
-    AntiAffinityRule,
-    PastRejection,
-    PoolView,
-    Predicate,
-    Reason,
-    Request,
-    SpreadRule,
-    build_cluster_state,
-)
 from reconciler.schedule import filters as f
-from reconciler.schedule.cluster_state import ClusterState
+from reconciler.schedule.cluster_state import ClusterState, build_cluster_state
+from reconciler.schedule.decision import Predicate, Reason
+from reconciler.schedule.request import AntiAffinityRule, PastRejection, PoolView, Request, SpreadRule
 from schemas.model.part import Taint, Toleration
 from tests.reconciler.schedule.boards import GIB, WEB, ZONE, machine, pool, volume, volume_pool
 

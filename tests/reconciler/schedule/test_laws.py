@@ -7,21 +7,11 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.schedule import (
-    AntiAffinityRule,
-    ClusterState,
-    Fit,
-    Placed,
-    Policy,
-    PoolView,
-    Request,
-    SpreadRule,
-    Unschedulable,
-    VolumePoolView,
-    build_cluster_state,
-    explain,
-    schedule,
-)
+from reconciler.schedule.cluster_state import ClusterState, build_cluster_state
+from reconciler.schedule.decision import Placed, Unschedulable
+from reconciler.schedule.request import AntiAffinityRule, PoolView, Request, SpreadRule, VolumePoolView
+from reconciler.schedule.scheduler import Fit, explain, schedule
+from reconciler.schedule.scores import Policy
 from schemas.model.part import Taint, Toleration
 from schemas.model.selector import Selector
 from tests.reconciler.schedule.boards import GIB, WEB, ZONE, machine, pool, volume, volume_pool, where

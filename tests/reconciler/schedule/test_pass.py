@@ -7,22 +7,20 @@ from typing import TypeVar
 
 import pytest
 
-from reconciler.schedule import (
+from reconciler.schedule.cluster_state import ClusterState, build_cluster_state
+from reconciler.schedule.decision import Placed, Unschedulable
+from reconciler.schedule.ranking import PATIENCE, Fills, Ranking
+from reconciler.schedule.request import (
     AntiAffinityRule,
-    ClusterState,
     PastRejection,
-    Placed,
-    Policy,
     PoolView,
     Request,
     SpreadRule,
-    Unschedulable,
     VolumePoolView,
     VolumeRequest,
-    build_cluster_state,
-    schedule,
 )
-from reconciler.schedule.ranking import PATIENCE, Fills, Ranking
+from reconciler.schedule.scheduler import schedule
+from reconciler.schedule.scores import Policy
 from schemas.kinds import Key, Kind
 from schemas.model.part import Taint, Toleration
 from schemas.model.selector import Selector

@@ -5,17 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.schedule import (
-    Fit,
-    PoolView,
-    Reason,
-    Refusal,
-    Request,
-    VolumePoolView,
-    VolumeRequest,
-    build_cluster_state,
-    explain,
-)
+from reconciler.schedule.cluster_state import build_cluster_state
+from reconciler.schedule.decision import Reason, Refusal
+from reconciler.schedule.request import PoolView, Request, VolumePoolView, VolumeRequest
+from reconciler.schedule.scheduler import Fit, explain
 from schemas.kinds import Key, Kind
 
 HOSTS = ["a", "b", "c"]

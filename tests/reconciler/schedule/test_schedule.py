@@ -6,24 +6,11 @@ from collections import Counter
 
 import pytest
 
-from reconciler.schedule import (
-    AntiAffinityRule,
-    ClusterState,
-    Fit,
-    PastRejection,
-    Placed,
-    Policy,
-    PoolView,
-    Predicate,
-    Quota,
-    Refusal,
-    Request,
-    SpreadRule,
-    Unschedulable,
-    build_cluster_state,
-    explain,
-    schedule,
-)
+from reconciler.schedule.cluster_state import ClusterState, Quota, build_cluster_state
+from reconciler.schedule.decision import Placed, Predicate, Refusal, Unschedulable
+from reconciler.schedule.request import AntiAffinityRule, PastRejection, PoolView, Request, SpreadRule
+from reconciler.schedule.scheduler import Fit, explain, schedule
+from reconciler.schedule.scores import Policy
 from schemas.kinds import Key, Kind
 from schemas.live_layout import SHARE
 from schemas.model.capacity import WHOLE_HOST, share

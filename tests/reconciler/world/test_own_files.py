@@ -10,16 +10,7 @@ from reconciler.world.record import NOTHING, Record
 from reconciler.world.world import World
 from schemas.kinds import Key, Kind
 from schemas.model import OwnerReference
-from tests.reconciler.world.scene import (
-    LIVE,
-    Scene,
-    assigned,
-    machine,
-    pool,
-    recorded,
-    report,
-    volume,
-)
+from tests.reconciler.world.scene import LIVE, Scene, assigned, machine, pool, recorded, report, volume
 from tests.reconciler.world.situations import CLASS, DATA, UID, WEB, on_pool, placed
 
 

@@ -8,13 +8,7 @@ from reconciler.gitstore.approval import HoldKind, approval_digest
 from reconciler.world.changes import Confirm
 from reconciler.world.world import World
 from schemas.kinds import Kind
-from tests.reconciler.world.scene import (
-    FLEET,
-    LIVE,
-    MAIN,
-    Scene,
-    machine,
-)
+from tests.reconciler.world.scene import FLEET, LIVE, MAIN, Scene, machine
 from tests.reconciler.world.situations import UID, WEB, on_pool, placed
 
 

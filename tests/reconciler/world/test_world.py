@@ -11,14 +11,7 @@ from reconciler.world.objects.object_state import DocumentPlace, Origin
 from reconciler.world.record import Record
 from schemas.kinds import Key, Kind
 from schemas.model import Condition, Machine
-from tests.reconciler.world.scene import (
-    FLEET,
-    SMALL,
-    Scene,
-    machine,
-    using,
-    volume,
-)
+from tests.reconciler.world.scene import FLEET, SMALL, Scene, machine, using, volume
 from tests.reconciler.world.situations import CLASS, DATA, PLACED, POOL_A, UID, WEB, on_pool, placed
 
 GONE = "2026-05-04T12:00:00Z"

@@ -7,7 +7,8 @@ from datetime import timedelta
 from reconciler.decide import placement as placing
 from reconciler.decide.need import Place
 from reconciler.decide.placement.quotas import sum_used
-from reconciler.schedule import Decision, Placed, Predicate, Unschedulable, schedule
+from reconciler.schedule.decision import Decision, Placed, Predicate, Unschedulable
+from reconciler.schedule.scheduler import schedule
 from reconciler.world.record import NOTHING, Record, stamp
 from reconciler.world.world import World
 from schemas.kinds import Key, Kind

@@ -1,0 +1,206 @@
+"""Deciding all requests of a pass, and explaining one of them. The package says why both give the same answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from operator import attrgetter, itemgetter
+
+from reconciler.schedule import filters
+from reconciler.schedule.candidates import Candidates
+from reconciler.schedule.cluster_state import ClusterState
+from reconciler.schedule.decision import Decision, Placed, Predicate, Reason, Refusal, Score, Unschedulable
+from reconciler.schedule.eligible import EligibleCache
+from reconciler.schedule.request import PoolView, Request
+from reconciler.schedule.scores import Policy, score
+from reconciler.schedule.terms import Terms, terms_of
+from reconciler.schedule.volumes import bind, unbound
+from schemas.model.capacity import fits
+
+Signature = tuple[object, ...]
+Words = tuple[str, ...]  # of a request's rejections: requests of one signature may differ in these
+key_of = attrgetter("key")
+
+
+def schedule(
+    requests: Iterable[Request], on: ClusterState, policy: Policy = Policy.MOST_FREE
+) -> tuple[Decision, ...]:
+    """Decides all requests and charges `on` for those placed. Higher priority first, then the larger, equal ones together, by key."""
+    decisions: list[Decision] = []
+    groups = Groups(on, policy)
+    for signature, run in queue(requests, on):
+        refused: dict[Words, tuple[Refusal, ...]] = {}
+        for request in run:
+            words = tuple(each.reason for each in request.rejections)
+            if refused and words not in refused:
+                refused[words] = refusals(request, on, policy)
+            if words in refused:
+                decisions.append(Unschedulable(request.key, refused[words]))
+                continue
+            decision = decide(request, signature, groups)
+            if isinstance(decision, Unschedulable):
+                refused[words] = decision.refusals  # nothing makes room before the next of its kind
+            decisions.append(decision)
+    return tuple(decisions)
+
+
+class Groups:
+    """The candidates of each group of equal requests, made when its first comes."""
+
+    def __init__(self, on: ClusterState, policy: Policy) -> None:
+        self.on = on
+        self.policy = policy
+        self.cache = EligibleCache(on, policy)
+        self.made: dict[Signature, Candidates] = {}
+
+    def get(self, request: Request, signature: Signature) -> Candidates:
+        found = self.made.get(signature)
+        if found is None:
+            found = self.made[signature] = Candidates(request, self.on, self.policy, self.cache)
+        return found
+
+
+def decide(request: Request, signature: Signature, groups: Groups) -> Decision:
+    on, policy = groups.on, groups.policy
+    if over := over_quota(request, on):
+        return Unschedulable(request.key, (over,))
+    if not request.machine_class:
+        return place_volume(request, on)
+    candidates = groups.get(request, signature)
+    found = candidates.take(request)
+    if found is None:
+        return Unschedulable(request.key, refusals(request, on, policy))
+    pool, by_policy, volumes = found
+    points = score(on, on.pools[pool], request, policy, by_policy)
+    on.place(request, pool, volumes)
+    return Placed(request.key, pool, tuple((volume.key, where) for volume, where in volumes), points)
+
+
+def place_volume(request: Request, on: ClusterState) -> Decision:
+    """A volume that no unplaced machine waits for."""
+    near_pool = on.pools.get(request.near_pool)
+    bound = bind(on, near_pool, request.volumes) if near_pool or not request.near_pool else None
+    if bound is None:
+        return Unschedulable(request.key, refusals(request, on, Policy.MOST_FREE))
+    on.place(request, "", bound)
+    return Placed(request.key, "", tuple((volume.key, where) for volume, where in bound), Score(0, ()))
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A pool that can take the request, and what it is worth."""
+
+    pool: str
+    score: Score
+
+
+def explain(
+    request: Request, on: ClusterState, policy: Policy = Policy.MOST_FREE
+) -> tuple[Fit | Refusal, ...]:
+    """One row a pool: what it is worth, or everything that speaks against it. The same predicates that `schedule` asks."""
+    rows: list[Fit | Refusal] = []
+    if over := over_quota(request, on):
+        rows.append(over)
+    if not request.machine_class:
+        return (*rows, *volume_rows(request, on))
+    if not on.pools:
+        rows.append(Refusal("", (Reason(Predicate.NO_POOLS, "there are no machine pools"),)))
+    if request.pinned and request.pinned not in on.pools:
+        rows.append(
+            Refusal(
+                request.pinned,
+                (Reason(Predicate.PINNED, f"machinePoolRef names {request.pinned}, which does not exist"),),
+            )
+        )
+    for pool in on.pools.values():
+        reasons = tuple(rejection_reasons(request, on, pool))
+        rows.append(
+            Refusal(pool.name, reasons) if reasons else Fit(pool.name, score(on, pool, request, policy))
+        )
+    return tuple(rows)
+
+
+def refusals(request: Request, on: ClusterState, policy: Policy) -> tuple[Refusal, ...]:
+    return tuple(row for row in explain(request, on, policy) if isinstance(row, Refusal))
+
+
+def rejection_reasons(request: Request, on: ClusterState, pool: PoolView) -> Iterator[Reason]:
+    for static in filters.STATIC_FILTERS:
+        yield from static(pool, request)
+    for dynamic in filters.DYNAMIC_FILTERS:
+        yield from dynamic(on, pool, request)
+    if request.volumes:
+        yield from unbound(on, pool, request.volumes)
+
+
+def volume_rows(request: Request, on: ClusterState) -> Iterator[Fit | Refusal]:
+    if not on.volume_pools:
+        yield Refusal("", (Reason(Predicate.NO_POOLS, "there are no volume pools"),))
+    near_pool = on.pools.get(request.near_pool)
+    if request.near_pool and near_pool is None:
+        message = f"its machine is on {request.near_pool}, which does not exist"
+        yield Refusal(request.near_pool, (Reason(Predicate.VOLUME, message),))
+        return
+    for volume in request.volumes:
+        for volume_pool in on.volume_pools.values():
+            reasons = tuple(filters.volume_reasons(on, volume_pool, near_pool, volume))
+            yield Refusal(volume_pool.name, reasons) if reasons else Fit(volume_pool.name, Score(0, ()))
+
+
+def over_quota(request: Request, on: ClusterState) -> Refusal | None:
+    reasons = []
+    for quota in on.quota_of(request):
+        limited = {resource: need for resource, need in request.quota.items() if resource in quota.free}
+        for short in fits(limited, quota.free):
+            reasons.append(
+                Reason(
+                    Predicate.QUOTA,
+                    f"quota {quota.name} of namespace {request.key.namespace}",
+                    short.resource,
+                    filters.quota_amount(short.resource, short.need),
+                    filters.quota_amount(short.resource, max(0, short.have)),
+                )
+            )
+    return Refusal("", tuple(reasons)) if reasons else None
+
+
+def queue(requests: Iterable[Request], on: ClusterState) -> list[tuple[Signature, list[Request]]]:
+    """Runs of equal requests, in the order of decision. Larger ones first, because what is left after small ones may hold
+    no large one."""
+    requests = tuple(requests)
+    wanted_terms = dict.fromkeys(term for request in requests for term in terms_of(request))
+    for term in wanted_terms:
+        on.tally(term)  # from the beginning on, which costs least
+    terms = Terms((*on.terms(), *wanted_terms))
+    grouped: dict[tuple[int, Signature], list[Request]] = {}
+    for request in requests:
+        grouped.setdefault((request.priority, signature_of(request, terms)), []).append(request)
+    runs = []
+    for (priority, signature), members in grouped.items():
+        members.sort(key=key_of)
+        charge = members[0].charge
+        rank = (-priority, -charge.get("memory", 0), -charge.get("cpu", 0), members[0].key)
+        runs.append((rank, signature, members))
+    runs.sort(key=itemgetter(0))
+    return [(signature, members) for _, signature, members in runs]
+
+
+def signature_of(request: Request, terms: Terms) -> Signature:
+    """What makes requests equal to the scheduler. Of the labels that is only who counts them."""
+    counted = terms.counting(request.key.namespace, request.labels)
+    return (
+        request.key.namespace if request.anti_affinity or request.spread or request.quota else "",
+        request.key if request.volumes else None,
+        request.machine_class,
+        tuple(sorted(request.charge.items())),
+        counted,
+        request.selector,
+        request.tolerations,
+        request.anti_affinity,
+        request.spread,
+        request.volume_pools,
+        request.near_pool,
+        request.rejections,
+        request.pinned,
+        tuple(sorted(request.quota.items())),
+    )
