@@ -12,7 +12,7 @@ from reconciler.decide.view import View
 from reconciler.plan.types import Action
 from reconciler.world.record import EVICTION, PLACED, SCHEDULED, active_rejections, retry_at, stamp
 from reconciler.world.reports.authority import POOL_OF
-from reconciler.world.reports.reported import ObjectReport
+from reconciler.world.reports.reports import ObjectReport
 from reconciler.world.reports.status_update import status_from_report
 from schemas.kinds import Key
 from schemas.model import Assignment, Rejection, VolumeStatus

@@ -12,7 +12,7 @@ from reconciler.world.objects.relations import Relations
 from reconciler.world.pools.grants import Grant
 from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.reports.recovery_wait import MissingHost
-from reconciler.world.reports.reported import ObjectReport
+from reconciler.world.reports.reports import ObjectReport
 from reconciler.world.state import HostSeen
 from schemas.kinds import Key
 from schemas.model.capacity import Shortfall

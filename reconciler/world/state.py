@@ -18,8 +18,7 @@ from reconciler.world.pools.placement_counts import Population
 from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.record import HOST_MISMATCH, condition
 from reconciler.world.reports.heartbeat import NOT_EXPIRED, Heartbeat, HeartbeatSeen, Writer
-from reconciler.world.reports.reported import ObjectReport
-from reconciler.world.reports.reports import EVER, HostReport, Reports
+from reconciler.world.reports.reports import EVER, HostReport, ObjectReport, Reports
 from reconciler.world.source.contents import Contents
 from reconciler.world.source.parse_cache.cache import ParseCache
 from reconciler.world.source.rules import Rules

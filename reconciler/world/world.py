@@ -25,7 +25,7 @@ from reconciler.world.record import NOTHING
 from reconciler.world.reports.authority import NO_REPORT, POOL_OF, AcceptedReports, accept_reports
 from reconciler.world.reports.heartbeat import HeartbeatSeen, Writer
 from reconciler.world.reports.recovery_wait import MissingHost, find_missing_hosts
-from reconciler.world.reports.reported import ObjectReport
+from reconciler.world.reports.reports import ObjectReport
 from reconciler.world.source.absence_check import masks_live_objects, why_unverified
 from reconciler.world.source.parse_cache.cache import ParseCache
 from reconciler.world.state import HostSeen, State

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from reconciler.world.objects.index import Index
 from reconciler.world.objects.object_state import ObjectState, Origin
@@ -165,3 +165,25 @@ def keys_related_to(known: ObjectState, relations: Relations) -> Iterator[Collec
     yield relations.held.get(key)
     yield tuple(owners(known))
     yield [used for used in uses(known) if used.kind in (Kind.VOLUME, Kind.NETWORK_INTERFACE, Kind.SECRET)]
+
+
+def absences(changed: Iterable[Key], known: Mapping[Key, ObjectState], relations: Relations) -> None:
+    keys = set()
+    for key in changed:
+        keys.add(key)
+        keys.update(relations.owned.get(key))
+    for key in keys:
+        one = known.get(key)
+        if one is None or one.origin is not Origin.GENERATED or one.record.is_deleting:
+            continue
+        if any(_has(known.get(owner), one) for owner in owners(one)):
+            relations.absent.discard(key)
+        else:
+            relations.absent.add(key)
+
+
+def _has(owner: ObjectState | None, one: ObjectState) -> bool:
+    """An owner of the same name that was created again is another one."""
+    if owner is None or owner.record.is_deleting or one.key not in uses(owner):
+        return False
+    return any(each.uid == owner.record.uid for each in one.record.owners if each.name == owner.key.name)

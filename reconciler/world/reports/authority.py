@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 from reconciler.world.pools.grants import Grant
 from reconciler.world.record import Record
-from reconciler.world.reports.reported import ObjectReport
-from reconciler.world.reports.reports import HostReport
+from reconciler.world.reports.reports import HostReport, ObjectReport
 from schemas.kinds import Key, Kind
 from schemas.settings.fleet import FleetSettings
 

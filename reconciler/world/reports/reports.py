@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import TypeAlias
 
 import msgspec
 
@@ -13,12 +14,40 @@ from reconciler.gitstore.objects.commit import decode_commit
 from reconciler.gitstore.objects.tree import FileMode, ObjectId
 from reconciler.gitstore.repo import FileChange, Repo
 from reconciler.world.reports.heartbeat import MIN_TIMEOUT, NOT_EXPIRED, Heartbeat, HeartbeatSeen, Writer
-from reconciler.world.reports.reported import ObjectReport
 from schemas.kinds import Key, Kind
 from schemas.report import UnreadableFile, objects
-from schemas.report.objects import ReportPart
+from schemas.report.objects import (
+    Phase,
+    ReportedMachineStatus,
+    ReportedReason,
+    ReportedSnapshotStatus,
+    ReportedVolumeStatus,
+    ReportPart,
+)
 from schemas.report.tree import read_file
 from schemas.settings.fleet import heartbeat_timeout_milliseconds
+
+Reported: TypeAlias = ReportedMachineStatus | ReportedVolumeStatus | ReportedSnapshotStatus
+
+
+class ObjectReport(msgspec.Struct, frozen=True, gc=False):
+    """What one report says about one object. `host` is the hostID that wrote the report, `assignment` the order it is about."""
+
+    poollet: str
+    host: str
+    pool: str
+    uid: str
+    assignment: str
+    phase: Phase
+    reasons: tuple[ReportedReason, ...] = ()
+    attached_to: tuple[str, ...] = ()  # uids of machines; volumes only
+    status: Reported | None = None
+
+    @property
+    def is_there(self) -> bool:
+        """It is on the pool, or may be: what a poollet cannot tell is not gone."""
+        return self.phase in ("present", "unknown")
+
 
 _OBJECTS = {"machines": Kind.MACHINE, "volumes": Kind.VOLUME, "snapshots": Kind.VOLUME_SNAPSHOT}
 EVER = datetime.min.replace(tzinfo=UTC)

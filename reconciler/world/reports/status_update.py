@@ -12,7 +12,7 @@ from typing import TypeVar
 import msgspec
 
 from reconciler.world.record import Record, Status, merge_conditions, stamp
-from reconciler.world.reports.reported import ObjectReport
+from reconciler.world.reports.reports import ObjectReport
 from schemas.model import (
     Condition,
     MachineNetworkInterfaceStatus,

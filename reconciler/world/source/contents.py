@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
@@ -94,11 +94,7 @@ def unreadable(problem: Problem) -> Contents:
 def _live_doc(document: Document, wants: Wants) -> Doc:
     kind, body = document.kind, document.body
     object = decode(kind, body) if wants(document.key, document.path) else None
-    return Doc(document.key, DocumentPlace(document.path, document.index), object, _record(kind, body))
-
-
-def _record(kind: Kind, body: Mapping[str, Any]) -> Record:
-    return record_of(kind, body)
+    return Doc(document.key, DocumentPlace(document.path, document.index), object, record_of(kind, body))
 
 
 def _freeze_malformed(found: Manifest, data: bytes) -> Contents:

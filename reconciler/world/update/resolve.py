@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from reconciler.gitstore.repo import Repo
-from reconciler.world.objects.generated import absences
 from reconciler.world.objects.object_state import ObjectState
+from reconciler.world.objects.relations import absences
 from reconciler.world.objects.resolve import announced_pool, resolve_object
 from reconciler.world.source.freeze import files_to_judge, freeze_files
 from reconciler.world.state import State

@@ -17,7 +17,7 @@ from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.record import ASSIGNED, Record, empty_status, record_of
 from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.reports.recovery_wait import MissingHost
-from reconciler.world.reports.reported import ObjectReport
+from reconciler.world.reports.reports import ObjectReport
 from reconciler.world.state import HostSeen
 from schemas.kinds import Key, Kind, api_version
 from schemas.model import Assignment, Evict, MachineStatus, Taint, decode

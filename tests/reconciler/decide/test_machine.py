@@ -14,7 +14,7 @@ from reconciler.plan.types import Action
 from reconciler.world.objects.object_state import Origin
 from reconciler.world.record import condition
 from reconciler.world.reports.heartbeat import Heartbeat
-from reconciler.world.reports.reported import ObjectReport
+from reconciler.world.reports.reports import ObjectReport
 from schemas.kinds import Key, Kind
 from schemas.model import MachineStatus, Taint
 from schemas.model.capacity import Shortfall

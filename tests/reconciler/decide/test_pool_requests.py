@@ -13,7 +13,7 @@ from reconciler.decide.pool_requests import NO_REQUESTS, follow_grant, judge_req
 from reconciler.world.changes import Confirm
 from reconciler.world.pools.grants import Grant, grant_for
 from reconciler.world.reports.heartbeat import Heartbeat
-from reconciler.world.reports.reported import ObjectReport
+from reconciler.world.reports.reports import ObjectReport
 from schemas.kinds import Key, Kind
 from schemas.model import (
     Assignment,

@@ -10,7 +10,7 @@ import pytest
 from reconciler.decide.decide import decide_needs
 from reconciler.decide.need import Adopt, Blocked, Keep, Need, PoolUnreachable
 from reconciler.world.reports.heartbeat import Heartbeat
-from reconciler.world.reports.reported import ObjectReport
+from reconciler.world.reports.reports import ObjectReport
 from schemas import live_layout
 from schemas.kinds import Key, Kind
 from schemas.model import Assignment

@@ -18,8 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.world.source.parse_cache.cache import MANY, NAME, ParseCache
-from reconciler.world.source.parse_cache.cache_key import cache_key
+from reconciler.world.source.parse_cache.cache import MANY, NAME, ParseCache, cache_key
 from reconciler.world.world import World
 from schemas.kinds import Kind
 from tests.reconciler.world.scene import SETTINGS, Scene, assigned, machine, pool, recorded, volume

@@ -8,16 +8,20 @@ once, and never an error.
 from __future__ import annotations
 
 import hashlib
+import importlib.metadata
 import logging
 import os
 import sqlite3
+import sys
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
+import reconciler.world
+import schemas
 from reconciler.gitstore.objects.tree import File
 from reconciler.world.source.contents import Contents
-from reconciler.world.source.parse_cache.cache_key import cache_key
 from reconciler.world.source.parse_cache.encoding import decode, encode
 
 log = logging.getLogger(__name__)
@@ -213,3 +217,29 @@ def _remove(path: Path) -> None:
 
 def _digest(name: Name, data: bytes) -> bytes:
     return hashlib.blake2b(data, digest_size=_DIGEST, key=name).digest()
+
+
+_PACKAGES = (schemas, reconciler.world)
+_LIBRARIES = ("msgspec", "yaml-rs", "jsonschema-rs", "ruamel.yaml")
+
+
+@cache
+def cache_key() -> bytes:
+    """Of every line and every schema that reading goes by. Raises OSError when they cannot be read."""
+    digest = hashlib.blake2b(sys.version.encode(), digest_size=16)
+    for library in _LIBRARIES:
+        digest.update(f"{library} {_version(library)}\0".encode())
+    for package in _PACKAGES:
+        folder = Path(package.__path__[0])
+        for path in sorted(folder.rglob("*")):
+            if path.suffix in (".py", ".json"):
+                digest.update(f"{path.relative_to(folder)}\0".encode())
+                digest.update(hashlib.blake2b(path.read_bytes()).digest())
+    return digest.digest()
+
+
+def _version(library: str) -> str:
+    try:
+        return importlib.metadata.version(library)
+    except importlib.metadata.PackageNotFoundError as error:
+        raise OSError(f"the version of {library} is unknown") from error
