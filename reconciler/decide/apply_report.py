@@ -98,7 +98,11 @@ def adoption_claims(view: View, edit: ObjectEdit, fact: PoolFact) -> tuple[Objec
     if edit.known.record.assignment is not None:
         return ()
     kind = POOL_OF[edit.known.key.kind]
-    return tuple(one for one in view.claims_of(edit.known.key) if Key(kind, "", one.pool) not in fact.ended)
+    return tuple(
+        one
+        for one in view.accepted_reports(edit.known.key).claims
+        if Key(kind, "", one.pool) not in fact.ended
+    )
 
 
 def adopt(view: View, edit: ObjectEdit, report: ObjectReport) -> ObjectEdit | None:

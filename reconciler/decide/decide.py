@@ -188,7 +188,7 @@ def decide_object(view: View, edit: ObjectEdit, facts: TickFacts) -> Need:
 
 def observe(view: View, edit: ObjectEdit) -> ObjectEdit:
     """With what is reported of it, whatever becomes of it."""
-    report = view.object_report(edit.known.key)
+    report = view.accepted_reports(edit.known.key).report
     if report is None or report.phase not in ("present", "unknown") or is_released(edit):
         return edit
     return update_status(edit, report)
@@ -206,7 +206,7 @@ def pool_fact(view: View, edit: ObjectEdit, requests: PoolRequests) -> PoolFact:
     states = view.pools if known.key.kind is Kind.MACHINE else view.volume_pools
     state: PoolState | None = states.get(assignment.pool)
     is_lost = state is None or state.is_lost
-    return PoolFact(view.object_report(known.key), is_lost, requests.ended)
+    return PoolFact(view.accepted_reports(known.key).report, is_lost, requests.ended)
 
 
 def generated_needs(view: View, owner: Need, now: datetime, requests: PoolRequests) -> Iterator[Need]:
@@ -248,7 +248,7 @@ def annotate(view: View, need: Need, now: datetime) -> Need:
     known = view.objects.get(need.key)
     if known is None:
         return need
-    refused, status = view.refused_claims(need.key), need.record.status
+    refused, status = view.accepted_reports(need.key).refused, need.record.status
     has_condition = status is not None and condition(status.conditions, CLAIM_REFUSED) is not None
     if known.origin is not Origin.FROZEN and not refused and not has_condition:
         return need

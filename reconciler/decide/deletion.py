@@ -203,7 +203,7 @@ def finish_deletion(view: View, edit: ObjectEdit) -> Remove:
 
 def waiting_for(view: View, edit: ObjectEdit) -> str:
     """What a document that is ordered gone still waits for."""
-    known, report = edit.known, view.object_report(edit.known.key)
+    known, report = edit.known, view.accepted_reports(edit.known.key).report
     if is_paused(known):
         return "it is paused"
     if edit.assignment is not None and (report is None or report.phase != "gone"):

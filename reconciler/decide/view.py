@@ -11,8 +11,8 @@ from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.objects.relations import Relations
 from reconciler.world.pools.grants import Grant
 from reconciler.world.pools.pool_state import PoolState
+from reconciler.world.reports.authority import AcceptedReports
 from reconciler.world.reports.recovery_wait import MissingHost
-from reconciler.world.reports.reports import ObjectReport
 from reconciler.world.state import HostSeen
 from schemas.kinds import Key
 from schemas.model.capacity import Shortfall
@@ -72,14 +72,8 @@ class View(Protocol):
     def missing_hosts(self) -> Sequence[MissingHost]:
         """Whose reports those are that it is not settled for."""
 
-    def object_report(self, key: Key) -> ObjectReport | None:
-        """The word of the pool that the object is assigned to, on that assignment or an order about it."""
-
-    def claims_of(self, key: Key) -> tuple[ObjectReport, ...]:
-        """Who reports an object that live assigns to no pool."""
-
-    def refused_claims(self, key: Key) -> Collection[str]:
-        """What poollets say of the object, or the pool, that they may not say."""
+    def accepted_reports(self, key: Key) -> AcceptedReports:
+        """The word of the pool that the object is assigned to, who else reports it, and what poollets may not say of it or of a pool."""
 
     @property
     def frozen(self) -> Mapping[str, tuple[Problem, ...]]:

@@ -37,7 +37,7 @@ def grant_claim(edit: ObjectEdit, machine: str, uid: str) -> ObjectEdit:
 
 def release_reason(view: View, volume: ObjectState, claim: ClaimRef) -> str:
     """Why the holder holds it no longer, or nothing."""
-    report = view.object_report(volume.key)
+    report = view.accepted_reports(volume.key).report
     if report is not None and claim.uid in report.attached_to:
         return ""
     holder = view.objects.get(Key(Kind.MACHINE, volume.key.namespace, claim.name))
@@ -56,7 +56,7 @@ def is_requested_by(volume: Key, machine: ObjectState) -> bool:
 
 def is_attached(view: View, volume: ObjectState, machine: ObjectState) -> bool:
     """As far as the machine's own poollet says; a poollet that reports nothing has not released it."""
-    report = view.object_report(machine.key)
+    report = view.accepted_reports(machine.key).report
     if report is None or report.phase == "unknown" or not isinstance(report.status, ReportedMachineStatus):
         return report is None or report.phase in ("present", "unknown")
     return report.phase == "present" and any(
@@ -67,7 +67,7 @@ def is_attached(view: View, volume: ObjectState, machine: ObjectState) -> bool:
 
 def next_holder(view: View, volume: ObjectState) -> ObjectState | None:
     """A placed machine that asks for it: the one that has it already, else the first by name."""
-    report = view.object_report(volume.key)
+    report = view.accepted_reports(volume.key).report
     attached = report.attached_to if report is not None else ()
     asking = [
         machine

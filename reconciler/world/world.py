@@ -25,7 +25,6 @@ from reconciler.world.record import NOTHING
 from reconciler.world.reports.authority import NO_REPORT, POOL_OF, AcceptedReports, accept_reports
 from reconciler.world.reports.heartbeat import HeartbeatSeen, Writer
 from reconciler.world.reports.recovery_wait import MissingHost, find_missing_hosts
-from reconciler.world.reports.reports import ObjectReport
 from reconciler.world.source.absence_check import masks_live_objects, why_unverified
 from reconciler.world.source.parse_cache.cache import ParseCache
 from reconciler.world.state import HostSeen, State
@@ -184,19 +183,8 @@ class World:
 
     # What is reported
 
-    def object_report(self, key: Key) -> ObjectReport | None:
-        """The word of the pool that live assigns it to, on that assignment."""
-        return self.accepted_reports(key).report
-
-    def claims_of(self, key: Key) -> tuple[ObjectReport, ...]:
-        """Hosts that report it while live assigns it to no pool."""
-        return self.accepted_reports(key).claims
-
-    def refused_claims(self, key: Key) -> tuple[str, ...]:
-        return self.accepted_reports(key).refused
-
     def accepted_reports(self, key: Key) -> AcceptedReports:
-        """Asked for several times a tick."""
+        """What counts of all that is said of an object, or of a pool. Asked for several times a tick."""
         found = self._heard.get(key)
         if found is None:
             found = self._accept(key)

@@ -51,7 +51,8 @@ class Authority:
 class AcceptedReports:
     """What of all that is said about one object counts.
 
-    `report` is about the assignment on live. `claims` come from owners of pools, while live assigns the object to no pool.
+    `report` is the word of the pool that live assigns it to, on that assignment or an order about it. `claims` come from owners of pools,
+    while live assigns the object to no pool. `refused` says what poollets may not say.
     """
 
     report: ObjectReport | None = None

@@ -15,6 +15,7 @@ from reconciler.world.objects.relations import Relations
 from reconciler.world.pools.grants import NO_GRANT, Grant
 from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.record import ASSIGNED, Record, empty_status, record_of
+from reconciler.world.reports.authority import AcceptedReports
 from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.reports.recovery_wait import MissingHost
 from reconciler.world.reports.reports import ObjectReport
@@ -80,14 +81,8 @@ class Small:
         beat = state.heartbeat if state is not None and state.grant.host == host else None
         return HostSeen(commit, self.reported if commit else None, beat)
 
-    def object_report(self, key: Key) -> ObjectReport | None:
-        return self.words.get(key)
-
-    def claims_of(self, key: Key) -> tuple[ObjectReport, ...]:
-        return self.claims.get(key, ())
-
-    def refused_claims(self, key: Key) -> Collection[str]:
-        return self.refused.get(key, ())
+    def accepted_reports(self, key: Key) -> AcceptedReports:
+        return AcceptedReports(self.words.get(key), self.claims.get(key, ()), self.refused.get(key, ()))
 
     def shortfalls(self, machine: Key, pool: str) -> Collection[Shortfall]:
         return self.short.get(pool, ())

@@ -94,7 +94,7 @@ def test_data_is_never_moved(make: Callable[[], Small]) -> None:
     """Only a pool that never made it loses a volume."""
     world = make()
     before = world.objects[DATA].record
-    said = world.object_report(DATA)
+    said = world.accepted_reports(DATA).report
     if before.pool and (said is None or said.phase != "rejected"):
         assert need(world).record.assignment == before.assignment
 

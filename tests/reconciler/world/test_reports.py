@@ -160,7 +160,7 @@ def test_the_word_of_the_pool_that_has_it_counts() -> None:
     world = scene.world()
     scene.report("pool-a", report("pool-a", said=said()))
     assert WEB in scene.step(world).dirty
-    word = world.object_report(WEB)
+    word = world.accepted_reports(WEB).report
     assert word is not None
     assert (word.phase, word.poollet) == ("present", "pool-a")
 
@@ -180,9 +180,9 @@ def test_the_word_of_others_does_not(
     scene = placed()
     scene.report(poollet, report(poollet, said=what))
     world = scene.world()
-    assert world.object_report(WEB) is None
-    assert world.claims_of(WEB) == ()
-    assert bool(world.refused_claims(WEB)) == is_refused
+    assert world.accepted_reports(WEB).report is None
+    assert world.accepted_reports(WEB).claims == ()
+    assert bool(world.accepted_reports(WEB).refused) == is_refused
 
 
 def test_after_a_lost_live_reports_claim_what_they_have() -> None:
@@ -190,14 +190,14 @@ def test_after_a_lost_live_reports_claim_what_they_have() -> None:
     scene.report("pool-a", report("pool-a", said=said()))
     world = scene.world()
     assert (world.is_live_lost, world.can_recover) == (True, False)
-    assert [(each.pool, each.uid) for each in world.claims_of(WEB)] == [("pool-a", UID)]
+    assert [(each.pool, each.uid) for each in world.accepted_reports(WEB).claims] == [("pool-a", UID)]
     scene.report("pool-a", report("pool-a", said=said()))
     scene.step(world)
     assert world.can_recover
     scene.report("pool-b", report("pool-b", said=said(pool_name="pool-b")))
     scene.step(world)
-    assert len(world.claims_of(WEB)) == 2
-    assert world.refused_claims(WEB)
+    assert len(world.accepted_reports(WEB).claims) == 2
+    assert world.accepted_reports(WEB).refused
 
 
 def test_orphans_are_charged_once() -> None:
