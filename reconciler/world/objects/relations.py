@@ -18,26 +18,33 @@ POOL_OF = {Kind.MACHINE: Kind.MACHINE_POOL, Kind.VOLUME: Kind.VOLUME_POOL}
 
 
 class Relations:
-    """Read by whoever decides; changed by `replace`, and `absent` by `absences` too."""
+    """Read by the rules of `decide`; changed by `replace` alone, but for `absent`, which `absences` changes too."""
 
     def __init__(self) -> None:
         self.uses: dict[Key, tuple[Key, ...]] = {}
-        self.users = Index()  # whose documents refer to it
-        self.owned = Index()  # generated objects of an owner
-        self.on_pool = Index()  # what live assigns to a pool
-        self.held = (
-            Index()
-        )  # volumes by the machine that their claim names, whether or not that asks for them still
-        self.waiting: set[Key] = set()  # to be placed, and assigned to no pool
-        self.evicting: set[Key] = set()  # with an eviction order on live
-        self.absent: set[Key] = (
-            set()
-        )  # on live, gone from the source or from their owner, not ordered gone yet
-        self.pool_requests: set[Key] = set()  # pools with a request of people that still waits
-        self.astray: set[Key] = set()  # machines that people pin to another pool than theirs
-        self.leaving: dict[Kind, set[Key]] = {kind: set() for kind in Kind}  # those that live orders gone
-        self.live_counts: Counter[Kind] = Counter()  # objects of each kind on live
-        self.rejected: set[Key] = set()  # waiting, and refused by some pool
+        # Whose documents refer to an object.
+        self.users = Index()
+        # Generated objects of an owner.
+        self.owned = Index()
+        # What live assigns to a pool.
+        self.on_pool = Index()
+        # Volumes by the machine that their claim names, also when that machine does not ask for them any more.
+        self.held = Index()
+        # To be placed, and assigned to no pool; `rejected` are those of them that some pool refused.
+        self.waiting: set[Key] = set()
+        self.rejected: set[Key] = set()
+        # With an eviction order on live.
+        self.evicting: set[Key] = set()
+        # On live, gone from the source or from their owner, and their deletion is not ordered yet.
+        self.absent: set[Key] = set()
+        # Those of each kind whose deletion live orders.
+        self.leaving: dict[Kind, set[Key]] = {kind: set() for kind in Kind}
+        # Pools with a request of people that still waits.
+        self.pool_requests: set[Key] = set()
+        # Machines that people pin to another pool than theirs.
+        self.astray: set[Key] = set()
+        # Objects of each kind on live.
+        self.live_counts: Counter[Kind] = Counter()
 
     def replace(self, before: ObjectState | None, after: ObjectState | None) -> None:
         if before is not None:
