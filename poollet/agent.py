@@ -147,7 +147,7 @@ class Agent:
                 f"the fleet's reports moved to {live.settings.reports.ref}; a restart follows them"
             )
             return None
-        lease = self.publisher.judge(live.grants)
+        lease = self.publisher.judge(live.grants, lambda commit: self._live.contains(live, commit))
         return None if self.publisher.ended else lease
 
     def _carry_out(self, decision: Decision, host: HostPermissions) -> None:

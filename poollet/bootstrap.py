@@ -281,10 +281,8 @@ def build_worker(
     settings: PoolletSettings, ref: str, remote: GitSync, waker: Waker, decide: Decide, ambient: HostInputs
 ) -> AgentWorker:
     instance = str(uuid.uuid4())
-    lease = ReportLease(settings.name, host_id(settings), instance)
-    publisher = ReportPublisher(
-        lease, ref, ambient.clock, ambient.chance, milliseconds(settings.intervals.push)
-    )
+    lease = ReportLease(settings.name, host_id(settings), instance, ref)
+    publisher = ReportPublisher(lease, ambient.clock, ambient.chance, milliseconds(settings.intervals.push))
     remote.publishers.append(publisher)
     connections = {one.name: connection(one, ambient) for one in runtimes_of(settings)}
     seconds = milliseconds(settings.intervals.list) / 1000

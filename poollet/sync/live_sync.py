@@ -42,9 +42,10 @@ class LiveState:
 
     @property
     def grants(self) -> Grants:
-        """Without a `live` nothing is granted; while there is one that is not applied, that is not known."""
+        """Without a `live` nothing is granted. While there is one that is not applied, or has files that cannot be read and may
+        grant what no other file does, that is not known."""
         if self.view is not None:
-            return self.view.grants
+            return self.view.grants if self.view.grants or not self.view.unread else None
         is_first = (
             self.verdict.hold is LiveRejection.MISSING
             and self.problem is not None
@@ -86,6 +87,11 @@ class LiveSync:
         is_own = settings.fleet.id == self.fleet
         problem = _problem(verdict, self.last_applied) if is_own else self._other_fleet(settings)
         return LiveState(verdict, settings, view, is_own, problem)
+
+    def contains(self, state: LiveState, commit: ObjectId | None) -> bool:
+        """Whether `live` has that commit; of no commit, whether there is a `live`."""
+        head = state.verdict.use
+        return head is not None and (commit is None or self.git.repo.is_descendant(head, commit))
 
     def mark_applied(self, state: LiveState) -> None:
         if state.is_applied:

@@ -9,11 +9,15 @@ keeps a host without the grant from writing over the report of the host that has
     written by this host, other run   (not asked)                                          Acquire; StepDown once own report has landed
     written by another host           granted to this host, all that are granted at all    Acquire
     written by another host           one is granted to another host                       Candidate
+    written by another host           none is granted, and `live` is older than the report Wait
     written by another host           none is granted, its heartbeat is not expired        Wait; Candidate once the ref moved
     written by another host           none is granted, its heartbeat expired, or it left   Acquire
-    written by another host           cannot be applied at present                         Wait
+    written by another host           cannot be applied, or read as a whole, at present    Wait
 
 A restarted poollet finds its own host's report and goes on at once. Two runs on one host: the one whose report was replaced ends.
+`live` is older than a report that names a commit of it (`liveCommit`) which it does not contain: it was lost, or rewound. Then the report
+is all that tells what runs on the other host, and the reconciler writes `live` again from it. While `live` is missing, a report
+without a poollet.json that can be read counts as one that names such a commit.
 A Candidate writes `candidate.json` beside the other host's report, once, and nothing else; it acts on no assignment, but it
 powers off the machines that `live` assigns to another host, for it may be the host that was cut off. A report whose poollet.json
 cannot be read counts as another host's.
@@ -22,7 +26,8 @@ A sign of life of the other host is a commit in which anything but `candidate.js
 
 Must never happen:
 - two hosts write one ref in turns: of two hosts at most one is granted, and without a grant the one whose heartbeat lives keeps the ref;
-- a candidate's own push counts as the other host's sign of life, which would keep a dead host's lease for ever.
+- a candidate's own push counts as the other host's sign of life, which would keep a dead host's lease for ever;
+- while `live` is lost, the report of a host that acted on it is overwritten: its machines would be placed a second time.
 """
 
 from __future__ import annotations
@@ -101,6 +106,7 @@ class ReportLease:
     name: str
     host_id: str
     instance: str
+    ref: str
     has_landed: bool = False  # a report of this run is on the ref
     _replaced: set[str] = field(
         default_factory=set
@@ -110,15 +116,25 @@ class ReportLease:
     _has_moved: bool = False
 
     def judge(
-        self, found: RefContents, by: PoolletReport | None, grants: Grants, moment_ms: int
+        self,
+        found: RefContents,
+        by: PoolletReport | None,
+        grants: Grants,
+        moment_ms: int,
+        *,
+        is_live_older: bool = False,
     ) -> LeaseVerdict:
-        """`by` is who wrote the report, None where that cannot be read."""
+        """`by` is who wrote the report, None where that cannot be read. `is_live_older`: the report may name a commit of `live` that
+        `live` does not contain."""
         if found.commit is None:
             return Acquire()
         if by is not None and by.host_id == self.host_id:
             return self._judge_own(by)
         self._watch(found, moment_ms)
-        verdict = self._judge_other(by, grants, moment_ms)
+        if is_live_older and grants is not None and not grants:
+            verdict: LeaseVerdict = Wait(None, self._wait_for_live(by))
+        else:
+            verdict = self._judge_other(by, grants, moment_ms)
         if not isinstance(verdict, Acquire):
             self.has_landed = False
         return verdict
@@ -134,7 +150,7 @@ class ReportLease:
         return Acquire()
 
     def _judge_other(self, by: PoolletReport | None, grants: Grants, moment_ms: int) -> LeaseVerdict:
-        writer = "an unknown host" if by is None else f"host {by.host_id}"
+        writer = name_writer(by)
         if grants is None:
             return Wait(
                 None,
@@ -168,6 +184,14 @@ class ReportLease:
             self._since_ms, self._has_moved = moment_ms, True
         self._seen = found
 
+    def _wait_for_live(self, by: PoolletReport | None) -> str:
+        writer = name_writer(by)
+        return (
+            f"{writer} wrote the report of {self.name}, and `live` lacks what that host applied: it is lost or was rewound. Waiting until "
+            f"the reconciler has written `live` again and granted the pools. If {writer} is gone for good, delete its report: "
+            f"`git push origin --delete {self.ref}`; then what it still runs is placed a second time"
+        )
+
     def _ways_out(self, others: Mapping[PoolId, str]) -> str:
         hosts = {name: host for (_, name), host in sorted(others.items())}
         named = list(hosts.items())[:MOST_NAMED]
@@ -181,6 +205,10 @@ class ReportLease:
             "on here with the assignments that it has. Either counts once its heartbeat has expired. If it is to stay, give this "
             "poollet another name"
         )
+
+
+def name_writer(by: PoolletReport | None) -> str:
+    return "an unknown host" if by is None else f"host {by.host_id}"
 
 
 def _timeout_ms(by: PoolletReport | None) -> int:

@@ -20,7 +20,7 @@ import json
 import logging
 import random
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -66,11 +66,9 @@ class PendingReport:
 class ReportPublisher:
     """`ended` says why it is over, `waiting` why there is no lease."""
 
-    def __init__(
-        self, lease: ReportLease, ref: str, clock: Clock, chance: random.Random, least_ms: int = 0
-    ) -> None:
+    def __init__(self, lease: ReportLease, clock: Clock, chance: random.Random, least_ms: int = 0) -> None:
         self.lease = lease
-        self.ref = ref
+        self.ref = lease.ref
         self.ended = ""
         self.waiting = ""
         self._clock = clock
@@ -133,14 +131,20 @@ class ReportPublisher:
 
     # The agent's side
 
-    def judge(self, grants: Grants) -> LeaseVerdict | None:
-        """Whether the ref may be written, by what it holds and by the grants on `live`; None before it was read."""
+    def judge(self, grants: Grants, contains: Callable[[ObjectId | None], bool]) -> LeaseVerdict | None:
+        """Whether the ref may be written, by what it holds and by the grants on `live`; None before it was read.
+
+        `contains` says whether there is a `live` with that commit in it; of no commit, whether there is one at all.
+        """
         with self._lock:
             contents, has_fetched = self._contents, self._has_fetched
         if self.ended or not has_fetched:
             return None
         by = _writer(contents)
-        verdict = self.lease.judge(contents, by, grants, self._clock.moment_ms())
+        is_older = not grants and (by is None or by.live_commit is not None)
+        is_older = is_older and not contains(by.live_commit if by is not None else None)
+        moment_ms = self._clock.moment_ms()
+        verdict = self.lease.judge(contents, by, grants, moment_ms, is_live_older=is_older)
         match verdict:
             case Acquire():
                 self._acquire(by)

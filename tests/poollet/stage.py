@@ -116,8 +116,8 @@ class Run:
         trust = Trust(self.mode, Verifier(Signers(), os.environ))
         self.remote = GitSync(self.repo, trust, settings(), clock, lambda: None)
         instance = f"00000000-0000-4000-9000-{self.instance:012d}"
-        lease = ReportLease(self.name, self.host_id, instance)
-        self.publisher = ReportPublisher(lease, ref, clock, chance, self.least_ms)
+        lease = ReportLease(self.name, self.host_id, instance, ref)
+        self.publisher = ReportPublisher(lease, clock, chance, self.least_ms)
         self.remote.publishers.append(self.publisher)
         runtime = self.runtime or self.machine.runtime
         self.connection = RuntimeClient("r1", runtime, (*MACHINE_KINDS, *VOLUME_KINDS), clock.moment_ms)

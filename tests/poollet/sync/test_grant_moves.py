@@ -7,7 +7,7 @@ import pytest
 from iri.machine import Power, RuntimeMachine
 from poollet.decide.decide import decide
 from schemas import report
-from tests.poollet.fleet import REPORTS, Fleet, grant_files, machine, machine_class, uid
+from tests.poollet.fleet import LIVE, REPORTS, SETTINGS, Fleet, grant_files, machine, machine_class, uid
 from tests.poollet.stage import Run, StagedHost, Time
 
 WEB = ("default", "web")
@@ -127,6 +127,40 @@ def test_the_farewell_of_the_granted_host_gives_nothing_away(leaving: str) -> No
     scene.turns(scene.new, 20)
     assert not scene.new.publisher.has_landed
     assert scene.powers(scene.second) == []
+
+
+@pytest.mark.parametrize("is_rewound", [False, True], ids=["lost", "rewound to before the grant"])
+def test_a_second_host_writes_no_report_while_live_lacks_what_the_first_one_applied(is_rewound: bool) -> None:
+    """Its report is what a lost `live` is written again from: without it the machines would be placed a second time."""
+    scene = Scene()
+    before, head = scene.old.files(), scene.fleet.head()
+    del scene.fleet.remote.refs[LIVE]
+    if is_rewound:
+        scene.fleet.commit({"gitvirt.yaml": SETTINGS, "classes/small.yaml": machine_class()})
+    for _ in range(40):
+        scene.turns(scene.new, 1)
+    after = scene.old.files()
+    assert {path for path in after.keys() | before.keys() if before.get(path) != after.get(path)} == set()
+    assert scene.powers(scene.second) == []
+    assert "git push origin --delete refs/poollets/host-1" in scene.new.publisher.waiting
+    # `live` is back: it says whose the pool is.
+    assert head is not None
+    scene.fleet.remote.refs[LIVE] = head
+    scene.grant("second", 2)
+    scene.new = scene.run("second", scene.second, 3)
+    scene.turns(scene.new, 8)
+    assert scene.powers(scene.second) == [Power.ON]
+
+
+def test_a_second_host_writes_no_report_while_the_pool_cannot_be_read_on_live() -> None:
+    scene = Scene()
+    scene.fleet.commit({"pools/host-1.yaml": "kind: [\n"})
+    scene.new = scene.run("second", scene.second, 2)
+    scene.turns(scene.new, 40)
+    assert not scene.new.publisher.has_landed
+    scene.grant("first", 1)
+    scene.turns(scene.new, 2)
+    assert "`live` grants pool host-1 to host first" in scene.new.publisher.waiting
 
 
 def test_a_cleared_grant_stops_nothing_and_starts_nothing() -> None:

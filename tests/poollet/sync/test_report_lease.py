@@ -50,7 +50,7 @@ def contents(commit: str | None, text: str = "", candidate: str = "") -> RefCont
 
 
 def lease(has_landed: bool = False) -> ReportLease:
-    return ReportLease("p", "mine", uid(1), has_landed)
+    return ReportLease("p", "mine", uid(1), "refs/poollets/p", has_landed)
 
 
 OTHER, OWN, SELF = by("other", 7), by("mine", 7), by("mine", 1)
@@ -93,6 +93,24 @@ def test_first_sight(
     want: type[LeaseVerdict],
 ) -> None:
     assert type(lease(has_landed).judge(contents(commit), writer, grants, 0)) is want
+
+
+@pytest.mark.parametrize("writer", [OTHER, by("other", 7, "leaving"), None], ids=["other", "left", "unknown"])
+@pytest.mark.parametrize(
+    ("grants", "want"), [(NONE, Wait), (None, Wait), (OURS, Acquire), (THEIRS, Candidate), (MIXED, Candidate)]
+)
+def test_a_live_older_than_the_report_gives_the_ref_to_no_host_that_is_not_granted(
+    writer: PoolletReport | None, grants: Grants, want: type[LeaseVerdict]
+) -> None:
+    """However long the other host is silent: its report tells what runs there."""
+    one = lease()
+    for moment_ms in (0, 10 * TIMEOUT_MS):
+        found = one.judge(contents("c"), writer, grants, moment_ms, is_live_older=True)
+        assert type(found) is want
+        assert not isinstance(found, Wait) or found.until_ms is None
+    # Once `live` has what that host applied, its heartbeat counts as always: nothing changed for long.
+    if grants is NONE:
+        assert one.judge(contents("c"), writer, NONE, 20 * TIMEOUT_MS) == Acquire()
 
 
 @dataclass
