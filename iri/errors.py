@@ -29,31 +29,31 @@ class IRIError(Exception):
 
 
 class NotFound(IRIError):
-    pass
+    """The object does not exist. A caller that wants it gone is done."""
 
 
 class AlreadyExists(IRIError):
-    pass
+    """An object with that name exists; the caller may use that one."""
 
 
 class InvalidArgument(IRIError):
-    pass
+    """No retry of the same request can succeed, whatever the state of the host."""
 
 
 class NetworkNotOffered(InvalidArgument):
-    pass
+    """The operator did not set up this network on this host: another host may have it."""
 
 
 class FailedPrecondition(IRIError):
-    pass
+    """The same request may succeed once the object or the host is in another state."""
 
 
 class NetworkNotReady(FailedPrecondition):
-    pass
+    """The operator set up this network, and its bridge or its libvirt network does not exist now."""
 
 
 class ImageNotResolvable(FailedPrecondition):
-    pass
+    """No image has this name; a registry may still get one."""
 
 
 class StartupError(FailedPrecondition):
@@ -65,20 +65,20 @@ class StartupError(FailedPrecondition):
 
 
 class ResourceExhausted(IRIError):
-    pass
+    """The host or a limit is full; the message names each resource that is short."""
 
 
 class Unimplemented(IRIError):
-    pass
+    """This runtime never supports the call, so a retry is useless."""
 
 
 class Unavailable(IRIError):
-    pass
+    """There is no usable answer; the same call may succeed later."""
 
 
 class TimedOut(Unavailable):
-    pass
+    """No answer came in time. The call may have taken effect: only idempotent calls are safe to repeat."""
 
 
 class Internal(IRIError):
-    pass
+    """A bug of the runtime; its log has the stack, which never travels."""

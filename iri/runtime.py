@@ -97,9 +97,9 @@ class Subscription(Protocol):
 
     def next(self, timeout_seconds: float) -> tuple[ChangeNotice, ...]:
         """Waits for notices, at most so long; empty when there were none. The first one is a RESYNC."""
-        ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Ends the watch, and a `next` that waits in another thread. May be called again."""
 
 
 class Console(Protocol):
@@ -107,62 +107,55 @@ class Console(Protocol):
 
     def read(self, size: int) -> bytes:
         """Waits for output. Empty: the console has ended."""
-        ...
 
-    def write(self, data: bytes) -> None: ...
+    def write(self, data: bytes) -> None:
+        """Waits until the guest's side takes the data; drops the rest when the console has ended."""
 
-    def resize(self, columns: int, rows: int) -> None: ...
+    def resize(self, columns: int, rows: int) -> None:
+        """The client's window; without effect where the console has no window."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Ends a `read` that waits in another thread. May be called again."""
 
     def exit_status(self) -> int | None:
         """The exit status of the program behind the console; None while it runs, and when it has none."""
-        ...
 
 
 class Runtime(Protocol):
+    """What every runtime does, in ten methods. A caller cannot tell a client of a socket from the runtime behind it."""
+
     def about(self) -> RuntimeInfo:
         """The runtime's name and version, and the host below. Cheap."""
-        ...
 
     def offers(self) -> Offers:
         """The classes that can be used, and the totals of the empty host. Answers within five seconds."""
-        ...
 
     def set_classes(self, classes: RuntimeClasses) -> None:
         """Replaces the classes on offer. Objects keep the class with which they were created."""
-        ...
 
     def objects(self, kind: type[AnyObject]) -> Mapping[str, AnyObject]:
         """All of a kind by id, those under deletion included. A snapshot: others may write while it is read.
 
         An object that has not changed should be the identical one as last time; its encoding is reused then.
         """
-        ...
 
     def create(self, desired: AnyObject) -> AnyObject:
         """`desired` carries labels, annotations and spec; the rest of it is ignored. Returns the object with its id.
 
         When an object of the same uid label exists, that one is returned, unchanged. See iri.identity.
         """
-        ...
 
     def change(self, id: str, change: RuntimeChange) -> None:
         """Records the change by the rules of iri.change. NotFound for an unknown id."""
-        ...
 
     def remove(self, kind: type[AnyObject], id: str) -> None:
         """Orders the removal: sets `deleted_at` and returns. NotFound once the object is gone."""
-        ...
 
     def events(self) -> Sequence[RuntimeEvent]:
         """The recent events, oldest first. Bounded in number and age; none survives a restart."""
-        ...
 
     def watch(self) -> Subscription:
         """Notices from now on. ResourceExhausted when too many watch already."""
-        ...
 
     def console(self, machine_id: str) -> Console:
         """NotFound without such a machine, FailedPrecondition when it has no console at present."""
-        ...
