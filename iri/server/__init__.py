@@ -9,6 +9,6 @@ A call passes through these modules in this order:
     list_encoder                 objects -> an encoded list, unchanged objects encoded once
 """
 
-from iri.server.server import ExtraService, Server, Service
+from iri.server.server import Server
 
-__all__ = ["ExtraService", "Server", "Service"]
+__all__ = ["Server"]

@@ -14,6 +14,7 @@ keys and passwords.
 from __future__ import annotations
 
 import logging
+import re
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -33,6 +34,7 @@ log = logging.getLogger(__name__)
 Call = Callable[[Any], Message | bytes]
 # A stream gets a function that registers a callback for the end of the connection.
 StreamCall = Callable[[Any, Callable[[Callable[[], None]], object]], Iterator[Message]]
+Calls = Mapping[str, Call | StreamCall]
 CallWrapper = Callable[[str], AbstractContextManager[None]]
 
 # A status travels in headers of 8 KiB in all. The message is in them twice, percent-encoded (three times as long where it
@@ -44,8 +46,14 @@ def run_unwrapped(_: str) -> AbstractContextManager[None]:
     return nullcontext()
 
 
+def list_calls(service: ServiceDescriptor, implementation: object) -> Mapping[str, Any]:
+    """The methods of an object that has one for each call of the service: `set_clock` for SetClock."""
+    names = {method.name: re.sub("(?<!^)([A-Z])", r"_\1", method.name).lower() for method in service.methods}
+    return {call: getattr(implementation, name) for call, name in names.items()}
+
+
 def build_handlers(
-    service: ServiceDescriptor, calls: Mapping[str, Call | StreamCall], wrapper: CallWrapper = run_unwrapped
+    service: ServiceDescriptor, calls: Calls, wrapper: CallWrapper = run_unwrapped
 ) -> grpc.GenericRpcHandler[bytes, bytes]:
     """Handlers for exactly the calls of the service. `wrapper` may delay or fail each, before or after its effect."""
     missing = {method.name for method in service.methods} ^ set(calls)

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
+from iri.change import Resize
 from iri.host import RuntimeClasses, RuntimeMachineClass, RuntimeVolumeClass
 from iri.machine import RuntimeMachine
 from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as pb
 from iri.runtime import ChangeNotice, ChangeType, Runtime, RuntimeKind, Subscription
 from iri.server import request_checks
-from iri.server.call_handlers import Call, StreamCall
-from iri.server.object_services import build_change_calls
+from iri.server.object_services import build_change_call
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 from iri.wire.calls import HOST
 from iri.wire.message_codec import encode, fill, freeze
@@ -45,16 +45,7 @@ class HostService:
         self._runtime = runtime
         self._watches: set[ActiveWatch] = set()
         self._is_stopping = False
-
-    def list_calls(self) -> dict[str, Call | StreamCall]:
-        return {
-            "GetHost": self.get_host,
-            "SetClasses": self.set_classes,
-            "DescribeMachines": self.describe_machines,
-            "DescribeVolumes": self.describe_volumes,
-            "WatchEvents": self.watch_events,
-            **build_change_calls(self._runtime, HOST),
-        }
+        self.resize_machine = build_change_call(runtime, Resize, HOST["ResizeMachine"])
 
     def get_host(self, _: pb.GetHostRequest) -> pb.GetHostResponse:
         return pb.GetHostResponse(host=encode(pb.HostInfo, self._runtime.about().host))

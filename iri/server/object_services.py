@@ -8,7 +8,7 @@ of iri.wire.calls. All are safe to call from several threads, as the runtime is.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import Message
@@ -25,7 +25,7 @@ from iri.change import (
     SetPower,
     UpdateVolume,
 )
-from iri.errors import NotFound, Unimplemented
+from iri.errors import NotFound
 from iri.machine import MachineState, RuntimeMachine
 from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
 from iri.proto.volume.v1alpha1 import api_pb2 as volume_pb
@@ -63,13 +63,11 @@ CHANGE_CHECKS: Mapping[type[RuntimeChange], Callable[[Any], None]] = {
 }
 
 
-class ConsoleUrls(Protocol):
-    """Hands out one-time URLs; the console is opened when its URL is used."""
-
-    def offer(self, machine_id: str, open_console: Callable[[], Console]) -> str: ...
+# Hands out a one-time URL for a machine; the console is opened when the URL is used.
+OfferConsole = Callable[[str, Callable[[], Console]], str]
 
 
-def build_machine_calls(runtime: Runtime, consoles: ConsoleUrls | None) -> dict[str, Call]:
+def build_machine_calls(runtime: Runtime, offer_console: OfferConsole) -> dict[str, Call]:
     """All calls of the machine service by their names."""
 
     def status(_: machine_pb.StatusRequest) -> machine_pb.StatusResponse:
@@ -81,9 +79,7 @@ def build_machine_calls(runtime: Runtime, consoles: ConsoleUrls | None) -> dict[
         request_checks.require_id(machine_id, "machine_id")
         if machine_id not in runtime.objects(RuntimeMachine):
             raise NotFound(f"machine {machine_id} does not exist")
-        if consoles is None:
-            raise Unimplemented("this runtime serves no consoles")
-        return machine_pb.ExecResponse(url=consoles.offer(machine_id, lambda: runtime.console(machine_id)))
+        return machine_pb.ExecResponse(url=offer_console(machine_id, lambda: runtime.console(machine_id)))
 
     return {
         **build_common_calls(runtime, MACHINES, (RuntimeMachine,)),

@@ -1,7 +1,10 @@
-"""A gRPC server: where it listens, what it serves, its limits, and how it stops.
+"""A runtime behind sockets: where it listens, what it serves, its limits, and how it stops.
 
-Stopping, in this order: the sockets are removed, so that a new server can take the paths; health turns to NOT_SERVING;
-watches end; calls under way may finish within FINISH_SECONDS. Health and reflection are always on.
+Stopping, in this order: consoles end; the sockets are removed, so that a new server can take the paths; health turns to
+NOT_SERVING; watches end; calls under way may finish within FINISH_SECONDS. Health and reflection are always on.
+
+A runtime that has something of its own to start and to stop subclasses Server: its `start` comes before the sockets
+exist, its `stop` after the last call has returned.
 """
 
 from __future__ import annotations
@@ -10,9 +13,8 @@ import logging
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
+from typing import Self
 
 import grpc
 from google.protobuf.descriptor import ServiceDescriptor
@@ -20,16 +22,15 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from iri.address import Address, TcpAddress, UnixAddress
-from iri.errors import FailedPrecondition
-from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as host_pb
-from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
-from iri.proto.volume.v1alpha1 import api_pb2 as volume_pb
+from iri.errors import FailedPrecondition, IRIError
+from iri.exec.exec_server import ExecServer
 from iri.runtime import Runtime
-from iri.server.call_handlers import Call, CallWrapper, StreamCall, build_handlers, run_unwrapped
+from iri.server.call_handlers import Calls, CallWrapper, build_handlers, list_calls, run_unwrapped
 from iri.server.host_service import HostService
 from iri.server.list_encoder import LARGEST_MESSAGE_BYTES
 from iri.server.listening_socket import ListeningSocket
-from iri.server.object_services import ConsoleUrls, build_machine_calls, build_volume_calls
+from iri.server.object_services import build_machine_calls, build_volume_calls
+from iri.wire.calls import HOST_SERVICE, MACHINE_SERVICE, VOLUME_SERVICE
 
 log = logging.getLogger(__name__)
 
@@ -46,22 +47,6 @@ OPTIONS = (
 )
 
 
-class Service(Enum):
-    """The services of the interface that a Server has calls for."""
-
-    MACHINE = machine_pb.DESCRIPTOR.services_by_name["MachineRuntime"]
-    VOLUME = volume_pb.DESCRIPTOR.services_by_name["VolumeRuntime"]
-    HOST = host_pb.DESCRIPTOR.services_by_name["Host"]
-
-
-@dataclass(frozen=True)
-class ExtraService:
-    """A further service: its descriptor, and a function per call."""
-
-    service: ServiceDescriptor
-    calls: Mapping[str, Call]
-
-
 class Server:
     """`with Server(runtime, address) as server:` serves until the block ends; `wait` blocks until `stop`."""
 
@@ -70,8 +55,8 @@ class Server:
         runtime: Runtime,
         addresses: Sequence[Address],
         *,
-        services: Sequence[Service | ExtraService] = tuple(Service),
-        consoles: ConsoleUrls | None = None,
+        services: Sequence[ServiceDescriptor] = (MACHINE_SERVICE, VOLUME_SERVICE, HOST_SERVICE),
+        extra_calls: Mapping[ServiceDescriptor, Calls] | None = None,
         wrapper: CallWrapper = run_unwrapped,
         socket_mode: int = SOCKET_MODE,
     ) -> None:
@@ -85,25 +70,36 @@ class Server:
             maximum_concurrent_rpcs=CALLS,
         )
         self._host = HostService(runtime)
-        services_and_calls = [self._service_calls(service, runtime, consoles) for service in services]
+        self._consoles = ExecServer()
+        calls: Mapping[ServiceDescriptor, Calls] = {
+            MACHINE_SERVICE: build_machine_calls(runtime, self._consoles.offer),
+            VOLUME_SERVICE: build_volume_calls(runtime),
+            HOST_SERVICE: list_calls(HOST_SERVICE, self._host),
+        }
+        served = {service: calls[service] for service in services} | dict(extra_calls or {})
         self._server.add_generic_rpc_handlers(
-            tuple(build_handlers(service, calls, wrapper) for service, calls in services_and_calls)
+            tuple(build_handlers(service, table, wrapper) for service, table in served.items())
         )
         self._health = health.HealthServicer()
-        self._serve_health([service.full_name for service, _ in services_and_calls])
+        self._serve_health([service.full_name for service in served])
 
     def start(self) -> None:
-        """Listens. TCP port 0 becomes the port that was free, in `addresses`. FailedPrecondition when it cannot listen."""
+        """Listens. TCP port 0 becomes the port that was free, in `addresses`.
+
+        FailedPrecondition when it cannot listen; nothing is left running then.
+        """
+        self._consoles.start()
         try:
             self.addresses = tuple(self._listen(address) for address in self.addresses)
-        except FailedPrecondition:
+        except IRIError:
             self.stop(0)
             raise
         self._server.start()
         log.info("serving addresses=%s", " ".join(map(str, self.addresses)))
 
     def stop(self, finish_seconds: float = FINISH_SECONDS) -> None:
-        """Refuses new calls at once; calls under way may finish within that time. May be called again."""
+        """Ends consoles and refuses new calls; calls under way may finish within that time. May be called again."""
+        self._consoles.stop()
         for listening in self._sockets:
             listening.remove()
         self._sockets.clear()
@@ -116,7 +112,7 @@ class Server:
         """Waits until `stop`; returns whether it has stopped."""
         return self._stopped.wait(timeout_seconds)
 
-    def __enter__(self) -> Server:
+    def __enter__(self) -> Self:
         self.start()
         return self
 
@@ -150,17 +146,3 @@ class Server:
         reflection.enable_server_reflection(
             (*names, health.SERVICE_NAME, reflection.SERVICE_NAME), self._server
         )
-
-    def _service_calls(
-        self, service: Service | ExtraService, runtime: Runtime, consoles: ConsoleUrls | None
-    ) -> tuple[ServiceDescriptor, Mapping[str, Call | StreamCall]]:
-        """The functions behind a service."""
-        match service:
-            case ExtraService():
-                return service.service, service.calls
-            case Service.MACHINE:
-                return service.value, build_machine_calls(runtime, consoles)
-            case Service.VOLUME:
-                return service.value, build_volume_calls(runtime)
-            case Service.HOST:
-                return service.value, self._host.list_calls()

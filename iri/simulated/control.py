@@ -6,12 +6,11 @@ otherwise a test could not end what it has begun. Numbers of enums are those of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from google.protobuf.message import Message
 from msgspec.structs import replace
 
 from iri.errors import InvalidArgument
@@ -53,23 +52,6 @@ class ControlService:
     def __init__(self, host: SimulatedHost, rules: FaultRules) -> None:
         self._host = host
         self._rules = rules
-
-    def list_calls(self) -> Mapping[str, Callable[[Any], Message]]:
-        return {
-            "GetClock": self.get_clock,
-            "SetClock": self.set_clock,
-            "AdvanceClock": self.advance_clock,
-            "AddFault": self.add_fault,
-            "ListFaults": self.list_faults,
-            "ClearFaults": self.clear_faults,
-            "ActOnGuest": self.act_on_guest,
-            "ActOnHost": self.act_on_host,
-            "GetBehavior": self.get_behavior,
-            "SetBehavior": self.set_behavior,
-            "GetProfile": self.get_profile,
-            "SetProfile": self.set_profile,
-            "GetStatistics": self.get_statistics,
-        }
 
     def get_clock(self, _: pb.GetClockRequest) -> pb.GetClockResponse:
         return pb.GetClockResponse(clock=self._clock())

@@ -37,9 +37,12 @@ from iri.wire.message_codec import encode, fill, freeze
 
 Methods = Mapping[str, MethodDescriptor]
 
-MACHINES: Methods = machine_pb.DESCRIPTOR.services_by_name["MachineRuntime"].methods_by_name
-VOLUMES: Methods = volume_pb.DESCRIPTOR.services_by_name["VolumeRuntime"].methods_by_name
-HOST: Methods = host_pb.DESCRIPTOR.services_by_name["Host"].methods_by_name
+MACHINE_SERVICE = machine_pb.DESCRIPTOR.services_by_name["MachineRuntime"]
+VOLUME_SERVICE = volume_pb.DESCRIPTOR.services_by_name["VolumeRuntime"]
+HOST_SERVICE = host_pb.DESCRIPTOR.services_by_name["Host"]
+MACHINES: Methods = MACHINE_SERVICE.methods_by_name
+VOLUMES: Methods = VOLUME_SERVICE.methods_by_name
+HOST: Methods = HOST_SERVICE.methods_by_name
 
 CHANGE_CALLS: Mapping[type[RuntimeChange], MethodDescriptor] = {
     SetAnnotations: MACHINES["UpdateMachineAnnotations"],

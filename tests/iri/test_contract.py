@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from iri.address import UnixAddress
 from iri.client import Client
-from iri.exec.exec_server import ExecServer
 from iri.server import Server
 from iri.simulated import machine_calls
 from iri.simulated.host import SimulatedHost
@@ -68,13 +67,5 @@ class TestSimulatedOverASocket(EveryPromise):
     @pytest.fixture
     def subject(self, host: SimulatedHost, socket_directory: Path) -> Iterator[Subject]:
         address = UnixAddress(socket_directory / "s")
-        consoles = ExecServer()
-        consoles.start()
-        try:
-            with (
-                Server(SimulatedRuntime(host), [address], consoles=consoles),
-                Client(address, address) as client,
-            ):
-                yield subject_of(host, client)
-        finally:
-            consoles.stop()
+        with Server(SimulatedRuntime(host), [address]), Client(address, address) as client:
+            yield subject_of(host, client)

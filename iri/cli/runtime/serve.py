@@ -6,24 +6,16 @@ import argparse
 import logging
 import os
 from collections.abc import Callable
-from contextlib import AbstractContextManager
-from typing import Protocol
 
 from iri.address import Address, parse
 from iri.errors import IRIError
+from iri.server import Server
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.sd_notify import ServiceNotifier
 from reconciler.cli.stop_signal import StopSignal
 from reconciler.cli.terminal import out, printable
 
 DEFAULT_SOCKETS = ("/var/run/iri-machineprovider.sock", "/var/run/iri-volumeprovider.sock")
-
-
-class AddressedServer(Protocol):
-    """A server that has been started."""
-
-    @property
-    def addresses(self) -> tuple[Address, ...]: ...
 
 
 def add_server_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,9 +36,7 @@ def parse_addresses(arguments: argparse.Namespace) -> list[Address]:
         raise CommandError(printable(str(error)), cure, Exit.USAGE) from None
 
 
-def serve(
-    arguments: argparse.Namespace, build: Callable[[], AbstractContextManager[AddressedServer]]
-) -> None:
+def serve(arguments: argparse.Namespace, build: Callable[[], Server]) -> None:
     """Serves until a signal. The sockets are announced only once they accept connections."""
     if arguments.verbose:
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")

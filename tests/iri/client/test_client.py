@@ -15,9 +15,10 @@ from iri.change import AttachVolume
 from iri.client import Client
 from iri.errors import Unimplemented
 from iri.machine import Disk, MachineState, RuntimeLocalDisk, RuntimeMachine, RuntimeMachineSpec
-from iri.server import Server, Service
+from iri.server import Server
 from iri.simulated.runtime import SimulatedRuntime
 from iri.volume import Resources, RuntimeVolume, RuntimeVolumeSpec
+from iri.wire.calls import MACHINE_SERVICE, VOLUME_SERVICE
 from tests.iri.contract.subject import eventually
 from tests.iri.quick_host import quick_host
 
@@ -75,8 +76,8 @@ def test_events_are_selected_by_a_time_window(client: Client) -> None:
 def test_machines_and_volumes_of_different_processes(socket_directory: Path) -> None:
     machines, volumes = UnixAddress(socket_directory / "m"), UnixAddress(socket_directory / "v")
     with (
-        Server(SimulatedRuntime(quick_host()), [machines], services=[Service.MACHINE]),
-        Server(SimulatedRuntime(quick_host()), [volumes], services=[Service.VOLUME]),
+        Server(SimulatedRuntime(quick_host()), [machines], services=[MACHINE_SERVICE]),
+        Server(SimulatedRuntime(quick_host()), [volumes], services=[VOLUME_SERVICE]),
         Client(machines, volumes) as client,
     ):
         id = client.create(WANTED).id

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
-from iri.server import ExtraService, Service
+from iri.server.call_handlers import list_calls
 from iri.simulated.control import SERVICE, ControlService
 from iri.simulated.faults.fault_rules import FaultRules
 from iri.simulated.runtime import SimulatedRuntime
@@ -49,10 +49,10 @@ def client() -> Iterator[Raw]:
 @pytest.fixture
 def control_calls() -> Iterator[Raw]:
     host = quick_host()
-    extra = ExtraService(SERVICE, ControlService(host, FaultRules(SeededRandom(7))).list_calls())
+    extra = {SERVICE: list_calls(SERVICE, ControlService(host, FaultRules(SeededRandom(7))))}
     with (
         tempfile.TemporaryDirectory(prefix="iri") as directory,
-        raw(SimulatedRuntime(host), Path(directory) / "s", services=[*Service, extra]) as connected,
+        raw(SimulatedRuntime(host), Path(directory) / "s", extra_calls=extra) as connected,
     ):
         yield connected
 

@@ -34,9 +34,10 @@ from iri.errors import (
 from iri.host import Offers
 from iri.machine import RuntimeMachine, RuntimeMachineSpec
 from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
-from iri.server import Server, Service
+from iri.server import Server
 from iri.server.server import CALLS
 from iri.simulated.runtime import SimulatedRuntime
+from iri.wire.calls import VOLUME_SERVICE
 from tests.iri.contract.subject import eventually
 from tests.iri.quick_host import quick_host
 from tests.iri.server.raw_client import METHODS, raw
@@ -90,25 +91,18 @@ def test_busy_tcp_port_is_refused() -> None:
 
 
 def test_service_that_is_not_served_is_unimplemented(path: Path) -> None:
-    with raw(new_runtime(), path, services=[Service.VOLUME]) as client:
+    with raw(new_runtime(), path, services=[VOLUME_SERVICE]) as client:
         assert client.refusal("MachineRuntime.Status", machine_pb.StatusRequest())[0] is (
             grpc.StatusCode.UNIMPLEMENTED
         )
     with (
-        Server(new_runtime(), [UnixAddress(path)], services=[Service.VOLUME]),
+        Server(new_runtime(), [UnixAddress(path)], services=[VOLUME_SERVICE]),
         Client(UnixAddress(path)) as c,
     ):
         assert c.objects(RuntimeMachine) == {}
         assert c.offers().machines == ()
         with pytest.raises(Unimplemented):
             c.remove(RuntimeMachine, "x")
-
-
-def test_exec_without_consoles_is_unimplemented(path: Path) -> None:
-    with Server(new_runtime(), [UnixAddress(path)]), Client(UnixAddress(path)) as client:
-        id = client.create(RuntimeMachine(spec=RuntimeMachineSpec(class_name="small"))).id
-        with pytest.raises(Unimplemented, match="no consoles"):
-            client.console_url(id)
 
 
 def test_health_is_serving_for_every_service(path: Path) -> None:
