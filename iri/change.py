@@ -134,7 +134,7 @@ def expand_volume(volume: RuntimeVolume, change: ExpandVolume) -> RuntimeVolume:
     """The volume with the new size in its spec; the identical object when it has that size already."""
     if volume.deleted_at:
         raise FailedPrecondition(f"volume {volume.id} is being deleted")
-    old_bytes = volume.spec.resources.storage_bytes if volume.spec.resources else 0
+    old_bytes = volume.spec.desired_bytes
     new_bytes = change.resources.storage_bytes
     if new_bytes < old_bytes:
         raise FailedPrecondition(f"volume {volume.id} has {old_bytes} bytes and cannot shrink to {new_bytes}")

@@ -75,6 +75,11 @@ class RuntimeVolumeSpec(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     volume_data_source: VolumeDataSource | None = None
     unknown: bytes = b""
 
+    @property
+    def desired_bytes(self) -> int:
+        """0 when the caller named no size."""
+        return self.resources.storage_bytes if self.resources else 0
+
 
 class Access(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How a machine attaches the volume. `handle` stays the same for as long as the volume lives."""
@@ -119,12 +124,11 @@ class RuntimeVolume(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     @property
     def is_as_desired(self) -> bool:
         """Available, not being deleted, and as large as desired. A volume with a detail is never as desired."""
-        desired_bytes = self.spec.resources.storage_bytes if self.spec.resources else 0
         actual_bytes = self.status.resources.storage_bytes if self.status.resources else 0
         return (
             self.status.state is VolumeState.AVAILABLE
             and not self.deleted_at
-            and actual_bytes >= desired_bytes
+            and actual_bytes >= self.spec.desired_bytes
         )
 
 

@@ -17,7 +17,7 @@ that is computed again after a restart comes out differently (it depends on the 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -27,7 +27,7 @@ from iri.errors import Internal, InvalidArgument, NotFound, Unavailable
 from iri.host import RuntimeClasses, RuntimeMachineClass, RuntimeVolumeClass
 from iri.identity import derive_id
 from iri.journal import Journal
-from iri.runtime import Console, RuntimeKind, RuntimeObject
+from iri.runtime import AnyObject, Console, RuntimeObject
 from iri.simulated import machine_lifecycle, volume_lifecycle
 from iri.simulated.clock import SECOND_NS, SimulatedClock
 from iri.simulated.host_model import NEVER_NS, HostModel, ObjectEvent
@@ -37,8 +37,8 @@ from iri.simulated.provider_quirks import build_quirks
 from iri.simulated.seeded_random import SeededRandom
 from iri.simulated.state import records
 from iri.simulated.state.host_state import HostState
-from iri.simulated.state.records import KINDS, TABLES, AnyRecord, HostRecord, Record, RecordChange, Table
-from iri.simulated.state.state_log import StateLog, StateLogError
+from iri.simulated.state.records import KINDS, TABLES, AnyRecord, HostRecord, Record, Table
+from iri.simulated.state.state_log import StateLog
 from iri.simulated.volume_lifecycle import SimulatedSnapshot, SimulatedVolume
 
 AnyClass = TypeVar("AnyClass", RuntimeMachineClass, RuntimeVolumeClass)
@@ -96,8 +96,7 @@ class SimulatedHost:
                 self._event_ns = None
             log, entry, self._entry = self._log, self._entry, 0
         if entry and log is not None:
-            with _translate_log_errors():
-                log.sync(entry)
+            log.sync(entry)
 
     def run_due(self) -> int:
         """Applies everything that is due. Returns the time."""
@@ -126,17 +125,19 @@ class SimulatedHost:
         with self._lock:
             return self.state.timers.next_due_ns()
 
-    def commit(self, *changes: RecordChange, host_record: HostRecord | None = None) -> None:
-        """Applies all changes, after they are in the log; none of them when the log cannot be written."""
+    def commit(self, *changed: Record, host_record: HostRecord | None = None) -> None:
+        """Applies all changed records, after they are in the log; none of them when the log cannot be written.
+
+        A call never removes a record: it orders the removal, and `run_due` carries it out.
+        """
         if self._log is not None:
-            encoded = [records.encode_change(change) for change in changes]
+            encoded = [records.encode_record(record) for record in changed]
             if host_record is not None and host_record is not self.record:
                 encoded.append(records.encode_host_record(host_record))
-            with _translate_log_errors():
-                self._entry = self._log.append(encoded)
+            self._entry = self._log.append(encoded)
         self.record = host_record or self.record
-        for change in changes:
-            self._apply(change)
+        for record in changed:
+            self._apply(type(record), record.object.id, record)
         if self._log is not None and self._log.needs_rewrite():
             self._rewrite(self._log)
 
@@ -175,13 +176,17 @@ class SimulatedHost:
             ready_ns = max(ready_ns, host_record.images[image])
         return host_record, ready_ns
 
-    def assign_id(self, kind: RuntimeKind, labels: Mapping[str, str]) -> tuple[HostRecord, str]:
-        """The id of a new object: derived from its uid label, else one that was never used."""
-        derived = None if self.model.quirks.duplicates else derive_id(kind, labels)
-        if derived is not None:
-            return self.record, derived
-        host_record = replace(self.record, nameless=self.record.nameless + 1)
-        return host_record, self.model.random.uuid("id", host_record.nameless)
+    def identify(self, desired: AnyObject, now_ns: int) -> tuple[HostRecord, AnyObject]:
+        """A new object with what the caller may set, and its id: from its uid label, else one that was never used."""
+        host_record = self.record
+        id = None if self.model.quirks.duplicates else derive_id(type(desired), desired.labels)
+        if id is None:
+            host_record = replace(host_record, nameless=host_record.nameless + 1)
+            id = self.model.random.uuid("id", host_record.nameless)
+        labels, annotations = desired.labels, desired.annotations
+        return host_record, type(desired)(
+            id=id, labels=labels, annotations=annotations, created_at=now_ns, spec=desired.spec
+        )
 
     def add_console(self, machine_id: str, console: Console) -> None:
         """The host closes the console when the machine loses its power."""
@@ -211,8 +216,8 @@ class SimulatedHost:
         """Applies what is due for one record. Not logged: a restart computes it again."""
         before = self.state.require_record(table, id)
         after, events = self._compute_step(before, due_ns)
-        self._apply(RecordChange(table, id, after))
-        self.add_events((after or before).public_object, events)
+        self._apply(table, id, after)
+        self.add_events((after or before).object, events)
 
     def _compute_step(self, record: Record, due_ns: int) -> tuple[Record | None, tuple[ObjectEvent, ...]]:
         match record:
@@ -223,52 +228,42 @@ class SimulatedHost:
             case SimulatedSnapshot():
                 return volume_lifecycle.step_snapshot(record)
 
-    def _apply(self, change: RecordChange) -> None:
+    def _apply(self, table: Table, id: str, after: Record | None) -> None:
         """Replaces a record, and everything that follows at once: notices, events, volumes to remove, consoles to close."""
-        applied = self.state.apply(change)
+        applied = self.state.apply(table, id, after)
         if applied.what is not None:
-            self.journal.notice(KINDS[change.table], change.id, applied.what)
+            self.journal.notice(KINDS[table], id, applied.what)
         for address in applied.shared_addresses:
             message = f"another machine has the address {address} too"
             event = ObjectEvent("AddressInUse", "AttachNetworkInterface", message, is_warning=True)
-            assert change.record is not None, "only a machine that exists has addresses"
-            self.add_events(change.record.public_object, (event,))
+            assert after is not None, "only a machine that exists has addresses"
+            self.add_events(after.object, (event,))
         for volume_id in applied.freed_volumes:
             stored = self.state.get(SimulatedVolume, volume_id)
             if stored is not None and stored.phase is volume_lifecycle.VolumePhase.WAITING:
                 removed = volume_lifecycle.start_removal(stored, self.event_time_ns(), self.model)
-                self._apply(RecordChange(SimulatedVolume, volume_id, removed))
+                self._apply(SimulatedVolume, volume_id, removed)
         if applied.lost_console:
-            _close_all(self._consoles.get(change.id, []))
+            _close_all(self._consoles.get(id, []))
 
     def _restore(self, log: StateLog) -> None:
         """Reads the log; the records are up to date with the next `run_due`."""
-        host_record, changes = records.decode_records(log.load())
+        host_record, restored = records.decode_records(log.load())
         if host_record is not None:
             self.record = host_record
         else:
             self.commit(host_record=replace(self.record))
         if self.record.clock is not None:
             self.clock.resume(self.record.clock)
-        for change in changes:
-            self.state.apply(change)
+        for record in restored:
+            self.state.apply(type(record), record.object.id, record)
 
     def _rewrite(self, log: StateLog) -> None:
         """Writes the current records as a new log."""
-        changes = [records.encode_change(change) for change in self.state.list_changes()]
-        with _translate_log_errors():
-            log.rewrite([*changes, records.encode_host_record(self.record)])
+        encoded = [records.encode_record(record) for record in self.state.all_records()]
+        log.rewrite([*encoded, records.encode_host_record(self.record)])
 
 
 def _close_all(consoles: list[Console]) -> None:
     for console in list(consoles):
         console.close()
-
-
-@contextmanager
-def _translate_log_errors() -> Iterator[None]:
-    """A log that cannot be written fails the call: Unavailable."""
-    try:
-        yield
-    except StateLogError as error:
-        raise Unavailable(f"the state cannot be written: {error}") from error

@@ -32,7 +32,7 @@ from iri.simulated.host import SimulatedHost
 from iri.simulated.host_model import NEVER_NS, ObjectEvent
 from iri.simulated.machine_lifecycle import IS_ON, MachinePhase, MachineStep, SimulatedMachine
 from iri.simulated.state import usage
-from iri.simulated.state.records import HostRecord, RecordChange
+from iri.simulated.state.records import HostRecord
 
 
 class GuestAction(IntEnum):
@@ -46,21 +46,19 @@ class GuestAction(IntEnum):
 
 def create(host: SimulatedHost, desired: RuntimeMachine, now_ns: int) -> RuntimeMachine:
     """The machine with its id; the existing one, unchanged, when its uid label exists already."""
-    host_record, id = host.assign_id(RuntimeMachine, desired.labels)
-    existing = host.state.get(SimulatedMachine, id)
+    host_record, machine = host.identify(desired, now_ns)
+    existing = host.state.get(SimulatedMachine, machine.id)
     if existing is not None:
         return existing.machine
     spec = replace(desired.spec, volumes=tuple(drop_lost_fields(host, disk) for disk in desired.spec.volumes))
     for disk in spec.volumes:
-        host.state.attachments.require_free(disk, id)
+        host.state.attachments.require_free(disk, machine.id)
     images = list_images(spec)
     unavailable.refuse_images(host, images)
     unavailable.refuse_networks(host, spec.network_interfaces)
-    machine = RuntimeMachine(
-        id=id, labels=desired.labels, annotations=desired.annotations, created_at=now_ns, spec=spec
-    )
+    status = replace(machine.status, image_ref=images[0] if images else "")
     guest = SimulatedMachine(
-        machine=replace(machine, status=replace(machine.status, image_ref=images[0] if images else "")),
+        machine=replace(machine, spec=spec, status=status),
         resources=find_class_resources(host, spec.class_name),
         local_bytes=usage.sum_local_disks(spec.volumes, host.profile.local_disk_bytes),
         leases=host.state.networks.pick_leases(spec.network_interfaces),
@@ -203,11 +201,11 @@ def _apply_action(
 def restart_host(host: SimulatedHost, down_ns: int, now_ns: int, *, is_crash: bool = False) -> None:
     """The host is down for so long, and every guest with it. Events tell a crash from a restart."""
     up_ns = now_ns + down_ns
-    puts = [
-        RecordChange(SimulatedMachine, id, machine_lifecycle.restart_with_host(guest, up_ns, host.model))
-        for id, guest in host.state.list_records(SimulatedMachine).items()
+    restarted = [
+        machine_lifecycle.restart_with_host(guest, up_ns, host.model)
+        for guest in host.state.list_records(SimulatedMachine).values()
     ]
-    host.commit(*puts, host_record=replace(host.record, down_until_ns=up_ns))
+    host.commit(*restarted, host_record=replace(host.record, down_until_ns=up_ns))
     reason, message = (
         ("HostCrashed", "the host crashed") if is_crash else ("HostRestarted", "the host restarted")
     )
@@ -240,5 +238,5 @@ def _commit(
     host_record: HostRecord | None = None,
 ) -> None:
     """The record first, then its events: an event never reports what is not on disk."""
-    host.commit(RecordChange(SimulatedMachine, guest.machine.id, guest), host_record=host_record)
+    host.commit(guest, host_record=host_record)
     host.add_events(guest.machine, events)

@@ -84,7 +84,7 @@ class SimulatedMachine(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     is_hung: bool = False
 
     @property
-    def public_object(self) -> RuntimeMachine:
+    def object(self) -> RuntimeMachine:
         return self.machine
 
     @property

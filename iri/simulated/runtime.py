@@ -126,7 +126,7 @@ class SimulatedRuntime:
             elif kind is RuntimeVolume:
                 volume_calls.remove(self.host, self.host.find(SimulatedVolume, id), now_ns)
             else:
-                volume_calls.remove_snapshot(self.host, self.host.find(SimulatedSnapshot, id), now_ns)
+                volume_calls.remove(self.host, self.host.find(SimulatedSnapshot, id), now_ns)
 
     def events(self) -> Sequence[RuntimeEvent]:
         with self.host.lock():

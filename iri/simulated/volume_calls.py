@@ -12,27 +12,24 @@ from iri.errors import FailedPrecondition, InvalidArgument
 from iri.simulated import unavailable, volume_lifecycle
 from iri.simulated.host import SimulatedHost
 from iri.simulated.host_model import ObjectEvent
-from iri.simulated.state.records import HostRecord, RecordChange
-from iri.simulated.volume_lifecycle import SimulatedSnapshot, SimulatedVolume
+from iri.simulated.state.records import HostRecord
+from iri.simulated.volume_lifecycle import AnyStored, SimulatedSnapshot, SimulatedVolume
 from iri.volume import RuntimeSnapshot, RuntimeVolume, SnapshotState, VolumeDataSource, VolumeState
 
 
 def create(host: SimulatedHost, desired: RuntimeVolume, now_ns: int) -> RuntimeVolume:
     """The volume with its id; the existing one, unchanged, when its uid label exists already."""
-    host_record, id = host.assign_id(RuntimeVolume, desired.labels)
-    existing = host.state.get(SimulatedVolume, id)
+    host_record, volume = host.identify(desired, now_ns)
+    existing = host.state.get(SimulatedVolume, volume.id)
     if existing is not None:
-        return existing.volume
-    host.find_class("volume", host.classes.volumes, desired.spec.class_name)
-    host_record, ready_ns = _prepare_source(host, desired, host_record, now_ns)
-    volume = RuntimeVolume(
-        id=id, labels=desired.labels, annotations=desired.annotations, created_at=now_ns, spec=desired.spec
-    )
+        return existing.object
+    host.find_class("volume", host.classes.volumes, volume.spec.class_name)
+    host_record, ready_ns = _prepare_source(host, volume, host_record, now_ns)
     created, events = volume_lifecycle.create(volume, now_ns, ready_ns, host.model)
     host.state.usage.require_room(host.profile.limit, None, created)
-    host.commit(RecordChange(SimulatedVolume, id, created), host_record=host_record)
-    host.add_events(created.volume, (ObjectEvent("Created", "Create", "the volume is defined"), *events))
-    return created.volume
+    host.commit(created, host_record=host_record)
+    host.add_events(created.object, (ObjectEvent("Created", "Create", "the volume is defined"), *events))
+    return created.object
 
 
 def _prepare_source(
@@ -45,56 +42,45 @@ def _prepare_source(
         return host.pull_images(host_record, (source.image_data_source.image,), now_ns)
     if source.snapshot_data_source is None:
         return host_record, now_ns
-    snapshot_record = host.find(SimulatedSnapshot, source.snapshot_data_source.snapshot_id)
-    if snapshot_record.snapshot.status.state is not SnapshotState.READY:
-        raise FailedPrecondition(f"snapshot {snapshot_record.snapshot.id} is not ready")
-    desired_bytes = desired.spec.resources.storage_bytes if desired.spec.resources else 0
-    if volume_lifecycle.round_size(desired_bytes, host.model) < snapshot_record.snapshot.status.size:
-        size = snapshot_record.snapshot.status.size
+    snapshot = host.find(SimulatedSnapshot, source.snapshot_data_source.snapshot_id).object
+    if snapshot.status.state is not SnapshotState.READY:
+        raise FailedPrecondition(f"snapshot {snapshot.id} is not ready")
+    if volume_lifecycle.round_size(desired.spec.desired_bytes, host.model) < snapshot.status.size:
         raise InvalidArgument(
-            f"snapshot {snapshot_record.snapshot.id} needs a volume of {size} bytes or more"
+            f"snapshot {snapshot.id} needs a volume of {snapshot.status.size} bytes or more"
         )
     return host_record, now_ns
 
 
 def expand(host: SimulatedHost, stored: SimulatedVolume, desired: ExpandVolume, now_ns: int) -> None:
     """Charges the new size at once: the host must have room before the volume grows."""
-    volume = expand_volume(stored.volume, desired)
-    if volume is stored.volume:
+    volume = expand_volume(stored.object, desired)
+    if volume is stored.object:
         return
     if host.model.quirks.has_no_generations:
         volume = replace(volume, generation=0)
-    after = volume_lifecycle.expand(replace(stored, volume=volume), now_ns, host.model)
+    after = volume_lifecycle.expand(replace(stored, object=volume), now_ns, host.model)
     host.state.usage.require_room(host.profile.limit, stored, after)
-    host.commit(RecordChange(SimulatedVolume, volume.id, after))
-
-
-def remove(host: SimulatedHost, stored: SimulatedVolume, now_ns: int) -> None:
-    """Starts the removal; a volume that a machine has waits until that machine has released it."""
-    is_attached = host.state.attachments.is_attached(stored.volume.id)
-    after = volume_lifecycle.remove(stored, now_ns, is_attached, host.model)
-    if after is not stored:
-        host.commit(RecordChange(SimulatedVolume, stored.volume.id, after))
+    host.commit(after)
 
 
 def create_snapshot(host: SimulatedHost, desired: RuntimeSnapshot, now_ns: int) -> RuntimeSnapshot:
     """As `create`. FailedPrecondition unless the volume is available."""
-    host_record, id = host.assign_id(RuntimeSnapshot, desired.labels)
-    existing = host.state.get(SimulatedSnapshot, id)
+    host_record, snapshot = host.identify(desired, now_ns)
+    existing = host.state.get(SimulatedSnapshot, snapshot.id)
     if existing is not None:
-        return existing.snapshot
+        return existing.object
     source = host.find(SimulatedVolume, desired.spec.volume_id)
-    if source.volume.status.state is not VolumeState.AVAILABLE or source.volume.deleted_at:
-        raise FailedPrecondition(f"volume {source.volume.id} is not available")
-    snapshot = RuntimeSnapshot(
-        id=id, labels=desired.labels, annotations=desired.annotations, created_at=now_ns, spec=desired.spec
-    )
-    snapshot_record = volume_lifecycle.take_snapshot(snapshot, source, now_ns, host.model)
-    host.commit(RecordChange(SimulatedSnapshot, id, snapshot_record), host_record=host_record)
-    return snapshot_record.snapshot
+    if source.object.status.state is not VolumeState.AVAILABLE or source.object.deleted_at:
+        raise FailedPrecondition(f"volume {source.object.id} is not available")
+    taken = volume_lifecycle.take_snapshot(snapshot, source, now_ns, host.model)
+    host.commit(taken, host_record=host_record)
+    return taken.object
 
 
-def remove_snapshot(host: SimulatedHost, snapshot_record: SimulatedSnapshot, now_ns: int) -> None:
-    after = volume_lifecycle.remove_snapshot(snapshot_record, now_ns, host.model)
-    if after is not snapshot_record:
-        host.commit(RecordChange(SimulatedSnapshot, snapshot_record.snapshot.id, after))
+def remove(host: SimulatedHost, stored: AnyStored, now_ns: int) -> None:
+    """Starts the removal; a volume that a machine has waits until that machine has released it."""
+    is_attached = host.state.attachments.is_attached(stored.object.id)
+    after = volume_lifecycle.remove(stored, now_ns, is_attached, host.model)
+    if after is not stored:
+        host.commit(after)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import hashlib
 from enum import IntEnum
+from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -52,30 +53,23 @@ class VolumePhase(IntEnum):
 
 
 class SimulatedVolume(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """`volume` is what callers see."""
+    """`object` is what callers see."""
 
-    volume: RuntimeVolume
+    object: RuntimeVolume
     phase: VolumePhase = VolumePhase.PREPARING
     due_ns: int = NEVER_NS
     size_bytes: int = 0  # the desired size, rounded; charged
 
-    @property
-    def public_object(self) -> RuntimeVolume:
-        return self.volume
-
 
 class SimulatedSnapshot(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """`snapshot` is what callers see."""
+    """`object` is what callers see. Of the phases it knows PREPARING, READY and REMOVING."""
 
-    snapshot: RuntimeSnapshot
+    object: RuntimeSnapshot
     phase: VolumePhase = VolumePhase.PREPARING
     due_ns: int = NEVER_NS
 
-    @property
-    def public_object(self) -> RuntimeSnapshot:
-        return self.snapshot
 
-
+AnyStored = TypeVar("AnyStored", SimulatedVolume, SimulatedSnapshot)
 VolumeStep = tuple[SimulatedVolume | None, tuple[ObjectEvent, ...]]
 SnapshotStep = tuple[SimulatedSnapshot | None, tuple[ObjectEvent, ...]]
 
@@ -90,8 +84,7 @@ def create(
     volume: RuntimeVolume, now_ns: int, data_ready_ns: int, model: HostModel
 ) -> tuple[SimulatedVolume, tuple[ObjectEvent, ...]]:
     """A new volume, filled from its source once that is available."""
-    desired_bytes = volume.spec.resources.storage_bytes if volume.spec.resources else 0
-    stored = SimulatedVolume(volume=volume, size_bytes=round_size(desired_bytes, model))
+    stored = SimulatedVolume(object=volume, size_bytes=round_size(volume.spec.desired_bytes, model))
     if data_ready_ns == NEVER_NS:
         failed = replace(
             volume,
@@ -99,7 +92,7 @@ def create(
             detail=describe_missing_image(volume, model),
         )
         event = ObjectEvent("ImagePullFailed", "PullImage", "the image cannot be pulled", is_warning=True)
-        return replace(stored, volume=failed, phase=VolumePhase.FAILED), (event,)
+        return replace(stored, object=failed, phase=VolumePhase.FAILED), (event,)
     duration = model.times.clone if volume.spec.volume_data_source else model.times.prepare
     due_ns = model.after(max(now_ns, data_ready_ns), duration, "prepare", volume.id)
     return replace(stored, due_ns=due_ns), ()
@@ -134,11 +127,11 @@ def make_available(stored: SimulatedVolume) -> SimulatedVolume:
     """With access data, and all of the desired size."""
     status = RuntimeVolumeStatus(
         state=VolumeState.AVAILABLE,
-        access=describe_access(stored.volume),
+        access=describe_access(stored.object),
         resources=Resources(storage_bytes=stored.size_bytes),
     )
-    volume = replace(stored.volume, status=status)
-    return replace(stored, volume=volume, phase=VolumePhase.READY, due_ns=NEVER_NS)
+    volume = replace(stored.object, status=status)
+    return replace(stored, object=volume, phase=VolumePhase.READY, due_ns=NEVER_NS)
 
 
 def describe_access(volume: RuntimeVolume) -> Access:
@@ -157,27 +150,26 @@ def volume_handle(volume_id: str) -> str:
 
 def expand(stored: SimulatedVolume, now_ns: int, model: HostModel) -> SimulatedVolume:
     """Spec has a new size: starts to grow a volume that is ready."""
-    desired_bytes = stored.volume.spec.resources.storage_bytes if stored.volume.spec.resources else 0
-    stored = replace(stored, size_bytes=round_size(desired_bytes, model))
+    stored = replace(stored, size_bytes=round_size(stored.object.spec.desired_bytes, model))
     if stored.phase not in (VolumePhase.READY, VolumePhase.GROWING):
         return stored
-    due_ns = model.after(now_ns, model.times.expand, "expand", stored.volume.id, stored.size_bytes)
+    due_ns = model.after(now_ns, model.times.expand, "expand", stored.object.id, stored.size_bytes)
     return replace(stored, phase=VolumePhase.GROWING, due_ns=due_ns)
 
 
-def remove(stored: SimulatedVolume, now_ns: int, is_attached: bool, model: HostModel) -> SimulatedVolume:
+def remove(stored: AnyStored, now_ns: int, is_attached: bool, model: HostModel) -> AnyStored:
     """Orders the removal; a second order changes nothing."""
     if stored.phase in (VolumePhase.WAITING, VolumePhase.REMOVING):
         return stored
-    stored = replace(stored, volume=replace(stored.volume, deleted_at=now_ns))
+    stored = replace(stored, object=replace(stored.object, deleted_at=now_ns))
     if is_attached:
         return replace(stored, phase=VolumePhase.WAITING, due_ns=NEVER_NS)
     return start_removal(stored, now_ns, model)
 
 
-def start_removal(stored: SimulatedVolume, now_ns: int, model: HostModel) -> SimulatedVolume:
+def start_removal(stored: AnyStored, now_ns: int, model: HostModel) -> AnyStored:
     """No machine has it any more, so the removal can begin."""
-    due_ns = model.after(now_ns, model.times.remove, "remove", stored.volume.id)
+    due_ns = model.after(now_ns, model.times.remove, "remove", stored.object.id)
     return replace(stored, phase=VolumePhase.REMOVING, due_ns=due_ns)
 
 
@@ -187,22 +179,13 @@ def take_snapshot(
     """The size is that of the volume now."""
     due_ns = model.after(now_ns, model.times.snapshot, "snapshot", snapshot.id)
     status = SnapshotStatus(state=SnapshotState.PENDING, size=source.size_bytes)
-    return SimulatedSnapshot(snapshot=replace(snapshot, status=status), due_ns=due_ns)
+    return SimulatedSnapshot(object=replace(snapshot, status=status), due_ns=due_ns)
 
 
-def step_snapshot(record: SimulatedSnapshot) -> SnapshotStep:
-    if record.phase is VolumePhase.REMOVING:
+def step_snapshot(stored: SimulatedSnapshot) -> SnapshotStep:
+    """As `step`: a snapshot is ready, or gone."""
+    if stored.phase is VolumePhase.REMOVING:
         return None, (ObjectEvent("Removed", "Remove", "the snapshot is gone"),)
-    status = replace(record.snapshot.status, state=SnapshotState.READY)
-    ready = replace(
-        record, snapshot=replace(record.snapshot, status=status), phase=VolumePhase.READY, due_ns=NEVER_NS
-    )
-    return ready, (ObjectEvent("Ready", "Snapshot", "the snapshot can be used"),)
-
-
-def remove_snapshot(record: SimulatedSnapshot, now_ns: int, model: HostModel) -> SimulatedSnapshot:
-    if record.phase is VolumePhase.REMOVING:
-        return record
-    due_ns = model.after(now_ns, model.times.remove, "remove", record.snapshot.id)
-    snapshot = replace(record.snapshot, deleted_at=now_ns)
-    return replace(record, snapshot=snapshot, phase=VolumePhase.REMOVING, due_ns=due_ns)
+    ready = replace(stored.object, status=replace(stored.object.status, state=SnapshotState.READY))
+    after = replace(stored, object=ready, phase=VolumePhase.READY, due_ns=NEVER_NS)
+    return after, (ObjectEvent("Ready", "Snapshot", "the snapshot can be used"),)

@@ -24,7 +24,7 @@ from iri.simulated.host_model import NEVER_NS
 from iri.simulated.machine_lifecycle import HAS_SYSTEM, SimulatedMachine
 from iri.simulated.state.addresses import SimulatedNetworks
 from iri.simulated.state.attachments import Attachments
-from iri.simulated.state.records import KINDS, NAMES, AnyRecord, Record, RecordChange, Table
+from iri.simulated.state.records import KINDS, NAMES, AnyRecord, Record, Table
 from iri.simulated.state.usage import Usage
 from iri.simulated.timer_queue import TimerQueue
 from iri.simulated.volume_lifecycle import SimulatedVolume
@@ -61,13 +61,8 @@ class HostState:
     def list_records(self, table: type[AnyRecord]) -> Mapping[str, AnyRecord]:
         return cast("Mapping[str, AnyRecord]", self._records[table])
 
-    def list_changes(self) -> list[RecordChange]:
-        """Every record, as changes that would build the state again."""
-        return [
-            RecordChange(table, id, record)
-            for table, kept in self._records.items()
-            for id, record in kept.items()
-        ]
+    def all_records(self) -> list[Record]:
+        return [record for kept in self._records.values() for record in kept.values()]
 
     def objects(self, kind: type[AnyObject]) -> Mapping[str, AnyObject]:
         """All of a kind as callers see them: the same mapping until one changes, and never changed in place."""
@@ -76,47 +71,45 @@ class HostState:
             snapshot = self._copies[kind] = MappingProxyType(dict(self._published[kind]))
         return cast("Mapping[str, AnyObject]", snapshot)
 
-    def apply(self, put: RecordChange) -> Applied:
-        """Replaces one record and updates every index."""
-        before, after = self._records[put.table].get(put.id), put.record
-        self._keep(put, after)
+    def apply(self, table: Table, id: str, after: Record | None) -> Applied:
+        """Replaces one record, or removes it for None, and updates every index."""
+        before = self._records[table].get(id)
+        self._keep(table, id, after)
         self.usage.update(before, after)
         if isinstance(before, SimulatedVolume) and after is None:
-            self.attachments.drop_volume(put.id)
+            self.attachments.drop_volume(id)
         elif isinstance(after, SimulatedVolume) and before is None:
-            self.attachments.add_volume(put.id)
-        what = self._publish(put, before, after)
-        if put.table is not SimulatedMachine:
+            self.attachments.add_volume(id)
+        what = self._publish(KINDS[table], id, before, after)
+        if table is not SimulatedMachine:
             return Applied(what, [], [], False)
         was = before if isinstance(before, SimulatedMachine) else None
         now = after if isinstance(after, SimulatedMachine) else None
         shared = self.networks.update(was, now)
         had_system = was is not None and was.phase in HAS_SYSTEM
         lost_console = had_system and (now is None or now.phase not in HAS_SYSTEM)
-        return Applied(what, self.attachments.update(put.id, was, now), shared, lost_console)
+        return Applied(what, self.attachments.update(id, was, now), shared, lost_console)
 
-    def _keep(self, put: RecordChange, after: Record | None) -> None:
+    def _keep(self, table: Table, id: str, after: Record | None) -> None:
         """The record itself, and when it changes next."""
-        key = (NAMES[put.table], put.id)
         if after is None:
-            self._records[put.table].pop(put.id, None)
+            self._records[table].pop(id, None)
         else:
-            self._records[put.table][put.id] = after
+            self._records[table][id] = after
         if after is None or after.due_ns >= NEVER_NS:
-            self.timers.drop(key)
+            self.timers.drop((NAMES[table], id))
         else:
-            self.timers.put(key, after.due_ns)
+            self.timers.put((NAMES[table], id), after.due_ns)
 
-    def _publish(self, put: RecordChange, before: Record | None, after: Record | None) -> ChangeType | None:
+    def _publish(
+        self, kind: RuntimeKind, id: str, before: Record | None, after: Record | None
+    ) -> ChangeType | None:
         """The object for callers. A record may change without a visible difference."""
-        kind = KINDS[put.table]
-        if after is None:
-            if self._published[kind].pop(put.id, None) is None:
-                return None
-            self._copies.pop(kind, None)
-            return ChangeType.DELETED
-        if before is not None and before.public_object == after.public_object:
+        if before is not None and after is not None and before.object == after.object:
             return None
-        self._published[kind][put.id] = after.public_object
         self._copies.pop(kind, None)
+        if after is None:
+            del self._published[kind][id]
+            return ChangeType.DELETED
+        self._published[kind][id] = after.object
         return ChangeType.CREATED if before is None else ChangeType.CHANGED

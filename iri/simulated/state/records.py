@@ -51,32 +51,24 @@ KINDS: Mapping[Table, RuntimeKind] = {
 HOST_RECORD = ("facts", "")
 
 
-class RecordChange(msgspec.Struct, frozen=True):
-    """The next record of an object; None removes it."""
-
-    table: Table
-    id: str
-    record: Record | None
-
-
-def encode_change(put: RecordChange) -> LogChange:
-    return NAMES[put.table], put.id, None if put.record is None else msgspec.msgpack.encode(put.record)
+def encode_record(record: Record) -> LogChange:
+    return NAMES[type(record)], record.object.id, msgspec.msgpack.encode(record)
 
 
 def encode_host_record(host_record: HostRecord) -> LogChange:
     return (*HOST_RECORD, msgspec.msgpack.encode(host_record))
 
 
-def decode_records(logged: Mapping[LogKey, bytes]) -> tuple[HostRecord | None, list[RecordChange]]:
+def decode_records(logged: Mapping[LogKey, bytes]) -> tuple[HostRecord | None, list[Record]]:
     """The host's record and all others, in the order in which they can be applied."""
     host_record = logged.get(HOST_RECORD)
     try:
-        puts = [
-            RecordChange(table, id, msgspec.msgpack.decode(data, type=table))
+        records: list[Record] = [
+            msgspec.msgpack.decode(data, type=table)
             for name, table in TABLES.items()
-            for (kind, id), data in logged.items()
+            for (kind, _), data in logged.items()
             if kind == name
         ]
-        return (msgspec.msgpack.decode(host_record, type=HostRecord) if host_record else None), puts
+        return (msgspec.msgpack.decode(host_record, type=HostRecord) if host_record else None), records
     except msgspec.MsgspecError as error:
         raise StateLogError(f"the state log was written by another version: {error}") from None

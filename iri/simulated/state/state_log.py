@@ -31,6 +31,8 @@ from pathlib import Path
 
 import msgspec
 
+from iri.errors import Unavailable
+
 MAGIC = b"gitvirt simulated host 1\n"
 FRAME = struct.Struct("<III")  # length and CRC-32 of what follows, and the CRC-32 of these two
 REWRITE_FROM_BYTES = 4 << 20
@@ -40,8 +42,8 @@ LogKey = tuple[str, str]  # a kind and an id
 LogChange = tuple[str, str, bytes | None]
 
 
-class StateLogError(Exception):
-    """The state cannot be read or written; the message names the file."""
+class StateLogError(Unavailable):
+    """The state cannot be read or written; the message names the file. A call that needed it is refused."""
 
 
 class StateLog:
@@ -94,13 +96,13 @@ class StateLog:
         """Writes all changes or none, as one entry. Returns the number to `sync`."""
         payload = msgspec.msgpack.encode(changes)
         entry = frame_entry(payload)
-        with self._lock:
+        with self._lock, self._translate_errors():
             try:
                 self._write(entry)
-            except OSError as error:
+            except OSError:
                 with contextlib.suppress(OSError):
                     os.ftruncate(self._file, self._size)
-                raise StateLogError(f"{self._path}: {error.strerror}") from error
+                raise
             self._size += len(entry)
             self._written += 1
             for kind, id, record in changes:
@@ -115,9 +117,8 @@ class StateLog:
             with self._lock:
                 written, file = self._written, os.dup(self._file)
             try:
-                os.fdatasync(file)
-            except OSError as error:
-                raise StateLogError(f"{self._path}: {error.strerror}") from error
+                with self._translate_errors():
+                    os.fdatasync(file)
             finally:
                 os.close(file)
             self._synced = written
@@ -129,10 +130,8 @@ class StateLog:
     def rewrite(self, everything: Sequence[LogChange]) -> None:
         """Replaces the file by one with only these records; the old file stays until the new one is on disk."""
         with self._sync_lock, self._lock:
-            try:
+            with self._translate_errors():
                 self._rewrite(everything)
-            except OSError as error:
-                raise StateLogError(f"{self._path}: {error.strerror}") from error
             self._synced = self._written
 
     def close(self) -> None:
@@ -141,6 +140,13 @@ class StateLog:
             if descriptor >= 0:
                 os.close(descriptor)
         self._file = self._guard = -1
+
+    @contextlib.contextmanager
+    def _translate_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise StateLogError(f"the state cannot be written: {self._path}: {error.strerror}") from error
 
     def _write(self, data: bytes) -> None:
         rest = memoryview(data)

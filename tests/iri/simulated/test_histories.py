@@ -136,11 +136,11 @@ def ids_of_all(world: World) -> list[str]:
 
 def check_laws(world: World) -> None:
     state = world.host.state
-    records = [put.record for put in state.list_changes()]
+    records = state.all_records()
     total = sum((charge(record) for record in records), start=charge(None))
     assert {name: amount for name, amount in total.items() if amount} == state.usage.totals()
     assert all(amount <= world.profile.limit(name) for name, amount in total.items())
-    assert len(state.timers) == sum(record.due_ns < 1 << 62 for record in records if record is not None)
+    assert len(state.timers) == sum(record.due_ns < 1 << 62 for record in records)
     holders: dict[str, str] = {}
     addresses: list[str] = []
     for guest in state.list_records(SimulatedMachine).values():
@@ -161,9 +161,7 @@ def check_laws(world: World) -> None:
     assert len(set(addresses)) == len(addresses)
     for kind in (RuntimeMachine, RuntimeVolume, RuntimeSnapshot):
         kept = {
-            put.id: put.record.public_object
-            for put in state.list_changes()
-            if put.record and KINDS[put.table] is kind
+            record.object.id: record.object for record in state.all_records() if KINDS[type(record)] is kind
         }
         assert kept == list_published(world)[kind]
 
