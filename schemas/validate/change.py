@@ -129,7 +129,7 @@ def of_size(
         message = f"the volume cannot shrink, that would cut off data: {was} -> {now}"
         yield new.finding("GV405", place, message, "restore the size, or copy the data to a new volume")
     elif now > was:
-        volume_class = tree.volume_classes.get(("", after.volume_class_ref.name))
+        volume_class = tree.of(VolumeClass).get(("", after.volume_class_ref.name))
         if volume_class and volume_class.object.resize_policy != "ExpandOnly":
             message = f"the volume cannot grow, its class {volume_class.key.name} is Static: {was} -> {now}"
             hint = f"restore the size, or set resizePolicy: ExpandOnly in {volume_class.path}"

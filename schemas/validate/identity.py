@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from schemas.kinds import Kind
+from schemas.model import NetworkInterfaceSpec, VolumeSpec
 from schemas.validate.finding import Finding
-from schemas.validate.tree import AnyDeclaration, InterfaceSource, Name, Tree, VolumeSource
+from schemas.validate.tree import AnyDeclaration, Name, SpecSource, Tree
 
 LONGEST_NAME = 63
 
@@ -15,8 +16,8 @@ def findings(tree: Tree) -> Iterator[Finding]:
     """GV301 to GV303."""
     for entry in tree.duplicates:
         yield from duplicate_finding(tree, entry)
-    yield from generated_names(tree, tree.ephemeral_volumes, Kind.VOLUME)
-    yield from generated_names(tree, tree.ephemeral_interfaces, Kind.NETWORK_INTERFACE)
+    yield from generated_names(tree, tree.volume_sources, Kind.VOLUME)
+    yield from generated_names(tree, tree.interface_sources, Kind.NETWORK_INTERFACE)
 
 
 def duplicate_finding(tree: Tree, entry: AnyDeclaration) -> Iterator[Finding]:
@@ -33,12 +34,16 @@ def duplicate_finding(tree: Tree, entry: AnyDeclaration) -> Iterator[Finding]:
 
 
 def generated_names(
-    tree: Tree, sources: Sequence[VolumeSource | InterfaceSource], kind: Kind
+    tree: Tree,
+    sources: Sequence[SpecSource[VolumeSpec]] | Sequence[SpecSource[NetworkInterfaceSpec]],
+    kind: Kind,
 ) -> Iterator[Finding]:
     """GV302 and GV303: the name <machine>-<entry> is free and not too long."""
     seen: dict[Name, AnyDeclaration] = {}
     for source in sources:
         entry = source.entry
+        if entry.key.kind is kind:
+            continue  # declared, not generated
         name = (entry.key.namespace, source.name)
         pointer = source.pointer.partition("/ephemeral/")[0] + "/name"
         if len(source.name) > LONGEST_NAME:

@@ -7,9 +7,10 @@ import socket
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from schemas.model import Network, NetworkInterfaceSpec
 from schemas.problem import Severity
 from schemas.validate.finding import Finding
-from schemas.validate.tree import AnyDeclaration, InterfaceSource, Name, Tree
+from schemas.validate.tree import AnyDeclaration, Name, SpecSource, Tree
 
 
 class AddressUse(NamedTuple):
@@ -23,7 +24,7 @@ def findings(tree: Tree) -> Iterator[Finding]:
     """GV340 to GV346."""
     ranges = {
         name: ipaddress.IPv4Network(network.object.spec.ipv4.cidr)
-        for name, network in tree.networks.items()
+        for name, network in tree.of(Network).items()
         if network.object.spec.ipv4
     }
     yield from overlaps(tree, ranges)
@@ -32,11 +33,12 @@ def findings(tree: Tree) -> Iterator[Finding]:
 
 def overlaps(tree: Tree, ranges: dict[Name, ipaddress.IPv4Network]) -> Iterator[Finding]:
     """Only networks that gitvirt creates: it does not manage the addresses of the others."""
-    made = [name for name in ranges if not tree.networks[name].object.spec.provider_id]
+    networks = tree.of(Network)
+    made = [name for name in ranges if not networks[name].object.spec.provider_id]
     last: Name | None = None  # of those before, the one that reaches furthest
     for name in sorted(made, key=lambda name: (ranges[name].network_address, ranges[name].prefixlen)):
         if last is not None and ranges[name].network_address <= ranges[last].broadcast_address:
-            network, other = tree.networks[name], tree.networks[last]
+            network, other = networks[name], networks[last]
             yield network.finding(
                 "GV346",
                 "/spec/ipv4/cidr",
@@ -90,7 +92,9 @@ def of_address(
         yield entry.finding("GV342", pointer, f"{address} {what}", hint)
 
 
-def of_mac(source: InterfaceSource, mac: str, macs: dict[str, AddressUse]) -> Iterator[Finding]:
+def of_mac(
+    source: SpecSource[NetworkInterfaceSpec], mac: str, macs: dict[str, AddressUse]
+) -> Iterator[Finding]:
     """GV343 and GV344: a unicast address that no other interface has."""
     entry, pointer = source.entry, f"{source.pointer}/macAddress"
     if int(mac[:2], 16) & 1 or mac == "00:00:00:00:00:00":

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from schemas.kinds import Kind
-from schemas.model import MachinePool, Toleration, VolumePool
+from schemas.model import Machine, MachinePool, Toleration, Volume, VolumePool, VolumeSpec
 from schemas.problem import Severity
 from schemas.validate.finding import Finding
 from schemas.validate.inputs import ValidationPolicy
 from schemas.validate.labels import missing_label, untolerated_taint
 from schemas.validate.names import NameHints
-from schemas.validate.tree import AnyDeclaration, Declaration, Tree, VolumeSource
+from schemas.validate.tree import AnyDeclaration, Declaration, SpecSource, Tree
 
 
 class PoolRequest(NamedTuple):
@@ -54,7 +54,7 @@ def findings(tree: Tree, policy: ValidationPolicy) -> Iterator[Finding]:
 
 def pool_requests(tree: Tree) -> Iterator[PoolRequest]:
     """What machines and volumes require, if they pin or select pools."""
-    for machine in tree.machines.values():
+    for machine in tree.of(Machine).values():
         spec = machine.object.spec
         if spec.machine_pool_ref or spec.machine_pool_selector:
             pool = spec.machine_pool_ref.name if spec.machine_pool_ref else ""
@@ -68,7 +68,7 @@ def pool_requests(tree: Tree) -> Iterator[PoolRequest]:
             yield volume_pool_request(source)
 
 
-def volume_pool_request(source: VolumeSource) -> PoolRequest:
+def volume_pool_request(source: SpecSource[VolumeSpec]) -> PoolRequest:
     """The same for one volume."""
     spec = source.spec
     return PoolRequest(
@@ -151,17 +151,19 @@ def unmatched_selector(request: PoolRequest) -> Finding:
 
 def of_reach(tree: Tree) -> Iterator[Finding]:
     """If machine and volume are both pinned to declared pools, the volume pool must serve the machine pool."""
-    for machine in tree.machines.values():
+    for machine in tree.of(Machine).values():
         pin = machine.object.spec.machine_pool_ref
-        pool = tree.machine_pools.get(("", pin.name)) if pin else None
+        pool = tree.of(MachinePool).get(("", pin.name)) if pin else None
         if pool is None:
             continue
         for position, entry in enumerate(machine.object.spec.volumes):
             volume = (
-                tree.volumes.get((machine.key.namespace, entry.volume_ref.name)) if entry.volume_ref else None
+                tree.of(Volume).get((machine.key.namespace, entry.volume_ref.name))
+                if entry.volume_ref
+                else None
             )
             where = volume.object.spec.volume_pool_ref if volume else None
-            store = tree.volume_pools.get(("", where.name)) if where else None
+            store = tree.of(VolumePool).get(("", where.name)) if where else None
             if store and missing_label(
                 store.object.spec.machine_pool_selector or {}, pool.object.metadata.labels
             ):

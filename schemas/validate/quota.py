@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from schemas.model import ResourceQuota, ScopeRequirement
+from schemas.model import Machine, MachineClass, ResourceQuota, ScopeRequirement, Volume
 from schemas.model.quantity import NANO, Quantity
 from schemas.problem import json_pointer
 from schemas.validate.finding import Finding
@@ -20,11 +20,12 @@ MACHINES, VOLUMES = "count/machines", "count/volumes"
 
 def findings(tree: Tree) -> Iterator[Finding]:
     """GV501, for each quota and resource."""
-    if not tree.quotas:
+    quotas = tree.of(ResourceQuota)
+    if not quotas:
         return
     machines = machines_by_class(tree)
     volumes = volumes_by_class(tree)
-    for quota in tree.quotas.values():
+    for quota in quotas.values():
         namespace = quota.key.namespace
         used: dict[str, int] = defaultdict(int)
         for scope, needs in (("MachineClass", machines), ("VolumeClass", volumes)):
@@ -39,11 +40,11 @@ def machines_by_class(tree: Tree) -> Needs:
     """Machines that are off count too, because they can be started at any time."""
     counts = Counter(
         (machine.key.namespace, machine.object.spec.machine_class_ref.name)
-        for machine in tree.machines.values()
+        for machine in tree.of(Machine).values()
     )
     needs: Needs = defaultdict(dict)
     for (namespace, class_name), count in counts.items():
-        size = tree.machine_classes.get(("", class_name))
+        size = tree.of(MachineClass).get(("", class_name))
         amounts = size.object.capabilities.items() if size else ()
         needs[namespace][class_name] = {f"requests.{name}": amount.nano * count for name, amount in amounts}
         needs[namespace][class_name][MACHINES] = count * NANO
@@ -100,5 +101,5 @@ def excesses(tree: Tree, quota: Declaration[ResourceQuota], used: dict[str, int]
 
 def users(tree: Tree, namespace: str) -> tuple[str, ...]:
     """The files of the objects that the quota counts."""
-    kinds = (tree.machines, tree.volumes)
-    return tuple({each.path for kind in kinds for each in kind.values() if each.key.namespace == namespace})
+    paths = {each.path for each in tree.of(Machine).values() if each.key.namespace == namespace}
+    return tuple(paths | {each.path for each in tree.of(Volume).values() if each.key.namespace == namespace})

@@ -130,8 +130,8 @@ def restored_too_small(tree: Tree) -> Iterator[Finding]:
         if not (spec.data_source and spec.data_source.volume_snapshot_ref and spec.resources):
             continue
         namespace = source.entry.key.namespace
-        snapshot = tree.snapshots.get((namespace, spec.data_source.volume_snapshot_ref.name))
-        origin = tree.volumes.get((namespace, snapshot.object.spec.volume_ref.name)) if snapshot else None
+        snapshot = tree.of(VolumeSnapshot).get((namespace, spec.data_source.volume_snapshot_ref.name))
+        origin = tree.of(Volume).get((namespace, snapshot.object.spec.volume_ref.name)) if snapshot else None
         if snapshot is None or origin is None or origin.object.spec.resources is None:
             continue
         need, have = origin.object.spec.resources.storage, spec.resources.storage

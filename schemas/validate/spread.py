@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemas.model import Machine
+from schemas.model import Machine, MachinePool
 from schemas.model.selector import Selector
 from schemas.problem import Severity
 from schemas.validate.finding import Finding
@@ -16,7 +16,7 @@ from schemas.validate.tree import Declaration, Tree
 def findings(tree: Tree, policy: ValidationPolicy) -> Iterator[Finding]:
     """GV335 and GV336."""
     places = TopologyValues(tree)
-    for machine in tree.machines.values():
+    for machine in tree.of(Machine).values():
         spec = machine.object.spec
         if spec.spread:
             yield from unknown_key(machine, "spread", spec.spread.topology_key, places)
@@ -30,7 +30,7 @@ class TopologyValues:
     """How many different values the declared machine pools have for a topology key. Without a key, each pool counts."""
 
     def __init__(self, tree: Tree) -> None:
-        self.pools = tree.machine_pools
+        self.pools = tree.of(MachinePool)
         self.counts: dict[str, int] = {}
 
     def count(self, key: str) -> int:
@@ -56,7 +56,7 @@ def unknown_key(
 def too_few_values(tree: Tree, places: TopologyValues) -> Iterator[Finding]:
     """Machines with the same required rule each need a different value of the topology key."""
     groups: dict[tuple[str, str, Selector], list[Declaration[Machine]]] = {}
-    for machine in tree.machines.values():
+    for machine in tree.of(Machine).values():
         rule = machine.object.spec.anti_affinity
         if rule and rule.required:
             same = (machine.key.namespace, rule.topology_key, rule.label_selector.selector)

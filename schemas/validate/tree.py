@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from schemas import live_layout
 from schemas.kinds import Key, Kind
-from schemas.model import (
-    Machine,
-    MachineClass,
-    MachinePool,
-    Network,
-    NetworkInterface,
-    NetworkInterfaceSpec,
-    Object,
-    ResourceQuota,
-    Volume,
-    VolumeClass,
-    VolumePool,
-    VolumeSnapshot,
-    VolumeSpec,
-)
+from schemas.model import Machine, NetworkInterface, NetworkInterfaceSpec, Object, Volume, VolumeSpec
 from schemas.problem import Severity
 from schemas.validate.finding import Finding
 
+T = TypeVar("T", bound=Object)
 T_co = TypeVar("T_co", bound=Object, covariant=True)
+S_co = TypeVar("S_co", VolumeSpec, NetworkInterfaceSpec, covariant=True)
 Name: TypeAlias = tuple[str, str]  # namespace, empty for cluster-wide kinds; name
 
 
@@ -47,25 +35,15 @@ class Declaration(NamedTuple, Generic[T_co]):
 
 
 AnyDeclaration: TypeAlias = Declaration[Object]
-Declarations: TypeAlias = dict[Name, Declaration[T_co]]
 
 
-class VolumeSource(NamedTuple):
-    """A declared volume, or the volume of a machine's ephemeral entry."""
+class SpecSource(NamedTuple, Generic[S_co]):
+    """The spec of a declared volume or network interface, or of the one that a machine's ephemeral entry becomes."""
 
     entry: AnyDeclaration
     pointer: str  # of the spec
     name: str
-    spec: VolumeSpec
-
-
-class InterfaceSource(NamedTuple):
-    """The same for a network interface."""
-
-    entry: AnyDeclaration
-    pointer: str
-    name: str
-    spec: NetworkInterfaceSpec
+    spec: S_co
 
 
 @dataclass(frozen=True)
@@ -99,117 +77,60 @@ class Tree:
         staying = tuple(entry for entry in self.entries if not entry.object.metadata.is_deleting)
         return self if len(staying) == len(self.entries) else replace(self, entries=staying)
 
-    @property
-    def machine_classes(self) -> Declarations[MachineClass]:
-        return self.by_kind[Kind.MACHINE_CLASS]
-
-    @property
-    def machine_pools(self) -> Declarations[MachinePool]:
-        return self.by_kind[Kind.MACHINE_POOL]
-
-    @property
-    def machines(self) -> Declarations[Machine]:
-        return self.by_kind[Kind.MACHINE]
-
-    @property
-    def volume_classes(self) -> Declarations[VolumeClass]:
-        return self.by_kind[Kind.VOLUME_CLASS]
-
-    @property
-    def volume_pools(self) -> Declarations[VolumePool]:
-        return self.by_kind[Kind.VOLUME_POOL]
-
-    @property
-    def volumes(self) -> Declarations[Volume]:
-        return self.by_kind[Kind.VOLUME]
-
-    @property
-    def snapshots(self) -> Declarations[VolumeSnapshot]:
-        return self.by_kind[Kind.VOLUME_SNAPSHOT]
-
-    @property
-    def networks(self) -> Declarations[Network]:
-        return self.by_kind[Kind.NETWORK]
-
-    @property
-    def interfaces(self) -> Declarations[NetworkInterface]:
-        return self.by_kind[Kind.NETWORK_INTERFACE]
-
-    @property
-    def quotas(self) -> Declarations[ResourceQuota]:
-        return self.by_kind[Kind.RESOURCE_QUOTA]
+    def of(self, form: type[T]) -> dict[Name, Declaration[T]]:
+        """The first declaration of each identity, for the kind of this type."""
+        return self.by_kind[form.KIND]
 
     def find(self, kind: Kind, namespace: str, name: str) -> AnyDeclaration | None:
         """The declaration with this identity. The namespace of cluster-wide kinds is ignored."""
         return self.by_kind[kind].get((namespace if kind.is_namespaced else "", name))
 
     @cached_property
-    def ephemeral_volumes(self) -> list[VolumeSource]:
-        """Volumes of ephemeral entries, unless the reconciler has already generated their documents."""
-        machines = self.machines.values()
-        sources = (source for each in machines for source in ephemeral_volumes(each, each.object))
-        return [source for source in sources if not self.is_generated(Kind.VOLUME, source)]
-
-    @cached_property
-    def ephemeral_interfaces(self) -> list[InterfaceSource]:
-        machines = self.machines.values()
-        sources = (source for each in machines for source in ephemeral_interfaces(each, each.object))
-        return [source for source in sources if not self.is_generated(Kind.NETWORK_INTERFACE, source)]
-
-    def is_generated(self, kind: Kind, source: VolumeSource | InterfaceSource) -> bool:
-        """Whether the reconciler has already written the document of this entry."""
-        declared = self.by_kind[kind].get((source.entry.key.namespace, source.name))
-        return declared is not None and declared.path.startswith(live_layout.GENERATED)
-
-    @cached_property
-    def volume_sources(self) -> list[VolumeSource]:
+    def volume_sources(self) -> list[SpecSource[VolumeSpec]]:
         """All volumes: declared ones and those of ephemeral entries."""
-        declared = [
-            VolumeSource(each, "/spec", each.object.name, each.object.spec) for each in self.volumes.values()
-        ]
-        return declared + self.ephemeral_volumes
+        return self._sources(Kind.VOLUME, volumes_of)
 
     @cached_property
-    def interface_sources(self) -> list[InterfaceSource]:
+    def interface_sources(self) -> list[SpecSource[NetworkInterfaceSpec]]:
         """All network interfaces: declared ones and those of ephemeral entries."""
-        declared = [
-            InterfaceSource(each, "/spec", each.object.name, each.object.spec)
-            for each in self.interfaces.values()
-        ]
-        return declared + self.ephemeral_interfaces
+        return self._sources(Kind.NETWORK_INTERFACE, interfaces_of)
+
+    def _sources(
+        self, kind: Kind, sources_of: Callable[[AnyDeclaration], Iterator[SpecSource[S_co]]]
+    ) -> list[SpecSource[S_co]]:
+        """Without an entry whose document the reconciler has already generated: that one is declared."""
+        declared = self.by_kind[kind]
+        found = [source for entry in declared.values() for source in sources_of(entry)]
+        for machine in self.of(Machine).values():
+            for source in sources_of(machine):
+                same = declared.get((machine.key.namespace, source.name))
+                if same is None or not same.path.startswith(live_layout.GENERATED):
+                    found.append(source)
+        return found
 
 
-def volumes_of(entry: AnyDeclaration) -> Iterator[VolumeSource]:
+def volumes_of(entry: AnyDeclaration) -> Iterator[SpecSource[VolumeSpec]]:
     """The volume that an object is, or the volumes of its ephemeral entries."""
     if isinstance(entry.object, Volume):
-        yield VolumeSource(entry, "/spec", entry.key.name, entry.object.spec)
+        yield SpecSource(entry, "/spec", entry.key.name, entry.object.spec)
     elif isinstance(entry.object, Machine):
-        yield from ephemeral_volumes(entry, entry.object)
+        for position, volume in enumerate(entry.object.spec.volumes):
+            if volume.ephemeral:
+                pointer = f"/spec/volumes/{position}/ephemeral/volumeTemplate/spec"
+                name = derived_name(entry.object, volume.name)
+                yield SpecSource(entry, pointer, name, volume.ephemeral.volume_template.spec)
 
 
-def interfaces_of(entry: AnyDeclaration) -> Iterator[InterfaceSource]:
+def interfaces_of(entry: AnyDeclaration) -> Iterator[SpecSource[NetworkInterfaceSpec]]:
     """The network interface that an object is, or those of its ephemeral entries."""
     if isinstance(entry.object, NetworkInterface):
-        yield InterfaceSource(entry, "/spec", entry.key.name, entry.object.spec)
+        yield SpecSource(entry, "/spec", entry.key.name, entry.object.spec)
     elif isinstance(entry.object, Machine):
-        yield from ephemeral_interfaces(entry, entry.object)
-
-
-def ephemeral_volumes(entry: AnyDeclaration, machine: Machine) -> Iterator[VolumeSource]:
-    """The volumes of a machine's ephemeral entries."""
-    for position, volume in enumerate(machine.spec.volumes):
-        if volume.ephemeral:
-            pointer = f"/spec/volumes/{position}/ephemeral/volumeTemplate/spec"
-            name = derived_name(machine, volume.name)
-            yield VolumeSource(entry, pointer, name, volume.ephemeral.volume_template.spec)
-
-
-def ephemeral_interfaces(entry: AnyDeclaration, machine: Machine) -> Iterator[InterfaceSource]:
-    for position, interface in enumerate(machine.spec.network_interfaces):
-        if interface.ephemeral:
-            pointer = f"/spec/networkInterfaces/{position}/ephemeral/networkInterfaceTemplate/spec"
-            name = derived_name(machine, interface.name)
-            yield InterfaceSource(entry, pointer, name, interface.ephemeral.network_interface_template.spec)
+        for position, interface in enumerate(entry.object.spec.network_interfaces):
+            if interface.ephemeral:
+                pointer = f"/spec/networkInterfaces/{position}/ephemeral/networkInterfaceTemplate/spec"
+                name = derived_name(entry.object, interface.name)
+                yield SpecSource(entry, pointer, name, interface.ephemeral.network_interface_template.spec)
 
 
 def derived_name(machine: Machine, entry: str) -> str:

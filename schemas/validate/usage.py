@@ -15,8 +15,8 @@ CODES = {Kind.VOLUME: "GV320", Kind.NETWORK_INTERFACE: "GV321"}
 def findings(tree: Tree) -> Iterator[Finding]:
     """GV320 to GV322."""
     users: dict[tuple[Kind, str, str], tuple[Declaration[Machine], str]] = {}
-    volumes = tree.volumes
-    for machine in tree.machines.values():
+    volumes = tree.of(Volume)
+    for machine in tree.of(Machine).values():
         namespace = machine.key.namespace
         for pointer, kind, name in uses(machine.object):
             first, there = users.setdefault((kind, namespace, name), (machine, pointer))
