@@ -7,7 +7,7 @@ has the theory of operation. Nothing here decides what to write.
 """
 
 from schemas.edit.editor import edit, edit_all
-from schemas.edit.fields import Annotation, Changes, Field, Label, Target, Value
+from schemas.edit.fields import Annotation, Changes, Field, Target, Value
 from schemas.edit.outcome import Edited, EditRefused, Means, Outcome
 from schemas.edit.render import render
 from schemas.edit.scalars import UnwritableError

@@ -34,20 +34,6 @@ class Field(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
-    """One label, which `kubectl label` would set."""
-
-    key: str
-
-    @property
-    def path(self) -> Path:
-        return ("metadata", "labels", self.key)
-
-    def __str__(self) -> str:
-        return f"metadata.labels[{self.key}]"
-
-
-@dataclass(frozen=True, slots=True)
 class Annotation:
     """One annotation."""
 
@@ -61,18 +47,16 @@ class Annotation:
         return f"metadata.annotations[{self.key}]"
 
 
-Target = Field | Label | Annotation
+Target = Field | Annotation
 Changes = Mapping[Target, Value]
 """The desired value of each field. None removes the field."""
 
-# Mappings that are removed together with their last entry, so that setting and removing a label leaves no trace.
-PRUNED_WHEN_EMPTY: frozenset[Path] = frozenset({("metadata", "labels"), ("metadata", "annotations")})
+# Mappings that are removed together with their last entry, so that setting and removing an annotation leaves no trace.
+PRUNED_WHEN_EMPTY: frozenset[Path] = frozenset({("metadata", "annotations")})
 
 _RANK = {field: rank for rank, field in enumerate(Field)}
 
 
 def insertion_order(target: Target) -> tuple[int, str]:
-    """Labels come first, then annotations, then fields in their declared order, so that equal edits give equal bytes."""
-    if isinstance(target, Field):
-        return (_RANK[target], "")
-    return (-2 if isinstance(target, Label) else -1, target.key)
+    """Annotations come first, then fields in their declared order, so that equal edits give equal bytes."""
+    return (_RANK[target], "") if isinstance(target, Field) else (-1, target.key)

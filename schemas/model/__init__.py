@@ -6,12 +6,7 @@ neither files nor text.
 """
 
 from schemas.model.compute import (
-    AntiAffinity,
-    EFIVar,
     EphemeralNetworkInterface,
-    EphemeralVolume,
-    GuestConfig,
-    IgnitionRef,
     LocalDisk,
     Machine,
     MachineClass,
@@ -24,28 +19,21 @@ from schemas.model.compute import (
     MachineStatus,
     MachineVolume,
     MachineVolumeStatus,
-    Overcommit,
     PoolAddress,
-    Spread,
 )
 from schemas.model.core import (
     ResourceQuota,
-    ResourceQuotaSpec,
     ResourceQuotaStatus,
     ScopeRequirement,
-    ScopeSelector,
     Secret,
 )
 from schemas.model.decode import TYPES, Object, decode
 from schemas.model.networking import (
-    InterfaceIP,
-    IPv4,
     Network,
     NetworkInterface,
     NetworkInterfaceSpec,
     NetworkInterfaceStatus,
     NetworkInterfaceTemplate,
-    NetworkSpec,
     NetworkStatus,
 )
 from schemas.model.part import (
@@ -55,31 +43,21 @@ from schemas.model.part import (
     DestroyRequest,
     Evict,
     GrantedHost,
-    LabelSelector,
     Metadata,
     MoveRequest,
     NameRef,
     OwnerReference,
     Rejection,
-    Requirement,
     Taint,
-    TemplateMetadata,
     Toleration,
 )
-from schemas.model.resource import Resource
 from schemas.model.storage import (
-    DataSource,
-    Encryption,
-    OSImage,
     Volume,
     VolumeAccess,
     VolumeClass,
     VolumePool,
-    VolumePoolSpec,
     VolumePoolStatus,
-    VolumeResources,
     VolumeSnapshot,
-    VolumeSnapshotSpec,
     VolumeSnapshotStatus,
     VolumeSpec,
     VolumeStatus,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from schemas.edit import Annotation, Changes, Edited, EditRefused, Field, Label, Means, edit, edit_all
+from schemas.edit import Annotation, Changes, Edited, EditRefused, Field, Means, edit, edit_all
 
 MACHINE = b"""\
 apiVersion: compute.ironcore.dev/v1alpha1
@@ -80,11 +80,10 @@ def test_the_order_of_the_changes_does_not_matter() -> None:
     assert edit_once(MACHINE, dict(reversed(list(PLACED.items())))) == edit_once(MACHINE, PLACED)
 
 
-def test_the_last_label_or_annotation_removes_its_mapping() -> None:
-    paused = edit_once(MACHINE, {Annotation("gitvirt.dev/paused"): "true", Label("zone"): "a"})
-    assert b'  annotations:\n    gitvirt.dev/paused: "true"\n' in paused
-    assert b"  labels:\n    zone: a\n" in paused
-    assert edit_once(paused, {Annotation("gitvirt.dev/paused"): None, Label("zone"): None}) == MACHINE
+def test_the_last_annotation_removes_its_mapping() -> None:
+    paused = edit_once(MACHINE, {Annotation("gitvirt.dev/paused"): "true", Annotation("zone"): "a"})
+    assert b'  annotations:\n    gitvirt.dev/paused: "true"\n    zone: a\n' in paused
+    assert edit_once(paused, {Annotation("gitvirt.dev/paused"): None, Annotation("zone"): None}) == MACHINE
 
 
 def test_several_documents_of_one_file_are_edited_together() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
-from schemas.edit import Annotation, Changes, Edited, Field, Label, Means, Target, Value, edit, edit_all
+from schemas.edit import Annotation, Changes, Edited, Field, Means, Target, Value, edit, edit_all
 from schemas.edit.verification import is_same_value
 from schemas.reader import read
 from tests.schemas.edit.emitter import Body, emit
@@ -48,7 +48,7 @@ given_values: dict[Target, st.SearchStrategy[Value]] = {
     Field.UID: st.sampled_from(("u-1", "5", "true")),
     Field.DELETION_TIMESTAMP: st.just("2030-01-01T00:00:00Z"),
     Annotation("gitvirt.dev/paused"): st.just("true"),
-    Label("zone"): st.sampled_from(("a", "1")),
+    Annotation("zone"): st.sampled_from(("a", "1")),
 }  # fmt: skip
 targets = st.sampled_from(list(given_values))
 

@@ -13,7 +13,6 @@ from schemas.kinds import Key, Kind
 from schemas.manifest.schema_check import violations
 from schemas.model import (
     TYPES,
-    EphemeralVolume,
     LocalDisk,
     Machine,
     MachineClass,
@@ -29,6 +28,7 @@ from schemas.model import (
     defaults,
 )
 from schemas.model.capacity import needs
+from schemas.model.compute import EphemeralVolume
 from schemas.model.quantity import parse
 from tests.schemas.manifest.mutations import mutate
 from tests.schemas.samples import SAMPLES, load

@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from schemas.model import LabelSelector, Taint, Toleration
+from schemas.model import Taint, Toleration
+from schemas.model.part import LabelSelector
 
 
 def taint(key: str = "gpu", value: str = "", effect: str = "NoSchedule") -> Taint:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from schemas.edit import Field, Label
+from schemas.edit import Annotation, Field
 from tests.schemas.edit.styles.case import IDENTIFY, PLACE, PLACE_AND_RUN, RUN, UNPLACE, Case
 
 CASES = (
     Case(
         "comment behind a literal would join it",
-        "metadata:\n  name: |-\n   a\n  labels:\n    # why\n    zone: a\n",
-        {Label("zone"): None},
+        "metadata:\n  name: |-\n   a\n  annotations:\n    # why\n    zone: a\n",
+        {Annotation("zone"): None},
         "metadata:\n  name: |-\n   a\n",
     ),
     Case(
