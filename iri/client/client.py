@@ -10,7 +10,7 @@ detail. Callers treat details as information, and decide on spec and status alon
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -19,24 +19,22 @@ from google.protobuf.message import Message
 
 from iri.address import Address
 from iri.change import RuntimeChange
-from iri.client.details import DetailMerger, decode_machine_detail, decode_volume_detail
+from iri.client.details import DetailMerger
 from iri.client.list_decoder import ListDecoder
 from iri.client.remote_watch import RemoteSubscription
 from iri.client.websocket_console import WebSocketConsole
 from iri.errors import Unimplemented
 from iri.host import HostInfo, MachineOffer, Offers, RuntimeClasses, RuntimeInfo, VolumeOffer
-from iri.machine import MachineDetail, RuntimeMachine
+from iri.machine import RuntimeMachine
 from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as host_pb
 from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
 from iri.proto.volume.v1alpha1 import api_pb2 as volume_pb
-from iri.runtime import AnyObject, RuntimeEvent, RuntimeKind
-from iri.volume import RuntimeSnapshot, RuntimeVolume, VolumeDetail
+from iri.runtime import AnyObject, RuntimeEvent, RuntimeObject
+from iri.volume import RuntimeVolume
 from iri.wire.calls import (
     HOST,
-    MACHINE_CALLS,
     MACHINES,
-    SNAPSHOT_CALLS,
-    VOLUME_CALLS,
+    OBJECT_CALLS,
     VOLUMES,
     ObjectCalls,
     build_change_call,
@@ -73,16 +71,8 @@ class Client:
         }
         self._machines = self._connections[machines] if machines else None
         self._volumes = self._connections[volumes] if volumes else None
-        self._calls: dict[RuntimeKind, ObjectCalls[Any]] = {
-            RuntimeMachine: MACHINE_CALLS,
-            RuntimeVolume: VOLUME_CALLS,
-            RuntimeSnapshot: SNAPSHOT_CALLS,
-        }
-        self._known = {kind: ListDecoder(calls.decode) for kind, calls in self._calls.items()}
-        self._machine_details: DetailMerger[RuntimeMachine, MachineDetail] = DetailMerger(
-            decode_machine_detail
-        )
-        self._volume_details: DetailMerger[RuntimeVolume, VolumeDetail] = DetailMerger(decode_volume_detail)
+        self._known = {kind: ListDecoder(calls.decode) for kind, calls in OBJECT_CALLS.items()}
+        self._details = {kind: DetailMerger(calls) for kind, calls in OBJECT_CALLS.items() if calls.detail}
 
     def close(self) -> None:
         for connection in self._connections.values():
@@ -118,56 +108,48 @@ class Client:
         self._call(HOST["SetClasses"], request)
 
     def objects(self, kind: type[AnyObject]) -> Mapping[str, AnyObject]:
-        """One complete list, merged with details. Details of volumes are fetched only for those that are not as desired."""
+        """One complete list, with details. Empty for a kind without a runtime."""
         try:
-            found = self.select(kind)
+            return self.add_details(kind, self.select(kind), is_complete=True)
         except Unimplemented:
             return {}
-        if kind is RuntimeMachine:
-            return self._machine_details.merge(found, lambda: self.describe() if found else {})
-        if kind is RuntimeVolume:
-            different = [id for id, volume in found.items() if not volume.is_as_desired]
-            return self._volume_details.merge(
-                found, lambda: self.describe_volumes(different) if different else {}
-            )
-        return found
 
     def select(
         self, kind: type[AnyObject], id: str = "", labels: Mapping[str, str] | None = None
     ) -> Mapping[str, AnyObject]:
         """The objects with that id, else with all of these labels, else all. Without details."""
-        calls = self._calls[kind]
+        calls = OBJECT_CALLS[kind]
         request = calls.list_request(id, labels or {})
         data = self._connection(calls.list).read_bytes(calls.list, request, self._deadlines.list)
         items = self._known[kind].decode(data, is_complete=not id and not labels)
         return {item.id: item for item in items}
 
-    def describe(self, ids: Collection[str] = ()) -> Mapping[str, MachineDetail]:
-        """Details of these machines; of all when no ids are given. Unimplemented without a host service."""
-        method = HOST["DescribeMachines"]
-        request = host_pb.DescribeMachinesRequest(machine_ids=ids)
-        return self._machine_details.decode(
-            self._connection(method).read_bytes(method, request, self._deadlines.list)
-        )
-
-    def describe_volumes(self, ids: Collection[str] = ()) -> Mapping[str, VolumeDetail]:
-        """Details of volumes, from the runtime that serves them; otherwise as `describe`."""
-        method = HOST["DescribeVolumes"]
-        if self._volumes is None:
-            raise Unimplemented("DescribeVolumes: there is no runtime for volumes")
-        request = host_pb.DescribeVolumesRequest(volume_ids=ids)
-        data = self._volumes.read_bytes(method, request, self._deadlines.list)
-        return self._volume_details.decode(data)
+    def add_details(
+        self, kind: type[AnyObject], items: Mapping[str, AnyObject], *, is_complete: bool
+    ) -> Mapping[str, AnyObject]:
+        """The objects of one `select`, with details; without any where the runtime has no host service."""
+        calls = OBJECT_CALLS[kind]
+        ids = [id for id, item in items.items() if may_have_detail(item)]
+        if not calls.detail or not ids:
+            return items
+        named = () if is_complete and len(ids) == len(items) else ids  # without ids, all are described
+        request = build_request(calls.describe, **{f"{calls.field}_ids": named})
+        connection = self._connection(calls.list)  # the details are those of the runtime that has the objects
+        try:
+            response = connection.read_bytes(calls.describe, request, self._deadlines.list)
+        except Unimplemented:
+            return items
+        return self._details[kind].merge(items, response)
 
     def create(self, desired: AnyObject) -> AnyObject:
-        calls: ObjectCalls[AnyObject] = self._calls[type(desired)]
+        calls: ObjectCalls[AnyObject] = OBJECT_CALLS[type(desired)]
         return calls.decode_created(self._call(calls.create, calls.create_request(desired)))
 
     def change(self, id: str, change: RuntimeChange) -> None:
         self._call(*build_change_call(id, change))
 
     def remove(self, kind: type[AnyObject], id: str) -> None:
-        calls = self._calls[kind]
+        calls = OBJECT_CALLS[kind]
         self._call(calls.remove, calls.remove_request(id))
 
     def events(self) -> Sequence[RuntimeEvent]:
@@ -235,3 +217,8 @@ class Client:
         except Unimplemented:
             return ()
         return tuple(freeze(offer, item) for item in getattr(response, field))
+
+
+def may_have_detail(item: RuntimeObject) -> bool:
+    """Not a volume that is as desired: nothing is left to say about it."""
+    return not (isinstance(item, RuntimeVolume) and item.is_as_desired)

@@ -6,15 +6,12 @@ providers, because a broker represents several providers.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from iri.address import Address, UnixAddress, parse
 from iri.errors import Unavailable
-
-POLL_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,23 +30,16 @@ MACHINE = Endpoint("IRI_MACHINE_RUNTIME_ENDPOINT", list_well_known_sockets("mach
 VOLUME = Endpoint("IRI_VOLUME_RUNTIME_ENDPOINT", list_well_known_sockets("volume"))
 
 
-def discover(
-    endpoint: Endpoint, argument: str | None, environment: Mapping[str, str], timeout_seconds: float = 0
-) -> Address:
-    """The address of the runtime. Waits at most so long until a well-known socket exists.
+def discover(endpoint: Endpoint, argument: str | None, environment: Mapping[str, str]) -> Address:
+    """The address of the runtime.
 
     Raises InvalidArgument for what cannot be an address, Unavailable when there is no socket.
     """
     text = argument or environment.get(endpoint.variable)
     if text:
         return parse(text)
-    deadline = time.monotonic() + timeout_seconds
-    while True:
-        for path in endpoint.sockets:
-            if path.is_socket():
-                return UnixAddress(path)
-        if time.monotonic() >= deadline:
-            break
-        time.sleep(POLL_SECONDS)
+    for path in endpoint.sockets:
+        if path.is_socket():
+            return UnixAddress(path)
     searched = ", ".join(map(str, endpoint.sockets))
     raise Unavailable(f"no runtime: none of {searched} exists; start one, or set {endpoint.variable}")

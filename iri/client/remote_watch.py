@@ -17,24 +17,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from iri.errors import Internal, IRIError, TimedOut, Unavailable
+from iri.errors import IRIError, TimedOut, Unavailable
 from iri.journal import Watcher
-from iri.machine import RuntimeMachine
 from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as pb
-from iri.runtime import ChangeNotice, ChangeType, RuntimeKind
-from iri.volume import RuntimeSnapshot, RuntimeVolume
+from iri.runtime import ChangeNotice
 from iri.wire.connection import ResponseStream
+from iri.wire.events import decode_notice
 
-KINDS: dict[int, RuntimeKind] = {
-    pb.OBJECT_KIND_MACHINE: RuntimeMachine,
-    pb.OBJECT_KIND_VOLUME: RuntimeVolume,
-    pb.OBJECT_KIND_VOLUME_SNAPSHOT: RuntimeSnapshot,
-}
-CHANGES: dict[int, ChangeType] = {
-    pb.CHANGE_CREATED: ChangeType.CREATED,
-    pb.CHANGE_CHANGED: ChangeType.CHANGED,
-    pb.CHANGE_DELETED: ChangeType.DELETED,
-}
 PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 5.0
 CLOSE_SECONDS = 5.0
@@ -85,6 +74,7 @@ class RemoteSubscription:
                 if self._closed.is_set():
                     self._stream.cancel()
                 for message in self._stream:
+                    assert isinstance(message, pb.WatchEventsResponse)
                     self._watcher.put(decode_notice(message))
                     self._answered.set()
                     pause = PAUSE_SECONDS
@@ -95,13 +85,3 @@ class RemoteSubscription:
                     return
             self._closed.wait(pause)
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
-
-
-def decode_notice(message: object) -> ChangeNotice:
-    """A kind or a change that we do not know becomes a RESYNC: listing everything is always right."""
-    if not isinstance(message, pb.WatchEventsResponse):
-        raise Internal("the runtime sent a message that is not a notice")
-    kind, what = KINDS.get(message.kind), CHANGES.get(message.change)
-    if kind is None or what is None:
-        return ChangeNotice(None, "", ChangeType.RESYNC)
-    return ChangeNotice(kind, message.id, what)

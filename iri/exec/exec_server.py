@@ -52,10 +52,7 @@ PROTOCOL_ERROR = 1002
 class ExecServer:
     """Start it, `offer` URLs, stop it. Listens on loopback only, because the URL is the only proof of the right to attach."""
 
-    def __init__(
-        self, port: int = 0, sessions: Sessions | None = None, tickets: Tickets | None = None
-    ) -> None:
-        self._port = port
+    def __init__(self, sessions: Sessions | None = None, tickets: Tickets | None = None) -> None:
         self._sessions = sessions or Sessions()
         self._tickets = tickets or Tickets()
         # Weak: a client may disconnect between upgrade and session, and no callback reports that.
@@ -64,11 +61,11 @@ class ExecServer:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Binds a free port of the loopback interface, unless one was given."""
+        """Binds a free port of the loopback interface."""
         self._server = serve(
             self._session,
             "127.0.0.1",
-            self._port,
+            0,
             subprotocols=[Subprotocol(channels.PROTOCOL)],
             process_request=self._admit,
             compression=None,
@@ -92,7 +89,7 @@ class ExecServer:
 
     @property
     def address(self) -> tuple[str, int]:
-        """The real port, where 0 was given."""
+        """Host and port; only after `start`."""
         assert self._server is not None, "call start() first"
         host, port = self._server.socket.getsockname()[:2]
         return host, port

@@ -31,8 +31,7 @@ class Ticket:
 class Tickets:
     """Thread-safe. Insertion order is the order of expiry, because each ticket is valid equally long."""
 
-    def __init__(self, lifetime_seconds: float = LIFETIME_SECONDS, limit: int = LIMIT) -> None:
-        self._lifetime = lifetime_seconds
+    def __init__(self, limit: int = LIMIT) -> None:
         self._limit = limit
         self._tickets: dict[str, Ticket] = {}
         self._lock = threading.Lock()
@@ -44,7 +43,7 @@ class Tickets:
             self._expire(now)
             if len(self._tickets) >= self._limit:
                 return None
-            self._tickets[token] = Ticket(machine_id, open_console, now + self._lifetime)
+            self._tickets[token] = Ticket(machine_id, open_console, now + LIFETIME_SECONDS)
         return token
 
     def redeem(self, token: str, now: float) -> Ticket | None:

@@ -7,33 +7,21 @@ close its subscription, and PATIENCE_SECONDS bounds how late the thread notices.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from google.protobuf.message import Message
 
 from iri.change import Resize
 from iri.host import RuntimeClasses, RuntimeMachineClass, RuntimeVolumeClass
-from iri.machine import RuntimeMachine
 from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as pb
-from iri.runtime import ChangeNotice, ChangeType, Runtime, RuntimeKind, Subscription
+from iri.runtime import Runtime, Subscription
 from iri.server import request_checks
 from iri.server.object_services import build_change_call
-from iri.volume import RuntimeSnapshot, RuntimeVolume
-from iri.wire.calls import HOST
+from iri.wire.calls import HOST, MACHINE_CALLS, VOLUME_CALLS, ObjectCalls, build_response
+from iri.wire.events import encode_notice
 from iri.wire.message_codec import encode, fill, freeze
 
-T = TypeVar("T")
-KINDS: dict[RuntimeKind | None, pb.ObjectKind.ValueType] = {
-    None: pb.OBJECT_KIND_ALL,
-    RuntimeMachine: pb.OBJECT_KIND_MACHINE,
-    RuntimeVolume: pb.OBJECT_KIND_VOLUME,
-    RuntimeSnapshot: pb.OBJECT_KIND_VOLUME_SNAPSHOT,
-}
-CHANGES: dict[ChangeType, pb.Change.ValueType] = {
-    ChangeType.RESYNC: pb.CHANGE_RESYNC,
-    ChangeType.CREATED: pb.CHANGE_CREATED,
-    ChangeType.CHANGED: pb.CHANGE_CHANGED,
-    ChangeType.DELETED: pb.CHANGE_DELETED,
-}
 # Bounds how long a watch lives after its caller vanished without closing the connection.
 PATIENCE_SECONDS = 30.0
 
@@ -60,16 +48,20 @@ class HostService:
         self._runtime.set_classes(classes)
         return pb.SetClassesResponse()
 
-    def describe_machines(self, request: pb.DescribeMachinesRequest) -> pb.DescribeMachinesResponse:
-        response = pb.DescribeMachinesResponse()
-        for machine in select_named(self._runtime.objects(RuntimeMachine), request.machine_ids):
-            fill(response.machines.add(machine_id=machine.id), machine.detail)
-        return response
+    def describe_machines(self, request: pb.DescribeMachinesRequest) -> Message:
+        return self._describe(MACHINE_CALLS, request.machine_ids)
 
-    def describe_volumes(self, request: pb.DescribeVolumesRequest) -> pb.DescribeVolumesResponse:
-        response = pb.DescribeVolumesResponse()
-        for volume in select_named(self._runtime.objects(RuntimeVolume), request.volume_ids):
-            fill(response.volumes.add(volume_id=volume.id), volume.detail)
+    def describe_volumes(self, request: pb.DescribeVolumesRequest) -> Message:
+        return self._describe(VOLUME_CALLS, request.volume_ids)
+
+    def _describe(self, calls: ObjectCalls[Any], ids: Iterable[str]) -> Message:
+        """The named objects that exist, each once; all objects when no id is given."""
+        objects = self._runtime.objects(calls.kind)
+        response = build_response(calls.describe)
+        for id in dict.fromkeys(ids) or objects:
+            if id in objects:
+                description = getattr(response, f"{calls.field}s").add(**{f"{calls.field}_id": id})
+                fill(description, objects[id].detail)
         return response
 
     def watch_events(
@@ -105,12 +97,3 @@ class ActiveWatch:
     def close(self) -> None:
         self.is_closed = True
         self.subscription.close()
-
-
-def select_named(objects: Mapping[str, T], ids: Iterable[str]) -> Iterator[T]:
-    """The named objects that exist, each once; all objects when no id is given."""
-    return (objects[id] for id in dict.fromkeys(ids) or objects if id in objects)
-
-
-def encode_notice(notice: ChangeNotice) -> pb.WatchEventsResponse:
-    return pb.WatchEventsResponse(kind=KINDS[notice.kind], id=notice.id, change=CHANGES[notice.what])

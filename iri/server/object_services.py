@@ -7,24 +7,13 @@ of iri.wire.calls. All are safe to call from several threads, as the runtime is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from typing import Any
 
 from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import Message
 
-from iri.change import (
-    AttachInterface,
-    AttachVolume,
-    DetachInterface,
-    DetachVolume,
-    ExpandVolume,
-    Resize,
-    RuntimeChange,
-    SetAnnotations,
-    SetPower,
-    UpdateVolume,
-)
+from iri.change import RuntimeChange
 from iri.errors import NotFound
 from iri.machine import MachineState, RuntimeMachine
 from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
@@ -48,20 +37,6 @@ from iri.wire.calls import (
 )
 from iri.wire.events import select_events
 from iri.wire.message_codec import encode, freeze
-
-# What else a request must have beside the object's id.
-CHANGE_CHECKS: Mapping[type[RuntimeChange], Callable[[Any], None]] = {
-    SetAnnotations: request_checks.check_annotations,
-    SetPower: lambda request: request_checks.check_power(request.power, "power"),
-    Resize: lambda request: request_checks.require_name(getattr(request, "class"), "class"),
-    AttachVolume: request_checks.check_volume_part,
-    DetachVolume: lambda request: request_checks.require_id(request.name, "name"),
-    UpdateVolume: request_checks.check_volume_part,
-    AttachInterface: request_checks.check_interface_part,
-    DetachInterface: lambda request: request_checks.require_id(request.name, "name"),
-    ExpandVolume: request_checks.check_resources_part,
-}
-
 
 # Hands out a one-time URL for a machine; the console is opened when the URL is used.
 OfferConsole = Callable[[str, Callable[[], Console]], str]
@@ -97,16 +72,10 @@ def build_volume_calls(runtime: Runtime) -> dict[str, Call]:
         offers = [encode(volume_pb.VolumeClassStatus, offer) for offer in runtime.offers().volumes]
         return volume_pb.StatusResponse(volume_class_status=offers)
 
-    def encode_volume(volume: RuntimeVolume) -> Message:
-        return encode(volume_pb.Volume, volume)
-
-    def encode_snapshot(snapshot: RuntimeSnapshot) -> Message:
-        return encode(volume_pb.VolumeSnapshot, snapshot)
-
     return {
         **build_common_calls(runtime, VOLUMES, (RuntimeVolume, RuntimeSnapshot)),
-        **build_object_calls(runtime, VOLUME_CALLS, request_checks.check_volume, encode_volume),
-        **build_object_calls(runtime, SNAPSHOT_CALLS, request_checks.check_snapshot, encode_snapshot),
+        **build_object_calls(runtime, VOLUME_CALLS, request_checks.check_volume, VOLUME_CALLS.encode),
+        **build_object_calls(runtime, SNAPSHOT_CALLS, request_checks.check_snapshot, SNAPSHOT_CALLS.encode),
         **build_change_calls(runtime, VOLUMES),
         "Status": status,
     }
@@ -170,7 +139,7 @@ def build_change_call(runtime: Runtime, change: type[RuntimeChange], method: Met
     def apply(request: Any) -> Message:
         id = getattr(request, field)
         request_checks.require_id(id, field)
-        CHANGE_CHECKS[change](request)
+        request_checks.CHANGE_CHECKS[change](request)
         runtime.change(id, freeze(change, request))
         return build_response(method)
 

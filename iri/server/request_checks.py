@@ -10,14 +10,26 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from google.protobuf.message import Message
 
+from iri.change import (
+    AttachInterface,
+    AttachVolume,
+    DetachInterface,
+    DetachVolume,
+    ExpandVolume,
+    Resize,
+    RuntimeChange,
+    SetAnnotations,
+    SetPower,
+    UpdateVolume,
+)
 from iri.errors import InvalidArgument
 from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as host_pb
 from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
-from iri.proto.meta.v1alpha1 import api_pb2 as meta_pb
 from iri.proto.volume.v1alpha1 import api_pb2 as volume_pb
 
 # Existing clients receive at most 4 MiB: a list with a larger object would be useless to them.
@@ -82,9 +94,12 @@ def check_unique(values: Iterable[str], field: str) -> None:
         seen.add(value)
 
 
-def check_metadata(value: meta_pb.ObjectMetadata, field: str) -> None:
-    check_keys(value.labels, f"{field}.labels")
-    check_keys(value.annotations, f"{field}.annotations")
+def check_object(value: Any, field: str) -> None:
+    """What objects of every kind have: a size that fits into a list, metadata, a spec."""
+    check_size(value, field)
+    check_keys(value.metadata.labels, f"{field}.metadata.labels")
+    check_keys(value.metadata.annotations, f"{field}.metadata.annotations")
+    require_part(value, "spec", f"{field}.spec")
 
 
 def check_power(value: int, field: str) -> None:
@@ -98,26 +113,15 @@ def check_annotations(request: machine_pb.UpdateMachineAnnotationsRequest) -> No
     check_keys(request.annotations, "annotations")
 
 
-def check_volume_part(request: machine_pb.AttachVolumeRequest | machine_pb.UpdateVolumeRequest) -> None:
-    require_part(request, "volume", "volume")
-    check_disk(request.volume, "volume")
-
-
-def check_interface_part(request: machine_pb.AttachNetworkInterfaceRequest) -> None:
-    require_part(request, "network_interface", "network_interface")
-    check_network_interface(request.network_interface, "network_interface")
-
-
-def check_resources_part(request: volume_pb.ExpandVolumeRequest) -> None:
-    require_part(request, "resources", "resources")
-    check_storage(request.resources, "resources")
+def check_part(request: Message, name: str, check: Callable[[Any, str], None]) -> None:
+    """A part that the request must have, checked under its name."""
+    require_part(request, name, name)
+    check(getattr(request, name), name)
 
 
 def check_machine(value: machine_pb.Machine) -> None:
     """A machine to create."""
-    check_size(value, "machine")
-    check_metadata(value.metadata, "machine.metadata")
-    require_part(value, "spec", "machine.spec")
+    check_object(value, "machine")
     spec, field = value.spec, "machine.spec"
     check_power(spec.power, f"{field}.power")
     require_name(getattr(spec, "class"), f"{field}.class")
@@ -171,9 +175,7 @@ def check_network_interface(value: machine_pb.NetworkInterface, field: str) -> N
 
 def check_volume(value: volume_pb.Volume) -> None:
     """A volume to create: a class, a size, at most one data source."""
-    check_size(value, "volume")
-    check_metadata(value.metadata, "volume.metadata")
-    require_part(value, "spec", "volume.spec")
+    check_object(value, "volume")
     spec = value.spec
     require_name(getattr(spec, "class"), "volume.spec.class")
     check_storage(spec.resources, "volume.spec.resources")
@@ -194,9 +196,7 @@ def check_storage(value: volume_pb.VolumeResources, field: str) -> None:
 
 def check_snapshot(value: volume_pb.VolumeSnapshot) -> None:
     """A snapshot to create."""
-    check_size(value, "volume_snapshot")
-    check_metadata(value.metadata, "volume_snapshot.metadata")
-    require_part(value, "spec", "volume_snapshot.spec")
+    check_object(value, "volume_snapshot")
     require_id(value.spec.volume_id, "volume_snapshot.spec.volume_id")
 
 
@@ -218,3 +218,17 @@ def check_classes(request: host_pb.SetClassesRequest) -> None:
         check_not_negative(volume_class.capabilities.tps, f"volume_classes[{number}].capabilities.tps")
         check_not_negative(volume_class.capabilities.iops, f"volume_classes[{number}].capabilities.iops")
     check_unique((item.name for item in request.volume_classes), "the name of one of volume_classes")
+
+
+# What a change must have beside the object's id.
+CHANGE_CHECKS: Mapping[type[RuntimeChange], Callable[[Any], None]] = {
+    SetAnnotations: check_annotations,
+    SetPower: lambda request: check_power(request.power, "power"),
+    Resize: lambda request: require_name(getattr(request, "class"), "class"),
+    AttachVolume: lambda request: check_part(request, "volume", check_disk),
+    DetachVolume: lambda request: require_id(request.name, "name"),
+    UpdateVolume: lambda request: check_part(request, "volume", check_disk),
+    AttachInterface: lambda request: check_part(request, "network_interface", check_network_interface),
+    DetachInterface: lambda request: require_id(request.name, "name"),
+    ExpandVolume: lambda request: check_part(request, "resources", check_storage),
+}

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Generic
+from typing import Any, Generic
 
+import msgspec
 from google.protobuf import message_factory
 from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import Message
@@ -27,12 +28,12 @@ from iri.change import (
     SetPower,
     UpdateVolume,
 )
-from iri.machine import RuntimeMachine
+from iri.machine import MachineDetail, RuntimeMachine
 from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as host_pb
 from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
 from iri.proto.volume.v1alpha1 import api_pb2 as volume_pb
-from iri.runtime import KIND_NAMES, AnyObject
-from iri.volume import RuntimeSnapshot, RuntimeVolume
+from iri.runtime import KIND_NAMES, AnyObject, RuntimeKind
+from iri.volume import RuntimeSnapshot, RuntimeVolume, VolumeDetail
 from iri.wire.message_codec import encode, fill, freeze
 
 Methods = Mapping[str, MethodDescriptor]
@@ -65,6 +66,7 @@ class ObjectCalls(Generic[AnyObject]):
     message: type[Message]
     field: str
     service: Methods
+    detail: type[msgspec.Struct] | None = None  # the host service describes objects of this kind
 
     @property
     def list(self) -> MethodDescriptor:
@@ -77,6 +79,11 @@ class ObjectCalls(Generic[AnyObject]):
     @property
     def remove(self) -> MethodDescriptor:
         return self.service[f"Delete{KIND_NAMES[self.kind]}"]
+
+    @property
+    def describe(self) -> MethodDescriptor:
+        """A call of the host service, for a kind with details."""
+        return HOST[f"Describe{KIND_NAMES[self.kind]}s"]
 
     def list_request(self, id: str, labels: Mapping[str, str]) -> Message:
         """A complete list has no filter at all."""
@@ -92,13 +99,28 @@ class ObjectCalls(Generic[AnyObject]):
     def decode_created(self, response: Message) -> AnyObject:
         return freeze(self.kind, getattr(response, self.field))
 
+    def encode(self, item: AnyObject) -> Message:
+        """Everything but the detail, which another call carries."""
+        return encode(self.message, item)
+
     def decode(self, data: bytes) -> AnyObject:
         return freeze(self.kind, self.message.FromString(data))
 
+    def decode_detail(self, data: bytes) -> tuple[str, msgspec.Struct]:
+        """The object's id and its detail, from one item of the answer to `describe`."""
+        description = self.describe.output_type.fields[0].message_type
+        assert description is not None
+        assert self.detail is not None, "only for a kind with details"
+        message = message_factory.GetMessageClass(description).FromString(data)
+        return getattr(message, f"{self.field}_id"), freeze(self.detail, message)
 
-MACHINE_CALLS = ObjectCalls(RuntimeMachine, machine_pb.Machine, "machine", MACHINES)
-VOLUME_CALLS = ObjectCalls(RuntimeVolume, volume_pb.Volume, "volume", VOLUMES)
+
+MACHINE_CALLS = ObjectCalls(RuntimeMachine, machine_pb.Machine, "machine", MACHINES, MachineDetail)
+VOLUME_CALLS = ObjectCalls(RuntimeVolume, volume_pb.Volume, "volume", VOLUMES, VolumeDetail)
 SNAPSHOT_CALLS = ObjectCalls(RuntimeSnapshot, volume_pb.VolumeSnapshot, "volume_snapshot", VOLUMES)
+OBJECT_CALLS: Mapping[RuntimeKind, ObjectCalls[Any]] = {
+    calls.kind: calls for calls in (MACHINE_CALLS, VOLUME_CALLS, SNAPSHOT_CALLS)
+}
 
 
 def build_change_call(id: str, change: RuntimeChange) -> tuple[MethodDescriptor, Message]:

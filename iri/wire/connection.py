@@ -57,9 +57,8 @@ SocketIdentity = tuple[int, int, int]
 class ServerConnection:
     """Thread-safe. Connects with the first call; `close` ends it for good."""
 
-    def __init__(self, address: Address, patience_seconds: float = PATIENCE_SECONDS) -> None:
+    def __init__(self, address: Address) -> None:
         self.address = address
-        self._patience = patience_seconds
         self._channel: grpc.Channel | None = None
         self._retired: grpc.Channel | None = None
         self._identity: SocketIdentity | None = None
@@ -83,7 +82,7 @@ class ServerConnection:
 
     def read_bytes(self, method: MethodDescriptor, request: Message, seconds: float) -> bytes:
         """As `read`, for responses that are decoded elsewhere."""
-        end = time.monotonic() + min(self._patience, seconds)
+        end = time.monotonic() + min(PATIENCE_SECONDS, seconds)
         pause = FIRST_PAUSE_SECONDS
         while True:
             try:

@@ -1,4 +1,4 @@
-"""Events to messages and back, and which events a ListEvents request selects.
+"""Events and notices to messages and back, and which events a ListEvents request selects.
 
 The published message has no field for the kind of object that an event is about, so an annotation carries it; an event
 without the annotation, from another runtime, is about the main kind of its service.
@@ -6,17 +6,27 @@ without the annotation, from another runtime, is about the main kind of its serv
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
+from iri.machine import RuntimeMachine
 from iri.proto.event.v1alpha1 import api_pb2 as pb
+from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as host_pb
 from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
 from iri.proto.volume.v1alpha1 import api_pb2 as volume_pb
-from iri.runtime import KIND_NAMES, RuntimeEvent, RuntimeKind
+from iri.runtime import KIND_NAMES, ChangeNotice, ChangeType, RuntimeEvent, RuntimeKind
+from iri.volume import RuntimeSnapshot, RuntimeVolume
 from iri.wire.message_codec import encode, freeze
 
 EventQuery = machine_pb.EventFilter | volume_pb.EventFilter
 
 KIND_ANNOTATION = "gitvirt.dev/kind"
+OBJECT_KINDS: Mapping[RuntimeKind | None, host_pb.ObjectKind.ValueType] = {
+    None: host_pb.OBJECT_KIND_ALL,
+    RuntimeMachine: host_pb.OBJECT_KIND_MACHINE,
+    RuntimeVolume: host_pb.OBJECT_KIND_VOLUME,
+    RuntimeSnapshot: host_pb.OBJECT_KIND_VOLUME_SNAPSHOT,
+}
+CHANGES = {what: host_pb.Change.Value(f"CHANGE_{what.name}") for what in ChangeType}
 KINDS = {name: kind for kind, name in KIND_NAMES.items()}
 
 
@@ -30,6 +40,21 @@ def encode_event(event: RuntimeEvent) -> pb.Event:
 def decode_event(message: pb.Event, default: RuntimeKind) -> RuntimeEvent:
     named = message.spec.involved_object_meta.annotations.get(KIND_ANNOTATION, "")
     return freeze(RuntimeEvent, message, kind=KINDS.get(named, default))
+
+
+def encode_notice(notice: ChangeNotice) -> host_pb.WatchEventsResponse:
+    return host_pb.WatchEventsResponse(
+        kind=OBJECT_KINDS[notice.kind], id=notice.id, change=CHANGES[notice.what]
+    )
+
+
+def decode_notice(message: host_pb.WatchEventsResponse) -> ChangeNotice:
+    """A kind or a change that we do not know becomes a RESYNC: listing everything is always right."""
+    kind = next((kind for kind, number in OBJECT_KINDS.items() if number == message.kind), None)
+    what = next((what for what, number in CHANGES.items() if number == message.change), ChangeType.RESYNC)
+    if kind is None or what is ChangeType.RESYNC:
+        return ChangeNotice(None, "", ChangeType.RESYNC)
+    return ChangeNotice(kind, message.id, what)
 
 
 def select_events(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import socket
-import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -57,17 +55,6 @@ def test_plain_file_is_not_found_as_a_socket(endpoint: Endpoint) -> None:
     endpoint.sockets[0].touch()
     with pytest.raises(Unavailable, match="IRI_TEST"):
         discover(endpoint, None, {})
-
-
-def test_waits_for_a_socket_to_appear(endpoint: Endpoint) -> None:
-    made: list[socket.socket] = []
-    timer = threading.Timer(0.2, lambda: made.append(listening(endpoint.sockets[1])))
-    timer.start()
-    start = time.monotonic()
-    assert discover(endpoint, None, {}, timeout_seconds=10) == UnixAddress(endpoint.sockets[1])
-    assert time.monotonic() - start < 5
-    timer.join()
-    made[0].close()
 
 
 def test_nonsense_in_the_environment_is_refused(endpoint: Endpoint) -> None:

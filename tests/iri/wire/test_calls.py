@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import get_args
 
 from iri.change import RuntimeChange
-from iri.server.object_services import CHANGE_CHECKS
+from iri.server.request_checks import CHANGE_CHECKS
 from iri.wire.calls import CHANGE_CALLS, id_field
 
 
