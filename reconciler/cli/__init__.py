@@ -19,6 +19,7 @@ from reconciler.cli import streams
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.interrupt import end_at_once
 from reconciler.cli.verbs import VERBS, closest
+from reconciler.gitstore.errors import RepoError
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
@@ -42,6 +43,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except CommandError as error:
         report(error)
         return error.exit_code
+    except RepoError as error:
+        report(CommandError(error.cause, error.cure))
+        return Exit.FAILED
     except BrokenPipeError:
         # Who read what we print has gone, as `head` does. By a signal of the kernel's any pipe, also one to git, would end us.
         streams.redirect_to_null(sys.stdout)

@@ -21,7 +21,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -29,11 +29,12 @@ from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.terminal import err, printable
 from reconciler.gitstore import bootstrap, guards
 from reconciler.gitstore.effective_settings import EffectiveSettings, read_effective_settings
-from reconciler.gitstore.errors import RepoError
+from reconciler.gitstore.objects.commit import Sign
 from reconciler.gitstore.remote import access, address
 from reconciler.gitstore.remote.address import RemoteAddress
 from reconciler.gitstore.remote.transport import RemoteUnavailable
 from reconciler.gitstore.repo import Refs, Repo, Snapshot
+from reconciler.gitstore.store import Store
 from reconciler.gitstore.worktree import revision
 from reconciler.gitstore.worktree.checkout import find_remote_url
 from schemas.settings import fleet
@@ -80,20 +81,17 @@ def add_repo(parser: argparse.ArgumentParser) -> None:
 def locate_repo(named: str | None, environment: Mapping[str, str], here: Path) -> Location:
     """Raises CommandError when no repo is named and none is around."""
     text = named or environment.get("GITVIRT_REPO", "")
-    try:
-        if text and not (here / text).is_dir():
-            return Location(address.parse_address(text, here))
-        folder = here / text
-        checkout = revision.find_checkout(folder)
-        if checkout is None:
-            cure = "name the fleet's repo with --repo URL|DIR or GITVIRT_REPO, or go to a checkout of it"
-            raise CommandError(f"{printable(str(folder))} is not in a Git repo", cure, Exit.USAGE)
-        if checkout.root is None:
-            return Location(address.parse_address(str(checkout.git_directory), here))
-        url = find_remote_url(folder)
-        return Location(address.parse_address(url or str(checkout.root), checkout.root), checkout.root)
-    except RepoError as error:
-        raise CommandError(error.cause, error.cure) from None
+    if text and not (here / text).is_dir():
+        return Location(address.parse_address(text, here))
+    folder = here / text
+    checkout = revision.find_checkout(folder)
+    if checkout is None:
+        cure = "name the fleet's repo with --repo URL|DIR or GITVIRT_REPO, or go to a checkout of it"
+        raise CommandError(f"{printable(str(folder))} is not in a Git repo", cure, Exit.USAGE)
+    if checkout.root is None:
+        return Location(address.parse_address(str(checkout.git_directory), here))
+    url = find_remote_url(folder)
+    return Location(address.parse_address(url or str(checkout.root), checkout.root), checkout.root)
 
 
 def named_fleet(named: str | None, *, with_reports: bool = False) -> AbstractContextManager[FleetRepo]:
@@ -110,7 +108,8 @@ def open_fleet(
     guess = read_checkout_settings(location.checkout)
     refs = refs_from_settings(guess, with_reports=with_reports)
     for _ in range(3):
-        with open_repo(location, refs, environment) as repo:
+        own = access.from_environment({"GITVIRT_GIT_CONFIG": "own", **environment})
+        with closing(open_store_of(location.address, own, refs, environment)) as repo:
             snapshot = take_snapshot(repo, location)
             found = read_effective_settings(repo, snapshot.source)
             better = refs
@@ -131,24 +130,22 @@ def open_fleet(
     )
 
 
-@contextmanager
-def open_repo(location: Location, refs: Refs, environment: Mapping[str, str]) -> Iterator[Repo]:
+def open_store_of(
+    address: RemoteAddress,
+    credentials: access.RemoteAccess,
+    refs: Refs,
+    environment: Mapping[str, str],
+    sign: Sign | None = None,
+) -> Store:
+    """The repo over a mirror in the cache. The caller closes it."""
+    mirrors = mirrors_folder(environment)
     try:
-        own = access.from_environment({"GITVIRT_GIT_CONFIG": "own", **environment})
-        repo = bootstrap.open_store(
-            location.address, own, refs, mirrors=mirrors_folder(environment), ambient=environment
+        return bootstrap.open_store(
+            address, credentials, refs, mirrors=mirrors, ambient=environment, sign=sign
         )
-    except RepoError as error:
-        raise CommandError(error.cause, error.cure) from None
     except OSError as error:
         cure = "set GITVIRT_CACHE to a folder that can be written"
         raise CommandError(f"cannot write the local copy of the repo: {error}", cure) from None
-    try:
-        yield repo
-    except RepoError as error:
-        raise CommandError(error.cause, error.cure) from None
-    finally:
-        repo.close()
 
 
 def mirrors_folder(environment: Mapping[str, str]) -> Path:

@@ -21,7 +21,6 @@ from pathlib import Path
 
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.terminal import Terminal, TextStyle, out, printable
-from reconciler.gitstore.errors import RepoError
 from reconciler.gitstore.worktree import revision
 
 EXAMPLES = """examples:
@@ -83,8 +82,6 @@ def run(arguments: argparse.Namespace) -> int:
             f"cannot write {printable(str(error.filename))}: {error.strerror}",
             "check the path and its permissions",
         ) from error
-    except RepoError as error:
-        raise CommandError(error.cause, error.cure) from error
     show(root, fates, is_new, terminal)
     return Exit.OK
 

@@ -15,11 +15,12 @@ import os
 import re
 import socket
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from reconciler.cli import fleet_repo as location
@@ -27,8 +28,6 @@ from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.sd_notify import ServiceNotifier
 from reconciler.cli.stop_signal import StopSignal
 from reconciler.cli.terminal import printable
-from reconciler.gitstore.bootstrap import open_store
-from reconciler.gitstore.errors import RepoError
 from reconciler.gitstore.mirror.housekeeping import run_housekeeping
 from reconciler.gitstore.remote import access
 from reconciler.gitstore.remote.address import RemoteAddress
@@ -61,99 +60,94 @@ SIGTERM or Ctrl-C ends it after the current push. Several may run at once."""
 
 AUTHOR = re.compile(r"\s*(?P<name>[^<>]+?)\s*<(?P<email>[^<>\s]+)>\s*")
 PATIENCE = timedelta(seconds=3)
+FORMATS = ("text", "json")
 LEVELS = ("debug", "info", "warning", "error")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     location.add_repo(parser)
     parser.add_argument("--once", action="store_true", help="stop when there is no change left to write")
-    parser.add_argument("--interval", metavar="TIME", help="longest time between ticks (default: 10s)")
-    parser.add_argument(
-        "--push-interval",
-        metavar="TIME",
-        help="least time between pushes (default: limits.pushInterval of gitvirt.yaml)",
-    )
-    parser.add_argument(
-        "--listen", metavar="ADDR", help="serve /metrics, /healthz and /webhook, e.g. on 127.0.0.1:9100"
-    )
-    parser.add_argument(
-        "--webhook-secret",
-        metavar="FILE",
-        help="accept POST /webhook (with --listen) only with the secret in this file",
-    )
-    parser.add_argument("--name", help="name of this reconciler in its commits (default: the host name)")
-    parser.add_argument("--author", metavar="'NAME <EMAIL>'", help="author of its commits (default: gitvirt)")
-    parser.add_argument(
-        "--signing-key", metavar="KEY", help="sign its commits: an ssh key file, or an OpenPGP fingerprint"
-    )
-    parser.add_argument(
-        "--log", choices=("text", "json"), help="format of the log on standard error (default: text)"
-    )
-    parser.add_argument("--log-level", choices=LEVELS, help="(default: info)")
+    option = partial(add_option, parser)
+    option("--interval", positive, "10s", metavar="TIME", help="longest time between ticks (default: 10s)")
+    least = "least time between pushes (default: limits.pushInterval of gitvirt.yaml)"
+    option("--push-interval", seconds, None, metavar="TIME", help=least)
+    served = "serve /metrics, /healthz and /webhook, e.g. on 127.0.0.1:9100"
+    option("--listen", listening, None, metavar="ADDR", help=served)
+    accepted = "accept POST /webhook (with --listen) only with the secret in this file"
+    option("--webhook-secret", Path, None, metavar="FILE", help=accepted)
+    name = "name of this reconciler in its commits (default: the host name)"
+    option("--name", str, socket.gethostname(), help=name)
+    author_help = "author of its commits (default: gitvirt)"
+    option("--author", author, CommitIdentity().author, metavar="'NAME <EMAIL>'", help=author_help)
+    signed = "sign its commits: an ssh key file, or an OpenPGP fingerprint"
+    option("--signing-key", str, "", metavar="KEY", help=signed)
+    log_help = "format of the log on standard error (default: text)"
+    option("--log", one_of(FORMATS), "text", choices=FORMATS, help=log_help)
+    option("--log-level", one_of(LEVELS), "info", choices=LEVELS, help="(default: info)")
 
 
-@dataclass(frozen=True, slots=True)
-class RunSettings:
-    """What concerns the process. Flags win over the environment."""
+def add_option(
+    parser: argparse.ArgumentParser,
+    flag: str,
+    convert: Callable[[str], object],
+    default: object,
+    **words: Any,
+) -> None:
+    """An option that the environment can give too. A flag wins over its variable, and an empty variable is as none."""
+    variable = f"GITVIRT_{flag.strip('-').upper().replace('-', '_')}"
+    from_environment = os.environ.get(variable)
 
-    address: RemoteAddress
-    pace: LoopIntervals
-    who: CommitIdentity
-    listen: tuple[str, int] | None
-    webhook_secret: bytes
-    signing_key: str
+    def read(text: str) -> object:
+        try:
+            return convert(text)
+        except argparse.ArgumentTypeError as error:
+            where = f"{variable}: " if text == from_environment else ""
+            raise argparse.ArgumentTypeError(f"{where}{error}") from None
+
+    parser.add_argument(flag, type=read, default=from_environment or default, **words)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    environment = os.environ
-    logs.configure_logging(
-        choice(arguments.log, environment, "GITVIRT_LOG", ("text", "json")),
-        choice(arguments.log_level, environment, "GITVIRT_LOG_LEVEL", ("info", *LEVELS)),
-    )
-    settings = settings_of(arguments, environment, Path.cwd())
+    logs.configure_logging(arguments.log, arguments.log_level)
+    if arguments.webhook_secret and not arguments.listen:
+        raise CommandError("--webhook-secret needs --listen", "add --listen HOST:PORT", Exit.USAGE)
+    address = location.locate_repo(arguments.repo, os.environ, Path.cwd()).address
     supervisor = ServiceNotifier.of(os.environ)
-    with process(settings, environment) as loop:
+    with process(arguments, address, os.environ) as loop:
         if arguments.once:
             return verdict(loop.run_once(), loop.reconciler.world.held_source)
-        serve(loop, settings.address, supervisor)
+        serve(loop, address, supervisor)
     return Exit.OK
 
 
 @contextmanager
-def process(settings: RunSettings, environment: Mapping[str, str]) -> Iterator[Loop]:
-    metrics, version = Metrics(), importlib.metadata.version("gitvirt")
-    spans = tracer(environment, version)
-    sign = load_signer(settings.signing_key, environment)
+def process(
+    arguments: argparse.Namespace, address: RemoteAddress, environment: Mapping[str, str]
+) -> Iterator[Loop]:
+    """The loop with all that it uses, open. Flags that cannot work (a key, an address) fail here, before the first tick."""
+    metrics, spans = Metrics(), tracer(environment, importlib.metadata.version("gitvirt"))
+    sign = load_signer(arguments.signing_key, environment)
+    secret = read_secret(arguments.webhook_secret) if arguments.webhook_secret else b""
+    who = CommitIdentity(arguments.name, timedelta(0) if arguments.once else PATIENCE, arguments.author)
 
     def open_reconciler(refs: Refs, before: Reconciler | None = None) -> Reconciler:
         if before is not None:
             before.close()
-        repo = open_store(
-            settings.address,
-            access.from_environment(environment),
-            refs,
-            mirrors=location.mirrors_folder(environment),
-            ambient=environment,
-            sign=sign,
-        )
+        credentials = access.from_environment(environment)
+        repo = location.open_store_of(address, credentials, refs, environment, sign)
         around = ProcessInputs(environment, ParseCache(repo.folder))
-        return Reconciler(repo, refs, settings.who, metrics, spans, around)
+        return Reconciler(repo, refs, who, metrics, spans, around)
 
-    try:
-        if sign is not None:
-            sign(b"a key that cannot sign is told at the start, whether or not there is anything to write")
-        loop = Loop(open_reconciler(Refs()), open_reconciler, Waker(), settings.pace)
-    except RepoError as error:
-        raise CommandError(error.cause, error.cure) from None
-    except OSError as error:
-        cure = "set GITVIRT_CACHE to a folder that can be written"
-        raise CommandError(f"cannot write the local copy of the repo: {error}", cure) from None
+    if sign is not None:
+        sign(b"a key that cannot sign is told at the start, whether or not there is anything to write")
+    pace = LoopIntervals(arguments.interval, arguments.push_interval)
+    loop = Loop(open_reconciler(Refs()), open_reconciler, Waker(), pace)
     with ExitStack() as stack:
         stack.callback(spans.close)
         stack.callback(lambda: loop.reconciler.close())
-        if settings.listen is not None:
-            webhook = Webhook(Paced(loop.waker.wake), settings.webhook_secret)
-            stack.enter_context(listener(settings.listen, loop, metrics, webhook))
+        if arguments.listen is not None:
+            webhook = Webhook(Paced(loop.waker.wake), secret)
+            stack.enter_context(listener(arguments.listen, loop, metrics, webhook))
         yield loop
 
 
@@ -216,65 +210,36 @@ def verdict(outcome: Outcome, held: SourceHold | None) -> int:
             return Exit.OK
 
 
-def settings_of(arguments: argparse.Namespace, environment: Mapping[str, str], here: Path) -> RunSettings:
-    def choose_value(flag: str | None, name: str) -> str:
-        return flag or environment.get(name, "")
+def one_of(words: Collection[str]) -> Callable[[str], str]:
+    """As `choices` of argparse, which does not look at what the environment gives."""
 
-    push = choose_value(arguments.push_interval, "GITVIRT_PUSH_INTERVAL")
-    interval = choose_value(arguments.interval, "GITVIRT_INTERVAL") or "10s"
-    listen = choose_value(arguments.listen, "GITVIRT_LISTEN")
-    secret = choose_value(arguments.webhook_secret, "GITVIRT_WEBHOOK_SECRET")
-    if secret and not listen:
-        raise CommandError("--webhook-secret needs --listen", "add --listen HOST:PORT", Exit.USAGE)
-    name = choose_value(arguments.name, "GITVIRT_NAME") or socket.gethostname()
-    return RunSettings(
-        address=location.locate_repo(arguments.repo, environment, here).address,
-        pace=LoopIntervals(
-            positive(interval, "--interval"), seconds(push, "--push-interval") if push else None
-        ),
-        who=CommitIdentity(
-            name,
-            timedelta(0) if arguments.once else PATIENCE,
-            author(choose_value(arguments.author, "GITVIRT_AUTHOR")),
-        ),
-        listen=listening(listen) if listen else None,
-        webhook_secret=secret_in(Path(secret)) if secret else b"",
-        signing_key=choose_value(arguments.signing_key, "GITVIRT_SIGNING_KEY"),
-    )
+    def check(text: str) -> str:
+        if text in words:
+            return text
+        known = ", ".join(map(repr, words))
+        raise argparse.ArgumentTypeError(f"invalid choice: {text!r} (choose from {known})")
+
+    return check
 
 
-def choice(flag: str | None, environment: Mapping[str, str], name: str, words: tuple[str, ...]) -> str:
-    """The first word is the default."""
-    value = flag or environment.get(name) or words[0]
-    if value not in words:
-        raise CommandError(
-            f"{name} is {printable(value)!r}", f"set it to {' or '.join(sorted(set(words)))}", Exit.USAGE
-        )
-    return value
-
-
-def seconds(text: str, flag: str) -> float:
+def seconds(text: str) -> float:
     try:
         return milliseconds(text) / 1000
     except ValueError as error:
-        raise CommandError(f"{flag}: {printable(str(error))}", "", Exit.USAGE) from None
+        raise argparse.ArgumentTypeError(str(error).replace(": write", "; write")) from None
 
 
-def positive(text: str, flag: str) -> float:
-    found = seconds(text, flag)
+def positive(text: str) -> float:
+    found = seconds(text)
     if found <= 0:
-        raise CommandError(f"{flag}: {printable(text)!r} is not a duration", "write 10s, or more", Exit.USAGE)
+        raise argparse.ArgumentTypeError(f"{text!r} is not a duration; write 10s, or more")
     return found
 
 
 def author(text: str) -> Identity:
-    if not text:
-        return CommitIdentity().author
     match = AUTHOR.fullmatch(text)
     if match is None:
-        raise CommandError(
-            f"--author: {printable(text)!r} is not an author", "write 'Name <name@example.org>'", Exit.USAGE
-        )
+        raise argparse.ArgumentTypeError(f"{text!r} is not an author; write 'Name <name@example.org>'")
     return Identity(match["name"], match["email"])
 
 
@@ -286,13 +251,11 @@ def listening(text: str) -> tuple[str, int]:
     except ValueError:
         host, port = "", None
     if port is None or parts.path or parts.query or parts.username:
-        raise CommandError(
-            f"--listen: {printable(text)!r} is not an address", "write 127.0.0.1:9100", Exit.USAGE
-        )
+        raise argparse.ArgumentTypeError(f"{text!r} is not an address; write 127.0.0.1:9100")
     return host, port
 
 
-def secret_in(path: Path) -> bytes:
+def read_secret(path: Path) -> bytes:
     """The whole file but for the end of its line."""
     try:
         secret = path.read_bytes().strip()

@@ -21,7 +21,6 @@ from reconciler.cli.findings.outcome import ValidationOutcome
 from reconciler.cli.output import show_value
 from reconciler.cli.progress import Progress
 from reconciler.cli.terminal import Terminal, TextStyle, err, out, printable
-from reconciler.gitstore.errors import RepoError
 from reconciler.query.check import CheckRequest, CheckResult, ComparedRevision, check
 from reconciler.query.documents import WorkerLostError
 from reconciler.query.policy import ABSENT
@@ -115,8 +114,6 @@ def checks(requested: Sequence[CheckRequest]) -> list[CheckResult]:
     progress = Progress(err(), "checked")
     try:
         return [check(request, progress) for request in requested]
-    except RepoError as error:
-        raise CommandError(error.cause, error.cure) from None
     except WorkerLostError:
         cure = "it may have run out of memory; check one folder at a time"
         raise CommandError("a process that read files ended unexpectedly", cure) from None
@@ -202,8 +199,6 @@ def requests(arguments: argparse.Namespace, here: Path) -> list[CheckRequest]:
     except NoSuchPathError as error:
         where = f" at {arguments.rev}" if arguments.rev else ""
         raise CommandError(f"{error.path} does not exist{where}", "name a folder or files that do") from None
-    except RepoError as error:
-        raise CommandError(error.cause, error.cure) from None
 
 
 def on_disk(scope: Scope, against: str | None) -> CheckRequest:

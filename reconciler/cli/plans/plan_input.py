@@ -14,7 +14,6 @@ from reconciler.cli import fleet_repo as location
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.terminal import TextStyle, err, printable
 from reconciler.gitstore import guards
-from reconciler.gitstore.errors import RepoError
 from reconciler.gitstore.remote.transport import RemoteUnavailable
 from reconciler.gitstore.repo import Repo, Snapshot
 from reconciler.query.offline_repo import OfflineRequest, open_offline_repo
@@ -64,21 +63,15 @@ def open_input(arguments: argparse.Namespace, path: str, ambient: str = "") -> I
             f"{printable(path)} is not a folder", "name a checkout of the fleet's repo", Exit.USAGE
         )
     root = find_root(folder) or folder
-    try:
-        made = open_offline_repo(
-            OfflineRequest(root, arguments.source or "", arguments.target or ""),
-            location.read_checkout_settings(root),
-            now,
-        )
-        snapshot = made.repo.snapshot()
-        assert not isinstance(snapshot, RemoteUnavailable), "memory always answers"
-        for problem in guards.of_refs(made.refs, snapshot):
-            raise CommandError(f"{printable(str(root))}: {problem.message}", problem.hint)
-        found = advance_world(made.repo, snapshot, now, made.notes, is_offline=not snapshot.reports)
-        target = (made.refs.target or "").removeprefix(location.HEADS)
-        yield replace(found, unfetched=target) if made.is_unfetched else found
-    except RepoError as error:
-        raise CommandError(error.cause, error.cure) from None
+    request = OfflineRequest(root, arguments.source or "", arguments.target or "")
+    made = open_offline_repo(request, location.read_checkout_settings(root), now)
+    snapshot = made.repo.snapshot()
+    assert not isinstance(snapshot, RemoteUnavailable), "memory always answers"
+    for problem in guards.of_refs(made.refs, snapshot):
+        raise CommandError(f"{printable(str(root))}: {problem.message}", problem.hint)
+    found = advance_world(made.repo, snapshot, now, made.notes, is_offline=not snapshot.reports)
+    target = (made.refs.target or "").removeprefix(location.HEADS)
+    yield replace(found, unfetched=target) if made.is_unfetched else found
 
 
 def print_notes(notes: tuple[str, ...]) -> None:

@@ -291,7 +291,7 @@ def test_wrong_settings_in_the_environment(
 ) -> None:
     monkeypatch.setenv("GITVIRT_LOG", "xml")
     assert main(["run", "--repo", str(site.bare)]) == Exit.USAGE
-    assert "GITVIRT_LOG is 'xml'" in capsys.readouterr().err
+    assert "GITVIRT_LOG: invalid choice: 'xml'" in capsys.readouterr().err
 
 
 def test_a_remote_that_is_not_there(site: Site) -> None:
