@@ -10,11 +10,12 @@ from typing import Any
 
 from reconciler.cli.exits import Exit
 from reconciler.cli.fleet_repo import FleetRepo, add_repo, named_fleet
-from reconciler.cli.get import body_of, find_current
+from reconciler.cli.get import body_of
 from reconciler.cli.history import COLUMNS as HISTORY
 from reconciler.cli.history import commits_of
 from reconciler.cli.history import value as history_value
 from reconciler.cli.objects import columns, nouns
+from reconciler.cli.objects.selectors import find_current
 from reconciler.cli.output import Column, add_format, is_value, show_table, show_value
 from reconciler.cli.terminal import Terminal, TextStyle, out, printable
 from reconciler.query.inventory import InventoryItem, read_reports

@@ -12,15 +12,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 
-from reconciler.cli.exits import Exit
-from reconciler.cli.fleet_changes import follow_fleet
-from reconciler.cli.fleet_repo import FleetRepo, add_repo, check_settings, named_fleet
-from reconciler.cli.interrupt import once_or_watching
+from reconciler.cli.fleet_changes import add_watch, show_fleet
+from reconciler.cli.fleet_repo import FleetRepo, add_repo, check_settings
 from reconciler.cli.objects import nouns
 from reconciler.cli.output import Column, add_format, is_value, show_table, show_value
 from reconciler.cli.terminal import TextStyle, err, out
 from reconciler.gitstore.objects.commit import decode_commit
-from reconciler.gitstore.waker import Waker
 from reconciler.query.inventory import read_reports
 from schemas.kinds import Key, Kind
 from schemas.report import ReportedEvent
@@ -85,7 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="KIND/NAME",
         help="only of this object, without commits: see `gitvirt history`",
     )
-    parser.add_argument("-w", "--watch", action="store_true", help="print new events until Ctrl-C")
+    add_watch(parser, "print new events")
     add_format(parser)
     add_repo(parser)
 
@@ -99,22 +96,18 @@ def about(written: str) -> tuple[Kind, str]:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    return once_or_watching(arguments.watch, lambda waker: look(arguments, waker))
-
-
-def look(arguments: argparse.Namespace, waker: Waker | None) -> int:
-    """Once, or with a waker until that is stopped."""
     wanted = EventFilter.of(arguments)
-    with named_fleet(arguments.repo, with_reports=True) as fleet:
-        check_settings(fleet)
-        shown = list_events(fleet, arguments.limit, wanted)
-        show(shown[-arguments.limit :], arguments)
-        seen = set(shown)
-        for now in follow_fleet(fleet, waker) if waker is not None else ():
-            fresh = [each for each in list_events(now, arguments.limit, wanted) if each not in seen]
-            seen.update(fresh)
-            show(fresh, arguments, with_header=False)
-    return Exit.OK
+    seen: set[ShownEvent] = set()
+
+    def show_new(fleet: FleetRepo, is_first: bool) -> None:
+        if is_first:
+            check_settings(fleet)
+        found = list_events(fleet, arguments.limit, wanted)
+        fresh = [each for each in found if each not in seen]
+        seen.update(fresh)
+        show(fresh[-arguments.limit :] if is_first else fresh, arguments, with_header=is_first)
+
+    return show_fleet(arguments, show_new, with_reports=True)
 
 
 def show(found: list[ShownEvent], arguments: argparse.Namespace, *, with_header: bool = True) -> None:
@@ -129,7 +122,6 @@ def show(found: list[ShownEvent], arguments: argparse.Namespace, *, with_header:
         is_narrow = EventFilter.of(arguments).is_narrow
         nothing = "no events yet: no host has reported, and there is no target branch"
         err().line("no host has reported such events" if is_narrow else nothing)
-    out().stream.flush()
 
 
 def list_events(fleet: FleetRepo, limit: int, wanted: EventFilter) -> list[ShownEvent]:

@@ -7,19 +7,25 @@ reported once and asked again: whoever waits for a machine also waits for the ne
 
 from __future__ import annotations
 
+import argparse
 import random
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
 
-from reconciler.cli.exits import CommandError
-from reconciler.cli.fleet_repo import FleetRepo
-from reconciler.cli.terminal import err
+from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.fleet_repo import FleetRepo, named_fleet
+from reconciler.cli.interrupt import until_interrupted
+from reconciler.cli.objects.selectors import read_current
+from reconciler.cli.output import is_value
+from reconciler.cli.terminal import err, out
 from reconciler.gitstore.remote.address import Scheme
 from reconciler.gitstore.remote.transport import RefsListed, RemoteUnavailable
 from reconciler.gitstore.waker import Waker, WakeReason, poll_remote, watch_refs
+from reconciler.query.inventory import FleetInventory
 
 POLL_SECONDS = 2.0
 LOOK_SECONDS = 0.5  # for a signal that the kernel gave to another thread
@@ -68,3 +74,39 @@ def list_refs(fleet: FleetRepo) -> RefsListed | RemoteUnavailable:
         return found
     refs = {"source": found.source, "target": found.target, **found.reports}
     return RefsListed({name: commit for name, commit in refs.items() if commit})
+
+
+def show_fleet(
+    arguments: argparse.Namespace, show: Callable[[FleetRepo, bool], None], *, with_reports: bool = False
+) -> int:
+    """Calls `show` once; with --watch also after each change of the target branch (or of a report), until a signal.
+
+    `show` is told whether it is the first call. What it printed is visible at once.
+    """
+
+    def look(waker: Waker | None) -> int:
+        with named_fleet(arguments.repo, with_reports=with_reports) as fleet:
+            shown = None
+            for now in chain([fleet], follow_fleet(fleet, waker) if waker else ()):
+                if shown is None or with_reports or now.snapshot.target != shown.snapshot.target:
+                    show(now, shown is None)
+                    out().stream.flush()
+                    shown = now
+        return Exit.OK
+
+    return until_interrupted(look) if arguments.watch else look(None)
+
+
+def show_screen(arguments: argparse.Namespace, show: Callable[[FleetInventory], None]) -> int:
+    """For verbs whose whole output is one look at the fleet: each look replaces the one before."""
+
+    def redraw(fleet: FleetRepo, is_first: bool) -> None:
+        if not is_first and not is_value(arguments.output):
+            out().clear()
+        show(read_current(fleet))
+
+    return show_fleet(arguments, redraw)
+
+
+def add_watch(parser: argparse.ArgumentParser, shown: str) -> None:
+    parser.add_argument("-w", "--watch", action="store_true", help=f"{shown} until Ctrl-C")

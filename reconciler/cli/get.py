@@ -10,18 +10,15 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from reconciler.cli.exits import Exit
-from reconciler.cli.fleet_changes import follow_fleet
-from reconciler.cli.fleet_repo import FleetRepo, add_repo, check_settings, named_fleet
-from reconciler.cli.interrupt import once_or_watching
+from reconciler.cli.fleet_changes import add_watch, show_fleet
+from reconciler.cli.fleet_repo import FleetRepo, add_repo
 from reconciler.cli.objects import columns, nouns
-from reconciler.cli.objects.selectors import add_selectors, find_item, select_items
+from reconciler.cli.objects.selectors import add_selectors, read_current, select_items
 from reconciler.cli.output import show_table, show_value
 from reconciler.cli.terminal import Terminal, err, out, printable
-from reconciler.gitstore.waker import Waker
 from reconciler.query.inventory import FleetInventory, InventoryItem, read_inventory
 from schemas.edit import render
-from schemas.kinds import Kind
+from schemas.kinds import Key, Kind
 
 EXAMPLES = """examples:
   gitvirt get machines
@@ -46,46 +43,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_selectors(parser)
     parser.add_argument("-o", "--output", choices=FORMATS, default="table", help="format (default: table)")
-    parser.add_argument("-w", "--watch", action="store_true", help="print every change until Ctrl-C")
+    add_watch(parser, "print every change")
     parser.add_argument("--show-secrets", action="store_true", help="print the data of Secrets as it is")
     add_repo(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    return once_or_watching(arguments.watch, lambda waker: look(arguments, waker))
+    printed: dict[tuple[Key, bool], Mapping[str, Any]] = {}
 
+    def show_changed(fleet: FleetRepo, is_first: bool) -> None:
+        if is_first:
+            now = read_current(fleet, arguments.kind)
+        else:
+            now = read_inventory(fleet.repo, fleet.snapshot.target, arguments.kind)
+        bodies = {(item.key, item.is_retained): item for item in format_rows(now, arguments)}
+        changed = [item for name, item in bodies.items() if printed.get(name) != item.body]
+        printed.clear()
+        printed.update({name: item.body for name, item in bodies.items()})
+        if is_first or changed:
+            show(out(), changed, arguments, with_header=is_first)
 
-def look(arguments: argparse.Namespace, waker: Waker | None) -> int:
-    """Once, or with a waker until that is stopped."""
-    with named_fleet(arguments.repo) as fleet:
-        now = read_current(fleet, arguments.kind)
-        items = format_rows(now, arguments)
-        show(out(), items, arguments)
-        if waker is not None:
-            out().stream.flush()
-            watch(fleet, items, arguments, waker)
-    return Exit.OK
-
-
-def read_current(fleet: FleetRepo, kind: Kind | None = None) -> FleetInventory:
-    """The target; before there is one, the source, and that is said. With a kind, no more than that is asked of it."""
-    check_settings(fleet)
-    snapshot = fleet.snapshot
-    if snapshot.target is None:
-        name = (fleet.refs.target or "").removeprefix("refs/heads/")
-        err().line(
-            f"there is no branch {printable(name)} yet; showing the source. Start `gitvirt run` to reconcile it"
-        )
-    found = read_inventory(fleet.repo, snapshot.target or snapshot.source, kind)
-    if found.broken:
-        err().line(f"{len(found.broken)} files cannot be read: `gitvirt validate` says why")
-    return found
-
-
-def find_current(fleet: FleetRepo, arguments: argparse.Namespace) -> InventoryItem:
-    """The one object that the arguments name."""
-    inventory = read_current(fleet, arguments.kind)
-    return find_item(inventory, arguments.kind, arguments.name, arguments.namespace)
+    return show_fleet(arguments, show_changed)
 
 
 def format_rows(now: FleetInventory, arguments: argparse.Namespace) -> list[InventoryItem]:
@@ -95,19 +73,6 @@ def format_rows(now: FleetInventory, arguments: argparse.Namespace) -> list[Inve
         keys = {item.key for item in items}
         items += [item for item in now.beside if item.key in keys]
     return items
-
-
-def watch(
-    fleet: FleetRepo, seen: Sequence[InventoryItem], arguments: argparse.Namespace, waker: Waker
-) -> None:
-    before = {(item.key, item.is_retained): item.body for item in seen}
-    for now in follow_fleet(fleet, waker):
-        items = format_rows(read_inventory(now.repo, now.snapshot.target, arguments.kind), arguments)
-        changed = [item for item in items if before.get((item.key, item.is_retained)) != item.body]
-        before = {(item.key, item.is_retained): item.body for item in items}
-        if changed:
-            show(out(), changed, arguments, with_header=False)
-            out().stream.flush()
 
 
 def show(

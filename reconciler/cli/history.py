@@ -11,8 +11,8 @@ from itertools import islice
 
 from reconciler.cli.exits import Exit
 from reconciler.cli.fleet_repo import FleetRepo, add_repo, named_fleet
-from reconciler.cli.get import find_current
 from reconciler.cli.objects import nouns
+from reconciler.cli.objects.selectors import find_current
 from reconciler.cli.output import Column, add_format, is_value, show_table, show_value
 from reconciler.cli.terminal import TextStyle, err, out
 from reconciler.query.inventory import InventoryItem

@@ -97,11 +97,6 @@ def until_interrupted(work: Callable[[Waker], int]) -> int:
         os.close(writer)
 
 
-def once_or_watching(is_watching: bool, look: Callable[[Waker | None], int]) -> int:
-    """For a verb with --watch: one look, or looks until a signal comes."""
-    return until_interrupted(look) if is_watching else look(None)
-
-
 class _Worker(threading.Thread):
     def __init__(self, work: Callable[[Waker], int], interrupt: Interrupt, bell: int) -> None:
         super().__init__(name="work", daemon=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from reconciler.cli import watch as screens
+from reconciler.cli.fleet_changes import add_watch, show_screen
 from reconciler.cli.fleet_repo import add_repo
 from reconciler.cli.objects import columns
 from reconciler.cli.output import Column, add_format, is_value, show_table, show_value
@@ -25,15 +25,13 @@ WIDTH = 12
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "-w", "--watch", action="store_true", help="show it again after each change until Ctrl-C"
-    )
+    add_watch(parser, "show it again after each change")
     add_format(parser)
     add_repo(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    return screens.run(arguments, lambda inventory: show(inventory, arguments))
+    return show_screen(arguments, lambda inventory: show(inventory, arguments))
 
 
 def show(inventory: FleetInventory, arguments: argparse.Namespace) -> None:

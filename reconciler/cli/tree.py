@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
-from reconciler.cli import watch as screens
+from reconciler.cli.fleet_changes import add_watch, show_screen
 from reconciler.cli.fleet_repo import add_repo
 from reconciler.cli.objects import columns
 from reconciler.cli.objects.selectors import find_item
@@ -38,15 +38,13 @@ class TreeBranch:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pool", metavar="POOL", help="only this machine pool")
-    parser.add_argument(
-        "-w", "--watch", action="store_true", help="show it again after each change until Ctrl-C"
-    )
+    add_watch(parser, "show it again after each change")
     add_format(parser)
     add_repo(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    return screens.run(arguments, lambda inventory: show(inventory, arguments))
+    return show_screen(arguments, lambda inventory: show(inventory, arguments))
 
 
 def show(inventory: FleetInventory, arguments: argparse.Namespace) -> None:

@@ -10,10 +10,11 @@ from typing import Any, get_args
 import msgspec
 
 from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.fleet_repo import FleetRepo, check_settings
 from reconciler.cli.objects.nouns import list_command, parse_key
-from reconciler.cli.terminal import printable
+from reconciler.cli.terminal import err, printable
 from reconciler.cli.verbs import closest
-from reconciler.query.inventory import FleetInventory, InventoryItem
+from reconciler.query.inventory import FleetInventory, InventoryItem, read_inventory
 from schemas.kinds import DEFAULT_NAMESPACE, Key, Kind
 from schemas.model import TYPES
 
@@ -129,6 +130,27 @@ def format_value(found: Any) -> str:
 
 def snake(camel: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", camel).lower()
+
+
+def read_current(fleet: FleetRepo, kind: Kind | None = None) -> FleetInventory:
+    """The target; before there is one, the source, and that is said. With a kind, no more than that is asked of it."""
+    check_settings(fleet)
+    snapshot = fleet.snapshot
+    if snapshot.target is None:
+        name = (fleet.refs.target or "").removeprefix("refs/heads/")
+        err().line(
+            f"there is no branch {printable(name)} yet; showing the source. Start `gitvirt run` to reconcile it"
+        )
+    found = read_inventory(fleet.repo, snapshot.target or snapshot.source, kind)
+    if found.broken:
+        err().line(f"{len(found.broken)} files cannot be read: `gitvirt validate` says why")
+    return found
+
+
+def find_current(fleet: FleetRepo, arguments: argparse.Namespace) -> InventoryItem:
+    """The one object that the arguments name."""
+    inventory = read_current(fleet, arguments.kind)
+    return find_item(inventory, arguments.kind, arguments.name, arguments.namespace)
 
 
 def find_item(inventory: FleetInventory, kind: Kind, written: str, namespace: str | None) -> InventoryItem:
