@@ -10,7 +10,6 @@ import heapq
 from collections.abc import Iterator
 
 from reconciler.schedule import scores
-from reconciler.schedule.cluster_state import ClusterState
 from reconciler.schedule.eligible import EligibleCache, Entry, domain_of
 from reconciler.schedule.request import Request
 from reconciler.schedule.terms import Term
@@ -48,12 +47,10 @@ class Queue:
 class Candidates:
     """Built once a pass for each group; `take` may then be asked as often as the group has requests."""
 
-    def __init__(
-        self, request: Request, cluster: ClusterState, policy: scores.Policy, cache: EligibleCache
-    ) -> None:
-        self.cluster = cluster
+    def __init__(self, request: Request, cache: EligibleCache) -> None:
+        self.cluster = cache.cluster
         self.request = request
-        self.is_improving = policy is scores.Policy.BIN_PACK
+        self.is_improving = cache.policy is scores.Policy.BIN_PACK
         self.ranking = cache.ranking(request.charge)
         namespace, anti, spread = request.key.namespace, request.anti_affinity, request.spread
         self.spread = Term(namespace, spread.selector, spread.topology_key) if spread else None
@@ -146,11 +143,7 @@ class Candidates:
             if domain is not None and cluster.tally(self.apart)[domain]:
                 return True
         held = cluster.held_against(self.request)
-        return (
-            any(cluster.domain(term.topology_key, pool) in domains for term, domains in held)
-            if held
-            else False
-        )
+        return any(cluster.domain(term.topology_key, pool) in domains for term, domains in held)
 
 
 def smallest(heap: list[tuple[int, str]], counts: dict[str, int]) -> int:

@@ -9,54 +9,60 @@ from collections.abc import Callable, Iterable
 
 from reconciler.schedule.cluster_state import ClusterState
 from reconciler.schedule.decision import Predicate, Reason
-from reconciler.schedule.request import (
-    Labels,
-    PastRejection,
-    PoolView,
-    Request,
-    VolumePoolView,
-    VolumeRequest,
-)
+from reconciler.schedule.request import PoolView, Request, VolumePoolView, VolumeRequest
 from reconciler.schedule.terms import Term
 from schemas.model.capacity import Vector, fits, format_amount
-from schemas.model.part import Taint, Toleration
 
 Reasons = Iterable[Reason]
+Placeable = Request | VolumeRequest
 
 
-def ready(pool: PoolView, _request: Request) -> Reasons:
+def ready(pool: PoolView, _request: Placeable) -> Reasons:
     if pool.why_not_ready:
         yield Reason(Predicate.READY, pool.why_not_ready)
 
 
-def cordon(pool: PoolView, _request: Request) -> Reasons:
+def cordon(pool: PoolView, _request: Placeable) -> Reasons:
     if pool.is_cordoned:
         yield Reason(Predicate.CORDON, "it is cordoned (spec.unschedulable)")
 
 
-def taints(pool: PoolView, request: Request) -> Reasons:
-    return taint_reasons(pool.taints, request.tolerations)
+def taints(pool: PoolView, request: Placeable) -> Reasons:
+    for taint in pool.taints:
+        if taint.effect != "PreferNoSchedule" and not any(
+            one.tolerates(taint) for one in request.tolerations
+        ):
+            value = f"={taint.value}" if taint.value else ""
+            name = f"{taint.key}{value}:{taint.effect}"
+            yield Reason(Predicate.TAINT, f"taint {name} is not tolerated", taint=name)
 
 
-def selector(pool: PoolView, request: Request) -> Reasons:
-    return label_reasons(pool, request.selector)
+def selector(pool: PoolView, request: Placeable) -> Reasons:
+    for key, value in request.selector:
+        if pool.labels.get(key) != value:
+            found = pool.labels.get(key, "no such label")
+            yield Reason(Predicate.SELECTOR, f"label {key} differs", key, value, found)
 
 
-def offers(pool: PoolView, request: Request) -> Reasons:
-    if pool.is_known and request.machine_class not in pool.classes:
-        yield Reason(Predicate.CLASS, f"it does not offer the class {request.machine_class}")
+def offers(pool: PoolView, request: Placeable) -> Reasons:
+    name = request.machine_class if isinstance(request, Request) else request.volume_class
+    if pool.is_known and name not in pool.classes:
+        yield Reason(Predicate.CLASS, f"it does not offer the class {name}")
 
 
-def rejections(pool: PoolView, request: Request) -> Reasons:
-    return rejection_reasons_of(pool, request.rejections)
+def rejections(pool: PoolView, request: Placeable) -> Reasons:
+    for rejection in request.rejections:
+        if rejection.pool == pool.name:
+            yield Reason(Predicate.REJECTED, rejection.reason)
 
 
-def pin(pool: PoolView, request: Request) -> Reasons:
+def pin(pool: PoolView, request: Placeable) -> Reasons:
     if request.pinned and request.pinned != pool.name:
-        yield Reason(Predicate.PINNED, f"machinePoolRef names {request.pinned}")
+        ref = "machinePoolRef" if isinstance(request, Request) else "volumePoolRef"
+        yield Reason(Predicate.PINNED, f"{ref} names {request.pinned}")
 
 
-STATIC_FILTERS: tuple[Callable[[PoolView, Request], Reasons], ...] = (
+STATIC_FILTERS: tuple[Callable[[PoolView, Placeable], Reasons], ...] = (
     pin,
     ready,
     cordon,
@@ -68,9 +74,7 @@ STATIC_FILTERS: tuple[Callable[[PoolView, Request], Reasons], ...] = (
 
 
 def capacity(cluster: ClusterState, pool: PoolView, request: Request) -> Reasons:
-    if not pool.is_known:
-        return ()
-    return shortfalls(cluster.charge(pool.name, request), cluster.free[pool.name], Predicate.CAPACITY)
+    return shortfalls(pool, cluster.charge(pool.name, request), cluster.free[pool.name])
 
 
 def reachable(cluster: ClusterState, pool: PoolView, request: Request) -> Reasons:
@@ -141,54 +145,20 @@ def volume_reasons(
     charge: Vector | None = None,
 ) -> Reasons:
     """Everything against putting `volume` there, for a machine on `pool` if there is one; `charge` if others go there with it."""
-    if volume.pinned and volume.pinned != volume_pool.name:
-        yield Reason(Predicate.PINNED, f"volumePoolRef names {volume.pinned}")
-    if volume_pool.why_not_ready:
-        yield Reason(Predicate.READY, volume_pool.why_not_ready)
-    if volume_pool.is_cordoned:
-        yield Reason(Predicate.CORDON, "it is cordoned (spec.unschedulable)")
+    for static in STATIC_FILTERS:
+        yield from static(volume_pool, volume)
     if pool is not None and not volume_pool.reaches(pool):
         yield Reason(Predicate.VOLUME, f"{pool.name} cannot attach its volumes")
-    yield from taint_reasons(volume_pool.taints, volume.tolerations)
-    yield from label_reasons(volume_pool, volume.selector)
-    yield from rejection_reasons_of(volume_pool, volume.rejections)
-    if not volume_pool.is_known:
+    free = cluster.volume_free[volume_pool.name]
+    yield from shortfalls(volume_pool, volume.charge if charge is None else charge, free)
+
+
+def shortfalls(pool: PoolView, need: Vector, free: Vector) -> Reasons:
+    if not pool.is_known:
         return
-    if volume.volume_class not in volume_pool.classes:
-        yield Reason(Predicate.CLASS, f"it does not offer the class {volume.volume_class}")
-    yield from shortfalls(
-        volume.charge if charge is None else charge, cluster.volume_free[volume_pool.name], Predicate.CAPACITY
-    )
-
-
-def taint_reasons(taints: tuple[Taint, ...], tolerations: tuple[Toleration, ...]) -> Reasons:
-    for taint in taints:
-        if taint.effect != "PreferNoSchedule" and not any(
-            toleration.tolerates(taint) for toleration in tolerations
-        ):
-            value = f"={taint.value}" if taint.value else ""
-            name = f"{taint.key}{value}:{taint.effect}"
-            yield Reason(Predicate.TAINT, f"taint {name} is not tolerated", taint=name)
-
-
-def label_reasons(pool: PoolView, wanted: Labels) -> Reasons:
-    for key, value in wanted:
-        if pool.labels.get(key) != value:
-            yield Reason(
-                Predicate.SELECTOR, f"label {key} differs", key, value, pool.labels.get(key, "no such label")
-            )
-
-
-def rejection_reasons_of(pool: PoolView, rejections: tuple[PastRejection, ...]) -> Reasons:
-    for rejection in rejections:
-        if rejection.pool == pool.name:
-            yield Reason(Predicate.REJECTED, rejection.reason)
-
-
-def shortfalls(need: Vector, free: Vector, predicate: Predicate) -> Reasons:
     for short in fits(need, free):
         yield Reason(
-            predicate,
+            Predicate.CAPACITY,
             f"{short.resource} is short",
             short.resource,
             format_amount(short.resource, short.need),
@@ -206,7 +176,7 @@ def domains_of(cluster: ClusterState, request: Request, topology_key: str) -> se
     return {
         domain
         for pool in cluster.pools.values()
-        if not any(label_reasons(pool, request.selector))
+        if not any(selector(pool, request))
         and (domain := cluster.domain(topology_key, pool.name)) is not None
     }
 

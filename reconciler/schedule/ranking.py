@@ -7,8 +7,8 @@ so that an order costs what differs, not what there is.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Sequence
+from itertools import chain, groupby
 from operator import itemgetter
 
 from reconciler.schedule import scores
@@ -109,14 +109,8 @@ class Ranking:
                 rank = known[fill] = -self.points(names[0])
             levels.append((rank, names))
         levels.sort(key=rank_of)
-        self.levels = tuple(merge_levels(levels))
-
-
-def merge_levels(levels: Sequence[Level]) -> Iterator[Level]:
-    """Pools that are filled in other ways and worth the same are in one order too."""
-    start = 0
-    for i, (rank, names) in enumerate(levels, 1):
-        if i < len(levels) and levels[i][0] == rank:
-            continue
-        yield rank, names if i - start == 1 else sorted(chain(*(each for _, each in levels[start:i])))
-        start = i
+        merged = ((rank, [names for _, names in each]) for rank, each in groupby(levels, rank_of))
+        # Pools that are filled in other ways and worth the same are in one order too.
+        self.levels = tuple(
+            (rank, lists[0] if len(lists) == 1 else sorted(chain(*lists))) for rank, lists in merged
+        )

@@ -27,8 +27,9 @@ def schedule(
 ) -> tuple[Decision, ...]:
     """Decides all requests and charges `on` for those placed. Higher priority first, then the larger, equal ones together, by key."""
     decisions: list[Decision] = []
-    groups = Groups(on, policy)
-    for signature, run in queue(requests, on):
+    cache = EligibleCache(on, policy)
+    for run in queue(requests, on):
+        candidates = Candidates(run[0], cache) if run[0].machine_class else None
         refused: dict[Words, tuple[Refusal, ...]] = {}
         for request in run:
             words = tuple(each.reason for each in request.rejections)
@@ -37,36 +38,19 @@ def schedule(
             if words in refused:
                 decisions.append(Unschedulable(request.key, refused[words]))
                 continue
-            decision = decide(request, signature, groups)
+            decision = decide(request, on, policy, candidates)
             if isinstance(decision, Unschedulable):
                 refused[words] = decision.refusals  # nothing makes room before the next of its kind
             decisions.append(decision)
     return tuple(decisions)
 
 
-class Groups:
-    """The candidates of each group of equal requests, made when its first comes."""
-
-    def __init__(self, on: ClusterState, policy: Policy) -> None:
-        self.on = on
-        self.policy = policy
-        self.cache = EligibleCache(on, policy)
-        self.made: dict[Signature, Candidates] = {}
-
-    def get(self, request: Request, signature: Signature) -> Candidates:
-        found = self.made.get(signature)
-        if found is None:
-            found = self.made[signature] = Candidates(request, self.on, self.policy, self.cache)
-        return found
-
-
-def decide(request: Request, signature: Signature, groups: Groups) -> Decision:
-    on, policy = groups.on, groups.policy
+def decide(request: Request, on: ClusterState, policy: Policy, candidates: Candidates | None) -> Decision:
+    """`candidates` are those of the request's group; None for a volume alone."""
     if over := over_quota(request, on):
         return Unschedulable(request.key, (over,))
-    if not request.machine_class:
+    if candidates is None:
         return place_volume(request, on)
-    candidates = groups.get(request, signature)
     found = candidates.take(request)
     if found is None:
         return Unschedulable(request.key, refusals(request, on, policy))
@@ -164,7 +148,7 @@ def over_quota(request: Request, on: ClusterState) -> Refusal | None:
     return Refusal("", tuple(reasons)) if reasons else None
 
 
-def queue(requests: Iterable[Request], on: ClusterState) -> list[tuple[Signature, list[Request]]]:
+def queue(requests: Iterable[Request], on: ClusterState) -> list[list[Request]]:
     """Runs of equal requests, in the order of decision. Larger ones first, because what is left after small ones may hold
     no large one."""
     requests = tuple(requests)
@@ -176,13 +160,13 @@ def queue(requests: Iterable[Request], on: ClusterState) -> list[tuple[Signature
     for request in requests:
         grouped.setdefault((request.priority, signature_of(request, terms)), []).append(request)
     runs = []
-    for (priority, signature), members in grouped.items():
+    for (priority, _), members in grouped.items():
         members.sort(key=key_of)
         charge = members[0].charge
         rank = (-priority, -charge.get("memory", 0), -charge.get("cpu", 0), members[0].key)
-        runs.append((rank, signature, members))
+        runs.append((rank, members))
     runs.sort(key=itemgetter(0))
-    return [(signature, members) for _, signature, members in runs]
+    return [members for _, members in runs]
 
 
 def signature_of(request: Request, terms: Terms) -> Signature:

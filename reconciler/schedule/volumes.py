@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from reconciler.schedule import filters
@@ -15,38 +15,41 @@ from schemas.kinds import Key
 Bound = tuple[tuple[VolumeRequest, str], ...]
 
 
+Taken = dict[str, dict[str, int]]  # what the volumes before took, by volume pool
+
+
 def bind(cluster: ClusterState, pool: PoolView | None, volumes: tuple[VolumeRequest, ...]) -> Bound | None:
-    """The largest first, each to the pool that is freest afterwards; what one takes the next does not see."""
-    taken: dict[str, dict[str, int]] = {}
+    """A pool for each of them, or None if one has no place."""
     bound = []
-    for volume in by_size(volumes):
-        name = choose(cluster, pool, volume, taken)
+    for volume, name, _ in choices(cluster, pool, volumes):
         if name is None:
             return None
-        take(taken.setdefault(name, {}), {resource: -count for resource, count in volume.charge.items()})
         bound.append((volume, name))
     return tuple(sorted(bound, key=lambda pair: pair[0].key))
 
 
-def by_size(volumes: Iterable[VolumeRequest]) -> list[VolumeRequest]:
-    return sorted(volumes, key=lambda volume: (-volume.charge.get("storage", 0), volume.key))
+def choices(
+    cluster: ClusterState, pool: PoolView | None, volumes: tuple[VolumeRequest, ...]
+) -> Iterator[tuple[VolumeRequest, str | None, Taken]]:
+    """The largest first, each to the pool that is freest afterwards; what one takes the next does not see."""
+    taken: Taken = {}
+    for volume in sorted(volumes, key=lambda volume: (-volume.charge.get("storage", 0), volume.key)):
+        name = choose(cluster, pool, volume, taken)
+        yield volume, name, taken
+        if name is not None:
+            take(taken.setdefault(name, {}), {resource: -count for resource, count in volume.charge.items()})
 
 
-def choose(
-    cluster: ClusterState, pool: PoolView | None, volume: VolumeRequest, taken: dict[str, dict[str, int]]
-) -> str | None:
-    best: tuple[int, str] | None = None
-    # What cannot be attached there is refused whatever else is true of it.
+def choose(cluster: ClusterState, pool: PoolView | None, volume: VolumeRequest, taken: Taken) -> str | None:
+    # A volume pool that cannot be attached there is refused whatever else is true of it.
     near = cluster.volume_pools.values() if pool is None else cluster.reaching(pool)
-    for volume_pool in near:
-        if any(reasons_against(cluster, volume_pool, pool, volume, taken)):
-            continue
-        points = free_share(
-            scored_needs(volume.charge), cluster.volume_free[volume_pool.name], volume_pool.allocatable
-        )
-        rank = (-points, volume_pool.name)
-        best = rank if best is None else min(best, rank)
-    return best[1] if best else None
+    needs = scored_needs(volume.charge)
+    ranks = [
+        (-free_share(needs, cluster.volume_free[each.name], each.allocatable), each.name)
+        for each in near
+        if not any(reasons_against(cluster, each, pool, volume, taken))
+    ]
+    return min(ranks)[1] if ranks else None
 
 
 def reasons_against(
@@ -54,7 +57,7 @@ def reasons_against(
     volume_pool: VolumePoolView,
     pool: PoolView | None,
     volume: VolumeRequest,
-    taken: dict[str, dict[str, int]],
+    taken: Taken,
 ) -> Iterable[Reason]:
     together = taken.get(volume_pool.name)
     if together is None:
@@ -66,11 +69,8 @@ def reasons_against(
 def unbound(cluster: ClusterState, pool: PoolView, volumes: tuple[VolumeRequest, ...]) -> Iterable[Reason]:
     """Why the volumes cannot all be had beside `pool`: for each that has no place, what speaks against each volume pool that
     reaches there, and against the one that it is pinned to."""
-    taken: dict[str, dict[str, int]] = {}
-    for volume in by_size(volumes):
-        name = choose(cluster, pool, volume, taken)
+    for volume, name, taken in choices(cluster, pool, volumes):
         if name is not None:
-            take(taken.setdefault(name, {}), {resource: -count for resource, count in volume.charge.items()})
             continue
         candidates = {each.name: each for each in cluster.reaching(pool)}
         if volume.pinned in cluster.volume_pools:
