@@ -19,9 +19,7 @@ A **write** builds all commits first, stores them in the mirror, then pushes all
 | accepted | ours | Pushed | continues |
 | conflict | ours: an earlier try had succeeded without an answer | Pushed | continues |
 | conflict | another writer's | PushConflict | takes a snapshot and drafts again |
-| no answer | ours | Pushed | continues |
-| no answer | another writer's | PushConflict | takes a snapshot and drafts again |
-| no answer | as before, or the remote cannot be asked | RemoteUnavailable, is_unknown | takes a snapshot later |
+| no answer, and the transport could not find out by the refs | unknown | RemoteUnavailable, is_unknown | takes a snapshot later |
 | rejected by a hook or a rule | as before | PushRefused | shows the words; the same push would fail again |
 | failed before it was sent | as before | RemoteUnavailable | retries later |
 
@@ -54,7 +52,7 @@ from reconciler.gitstore.objects.commit import Sign
 from reconciler.gitstore.objects.commit_builder import CommitBuilder
 from reconciler.gitstore.objects.database import ObjectDatabase
 from reconciler.gitstore.objects.reader import ObjectReader
-from reconciler.gitstore.objects.tree import File, ObjectId
+from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.remote.transport import (
     PushConflict,
     RefSet,
@@ -65,7 +63,7 @@ from reconciler.gitstore.remote.transport import (
     RemoteUnavailable,
     Transport,
 )
-from reconciler.gitstore.repo import Draft, FileChange, Outcome, Pushed, Refs, Snapshot, Unchanged
+from reconciler.gitstore.repo import Draft, Outcome, Pushed, Refs, Snapshot, Unchanged
 from reconciler.gitstore.signatures.signing import SigningError
 
 # A tick compares its snapshot with the one before; both must outlive housekeeping.
@@ -76,7 +74,7 @@ _NAMES_AT_MOST = 64
 _OURS = (RemoteErrorKind.MIRROR, RemoteErrorKind.PROTOCOL)
 
 
-class Store:
+class Store(ObjectReader):
     """See `Repo`. `seconds` bounds each call to the remote. One party writes; any thread may read."""
 
     def __init__(
@@ -88,18 +86,16 @@ class Store:
         sign: Sign | None = None,
         seconds: float = 60,
     ) -> None:
-        self._objects = objects
+        super().__init__(objects)
         self._transport = transport
         self._refs = refs
         self._seconds = seconds
-        self._reader = ObjectReader(objects)
-        self._builder = CommitBuilder(self._reader, objects.is_descendant, sign)
+        self._builder = CommitBuilder(self, objects.is_descendant, sign)
         self._wanted = _wanted_names(refs)
         self._asked = RefSet(self._wanted)
         self._have = self._read_refs()
         self._recent: deque[Mapping[str, ObjectId]] = deque([self._have], maxlen=_SNAPSHOTS_KEPT)
-        self._missing: set[ObjectId] = set()  # could not be read since the last snapshot
-        self._absent: set[ObjectId] = set()  # and after a thorough look are just not in this repo
+        self._absent: set[ObjectId] = set()  # missing even after a thorough look: just not in this repo
         self._failures = {"fetch": 0, "push": 0}  # in a row
         self._is_suspicious = False
         self._turn = threading.Lock()
@@ -114,28 +110,12 @@ class Store:
             self._recent.append(dict(self._have))
             return _snapshot(self._refs, self._have, listed.default_branch)
 
-    def read(self, id: ObjectId) -> bytes:
-        try:
-            return self._reader.read(id)
-        except DamageError:
-            self._notice(id)
-            raise
-
-    def files(self, commit: ObjectId) -> Iterator[File]:
-        with self._noticing(commit):
-            yield from self._reader.files(commit)
-
-    def file(self, commit: ObjectId, path: str) -> File | None:
-        with self._noticing(commit):
-            return self._reader.file(commit, path)
-
-    def diff(self, old: ObjectId | None, new: ObjectId | None) -> Iterator[FileChange]:
-        with self._noticing(new or old or ""):
-            yield from self._reader.diff(old, new)
-
     def commits(self, head: ObjectId, since: ObjectId | None) -> Iterator[ObjectId]:
-        with self._noticing(head):
+        try:
             yield from self._objects.commits(head, since)
+        except DamageError:
+            self.missing.add(head)
+            raise
 
     def is_descendant(self, commit: ObjectId, ancestor: ObjectId) -> bool:
         return self._objects.is_descendant(commit, ancestor)
@@ -145,10 +125,7 @@ class Store:
             raise ValueError("two drafts of one ref")
         with self._turn:
             try:
-                with self._noticing(drafts[0].base or "" if drafts else ""):
-                    built = {
-                        draft.ref: (draft, made) for draft in drafts if (made := self._builder.build(draft))
-                    }
+                built = {draft.ref: (draft, made) for draft in drafts if (made := self._builder.build(draft))}
             except SigningError as error:
                 return RemoteUnavailable(RemoteErrorKind.MIRROR, error.cause, error.cure)
             if not built:
@@ -188,7 +165,7 @@ class Store:
     def _update_mirror(self, listed: RefsListed) -> RemoteUnavailable | None:
         """The mirror up to what was listed. Refs that move meanwhile are taken as the fetch found them."""
         try:
-            if self._missing or self._is_suspicious:
+            if self.missing - self._absent or self._is_suspicious:
                 self._heal(is_thorough=True)
             failure = self._fetch(listed)
             if failure and self._heal(is_thorough=False) and failure.kind in _OURS:
@@ -229,8 +206,8 @@ class Store:
     def _heal(self, *, is_thorough: bool) -> bool:
         """Whether the mirror was changed, so that a second try makes sense."""
         changed = self._objects.heal(is_thorough)
-        self._absent = set() if changed else self._absent | self._missing
-        self._missing.clear()
+        self._absent = set() if changed else self._absent | self.missing
+        self.missing.clear()
         self._is_suspicious = False
         self._have = self._read_refs()
         return changed
@@ -253,35 +230,8 @@ class Store:
                 return Pushed(new)
             case PushConflict(refs) if refs == new:
                 return Pushed(new)  # an earlier try had landed, and only its answer was lost
-            case RemoteUnavailable(is_unknown=True):
-                return self._reread(updates, new) or outcome
             case _:
                 return outcome
-
-    def _reread(
-        self, updates: Sequence[RefUpdate], new: Mapping[str, ObjectId]
-    ) -> Pushed | PushConflict | None:
-        """After a push without an answer: what the refs say. They cannot tell a push that is still under way."""
-        listed = self._transport.list_refs(list(new), self._seconds)
-        if isinstance(listed, RemoteUnavailable):
-            return None
-        now = {ref: listed.refs.get(ref) for ref in new}
-        if now == new:
-            return Pushed(new)
-        return PushConflict(now) if any(now[update.ref] != update.old for update in updates) else None
-
-    @contextlib.contextmanager
-    def _noticing(self, id: ObjectId) -> Iterator[None]:
-        """What could not be read is looked into by the next snapshot."""
-        try:
-            yield
-        except DamageError:
-            self._notice(id)
-            raise
-
-    def _notice(self, id: ObjectId) -> None:
-        if id not in self._absent:
-            self._missing.add(id)
 
 
 def _own_disk(error: OSError) -> RemoteUnavailable:

@@ -18,24 +18,25 @@ _BUDGET_BYTES = 32 << 20  # the trees of about 500,000 files
 
 
 class ObjectReader:
-    """Any thread may read."""
+    """Any thread may read. `missing` collects the objects that should be there and could not be read."""
 
-    def __init__(self, objects: ObjectDatabase, budget_bytes: int = _BUDGET_BYTES) -> None:
+    def __init__(self, objects: ObjectDatabase) -> None:
+        self.missing: set[ObjectId] = set()
         self._objects = objects
-        self._left = budget_bytes
+        self._left = _BUDGET_BYTES
         self._trees: OrderedDict[ObjectId, bytes] = OrderedDict()
-        self._turn = threading.Lock()
+        self._trees_lock = threading.Lock()
 
     def read(self, id: ObjectId) -> bytes:
         if id == EMPTY.id:  # known without being stored, as in Git itself
             return b""
-        return self._objects.get(id)[1]
+        return self._get(id)[1]
 
     def tree(self, commit: ObjectId | None) -> ObjectId:
         """The root tree of a commit, through tags. None is the empty tree."""
         if commit is None:
             return EMPTY.id
-        type, data = self._objects.get(commit)
+        type, data = self._get(commit)
         if type is ObjectType.COMMIT:
             return decode_commit(data).tree
         if type is ObjectType.TAG:
@@ -48,12 +49,13 @@ class ObjectReader:
         """The raw bytes of a tree."""
         if id == EMPTY.id:
             return b""
-        with self._turn:
+        with self._trees_lock:
             if (known := self._trees.get(id)) is not None:
                 self._trees.move_to_end(id)
                 return known
-        type, data = self._objects.get(id)
+        type, data = self._get(id)
         if type is not ObjectType.TREE:
+            self.missing.add(id)
             raise DamageError(f"object {id} is not a tree", "run `git fsck`")
         self._remember(id, data)
         return data
@@ -78,8 +80,15 @@ class ObjectReader:
     def diff(self, old: ObjectId | None, new: ObjectId | None) -> Iterator[FileChange]:
         return tree_diff.diff_trees(self.listing, self.tree(old), self.tree(new))
 
+    def _get(self, id: ObjectId) -> tuple[ObjectType, bytes]:
+        try:
+            return self._objects.get(id)
+        except DamageError:
+            self.missing.add(id)
+            raise
+
     def _remember(self, id: ObjectId, data: bytes) -> None:
-        with self._turn:
+        with self._trees_lock:
             if id not in self._trees:
                 self._trees[id] = data
                 self._left -= len(data)
