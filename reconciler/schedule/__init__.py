@@ -12,7 +12,7 @@ in whatever order the requests come. `explain` does exactly that; the pass reach
     index          holds                                               valid because
     queue          requests of one signature and priority as a run     equal requests differ in their key alone
     EligibleCache  the pools that the static filters let pass, by      static filters read only what a pass does not change
-                   sort of request; pools that look alike are wanted_terms
+                   sort of request; pools that look alike are asked
                    once
     Ranking        pools by what the policy gives them, by charge;     an order that is out of date is corrected at the top, and
                    equally full pools (`Fills`) are one level          computed again once many were placed since
