@@ -44,8 +44,8 @@ from iri.machine import RuntimeMachine
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 
 RuntimeObject = RuntimeMachine | RuntimeVolume | RuntimeSnapshot
-RuntimeKind = type[RuntimeMachine] | type[RuntimeVolume] | type[RuntimeSnapshot]
-AnyObject = TypeVar("AnyObject", RuntimeMachine, RuntimeVolume, RuntimeSnapshot)
+RuntimeKind = type[RuntimeObject]
+AnyObject = TypeVar("AnyObject", RuntimeMachine, RuntimeVolume, RuntimeSnapshot, RuntimeObject)
 
 # The name of each kind in calls, events and messages.
 KIND_NAMES: Mapping[RuntimeKind, str] = {

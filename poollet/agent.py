@@ -26,7 +26,7 @@ from poollet.report.event_sink import EventSink
 from poollet.report.pool_report import DeclaredClasses
 from poollet.runtimes.executor import Executor, OnEnd, StillValid
 from poollet.runtimes.runtime_client import RuntimeClient
-from poollet.runtimes.runtime_lists import ListFailed, Listing, ListKey, RuntimeLists
+from poollet.runtimes.runtime_lists import ListFailed, Listing, ListKey
 from poollet.sync.git_sync import GitSync
 from poollet.sync.live_sync import LiveProblem, LiveState, LiveSync
 from poollet.sync.live_view import PoolId
@@ -229,7 +229,7 @@ class Agent:
         return self._decide(
             DecisionInput(
                 view=live.view,
-                observed=RuntimeLists(lists),
+                observed=lists,
                 executor=self.executor.state(),
                 memory=self._memory,
                 facts=PoolletFacts(

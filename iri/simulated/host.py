@@ -27,7 +27,8 @@ from iri.errors import Internal, InvalidArgument, NotFound, Unavailable
 from iri.host import RuntimeClasses, RuntimeMachineClass, RuntimeVolumeClass
 from iri.identity import derive_id
 from iri.journal import Journal
-from iri.runtime import AnyObject, Console, RuntimeObject
+from iri.machine import RuntimeMachine
+from iri.runtime import Console, RuntimeObject
 from iri.simulated import machine_lifecycle, volume_lifecycle
 from iri.simulated.clock import SECOND_NS, SimulatedClock
 from iri.simulated.host_model import NEVER_NS, HostModel, ObjectEvent
@@ -40,8 +41,10 @@ from iri.simulated.state.host_state import HostState
 from iri.simulated.state.records import KINDS, TABLES, AnyRecord, HostRecord, Record, Table
 from iri.simulated.state.state_log import StateLog
 from iri.simulated.volume_lifecycle import SimulatedSnapshot, SimulatedVolume
+from iri.volume import RuntimeSnapshot, RuntimeVolume
 
 AnyClass = TypeVar("AnyClass", RuntimeMachineClass, RuntimeVolumeClass)
+NewObject = TypeVar("NewObject", RuntimeMachine, RuntimeVolume, RuntimeSnapshot)
 
 
 class SimulatedHost:
@@ -176,7 +179,7 @@ class SimulatedHost:
             ready_ns = max(ready_ns, host_record.images[image])
         return host_record, ready_ns
 
-    def identify(self, desired: AnyObject, now_ns: int) -> tuple[HostRecord, AnyObject]:
+    def identify(self, desired: NewObject, now_ns: int) -> tuple[HostRecord, NewObject]:
         """A new object with what the caller may set, and its id: from its uid label, else one that was never used."""
         host_record = self.record
         id = None if self.model.quirks.duplicates else derive_id(type(desired), desired.labels)

@@ -13,14 +13,12 @@ from typing import NamedTuple
 from iri.identity import UID_LABELS
 from iri.machine import RuntimeMachine
 from iri.runtime import RuntimeKind, RuntimeObject
-from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.decide.actions import ExecutorState, Ref, RemoveCall
 from poollet.decide.memory import Memory, Missing
 from poollet.decide.retry import NO_RETRIES
 from poollet.runtimes.runtime_lists import ListFailed, Listing, ListKey, RuntimeLists
 from schemas import live_layout
 
-KINDS: tuple[RuntimeKind, ...] = (RuntimeMachine, RuntimeVolume, RuntimeSnapshot)
 CONFIRM_MS = 2_000  # between two lists that lack an object which was not removed
 EMPTY_MS = 10_000  # between two lists that lack everything
 EXPECTED_MS = 300  # between two lists that lack an object which was being removed, or never existed
@@ -86,8 +84,8 @@ class Inventory:
         self.foreign: list[ListedObject] = []
         self.holders: dict[str, set[str]] = {}  # ids of machines, by the handle of a disk they hold
         self.uids: dict[str, str] = {}  # of machines of ours, by id
-        for place in sorted(observed.lists, key=lambda place: (place.runtime, place.kind.__name__)):
-            answer = observed.lists[place]
+        for place in sorted(observed, key=lambda place: (place.runtime, place.kind.__name__)):
+            answer = observed[place]
             for object in _objects(answer).values():
                 self._add(ListedObject(place.runtime, object), place.kind, fleet)
 
@@ -104,7 +102,7 @@ class Inventory:
 
     def presence(self, ref: Ref, runtime: str, *, was_there: bool, must_be_confirmed: bool) -> Presence:
         """`was_there`: it was reported before. `must_be_confirmed`: one list that lacks it is not enough in any case."""
-        answer = self.observed.lists.get(ListKey(runtime, ref.kind))
+        answer = self.observed.get(ListKey(runtime, ref.kind))
         if not isinstance(answer, Listing):
             return Unknown(answer.reason if answer is not None else "the runtime has not answered yet")
         if not self.shows_last_action(ref, answer):
@@ -140,20 +138,25 @@ class Inventory:
             isinstance(one.call, RemoveCall) for one in self.memory.retries.get(ref, NO_RETRIES).attempts
         )
 
+    def listing(self, runtime: str, kind: RuntimeKind) -> Listing | None:
+        """The complete list; None while that is unknown, for the last call failed or none was made."""
+        found = self.observed.get(ListKey(runtime, kind))
+        return found if isinstance(found, Listing) else None
+
     def at(self, ref: Ref, runtime: str) -> RuntimeObject | None:
         """The one object of the uid, if the runtime says now that it has it."""
         found = self.ours.get(ref, [])
         if len(found) != 1 or found[0].runtime != runtime:
             return None
-        return found[0].object if self.observed.listing(ListKey(runtime, ref.kind)) is not None else None
+        return found[0].object if self.listing(runtime, ref.kind) is not None else None
 
     def find_silent(self, runtimes: Iterable[str]) -> tuple[str, ...]:
         """Those of these runtimes, and of all that list machines, whose machines are unknown now."""
-        listing = {place.runtime for place in self.observed.lists if place.kind is RuntimeMachine}
+        listing = {place.runtime for place in self.observed if place.kind is RuntimeMachine}
         return tuple(
             runtime
             for runtime in sorted(listing | set(runtimes))
-            if self.observed.listing(ListKey(runtime, RuntimeMachine)) is None
+            if self.listing(runtime, RuntimeMachine) is None
         )
 
 

@@ -18,7 +18,6 @@ from poollet.decide.gates import CallEffect, GateInput, closed_gate
 from poollet.decide.inventory import Absent, Duplicates, ListedObject, UnconfirmedAbsent
 from poollet.decide.plan import removal_calls
 from poollet.decide.preconditions import digest_orders
-from poollet.runtimes.runtime_lists import ListKey
 from schemas import live_layout, report
 from schemas.kinds import Kind
 from schemas.model.charge import format_vector
@@ -92,7 +91,7 @@ def keep_unconfirmed(current: DecisionPass, ordered: Collection[Ref]) -> Iterabl
         ref = Ref(kind, orphan.uid or "")
         if pool is None or ref in ordered:
             continue
-        listing = current.inventory.observed.listing(ListKey(pool.runtime, kind))
+        listing = current.inventory.listing(pool.runtime, kind)
         if listing is None:
             yield orphan
         elif orphan.id not in listing.objects and orphan.uid is not None:

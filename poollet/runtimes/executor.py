@@ -21,9 +21,7 @@ from iri.change import DetachInterface, DetachVolume
 from iri.client import Client
 from iri.errors import IRIError, NotFound
 from iri.identity import UID_LABELS
-from iri.machine import RuntimeMachine
-from iri.runtime import Runtime, RuntimeKind, RuntimeObject
-from iri.volume import RuntimeSnapshot, RuntimeVolume
+from iri.runtime import Runtime, RuntimeKind
 from poollet.decide.actions import (
     Call,
     CallError,
@@ -35,7 +33,6 @@ from poollet.decide.actions import (
     RemoveCall,
     UpdateCall,
 )
-from poollet.runtimes.runtime_client import list_objects
 
 log = logging.getLogger(__name__)
 
@@ -52,18 +49,12 @@ def accept_all(_: ObjectAction) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class CallFailed:
-    """A call did not succeed; those after it were skipped."""
-
-    error: str
-
-
-@dataclass(frozen=True, slots=True)
 class Cancelled:
     """`live` does not order the action any more; the rest of its calls was not made."""
 
 
-Ending = CallFailed | Cancelled | None
+# How an action ended: with an error of one call, after which the others were skipped; cancelled; or complete.
+Ending = CallError | Cancelled | None
 
 
 class Executor:
@@ -145,13 +136,13 @@ class Executor:
             results.append(CallResult(call, self._now_ms()))
         return None
 
-    def _fail(self, action: ObjectAction, results: list[CallResult], error: CallError) -> CallFailed:
+    def _fail(self, action: ObjectAction, results: list[CallResult], error: CallError) -> CallError:
         """Of the first call that has no result yet."""
         call, *skipped = action.calls[len(results) :]
         now_ms, spread = self._now_ms(), self._chance.uniform(0.5, 1.0)
         results.append(CallResult(call, now_ms, error, spread=spread))
         results += [CallResult(one, now_ms, is_skipped=True) for one in skipped]
-        return CallFailed(error.message)
+        return error
 
     def _take_up(self, action: ObjectAction, results: list[CallResult], done: Future[Ending]) -> None:
         with self._lock:
@@ -179,7 +170,7 @@ class Executor:
             case None:
                 log.info("action done ref=%s name=%s/%s calls=%s", *where, name_calls(action))
                 self._on_end(action, "")
-            case CallFailed(error):
+            case CallError(_, error):
                 log.warning("action failed ref=%s name=%s/%s error=%s", *where, error)
                 self._on_end(action, error)
             case Cancelled():
@@ -204,7 +195,7 @@ def perform(runtime: Runtime, call: Call) -> None:
     match call:
         case CreateCall(desired):
             if not exists(runtime, type(desired), desired.labels):
-                create(runtime, desired)
+                runtime.create(desired)
         case UpdateCall(id, change):
             try:
                 runtime.change(id, change)
@@ -213,7 +204,7 @@ def perform(runtime: Runtime, call: Call) -> None:
                     raise
         case RemoveCall(kind, id):
             try:
-                remove(runtime, kind, id)
+                runtime.remove(kind, id)
             except NotFound:
                 log.info("object is gone already id=%s", id)
         case _:
@@ -222,36 +213,8 @@ def perform(runtime: Runtime, call: Call) -> None:
 
 def exists(runtime: Runtime, kind: RuntimeKind, labels: Mapping[str, str]) -> bool:
     """Asks the runtime once more: the last list may have been wrong, and some runtimes create a second object of one uid."""
-    desired = {UID_LABELS[kind]: labels.get(UID_LABELS[kind], "")}
+    label = UID_LABELS[kind]
+    uid = labels.get(label, "")
     if isinstance(runtime, Client):
-        return bool(select_objects(runtime, kind, desired))
-    return any(desired.items() <= found.labels.items() for found in list_objects(runtime, kind).values())
-
-
-def select_objects(client: Client, kind: RuntimeKind, labels: Mapping[str, str]) -> Mapping[str, object]:
-    if kind is RuntimeMachine:
-        return client.select(RuntimeMachine, labels=labels)
-    return (
-        client.select(RuntimeVolume, labels=labels)
-        if kind is RuntimeVolume
-        else client.select(RuntimeSnapshot, labels=labels)
-    )
-
-
-def create(runtime: Runtime, desired: RuntimeObject) -> None:
-    match desired:
-        case RuntimeMachine():
-            runtime.create(desired)
-        case RuntimeVolume():
-            runtime.create(desired)
-        case RuntimeSnapshot():
-            runtime.create(desired)
-
-
-def remove(runtime: Runtime, kind: RuntimeKind, id: str) -> None:
-    if kind is RuntimeMachine:
-        runtime.remove(RuntimeMachine, id)
-    elif kind is RuntimeVolume:
-        runtime.remove(RuntimeVolume, id)
-    else:
-        runtime.remove(RuntimeSnapshot, id)
+        return bool(runtime.select(kind, labels={label: uid}))
+    return any(found.labels.get(label) == uid for found in runtime.objects(kind).values())

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from iri.errors import IRIError, Unimplemented
 from iri.host import Offers, RuntimeClasses, RuntimeInfo
 from iri.machine import RuntimeMachine
-from iri.runtime import Runtime, RuntimeKind, RuntimeObject
+from iri.runtime import Runtime, RuntimeKind
 from iri.volume import RuntimeSnapshot, RuntimeVolume
-from poollet.runtimes.runtime_lists import ListFailed, Listing, ListKey
+from poollet.runtimes.runtime_lists import ListFailed, Listing, ListKey, RuntimeLists
 
 MACHINE_KINDS: tuple[RuntimeKind, ...] = (RuntimeMachine,)
 VOLUME_KINDS: tuple[RuntimeKind, ...] = (RuntimeVolume, RuntimeSnapshot)
@@ -71,7 +71,7 @@ class RuntimeClient:
         return self._state
 
     @property
-    def lists(self) -> Mapping[ListKey, Listing | ListFailed]:
+    def lists(self) -> RuntimeLists:
         """A snapshot: each fetch makes a new mapping."""
         return self._lists
 
@@ -123,7 +123,7 @@ class RuntimeClient:
             )  # a second call to a silent server would hang as long again
         started_ms = self._now_ms()
         try:
-            found = list_objects(self.runtime, kind)
+            found = self.runtime.objects(kind)
         except Unimplemented as error:
             # Many providers have no snapshots. For other kinds the wrong server listens behind the socket.
             if kind is not RuntimeSnapshot or (last is not None and last.objects):
@@ -143,12 +143,6 @@ class RuntimeClient:
             self._refused = desired
             return offers
         return self.runtime.offers()
-
-
-def list_objects(runtime: Runtime, kind: RuntimeKind) -> Mapping[str, RuntimeObject]:
-    if kind is RuntimeMachine:
-        return runtime.objects(RuntimeMachine)
-    return runtime.objects(RuntimeVolume) if kind is RuntimeVolume else runtime.objects(RuntimeSnapshot)
 
 
 def _differs(before: Listing | ListFailed | None, now: Listing | ListFailed) -> bool:

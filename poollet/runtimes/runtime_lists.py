@@ -6,14 +6,10 @@ Must never happen: an object counts as missing because its runtime did not answe
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
 
-from iri.machine import RuntimeMachine
 from iri.runtime import RuntimeKind, RuntimeObject
-from iri.volume import RuntimeSnapshot, RuntimeVolume
-
-AnyObject = TypeVar("AnyObject", RuntimeMachine, RuntimeVolume, RuntimeSnapshot)
 
 
 class ListKey(NamedTuple):
@@ -40,18 +36,5 @@ class ListFailed:
     last: Listing | None = None
 
 
-@dataclass(frozen=True)
-class RuntimeLists:
-    """A key that is absent has not been listed yet."""
-
-    lists: Mapping[ListKey, Listing | ListFailed] = field(default_factory=dict)
-
-    def listing(self, key: ListKey) -> Listing | None:
-        """The list, if the last call succeeded."""
-        found = self.lists.get(key)
-        return found if isinstance(found, Listing) else None
-
-    def of(self, kind: type[AnyObject], runtime: str) -> Mapping[str, AnyObject] | None:
-        """The objects by id, or None if they are unknown."""
-        listing = self.listing(ListKey(runtime, kind))
-        return None if listing is None else listing.objects  # type: ignore[return-value]
+# A key that is absent has not been listed yet.
+RuntimeLists: TypeAlias = Mapping[ListKey, Listing | ListFailed]

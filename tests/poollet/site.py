@@ -149,14 +149,14 @@ class Site:
             for kind in KINDS:
                 place = ListKey(name, kind)
                 try:
-                    objects = self.tamper(place, dict(one.runtime.objects(kind)))  # type: ignore[type-var]
+                    objects = self.tamper(place, dict(one.runtime.objects(kind)))
                 except IRIError as error:
                     lists[place] = ListFailed(str(error), self.last.get(place))
                     continue
                 self.numbers[place] = self.numbers.get(place, 0) + 1
                 self.last[place] = Listing(self.numbers[place], self.now_ms, objects)  # type: ignore[arg-type]
                 lists[place] = self.last[place]
-        return RuntimeLists(lists)
+        return lists
 
     def inputs(self, observed: RuntimeLists | None = None) -> DecisionInput:
         return DecisionInput(
@@ -225,9 +225,9 @@ class Site:
         match call:
             case CreateCall(wanted):
                 label = UID_LABELS[ref.kind]
-                there = self.tamper_lookup(dict(runtime.objects(ref.kind)))  # type: ignore[type-var]
+                there = self.tamper_lookup(dict(runtime.objects(ref.kind)))
                 if all(one.labels.get(label) != ref.uid for one in there.values()):  # type: ignore[attr-defined]
-                    runtime.create(wanted)  # type: ignore[type-var]
+                    runtime.create(wanted)
             case UpdateCall(id, change):
                 try:
                     runtime.change(id, change)
@@ -237,7 +237,7 @@ class Site:
             case RemoveCall(kind, id):
                 self.removed.append((self.now_ms, ref))
                 try:
-                    runtime.remove(kind, id)  # type: ignore[type-var]
+                    runtime.remove(kind, id)
                 except NotFound:
                     return
 
@@ -265,9 +265,7 @@ class Site:
 def uids_at(one: Runner) -> set[str]:
     there = SimulatedRuntime(one.host)
     return {
-        found.labels.get(UID_LABELS[kind], "")
-        for kind in KINDS
-        for found in there.objects(kind).values()  # type: ignore[type-var]
+        found.labels.get(UID_LABELS[kind], "") for kind in KINDS for found in there.objects(kind).values()
     }
 
 

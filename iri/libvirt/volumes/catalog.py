@@ -26,7 +26,7 @@ from iri.volume import (
     VolumeState,
 )
 
-Stored = TypeVar("Stored", RuntimeVolume, RuntimeSnapshot)
+Stored = TypeVar("Stored", RuntimeVolume, RuntimeSnapshot, RuntimeVolume | RuntimeSnapshot)
 NO_FAILURE = VolumeDetail()
 
 

@@ -39,7 +39,7 @@ COLLECT = "images"
 COLLECT_SECONDS = 3600.0
 MEASURE = "room"
 MEASURE_SECONDS = 60.0
-Stored = TypeVar("Stored", RuntimeVolume, RuntimeSnapshot)
+Stored = TypeVar("Stored", RuntimeVolume, RuntimeSnapshot, RuntimeVolume | RuntimeSnapshot)
 
 
 class OpenPoolKey(msgspec.Struct, frozen=True):

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from iri.runtime import AnyObject, ChangeType, RuntimeKind, RuntimeObject
 from iri.simulated.host_model import NEVER_NS
@@ -69,7 +69,7 @@ class HostState:
         snapshot = self._copies.get(kind)
         if snapshot is None:
             snapshot = self._copies[kind] = MappingProxyType(dict(self._published[kind]))
-        return cast("Mapping[str, AnyObject]", snapshot)
+        return cast("Mapping[str, Any]", snapshot)
 
     def apply(self, table: Table, id: str, after: Record | None) -> Applied:
         """Replaces one record, or removes it for None, and updates every index."""

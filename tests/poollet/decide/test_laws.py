@@ -24,7 +24,7 @@ from iri.volume import RuntimeVolume
 from poollet.decide.assignments import Withdraw, list_orders
 from poollet.decide.decide import decide
 from poollet.decide.decision import Decision, DecisionInput
-from poollet.runtimes.runtime_lists import ListFailed, Listing, ListKey, RuntimeLists
+from poollet.runtimes.runtime_lists import ListFailed, Listing, ListKey
 from schemas import report
 from schemas.kinds import Kind
 from tests.poollet.documents import uid_of
@@ -283,12 +283,12 @@ def shuffle(inputs: DecisionInput, order: random.Random) -> DecisionInput:
     assert inputs.view is not None
     mine = list(inputs.view.mine)
     order.shuffle(mine)
-    lists = list(inputs.observed.lists.items())
+    lists = list(inputs.observed.items())
     order.shuffle(lists)
     return replace(
         inputs,
         view=replace(inputs.view, mine=tuple(mine)),
-        observed=RuntimeLists({place: mix(answer, order) for place, answer in lists}),
+        observed={place: mix(answer, order) for place, answer in lists},
     )
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from iri.machine import RuntimeMachine, RuntimeMachineSpec
 from iri.volume import Access, RuntimeVolume, RuntimeVolumeSpec, RuntimeVolumeStatus
-from poollet.decide.actions import CreateCall, ObjectAction, Ref
+from poollet.decide.actions import CreateCall, ExecutorState, ObjectAction, Ref
 from poollet.decide.decision import HostSecrets, PoolletFacts
-from poollet.decide.memory import from_report
+from poollet.decide.inventory import Inventory
+from poollet.decide.memory import Memory, from_report
 from poollet.runtimes.runtime_lists import ListFailed, Listing, ListKey, RuntimeLists
 from schemas import report
 from schemas.kinds import Key, Kind
@@ -16,12 +17,14 @@ UID = "6f9b2f7c-0000-4000-8000-000000000001"
 
 def test_a_failed_list_is_not_an_empty_list() -> None:
     listing = Listing(1, 0, {})
-    observed = RuntimeLists(
-        {ListKey("a", RuntimeMachine): listing, ListKey("a", RuntimeVolume): ListFailed("down", listing)}
-    )
-    assert observed.of(RuntimeMachine, "a") == {}
-    assert observed.of(RuntimeVolume, "a") is None
-    assert observed.of(RuntimeMachine, "b") is None
+    observed: RuntimeLists = {
+        ListKey("a", RuntimeMachine): listing,
+        ListKey("a", RuntimeVolume): ListFailed("down", listing),
+    }
+    inventory = Inventory(observed, ExecutorState(), Memory(), "f")
+    assert inventory.listing("a", RuntimeMachine) == listing
+    assert inventory.listing("a", RuntimeVolume) is None
+    assert inventory.listing("b", RuntimeMachine) is None
 
 
 def test_secrets_do_not_appear_in_texts() -> None:
