@@ -23,7 +23,7 @@ from poollet.decide.preconditions import still_holds
 from poollet.report import pool_report
 from poollet.report.assemble import Pools, assemble_report, stamp
 from poollet.report.event_sink import EventSink
-from poollet.report.pool_report import DeclaredClasses
+from poollet.report.pool_report import AnyPool, DeclaredClasses
 from poollet.runtimes.executor import Executor, OnEnd, StillValid
 from poollet.runtimes.runtime_client import RuntimeClient
 from poollet.runtimes.runtime_lists import ListFailed, Listing, ListKey
@@ -185,26 +185,26 @@ class Agent:
     def _report_pools(
         self, wanted: DeclaredClasses, live: LiveState
     ) -> tuple[Pools, Mapping[PoolId, PoolFacts]]:
-        machines: dict[str, report.PoolReport] = {}
-        volumes: dict[str, report.VolumePoolReport] = {}
-        facts: dict[PoolId, PoolFacts] = {}
-        for (kind, name), pool in self._pools.items():
+        pools, facts = Pools({}, {}), {}
+        for place, pool in self._pools.items():
             runtime_state = self.connections[pool.runtime or ""].state
-            if kind is Kind.MACHINE_POOL:
-                found = self.remote.live.get(Key(kind, "", name))
-                declared = found if isinstance(found, MachinePool) else None
-                last = self._last.pools.get(name)
-                one, facts[kind, name] = pool_report.machine_pool(pool, runtime_state, wanted, declared, last)
-                whole = pool_report.of_host(one, self._problem, self.leaving)
-                machines[name] = replace(whole, epoch=self._epoch((kind, name), live, last))
-            else:
-                before, reaches = self._last.volume_pools.get(name), self.setup.reaches.get(name)
-                stored, facts[kind, name] = pool_report.volume_pool(
-                    pool, runtime_state, wanted, reaches, before
+            if place[0] is Kind.MACHINE_POOL:
+                found, last = (
+                    self.remote.live.get(Key(place[0], "", pool.name)),
+                    self._last.pools.get(pool.name),
                 )
-                of_host = pool_report.of_host_volumes(stored, self._problem, self.leaving)
-                volumes[name] = replace(of_host, epoch=self._epoch((kind, name), live, before))
-        return Pools(machines, volumes), facts
+                declared = found if isinstance(found, MachinePool) else None
+                one, facts[place] = pool_report.machine_pool(pool, runtime_state, wanted, declared, last)
+                pools.machines[pool.name] = self._finish_pool(one, place, live, last)
+            else:
+                before, reaches = self._last.volume_pools.get(pool.name), self.setup.reaches.get(pool.name)
+                stored, facts[place] = pool_report.volume_pool(pool, runtime_state, wanted, reaches, before)
+                pools.volumes[pool.name] = self._finish_pool(stored, place, live, before)
+        return pools, facts
+
+    def _finish_pool(self, one: AnyPool, pool: PoolId, live: LiveState, last: AnyPool | None) -> AnyPool:
+        of_host = pool_report.of_host(one, self._problem, self.leaving)
+        return replace(of_host, epoch=self._epoch(pool, live, last))
 
     def _epoch(
         self, pool: PoolId, live: LiveState, last: report.PoolReport | report.VolumePoolReport | None

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
 from poollet.decide.decision import Decision
+from poollet.decide.memory import Entry
 from poollet.report.conditions import CALL_REASONS
 from schemas import report
 from schemas.report import Report, ReportedCondition
@@ -22,14 +22,15 @@ Conditions = tuple[ReportedCondition, ...]
 NUMBERS = re.compile(r"[0-9a-fA-F-]*[0-9][0-9a-fA-F-]*")  # ids too
 
 
-AnyPool = TypeVar("AnyPool", report.PoolReport, report.VolumePoolReport)
-AnyEntry = TypeVar("AnyEntry", report.MachineReport, report.VolumeReport, report.SnapshotReport)
+AnyReport = TypeVar("AnyReport", bound=report.PoolReport | report.VolumePoolReport | Entry)
+AnyName = TypeVar("AnyName", str, tuple[str, ...])
 
 
-@dataclass(frozen=True)
-class Pools:
-    machines: Mapping[str, report.PoolReport] = field(default_factory=dict)
-    volumes: Mapping[str, report.VolumePoolReport] = field(default_factory=dict)
+class Pools(NamedTuple):
+    """The entries of this host's pools, by name."""
+
+    machines: dict[str, report.PoolReport]
+    volumes: dict[str, report.VolumePoolReport]
 
 
 def assemble_report(
@@ -43,19 +44,11 @@ def assemble_report(
     """`before` is the last report of this ref, `at` is now."""
     return Report(
         poollet=by,
-        pools={name: _date_pool(one, before.pools.get(name), at) for name, one in pools.machines.items()},
-        volume_pools={
-            name: _date_pool(one, before.volume_pools.get(name), at) for name, one in pools.volumes.items()
-        },
-        machines={
-            name: _date_entry(one, before.machines.get(name), at) for name, one in decision.machines.items()
-        },
-        volumes={
-            name: _date_entry(one, before.volumes.get(name), at) for name, one in decision.volumes.items()
-        },
-        snapshots={
-            name: _date_entry(one, before.snapshots.get(name), at) for name, one in decision.snapshots.items()
-        },
+        pools=_date(pools.machines, before.pools, at),
+        volume_pools=_date(pools.volumes, before.volume_pools, at),
+        machines=_date(decision.machines, before.machines, at),
+        volumes=_date(decision.volumes, before.volumes, at),
+        snapshots=_date(decision.snapshots, before.snapshots, at),
         orphans=decision.orphans,
         events=events,
     )
@@ -89,13 +82,18 @@ def stamp(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _date_pool(one: AnyPool, before: AnyPool | None, at: str) -> AnyPool:
-    known = before.status.conditions if before else ()
-    return replace(one, status=replace(one.status, conditions=carry_times(one.status.conditions, known, at)))
+def _date(
+    found: Mapping[AnyName, AnyReport], before: Mapping[AnyName, AnyReport], at: str
+) -> dict[AnyName, AnyReport]:
+    return {name: _date_conditions(one, before.get(name), at) for name, one in found.items()}
 
 
-def _date_entry(one: AnyEntry, before: AnyEntry | None, at: str) -> AnyEntry:
+def _date_conditions(one: AnyReport, before: AnyReport | None, at: str) -> AnyReport:
+    """A pool keeps the times of its name, an object those of its uid."""
     if one.status is None or not one.status.conditions:
         return one
-    known = before.status.conditions if before and before.status and before.uid == one.uid else ()
+    is_same = before is not None and (
+        isinstance(one, report.PoolReport | report.VolumePoolReport) or before.uid == one.uid
+    )
+    known = before.status.conditions if is_same and before is not None and before.status else ()
     return replace(one, status=replace(one.status, conditions=carry_times(one.status.conditions, known, at)))

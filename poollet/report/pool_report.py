@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import TypeVar
 
 from msgspec.structs import replace
 
 from iri import host as iri
 from poollet.decide.decision import PoolFacts
+from poollet.report.conditions import READY, condition
 from poollet.runtimes.runtime_client import RuntimeState
 from poollet.sync.live_sync import LiveProblem
 from schemas import report
-from schemas.live_layout import MAX_TEXT, SHARE
+from schemas.live_layout import SHARE
 from schemas.model import MachineClass, MachinePool, MachinePoolSpec, VolumeClass
 from schemas.model.capacity import (
     CPU,
@@ -33,10 +34,13 @@ from schemas.model.charge import MACHINE, VOLUME, class_counts, format_vector, p
 from schemas.model.quantity import Quantity, parse
 from schemas.settings.host import PoolSettings as Configured
 
-READY, FOLLOWS, MATCHED = "Ready", "FollowsLive", "ClassesMatch"
+FOLLOWS, MATCHED = "FollowsLive", "ClassesMatch"
 ADDRESS_TYPES = ("Hostname", "InternalIP", "ExternalIP", "InternalDNS", "ExternalDNS")
 LONGEST_WORD = 253
 MILLIS = 1000
+AnyPool = TypeVar("AnyPool", bound=report.PoolReport | report.VolumePoolReport)
+# The state of a pool that may not be used, by its state otherwise.
+OUT_OF_SERVICE = {"Ready": "Error", "Available": "Unavailable"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +71,14 @@ def machine_pool(
     last: report.PoolReport | None,
 ) -> tuple[report.PoolReport, PoolFacts]:
     """The pool's entry without conditions of the whole host, and what admission goes by."""
-    runtime, about = configured.runtime or "", runtime_state.about
+    uid = (live.metadata.uid or None) if live else None
+    pending = report.ReportedPoolStatus(state="Pending")
+    entry = report.PoolReport(
+        status=pending, uid=uid, labels=configured.labels, runtime=configured.runtime or ""
+    )
+    about = runtime_state.about
     if about is None or runtime_state.offers is None:
-        return _unknown_machine_pool(configured, runtime_state, live, last)
+        return _unknown_pool(entry, runtime_state, last)
     offered = {offer.machine_class.name: offer for offer in runtime_state.offers.machines}
     names, unlike = _match_classes(
         ((one.name, _whole(one.capabilities)) for one in wanted.machine_classes),
@@ -81,16 +90,15 @@ def machine_pool(
     free = _counts_left(counts, given, {one.name: one for one in wanted.machine_classes}, configured)
     status = report.ReportedPoolStatus(
         state="Error" if runtime_state.error else "Ready",
-        conditions=(*_unreachable(runtime_state), *_unlike(unlike)),
+        conditions=(_answering(runtime_state), *_unlike(unlike)),
         available_machine_classes=tuple(report.ObjectRef(name) for name in names),
         addresses=_addresses(about.host.addresses),
-        capacity=_format(stock | counts),
-        allocatable=_format(given | free),
+        capacity=dict(format_vector(stock | counts)),
+        allocatable=dict(format_vector(given | free)),
         node_info=_node_info(about),
     )
-    labels = _labels(about.host.labels) | configured.labels
-    entry = report.PoolReport(status=status, uid=_uid(live), labels=labels, runtime=runtime)
-    return entry, _facts(runtime, names, given | free, live)
+    entry = replace(entry, status=status, labels=_labels(about.host.labels) | configured.labels)
+    return entry, _facts(entry.runtime, names, given | free, live)
 
 
 def volume_pool(
@@ -100,9 +108,14 @@ def volume_pool(
     reachable_from: tuple[str, ...] | None,
     last: report.VolumePoolReport | None,
 ) -> tuple[report.VolumePoolReport, PoolFacts]:
-    runtime, about = configured.runtime or "", runtime_state.about
+    """As machine_pool, for storage."""
+    pending = report.ReportedVolumePoolStatus(state="Pending", reachable_from=reachable_from)
+    entry = report.VolumePoolReport(
+        status=pending, labels=configured.labels, runtime=configured.runtime or ""
+    )
+    about = runtime_state.about
     if about is None or runtime_state.offers is None:
-        return _unknown_volume_pool(configured, runtime_state, reachable_from, last)
+        return _unknown_pool(entry, runtime_state, last)
     offered = {offer.volume_class.name: offer for offer in runtime_state.offers.volumes}
     names, unlike = _match_classes(
         ((one.name, {"tps": one.tps, "iops": one.iops}) for one in wanted.volume_classes),
@@ -119,84 +132,40 @@ def volume_pool(
     free = {name: max(0, count - kept) for name, count in counts.items()}
     status = report.ReportedVolumePoolStatus(
         state="Unavailable" if runtime_state.error else "Available",
-        conditions=(*_unreachable(runtime_state), *_unlike(unlike)),
+        conditions=(_answering(runtime_state), *_unlike(unlike)),
         available_volume_classes=tuple(report.ObjectRef(name) for name in names),
-        capacity=_format(stock | counts),
-        allocatable=_format(given | free),
+        capacity=dict(format_vector(stock | counts)),
+        allocatable=dict(format_vector(given | free)),
         reachable_from=reachable_from,
     )
-    labels = _labels(about.host.labels) | configured.labels
-    entry = report.VolumePoolReport(status=status, labels=labels, runtime=runtime)
-    return entry, PoolFacts(runtime, frozenset(names), given | free)
+    entry = replace(entry, status=status, labels=_labels(about.host.labels) | configured.labels)
+    return entry, PoolFacts(entry.runtime, frozenset(names), given | free)
 
 
-def _unknown_machine_pool(
-    configured: Configured,
-    runtime_state: RuntimeState,
-    live: MachinePool | None,
-    last: report.PoolReport | None,
-) -> tuple[report.PoolReport, PoolFacts]:
-    """As it was reported last; nothing is admitted."""
-    runtime = configured.runtime or ""
-    known = last.status if last else report.ReportedPoolStatus(state="Pending")
-    state: Literal["Pending", "Error"] = "Pending" if known.state == "Pending" else "Error"
-    status = replace(known, state=state, conditions=_unreachable(runtime_state))
-    labels = (last.labels if last else {}) | configured.labels
-    return report.PoolReport(status=status, uid=_uid(live), labels=labels, runtime=runtime), PoolFacts(
-        runtime
-    )
+def _unknown_pool(
+    entry: AnyPool, runtime_state: RuntimeState, last: AnyPool | None
+) -> tuple[AnyPool, PoolFacts]:
+    """As it was reported last; nothing is admitted. A pool that was never known stays Pending."""
+    known = (last or entry).status
+    out_of_service = "Error" if isinstance(known, report.ReportedPoolStatus) else "Unavailable"
+    state = known.state if known.state == "Pending" else out_of_service
+    status = replace(known, state=state, conditions=(_answering(runtime_state),))
+    labels = (last.labels if last else {}) | entry.labels
+    return replace(entry, status=status, labels=labels), PoolFacts(entry.runtime)
 
 
-def _unknown_volume_pool(
-    configured: Configured,
-    runtime_state: RuntimeState,
-    reachable_from: tuple[str, ...] | None,
-    last: report.VolumePoolReport | None,
-) -> tuple[report.VolumePoolReport, PoolFacts]:
-    runtime = configured.runtime or ""
-    known = (
-        last.status
-        if last
-        else report.ReportedVolumePoolStatus(state="Pending", reachable_from=reachable_from)
-    )
-    state: Literal["Pending", "Unavailable"] = "Pending" if known.state == "Pending" else "Unavailable"
-    status = replace(known, state=state, conditions=_unreachable(runtime_state))
-    labels = (last.labels if last else {}) | configured.labels
-    return report.VolumePoolReport(status=status, labels=labels, runtime=runtime), PoolFacts(runtime)
-
-
-def of_host(pool: report.PoolReport, matter: LiveProblem | None, leaving: str | None) -> report.PoolReport:
-    """The pool with what holds for all pools of the host."""
-    status = pool.status
-    state = status.state
-    if leaving == "leaving":
+def of_host(pool: AnyPool, problem: LiveProblem | None, leaving: str | None) -> AnyPool:
+    """The pool with what holds for all pools of the host: whether it leaves, and whether the head of `live` is applied."""
+    state: str = pool.status.state
+    if leaving == "leaving" and isinstance(pool, report.PoolReport):
         state = "Offline"
-    elif matter is not None and matter.is_held and state == "Ready":
-        state = "Error"
-    return replace(
-        pool, status=replace(status, state=state, conditions=(*status.conditions, _following(matter)))
-    )
-
-
-def of_host_volumes(
-    pool: report.VolumePoolReport, matter: LiveProblem | None, leaving: str | None
-) -> report.VolumePoolReport:
-    status = pool.status
-    is_out = leaving == "leaving" or (matter is not None and matter.is_held)
-    state = "Unavailable" if is_out and status.state == "Available" else status.state
-    return replace(
-        pool, status=replace(status, state=state, conditions=(*status.conditions, _following(matter)))
-    )
-
-
-def _following(matter: LiveProblem | None) -> report.ReportedCondition:
-    """Whether the head of `live` is applied."""
-    if matter is None:
-        return report.ReportedCondition(type=FOLLOWS, status="True", reason="Following")
-    status: Literal["True", "False"] = "False" if matter.is_held else "True"
-    return report.ReportedCondition(
-        type=FOLLOWS, status=status, reason=matter.reason, message=matter.message[:MAX_TEXT]
-    )
+    elif leaving == "leaving" or (problem is not None and problem.is_held):
+        state = OUT_OF_SERVICE.get(state, state)
+    following = condition(FOLLOWS, True, "Following")
+    if problem is not None:
+        following = condition(FOLLOWS, not problem.is_held, problem.reason, problem.message)
+    conditions = (*pool.status.conditions, following)
+    return replace(pool, status=replace(pool.status, state=state, conditions=conditions))
 
 
 def _facts(runtime: str, names: list[str], given: Vector, live: MachinePool | None) -> PoolFacts:
@@ -244,35 +213,21 @@ def _reserve(configured: Configured) -> dict[str, Quantity]:
     return {name: parse(value) for name, value in configured.reserved.items()}
 
 
-def _format(vector: Vector) -> dict[str, str | int]:
-    return dict(format_vector(vector))
-
-
-def _unreachable(runtime_state: RuntimeState) -> tuple[report.ReportedCondition, ...]:
+def _answering(runtime_state: RuntimeState) -> report.ReportedCondition:
+    """Whether the runtime of the pool answers."""
     if runtime_state.error:
-        message = runtime_state.error[:MAX_TEXT]
-        return (
-            report.ReportedCondition(
-                type=READY, status="False", reason="RuntimeUnreachable", message=message
-            ),
-        )
+        return condition(READY, False, "RuntimeUnreachable", runtime_state.error)
     if not runtime_state.is_known:
-        message = "the runtime has not answered yet"
-        return (
-            report.ReportedCondition(type=READY, status="False", reason="RuntimePending", message=message),
-        )
-    return (report.ReportedCondition(type=READY, status="True", reason="RuntimeReady"),)
+        return condition(READY, False, "RuntimePending", "the runtime has not answered yet")
+    return condition(READY, True, "RuntimeReady")
 
 
 def _unlike(names: list[str]) -> tuple[report.ReportedCondition, ...]:
+    """Reported only while there are such classes."""
     if not names:
         return ()
     message = f"{', '.join(names)}: the capabilities on live and those that the runtime offers differ"
-    return (
-        report.ReportedCondition(
-            type=MATCHED, status="False", reason="CapabilitiesDiffer", message=message[:MAX_TEXT]
-        ),
-    )
+    return (condition(MATCHED, False, "CapabilitiesDiffer", message),)
 
 
 def _addresses(addresses: Iterable[iri.HostAddress]) -> tuple[report.ReportedAddress, ...]:
@@ -302,7 +257,3 @@ def _node_info(about: iri.RuntimeInfo) -> dict[str, str]:
 
 def _labels(labels: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in labels.items() if len(value) <= 63}
-
-
-def _uid(live: MachinePool | None) -> str | None:
-    return (live.metadata.uid or None) if live else None
