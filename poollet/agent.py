@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from msgspec.structs import replace
@@ -16,13 +16,14 @@ from msgspec.structs import replace
 from iri.identity import UID_LABELS
 from poollet.clock import Clock
 from poollet.decide.actions import EventText, ObjectAction
+from poollet.decide.decide import decide
 from poollet.decide.decision import Decision, DecisionInput, HostSecrets, PoolFacts, PoolletFacts
 from poollet.decide.gates import CallEffect, GateInput, HostPermissions, closed_gate
 from poollet.decide.memory import Memory, from_report
 from poollet.decide.preconditions import still_holds
 from poollet.report import pool_report
 from poollet.report.assemble import Pools, assemble_report, stamp
-from poollet.report.event_sink import EventSink
+from poollet.report.events import Events
 from poollet.report.pool_report import AnyPool, DeclaredClasses
 from poollet.runtimes.executor import Executor, OnEnd, StillValid
 from poollet.runtimes.runtime_client import RuntimeClient
@@ -47,14 +48,13 @@ Leaving = Literal["stopping", "leaving"]
 
 @dataclass(frozen=True)
 class AgentIdentity:
-    """What does not change while it runs. `reaches` names the machine pools that each volume pool can be reached from."""
+    """What does not change while it runs."""
 
     name: str
     host_id: str
     instance: str
     version: str
     pools: tuple[PoolSettings, ...]
-    reaches: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict)
     secrets: Callable[[], HostSecrets] = HostSecrets
 
 
@@ -66,10 +66,10 @@ class AgentParts:
     remote: GitSync
     publisher: ReportPublisher
     connections: Mapping[str, RuntimeClient]
-    decide: Callable[[DecisionInput], Decision]
     executor: Callable[[OnEnd, StillValid], Executor]
     ask: Callable[[str], None]
     clock: Clock
+    decide: Callable[[DecisionInput], Decision] = decide
 
 
 class Agent:
@@ -81,7 +81,7 @@ class Agent:
         self._decide, self._ask, self._clock = parts.decide, parts.ask, parts.clock
         self._pools = {(Kind(pool.kind), pool.name): pool for pool in setup.pools}
         self._live = LiveSync(parts.remote, self._pools, parts.publisher.ref)
-        self._events = EventSink(setup.name, parts.clock)
+        self._events = Events(setup.name, parts.clock)
         self._memory = Memory()
         self._last = Report()
         self._problem: LiveProblem | None = None
@@ -197,8 +197,8 @@ class Agent:
                 one, facts[place] = pool_report.machine_pool(pool, runtime_state, wanted, declared, last)
                 pools.machines[pool.name] = self._finish_pool(one, place, live, last)
             else:
-                before, reaches = self._last.volume_pools.get(pool.name), self.setup.reaches.get(pool.name)
-                stored, facts[place] = pool_report.volume_pool(pool, runtime_state, wanted, reaches, before)
+                before = self._last.volume_pools.get(pool.name)
+                stored, facts[place] = pool_report.volume_pool(pool, runtime_state, wanted, before)
                 pools.volumes[pool.name] = self._finish_pool(stored, place, live, before)
         return pools, facts
 

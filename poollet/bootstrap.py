@@ -9,9 +9,11 @@ import fcntl
 import os
 import random
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from iri.address import Address
 from iri.address import parse as parse_runtime
@@ -20,7 +22,6 @@ from iri.errors import IRIError, Unavailable
 from iri.runtime import RuntimeKind
 from poollet.agent import Agent, AgentIdentity, AgentParts
 from poollet.clock import Clock
-from poollet.decide.decision import Decision, DecisionInput
 from poollet.host_secrets import SecretsFile
 from poollet.runtimes.executor import Executor
 from poollet.runtimes.runtime_client import MACHINE_KINDS, VOLUME_KINDS, RuntimeClient
@@ -55,8 +56,6 @@ from schemas.settings.host import PoolletSettings, PoolSettings
 HOST_NAMESPACE = uuid.UUID("b1c7a2f4-5d0e-5f7a-9c39-1a2f3b4c5d6e")
 MACHINE_ID = Path("/etc/machine-id")
 HEADS = "refs/heads/"
-
-Decide = Callable[[DecisionInput], Decision]
 
 
 class SetupError(Exception):
@@ -170,39 +169,24 @@ def runtimes_of(settings: PoolletSettings) -> tuple[host.RuntimeSettings, ...]:
 
 
 def pools_of(settings: PoolletSettings, connections: Mapping[str, RuntimeClient]) -> tuple[PoolSettings, ...]:
-    """The pools with their runtimes; without any, one of each kind that the first runtime serves."""
+    """The pools with their runtimes and reach; without any, one of each kind that the first runtime serves."""
     first = runtimes_of(settings)[0].name
-    if settings.pools:
-        return tuple(
-            PoolSettings(
-                name=pool.name,
-                kind=pool.kind,
-                runtime=pool.runtime or first,
-                labels=pool.labels,
-                reachable_from=pool.reachable_from,
-                reserved=pool.reserved,
-            )
-            for pool in settings.pools
-        )
-    kinds = connections[first].kinds
-    machines = (PoolSettings(name=settings.name, runtime=first),) if set(MACHINE_KINDS) <= set(kinds) else ()
-    volumes = (
-        (PoolSettings(name=settings.name, kind="VolumePool", runtime=first),)
-        if set(VOLUME_KINDS) <= set(kinds)
-        else ()
-    )
-    return (*machines, *volumes)
-
-
-def reaches(pools: Sequence[PoolSettings]) -> dict[str, tuple[str, ...] | None]:
-    """From where each volume pool can be reached; None is from anywhere."""
+    pools = tuple(replace(pool, runtime=pool.runtime or first) for pool in settings.pools)
+    if not pools:
+        served = set(connections[first].kinds)
+        if served.issuperset(MACHINE_KINDS):
+            pools += (PoolSettings(name=settings.name, runtime=first),)
+        if served.issuperset(VOLUME_KINDS):
+            pools += (PoolSettings(name=settings.name, kind="VolumePool", runtime=first),)
     machines = {pool.runtime: pool.name for pool in pools if pool.kind == "MachinePool"}
-    found: dict[str, tuple[str, ...] | None] = {}
-    for pool in pools:
-        if pool.kind == "VolumePool":
-            own = (machines[pool.runtime],) if pool.runtime in machines else None
-            found[pool.name] = pool.reachable_from if pool.reachable_from is not None else own
-    return found
+    return tuple(with_reach(pool, machines.get(pool.runtime)) for pool in pools)
+
+
+def with_reach(pool: PoolSettings, machine_pool: str | None) -> PoolSettings:
+    """A volume pool is reached from the machine pool of its runtime, unless its settings say otherwise; None is from anywhere."""
+    if pool.kind == "MachinePool" or pool.reachable_from is not None or machine_pool is None:
+        return pool
+    return replace(pool, reachable_from=(machine_pool,))
 
 
 def children(settings: PoolletSettings) -> list[RuntimeProcess]:
@@ -249,7 +233,7 @@ def trust(settings: PoolletSettings, ambient: HostInputs) -> Trust:
 
 
 def build_threads(
-    hosts: Sequence[PoolletSettings], fleet_wide: FleetSettings, decide: Decide, ambient: HostInputs
+    hosts: Sequence[PoolletSettings], fleet_wide: FleetSettings, ambient: HostInputs
 ) -> AgentThreads:
     """Raises RepoError, SetupError, HostSecretsError, OSError."""
     first = hosts[0]
@@ -270,7 +254,7 @@ def build_threads(
         open_repo(first.repo, refs, ambient), trust(first, ambient), fleet_wide, ambient.clock, on_moved
     )
     members = [
-        build_worker(one, prefix + one.name, remote, waker, decide, ambient)
+        build_worker(one, prefix + one.name, remote, waker, ambient)
         for one, waker in zip(hosts, wakers, strict=True)
     ]
     poll_seconds = milliseconds(first.intervals.poll) / 1000
@@ -278,7 +262,7 @@ def build_threads(
 
 
 def build_worker(
-    settings: PoolletSettings, ref: str, remote: GitSync, waker: Waker, decide: Decide, ambient: HostInputs
+    settings: PoolletSettings, ref: str, remote: GitSync, waker: Waker, ambient: HostInputs
 ) -> AgentWorker:
     instance = str(uuid.uuid4())
     lease = ReportLease(settings.name, host_id(settings), instance, ref)
@@ -290,14 +274,12 @@ def build_worker(
         name: RuntimePoller(found, seconds, lambda: waker.wake(WakeReason.CALLED))
         for name, found in connections.items()
     }
-    pools = pools_of(settings, connections)
     setup = AgentIdentity(
         name=settings.name,
         host_id=lease.host_id,
         instance=instance,
         version=ambient.version,
-        pools=pools,
-        reaches=reaches(pools),
+        pools=pools_of(settings, connections),
         secrets=SecretsFile(
             Path(settings.volume_secrets_file) if settings.volume_secrets_file else None
         ).current,
@@ -307,7 +289,6 @@ def build_worker(
         remote=remote,
         publisher=publisher,
         connections=connections,
-        decide=decide,
         executor=lambda on_end, still_valid: Executor(
             runtimes, ambient.clock.moment_ms, ambient.chance, on_end, still_valid=still_valid
         ),

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from poollet import bootstrap
-from poollet.bootstrap import HostInputs
+from poollet.bootstrap import HEADS, HostInputs
 from poollet.cli import settings
 from poollet.clock import Clock
 from poollet.sync.report_publisher import AUTHOR_MAIL
@@ -24,7 +24,6 @@ from schemas.settings import fleet
 from schemas.settings.fleet import FleetSettings
 from schemas.settings.host import PoolletSettings
 
-HEADS = "refs/heads/"
 KEY_SECONDS = 30
 BY_HAND = "add it by hand: `gitvirt poollet join` without --branch prints it"
 BLOCK = re.compile(r"^poollets:[^\S\n]*(#.*)?$", re.MULTILINE)
@@ -142,18 +141,14 @@ def commit(one: PoolletSettings, branch: str) -> None:
 
 def commit_entry(repo: Repo, snapshot: Snapshot, one: PoolletSettings, ref: str, ambient: HostInputs) -> None:
     base = snapshot.target or snapshot.source
-    text = (
-        next((repo.read(file.id) for file in repo.files(base) if file.path == fleet.PATH), None)
-        if base
-        else None
-    )
-    if text is None:
+    file = repo.file(base, fleet.PATH) if base else None
+    if file is None:
         raise CommandError("the source branch has no gitvirt.yaml", "`gitvirt init` writes one")
     draft = Draft(
         ref=ref,
         expected=snapshot.target,
         base=base,
-        edits={fleet.PATH: with_entry(text.decode("utf-8", "replace"), one).encode()},
+        edits={fleet.PATH: with_entry(repo.read(file.id).decode("utf-8", "replace"), one).encode()},
         message=f"poollets: {one.name} joins",
         author=Identity(f"poollet {one.name}", AUTHOR_MAIL),
         time=ambient.clock.now(),

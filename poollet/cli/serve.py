@@ -17,7 +17,6 @@ from poollet import bootstrap, run_once
 from poollet.bootstrap import HostInputs, SetupError
 from poollet.cli import settings
 from poollet.clock import Clock
-from poollet.decide.decide import decide
 from poollet.host_secrets import HostSecretsError
 from poollet.runtimes.runtime_processes import RuntimeProcesses
 from poollet.threads import AgentThreads
@@ -72,7 +71,7 @@ def serve(
     fleet = fleet_settings(hosts[0], ambient, None if is_brief else stop)
     if fleet is None:
         return Exit.OK
-    running = bootstrap.build_threads(hosts, fleet, decide, ambient)
+    running = bootstrap.build_threads(hosts, fleet, ambient)
     opened.callback(running.close)
     if is_brief:
         found = run_once.leave(running) if arguments.leave else run_once.run(running)

@@ -29,23 +29,19 @@ def hosts(arguments: argparse.Namespace) -> list[PoolletSettings]:
         raise CommandError(f"{printable(arguments.name)!r} is not a name for a poollet", cure, Exit.USAGE)
     files: list[Path] = arguments.config or []
     if not files and arguments.name and arguments.repo and not CONFIG.exists():
-        only = apply_arguments(
-            PoolletSettings(name=arguments.name, repo=host.RepoSettings(url=arguments.repo)), arguments
-        )
-        check_addresses(only)
-        return [only]
-    named = [read(path) for path in files or [CONFIG]]
+        named = [PoolletSettings(name=arguments.name, repo=host.RepoSettings(url=arguments.repo))]
+    else:
+        named = [read(path) for path in files or [CONFIG]]
     if len(named) > 1 and (arguments.name or arguments.socket or arguments.runtime):
         cure = "write them into the files: several poollets cannot share a name and a runtime"
         raise CommandError("--name, --runtime and --socket need exactly one poollet", cure, Exit.USAGE)
     found = [apply_arguments(one, arguments) for one in named]
-    names = [one.name for one in found]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise CommandError(
-            f"two files have the poollet name {twice[0]}", "give each poollet its own name", Exit.USAGE
-        )
+    names: set[str] = set()
     for one in found:
+        if one.name in names:
+            cause = f"two files have the poollet name {one.name}"
+            raise CommandError(cause, "give each poollet its own name", Exit.USAGE)
+        names.add(one.name)
         check_addresses(one)
     return found
 

@@ -1,4 +1,4 @@
-"""Recent events, for the report: counted, bounded, the newest kept. Time is an argument; any thread may record."""
+"""Recent events of one poollet, for its report: what became of actions, and whether `live` is applied. Counted, bounded, the newest kept."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import threading
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from poollet.decide.actions import EventText
+from poollet.clock import Clock
+from poollet.decide.actions import NAMES, EventText, ObjectAction
+from poollet.report.assemble import stamp
 from schemas.report import ReportedEvent
 
 MOST_KEPT = 200
@@ -23,40 +25,52 @@ class Subject(NamedTuple):
 
 
 class Events:
-    """`kept` are those of the last report, so that a restart forgets nothing."""
+    """Any thread may record."""
 
-    def __init__(self, kept: Iterable[ReportedEvent] = ()) -> None:
+    def __init__(self, name: str, clock: Clock) -> None:
+        self._poollet = Subject("Poollet", name)
+        self._clock = clock
         self._events: dict[tuple[Subject, EventText], ReportedEvent] = {}
         self._writing = threading.Lock()
+
+    def start(self, kept: Iterable[ReportedEvent]) -> None:
+        """With the events of the last report, so that a restart forgets nothing."""
         for event in kept:
             subject = Subject(event.kind, event.name, event.namespace, event.uid)
-            happening = EventText(event.reason, event.message, event.type == "Warning")
-            self._events[subject, happening] = event
-
-    def record(self, subject: Subject, happening: EventText, at: str) -> None:
-        """`at` in RFC 3339. What happens again comes last again, with its count."""
-        happening = happening._replace(message=happening.message[:LONGEST_MESSAGE])
-        with self._writing:
-            self._record(subject, happening, at)
+            self._events[subject, EventText(event.reason, event.message, event.type == "Warning")] = event
 
     def all(self) -> tuple[ReportedEvent, ...]:
         """Oldest first."""
         with self._writing:
             return tuple(self._events.values())
 
-    def _record(self, subject: Subject, happening: EventText, at: str) -> None:
-        before = self._events.pop((subject, happening), None)
-        self._events[subject, happening] = ReportedEvent(
-            kind=subject.kind,
-            name=subject.name,
-            namespace=subject.namespace,
-            uid=subject.uid,
-            type="Warning" if happening.is_warning else "Normal",
-            reason=happening.reason,
-            message=happening.message,
-            count=before.count + 1 if before else 1,
-            first=before.first if before else at,
-            last=at,
-        )
-        if len(self._events) > MOST_KEPT:
-            del self._events[next(iter(self._events))]
+    def record_own(self, event: EventText) -> None:
+        """About the poollet itself."""
+        self.record(self._poollet, event)
+
+    def record_result(self, action: ObjectAction, error: str) -> None:
+        """What became of an action; an empty error is success."""
+        subject = Subject(NAMES[action.ref.kind], action.name, action.namespace, action.ref.uid)
+        for event in (EventText("Failed", error, True),) if error else action.events:
+            self.record(subject, event)
+
+    def record(self, subject: Subject, event: EventText) -> None:
+        """What happens again comes last again, with its count."""
+        event = event._replace(message=event.message[:LONGEST_MESSAGE])
+        at = stamp(self._clock.now())
+        with self._writing:
+            before = self._events.pop((subject, event), None)
+            self._events[subject, event] = ReportedEvent(
+                kind=subject.kind,
+                name=subject.name,
+                namespace=subject.namespace,
+                uid=subject.uid,
+                type="Warning" if event.is_warning else "Normal",
+                reason=event.reason,
+                message=event.message,
+                count=before.count + 1 if before else 1,
+                first=before.first if before else at,
+                last=at,
+            )
+            if len(self._events) > MOST_KEPT:
+                del self._events[next(iter(self._events))]

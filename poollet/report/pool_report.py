@@ -105,11 +105,10 @@ def volume_pool(
     configured: Configured,
     runtime_state: RuntimeState,
     wanted: DeclaredClasses,
-    reachable_from: tuple[str, ...] | None,
     last: report.VolumePoolReport | None,
 ) -> tuple[report.VolumePoolReport, PoolFacts]:
     """As machine_pool, for storage."""
-    pending = report.ReportedVolumePoolStatus(state="Pending", reachable_from=reachable_from)
+    pending = report.ReportedVolumePoolStatus(state="Pending", reachable_from=configured.reachable_from)
     entry = report.VolumePoolReport(
         status=pending, labels=configured.labels, runtime=configured.runtime or ""
     )
@@ -136,7 +135,7 @@ def volume_pool(
         available_volume_classes=tuple(report.ObjectRef(name) for name in names),
         capacity=dict(format_vector(stock | counts)),
         allocatable=dict(format_vector(given | free)),
-        reachable_from=reachable_from,
+        reachable_from=configured.reachable_from,
     )
     entry = replace(entry, status=status, labels=_labels(about.host.labels) | configured.labels)
     return entry, PoolFacts(entry.runtime, frozenset(names), given | free)

@@ -124,23 +124,21 @@ class Run:
         names = (self.name, *self.more_pools)
         pools = (
             *(PoolSettings(name=name, runtime="r1") for name in names),
-            PoolSettings(name=self.name, kind="VolumePool", runtime="r1"),
+            PoolSettings(name=self.name, kind="VolumePool", runtime="r1", reachable_from=(self.name,)),
         )
-        setup = AgentIdentity(
-            self.name, self.host_id, instance, "0.0.0", pools, reaches={self.name: (self.name,)}
-        )
+        setup = AgentIdentity(self.name, self.host_id, instance, "0.0.0", pools)
         self.agent = Agent(
             setup,
             AgentParts(
                 self.remote,
                 self.publisher,
                 {"r1": self.connection},
-                self.decide,
                 lambda ended, stands: Executor(
                     {"r1": runtime}, clock.moment_ms, chance, ended, self.workers, stands
                 ),
                 lambda _: None,
                 clock,
+                self.decide,
             ),
         )
 

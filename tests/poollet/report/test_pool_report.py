@@ -163,14 +163,20 @@ def test_a_runtime_that_never_answered_is_pending_however_often_one_looks() -> N
 
 
 def test_a_volume_pool_names_who_reaches_it() -> None:
-    pool = PoolSettings(name="host-1", kind="VolumePool", runtime="r1", reserved={"storage": "10Gi"})
-    found, facts = pool_report.volume_pool(pool, RuntimeState(ABOUT, offers()), WANTED, ("host-1",), None)
+    pool = PoolSettings(
+        name="host-1",
+        kind="VolumePool",
+        runtime="r1",
+        reserved={"storage": "10Gi"},
+        reachable_from=("host-1",),
+    )
+    found, facts = pool_report.volume_pool(pool, RuntimeState(ABOUT, offers()), WANTED, None)
     status = found.status
     assert (status.state, status.reachable_from) == ("Available", ("host-1",))
     assert status.capacity == {"class/volume.fast": "50Gi", "storage": "100Gi"}
     assert status.allocatable == {"class/volume.fast": "40Gi", "storage": "90Gi"}
     assert facts.classes == {"fast"}
-    silent, facts = pool_report.volume_pool(pool, RuntimeState(error="x"), WANTED, ("host-1",), found)
+    silent, facts = pool_report.volume_pool(pool, RuntimeState(error="x"), WANTED, found)
     assert (silent.status.state, silent.status.capacity) == ("Unavailable", status.capacity)
     assert facts.allocatable is None
 
