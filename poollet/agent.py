@@ -31,8 +31,9 @@ from poollet.runtimes.runtime_lists import ListFailed, Listing, ListKey
 from poollet.sync.git_sync import GitSync
 from poollet.sync.live_sync import LiveProblem, LiveState, LiveSync
 from poollet.sync.live_view import PoolId
-from poollet.sync.report_lease import CANDIDATE, Acquire, Candidate, LeaseVerdict, Wait
+from poollet.sync.report_lease import Acquire, Candidate, LeaseVerdict, Wait
 from poollet.sync.report_publisher import ReportPublisher
+from reconciler.gitstore.report_author import CANDIDATE
 from schemas import report
 from schemas.kinds import Key, Kind
 from schemas.live_layout import MAX_TEXT

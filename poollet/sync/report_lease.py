@@ -22,7 +22,7 @@ A Candidate writes `candidate.json` beside the other host's report, once, and no
 powers off the machines that `live` assigns to another host, for it may be the host that was cut off. A report whose poollet.json
 cannot be read counts as another host's.
 
-A sign of life of the other host is a commit in which anything but `candidate.json` changed, or nothing at all (a heartbeat).
+A sign of life of the other host is another commit of its own (gitstore/report_author.py): a candidate's is on top of it.
 
 Must never happen:
 - two hosts write one ref in turns: of two hosts at most one is granted, and without a grant the one whose heartbeat lives keeps the ref;
@@ -38,10 +38,10 @@ from typing import TypeAlias
 
 from poollet.sync.live_view import PoolGrant, PoolId
 from reconciler.gitstore.objects.tree import ObjectId
+from reconciler.gitstore.report_author import CANDIDATE
 from schemas.report import PoolletReport
 from schemas.settings import fleet
 
-CANDIDATE = "candidate.json"
 MOST_NAMED = 5  # pools in a message
 # The grants of this poollet's pools on `live`; None while `live` cannot be applied, so that they are not known.
 Grants: TypeAlias = Mapping[PoolId, PoolGrant] | None
@@ -80,23 +80,17 @@ LeaseVerdict: TypeAlias = Acquire | Wait | StepDown | Candidate
 
 @dataclass(frozen=True, slots=True)
 class RefContents:
-    """What the ref holds. No commit: it does not exist."""
+    """What the ref holds. No commit: it does not exist. `own_commit` is the newest one of the report's writer: above it there are those
+    of candidates."""
 
     commit: ObjectId | None = None
     files: Mapping[str, bytes] = field(default_factory=dict)
+    own_commit: ObjectId | None = None
 
     @property
     def report_files(self) -> Mapping[str, bytes]:
         """Without what a candidate wrote beside the report."""
         return {path: data for path, data in self.files.items() if path != CANDIDATE}
-
-
-def is_sign_of_life(before: RefContents, after: RefContents) -> bool:
-    """Whether the report's writer moved the ref."""
-    if after.commit == before.commit:
-        return False
-    is_same_report = after.report_files == before.report_files
-    return not is_same_report or after.files.get(CANDIDATE) == before.files.get(CANDIDATE)
 
 
 @dataclass
@@ -180,7 +174,7 @@ class ReportLease:
         """Since when the other host has given no sign of life."""
         if self._seen is None:
             self._since_ms = moment_ms
-        elif is_sign_of_life(self._seen, found):
+        elif found.own_commit != self._seen.own_commit:
             self._since_ms, self._has_moved = moment_ms, True
         self._seen = found
 

@@ -7,7 +7,8 @@ contents that it was given on: when the ref moves, nothing is pushed before the 
     verdict      what is pushed
     none yet     nothing
     Acquire      the report; its first push of a run drops candidate.json, later ones leave it alone
-    Candidate    candidate.json: where it is absent, and once in a run where it differs; at a clean end it is removed
+    Candidate    candidate.json, in a commit on top of the report: where it is absent, and once in a run where it says something else
+                 than that this host waits for these pools; at a clean end it is removed
     Wait         nothing
     StepDown     nothing, and the process ends
 
@@ -26,7 +27,6 @@ from typing import assert_never
 
 from poollet.clock import Clock
 from poollet.sync.report_lease import (
-    CANDIDATE,
     Acquire,
     Candidate,
     Grants,
@@ -39,8 +39,9 @@ from poollet.sync.report_lease import (
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.remote.transport import PushConflict, PushRefused, RemoteUnavailable
 from reconciler.gitstore.repo import Draft, Edit, Identity, Outcome, Pushed, Repo, Unchanged
+from reconciler.gitstore.report_author import CANDIDATE, own_commit
 from schemas.backoff import Backoff
-from schemas.report import PoolletReport, Report, read
+from schemas.report import CandidateReport, PoolletReport, Report, read
 from schemas.report.tree import read_file
 from schemas.settings.duration import milliseconds
 
@@ -224,13 +225,13 @@ class ReportPublisher:
 
     def _owes_candidate(self) -> bool:
         there = self._contents.files.get(CANDIDATE)
-        if self._candidate is None or there == self._candidate:
+        if self._candidate is None or (there is not None and _is_same_candidate(there, self._candidate)):
             return False
         return there is None or not self._has_replaced
 
     def _without_candidate(self) -> PendingReport | None:
         there = self._contents.files.get(CANDIDATE)
-        if there is None or there != self._candidate:
+        if there is None or self._candidate is None or not _is_same_candidate(there, self._candidate):
             return None
         return PendingReport(self._contents.report_files, is_candidate=True)
 
@@ -249,7 +250,7 @@ class ReportPublisher:
             message=_message(edits),
             author=Identity(f"poollet {self.lease.name}", AUTHOR_MAIL),
             time=self._clock.now(),
-            has_parents=False,
+            has_parents=pending.is_candidate,
             even_if_unchanged=True,
         )
 
@@ -293,8 +294,9 @@ class ReportPublisher:
 
     def _on_pushed(self, commit: ObjectId, written: Draft, pending: PendingReport) -> None:
         files = {**self._contents.files, **written.edits}
+        own = self._contents.own_commit if pending.is_candidate else commit
         contents = RefContents(
-            commit, {path: data for path, data in files.items() if isinstance(data, bytes)}
+            commit, {path: data for path, data in files.items() if isinstance(data, bytes)}, own
         )
         with self._lock:
             self._contents = contents
@@ -312,7 +314,8 @@ def read_ref(repo: Repo, commit: ObjectId | None) -> RefContents:
     """Raises what the repo raises when the commit cannot be read."""
     if commit is None:
         return RefContents()
-    return RefContents(commit, {file.path: repo.read(file.id) for file in repo.files(commit)})
+    files = {file.path: repo.read(file.id) for file in repo.files(commit)}
+    return RefContents(commit, files, own_commit(repo, commit))
 
 
 def without_volatile_fields(files: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -327,6 +330,13 @@ def without_volatile_fields(files: Mapping[str, bytes]) -> dict[str, bytes]:
         events = [{**one, "count": 0, "last": ""} for one in json.loads(found[EVENTS]).get("events", ())]
         found[EVENTS] = "\n".join(sorted(json.dumps(one, sort_keys=True) for one in events)).encode()
     return found
+
+
+def _is_same_candidate(one: bytes, other: bytes) -> bool:
+    """Whichever run of the host wrote it: a poollet that starts again and again writes it once."""
+    found = [read_file(CANDIDATE, data) for data in (one, other)]
+    hosts = [(each.host_id, each.pools) for each in found if isinstance(each, CandidateReport)]
+    return len(hosts) == 2 and hosts[0] == hosts[1]
 
 
 def _writer(contents: RefContents) -> PoolletReport | None:

@@ -11,8 +11,8 @@ the same ref neither prolongs nor ends that of the first.
     no change in timeout -> EXPIRED       what is on its pools is unknown, and may still run
     says that it leaves  -> LEFT
 
-    A commit that differs from the one before in candidate.json alone was pushed by another host and does not count.
-    So is a report that is refused.
+    A commit that a candidate put on top of the report (gitstore/report_author.py) is another host's and does not count. Nor does a
+    report that is refused.
 
 Must never happen: a reconciler that has just started takes an old report for a live host (so UNCONFIRMED is not ALIVE),
 or an unknown host for a dead one (so UNCONFIRMED is not EXPIRED).
@@ -46,24 +46,18 @@ NOT_EXPIRED = frozenset((Heartbeat.UNCONFIRMED, Heartbeat.ALIVE))
 class HeartbeatSeen:
     """The last change by one host that was seen, and when.
 
-    `commit` is the newest one that the host wrote itself, at the time `written` by its own clock; `head` is where the ref
-    stood when this was noted: above `commit` there are only candidates.
+    `commit` is the newest one that the host wrote itself; above it there may be those of candidates.
     """
 
     commit: str
     since: datetime
     has_changed: bool = False
     timeout: timedelta = MIN_TIMEOUT
-    head: str = ""
-    written: datetime | None = None
 
-    def at(
-        self, commit: str, now: datetime, timeout: timedelta, head: str, written: datetime
-    ) -> HeartbeatSeen:
+    def at(self, commit: str, now: datetime, timeout: timedelta) -> HeartbeatSeen:
         if commit == self.commit:
-            same = self.timeout == timeout and self.head == head
-            return self if same else replace(self, timeout=timeout, head=head)
-        return HeartbeatSeen(commit, now, True, timeout, head, written)
+            return self if self.timeout == timeout else replace(self, timeout=timeout)
+        return HeartbeatSeen(commit, now, True, timeout)
 
     @property
     def expires(self) -> datetime:

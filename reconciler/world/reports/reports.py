@@ -9,10 +9,10 @@ from typing import TypeAlias
 
 import msgspec
 
-from reconciler.gitstore.errors import DamageError
 from reconciler.gitstore.objects.commit import decode_commit
 from reconciler.gitstore.objects.tree import FileMode, ObjectId
 from reconciler.gitstore.repo import FileChange, Repo
+from reconciler.gitstore.report_author import CANDIDATE, own_commit
 from reconciler.world.reports.heartbeat import MIN_TIMEOUT, NOT_EXPIRED, Heartbeat, HeartbeatSeen, Writer
 from schemas.kinds import Key, Kind
 from schemas.report import UnreadableFile, objects
@@ -52,7 +52,6 @@ class ObjectReport(msgspec.Struct, frozen=True, gc=False):
 _OBJECTS = {"machines": Kind.MACHINE, "volumes": Kind.VOLUME, "snapshots": Kind.VOLUME_SNAPSHOT}
 EVER = datetime.min.replace(tzinfo=UTC)
 _POOLS = {"pools": Kind.MACHINE_POOL, "volumepools": Kind.VOLUME_POOL}
-CANDIDATE = "candidate.json"
 
 
 @dataclass(slots=True)
@@ -172,12 +171,10 @@ class Reports:
         seen = self.heartbeats_seen.get(report.writer)
         if seen is None:
             self.heartbeats_seen[report.writer] = HeartbeatSeen(
-                report.own_commit, self._now, False, report.timeout, report.commit, report.time
+                report.own_commit, self._now, False, report.timeout
             )
         elif report.is_accepted:
-            self.heartbeats_seen[report.writer] = seen.at(
-                report.own_commit, self._now, report.timeout, report.commit, report.time
-            )
+            self.heartbeats_seen[report.writer] = seen.at(report.own_commit, self._now, report.timeout)
 
     def _age(self, writer: Writer, moved: Moved) -> None:
         name, host = writer
@@ -258,22 +255,11 @@ class Reports:
             report.host = report.poollet.host_id
         if report.host != host:
             self._rewrite(report, moved)
-        if before is None or [each.path for each in changes] != [CANDIDATE]:
-            self._note_author(repo, report)
+        own = own_commit(repo, commit)
+        if own != report.own_commit or before is None:
+            report.own_commit = own
+            report.time = min(decode_commit(repo.read(own)).time, self._now)
         return report
-
-    def _note_author(self, repo: Repo, report: HostReport) -> None:
-        """The commit is of the host itself, unless only a candidate was pushed since what was noted before a new start."""
-        seen = self.heartbeats_seen.get(report.writer)
-        if (
-            seen is not None
-            and seen.written is not None
-            and _is_candidate_alone(repo, seen.head, report.commit)
-        ):
-            report.own_commit, report.time = seen.commit, seen.written
-        else:
-            report.own_commit = report.commit
-            report.time = min(decode_commit(repo.read(report.commit)).time, self._now)
 
     def _rewrite(self, report: HostReport, moved: Moved) -> None:
         """All that it says is said by another host now."""
@@ -300,7 +286,7 @@ class Reports:
             case "poollet.json":
                 report.poollet = entry if isinstance(entry, objects.PoolletReport) else None
                 moved.poollets.add(report.name)
-            case "candidate.json":
+            case _ if path == CANDIDATE:
                 report.candidate = entry if isinstance(entry, objects.CandidateReport) else None
                 moved.keys.update(report.announced_keys)
             case "orphans.json":
@@ -330,14 +316,6 @@ class Reports:
             self._set_entry(report, key, None)
         del self.by_poollet[name]
         return keys
-
-
-def _is_candidate_alone(repo: Repo, old: ObjectId, new: ObjectId) -> bool:
-    """Whether nothing but candidate.json differs; no, where the older commit is not stored any more."""
-    try:
-        return old == new or [each.path for each in repo.diff(old, new)] == [CANDIDATE]
-    except DamageError:
-        return False
 
 
 def _entry(repo: Repo, change: FileChange) -> ReportPart | UnreadableFile | None:

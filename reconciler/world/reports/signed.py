@@ -18,8 +18,9 @@ def judge(
     verifier: Callable[[Signers], Verifier],
     now: datetime,
 ) -> None:
-    """By the settings as they are and as they were: either may ask. A poollet without signers of its own is not asked."""
-    report.judged, report.unsigned, report.is_refused = report.commit, "", False
+    """By the settings as they are and as they were: either may ask. A poollet without signers of its own is not asked. `commit` is the
+    newest of the host itself: a candidate on top of it has no key of that poollet."""
+    report.judged, report.unsigned, report.is_refused = report.own_commit, "", False
     for fleet in fleets:
         signers = (fleet.poollets.get(report.name) or PoolletEntry()).signers
         if fleet.signatures.mode == "off" or not signers:

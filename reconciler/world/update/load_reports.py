@@ -43,11 +43,11 @@ def load_reports(state: State, inputs: UpdateInputs, has_new_rules: bool) -> Del
 def is_accepted(state: State, inputs: UpdateInputs, report: HostReport, has_new_rules: bool) -> bool:
     """Whether it may be relied on. Each commit's signature is checked once, and all again under other settings."""
     rules = state.rules
-    if report.judged != report.commit or has_new_rules:
+    if report.judged != report.own_commit or has_new_rules:
         is_off = rules.settings.signatures.mode == rules.before.signatures.mode == "off"
         fleets: tuple[FleetSettings, ...] = () if is_off else (rules.settings, rules.before)
         before = (report.unsigned, report.is_refused)
-        commit = inputs.repo.read(report.commit) if fleets else b""
+        commit = inputs.repo.read(report.own_commit) if fleets else b""
         judge(report, commit, fleets, inputs.verifier, inputs.now)
         if before != (report.unsigned, report.is_refused):
             state.problems = None

@@ -8,7 +8,6 @@ import pytest
 
 from poollet.sync.live_view import PoolGrant
 from poollet.sync.report_lease import (
-    CANDIDATE,
     Acquire,
     Candidate,
     Grants,
@@ -17,7 +16,6 @@ from poollet.sync.report_lease import (
     ReportLease,
     StepDown,
     Wait,
-    is_sign_of_life,
 )
 from schemas.kinds import Kind
 from schemas.report import PoolletReport
@@ -44,9 +42,9 @@ def by(host: str, instance: int, leaving: str | None = None, interval: str = "10
     )
 
 
-def contents(commit: str | None, text: str = "", candidate: str = "") -> RefContents:
-    files = {"poollet.json": text.encode()} | ({CANDIDATE: candidate.encode()} if candidate else {})
-    return RefContents(commit, files)
+def contents(commit: str | None, own: str | None = None) -> RefContents:
+    """`own` is the commit of the report's writer, where candidates put theirs on top."""
+    return RefContents(commit, {}, own or commit)
 
 
 def lease(has_landed: bool = False) -> ReportLease:
@@ -115,19 +113,17 @@ def test_a_live_older_than_the_report_gives_the_ref_to_no_host_that_is_not_grant
 
 @dataclass
 class Sight:
-    """What a look finds: after how long, which commit, what the report says, and a candidate's file."""
+    """What a look finds: after how long, which commit, and which one of the report's writer."""
 
     after_ms: int
     commit: str
-    text: str = "r"
-    candidate: str = ""
+    own: str = ""
     grants: Grants = field(default_factory=dict)
 
 
 STORIES: dict[str, tuple[list[Sight], type[LeaseVerdict]]] = {
     "it moves no more, just before its timeout": ([Sight(0, "a"), Sight(TIMEOUT_MS - 1, "a")], Wait),
     "it moves no more": ([Sight(0, "a"), Sight(TIMEOUT_MS, "a")], Acquire),
-    "it reports": ([Sight(0, "a"), Sight(1000, "b", "s")], Candidate),
     "its heartbeat": ([Sight(0, "a"), Sight(1000, "b")], Candidate),
     "it moved, and just not expired since": (
         [Sight(0, "a"), Sight(9000, "b"), Sight(8999 + TIMEOUT_MS, "b")],
@@ -138,19 +134,19 @@ STORIES: dict[str, tuple[list[Sight], type[LeaseVerdict]]] = {
         Acquire,
     ),
     "a candidate is not a sign of life": (
-        [Sight(0, "a"), Sight(9000, "b", candidate="x"), Sight(TIMEOUT_MS, "b", candidate="x")],
+        [Sight(0, "a"), Sight(9000, "x", "a"), Sight(TIMEOUT_MS, "x", "a")],
         Acquire,
     ),
-    "a candidate that changes is none": (
-        [Sight(0, "a", candidate="x"), Sight(9000, "b", candidate="y"), Sight(TIMEOUT_MS, "b", candidate="y")],
-        Acquire,
-    ),
-    "a candidate that goes is none": (
-        [Sight(0, "a", candidate="x"), Sight(9000, "b"), Sight(TIMEOUT_MS, "b")],
+    "a candidate that changes or goes is none": (
+        [Sight(0, "x", "a"), Sight(9000, "y", "a"), Sight(9000, "z", "a"), Sight(TIMEOUT_MS, "z", "a")],
         Acquire,
     ),
     "a heartbeat beside a candidate": (
-        [Sight(0, "a", candidate="x"), Sight(9000, "b", candidate="x"), Sight(TIMEOUT_MS, "b", candidate="x")],
+        [Sight(0, "x", "a"), Sight(9000, "b"), Sight(TIMEOUT_MS, "b")],
+        Candidate,
+    ),
+    "a heartbeat below the next candidate": (
+        [Sight(0, "x", "a"), Sight(9000, "y", "b"), Sight(TIMEOUT_MS, "y", "b")],
         Candidate,
     ),
     "it is granted meanwhile": ([Sight(0, "a"), Sight(1000, "a", grants=THEIRS)], Candidate),
@@ -171,8 +167,7 @@ STORIES: dict[str, tuple[list[Sight], type[LeaseVerdict]]] = {
 def test_watching_another_host(story: list[Sight], want: type[LeaseVerdict]) -> None:
     one = lease()
     verdicts = [
-        one.judge(contents(each.commit, each.text, each.candidate), OTHER, each.grants, 1000 + each.after_ms)
-        for each in story
+        one.judge(contents(each.commit, each.own), OTHER, each.grants, 1000 + each.after_ms) for each in story
     ]
     assert type(verdicts[-1]) is want
 
@@ -220,17 +215,3 @@ def test_who_lost_the_ref_to_another_host_has_nothing_landed_there() -> None:
     assert isinstance(one.judge(contents("c"), OTHER, THEIRS, 0), Candidate)
     assert not one.has_landed
     assert one.judge(contents("d"), OWN, NONE, 1) == Acquire()
-
-
-@pytest.mark.parametrize(
-    ("after", "want"),
-    [
-        (contents("a", "r"), False),
-        (contents("b", "r"), True),
-        (contents("b", "s"), True),
-        (contents("b", "r", "x"), False),
-        (contents("b", "s", "x"), True),
-    ],
-)
-def test_sign_of_life(after: RefContents, want: bool) -> None:
-    assert is_sign_of_life(contents("a", "r"), after) is want

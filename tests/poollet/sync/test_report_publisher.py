@@ -11,6 +11,8 @@ from iri.simulated.faults.fault_rules import FaultRule
 from poollet.decide.decide import decide
 from poollet.sync.report_publisher import HEARTBEAT_AT
 from reconciler.gitstore.remote.transport import RemoteErrorKind, RemoteUnavailable
+from reconciler.gitstore.repo import Refs
+from reconciler.gitstore.report_author import CANDIDATE, own_commit
 from tests.poollet.fleet import LIVE, REPORTS, SETTINGS, Fleet, grant_files, machine_class, uid
 from tests.poollet.fleet import machine as declared
 from tests.poollet.stage import Run, StagedHost, Time
@@ -110,9 +112,6 @@ def test_a_restart_takes_its_own_ref_at_once(fleet: Fleet, time: Time, machine: 
     assert fleet.head(REF) == head
 
 
-CANDIDATE = "candidate.json"
-
-
 def rival(fleet: Fleet, time: Time, instance: int = 2) -> Run:
     return Run(fleet, time, StagedHost(time), host_id="another", instance=instance)
 
@@ -164,6 +163,32 @@ def test_a_candidate_that_ends_takes_its_file_with_it(fleet: Fleet, time: Time, 
     second.agent.run_pass()
     second.remote.push(is_last=True)
     assert first.files() == before
+
+
+def test_a_candidate_that_starts_again_and_again_writes_once(
+    fleet: Fleet, time: Time, machine: StagedHost
+) -> None:
+    start_run(fleet, time, machine)
+    report = fleet.head(REF)
+    rival(fleet, time).turn()
+    head = fleet.head(REF)
+    repo = fleet.client(Refs())
+    repo.snapshot()
+    assert head is not None
+    assert own_commit(repo, head) == report, "its commit is on top of the report"
+    for instance in range(3, 6):
+        rival(fleet, time, instance).turn()
+    assert fleet.head(REF) == head
+    last = rival(fleet, time, 6)
+    last.turn()
+    last.agent.leaving = "stopping"
+    last.agent.run_pass()
+    last.remote.push(is_last=True)
+    assert CANDIDATE not in last.files(), "the last run takes away what the first one wrote"
+    head = fleet.head(REF)
+    assert head is not None
+    repo.snapshot()
+    assert own_commit(repo, head) == report
 
 
 def test_two_candidates_do_not_write_in_turns(fleet: Fleet, time: Time, machine: StagedHost) -> None:

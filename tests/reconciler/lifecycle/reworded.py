@@ -18,6 +18,7 @@ import msgspec
 from reconciler.decide.decide import make_plan
 from reconciler.gitstore.objects.commit import decode_commit
 from reconciler.gitstore.repo import Draft, Identity, Pushed, Snapshot
+from reconciler.gitstore.report_author import own_commit
 from reconciler.gitstore.store import Store
 from reconciler.plan.suggestion import suggest
 from reconciler.plan.types import Change, Plan
@@ -57,13 +58,14 @@ def reworded(moment: Moment) -> Moment:
     """The twin: `live` as one commit of a reconciler, and each report where its sighting says that it was."""
     store, snapshot = moment.store, moment.snapshot
     commits: dict[str, str] = {}
-    seen_commits = [commit for seen in moment.heartbeats_seen.values() for commit in (seen.commit, seen.head)]
-    for commit in (*snapshot.reports.values(), *seen_commits):
-        if commit and commit not in commits:
-            commits[commit] = _commit(store, commit, None)
+    seen_commits = [seen.commit for seen in moment.heartbeats_seen.values()]
+    for head in filter(None, (*seen_commits, *snapshot.reports.values())):
+        report = own_commit(store, head)
+        for each in [each for each in dict.fromkeys((report, head)) if each not in commits]:
+            commits[each] = _commit(store, each, None, below=commits[report] if each != report else None)
     reports = {name: commits[commit] for name, commit in snapshot.reports.items()}
     heartbeats_seen = {
-        writer: replace(seen, commit=commits.get(seen.commit, ""), head=commits.get(seen.head, ""))
+        writer: replace(seen, commit=commits.get(seen.commit, ""))
         for writer, seen in moment.heartbeats_seen.items()
     }
     source, own = last_reconciled(store, snapshot.target)
@@ -71,12 +73,21 @@ def reworded(moment: Moment) -> Moment:
     return Moment(store, replace(snapshot, target=live, reports=reports), heartbeats_seen, moment.now)
 
 
-def _commit(store: Store, commit: str, source: str | None, twins: Mapping[str, str] | None = None) -> str:
-    """The tree of `commit` in other words, as made of `source`; a commit that it names is the twin of that."""
-    ref = f"refs/twins/{next(COUNTER)}"
+def _commit(
+    store: Store,
+    commit: str,
+    source: str | None,
+    twins: Mapping[str, str] | None = None,
+    below: str | None = None,
+) -> str:
+    """The tree of `commit` in other words, as made of `source`; a commit that it names is the twin of that. `below` is the report
+    that a candidate put its commit on top of."""
+    ref = f"refs/twins/{below or next(COUNTER)}"
+    if below is not None:
+        store._objects.remote.refs[ref] = below  # type: ignore[attr-defined]
     draft = Draft(
         ref=ref,
-        expected=None,
+        expected=below,
         base=None,
         edits={
             file.path: _renamed(_reworded(file.path, store.read(file.id)), twins or {})
@@ -86,7 +97,7 @@ def _commit(store: Store, commit: str, source: str | None, twins: Mapping[str, s
         author=AUTHOR,
         time=decode_commit(store.read(commit)).time,
         source=source,
-        has_parents=source is not None,
+        has_parents=source is not None or below is not None,
         even_if_unchanged=True,
     )
     outcome = store.write([draft])

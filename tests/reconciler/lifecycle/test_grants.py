@@ -144,6 +144,27 @@ def test_a_reconciler_that_starts_beside_a_candidate_takes_it_for_no_sign_of_lif
     assert world.reconciler.world.pools[first].is_lost
 
 
+@pytest.mark.parametrize("has_waited", [False, True], ids=["a new request", "one that waits"])
+@pytest.mark.parametrize(("trailer", "host"), [("Pool-Destroyed", ""), ("Pool-Host", NEW)])
+def test_a_candidate_voids_no_request_of_a_reconciler_that_starts(
+    trailer: str, host: str, has_waited: bool
+) -> None:
+    """It remembers no report: what the candidate pushed is the newest commit of the ref, after the commit of the request."""
+    world = fleet(web=machine("web"))
+    first = world.pool_of("web")
+    world.silent.add(first)
+    say(world, trailer, f"{first}={host or first}")
+    if has_waited:
+        world.tick()
+    world.now_later(5)
+    wait_beside(world, first)
+    world.reconciler = world.another()
+    world.tick()
+    world.hosts_report()
+    world.tick(80)
+    assert world.grant(first) == Grant(host, 2)
+
+
 def test_a_candidate_voids_no_request() -> None:
     world = fleet(web=machine("web"))
     first, other = world.pool_of("web"), elsewhere(world, "web")

@@ -80,6 +80,18 @@ def test_the_host_itself_is_heard_beside_a_candidate() -> None:
     assert refs.reports.by_poollet["a"].own_commit != own
 
 
+def test_a_candidate_that_writes_with_every_start_hides_no_heartbeat() -> None:
+    """The heartbeat and the next candidate come between two looks: the ref differs in candidate.json alone."""
+    refs = Refs()
+    refs.write()
+    refs.wait_beside("two")
+    refs.look()
+    for number in range(10):
+        refs.write()
+        refs.wait_beside(f"two-{number}")
+        assert refs.look(10) == {"one": Heartbeat.ALIVE}
+
+
 def test_two_writers_of_a_ref_have_two_heartbeats() -> None:
     refs = Refs()
     for _ in range(2):
@@ -131,6 +143,7 @@ def test_a_new_start_remembers_who_wrote_what() -> None:
     refs.look()
     own = refs.reports.by_poollet["a"].own_commit
     refs.wait_beside()
-    refs.reports = Reports(dict(refs.reports.heartbeats_seen))
-    assert refs.look() == {"one": Heartbeat.UNCONFIRMED}
-    assert refs.reports.by_poollet["a"].own_commit == own
+    for remembered in (dict(refs.reports.heartbeats_seen), None):
+        refs.reports = Reports(remembered)
+        assert refs.look() == {"one": Heartbeat.UNCONFIRMED}
+        assert refs.reports.by_poollet["a"].own_commit == own

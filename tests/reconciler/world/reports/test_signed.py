@@ -12,7 +12,8 @@ from reconciler.gitstore.repo import Refs
 from reconciler.gitstore.signatures.signing import SshSigner
 from reconciler.gitstore.store import Store
 from reconciler.world.world import World
-from tests.reconciler.world.scene import SETTINGS, Scene
+from schemas.report import CandidateReport, Report, render
+from tests.reconciler.world.scene import INSTANCE, REPORTS, SETTINGS, Scene
 from tests.servers.sshd import new_key
 
 HERE = dict(os.environ)
@@ -60,6 +61,20 @@ def test_an_unsigned_report(key: Path, mode: str, has_signers: bool, is_heard: b
     scene.step(world)
     assert ("pool-a" in world.pools) == is_heard
     assert codes(world, scene) == said
+
+
+def test_an_unsigned_candidate_does_not_refuse_the_report_below_it(key: Path) -> None:
+    scene = Scene()
+    signing(scene, key)
+    scene.source({"gitvirt.yaml": fleet("enforce", key)})
+    scene.report("pool-a")
+    signing(scene, None)
+    candidate = CandidateReport(name="pool-a", host_id="another", instance=INSTANCE, pools=("pool-a",))
+    scene._commit(REPORTS + "pool-a", dict(render(Report(candidate=candidate))), {})
+    world = World(HERE)
+    scene.step(world)
+    assert world.pools["pool-a"].why_not_ready == ""
+    assert codes(world, scene) == []
 
 
 def test_a_signed_report_is_heard_and_from_the_next_unsigned_one_on_it_is_not(key: Path) -> None:

@@ -1,0 +1,40 @@
+"""Which commit of a report ref its host wrote itself: the head, or one below what candidates put on top of it. Pure reading.
+
+Theory of operation
+-------------------
+A host replaces its report with each push, so a commit of its own has no parent. A candidate, which is another host that waits for the
+pools, commits on top of the report and changes `candidate.json` alone: its commit has a parent, and the tree differs in that file only. So
+the newest commit of the host can be read from the ref, whatever was remembered of it, also where the host and a candidate wrote between
+two looks.
+
+Must never happen: a candidate's push counts as a sign of life of the host below it, or hides one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from reconciler.gitstore.objects.commit import decode_commit
+from reconciler.gitstore.objects.tree import ObjectId
+from reconciler.gitstore.repo import FileChange
+
+CANDIDATE = "candidate.json"
+
+
+class ReportHistory(Protocol):
+    """What is needed of a Repo."""
+
+    def read(self, id: ObjectId) -> bytes: ...
+
+    def diff(self, old: ObjectId | None, new: ObjectId | None) -> Iterator[FileChange]: ...
+
+
+def own_commit(history: ReportHistory, head: ObjectId) -> ObjectId:
+    """The newest commit that no candidate made. A commit that changes more than `candidate.json` is none of a candidate."""
+    commit = head
+    while parents := decode_commit(history.read(commit)).parents:
+        if [change.path for change in history.diff(parents[0], commit)] != [CANDIDATE]:
+            break
+        commit = parents[0]
+    return commit
