@@ -104,7 +104,10 @@ class State:
             if granted not in ("", report.host) and known is not None:
                 return self._of_absent_host(known, report, granted)
             beat, other = self.reports.heartbeats[report.writer], candidate_for(pool, report)
-            return Announcement(name, report.pools[pool], beat, host=report.host, other_host=other)
+            epoch = 0 if granted else self._highest_epoch(pool)
+            return Announcement(
+                name, report.pools[pool], beat, host=report.host, other_host=other, epoch=epoch
+            )
         if known is None:
             return None
         for name, host in sorted(self.reports.silent):
@@ -120,18 +123,27 @@ class State:
         return pool_on_live(known) if self.is_offline else None
 
     def _announcer(self, pool: Key, granted: str) -> str | None:
-        reports = self.reports.by_poollet
-        owners = [
-            reports[name]
-            for name in self.reports.announcers(pool)
-            if self.is_ours(reports[name]) and self.rules.authority.owns(name, pool)
-        ]
         best = min(
-            owners,
+            self._announcers(pool),
             key=lambda each: (granted not in ("", each.host), not self._is_alive(each.writer)),
             default=None,
         )
         return None if best is None else best.name
+
+    def _announcers(self, pool: Key) -> Iterator[HostReport]:
+        """The reports that may speak of the pool, and do, by their names."""
+        for name in self.reports.announcers(pool):
+            report = self.reports.by_poollet[name]
+            if self.is_ours(report) and self.rules.authority.owns(name, pool):
+                yield report
+
+    def _highest_epoch(self, pool: Key) -> int:
+        """Of the reports that announce the pool, and of the assignments on it."""
+        kept = self.retained_volumes.values() if pool.kind is Kind.VOLUME_POOL else ()
+        placed = (self.objects[key] for key in self.relations.on_pool.get(pool))
+        assignments = (each.record.assignment for each in (*placed, *kept))
+        epochs = [each.epoch for each in assignments if each is not None and each.pool == pool.name]
+        return max((*(each.pools[pool].epoch for each in self._announcers(pool)), *epochs), default=0)
 
     def _is_alive(self, writer: Writer) -> bool:
         return self.reports.heartbeats.get(writer) in NOT_EXPIRED

@@ -37,7 +37,8 @@ class Announcement:
 
     `silence` is why its host cannot be asked now: then the announcement is what live has, nothing new is placed there, and nothing
     else changes.
-    `host` is empty unless it is what that host's report says.
+    `host` is empty unless it is what that host's report says. `epoch` is the highest one of reports and assignments, for a pool that
+    is granted to no host.
     """
 
     poollet: str
@@ -47,6 +48,7 @@ class Announcement:
     is_remembered: bool = False
     host: str = ""
     other_host: str = ""
+    epoch: int = 0
 
 
 @dataclass(slots=True)
@@ -82,7 +84,7 @@ def pool_state(
     names = _offered_classes(pool)
     grant = grant_on_live(known)
     if announced is not None and announced.host:
-        grant = grant_for(known, announced.host, announced.pool, announced.heartbeat)
+        grant = grant_for(known, announced.host, announced.epoch, announced.heartbeat)
     object = known.object if known is not None else None
     plain = PoolState(
         key=key,

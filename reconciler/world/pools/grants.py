@@ -7,17 +7,21 @@ on an assignment only if host and epoch are its own, and the reconciler believes
 that has the grant. So two hosts of one name can never both act, and a newcomer can neither act nor end anything.
 
     status.host   event                                              status.host   status.epoch
-    none          an accepted report announces the pool              its hostID    highest known or reported, + 1
+    none          an accepted report announces the pool              its hostID    highest known, + 1
     A             a report or candidate by another host              A             same; condition HostMismatch
     A             Pool-Destroyed: NAME=A, and A's heartbeat expired  none          + 1; assignments are released
     A             Pool-Host: NAME=B, and A's heartbeat expired       B             + 1; assignments follow, none is released
     lost `live`   every known report was heard                       its hostID    highest reported + 1; ids are adopted
 
+The highest epoch that is known is that of the pool's document, of the reports that announce it, and of the assignments on it: the
+document may have left `live` and be there again. A host whose heartbeat is unconfirmed may have written its report years ago, under a grant
+that several others followed. It gets the grant only of a pool of which no epoch is known; any other pool waits until its host is alive.
+
 The World says what the grant is when this tick has written (`PoolState.grant`): placements of the same tick name it.
 decide/pool.py writes it, decide/pool_requests.py judges what people commit.
 
-Must never happen: a grant to a host that people called destroyed or moved away from, on the strength of the report that it left behind; two
-hosts with the same epoch of a pool; an epoch that is used again after `live` was lost.
+Must never happen: a grant to a host on the strength of a report that it left behind; two hosts with the same epoch of a pool; an epoch
+that is used again after `live`, or the pool's document there, was lost.
 """
 
 from __future__ import annotations
@@ -27,7 +31,6 @@ from typing import NamedTuple
 from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.reports.heartbeat import Heartbeat
 from schemas.model import MachinePoolStatus, VolumePoolStatus
-from schemas.report import objects as report
 
 POOL_STATUS = (MachinePoolStatus, VolumePoolStatus)
 
@@ -50,23 +53,15 @@ def grant_on_live(known: ObjectState | None) -> Grant:
     return Grant(status.host.id if status.host is not None else "", status.epoch)
 
 
-def grant_for(
-    known: ObjectState | None, host: str, pool: report.PoolReport | report.VolumePoolReport, beat: Heartbeat
-) -> Grant:
-    """The grant of a pool that `host` announces: the one on live, else a new one where the host may have it."""
+def grant_for(known: ObjectState | None, host: str, highest: int, beat: Heartbeat) -> Grant:
+    """The grant of a pool that `host` announces: the one on live, else a new one where the host may have it.
+
+    `highest` is the highest epoch of the pool that is known beside its document on live.
+    """
     grant = grant_on_live(known)
     if grant.host or known is None or not known.is_active or not host:
         return grant
-    if beat is Heartbeat.ALIVE or (beat is Heartbeat.UNCONFIRMED and not is_former_host(known, host)):
-        return Grant(host, max(grant.epoch, pool.epoch) + 1, is_new=True)
+    highest = max(grant.epoch, highest)
+    if beat is Heartbeat.ALIVE or (beat is Heartbeat.UNCONFIRMED and not highest):
+        return Grant(host, highest + 1, is_new=True)
     return grant
-
-
-def is_former_host(known: ObjectState, host: str) -> bool:
-    """Called destroyed, or moved from: then its report may be what it left behind; a change of it proves otherwise."""
-    status = known.record.status
-    if not isinstance(status, POOL_STATUS):
-        return False
-    destroyed, move = status.destroyed, status.move
-    is_destroyed = destroyed is not None and destroyed.state == "Followed" and destroyed.host == host
-    return is_destroyed or (move is not None and move.state == "Followed" and move.from_host == host)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from reconciler.world.objects.object_state import ObjectState
+from reconciler.world.objects.relations import pool_of
 from reconciler.world.pools.announcement import pool_state
 from reconciler.world.pools.capacity_ledger import Charge, orphan_charge
 from reconciler.world.state import State, pool_of_orphan
@@ -48,6 +49,9 @@ def offer_class(state: State, key: Key, known: ObjectState | None) -> None:
 def update_pools(state: State, changed: Changed, delta: Delta) -> None:
     """A pool that is not as it was concerns all that is assigned to it; another grant, all that its reports speak of."""
     keys = {key for key in changed if key.kind in POOLS}
+    # The next grant of a pool without one comes after the epochs of the assignments there.
+    placed = {pool_of(known) for pair in changed.values() for known in pair if known is not None}
+    keys |= {pool for pool in placed if pool is not None and not state.grant(pool).host}
     for kind in {POOL_OF_CLASS[key.kind] for key in changed if key.kind in POOL_OF_CLASS}:
         keys |= {pool.key for pool in state.pools[kind].values()}
     for key in keys:

@@ -24,7 +24,6 @@ from schemas.model import (
     VolumePoolStatus,
 )
 from schemas.model.part import RequestState
-from schemas.report import objects as report
 from tests.reconciler.decide.small import NOW, SOURCE, Small, known, machine
 
 POOL, STORE = Key(Kind.MACHINE_POOL, "", "a"), Key(Kind.VOLUME_POOL, "", "a")
@@ -232,7 +231,8 @@ def test_an_assignment_of_no_host_is_never_released() -> None:
 @pytest.mark.parametrize(
     ("found", "heartbeat", "is_granted"),
     [
-        pytest.param(status("", 2), UNCONFIRMED, True, id="no request"),
+        pytest.param(status("", 0), UNCONFIRMED, True, id="never granted"),
+        pytest.param(status("", 2), UNCONFIRMED, False, id="granted before"),
         pytest.param(status("", 2), EXPIRED, False, id="expired"),
         pytest.param(status("", 2, destroyed=destroy("Followed")), UNCONFIRMED, False, id="destroyed"),
         pytest.param(
@@ -240,7 +240,7 @@ def test_an_assignment_of_no_host_is_never_released() -> None:
         ),
         pytest.param(status("", 3, move=move("Followed")), UNCONFIRMED, False, id="moved away from"),
         pytest.param(status("", 3, move=move("Followed")), ALIVE, True, id="moved away from, and it reports"),
-        pytest.param(status("", 2, move=move("Void")), UNCONFIRMED, True, id="a move that is void"),
+        pytest.param(status("", 2, move=move("Void")), UNCONFIRMED, False, id="a move that is void"),
     ],
 )
 def test_what_a_former_host_left_behind_gets_no_grant(
@@ -248,8 +248,7 @@ def test_what_a_former_host_left_behind_gets_no_grant(
 ) -> None:
     state = known(Kind.MACHINE_POOL, "a")
     state = replace(state, record=replace(state.record, status=found))
-    announced = report.PoolReport(status=report.ReportedPoolStatus(state="Ready"))
-    grant = grant_for(state, "h1", announced, heartbeat)
+    grant = grant_for(state, "h1", 0, heartbeat)
     assert (grant.host == "h1", grant.is_new) == (is_granted, is_granted)
 
 

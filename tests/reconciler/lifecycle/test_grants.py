@@ -214,6 +214,35 @@ def test_a_report_that_a_destroyed_host_left_behind_gets_no_grant() -> None:
     assert world.grant(first) == Grant(first, 3)
 
 
+def test_a_report_of_an_earlier_host_gets_no_grant_after_two_moves_and_the_end_of_the_last_host() -> None:
+    """The pool went from A to B to C, C is destroyed, and what A left behind in a report of its own is read for the first time."""
+    world = Fleet({})
+    world.hosts["a"] = Host("a", id="A")
+    world.settle()
+    old = world.hosts["a"].report({})
+    for host, former in (("B", "A"), ("C", "B")):
+        world.silent.add("a")
+        say(world, "Pool-Host", f"a={host}")
+        world.settle(seconds=80)
+        world.hosts["a"].id = host
+        world.silent.clear()
+        world.settle()
+        assert world.grant("a").host == host != former
+    world.silent.add("a")
+    say(world, "Pool-Destroyed", "a=C")
+    world.settle(seconds=80)
+    assert world.grant("a") == Grant("", 4)
+    world.report("a", old)
+    world.reconciler = world.another()
+    world.tick()
+    world.tick()
+    assert world.grant("a") == Grant("", 4)
+    # It reports again: it lives.
+    world.report("a", old)
+    world.tick()
+    assert world.grant("a") == Grant("A", 5)
+
+
 def test_a_move_keeps_every_assignment_and_its_id() -> None:
     world = fleet(
         Host("a", is_local=True),
