@@ -12,77 +12,59 @@ from typing import TypeVar
 
 import msgspec
 
+from iri.cli.documents import read_documents, source_name
 from iri.errors import InvalidArgument
 from iri.libvirt import settings as libvirt
 from iri.simulated import profile as simulated
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.terminal import printable
 from schemas.model import quantity
-from schemas.reader import read
-from schemas.reader.value import Unreadable
+from schemas.reader import Unreadable, read
 
 PROFILE_EXAMPLE = "`gitvirt runtime simulated --help` shows a profile"
-PROFILE_COUNTS = frozenset(("tps", "iops", "local_disk_bytes", "capacity", "resources"))
 SETTINGS_EXAMPLE = "docs/libvirt.md shows all settings"
-SETTINGS_COUNTS = frozenset(("tps", "iops", "reserved", "resources"))
+# Keys of settings and profiles that hold counts, themselves or below; so does every key that ends in Bytes.
+COUNTS = frozenset(("tps", "iops", "reserved", "resources", "local_disk_bytes", "capacity"))
 DEFAULT_SETTINGS = "/etc/gitvirt/libvirt.yaml"
 
 T = TypeVar("T")
-IsCount = Callable[[str], bool]
 
 
-def read_document(path: str, option: str, example: str, is_count: IsCount, decode: Callable[[bytes], T]) -> T:
+def read_document(path: str, option: str, example: str, decode: Callable[[bytes], T]) -> T:
     """Decodes the file's only document. A CommandError names what is wrong in it; `example` names where an example is shown."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise CommandError(f"{path}: {error.strerror}", f"{option} must name a readable file") from None
-    except UnicodeDecodeError:
-        raise CommandError(f"{path}: not UTF-8", "save it as UTF-8", Exit.PROBLEMS) from None
-    values = read(text)
-    if isinstance(values, Unreadable):
-        where = f"{path}:{values.line}:{values.column}"
-        raise CommandError(f"{where}: {printable(values.message)}", printable(values.hint), Exit.PROBLEMS)
+    name, values = source_name(path), read_documents(path, option)
     if len(values) != 1:
-        raise CommandError(f"{path}: {len(values)} documents where one is expected", example, Exit.PROBLEMS)
+        raise CommandError(f"{name}: {len(values)} documents where one is expected", example, Exit.PROBLEMS)
     try:
-        return decode(msgspec.json.encode(resolve_quantities(values[0], is_count)))
+        return decode(msgspec.json.encode(resolve_quantities(values[0])))
     except quantity.QuantityError as error:
-        raise CommandError(f"{path}: {error.message}", error.hint, Exit.PROBLEMS) from None
+        raise CommandError(f"{name}: {error.message}", error.hint, Exit.PROBLEMS) from None
     except (InvalidArgument, TypeError) as error:
-        raise CommandError(f"{path}: {printable(str(error))}", example, Exit.PROBLEMS) from None
+        raise CommandError(f"{name}: {printable(str(error))}", example, Exit.PROBLEMS) from None
 
 
-def resolve_quantities(value: object, is_count: IsCount, *, within: bool = False) -> object:
+def resolve_quantities(value: object, *, within: bool = False) -> object:
     """The value with whole numbers for quantities such as 256Gi, below each key that holds counts."""
     if isinstance(value, dict):
         return {
-            key: resolve_quantities(item, is_count, within=within or is_count(key))
+            key: resolve_quantities(item, within=within or key in COUNTS or str(key).endswith("Bytes"))
             for key, item in value.items()
         }
     if isinstance(value, list):
-        return [resolve_quantities(item, is_count, within=within) for item in value]
+        return [resolve_quantities(item, within=within) for item in value]
     return quantity.parse(value).ceil() if within and isinstance(value, str) else value
 
 
 def read_profile(path: str) -> simulated.Profile:
     """A simulated host's profile. A CommandError names what is wrong in the file."""
-    return read_document(
-        path, "--profile", PROFILE_EXAMPLE, PROFILE_COUNTS.__contains__, simulated.parse_profile
-    )
+    return read_document(path, "--profile", PROFILE_EXAMPLE, simulated.parse_profile)
 
 
 def read_libvirt_settings(path: str | None, default: str = DEFAULT_SETTINGS) -> libvirt.Settings:
     """Those of the file, else of the default file, else the defaults. A CommandError names what is wrong in the file."""
     if path is None and not Path(default).exists():
         return libvirt.Settings()
-    return read_document(
-        path or default, "--settings", SETTINGS_EXAMPLE, is_settings_count, libvirt.decode_settings
-    )
-
-
-def is_settings_count(key: str) -> bool:
-    return key in SETTINGS_COUNTS or key.endswith("Bytes")
+    return read_document(path or default, "--settings", SETTINGS_EXAMPLE, libvirt.decode_settings)
 
 
 def parse_ignition_yaml(data: bytes) -> object:
