@@ -80,31 +80,20 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.output:
             at = f"--address {arguments.address} " if arguments.address else ""
             here = ConsoleLocation(True, found, "", (), f"gitvirt console {at}{found}")
-            show_value(out(), arguments.output, location_value(here))
+            show_value(out(), arguments.output, vars(here))
             return Exit.OK
         return attach_terminal(client, found, arguments.linger)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ConsoleLocation:
-    """Where a machine's console is. `id` is known only on the machine's host."""
+    """Where a machine's console is. `id` is known only on the machine's host. The names are public: scripts read them."""
 
-    is_here: bool
+    here: bool
     id: str
     pool: str
     addresses: tuple[str, ...]
     command: str
-
-
-def location_value(place: ConsoleLocation) -> dict[str, object]:
-    """The keys are public: scripts read them."""
-    return {
-        "here": place.is_here,
-        "id": place.id,
-        "pool": place.pool,
-        "addresses": list(place.addresses),
-        "command": place.command,
-    }
 
 
 def report_other_host(arguments: argparse.Namespace, reference: str, trouble: CommandError) -> int:
@@ -116,7 +105,7 @@ def report_other_host(arguments: argparse.Namespace, reference: str, trouble: Co
         raise trouble
     place = locate_machine(fleet, reference)
     if arguments.output:
-        show_value(out(), arguments.output, location_value(place))
+        show_value(out(), arguments.output, vars(place))
         return Exit.OK
     cause = f"{printable(reference)} is on {printable(place.pool)}, not at the runtime of this host"
     cure = f"{place.command}; if the runtime has a socket of its own, add --address SOCKET"

@@ -14,7 +14,8 @@ It shows what the runtime has, without the fleet's repository: to debug a host, 
 from __future__ import annotations
 
 import argparse
-import importlib
+
+from iri.cli.actions import add_actions, run_action
 
 EXAMPLES = """examples:
   gitvirt iri get machine
@@ -39,22 +40,10 @@ ACTIONS = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Loads the modules of all actions: `--help` shows each with its examples."""
     add_address(parser, default=None)
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    for name, summary in ACTIONS.items():
-        module = importlib.import_module(f"iri.cli.iri.{name}")
-        action = actions.add_parser(
-            name,
-            help=summary,
-            description=f"{summary[0].upper()}{summary[1:]}.",
-            epilog=module.EXAMPLES,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
-        )
-        add_address(action, default=argparse.SUPPRESS)  # it is accepted before the action and after it
-        module.add_arguments(action)
-        action.set_defaults(run_action=module.run)
+    after_action = argparse.ArgumentParser(add_help=False)
+    add_address(after_action, default=argparse.SUPPRESS)  # it is accepted before the action and after it
+    add_actions(parser, __name__, ACTIONS, "ACTION", [after_action])
 
 
 def add_address(parser: argparse.ArgumentParser, default: str | None) -> None:
@@ -63,6 +52,4 @@ def add_address(parser: argparse.ArgumentParser, default: str | None) -> None:
     )
 
 
-def run(arguments: argparse.Namespace) -> int:
-    code: int = arguments.run_action(arguments)
-    return code
+run = run_action

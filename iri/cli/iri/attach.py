@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
-from iri.change import AttachInterface, AttachVolume
+from google.protobuf.message import Message
+
+from iri.change import AttachInterface, AttachVolume, DetachInterface, DetachVolume, MachineChange
 from iri.cli.iri.connection import connect_runtimes
-from iri.cli.iri.nouns import Noun, noun_type
-from iri.cli.iri.spec_files import read_messages
+from iri.cli.iri.nouns import Noun, add_noun
+from iri.cli.iri.spec_files import add_file, read_messages
 from iri.client import MACHINE
 from iri.machine import Disk, RuntimeNetworkInterface
 from iri.proto.machine.v1alpha1 import api_pb2 as pb
@@ -30,33 +34,37 @@ a network interface:
   ips: [10.0.0.5]"""
 
 
+class Device(NamedTuple):
+    """How devices of a noun are written, attached and detached."""
+
+    message: type[Message]
+    attach: Callable[[Any], MachineChange]  # with a message
+    detach: Callable[[str], MachineChange]  # with a name
+
+
+DEVICES: Mapping[Noun, Device] = {
+    Noun.VOLUME: Device(pb.Volume, lambda disk: AttachVolume(freeze(Disk, disk)), DetachVolume),
+    Noun.INTERFACE: Device(
+        pb.NetworkInterface,
+        lambda nic: AttachInterface(freeze(RuntimeNetworkInterface, nic)),
+        DetachInterface,
+    ),
+}
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    nouns = (Noun.VOLUME, Noun.INTERFACE)
-    parser.add_argument("noun", type=noun_type(*nouns), metavar="KIND", help=", ".join(nouns))
+    add_noun(parser, *DEVICES)
     parser.add_argument("--machine-id", required=True, metavar="ID")
-    parser.add_argument(
-        "-f", "--filename", required=True, metavar="FILE", help="YAML or JSON; - reads standard input"
-    )
+    add_file(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """The whole file is read and checked before the first call."""
-    terminal = out()
-    changes = read_changes(arguments.noun, arguments.filename)
+    terminal, device = out(), DEVICES[arguments.noun]
+    machine_id = printable(arguments.machine_id)
+    messages: list[Any] = read_messages(arguments.filename, device.message)
     with connect_runtimes(arguments, MACHINE) as client:
-        for name, change in changes:
-            client.change(arguments.machine_id, change)
-            terminal.line(
-                f"Attached {arguments.noun} {printable(name)} to machine {printable(arguments.machine_id)}"
-            )
+        for message in messages:
+            client.change(arguments.machine_id, device.attach(message))
+            terminal.line(f"Attached {arguments.noun} {printable(message.name)} to machine {machine_id}")
     return Exit.OK
-
-
-def read_changes(noun: Noun, path: str) -> list[tuple[str, AttachVolume | AttachInterface]]:
-    """The name and the change of each document."""
-    if noun is Noun.VOLUME:
-        return [(disk.name, AttachVolume(freeze(Disk, disk))) for disk in read_messages(path, pb.Volume)]
-    return [
-        (nic.name, AttachInterface(freeze(RuntimeNetworkInterface, nic)))
-        for nic in read_messages(path, pb.NetworkInterface)
-    ]

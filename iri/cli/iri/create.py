@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
-from typing import Any, NamedTuple
-
-from google.protobuf.message import Message
 
 from iri.cli.iri.connection import connect_runtimes
-from iri.cli.iri.nouns import Noun, noun_type
+from iri.cli.iri.nouns import KINDS, add_noun
 from iri.cli.iri.output import FORMATS, show_object
-from iri.cli.iri.spec_files import read_messages
-from iri.client import MACHINE, VOLUME, Endpoint
-from iri.machine import RuntimeMachine
-from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
-from iri.proto.volume.v1alpha1 import api_pb2 as volume_pb
-from iri.volume import RuntimeSnapshot, RuntimeVolume
+from iri.cli.iri.spec_files import add_file, read_messages
+from iri.wire.calls import OBJECT_CALLS
 from iri.wire.message_codec import freeze
 from reconciler.cli.exits import Exit
 from reconciler.cli.terminal import out, printable
@@ -47,30 +39,9 @@ a volumesnapshot:
   spec: {volume_id: VOLUME-ID}"""
 
 
-class Form(NamedTuple):
-    """Where a kind is created, and what its spec file is decoded into."""
-
-    endpoint: Endpoint
-    message: type[Message]
-    struct: type[Any]
-
-
-FORMS: Mapping[Noun, Form] = {
-    Noun.MACHINE: Form(MACHINE, machine_pb.Machine, RuntimeMachine),
-    Noun.VOLUME: Form(VOLUME, volume_pb.Volume, RuntimeVolume),
-    Noun.SNAPSHOT: Form(VOLUME, volume_pb.VolumeSnapshot, RuntimeSnapshot),
-}
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("noun", type=noun_type(*FORMS), metavar="KIND", help=", ".join(FORMS))
-    parser.add_argument(
-        "-f",
-        "--filename",
-        required=True,
-        metavar="FILE",
-        help="YAML or JSON, a document each; - reads standard input",
-    )
+    add_noun(parser, *KINDS)
+    add_file(parser)
     parser.add_argument("-o", "--output", choices=FORMATS, help="show what was created, in that form")
     parser.add_argument(
         "--show-secrets", action="store_true", help="with -o: print keys and passwords as they are"
@@ -79,12 +50,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """The whole file is read and checked before the first object is created."""
-    form = FORMS[arguments.noun]
-    desired = [freeze(form.struct, message) for message in read_messages(arguments.filename, form.message)]
+    kind, endpoint = KINDS[arguments.noun]
+    messages = read_messages(arguments.filename, OBJECT_CALLS[kind].message)
     terminal = out()
-    with connect_runtimes(arguments, form.endpoint) as client:
-        for item in desired:
-            created = client.create(item)
+    with connect_runtimes(arguments, endpoint) as client:
+        for message in messages:
+            created = client.create(freeze(kind, message))
             if arguments.output is None:
                 terminal.line(f"Created {arguments.noun} {printable(created.id)}")
             else:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 
 from iri.cli.iri.connection import connect_runtimes
-from iri.cli.iri.get import KINDS
-from iri.cli.iri.nouns import noun_type
+from iri.cli.iri.nouns import KINDS, add_noun
 from iri.errors import NotFound
 from reconciler.cli.exits import Exit
 from reconciler.cli.terminal import out, printable
@@ -17,7 +16,7 @@ EXAMPLES = """examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("noun", type=noun_type(*KINDS), metavar="KIND", help=", ".join(KINDS))
+    add_noun(parser, *KINDS)
     parser.add_argument("ids", nargs="+", metavar="ID")
 
 
@@ -26,10 +25,10 @@ def run(arguments: argparse.Namespace) -> int:
     terminal = out()
     with connect_runtimes(arguments, endpoint) as client:
         for id in arguments.ids:
+            outcome = "deleted"
             try:
                 client.remove(kind, id)
             except NotFound:
-                terminal.line(f"{arguments.noun.capitalize()} {printable(id)} not found")
-            else:
-                terminal.line(f"{arguments.noun.capitalize()} {printable(id)} deleted")
+                outcome = "not found"
+            terminal.line(f"{arguments.noun.capitalize()} {printable(id)} {outcome}")
     return Exit.OK

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from iri.change import DetachInterface, DetachVolume
+from iri.cli.iri.attach import DEVICES
 from iri.cli.iri.connection import connect_runtimes
-from iri.cli.iri.nouns import Noun, noun_type
+from iri.cli.iri.nouns import add_noun
 from iri.client import MACHINE
 from iri.errors import NotFound
 from reconciler.cli.exits import Exit
@@ -18,24 +18,20 @@ EXAMPLES = """examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    nouns = (Noun.VOLUME, Noun.INTERFACE)
-    parser.add_argument("noun", type=noun_type(*nouns), metavar="KIND", help=", ".join(nouns))
+    add_noun(parser, *DEVICES)
     parser.add_argument("names", nargs="+", metavar="NAME", help="of the attachment")
     parser.add_argument("--machine-id", required=True, metavar="ID")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    terminal = out()
-    change = DetachVolume if arguments.noun is Noun.VOLUME else DetachInterface
+    terminal, noun = out(), arguments.noun
     machine_id = printable(arguments.machine_id)
     with connect_runtimes(arguments, MACHINE) as client:
         for name in arguments.names:
             try:
-                client.change(arguments.machine_id, change(name))
+                client.change(arguments.machine_id, DEVICES[noun].detach(name))
             except NotFound:
-                terminal.line(
-                    f"{arguments.noun.capitalize()} {printable(name)} of machine {machine_id} not found"
-                )
+                terminal.line(f"{noun.capitalize()} {printable(name)} of machine {machine_id} not found")
             else:
-                terminal.line(f"Detached {arguments.noun} {printable(name)} from machine {machine_id}")
+                terminal.line(f"Detached {noun} {printable(name)} from machine {machine_id}")
     return Exit.OK

@@ -6,7 +6,7 @@ import argparse
 
 from iri.change import ExpandVolume
 from iri.cli.iri.connection import connect_runtimes
-from iri.cli.iri.nouns import Noun, noun_type
+from iri.cli.iri.nouns import Noun, add_noun
 from iri.client import VOLUME
 from iri.volume import Resources
 from reconciler.cli.exits import Exit
@@ -18,7 +18,7 @@ EXAMPLES = """examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("noun", type=noun_type(Noun.VOLUME), metavar="volume")
+    add_noun(parser, Noun.VOLUME, metavar="volume")
     parser.add_argument("id", metavar="ID")
     parser.add_argument("size", type=parse_size, metavar="SIZE", help="in all: 20Gi, or a number of bytes")
 

@@ -4,31 +4,28 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Mapping
-from typing import Any
 
 from iri.cli.iri.connection import connect_runtimes
-from iri.cli.iri.nouns import Noun, noun_type, parse_label
+from iri.cli.iri.messages import render_message
+from iri.cli.iri.nouns import KINDS, Noun, add_noun, parse_label
 from iri.cli.iri.output import add_output, show_object, show_objects
 from iri.cli.iri.selection import select_objects
 from iri.cli.iri.watch import watch
-from iri.client import MACHINE, VOLUME, Endpoint
+from iri.client import Endpoint
 from iri.host import Offers
-from iri.machine import RuntimeMachine
+from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
+from iri.proto.volume.v1alpha1 import api_pb2 as volume_pb
 from iri.runtime import KIND_NAMES, EventType, RuntimeEvent, RuntimeKind
-from iri.volume import RuntimeSnapshot, RuntimeVolume
+from iri.wire.events import encode_event
+from iri.wire.message_codec import encode
 from reconciler.cli.duration import format_age, parse_duration
 from reconciler.cli.exits import CommandError, Exit
-from reconciler.cli.output import Column, show_table, show_value
+from reconciler.cli.output import Column, is_value, show_table, show_value
 from reconciler.cli.terminal import Terminal, TextStyle, out, printable
 from schemas.model.quantity import units
 
 EVENTS_SECONDS = 3600
-KINDS: Mapping[Noun, tuple[type[Any], Endpoint]] = {
-    Noun.MACHINE: (RuntimeMachine, MACHINE),
-    Noun.VOLUME: (RuntimeVolume, VOLUME),
-    Noun.SNAPSHOT: (RuntimeSnapshot, VOLUME),
-}
+EVENT_STYLES = {EventType.WARNING: TextStyle.YELLOW}
 EXAMPLES = """examples:
   gitvirt iri get machine
   gitvirt iri get machine -l machinepoollet.ironcore.dev/machine-namespace=default -o wide
@@ -39,8 +36,7 @@ EXAMPLES = """examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    nouns = (*KINDS, Noun.STATUS, Noun.EVENTS, Noun.VERSION)
-    parser.add_argument("noun", type=noun_type(*nouns), metavar="KIND", help=", ".join(nouns))
+    add_noun(parser, *KINDS, Noun.STATUS, Noun.EVENTS, Noun.VERSION)
     parser.add_argument("id", nargs="?", metavar="ID", help="only that object")
     parser.add_argument(
         "-l",
@@ -84,7 +80,7 @@ def _check_arguments(arguments: argparse.Namespace) -> None:
     is_object = arguments.noun in KINDS
     if arguments.id and not is_object:
         raise CommandError(f"{arguments.noun} takes no ID", "leave the ID out", Exit.USAGE)
-    if arguments.watch and (not is_object or arguments.output in ("json", "yaml")):
+    if arguments.watch and (not is_object or is_value(arguments.output)):
         raise CommandError(
             "--watch shows lines of machines, volumes or volumesnapshots",
             "leave out --watch, or -o json|yaml",
@@ -118,7 +114,7 @@ def _status(terminal: Terminal, arguments: argparse.Namespace) -> None:
     """Classes and totals, with one column for each resource that any class has."""
     with connect_runtimes(arguments) as client:
         offers = client.offers()
-    if arguments.output in ("json", "yaml"):
+    if is_value(arguments.output):
         show_value(terminal, arguments.output, _offer_values(offers))
         return
     resources = sorted({name for offer in offers.machines for name in offer.machine_class.resources})
@@ -151,27 +147,11 @@ def _amount(resource: str, count: int) -> str:
 
 def _offer_values(offers: Offers) -> dict[str, object]:
     """As the Status responses of the interface have them."""
+    machines = [encode(machine_pb.MachineClassStatus, offer) for offer in offers.machines]
+    volumes = [encode(volume_pb.VolumeClassStatus, offer) for offer in offers.volumes]
     return {
-        "machine_class_status": [
-            {
-                "machine_class": {
-                    "name": offer.machine_class.name,
-                    "capabilities": {"resources": dict(offer.machine_class.resources)},
-                },
-                "quantity": offer.quantity,
-            }
-            for offer in offers.machines
-        ],
-        "volume_class_status": [
-            {
-                "volume_class": {
-                    "name": offer.volume_class.name,
-                    "capabilities": {"tps": offer.volume_class.tps, "iops": offer.volume_class.iops},
-                },
-                "quantity": offer.quantity,
-            }
-            for offer in offers.volumes
-        ],
+        "machine_class_status": [render_message(status) for status in machines],
+        "volume_class_status": [render_message(status) for status in volumes],
     }
 
 
@@ -181,12 +161,12 @@ def _events(terminal: Terminal, arguments: argparse.Namespace) -> None:
     first = int(now) - arguments.duration
     with connect_runtimes(arguments) as client:
         events = client.events_between(first, int(now) + 1, dict(arguments.label))
-    if arguments.output in ("json", "yaml"):
-        show_value(terminal, arguments.output, [_event_value(event) for event in events])
+    if is_value(arguments.output):
+        show_value(terminal, arguments.output, [render_message(encode_event(event)) for event in events])
         return
     columns: list[Column[RuntimeEvent]] = [
         Column("AGE", lambda event: format_age(now - event.time)),
-        Column("TYPE", lambda event: event.type, lambda event: _event_style(event)),
+        Column("TYPE", lambda event: event.type, lambda event: EVENT_STYLES.get(event.type)),
         Column("REASON", lambda event: event.reason),
         Column("OBJECT", lambda event: f"{KIND_NAMES[event.kind].lower()}/{event.id}"),
         Column("MESSAGE", lambda event: event.message),
@@ -194,30 +174,11 @@ def _events(terminal: Terminal, arguments: argparse.Namespace) -> None:
     show_table(terminal, columns, events)
 
 
-def _event_style(event: RuntimeEvent) -> TextStyle | None:
-    return TextStyle.YELLOW if event.type is EventType.WARNING else None
-
-
-def _event_value(event: RuntimeEvent) -> dict[str, object]:
-    """As the Event message of the interface has it."""
-    metadata = {"id": event.id, "labels": dict(event.labels)}
-    return {
-        "spec": {
-            "involved_object_meta": metadata,
-            "reason": event.reason,
-            "message": event.message,
-            "type": event.type.value,
-            "event_time": event.time,
-            "action": event.action,
-        }
-    }
-
-
 def _version(terminal: Terminal, arguments: argparse.Namespace) -> None:
     """Name and version of the runtime that answers."""
     with connect_runtimes(arguments) as client:
         about = client.about()
-    if arguments.output in ("json", "yaml"):
+    if is_value(arguments.output):
         value = {"runtime_name": about.name, "runtime_version": about.version}
         show_value(terminal, arguments.output, value)
     else:

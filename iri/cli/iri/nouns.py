@@ -5,7 +5,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Mapping
 from enum import StrEnum
+from typing import Any
 
+from iri.client import MACHINE, VOLUME, Endpoint
+from iri.machine import RuntimeMachine
+from iri.volume import RuntimeSnapshot, RuntimeVolume
 from reconciler.cli.verbs import closest
 
 
@@ -38,6 +42,19 @@ ALIASES: Mapping[str, Noun] = {noun.value: noun for noun in Noun} | {
     "nics": Noun.INTERFACE,
     "event": Noun.EVENTS,
 }
+
+
+# The kinds of objects, and where a runtime for each is looked for.
+KINDS: Mapping[Noun, tuple[type[Any], Endpoint]] = {
+    Noun.MACHINE: (RuntimeMachine, MACHINE),
+    Noun.VOLUME: (RuntimeVolume, VOLUME),
+    Noun.SNAPSHOT: (RuntimeSnapshot, VOLUME),
+}
+
+
+def add_noun(parser: argparse.ArgumentParser, *known: Noun, metavar: str = "KIND") -> None:
+    """The first argument after the action: one of these nouns, under any of its names."""
+    parser.add_argument("noun", type=noun_type(*known), metavar=metavar, help=", ".join(known))
 
 
 def noun_type(*known: Noun) -> Callable[[str], Noun]:

@@ -8,19 +8,15 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Mapping, Sequence
-
-from google.protobuf.message import Message
+from collections.abc import Mapping, Sequence
 
 from iri.cli.iri.messages import render_message
-from iri.machine import AttachmentState, AttachmentStatus, MachineState, RuntimeMachine
-from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
-from iri.proto.volume.v1alpha1 import api_pb2 as volume_pb
+from iri.machine import AttachmentState, AttachmentStatus, RuntimeMachine
 from iri.runtime import RuntimeKind, RuntimeObject
-from iri.volume import RuntimeSnapshot, RuntimeVolume, SnapshotState, VolumeState
-from iri.wire.message_codec import encode
+from iri.volume import Access, RuntimeSnapshot, RuntimeVolume
+from iri.wire.calls import OBJECT_CALLS
 from reconciler.cli.duration import format_age
-from reconciler.cli.output import Column, show_table, show_value
+from reconciler.cli.output import Column, is_value, show_table, show_value
 from reconciler.cli.terminal import Terminal, TextStyle, printable
 from schemas.model.quantity import units
 
@@ -31,18 +27,11 @@ NAME_LABELS = (
     "volumepoollet.ironcore.dev/volume-snapshot-name",
 )
 
-AnyState = MachineState | VolumeState | SnapshotState
-STATE_STYLES: Mapping[AnyState, TextStyle] = {
-    MachineState.RUNNING: TextStyle.GREEN,
-    MachineState.PENDING: TextStyle.YELLOW,
-    MachineState.TERMINATING: TextStyle.YELLOW,
-    MachineState.TERMINATED: TextStyle.RED,
-    VolumeState.AVAILABLE: TextStyle.GREEN,
-    VolumeState.PENDING: TextStyle.YELLOW,
-    VolumeState.ERROR: TextStyle.RED,
-    SnapshotState.READY: TextStyle.GREEN,
-    SnapshotState.PENDING: TextStyle.YELLOW,
-    SnapshotState.FAILED: TextStyle.RED,
+# By the name of the state: members of different enums can be equal.
+STATE_STYLES: Mapping[str, TextStyle] = {
+    **dict.fromkeys(("RUNNING", "AVAILABLE", "READY"), TextStyle.GREEN),
+    **dict.fromkeys(("PENDING", "TERMINATING"), TextStyle.YELLOW),
+    **dict.fromkeys(("TERMINATED", "ERROR", "FAILED"), TextStyle.RED),
 }
 
 
@@ -55,9 +44,11 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def select_columns(kind: RuntimeKind, format: str, now_seconds: float) -> list[Column[RuntimeObject]]:
-    columns = COLUMNS[kind](now_seconds)
-    return [column for column in columns if format == "wide" or not column.is_wide]
+def select_columns(kind: RuntimeKind, format: str) -> list[Column[RuntimeObject]]:
+    """Wide columns come last, so that the narrow table is the beginning of the wide one."""
+    narrow = [column for column in COLUMNS[kind] if not column.is_wide]
+    wide = [column for column in COLUMNS[kind] if column.is_wide and format == "wide"]
+    return [*FIRST_COLUMNS, *narrow, *STATE_COLUMNS, *wide]
 
 
 def show_objects(
@@ -71,67 +62,35 @@ def show_objects(
             for item in items:
                 terminal.line(printable(item.id))
         case format:
-            show_table(terminal, select_columns(kind, format, time.time()), items)
+            show_table(terminal, select_columns(kind, format), items)
 
 
 def show_object(terminal: Terminal, arguments: argparse.Namespace, item: RuntimeObject) -> None:
     """One object that was named by its id: in YAML and JSON it is not inside of a list."""
-    if arguments.output in ("json", "yaml"):
+    if is_value(arguments.output):
         show_value(terminal, arguments.output, value_of(item, arguments.show_secrets))
     else:
         show_objects(terminal, arguments, type(item), [item])
 
 
 def value_of(item: RuntimeObject, with_secrets: bool) -> dict[str, object]:
-    return render_message(build_message(item), with_secrets=with_secrets)
-
-
-def build_message(item: RuntimeObject) -> Message:
-    """Of the object's kind, with everything but its details."""
-    match item:
-        case RuntimeMachine():
-            return encode(machine_pb.Machine, item)
-        case RuntimeVolume():
-            return encode(volume_pb.Volume, item)
-        case RuntimeSnapshot():
-            return encode(volume_pb.VolumeSnapshot, item)
+    return render_message(OBJECT_CALLS[type(item)].encode(item), with_secrets=with_secrets)
 
 
 def name_of(item: RuntimeObject) -> str:
     return next((item.labels[label] for label in NAME_LABELS if label in item.labels), "")
 
 
-def state_name(state: AnyState) -> str:
-    return state.name.capitalize()
+def format_state(item: RuntimeObject) -> str:
+    """A machine that is being deleted has a state for it; volumes and snapshots have none."""
+    is_leaving = item.deleted_at and not isinstance(item, RuntimeMachine)
+    return item.status.state.name.capitalize() + (" (deleting)" if is_leaving else "")
 
 
 def count_attached(entries: Sequence[AttachmentStatus], desired: int) -> str:
     """Attached devices of all devices: those of spec, and those that are still leaving."""
     attached = sum(entry.state is AttachmentState.ATTACHED for entry in entries)
     return f"{attached}/{max(desired, len(entries))}"
-
-
-def _machine_columns(now_seconds: float) -> list[Column[RuntimeMachine]]:
-    """Wide columns come last, so that the narrow table is the beginning of the wide one."""
-    return [
-        Column("ID", lambda machine: machine.id),
-        Column("NAME", name_of),
-        Column("CLASS", lambda machine: machine.spec.class_name),
-        Column(
-            "STATE",
-            lambda machine: state_name(machine.status.state),
-            lambda machine: STATE_STYLES.get(machine.status.state),
-        ),
-        Column("AGE", lambda machine: format_age(now_seconds - machine.created_at / 1e9)),
-        Column("POWER", lambda machine: machine.spec.power.name.capitalize(), is_wide=True),
-        Column(
-            "VOLUMES",
-            lambda machine: count_attached(machine.status.volumes, len(machine.spec.volumes)),
-            is_wide=True,
-        ),
-        Column("IPS", list_ips, is_wide=True),
-        Column("REASON", lambda machine: machine.detail.reason, is_wide=True),
-    ]
 
 
 def list_ips(machine: RuntimeMachine) -> str:
@@ -141,51 +100,41 @@ def list_ips(machine: RuntimeMachine) -> str:
     return ",".join(observed or desired)
 
 
-def _volume_columns(now_seconds: float) -> list[Column[RuntimeVolume]]:
-    return [
-        Column("ID", lambda volume: volume.id),
-        Column("NAME", name_of),
-        Column("CLASS", lambda volume: volume.spec.class_name),
-        Column("SIZE", format_size),
-        Column(
-            "STATE",
-            lambda volume: state_name(volume.status.state) + (" (deleting)" if volume.deleted_at else ""),
-            lambda volume: STATE_STYLES.get(volume.status.state),
-        ),
-        Column("AGE", lambda volume: format_age(now_seconds - volume.created_at / 1e9)),
-        Column(
-            "DRIVER", lambda volume: volume.status.access.driver if volume.status.access else "", is_wide=True
-        ),
-        Column(
-            "HANDLE", lambda volume: volume.status.access.handle if volume.status.access else "", is_wide=True
-        ),
-        Column("REASON", lambda volume: volume.detail.reason, is_wide=True),
-    ]
-
-
 def format_size(volume: RuntimeVolume) -> str:
     """The actual size; the desired one while the volume has none."""
     resources = volume.status.resources or volume.spec.resources
     return str(units(resources.storage_bytes)) if resources else ""
 
 
-def _snapshot_columns(now_seconds: float) -> list[Column[RuntimeSnapshot]]:
-    return [
-        Column("ID", lambda snapshot: snapshot.id),
-        Column("NAME", name_of),
-        Column("VOLUME", lambda snapshot: snapshot.spec.volume_id),
-        Column("SIZE", lambda snapshot: str(units(snapshot.status.size))),
-        Column(
-            "STATE",
-            lambda snapshot: state_name(snapshot.status.state),
-            lambda snapshot: STATE_STYLES.get(snapshot.status.state),
-        ),
-        Column("AGE", lambda snapshot: format_age(now_seconds - snapshot.created_at / 1e9)),
-    ]
-
-
-COLUMNS: Mapping[RuntimeKind, Callable[[float], list[Column[RuntimeObject]]]] = {
-    RuntimeMachine: _machine_columns,  # type: ignore[dict-item]
-    RuntimeVolume: _volume_columns,  # type: ignore[dict-item]
-    RuntimeSnapshot: _snapshot_columns,  # type: ignore[dict-item]
+FIRST_COLUMNS: list[Column[RuntimeObject]] = [Column("ID", lambda item: item.id), Column("NAME", name_of)]
+STATE_COLUMNS: list[Column[RuntimeObject]] = [
+    Column("STATE", format_state, lambda item: STATE_STYLES.get(item.status.state.name)),
+    Column("AGE", lambda item: format_age(time.time() - item.created_at / 1e9)),
+]
+MACHINE_COLUMNS: list[Column[RuntimeMachine]] = [
+    Column("CLASS", lambda machine: machine.spec.class_name),
+    Column("POWER", lambda machine: machine.spec.power.name.capitalize(), is_wide=True),
+    Column(
+        "VOLUMES",
+        lambda machine: count_attached(machine.status.volumes, len(machine.spec.volumes)),
+        is_wide=True,
+    ),
+    Column("IPS", list_ips, is_wide=True),
+    Column("REASON", lambda machine: machine.detail.reason, is_wide=True),
+]
+VOLUME_COLUMNS: list[Column[RuntimeVolume]] = [
+    Column("CLASS", lambda volume: volume.spec.class_name),
+    Column("SIZE", format_size),
+    Column("DRIVER", lambda volume: (volume.status.access or Access()).driver, is_wide=True),
+    Column("HANDLE", lambda volume: (volume.status.access or Access()).handle, is_wide=True),
+    Column("REASON", lambda volume: volume.detail.reason, is_wide=True),
+]
+SNAPSHOT_COLUMNS: list[Column[RuntimeSnapshot]] = [
+    Column("VOLUME", lambda snapshot: snapshot.spec.volume_id),
+    Column("SIZE", lambda snapshot: str(units(snapshot.status.size))),
+]
+COLUMNS: Mapping[RuntimeKind, list[Column[RuntimeObject]]] = {
+    RuntimeMachine: MACHINE_COLUMNS,  # type: ignore[dict-item]
+    RuntimeVolume: VOLUME_COLUMNS,  # type: ignore[dict-item]
+    RuntimeSnapshot: SNAPSHOT_COLUMNS,  # type: ignore[dict-item]
 }

@@ -6,6 +6,7 @@ A null document is skipped, so a file may begin or end with `---`.
 
 from __future__ import annotations
 
+import argparse
 from typing import TypeVar
 
 from google.protobuf.message import Message
@@ -16,6 +17,16 @@ from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.terminal import printable
 
 AnyMessage = TypeVar("AnyMessage", bound=Message)
+
+
+def add_file(parser: argparse.ArgumentParser, *, is_required: bool = True) -> None:
+    parser.add_argument(
+        "-f",
+        "--filename",
+        required=is_required,
+        metavar="FILE",
+        help="YAML or JSON, one document for each object; - reads standard input",
+    )
 
 
 def read_messages(path: str, message_type: type[AnyMessage]) -> list[AnyMessage]:

@@ -6,8 +6,8 @@ import argparse
 
 from iri.change import SetPower, UpdateVolume
 from iri.cli.iri.connection import connect_runtimes
-from iri.cli.iri.nouns import Noun, noun_type
-from iri.cli.iri.spec_files import read_message
+from iri.cli.iri.nouns import Noun, add_noun
+from iri.cli.iri.spec_files import add_file, read_message
 from iri.client import MACHINE
 from iri.machine import Disk, Power
 from iri.proto.machine.v1alpha1 import api_pb2 as pb
@@ -22,13 +22,10 @@ POWERS = {"on": Power.ON, "0": Power.ON, "off": Power.OFF, "1": Power.OFF}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    nouns = (Noun.POWER, Noun.VOLUME)
-    parser.add_argument("noun", type=noun_type(*nouns), metavar="WHAT", help=", ".join(nouns))
+    add_noun(parser, Noun.POWER, Noun.VOLUME, metavar="WHAT")
     parser.add_argument("--machine-id", required=True, metavar="ID")
     parser.add_argument("--power", choices=tuple(POWERS), help="of the machine")
-    parser.add_argument(
-        "-f", "--filename", metavar="FILE", help="the volume: YAML or JSON; - reads standard input"
-    )
+    add_file(parser, is_required=False)
 
 
 def run(arguments: argparse.Namespace) -> int:

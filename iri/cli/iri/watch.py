@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from iri.cli.iri.output import select_columns
 from iri.cli.iri.selection import select_objects
@@ -25,7 +25,7 @@ GONE = "Gone"
 
 def watch(terminal: Terminal, arguments: argparse.Namespace, client: Client, kind: RuntimeKind) -> None:
     """Runs until it is interrupted."""
-    lines = GrowingTable(terminal, arguments.output)
+    lines = GrowingTable(terminal, select_columns(kind, arguments.output), arguments.output == "name")
     with end_at_once():
         _watch(lines, arguments, client, kind)
 
@@ -35,9 +35,9 @@ def _watch(lines: GrowingTable, arguments: argparse.Namespace, client: Client, k
     known: dict[str, RuntimeObject] = {}
     for _ in wait_for_changes(client):
         items = select_objects(client, kind, arguments.id or "", dict(arguments.label))
-        columns = select_columns(kind, arguments.output, time.time())
-        lines.show(columns, [item for item in items if known.get(item.id) != item])
-        lines.show_gone(columns, [known[id] for id in known.keys() - {item.id for item in items}])
+        gone = known.keys() - {item.id for item in items}
+        lines.show([item for item in items if known.get(item.id) != item])
+        lines.show([known[id] for id in gone], is_gone=True)
         known = {item.id: item for item in items}
 
 
@@ -66,41 +66,32 @@ def _subscription(client: Client) -> Subscription | None:
 
 
 class GrowingTable:
-    """A table that grows: a column is as wide as its widest cell so far."""
+    """A table that grows: a column is as wide as its widest cell so far. `has_ids_alone` is for `-o name`."""
 
-    def __init__(self, terminal: Terminal, format: str) -> None:
+    def __init__(
+        self, terminal: Terminal, columns: Sequence[Column[RuntimeObject]], has_ids_alone: bool
+    ) -> None:
         self._terminal = terminal
-        self._format = format
+        self._columns = columns
+        self._has_ids_alone = has_ids_alone
         self._widths: list[int] = []
 
-    def show(self, columns: list[Column[RuntimeObject]], items: list[RuntimeObject]) -> None:
-        rows = [[style_rows(self._terminal, column, item) for column in columns] for item in items]
-        self._write(columns, items, rows)
-
-    def show_gone(self, columns: list[Column[RuntimeObject]], items: list[RuntimeObject]) -> None:
-        """The last known state of objects that do not exist any more."""
-        gone = self._terminal.paint(GONE, TextStyle.DIM)
-        rows = [
-            [
-                gone if column.title == "STATE" else style_rows(self._terminal, column, item)
-                for column in columns
-            ]
-            for item in items
-        ]
-        self._write(columns, items, rows)
-
-    def _write(
-        self, columns: list[Column[RuntimeObject]], items: list[RuntimeObject], rows: list[list[str]]
-    ) -> None:
-        """The first call prints the titles; ids alone with `-o name`."""
-        if self._format == "name":
+    def show(self, items: Sequence[RuntimeObject], *, is_gone: bool = False) -> None:
+        """A line for each; the last known state of those that do not exist any more. The first call prints the titles."""
+        if self._has_ids_alone:
             for item in items:
                 self._terminal.line(printable(item.id))
         else:
-            titles = [[self._terminal.paint(column.title, TextStyle.BOLD) for column in columns]]
-            for row in rows if self._widths else titles + rows:
-                self._row(row, titles + rows)
+            titles = [self._terminal.paint(column.title, TextStyle.BOLD) for column in self._columns]
+            rows = [[self._cell(column, item, is_gone) for column in self._columns] for item in items]
+            for row in rows if self._widths else [titles, *rows]:
+                self._row(row, [titles, *rows])
         self._terminal.stream.flush()
+
+    def _cell(self, column: Column[RuntimeObject], item: RuntimeObject, is_gone: bool) -> str:
+        if is_gone and column.title == "STATE":
+            return self._terminal.paint(GONE, TextStyle.DIM)
+        return style_rows(self._terminal, column, item)
 
     def _row(self, row: list[str], together: list[list[str]]) -> None:
         before = self._widths or [0] * len(row)

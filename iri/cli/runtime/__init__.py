@@ -7,7 +7,8 @@ settings_file reads what the operator wrote; libvirt and simulated build a serve
 from __future__ import annotations
 
 import argparse
-import importlib
+
+from iri.cli.actions import add_actions, run_action
 
 EXAMPLES = """examples:
   gitvirt runtime libvirt --settings /etc/gitvirt/libvirt.yaml
@@ -21,22 +22,8 @@ KINDS = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Loads both modules; neither loads libvirt's library."""
-    kinds = parser.add_subparsers(dest="kind", required=True, metavar="KIND")
-    for name, summary in KINDS.items():
-        module = importlib.import_module(f"iri.cli.runtime.{name}")
-        kind = kinds.add_parser(
-            name,
-            help=summary,
-            description=f"{summary[0].upper()}{summary[1:]}.",
-            epilog=module.EXAMPLES,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
-        )
-        module.add_arguments(kind)
-        kind.set_defaults(run_kind=module.run)
+    """Neither module loads libvirt's library."""
+    add_actions(parser, __name__, KINDS, "KIND")
 
 
-def run(arguments: argparse.Namespace) -> int:
-    code: int = arguments.run_kind(arguments)
-    return code
+run = run_action

@@ -32,7 +32,7 @@ def parse_addresses(arguments: argparse.Namespace) -> list[Address]:
     try:
         return [parse(address) for address in arguments.listen or DEFAULT_SOCKETS]
     except IRIError as error:
-        cure = f"gitvirt runtime {arguments.kind} --help"
+        cure = f"gitvirt runtime {arguments.action} --help"
         raise CommandError(printable(str(error)), cure, Exit.USAGE) from None
 
 
