@@ -198,7 +198,7 @@ class Reconciler:
             self.refs.target or "",
             ((RECONCILER_TRAILER, self.who.name),) if self.who.name else (),
         )
-        return draft(plan, self.world, paths, self.world.is_news, self.repo.read, signing)
+        return draft(plan, self.world, paths, self.repo.read, signing)
 
     def _write(self, plan: Plan, written: Written) -> Outcome:
         for problem in written.problems:

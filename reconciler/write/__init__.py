@@ -5,6 +5,5 @@ written. It must not decide anything about objects, nor push.
 """
 
 from reconciler.write.drafting import Written, draft
-from reconciler.write.write_input import WriteInput
 
-__all__ = ["WriteInput", "Written", "draft"]
+__all__ = ["Written", "draft"]

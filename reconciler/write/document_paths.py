@@ -8,7 +8,7 @@ from functools import cached_property
 from reconciler.plan.types import Action, Change
 from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.record import Record
-from reconciler.write.write_input import WriteInput
+from reconciler.world.world import World
 from schemas import live_layout
 from schemas.kinds import Key, Kind
 
@@ -19,12 +19,12 @@ class DocumentPaths:
 
     def __init__(
         self,
-        ground: WriteInput,
+        world: World,
         changes: Mapping[Key, Change],
         news: Collection[str],
         stuck: Collection[Key] = (),
     ) -> None:
-        self._ground = ground
+        self._world = world
         self._changes = changes
         self._news = news
         self._stuck = stuck
@@ -37,11 +37,11 @@ class DocumentPaths:
         change = self.change(key)
         if change is not None:
             return change.after
-        known = self._ground.objects.get(key)
+        known = self._world.objects.get(key)
         return known.record if known is not None else None
 
     def home(self, key: Key) -> str | None:
-        change, known = self.change(key), self._ground.objects.get(key)
+        change, known = self.change(key), self._world.objects.get(key)
         if change is not None:
             if change.after is None:
                 return None
@@ -60,7 +60,7 @@ class DocumentPaths:
 
     def paths(self, key: Key) -> Iterator[str]:
         """Every file that is concerned when the object is: where its document is, and where it will be."""
-        known = self._ground.objects.get(key)
+        known = self._world.objects.get(key)
         if known is not None and known.source is not None:
             yield known.source.path
         if known is not None and known.live is not None:
@@ -93,12 +93,12 @@ class DocumentPaths:
 
     def _is_reused(self, path: str) -> bool:
         """Whether the source has something there that goes onto the target branch: a file, or a folder in a file's place."""
-        files = self._ground.source_files
+        files = self._world.source_files
         if path in files:
-            return self._ground.is_taken(path)
+            return self._world.is_taken(path)
         above = [path[:end] for end, letter in enumerate(path) if letter == "/"]
         return path in self._folders or any(
-            folder in files and self._ground.is_taken(folder) for folder in above
+            folder in files and self._world.is_taken(folder) for folder in above
         )
 
     @cached_property
@@ -106,7 +106,7 @@ class DocumentPaths:
         return frozenset(
             path[:end]
             for path in self._news
-            if path in self._ground.source_files
+            if path in self._world.source_files
             for end, letter in enumerate(path)
             if letter == "/"
         )

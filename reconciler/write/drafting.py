@@ -10,10 +10,10 @@ from reconciler.gitstore.objects.database import ObjectType, hash_object
 from reconciler.gitstore.objects.tree import File
 from reconciler.gitstore.repo import Draft, Edit, ExistingBlob, Identity
 from reconciler.plan.types import Change, Plan
+from reconciler.world.world import World
 from reconciler.write.document_paths import DocumentPaths
 from reconciler.write.file_texts import FileTexts, Read, Unwritable
 from reconciler.write.message import message
-from reconciler.write.write_input import WriteInput
 from schemas import live_layout
 from schemas.kinds import Key
 from schemas.problem import Problem
@@ -39,32 +39,30 @@ class Written:
     problems: tuple[Problem, ...]
 
 
-def draft(
-    plan: Plan, ground: WriteInput, paths: Iterable[str], is_news: bool, read: Read, signing: Signing
-) -> Written:
+def draft(plan: Plan, world: World, paths: Iterable[str], read: Read, signing: Signing) -> Written:
     """`paths` are files that may have to be written although no object changes: those that differ from before in the source
-    or on the target branch. `is_news`: the source has moved, which the target branch records whatever comes of it.
+    or on the target branch. When the source has moved, the target branch records that whatever comes of it.
 
     The draft is made on the last commit of a reconciler and follows the head: what others changed in between is not in it."""
     changes = {change.key: change for change in plan.changes}
-    concerned = {path for path in paths if not live_layout.is_reconcilers(path) or path in ground.live_files}
-    edits, problems, stuck = _edits(changes, ground, concerned, read)
+    concerned = {path for path in paths if not live_layout.is_reconcilers(path) or path in world.live_files}
+    edits, problems, stuck = _edits(changes, world, concerned, read)
     done = tuple(change for key, change in changes.items() if key not in stuck)
-    if not edits and not is_news and not ground.foreign_edits:
+    if not edits and not world.is_news and not world.foreign_edits:
         return Written(None, done, problems)
     taken = sorted(path for path in edits if path in concerned and not live_layout.is_reconcilers(path))
     return Written(
         Draft(
             ref=signing.target,
-            expected=ground.target,
-            base=ground.own_live,
+            expected=world.target,
+            base=world.own_live,
             edits=edits,
-            message=message(done, taken, signing.source, ground.foreign_edits),
+            message=message(done, taken, signing.source, world.foreign_edits),
             author=signing.author,
             time=signing.time,
-            source=ground.source,
+            source=world.source,
             trailers=signing.trailers,
-            even_if_unchanged=is_news,
+            even_if_unchanged=world.is_news,
         ),
         done,
         problems,
@@ -72,17 +70,17 @@ def draft(
 
 
 def _edits(
-    changes: Mapping[Key, Change], ground: WriteInput, concerned: Collection[str], read: Read
+    changes: Mapping[Key, Change], world: World, concerned: Collection[str], read: Read
 ) -> tuple[dict[str, Edit], tuple[Problem, ...], frozenset[Key]]:
     """Until nothing new is stuck: an object that cannot move to its new file must stay in its old one."""
     stuck: frozenset[Key] = frozenset()
     problems: dict[str, Problem] = {}
     while True:
-        document_paths = DocumentPaths(ground, changes, concerned, stuck)
-        texts = FileTexts(ground, document_paths, read)
+        document_paths = DocumentPaths(world, changes, concerned, stuck)
+        texts = FileTexts(world, document_paths, read)
         arriving: dict[str, set[Key]] = {path: set() for path in concerned}
         for path in tuple(arriving):
-            for key in _keys_at(ground, path):
+            for key in _keys_at(world, path):
                 for place in document_paths.paths(key):
                     arriving.setdefault(place, set()).add(key)
         for key in changes:
@@ -95,16 +93,16 @@ def _edits(
             if isinstance(wanted, Unwritable):
                 problems[path] = wanted.problem
                 found.update(wanted.keys)
-            elif _differs(wanted, ground.live_files.get(path)):
+            elif _differs(wanted, world.live_files.get(path)):
                 edits[path] = wanted
         if found <= stuck:
             return edits, tuple(problems[path] for path in sorted(problems)), stuck
         stuck |= found
 
 
-def _keys_at(ground: WriteInput, path: str) -> Iterable[Key]:
-    yield from (key for _, key in ground.source_keys(path))
-    yield from (key for _, key in ground.live_keys(path))
+def _keys_at(world: World, path: str) -> Iterable[Key]:
+    yield from (key for _, key in world.source_keys(path))
+    yield from (key for _, key in world.live_keys(path))
 
 
 def _differs(wanted: Edit, file: File | None) -> bool:

@@ -13,8 +13,8 @@ from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.repo import Edit, ExistingBlob
 from reconciler.world.objects.object_state import DocumentPlace, ObjectState
 from reconciler.world.record import NOTHING, fields
+from reconciler.world.world import World
 from reconciler.write.document_paths import DocumentPaths
-from reconciler.write.write_input import WriteInput
 from reconciler.write.yaml_documents import cut_document, join_documents, remove_documents
 from schemas import live_layout
 from schemas.edit import Edited, EditRefused, UnwritableError, edit_all, render
@@ -35,8 +35,8 @@ class Unwritable:
 
 
 class FileTexts:
-    def __init__(self, ground: WriteInput, document_paths: DocumentPaths, read: Read) -> None:
-        self._ground = ground
+    def __init__(self, world: World, document_paths: DocumentPaths, read: Read) -> None:
+        self._world = world
         self._paths = document_paths
         self._read = read
 
@@ -44,22 +44,22 @@ class FileTexts:
         """`arriving` are objects whose document may be new in this file. None: there is no such file."""
         if live_layout.is_reconcilers(path):
             return self._own(path, arriving)
-        if path in self._ground.source_files and self._ground.is_taken(path):
+        if path in self._world.source_files and self._world.is_taken(path):
             return self._synced_text(path)
-        if path not in self._ground.live_files:
+        if path not in self._world.live_files:
             return None
         return self._kept_text(path)
 
     def _synced_text(self, path: str) -> Edit | Unwritable:
         """What people wrote, with what is kept about it."""
-        file = self._ground.source_files[path]
-        documents = self._ground.source_keys(path)
+        file = self._world.source_files[path]
+        documents = self._world.source_keys(path)
         if not documents:
             return ExistingBlob(file.mode, file.id)
         gone: list[int] = []
         changes: dict[int, Changes] = {}
         for index, key in documents:
-            known = self._ground.objects.get(key)
+            known = self._world.objects.get(key)
             is_it = known is not None and known.source == DocumentPlace(path, index)
             if is_it and self._paths.home(key) == path:
                 changes[index] = dict(fields(key.kind, self._paths.record(key) or NOTHING))
@@ -69,10 +69,10 @@ class FileTexts:
 
     def _kept_text(self, path: str) -> Edit | Unwritable:
         """What the target branch has: of a file that left the source, or that cannot be understood there."""
-        file = self._ground.live_files[path]
-        documents = self._ground.live_keys(path)
+        file = self._world.live_files[path]
+        documents = self._world.live_keys(path)
         # The last settings that could be read stay, though the source has none now: hosts and the next tick use them.
-        if path == fleet.PATH or (not documents and path in self._ground.source_files):
+        if path == fleet.PATH or (not documents and path in self._world.source_files):
             return ExistingBlob(file.mode, file.id)
         staying = {index: key for index, key in documents if self._paths.home(key) == path}
         gone = [index for index, _ in documents if index not in staying]
@@ -80,12 +80,12 @@ class FileTexts:
             return None
         changes: dict[int, Changes] = {}
         for index, key in staying.items():
-            record, known = self._paths.record(key), self._ground.objects[key]
+            record, known = self._paths.record(key), self._world.objects[key]
             changes[index] = dict(fields(key.kind, record or NOTHING, base=known.record))
         return self._edit(path, self._read(file.id), changes, gone, tuple(staying.values()))
 
     def _own(self, path: str, arriving: Collection[Key]) -> Edit | Unwritable:
-        there = {key for _, key in self._ground.live_keys(path)} | set(arriving)
+        there = {key for _, key in self._world.live_keys(path)} | set(arriving)
         keys = sorted(key for key in there if self._paths.home(key) == path)
         parts = self._retained_documents(path)
         for key in keys:
@@ -97,12 +97,12 @@ class FileTexts:
 
     def _retained_documents(self, path: str) -> list[bytes]:
         """Retained volumes stay as they are, but for the one that is taken back, or lost with its pool."""
-        file = self._ground.live_files.get(path)
+        file = self._world.live_files.get(path)
         if file is None:
             return []
         return [
             cut_document(self._read(file.id), index)
-            for index, known in self._ground.retained_at(path)
+            for index, known in self._world.retained_at(path)
             if not self._is_over(known)
         ]
 
@@ -113,7 +113,7 @@ class FileTexts:
         is_lost = change.after is None
         record = change.before if is_lost else change.after
         assert record is not None
-        return record.uid == retained.record.uid and not (is_lost and retained.key in self._ground.objects)
+        return record.uid == retained.record.uid and not (is_lost and retained.key in self._world.objects)
 
     def _part(self, key: Key, path: str) -> bytes | Unwritable:
         change, record = self._paths.change(key), self._paths.record(key) or NOTHING
@@ -123,10 +123,10 @@ class FileTexts:
             except UnwritableError as error:
                 return Unwritable(_unwritable(path, key, str(error)), (key,))
         else:
-            known = self._ground.objects[key]
+            known = self._world.objects[key]
             if known.live is None:
                 raise ValueError(f"{key} has no document to move to {path}")
-            file = self._ground.live_files[known.live.path]
+            file = self._world.live_files[known.live.path]
             data, base = cut_document(self._read(file.id), known.live.index), known.record
         done = self._edit(path, data, {0: dict(fields(key.kind, record, base=base))}, (), (key,))
         assert not isinstance(done, ExistingBlob)

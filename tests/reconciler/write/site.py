@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import cast
 
 from reconciler.gitstore.objects.database import ObjectType, hash_object
 from reconciler.gitstore.objects.tree import File, FileMode, ObjectId
 from reconciler.gitstore.repo import Edit, ExistingBlob, Identity
-from reconciler.plan.types import Base, Change, Plan
+from reconciler.plan.types import Change, Plan
 from reconciler.world.objects.object_state import DocumentPlace, ObjectState, Origin
 from reconciler.world.record import NOTHING, record_of
+from reconciler.world.world import World
 from reconciler.write import Written, draft
 from reconciler.write.drafting import Signing
 from schemas.kinds import Key
@@ -37,6 +39,7 @@ class Site:
     objects: dict[Key, ObjectState] = field(default_factory=dict)
     foreign_edits: Sequence[str] = ()
     own: ObjectId = ""
+    is_news: bool = False
 
     def __post_init__(self) -> None:
         self.source_files = {path: file_of(path, text) for path, text in self.source_texts.items()}
@@ -80,13 +83,19 @@ class Site:
         return ()
 
     @property
+    def world(self) -> World:
+        """What is written reads no more of a World than this has."""
+        return cast(World, self)
+
+    @property
     def own_live(self) -> ObjectId | None:
         return self.own or self.target
 
     def written(self, *changes: Change, paths: Iterable[str] | None = None, is_news: bool = False) -> Written:
         every = self.source_files.keys() | self.live_files.keys() if paths is None else paths
-        plan = Plan(Base(self.source, self.target), changes)
-        return draft(plan, self, every, is_news, self.read, SIGNING)
+        plan = Plan(self.source, self.target, changes)
+        self.is_news = is_news
+        return draft(plan, self.world, every, self.read, SIGNING)
 
     def live_after(self, *changes: Change, paths: Iterable[str] | None = None) -> dict[str, str]:
         """The texts of the target branch once the draft is on it."""
