@@ -15,7 +15,7 @@ from reconciler.decide.pool_requests import judge_requests
 from reconciler.decide.references import volumes_of
 from reconciler.decide.view import View
 from reconciler.gitstore.approval import DIGITS
-from reconciler.plan.types import Action, Base, Change, PendingApproval, Plan, UnschedulableObject
+from reconciler.plan.types import Action, Change, PendingApproval, Plan, UnschedulableObject
 from reconciler.schedule.decision import Decision, Placed, Refusal, Unschedulable
 from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.record import SCHEDULED, Record
@@ -48,7 +48,8 @@ def compose(
                 assert_never(decision)
     ordered = [by_key[key] for key in sorted(by_key)]
     return Plan(
-        base=Base(view.source, view.target),
+        source=view.source,
+        target=view.target,
         changes=tuple(change for need in ordered if (change := change_of(need)) is not None),
         pending_approvals=tuple(pending_approvals(view, review)),
         unschedulable=tuple(sorted(unplaced, key=lambda each: each.key)),

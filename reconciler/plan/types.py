@@ -67,14 +67,6 @@ _COUNTED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Base:
-    """The commits that a plan was made for. Without the target there is no `live` yet."""
-
-    source: str | None
-    target: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class Change:
     """What one object's record becomes. A plan has one change a key at most.
 
@@ -130,9 +122,10 @@ class PoolUsage:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`changes` are sorted by key. `due` says which object is to be looked at again when, although nothing changes in the repo."""
+    """`source` and `target` are the commits that it was made for; without the target there is no `live` yet. `changes` are sorted by key. `due` says which object is to be looked at again when, although nothing changes in the repo."""
 
-    base: Base
+    source: str | None
+    target: str | None
     changes: tuple[Change, ...] = ()
     pending_approvals: tuple[PendingApproval, ...] = ()
     unschedulable: tuple[UnschedulableObject, ...] = ()
@@ -144,8 +137,3 @@ class Plan:
     @property
     def next_due(self) -> datetime | None:
         return min((when for _, when in self.due), default=None)
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether no record changes. What people wrote may still have to be synced."""
-        return not self.changes

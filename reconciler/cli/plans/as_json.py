@@ -17,7 +17,7 @@ VERSION = 1
 def document(plan: Plan) -> dict[str, object]:
     return {
         "version": VERSION,
-        "base": {"source": plan.base.source, "target": plan.base.target},
+        "base": {"source": plan.source, "target": plan.target},
         "summary": phrases.summary(plan),
         "nextDue": plan.next_due.isoformat() if plan.next_due else None,
         "sourceChanges": [_source_change(each) for each in plan.source_changes],

@@ -4,14 +4,15 @@ from collections import Counter
 from datetime import UTC, datetime
 
 from reconciler.loop.metrics import Metrics
-from reconciler.plan.types import Action, Base, Change, PendingApproval, Plan, UnschedulableObject
+from reconciler.plan.types import Action, Change, PendingApproval, Plan, UnschedulableObject
 from reconciler.world.record import NOTHING
 from schemas.kinds import Key, Kind
 from schemas.problem import Problem, Severity
 
 WEB = Key(Kind.MACHINE, "default", "web-1")
 PLAN = Plan(
-    Base("a", "b"),
+    "a",
+    "b",
     changes=(Change(WEB, Action.SCHEDULE, NOTHING, NOTHING),),
     pending_approvals=(PendingApproval("too many"),),
     unschedulable=(UnschedulableObject(WEB, ()), UnschedulableObject(WEB, ())),

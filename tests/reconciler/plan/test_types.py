@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from reconciler.plan.types import Action, Base, Change, Plan
+from reconciler.plan.types import Action, Change, Plan
 from reconciler.world.record import NOTHING, Record
 from schemas.kinds import Key, Kind
 
@@ -31,17 +31,9 @@ def test_the_pool_of_a_change(before: Record | None, after: Record | None, want:
 
 
 def test_the_next_moment_to_look_again_is_the_earliest() -> None:
-    base = Base(None, None)
-    assert Plan(base).next_due is None
+    assert Plan(None, None).next_due is None
     later = NOON + timedelta(seconds=5)
-    assert Plan(base, due=((WEB, later), (WEB, NOON))).next_due == NOON
-
-
-@pytest.mark.parametrize(
-    ("changes", "want"), [((), True), ((Change(WEB, Action.SYNC, None, NOTHING),), False)]
-)
-def test_a_plan_without_changes_is_empty(changes: tuple[Change, ...], want: bool) -> None:
-    assert Plan(Base("s", "l"), changes).is_empty is want
+    assert Plan(None, None, due=((WEB, later), (WEB, NOON))).next_due == NOON
 
 
 def test_every_action_has_a_noun_and_a_word_of_its_own() -> None:
