@@ -34,15 +34,6 @@ class Queue:
             self.next = next(self.coming, None)
         return heap[0] if heap else None
 
-    def push(self, entry: Entry) -> None:
-        heapq.heappush(self.heap, entry)
-
-    def replace(self, entry: Entry) -> None:
-        heapq.heapreplace(self.heap, entry)
-
-    def pop(self) -> None:
-        heapq.heappop(self.heap)
-
 
 class Candidates:
     """Built once a pass for each group; `take` may then be asked as often as the group has requests."""
@@ -111,7 +102,8 @@ class Candidates:
         touched = self.cluster.touched
         for pool in set(touched[self.seen :]):
             if self.static.of(pool) is not None:
-                self.queue(domain_of(self.cluster, self.request, pool)).push(self.entry(pool))
+                queue = self.queue(domain_of(self.cluster, self.request, pool))
+                heapq.heappush(queue.heap, self.entry(pool))
         self.seen = len(touched)
 
     def best(self, queue: Queue, request: Request) -> Taken | None:
@@ -122,12 +114,12 @@ class Candidates:
             if has_crowd or touched_at.get(pool, 0) > top[3]:
                 now = self.entry(pool)
                 if now[:2] != top[:2]:
-                    queue.replace(now)
+                    heapq.heapreplace(queue.heap, now)
                     continue
             found = self.room(pool, request)
             if found is not None:
                 return pool, -top[1] - (self.static.of(pool) or 0), found
-            queue.pop()
+            heapq.heappop(queue.heap)
         return None
 
     def room(self, pool: str, request: Request) -> Bound | None:

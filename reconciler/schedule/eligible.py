@@ -163,7 +163,7 @@ class EligibleCache:
 
     def looking(self, request: Request) -> Looks:
         """How each pool looks to the static filters, which read few labels, and one pool of each look."""
-        if is_particular(request):
+        if request.pinned or request.rejections or request.volume_pools:  # it names pools: each is asked
             by_name: Mapping[str, PoolView] = self.cluster.pools
             if request.pinned:
                 by_name = {request.pinned: by_name[request.pinned]} if request.pinned in by_name else {}
@@ -198,11 +198,6 @@ class EligibleCache:
             or not spread.is_required
             or cluster.domain(spread.topology_key, pool.name) is not None
         )
-
-
-def is_particular(request: Request) -> bool:
-    """It knows pools by name, so that they are looked at one by one."""
-    return bool(request.pinned or request.rejections or request.volume_pools)
 
 
 def domain_of(cluster: ClusterState, request: Request, pool: str) -> str:
