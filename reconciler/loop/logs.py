@@ -61,7 +61,7 @@ def _stamp(record: logging.LogRecord) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def format_event(event: str, fields: Mapping[str, object]) -> tuple[str, tuple[object, ...]]:
-    """A line of the log with the fields that say something."""
+def log_event(log: logging.Logger, level: int, event: str, fields: Mapping[str, object]) -> None:
+    """One line with the fields that say something."""
     pairs = {name: value for name, value in fields.items() if value not in ("", 0, None)}
-    return " ".join((event, *(f"{name}=%s" for name in pairs))), tuple(pairs.values())
+    log.log(level, " ".join((event, *(f"{name}=%s" for name in pairs))), *pairs.values())

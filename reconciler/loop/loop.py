@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import assert_never
@@ -15,7 +15,7 @@ from reconciler.gitstore.errors import RepoError
 from reconciler.gitstore.repo import Refs
 from reconciler.gitstore.waker import Waker, WakeReason
 from reconciler.loop.http_server import Health
-from reconciler.loop.logs import format_event
+from reconciler.loop.logs import log_event
 from reconciler.loop.outcome import (
     Committed,
     Conflict,
@@ -229,23 +229,12 @@ class Loop:
         problems = {str(problem): problem for problem in plan.problems}
         for text in sorted(problems.keys() - self._logged.problems):
             found = problems[text]
-            level = logging.WARNING if found.severity is not Severity.NOTICE else logging.INFO
-            fields = {
-                "file": found.file,
-                "line": found.line,
-                "code": found.code,
-                "object": found.object,
-                "cause": found.message,
-            }
-            log_event(level, "problem", fields)
+            level = logging.INFO if found.severity is Severity.NOTICE else logging.WARNING
+            where = {"file": found.file, "line": found.line, "code": found.code, "object": found.object}
+            log_event(log, level, "problem", {**where, "cause": found.message})
         pending = {f"{each.reason}\n{each.trailer}": each for each in plan.pending_approvals}
         for text in sorted(pending.keys() - self._logged.pending):
             approval = pending[text]
             fields = {"objects": len(approval.keys), "reason": approval.reason, "trailer": approval.trailer}
-            log_event(logging.WARNING, "awaiting approval", fields)
+            log_event(log, logging.WARNING, "awaiting approval", fields)
         self._logged = _Logged(frozenset(problems), frozenset(pending))
-
-
-def log_event(level: int, event: str, fields: Mapping[str, object]) -> None:
-    message, words = format_event(event, fields)
-    log.log(level, message, *words)

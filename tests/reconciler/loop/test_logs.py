@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from reconciler.loop.logs import JsonFormatter, LineFormatter, format_event
+from reconciler.loop.logs import JsonFormatter, LineFormatter, log_event
 
 
 def record(message: str, *args: object, error: bool = False) -> logging.LogRecord:
@@ -65,6 +65,8 @@ def test_json_keeps_the_trace_of_an_error() -> None:
         ({"file": "", "line": 0}, "held"),
     ],
 )
-def test_what_is_empty_is_not_logged(fields: dict[str, object], want: str) -> None:
-    message, words = format_event("held", fields)
-    assert message % words == want
+def test_what_is_empty_is_not_logged(
+    fields: dict[str, object], want: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    log_event(logging.getLogger("gitvirt.test"), logging.WARNING, "held", fields)
+    assert caplog.messages == [want]
