@@ -92,18 +92,29 @@ def run(
         _end(process)
 
 
-def run_git(repo: Path, arguments: Sequence[str], lock: int, seconds: float, given: bytes = b"") -> Exited:
-    """Git in a mirror, for work that never leaves this machine. Returns whatever its status; raises OSError when it cannot run or
-    takes too long. `lock` stays held until git is over, even when we are killed."""
-    passed = {name: os.environ[name] for name in _PASSES if name in os.environ}
-    command = ["git", f"--git-dir={repo}", *arguments]
-    match run(command, passed | _MIRROR_ENVIRONMENT, seconds, given, inherit=(lock,)):
+def run_to_end(
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    seconds: float,
+    given: bytes = b"",
+    inherit: Sequence[int] = (),
+) -> Exited:
+    """Like `run`, for work that never leaves this machine: raises OSError when the program cannot run or takes too long."""
+    match run(arguments, environment, seconds, given, inherit):
         case Exited() as exited:
             return exited
         case ProgramTimedOut():
-            raise OSError(errno.ETIMEDOUT, f"git {arguments[0]} took more than {seconds:.0f} s")
+            name = " ".join(word for word in arguments[:3] if not word.startswith("-"))
+            raise OSError(errno.ETIMEDOUT, f"{name} took longer than {seconds:.0f} s")
         case CannotRun(reason):
             raise OSError(errno.ENOENT, reason)
+
+
+def run_git(repo: Path, arguments: Sequence[str], lock: int, seconds: float, given: bytes = b"") -> Exited:
+    """Git in a mirror. `lock` stays held until git is over, even when we are killed."""
+    passed = {name: os.environ[name] for name in _PASSES if name in os.environ}
+    command = ["git", f"--git-dir={repo}", *arguments]
+    return run_to_end(command, passed | _MIRROR_ENVIRONMENT, seconds, given, inherit=(lock,))
 
 
 def _exchange(process: subprocess.Popen[bytes], given: bytes, deadline: float) -> tuple[bytes, bytes, bool]:

@@ -19,6 +19,7 @@ from pathlib import Path
 import watchfiles
 
 from reconciler.gitstore.remote.transport import ObjectId, RefsListed, RemoteUnavailable
+from reconciler.gitstore.worktree.checkout import git_folder
 from schemas.backoff import Backoff, jitter
 
 log = logging.getLogger(__name__)
@@ -144,16 +145,6 @@ class _Watch:
             self.lost(self.place, error)
         finally:
             self.ready.set()
-
-
-def git_folder(repo: Path) -> Path:
-    """Where a repo keeps its refs: itself when bare, `.git` below a checkout, the shared folder of a linked worktree."""
-    folder = repo / ".git" if (repo / ".git").exists() else repo
-    if folder.is_file():
-        named = folder.read_text("utf-8").removeprefix("gitdir:").strip()
-        folder = (repo / named).resolve()
-    shared = folder / "commondir"
-    return (folder / shared.read_text("utf-8").strip()).resolve() if shared.is_file() else folder
 
 
 @contextmanager

@@ -14,26 +14,10 @@ from reconciler.gitstore.objects.tree import ObjectId
 ReadCommit: TypeAlias = Callable[[ObjectId], Commit]
 
 
-def find_reachable(read: ReadCommit, head: ObjectId) -> dict[ObjectId, Commit]:
-    """A commit that is not here ends its line: the history may be cut short."""
-    found: dict[ObjectId, Commit] = {}
+def walk(read: ReadCommit, head: ObjectId) -> Iterator[tuple[ObjectId, Commit]]:
+    """All that `head` reaches, the newest first. A commit that is not here ends its line: the history may be cut short."""
     seen: set[ObjectId] = set()
-    waiting = [head]
-    while waiting:
-        id = waiting.pop()
-        if id in seen:
-            continue
-        seen.add(id)
-        with contextlib.suppress(DamageError):
-            found[id] = read(id)
-            waiting.extend(found[id].parents)
-    return found
-
-
-def is_descendant(read: ReadCommit, commit: ObjectId, ancestor: ObjectId) -> bool:
-    """Newest first and no further than needed: what is asked for is mostly a recent parent."""
-    seen: set[ObjectId] = set()
-    waiting = [(0.0, commit)]
+    waiting = [(0.0, head)]
     while waiting:
         _, id = heapq.heappop(waiting)
         if id in seen:
@@ -41,18 +25,21 @@ def is_descendant(read: ReadCommit, commit: ObjectId, ancestor: ObjectId) -> boo
         seen.add(id)
         with contextlib.suppress(DamageError):
             found = read(id)
-            if id == ancestor:
-                return True
+            yield id, found
             for parent in found.parents:
                 heapq.heappush(waiting, (-found.time.timestamp(), parent))
-    return False
+
+
+def is_descendant(read: ReadCommit, commit: ObjectId, ancestor: ObjectId) -> bool:
+    """No further than needed: what is asked for is mostly a recent parent."""
+    return any(id == ancestor for id, _ in walk(read, commit))
 
 
 def list_commits(read: ReadCommit, head: ObjectId, since: ObjectId | None) -> Iterator[ObjectId]:
     """What `head` reaches and `since` does not; every commit before its parents, else the newest first."""
     read(head)  # which must be here
-    hidden = find_reachable(read, since) if since else {}
-    shown = {id: commit for id, commit in find_reachable(read, head).items() if id not in hidden}
+    hidden = dict(walk(read, since)) if since else {}
+    shown = {id: commit for id, commit in walk(read, head) if id not in hidden}
     children = dict.fromkeys(shown, 0)
     for commit in shown.values():
         for parent in filter(shown.__contains__, commit.parents):

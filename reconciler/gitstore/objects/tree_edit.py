@@ -50,7 +50,6 @@ class EditedTree:
 
     tree: ObjectId = EMPTY.id
     objects: dict[ObjectId, GitObject] = field(default_factory=dict)
-    is_removing: bool = False
 
     def keep(self, type: ObjectType, data: bytes) -> bytes:
         made = hash_object(type, data)
@@ -96,7 +95,6 @@ def edit_tree(read: Read, tree: ObjectId | None, edits: Mapping[str, Edit]) -> E
         for name, edit in leaves.items():
             if edit is None and folders[path].has_leaf(name):
                 del folders[path].entries[name]
-                done.is_removing = True
     for path, folder in reversed(folders.items()):  # the deepest first: a folder needs the ids of those in it
         for name, edit in wanted.get(path, {}).items():
             if edit is not None:

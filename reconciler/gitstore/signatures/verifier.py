@@ -127,8 +127,6 @@ class Verifier:
             arguments = ["ssh-keygen", "-Y", "verify", "-n", NAMESPACE, "-I", "signer"]
             arguments += ["-f", str(allowed), "-s", str(signature)]
             done = self._run(arguments, signed.payload)
-        if isinstance(done, BadSignature):
-            return done
         if done.status == 0:
             return GoodSignature(key.name)
         return BadSignature(
@@ -151,18 +149,10 @@ class Verifier:
             arguments += ["--faked-system-time", str(int(at.timestamp())), "--status-fd", "1"]
             arguments += ["--verify", signature.name, "-"]
             done = self._run(arguments, signed.payload)
-        if isinstance(done, BadSignature):
-            return done
         return _gpg_verdict(done.output.decode("utf-8", "replace"), self.signers.fingerprints)
 
-    def _run(self, arguments: list[str], payload: bytes) -> process.Exited | BadSignature:
-        match process.run(arguments, signing_environment(self.ambient), VERIFY_SECONDS, payload):
-            case process.Exited() as exited:
-                return exited
-            case process.ProgramTimedOut(seconds, _):
-                return _unreadable(f"{arguments[0]} took longer than {seconds:.0f} s")
-            case process.CannotRun(reason):
-                return _unreadable(reason)
+    def _run(self, arguments: list[str], payload: bytes) -> process.Exited:
+        return process.run_to_end(arguments, signing_environment(self.ambient), VERIFY_SECONDS, payload)
 
 
 def _unreadable(words: str) -> BadSignature:
@@ -210,6 +200,15 @@ def _fingerprint(blob: bytes) -> str:
     return "SHA256:" + base64.b64encode(hashlib.sha256(blob).digest()).decode().rstrip("=")
 
 
+# The first that gpg names decides.
+_GPG_FAULTS = (
+    ("BADSIG", SignatureFault.TAMPERED, "its signature by the OpenPGP key {key} does not match its content"),
+    ("REVKEYSIG", SignatureFault.REVOKED, "signed by the OpenPGP key {key}, which is revoked"),
+    ("EXPKEYSIG", SignatureFault.EXPIRED, "signed by the OpenPGP key {key}, which has expired"),
+    ("EXPSIG", SignatureFault.EXPIRED, "signed by the OpenPGP key {key}, which has expired"),
+)
+
+
 def _gpg_verdict(status: str, fingerprints: frozenset[str]) -> Verdict:
     keywords: dict[str, list[str]] = {}
     for line in status.splitlines():
@@ -223,14 +222,9 @@ def _gpg_verdict(status: str, fingerprints: frozenset[str]) -> Verdict:
     is_signer = bool(valid) and bool({valid[0], valid[-1]} & fingerprints)
     judged = ("GOODSIG", "EXPKEYSIG", "REVKEYSIG", "BADSIG", "ERRSIG")
     key = next((keywords[word][0] for word in judged if keywords.get(word)), "")
-    if "BADSIG" in keywords:
-        return BadSignature(
-            SignatureFault.TAMPERED, f"its signature by the OpenPGP key {key} does not match its content"
-        )
-    if "REVKEYSIG" in keywords:
-        return BadSignature(SignatureFault.REVOKED, f"signed by the OpenPGP key {key}, which is revoked")
-    if "EXPKEYSIG" in keywords or "EXPSIG" in keywords:
-        return BadSignature(SignatureFault.EXPIRED, f"signed by the OpenPGP key {key}, which has expired")
+    for word, fault, text in _GPG_FAULTS:
+        if word in keywords:
+            return BadSignature(fault, text.format(key=key))
     if "GOODSIG" in keywords and is_signer:
         return GoodSignature(valid[-1])
     if "GOODSIG" in keywords or "ERRSIG" in keywords:

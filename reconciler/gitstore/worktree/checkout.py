@@ -63,6 +63,23 @@ def _read_config(directory: Path | None, key: str) -> str:
         return ""
 
 
+def git_folder(repo: Path) -> Path:
+    """Where a repo keeps its refs: itself when bare, `.git` below a checkout, the shared folder of a linked worktree."""
+    folder = repo / ".git" if (repo / ".git").exists() else repo
+    if folder.is_file():
+        named = folder.read_text("utf-8").removeprefix("gitdir:").strip()
+        folder = (repo / named).resolve()
+    return shared_folder(folder)
+
+
+def shared_folder(git_directory: Path) -> Path:
+    """Where linked worktrees keep refs and settings together; `git_directory` itself when it is not one of these."""
+    shared = git_directory / "commondir"
+    return (
+        (git_directory / shared.read_text("utf-8").strip()).resolve() if shared.is_file() else git_directory
+    )
+
+
 def last_fetch_time(git_directory: Path, branch: str) -> datetime | None:
     """When this checkout last fetched `branch` of origin, by the times of the files that git writes then; None if unknown."""
     found = max(_times(git_directory, branch), default=None)
@@ -70,9 +87,7 @@ def last_fetch_time(git_directory: Path, branch: str) -> datetime | None:
 
 
 def _times(git_directory: Path, branch: str) -> Iterator[float]:
-    shared = git_directory / "commondir"  # of a linked worktree
-    folders = [git_directory, *([git_directory / shared.read_text().strip()] if shared.is_file() else [])]
-    for folder in folders:
+    for folder in {git_directory, shared_folder(git_directory)}:
         heads = folder / "FETCH_HEAD"
         if heads.is_file() and f"branch '{branch}' of ".encode() in heads.read_bytes():
             yield heads.stat().st_mtime

@@ -25,6 +25,7 @@ from reconciler.gitstore.errors import (
 from reconciler.gitstore.objects import tree
 from reconciler.gitstore.objects.database import ObjectType
 from reconciler.gitstore.objects.tree import File, FileMode, ObjectId
+from reconciler.gitstore.worktree.checkout import shared_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +155,7 @@ def _why_closed(git_directory: Path, user: int, words: str) -> RepoError:
 
 def _extensions(git_directory: Path) -> dict[str, str]:
     """Read by hand, because the library opens no repo whose extensions it does not know."""
-    shared = git_directory / "commondir"  # a linked worktree keeps its settings in the main one
-    folder = git_directory / shared.read_text().strip() if shared.is_file() else git_directory
-    config = folder / "config"
+    config = shared_folder(git_directory) / "config"  # a linked worktree keeps its settings in the main one
     lines = config.read_text("utf-8", "replace").splitlines() if config.is_file() else []
     section, found = "", {}
     for line in lines:

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from reconciler.gitstore.remote.transport import RefsListed, RefUpdate, RemoteErrorKind, RemoteUnavailable
-from reconciler.gitstore.waker import Waker, WakeReason, git_folder, poll_remote, watch_refs
+from reconciler.gitstore.waker import Waker, WakeReason, poll_remote, watch_refs
+from reconciler.gitstore.worktree.checkout import git_folder
 from tests.servers import repository
 from tests.servers.places import Place
 from tests.servers.repository import bare, commit

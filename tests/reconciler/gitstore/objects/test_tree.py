@@ -94,8 +94,6 @@ def test_edits_do_what_the_model_does(model: Model, edits: dict[str, Edit]) -> N
     if all(fits(path, want) for path in want):
         done = shelf.edited(tree, edits)
         assert done == shelf.stored(want)
-        is_removing = any(edit is None and path in model for path, edit in edits.items())
-        assert edit_tree(shelf.read, tree, edits).is_removing == is_removing
     else:
         with pytest.raises(PathError):
             shelf.edited(tree, edits)
@@ -121,7 +119,7 @@ def test_edits_that_change_nothing_make_no_objects(model: Model) -> None:
     }
     edits |= {path + "/none": None for path in model} | {"none": None}
     done = edit_tree(shelf.read, tree, edits)
-    assert (done.tree, done.objects, done.is_removing) == (tree, {}, False)
+    assert (done.tree, done.objects) == (tree, {})
 
 
 def wide() -> tuple[Shelf, str]:
