@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from reconciler.decide.object_edit import ObjectEdit
-from reconciler.decide.pool_requests import PoolRequests, follow_grant, status_of
+from reconciler.decide.pool_requests import PoolRequests, status_of
 from reconciler.decide.view import View
 from reconciler.plan.types import Action
+from reconciler.world.pools.grants import follow_grant
 from reconciler.world.record import EVICTION, PLACED, SCHEDULED, active_rejections, retry_at, stamp
 from reconciler.world.reports.authority import POOL_OF
 from reconciler.world.reports.reports import ObjectReport
@@ -72,6 +73,8 @@ def under_grant(edit: ObjectEdit, requests: PoolRequests, view: View) -> ObjectE
         return edit.unassign().clear_condition(EVICTION).log_change(Action.WITHDRAW, reason)
     if after != assignment:
         message = f"pool {assignment.pool} moved from host {assignment.host} to host {after.host}"
+        if after.host == assignment.host:
+            message = f"epoch of pool {assignment.pool}: {assignment.epoch} -> {after.epoch}"
         edit = edit.with_status(assignment=after).log_change(Action.STATUS, message)
     return edit
 

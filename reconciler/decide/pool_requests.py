@@ -42,7 +42,6 @@ from reconciler.world.record import DESTROYED, HOST_MOVED
 from reconciler.world.reports.heartbeat import NOT_EXPIRED
 from schemas.kinds import Key, Kind
 from schemas.model import (
-    Assignment,
     DestroyRequest,
     GrantedHost,
     MachinePoolStatus,
@@ -210,21 +209,6 @@ def next_state(view: View, key: Key, status: PoolStatus, former: str, request: R
     if seen.commit not in ("", request.report_commit):
         return "Void"
     return "Waiting" if seen.heartbeat in NOT_EXPIRED else "Followed"
-
-
-def follow_grant(assignment: Assignment, status: PoolStatus | None) -> Assignment | None:
-    """The assignment as the pool's grant has it now: the same, under the host that the pool moved to, or None when the host
-    that it was made under is destroyed. A pool whose grant merely differs changes nothing."""
-    if status is None or (status.host is not None and status.host.id == assignment.host):
-        return assignment
-    host, moved, destroyed = assignment.host, status.move, status.destroyed
-    if moved is not None and moved.state == "Followed" and moved.from_host == host:
-        host = moved.host
-        if status.host is not None and status.host.id == host:
-            return replace(assignment, host=host, epoch=status.epoch)
-    # A host that the pool was moved from once may have got the grant again, and be destroyed then.
-    ends = destroyed.host if destroyed is not None and destroyed.state == "Followed" else ""
-    return None if ends and ends in (host, assignment.host) else assignment
 
 
 # What people see of it

@@ -291,11 +291,6 @@ class World:
     def live_keys(self, path: str) -> tuple[tuple[int, Key], ...]:
         return self._state.live.documents(path)
 
-    def retained_at(self, path: str) -> tuple[tuple[int, ObjectState], ...]:
-        """Retained volumes in a file of the target branch."""
-        found = [each for each in self.retained_volumes.values() if each.live and each.live.path == path]
-        return tuple((each.live.index, each) for each in found if each.live)
-
     def is_taken(self, path: str) -> bool:
         """Whether the text of a source file goes onto the target branch: not while it cannot be understood."""
         source = self._state.source

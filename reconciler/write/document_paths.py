@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 
+from msgspec.structs import replace
+
 from reconciler.plan.types import Action, Change
 from reconciler.world.objects.object_state import ObjectState, Origin
+from reconciler.world.pools.grants import follow_grant
 from reconciler.world.record import Record
 from reconciler.world.world import World
 from schemas import live_layout
 from schemas.kinds import Key, Kind
+from schemas.model import VolumePoolStatus, VolumeStatus
 
 
 class DocumentPaths:
@@ -39,6 +43,18 @@ class DocumentPaths:
             return change.after
         known = self._world.objects.get(key)
         return known.record if known is not None else None
+
+    def retained_record(self, retained: ObjectState) -> Record:
+        """What the document of a retained volume is going to say: it follows the grant of its pool as this plan leaves it. One whose
+        host is destroyed stays as it is, until a change removes it."""
+        record, assignment = retained.record, retained.record.assignment
+        if assignment is None:
+            return record
+        pool = self.record(Key(Kind.VOLUME_POOL, "", assignment.pool))
+        status = pool.status if pool is not None and isinstance(pool.status, VolumePoolStatus) else None
+        after = follow_grant(assignment, status) or assignment
+        assert isinstance(record.status, VolumeStatus), "volumes alone are retained"
+        return replace(record, status=replace(record.status, assignment=after))
 
     def home(self, key: Key) -> str | None:
         change, known = self.change(key), self._world.objects.get(key)

@@ -78,17 +78,9 @@ def _edits(
     while True:
         document_paths = DocumentPaths(world, changes, concerned, stuck)
         texts = FileTexts(world, document_paths, read)
-        arriving: dict[str, set[Key]] = {path: set() for path in concerned}
-        for path in tuple(arriving):
-            for key in _keys_at(world, path):
-                for place in document_paths.paths(key):
-                    arriving.setdefault(place, set()).add(key)
-        for key in changes:
-            for place in document_paths.paths(key):
-                arriving.setdefault(place, set()).add(key)
         edits: dict[str, Edit] = {}
         found: set[Key] = set()
-        for path, keys in arriving.items():
+        for path, keys in _arriving(changes, world, concerned, document_paths).items():
             wanted = texts.desired_text(path, keys)
             if isinstance(wanted, Unwritable):
                 problems[path] = wanted.problem
@@ -98,6 +90,20 @@ def _edits(
         if found <= stuck:
             return edits, tuple(problems[path] for path in sorted(problems)), stuck
         stuck |= found
+
+
+def _arriving(
+    changes: Collection[Key], world: World, concerned: Collection[str], document_paths: DocumentPaths
+) -> dict[str, set[Key]]:
+    """The files that may have to be written, and the objects whose document may be new in each."""
+    found: dict[str, set[Key]] = {path: set() for path in concerned}
+    for key in (*(key for path in concerned for key in _keys_at(world, path)), *changes):
+        for place in document_paths.paths(key):
+            found.setdefault(place, set()).add(key)
+    for kept in world.retained_volumes.values():
+        if kept.live is not None and document_paths.retained_record(kept) != kept.record:
+            found.setdefault(kept.live.path, set())
+    return found
 
 
 def _keys_at(world: World, path: str) -> Iterable[Key]:

@@ -5,7 +5,7 @@ The same world gives the same bytes, so writing what was read changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -87,24 +87,30 @@ class FileTexts:
     def _own(self, path: str, arriving: Collection[Key]) -> Edit | Unwritable:
         there = {key for _, key in self._world.live_keys(path)} | set(arriving)
         keys = sorted(key for key in there if self._paths.home(key) == path)
-        parts = self._retained_documents(path)
-        for key in keys:
-            part = self._part(key, path)
+        parts: list[bytes] = []
+        for part in (*self._retained_documents(path), *(self._part(key, path) for key in keys)):
             if isinstance(part, Unwritable):
                 return part
             parts.append(part)
         return join_documents(parts) if parts else None
 
-    def _retained_documents(self, path: str) -> list[bytes]:
-        """Retained volumes stay as they are, but for the one that is taken back, or lost with its pool."""
+    def _retained_documents(self, path: str) -> Iterator[bytes | Unwritable]:
+        """Retained volumes stay as they are, but for the one that is taken back, or lost with its pool; each follows the grant of its
+        pool."""
         file = self._world.live_files.get(path)
-        if file is None:
-            return []
-        return [
-            cut_document(self._read(file.id), index)
-            for index, known in self._world.retained_at(path)
-            if not self._is_over(known)
-        ]
+        for known in self._world.retained_volumes.values():
+            place = known.live
+            if file is None or place is None or place.path != path or self._is_over(known):
+                continue
+            data, record = cut_document(self._read(file.id), place.index), self._paths.retained_record(known)
+            if record == known.record:
+                yield data
+                continue
+            done = self._edit(
+                path, data, {0: dict(fields(known.key.kind, record, base=known.record))}, (), ()
+            )
+            assert done is not None
+            yield done
 
     def _is_over(self, retained: ObjectState) -> bool:
         change = self._paths.change(retained.key)

@@ -10,7 +10,8 @@ that has the grant. So two hosts of one name can never both act, and a newcomer 
     none          an accepted report announces the pool              its hostID    highest known, + 1
     A             a report or candidate by another host              A             same; condition HostMismatch
     A             Pool-Destroyed: NAME=A, and A's heartbeat expired  none          + 1; assignments are released
-    A             Pool-Host: NAME=B, and A's heartbeat expired       B             + 1; assignments follow, none is released
+    A             Pool-Host: NAME=B, and A's heartbeat expired       B             + 1; assignments follow, none is released; so do
+                                                                                   those of volumes whose data is retained
     lost `live`   every known report was heard                       its hostID    highest reported + 1; ids are adopted
 
 The highest epoch that is known is that of the pool's document, of the reports that announce it, and of the assignments on it: the
@@ -28,9 +29,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.reports.heartbeat import Heartbeat
-from schemas.model import MachinePoolStatus, VolumePoolStatus
+from schemas.model import Assignment, MachinePoolStatus, VolumePoolStatus
 
 POOL_STATUS = (MachinePoolStatus, VolumePoolStatus)
 
@@ -65,3 +68,23 @@ def grant_for(known: ObjectState | None, host: str, highest: int, beat: Heartbea
     if beat is Heartbeat.ALIVE or (beat is Heartbeat.UNCONFIRMED and not highest):
         return Grant(host, highest + 1, is_new=True)
     return grant
+
+
+def follow_grant(
+    assignment: Assignment, status: MachinePoolStatus | VolumePoolStatus | None
+) -> Assignment | None:
+    """The assignment as the pool's grant has it now: the same, under the host that the pool moved to and the present epoch, or None when
+    the host that it was made under is destroyed. A pool that is granted to another host for any other reason changes nothing."""
+    if status is None:
+        return assignment
+    granted = status.host.id if status.host is not None else ""
+    if granted and granted == assignment.host:
+        return replace(assignment, epoch=status.epoch)
+    host, moved, destroyed = assignment.host, status.move, status.destroyed
+    if moved is not None and moved.state == "Followed" and moved.from_host == host:
+        host = moved.host
+        if granted == host:
+            return replace(assignment, host=host, epoch=status.epoch)
+    # A host that the pool was moved from once may have got the grant again, and be destroyed then.
+    ends = destroyed.host if destroyed is not None and destroyed.state == "Followed" else ""
+    return None if ends and ends in (host, assignment.host) else assignment

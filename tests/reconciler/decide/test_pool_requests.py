@@ -9,9 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from reconciler.decide.decide import decide_needs
-from reconciler.decide.pool_requests import NO_REQUESTS, follow_grant, judge_requests
+from reconciler.decide.pool_requests import NO_REQUESTS, judge_requests
 from reconciler.world.changes import Confirm
-from reconciler.world.pools.grants import Grant, grant_for
+from reconciler.world.pools.grants import Grant, follow_grant, grant_for
 from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.reports.reports import ObjectReport
 from schemas.kinds import Key, Kind
@@ -191,6 +191,12 @@ HELD = Assignment(pool="a", id="1", host="h1", epoch=1)
     [
         pytest.param(None, HELD, id="a pool that is unknown"),
         pytest.param(status(), HELD, id="as it was granted"),
+        pytest.param(status("h1", 3), replace(HELD, epoch=3), id="of an older epoch"),
+        pytest.param(
+            status("h1", 3, move=move("Followed", "h1", "h2")),
+            replace(HELD, epoch=3),
+            id="moved away and back",
+        ),
         pytest.param(status("h9", 2), HELD, id="another host, and nobody said why"),
         pytest.param(status("", 2), HELD, id="no host, and nobody said why"),
         pytest.param(status("", 1, destroyed=destroy("Waiting")), HELD, id="a request that waits"),

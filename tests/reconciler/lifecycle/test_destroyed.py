@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from reconciler.gitstore.objects.commit import decode_commit
 from reconciler.loop.outcome import NoChange
 from reconciler.world.pools.grants import Grant
 from schemas.kinds import Key, Kind
-from schemas.model import Condition, MachinePool
+from schemas.model import Assignment, Condition, MachinePool, Volume
 from tests.reconciler.lifecycle.hosts import Fleet, Host
 from tests.reconciler.lifecycle.test_lives import DATA, elsewhere, fleet
 from tests.reconciler.world.scene import LIVE, MAIN, machine, volume
@@ -250,6 +251,36 @@ def test_what_was_retained_there_is_gone_with_it(is_again: bool) -> None:
     assert DATA in world.hosts[found.status.assignment.pool].has
     world.hosts_report()
     assert isinstance(world.tick(), NoChange)
+
+
+@pytest.mark.parametrize("is_again", [False, True], ids=["retained on", "declared again later"])
+def test_what_is_retained_there_goes_along_when_the_pool_moves(is_again: bool) -> None:
+    """Its new host has the disks of the former one: it must know the volume for its own."""
+    world, first = retaining()
+    before = retained(world)
+    world.silent.add(first)
+    world.source({"note.txt": "its disks are in another machine"}, **{"Pool-Host": f"{first}=new"})
+    world.settle()
+    assert retained(world) == before
+    world.settle(seconds=80)
+    after = replace(before, host="new", epoch=2)
+    assert retained(world) == after
+    world.hosts[first].id = "new"
+    world.silent.clear()
+    world.settle()
+    assert retained(world) == after
+    if is_again:
+        world.source({"data.yaml": volume("data")})
+        world.settle()
+        assert world.volume("data").status.assignment == after
+
+
+def retained(world: Fleet) -> Assignment:
+    """The assignment of the volume in `.gitvirt/retained/`."""
+    (found,) = [each for path, _, each in world.documents() if path == RETAINED]
+    assert isinstance(found, Volume)
+    assert found.status.assignment is not None
+    return found.status.assignment
 
 
 def test_what_is_retained_elsewhere_stays() -> None:

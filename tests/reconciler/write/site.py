@@ -79,8 +79,9 @@ class Site:
     def live_keys(self, path: str) -> Sequence[tuple[int, Key]]:
         return self._keys(path, self.live_texts)
 
-    def retained_at(self, path: str) -> Sequence[tuple[int, ObjectState]]:
-        return ()
+    @property
+    def retained_volumes(self) -> Mapping[str, ObjectState]:
+        return {}
 
     @property
     def world(self) -> World:
