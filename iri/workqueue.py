@@ -3,11 +3,11 @@
 Theory of operation. `work(key)` does whatever there is to do for a key and returns the seconds until it wants to run again, or
 None when it waits to be woken. A key is in one of four states:
 
-    state           in `_due`   in `_heap`   in `_busy`   left by
-    idle            no          no           no           wake -> due
-    due             yes         yes          no           its time comes and a thread is free -> busy
-    busy            no          no           yes          work returns None -> idle; a delay -> due
-    busy and due    yes         no           yes          work returns -> due
+    state           in `_timers`   in `_busy`   in `_again`   left by
+    idle            no             no           no            wake -> due
+    due             yes            no           no            its time comes and a thread is free -> busy
+    busy            no             yes          no            work returns None -> idle; a delay -> due
+    busy and due    no             yes          yes           work returns -> due
 
 Waking a key that is due already makes it due at the earlier of the two times. Waking a busy key is never lost: it runs again
 after the present run. A run that raises is logged and tried again after a minute.
@@ -18,13 +18,13 @@ The queue does not know what the work is. Times are those of the monotonic clock
 
 from __future__ import annotations
 
-import heapq
-import itertools
 import logging
 import threading
 import time
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
+
+from iri.timer_queue import TimerQueue
 
 log = logging.getLogger(__name__)
 FAULT_SECONDS = 60.0
@@ -36,10 +36,9 @@ class WorkQueue(Generic[Key]):
 
     def __init__(self, work: Callable[[Key], float | None], threads: int, name: str) -> None:
         self._work = work
-        self._due: dict[Key, float] = {}
-        self._heap: list[tuple[float, int, Key]] = []  # an entry counts while `_due` has the same time
+        self._timers: TimerQueue[Key, float] = TimerQueue()
         self._busy: set[Key] = set()
-        self._numbers = itertools.count()  # between equal times, so that keys need no order
+        self._again: dict[Key, float] = {}  # busy keys that were woken
         self._is_closed = False
         self._changed = threading.Condition()
         self._threads = [
@@ -65,15 +64,12 @@ class WorkQueue(Generic[Key]):
         """Makes the key due by then at the latest."""
         at = time.monotonic() + after_seconds
         with self._changed:
-            if key in self._due and self._due[key] <= at:
+            if key in self._busy:
+                self._again[key] = min(at, self._again.get(key, at))
                 return
-            self._due[key] = at
-            if key not in self._busy:
-                self._push(key, at)
-
-    def _push(self, key: Key, at: float) -> None:
-        heapq.heappush(self._heap, (at, next(self._numbers), key))
-        self._changed.notify()
+            known = self._timers.due_of(key)
+            self._timers.put(key, at if known is None else min(at, known))
+            self._changed.notify()
 
     def _run(self) -> None:
         while (key := self._take()) is not None:
@@ -86,36 +82,24 @@ class WorkQueue(Generic[Key]):
             self._give_back(key, after_seconds)
 
     def _give_back(self, key: Key, after_seconds: float | None) -> None:
+        """The key is idle, or due again for the earlier of two reasons: a wake, or what the work returned."""
         with self._changed:
             if after_seconds is not None:
                 self.wake(key, after_seconds)
             self._busy.discard(key)
-            if key in self._due:
-                self._push(key, self._due[key])
+            if (at := self._again.pop(key, None)) is not None:
+                self._timers.put(key, at)
+                self._changed.notify()
 
     def _take(self) -> Key | None:
         """Waits for the first key that is due and marks it busy. None once the queue is closed."""
         with self._changed:
             while not self._is_closed:
-                entry = self._first()
-                wait = entry[0] - time.monotonic() if entry is not None else None
-                if entry is None or wait is None or wait > 0:
-                    self._changed.wait(wait)
-                    continue
-                heapq.heappop(self._heap)
-                key = entry[2]
-                del self._due[key]
-                self._busy.add(key)
-                # Another thread waits for the next entry from now on.
-                self._changed.notify()
-                return key
+                for _, key in self._timers.take_due(time.monotonic()):
+                    self._busy.add(key)
+                    # Another thread waits for the next entry from now on.
+                    self._changed.notify()
+                    return key
+                due = self._timers.next_due()
+                self._changed.wait(None if due is None else max(0.0, due - time.monotonic()))
             return None
-
-    def _first(self) -> tuple[float, int, Key] | None:
-        """The earliest entry that counts; those that were woken for an earlier time are dropped."""
-        while self._heap:
-            at, _, key = self._heap[0]
-            if key not in self._busy and self._due.get(key) == at:
-                return self._heap[0]
-            heapq.heappop(self._heap)
-        return None

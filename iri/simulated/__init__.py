@@ -13,8 +13,8 @@ A call passes through these modules in this order:
     host               commits the record: the log on disk first, then memory
     state/             records, indexes over them, and the log
 
-host_model says how long each step takes: profile (what the operator writes), seeded_random, provider_quirks. clock and
-timer_queue say what is due. shell is the guest behind a console.
+host_model says how long each step takes: profile (what the operator writes), seeded_random, provider_quirks. clock says
+what time it is, and iri.timer_queue what is due. shell is the guest behind a console.
 
 Nothing runs between calls: whatever became due is computed by the next call, so an idle machine costs its record and
 no thread.

@@ -6,10 +6,9 @@ otherwise a test could not end what it has begun. Numbers of enums are those of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
-from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -17,7 +16,7 @@ from iri.errors import InvalidArgument
 from iri.machine import RuntimeMachine
 from iri.proto.gitvirt.sim.v1alpha1 import api_pb2 as pb
 from iri.simulated import machine_calls
-from iri.simulated.faults.fault_rules import FaultEffect, FaultRule, FaultRules
+from iri.simulated.faults.fault_rules import FaultRule, FaultRules
 from iri.simulated.host import SimulatedHost
 from iri.simulated.machine_calls import GuestAction
 from iri.simulated.machine_lifecycle import SimulatedMachine
@@ -29,21 +28,12 @@ from iri.wire.message_codec import encode, freeze
 SERVICE = pb.DESCRIPTOR.services_by_name["Control"]
 LONGEST_STEP_NS = 10 * 365 * 24 * 3600 * 1_000_000_000
 
-AnyEnum = TypeVar("AnyEnum", bound=IntEnum)
-
 
 class HostAction(IntEnum):
     """The numbers are those of the control service."""
 
     REBOOT = 0
     CRASH = 1
-
-
-class ClockMode(IntEnum):
-    """The numbers are those of the control service."""
-
-    REAL = 0
-    MANUAL = 1
 
 
 class ControlService:
@@ -58,9 +48,9 @@ class ControlService:
 
     def set_clock(self, request: pb.SetClockRequest) -> pb.SetClockResponse:
         """A rate of 0 in the request means 1, as 0 is unset on the wire; MANUAL stops the clock."""
-        is_manual = _decode_enum(ClockMode, request.mode, "mode") is ClockMode.MANUAL
+        _require_value(pb.ClockMode.values(), request.mode, "mode")
         with _translate_value_errors():
-            self._host.set_clock(0 if is_manual else request.rate or 1)
+            self._host.set_clock(0 if request.mode == pb.CLOCK_MANUAL else request.rate or 1)
         return pb.SetClockResponse(clock=self._clock())
 
     def advance_clock(self, request: pb.AdvanceClockRequest) -> pb.AdvanceClockResponse:
@@ -77,7 +67,7 @@ class ControlService:
 
     def add_fault(self, request: pb.AddFaultRequest) -> pb.AddFaultResponse:
         """The rule has the fields of the message. Its id is the host's."""
-        _decode_enum(FaultEffect, request.fault.effect, "fault.effect")
+        _require_value(pb.Effect.values(), request.fault.effect, "fault.effect")
         with _translate_value_errors():
             rule = self._rules.add(freeze(FaultRule, request.fault))
         return pb.AddFaultResponse(fault=encode(pb.Fault, rule))
@@ -90,19 +80,19 @@ class ControlService:
         return pb.ClearFaultsResponse()
 
     def act_on_guest(self, request: pb.ActOnGuestRequest) -> pb.ActOnGuestResponse:
-        action = _decode_enum(GuestAction, request.action, "action")
+        _require_value(pb.GuestAction.values(), request.action, "action")
         with self._host.lock() as now_ns:
             guest = self._host.find(SimulatedMachine, request.machine_id)
-            machine_calls.act(self._host, guest, action, now_ns)
+            machine_calls.act(self._host, guest, GuestAction(request.action), now_ns)
         return pb.ActOnGuestResponse()
 
     def act_on_host(self, request: pb.ActOnHostRequest) -> pb.ActOnHostResponse:
         """Possible while the host is down: the new time then replaces the old one."""
-        action = _decode_enum(HostAction, request.action, "action")
+        _require_value(pb.HostAction.values(), request.action, "action")
         if not 0 <= request.down_nanoseconds <= LONGEST_STEP_NS:
             raise InvalidArgument("down_nanoseconds is between 0 and ten years")
         with self._host.lock(even_when_down=True) as now_ns:
-            is_crash = action is HostAction.CRASH
+            is_crash = request.action == pb.HOST_CRASH
             machine_calls.restart_host(self._host, request.down_nanoseconds, now_ns, is_crash=is_crash)
         return pb.ActOnHostResponse()
 
@@ -140,12 +130,10 @@ class ControlService:
             )
 
 
-def _decode_enum(enum: type[AnyEnum], number: int, field: str) -> AnyEnum:
-    """InvalidArgument for a number without a name."""
-    try:
-        return enum(number)
-    except ValueError:
-        raise InvalidArgument(f"{field} has no value {number}") from None
+def _require_value(numbers: Collection[int], number: int, field: str) -> None:
+    """InvalidArgument for a number that the enum does not have."""
+    if number not in numbers:
+        raise InvalidArgument(f"{field} has no value {number}")
 
 
 @contextmanager

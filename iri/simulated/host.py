@@ -126,7 +126,7 @@ class SimulatedHost:
 
     def next_due_ns(self) -> int | None:
         with self._lock:
-            return self.state.timers.next_due_ns()
+            return self.state.timers.next_due()
 
     def commit(self, *changed: Record, host_record: HostRecord | None = None) -> None:
         """Applies all changed records, after they are in the log; none of them when the log cannot be written.

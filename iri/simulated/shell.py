@@ -10,7 +10,7 @@ import pty
 import shlex
 import termios
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from iri.exec.pty_console import PtyConsole, window_size
@@ -53,7 +53,10 @@ def open_console(access: GuestAccess, closed: Callable[[Console], None]) -> Cons
 
 
 class Shell:
-    """One login session at one terminal. Commands are methods."""
+    """One login session at one terminal.
+
+    Commands are methods that return an exit status, None for 0. Their docstrings are what `help` prints.
+    """
 
     def __init__(self, terminal: int, access: GuestAccess) -> None:
         self._terminal = terminal
@@ -113,58 +116,74 @@ class Shell:
         if command is None:
             self.say(f"{words[0]}: command not found")
             return NOT_FOUND_STATUS
-        return command.run(self, words[1:]) or 0
+        return command(self, words[1:]) or 0
 
     def _hostname(self) -> str:
-        return hostname(self._access.machine())
+        """Of the guest configuration, else the machine's name, else the start of its id."""
+        machine = self._access.machine()
+        config = machine.spec.guest_config
+        named = config.hostname if config is not None else ""
+        return named or machine.labels.get("machinepoollet.ironcore.dev/machine-name", "") or machine.id[:8]
 
     def echo(self, words: list[str]) -> None:
+        """Print the arguments."""
         self.say(" ".join(words))
 
     def help(self, _words: list[str]) -> None:
+        """This list."""
         for name, command in sorted(COMMANDS.items()):
-            self.say(f"  {name:<10}{command.summary}")
+            self.say(f"  {name:<10}{command.__doc__}")
 
-    def name(self, _words: list[str]) -> None:
+    def print_hostname(self, _words: list[str]) -> None:
+        """The name of this machine."""
         self.say(self._hostname())
 
-    def addresses(self, _words: list[str]) -> None:
+    def print_addresses(self, _words: list[str]) -> None:
+        """Interfaces and their addresses."""
         self.say("lo        127.0.0.1")
         for interface in self._access.machine().detail.network_interfaces:
             self.say(f"{interface.name:<9} {' '.join(interface.ips) or '-'}  {interface.mac}")
 
-    def disks(self, _words: list[str]) -> None:
+    def print_disks(self, _words: list[str]) -> None:
+        """The disks that are attached."""
         machine = self._access.machine()
         there = {entry.name: entry.handle for entry in machine.status.volumes if entry.handle}
         for disk in machine.spec.volumes:
             if disk.name in there:
                 self.say(f"{disk.device or '-':<5} {disk.name:<12} {there[disk.name]}")
 
-    def uptime(self, _words: list[str]) -> None:
+    def print_uptime(self, _words: list[str]) -> None:
+        """Since when, and how many boots."""
         machine = self._access.machine()
         seconds = (self._access.now_ns() - machine.created_at) // 1_000_000_000
         self.say(f"created {seconds} s ago, booted {machine.detail.boots} times")
 
-    def size(self, _words: list[str]) -> None:
+    def print_size(self, _words: list[str]) -> None:
+        """The size of your terminal."""
         columns, rows = window_size(self._terminal)
         self.say(f"{columns} columns, {rows} rows")
 
-    def last_status(self, _words: list[str]) -> None:
+    def print_status(self, _words: list[str]) -> None:
+        """The exit status of the last command."""
         self.say(str(self._status))
 
     def exit(self, words: list[str]) -> int:
+        """Leave, with a status if you like."""
         self._status = int(words[0]) & 0xFF if words and words[0].isdecimal() else self._status
         raise _SessionOverError
 
     def power_off(self, _words: list[str]) -> None:
+        """Switch the machine off from inside."""
         self.say("The system is going down.")
         self._leave(GuestAction.POWEROFF)
 
     def reboot(self, _words: list[str]) -> None:
+        """Restart the system."""
         self.say("The system is restarting.")
         self._leave(GuestAction.REBOOT)
 
     def crash(self, _words: list[str]) -> None:
+        """Make the kernel panic."""
         self.say("Kernel panic - not syncing: requested at the console")
         self._leave(GuestAction.CRASH)
 
@@ -175,31 +194,17 @@ class Shell:
         raise _SessionOverError
 
 
-class Command(NamedTuple):
-    """Returns an exit status, None for 0."""
-
-    summary: str
-    run: Callable[[Shell, list[str]], int | None]
-
-
-COMMANDS = {
-    "crash": Command("make the kernel panic", Shell.crash),
-    "echo": Command("print the arguments", Shell.echo),
-    "exit": Command("leave, with a status if you like", Shell.exit),
-    "help": Command("this list", Shell.help),
-    "hostname": Command("the name of this machine", Shell.name),
-    "ip": Command("interfaces and their addresses", Shell.addresses),
-    "lsblk": Command("disks", Shell.disks),
-    "poweroff": Command("switch the machine off from inside", Shell.power_off),
-    "reboot": Command("restart the system", Shell.reboot),
-    "size": Command("the size of your terminal", Shell.size),
-    "status": Command("the exit status of the last command", Shell.last_status),
-    "uptime": Command("since when, and how many boots", Shell.uptime),
+COMMANDS: Mapping[str, Callable[[Shell, list[str]], int | None]] = {
+    "crash": Shell.crash,
+    "echo": Shell.echo,
+    "exit": Shell.exit,
+    "help": Shell.help,
+    "hostname": Shell.print_hostname,
+    "ip": Shell.print_addresses,
+    "lsblk": Shell.print_disks,
+    "poweroff": Shell.power_off,
+    "reboot": Shell.reboot,
+    "size": Shell.print_size,
+    "status": Shell.print_status,
+    "uptime": Shell.print_uptime,
 }
-
-
-def hostname(machine: RuntimeMachine) -> str:
-    """Of the guest configuration, else the machine's name, else the start of its id."""
-    config = machine.spec.guest_config
-    named = config.hostname if config is not None else ""
-    return named or machine.labels.get("machinepoollet.ironcore.dev/machine-name", "") or machine.id[:8]

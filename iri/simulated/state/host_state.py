@@ -25,9 +25,10 @@ from iri.simulated.machine_lifecycle import HAS_SYSTEM, SimulatedMachine
 from iri.simulated.state.addresses import SimulatedNetworks
 from iri.simulated.state.attachments import Attachments
 from iri.simulated.state.records import KINDS, NAMES, AnyRecord, Record, Table
+from iri.simulated.state.state_log import LogKey
 from iri.simulated.state.usage import Usage
-from iri.simulated.timer_queue import TimerQueue
 from iri.simulated.volume_lifecycle import SimulatedVolume
+from iri.timer_queue import TimerQueue
 
 
 class Applied(NamedTuple):
@@ -46,7 +47,7 @@ class HostState:
         self.usage = Usage()
         self.networks = SimulatedNetworks()
         self.attachments = Attachments()
-        self.timers = TimerQueue()
+        self.timers: TimerQueue[LogKey, int] = TimerQueue()
         self._records: dict[Table, dict[str, Record]] = {table: {} for table in KINDS}
         self._published: dict[RuntimeKind, dict[str, RuntimeObject]] = {kind: {} for kind in KINDS.values()}
         self._copies: dict[RuntimeKind, Mapping[str, RuntimeObject]] = {}

@@ -126,7 +126,7 @@ def test_usage_and_attachments_are_consistent_at_every_moment(
     world.host.run_due()
     assert list_objects(world)[:2] == ({}, {})
     assert world.host.state.usage.totals() == {}
-    assert world.host.state.timers.next_due_ns() is None
+    assert world.host.state.timers.next_due() is None
 
 
 def ids_of_all(world: World) -> list[str]:

@@ -15,7 +15,7 @@ from iri.simulated.clock import SECOND_NS, SimulatedClock
 from iri.simulated.faults.fault_rules import FaultEffect, FaultRule, FaultRules
 from iri.simulated.seeded_random import DurationRange, SeededRandom
 from iri.simulated.state.addresses import AddressRange
-from iri.simulated.timer_queue import TimerQueue
+from iri.timer_queue import TimerQueue
 from tests.iri.simulated.world import World, interface, machine
 
 pytestmark = pytest.mark.clock
@@ -108,7 +108,7 @@ def test_random_numbers_depend_on_purpose_and_seed_alone() -> None:
 def test_the_timer_queue_yields_each_due_key_once_and_in_order(
     puts: list[tuple[int, int | None]], now: int
 ) -> None:
-    agenda = TimerQueue()
+    agenda: TimerQueue[tuple[str, str], int] = TimerQueue()
     wanted: dict[str, int] = {}
     for number, due in puts:
         if due is None:
@@ -121,12 +121,12 @@ def test_the_timer_queue_yields_each_due_key_once_and_in_order(
     assert sorted(taken) == sorted((due, number) for number, due in wanted.items() if due <= now)
     assert [due for due, _ in taken] == sorted(due for due, _ in taken)
     rest = [due for due in wanted.values() if due > now]
-    assert agenda.next_due_ns() == (min(rest) if rest else None)
+    assert agenda.next_due() == (min(rest) if rest else None)
     assert len(agenda) == len(rest)
 
 
 def test_the_timer_queue_drops_entries_that_were_put_off() -> None:
-    agenda = TimerQueue()
+    agenda: TimerQueue[tuple[str, str], int] = TimerQueue()
     for due in range(100_000):
         agenda.put(("thing", "1"), due)
     assert len(agenda._heap) < 1000
