@@ -48,15 +48,6 @@ class LoopIntervals:
     push: float | None = None
 
 
-@dataclass(slots=True)
-class _Logged:
-    """What was logged already, so that a tick without a change logs nothing."""
-
-    problems: frozenset[str] = frozenset()
-    pending: frozenset[str] = frozenset()
-    trouble: str = ""
-
-
 @dataclass
 class Loop:
     """`opened` gives the reconciler that reads other refs, in place of one that is over; it may raise RepoError or OSError.
@@ -78,7 +69,9 @@ class Loop:
         self._switches = 0
         self._first_refs = self.reconciler.refs
         self._next_refs: Refs | None = None
-        self._logged = _Logged()
+        # What was logged already, so that a tick without a change logs nothing.
+        self._logged_problems = self._logged_pending = frozenset[str]()
+        self._logged_trouble = ""
         self._last_end: datetime | None = None
         self._last_result = "no tick has ended yet"
 
@@ -219,22 +212,23 @@ class Loop:
 
     def _log_trouble(self, message: str, *words: str) -> None:
         """Once, until it is another."""
-        if self._logged.trouble != (text := "\n".join(words)):
+        if self._logged_trouble != (text := "\n".join(words)):
             log.warning(message, *words)
-        self._logged.trouble = text
+        self._logged_trouble = text
 
     def _log_plan(self, plan: Plan) -> None:
-        if self._logged.trouble:
+        if self._logged_trouble:
             log.info("reconciling again")
         problems = {str(problem): problem for problem in plan.problems}
-        for text in sorted(problems.keys() - self._logged.problems):
+        for text in sorted(problems.keys() - self._logged_problems):
             found = problems[text]
             level = logging.INFO if found.severity is Severity.NOTICE else logging.WARNING
             where = {"file": found.file, "line": found.line, "code": found.code, "object": found.object}
             log_event(log, level, "problem", {**where, "cause": found.message})
         pending = {f"{each.reason}\n{each.trailer}": each for each in plan.pending_approvals}
-        for text in sorted(pending.keys() - self._logged.pending):
+        for text in sorted(pending.keys() - self._logged_pending):
             approval = pending[text]
             fields = {"objects": len(approval.keys), "reason": approval.reason, "trailer": approval.trailer}
             log_event(log, logging.WARNING, "awaiting approval", fields)
-        self._logged = _Logged(frozenset(problems), frozenset(pending))
+        self._logged_problems, self._logged_pending = frozenset(problems), frozenset(pending)
+        self._logged_trouble = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter as Tally
+from collections.abc import Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
@@ -40,9 +41,6 @@ class Metrics:
         self._ticks.labels(outcome).inc()
         self._seconds.observe(seconds)
 
-    def set_last_success(self, at: float) -> None:
-        self._success.set(at)
-
     def set_plan(self, plan: Plan, waiting: int) -> None:
         """`waiting` counts all objects without a pool; a plan names those that it tried."""
         self._unschedulable.set(waiting)
@@ -55,7 +53,9 @@ class Metrics:
         for action, count in Tally(change.action.value for change in plan.changes).items():
             self._changes.labels(action).inc(count)
 
-    def set_objects(self, objects: Tally[str]) -> None:
+    def set_success(self, at: float, objects: Mapping[str, int]) -> None:
+        """A tick ended well, and left so many objects of each kind on the target branch."""
+        self._success.set(at)
         for kind, count in objects.items():
             self._objects.labels(kind).set(count)
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -106,10 +105,8 @@ class Reconciler:
             note("outcome", outcome.label)
         self._metrics.count_tick(outcome.label, time.monotonic() - start)
         if isinstance(outcome, Committed | NoChange):
-            self._metrics.set_last_success(clock().timestamp())
-            self._metrics.set_objects(
-                Counter({kind.value: self.world.relations.live_counts[kind] for kind in Kind})
-            )
+            objects = {kind.value: self.world.relations.live_counts[kind] for kind in Kind}
+            self._metrics.set_success(clock().timestamp(), objects)
         return outcome
 
     def _tick_or_fail(self, clock: Callable[[], datetime]) -> Outcome:

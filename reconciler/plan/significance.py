@@ -16,19 +16,16 @@ _BOOKKEEPING = ("conditions", "observed_revision", "state", "last_state_transiti
 
 def state_of(change: Change) -> str:
     """The state that it has come to; nothing when it did not change."""
-    before, after = (_status(change, is_after) for is_after in (False, True))
-    state = str(getattr(after, "state", ""))
-    return state if state != str(getattr(before, "state", "")) else ""
+    before, after = (str(getattr(status, "state", "")) for status in _statuses(change))
+    return after if after != before else ""
 
 
 def condition_of(change: Change) -> Condition | None:
     """The first condition that says something else than before."""
-    before = {each.type: each for each in _conditions(change, False)}
-    for each in _conditions(change, True):
-        old = before.get(each.type)
-        if old is None or (old.status, old.reason, old.message) != (each.status, each.reason, each.message):
-            return each
-    return None
+    before, after = (_conditions(status) for status in _statuses(change))
+    known = {each.type: (each.status, each.reason, each.message) for each in before}
+    news = (each for each in after if known.get(each.type) != (each.status, each.reason, each.message))
+    return next(news, None)
 
 
 def words_of(condition: Condition) -> str:
@@ -47,18 +44,16 @@ def is_minor(change: Change) -> bool:
     is_pending = state_of(change) in _PENDING
     same: dict[str, Any] = {name: getattr(before, name) for name in _BOOKKEEPING if hasattr(before, name)}
     blank = msgspec.structs.replace(change.after, status=msgspec.structs.replace(after, **same))
-    return is_pending and blank == change.before and _truths(change, False) == _truths(change, True)
+    was, now = ({(each.type, each.status) for each in _conditions(status)} for status in (before, after))
+    return is_pending and blank == change.before and was == now
 
 
-def _truths(change: Change, is_after: bool) -> set[tuple[str, str]]:
-    return {(each.type, each.status) for each in _conditions(change, is_after)}
-
-
-def _conditions(change: Change, is_after: bool) -> tuple[Condition, ...]:
-    found: tuple[Condition, ...] = getattr(_status(change, is_after), "conditions", ())
+def _conditions(status: object) -> tuple[Condition, ...]:
+    found: tuple[Condition, ...] = getattr(status, "conditions", ())
     return found
 
 
-def _status(change: Change, is_after: bool) -> object:
-    record = change.after if is_after else change.before
-    return record.status if record is not None else None
+def _statuses(change: Change) -> tuple[object, object]:
+    """Before and after."""
+    before, after = (record and record.status for record in (change.before, change.after))
+    return before, after

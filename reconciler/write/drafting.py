@@ -32,10 +32,9 @@ class Signing:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """`draft` is None when the target branch is as it should be. `changes` are those that it carries out."""
+    """`draft` is None when the target branch is as it should be."""
 
     draft: Draft | None
-    changes: tuple[Change, ...]
     problems: tuple[Problem, ...]
 
 
@@ -49,7 +48,7 @@ def draft(plan: Plan, world: World, paths: Iterable[str], read: Read, signing: S
     edits, problems, stuck = _edits(changes, world, concerned, read)
     done = tuple(change for key, change in changes.items() if key not in stuck)
     if not edits and not world.is_news and not world.foreign_edits:
-        return Written(None, done, problems)
+        return Written(None, problems)
     taken = sorted(path for path in edits if path in concerned and not live_layout.is_reconcilers(path))
     return Written(
         Draft(
@@ -64,7 +63,6 @@ def draft(plan: Plan, world: World, paths: Iterable[str], read: Read, signing: S
             trailers=signing.trailers,
             even_if_unchanged=world.is_news,
         ),
-        done,
         problems,
     )
 

@@ -1,6 +1,5 @@
 """What is counted, by the names that dashboards rely on."""
 
-from collections import Counter
 from datetime import UTC, datetime
 
 from reconciler.loop.metrics import Metrics
@@ -26,10 +25,9 @@ PLAN = Plan(
 def test_exposition() -> None:
     metrics = Metrics()
     metrics.count_tick("committed", 0.3)
-    metrics.set_last_success(datetime(2030, 1, 1, tzinfo=UTC).timestamp())
+    metrics.set_success(datetime(2030, 1, 1, tzinfo=UTC).timestamp(), {"Machine": 7})
     metrics.set_plan(PLAN, 2)
     metrics.count_changes(PLAN)
-    metrics.set_objects(Counter({"Machine": 7}))
     lines = set(metrics.exposition().decode().splitlines())
     assert {
         'gitvirt_ticks_total{outcome="committed"} 1.0',
