@@ -149,7 +149,7 @@ def list_commit_events(fleet: FleetRepo) -> Iterable[ShownEvent]:
         commit = decode_commit(fleet.repo.read(here))
         subject = commit.message.partition("\n")[0]
         yield ShownEvent(commit.time, commit.author.name, here[:10], "Commit", subject)
-        here = commit.parents[0] if commit.parents else None
+        here = commit.first_parent
 
 
 def value(each: ShownEvent) -> dict[str, object]:

@@ -7,9 +7,10 @@ the file once. It must not fall back on defaults: they may name a branch of some
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from reconciler.gitstore.objects.commit import decode_commit
-from reconciler.gitstore.objects.tree import FileMode, ObjectId
+from reconciler.gitstore.objects.tree import File, FileMode, ObjectId
 from reconciler.gitstore.repo import Repo
 from schemas.problem import Problem
 from schemas.settings import fleet
@@ -50,28 +51,32 @@ def read_effective_settings(repo: Repo, head: ObjectId | None) -> EffectiveSetti
     for _ in range(1 + COMMITS_AT_MOST):
         if commit is None:
             break
-        id = _blob(repo, commit)
+        id = settings_blob(repo.file(commit, PATH))
         if id not in read:
             read.add(id)
-            found = _parse(repo, id)
-            if isinstance(found, FleetSettings):
-                return EffectiveSettings(found, commit, commit == head, is_there, problems)
+            settings, found = read_settings(repo, id)
+            if settings is not None:
+                return EffectiveSettings(settings, commit, commit == head, is_there, problems)
             if commit == head:
                 problems = found
-        commit = _first_parent(repo, commit)
+        commit = decode_commit(repo.read(commit)).first_parent
     return EffectiveSettings(is_there=is_there, problems=problems)
 
 
-def _first_parent(repo: Repo, commit: ObjectId) -> ObjectId | None:
-    parents = decode_commit(repo.read(commit)).parents
-    return parents[0] if parents else None
-
-
-def _blob(repo: Repo, commit: ObjectId) -> ObjectId | None:
+def settings_blob(file: File | None) -> ObjectId | None:
     """A symbolic link does not count as a settings file."""
-    file = repo.file(commit, PATH)
     return file.id if file is not None and file.mode in (FileMode.FILE, FileMode.EXECUTABLE) else None
 
 
-def _parse(repo: Repo, id: ObjectId | None) -> FleetSettings | tuple[Problem, ...]:
-    return () if id is None else fleet.parse(repo.read(id))
+def read_settings(repo: Repo, id: ObjectId | None) -> tuple[FleetSettings | None, tuple[Problem, ...]]:
+    """The settings in a blob, or its problems. Neither without a blob."""
+    if id is None:
+        return None, ()
+    found = _parse(repo.read(id))
+    return (found, ()) if isinstance(found, FleetSettings) else (None, found)
+
+
+@lru_cache(maxsize=8)
+def _parse(data: bytes) -> FleetSettings | tuple[Problem, ...]:
+    """Once for all who ask in one tick."""
+    return fleet.parse(data)

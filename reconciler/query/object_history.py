@@ -34,7 +34,7 @@ def list_history(repo: Repo, head: ObjectId, path: str, key: Key) -> Iterator[Hi
     here: ObjectId | None = head
     while here is not None:
         commit = decode_commit(repo.read(here))
-        before = commit.parents[0] if commit.parents else None
+        before = commit.first_parent
         now = repo.file(here, path)
         then = None if before is None else repo.file(before, path)
         if now != then:

@@ -134,7 +134,7 @@ def commits(repo: Repo, head: str | None) -> Iterator[str]:
             return
         commit = decode_commit(repo.read(head))
         yield f"{head[:8]}  {commit.message.partition(chr(10))[0]}"
-        head = commit.parents[0] if commit.parents else None
+        head = commit.first_parent
 
 
 def clip_line(line: str, columns: int) -> str:

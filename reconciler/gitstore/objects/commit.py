@@ -33,6 +33,11 @@ class Commit:
     message: str
     signature: str = ""
 
+    @property
+    def first_parent(self) -> ObjectId | None:
+        """The commit before this one on its own branch; the other parents were merged."""
+        return self.parents[0] if self.parents else None
+
 
 def encode_commit(commit: Commit, sign: Sign | None = None) -> bytes:
     """The object's bytes; author and committer are one."""

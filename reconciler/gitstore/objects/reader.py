@@ -64,18 +64,8 @@ class ObjectReader:
         return tree.files(self.listing, self.tree(commit))
 
     def file(self, commit: ObjectId, path: str) -> File | None:
-        found, mode = self.tree(commit), FileMode.FOLDER
-        for part in path.split("/"):
-            if mode is not FileMode.FOLDER:
-                return None
-            wanted = tree.raw(part)
-            entry = next(
-                ((octal, id) for octal, name, id in tree.entries(self.listing(found)) if name == wanted), None
-            )
-            if entry is None:
-                return None
-            mode, found = tree.mode_of(entry[0]), entry[1].hex()
-        return None if mode is FileMode.FOLDER else File(path, mode, found)
+        found = tree.find(self.listing, self.tree(commit), path)
+        return None if found is None or found[0] is FileMode.FOLDER else File(path, *found)
 
     def diff(self, old: ObjectId | None, new: ObjectId | None) -> Iterator[FileChange]:
         return tree_diff.diff_trees(self.listing, self.tree(old), self.tree(new))

@@ -77,6 +77,19 @@ def order(name: bytes, is_folder: bool) -> bytes:
     return name + b"/" if is_folder else name
 
 
+def find(read: Read, root: ObjectId, path: str) -> tuple[FileMode, ObjectId] | None:
+    """The leaf or folder at a path below the tree `root`, at the cost of the folders above it."""
+    mode, id = FileMode.FOLDER, root
+    for part in filter(None, path.split("/")):
+        name = raw(part)
+        below = entries(read(id)) if mode is FileMode.FOLDER else []
+        found = next(((octal, child) for octal, each, child in below if each == name), None)
+        if found is None:
+            return None
+        mode, id = mode_of(found[0]), found[1].hex()
+    return mode, id
+
+
 def files(read: Read, tree: ObjectId, folder: str = "") -> Iterator[File]:
     """Every leaf below `tree`, in tree order, in which packs hold the data too. `folder` goes before each path."""
     # A stack and not recursion: how deep a tree is, is up to whoever pushed it.

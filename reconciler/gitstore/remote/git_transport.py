@@ -47,14 +47,6 @@ FOLLOWS_ANOTHER = re.compile("atomic push (failure|failed)|(atomic )?transaction
 
 
 @dataclass(frozen=True, slots=True)
-class RejectedRef:
-    """One line of the report of a push."""
-
-    ref: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
 class GitResult:
     """A finished git: its raw output, and its error output fit to be shown."""
 
@@ -63,22 +55,22 @@ class GitResult:
     words: str
     redaction: Redactor
 
-    def rejected_refs(self) -> tuple[RejectedRef, ...]:
-        """From lines `!<tab>from:to<tab>[remote rejected] (reason)`, whose form git keeps stable for programs."""
-        found = []
+    def rejected_refs(self) -> dict[str, str]:
+        """Ref -> reason, from lines `!<tab>from:to<tab>[remote rejected] (reason)`, whose form git keeps stable for programs."""
+        found = {}
         for line in self.output.splitlines():
             parts = line.split("\t")
             if len(parts) == 3 and parts[0] == "!":
                 reason = self.redaction.clean(parts[2].partition("(")[2].rpartition(")")[0])
-                found.append(RejectedRef(parts[1].rpartition(":")[2], reason or "rejected"))
-        return tuple(found)
+                found[parts[1].rpartition(":")[2]] = reason or "rejected"
+        return found
 
 
 @dataclass(frozen=True, slots=True)
 class PushDeclined:
     """The server answered with a rejection, and the refs did not move."""
 
-    rejected: tuple[RejectedRef, ...]
+    rejected: Mapping[str, str]  # ref -> reason
     words: str
     failure: RemoteUnavailable
 
@@ -154,12 +146,9 @@ class GitTransport(Transport):
             return RefsPushed(new)
         if any(now[update.ref] != update.old for update in updates):
             return PushConflict(now)
-        rejected = result.rejected_refs() if isinstance(result, GitResult) else ()
-        return (
-            PushDeclined(rejected, result.words, failure)
-            if isinstance(result, GitResult) and rejected
-            else unknown
-        )
+        if isinstance(result, GitResult) and (rejected := result.rejected_refs()):
+            return PushDeclined(rejected, result.words, failure)
+        return unknown
 
     def _fetch(self, wanted: Sequence[str], deadline: float) -> RemoteUnavailable | None:
         if not wanted:
@@ -285,10 +274,10 @@ def _push_arguments(url: str, updates: Sequence[RefUpdate]) -> list[str]:
 
 
 def _verdict(declined: PushDeclined) -> PushRefused | RemoteUnavailable:
-    causes = [each for each in declined.rejected if not FOLLOWS_ANOTHER.fullmatch(each.reason)] or list(
-        declined.rejected
-    )
-    reasons = list(dict.fromkeys(each.reason for each in causes))
+    rejected = declined.rejected.items()
+    causes = {ref: reason for ref, reason in rejected if not FOLLOWS_ANOTHER.fullmatch(reason)}
+    causes = causes or dict(rejected)
+    reasons = list(dict.fromkeys(causes.values()))
     if declined.failure.kind is RemoteErrorKind.MIRROR:
         return declined.failure
     if all(reason.startswith(SERVER_REASONS) for reason in reasons):
@@ -297,4 +286,4 @@ def _verdict(declined: PushDeclined) -> PushRefused | RemoteUnavailable:
         return RemoteUnavailable(
             RemoteErrorKind.SERVER, cause, declined.failure.cure if is_server_error else SERVER_CURE
         )
-    return PushRefused(tuple(each.ref for each in causes), server_words(declined.words, reasons))
+    return PushRefused(tuple(causes), server_words(declined.words, reasons))

@@ -119,8 +119,7 @@ def _line(history: ReadsHistory, head: ObjectId, good: ObjectId | None) -> list[
     commit: ObjectId | None = head
     while commit in news:
         line.append(commit)
-        parents = decode_commit(history.read(commit)).parents
-        commit = parents[0] if parents else None
+        commit = decode_commit(history.read(commit)).first_parent
     return line
 
 

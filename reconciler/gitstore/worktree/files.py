@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
@@ -32,7 +32,37 @@ class FileListing:
 
 def list_files(root: Path, is_ignored: IsIgnored) -> FileListing:
     """Every regular file below `root` that is not ignored. Links are named, never followed."""
-    return _Walk(root, is_ignored).listing()
+    files: list[str] = []
+    problems: list[Problem] = []
+    # A stack and not recursion: how deep a folder goes is up to whoever made it.
+    waiting = [""]
+    while waiting:
+        folder = waiting.pop()
+        try:
+            with os.scandir(f"{root}/{folder}") as scan:
+                entries = sorted(scan, key=lambda entry: entry.name)
+        except OSError as error:
+            problems.append(unreadable(folder or ".", error))
+            continue
+        if folder and any(entry.name == ".git" for entry in entries):
+            problems.append(submodule(folder))
+            continue
+        folders = []
+        for entry in entries:
+            path = f"{folder}/{entry.name}" if folder else entry.name
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if entry.name == ".git" or is_ignored(path, is_folder):
+                continue
+            if not entry.name.isprintable():
+                problems.append(unprintable_name(path))
+            if is_folder:
+                folders.append(path)
+            elif entry.is_file(follow_symlinks=False):
+                files.append(path)
+            elif problem := link_or_special(root, path):
+                problems.append(problem)
+        waiting.extend(reversed(folders))
+    return FileListing(tuple(files), tuple(problems))
 
 
 def read_file(root: Path, path: str) -> bytes | Problem:
@@ -71,47 +101,6 @@ def _content(path: str, descriptor: int) -> bytes | Problem:
     while 0 < len(data) < status.st_size and (more := os.read(descriptor, status.st_size - len(data))):
         data += more
     return data
-
-
-@dataclass(slots=True)
-class _Walk:
-    root: Path
-    is_ignored: IsIgnored
-    files: list[str] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
-
-    def listing(self) -> FileListing:
-        # A stack and not recursion: how deep a folder goes is up to whoever made it.
-        waiting = [""]
-        while waiting:
-            waiting.extend(reversed(list(self.folders(waiting.pop()))))
-        return FileListing(tuple(self.files), tuple(self.problems))
-
-    def folders(self, folder: str) -> Iterator[str]:
-        """Sorts the entries of one folder into files and problems, and gives the folders in it."""
-        try:
-            with os.scandir(f"{self.root}/{folder}") as scan:
-                entries = sorted(scan, key=lambda entry: entry.name)
-        except OSError as error:
-            self.problems.append(unreadable(folder or ".", error))
-            return
-        if folder and any(entry.name == ".git" for entry in entries):
-            self.problems.append(submodule(folder))
-            return
-        prefix = f"{folder}/" if folder else ""
-        for entry in entries:
-            path = prefix + entry.name
-            is_folder = entry.is_dir(follow_symlinks=False)
-            if entry.name == ".git" or self.is_ignored(path, is_folder):
-                continue
-            if not entry.name.isprintable():
-                self.problems.append(unprintable_name(path))
-            if is_folder:
-                yield path
-            elif entry.is_file(follow_symlinks=False):
-                self.files.append(path)
-            elif problem := link_or_special(self.root, path):
-                self.problems.append(problem)
 
 
 def link(root: Path, path: str) -> Problem:

@@ -46,13 +46,9 @@ class Revision:
 
     def files(self, folder: str = "") -> Iterator[File]:
         """Every file at or below `folder`, in tree order, with its path from the root of the repo."""
-        found = self.tree
-        for part in filter(None, folder.split("/")):
-            below = {name: (mode, id.hex()) for mode, name, id in tree.entries(self._read(found))}
-            mode, found = below.get(tree.raw(part), (b"", ""))
-            if not found or tree.mode_of(mode) is not FileMode.FOLDER:
-                return
-        yield from tree.files(self._read, found, folder.strip("/"))
+        found = tree.find(self._read, self.tree, folder)
+        if found is not None and found[0] is FileMode.FOLDER:
+            yield from tree.files(self._read, found[1], folder.strip("/"))
 
     def read(self, file: File) -> bytes:
         """A submodule has no data in this repo."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reconciler.gitstore.objects.tree import File, FileMode, ObjectId
+from reconciler.gitstore.effective_settings import read_settings, settings_blob
+from reconciler.gitstore.objects.tree import File, ObjectId
 from reconciler.gitstore.repo import FileChange, Repo
 from reconciler.world.reports.authority import Authority
 from schemas.manifest import ignore
@@ -61,13 +62,13 @@ def rules(
     """`news` is what changed from the source that was reconciled last to these files; `old` is given back when nothing did."""
     now, then = _both(fleet.PATH, files, news)
     ignoring, _ = _both(ignore.PATH, files, news)
-    kept = _blob(repo.file(live, fleet.PATH)) if live else None
+    kept = settings_blob(repo.file(live, fleet.PATH)) if live else None
     ids = (now, then, ignoring, kept)
     if ids == old.ids:
         return old
-    settings, problems = _settings(repo, now)
-    last, _ = _settings(repo, kept)
-    before = _settings(repo, then)[0] or last
+    settings, problems = read_settings(repo, now)
+    last, _ = read_settings(repo, kept)
+    before = read_settings(repo, then)[0] or last
     patterns = Ignore(repo.read(ignoring)) if ignoring else ignore.IGNORE_NOTHING
     known = settings or before
     if settings is None and not problems:
@@ -84,22 +85,11 @@ def rules(
 
 def settings_at(repo: Repo, commit: ObjectId | None) -> FleetSettings | None:
     """Those of any commit."""
-    return _settings(repo, _blob(repo.file(commit, fleet.PATH)))[0] if commit else None
+    return read_settings(repo, settings_blob(repo.file(commit, fleet.PATH)))[0] if commit else None
 
 
 def _both(
     path: str, files: dict[str, File], news: dict[str, FileChange]
 ) -> tuple[ObjectId | None, ObjectId | None]:
-    now = _blob(files.get(path))
-    return (now, _blob(news[path].before)) if path in news else (now, now)
-
-
-def _blob(file: File | None) -> ObjectId | None:
-    return file.id if file is not None and file.mode in (FileMode.FILE, FileMode.EXECUTABLE) else None
-
-
-def _settings(repo: Repo, id: ObjectId | None) -> tuple[FleetSettings | None, tuple[Problem, ...]]:
-    if id is None:
-        return None, ()
-    found = fleet.parse(repo.read(id))
-    return (found, ()) if isinstance(found, FleetSettings) else (None, found)
+    now = settings_blob(files.get(path))
+    return (now, settings_blob(news[path].before)) if path in news else (now, now)

@@ -48,7 +48,7 @@ def last_reconciled(repo: Repo, live: ObjectId | None) -> Reconciled:
         named = next((value for key, value in parse_trailers(found.message) if key == SOURCE_TRAILER), "")
         if named and live is not None and repo.is_descendant(live, named):
             return Reconciled(named, commit)
-        commit, left = found.parents[0] if found.parents else None, left - 1
+        commit, left = found.first_parent, left - 1
     return Reconciled(None, None)
 
 
@@ -139,7 +139,7 @@ def _arrivals(repo: Repo, head: ObjectId, new: frozenset[ObjectId]) -> dict[Obje
     while commit is not None and commit in new:
         read = decode_commit(repo.read(commit))
         line.append((commit, read.time))
-        commit = read.parents[0] if read.parents else None
+        commit = read.first_parent
     times: dict[ObjectId, datetime] = {}
     for merge, time in reversed(line):
         waiting = [merge]

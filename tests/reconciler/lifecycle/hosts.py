@@ -298,5 +298,5 @@ class Fleet(Scene):
         while commit:
             read = decode_commit(self.store.read(commit))
             found.append(read.message)
-            commit = read.parents[0] if read.parents else None
+            commit = read.first_parent
         return found
