@@ -10,12 +10,14 @@ from iri.change import RuntimeChange
 from iri.machine import RuntimeMachine
 from iri.runtime import RuntimeKind, RuntimeObject
 from iri.volume import RuntimeSnapshot, RuntimeVolume
+from schemas.kinds import Kind
 
 NAMES: dict[RuntimeKind, Literal["Machine", "Volume", "VolumeSnapshot"]] = {
     RuntimeMachine: "Machine",
     RuntimeVolume: "Volume",
     RuntimeSnapshot: "VolumeSnapshot",
 }
+RUNTIME_KINDS: Mapping[Kind, RuntimeKind] = {Kind(name): kind for kind, name in NAMES.items()}
 
 
 class Ref(NamedTuple):

@@ -20,13 +20,9 @@ Must never happen: a host acts on an assignment because its pool has the right n
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from iri.machine import RuntimeMachine
-from iri.runtime import RuntimeKind
-from iri.volume import RuntimeSnapshot, RuntimeVolume
-from poollet.decide.actions import Ref
+from poollet.decide.actions import RUNTIME_KINDS, Ref
 from poollet.decide.decision import PoolletFacts
 from poollet.decide.gates import CallEffect, GateInput, closed_gate
 from poollet.sync.live_view import LiveDocument, LiveView, PoolGrant, PoolId, assigned_pool
@@ -36,11 +32,6 @@ from schemas.model import Machine, Volume, VolumeSnapshot
 from schemas.model.part import Assignment
 
 Ordered = Machine | Volume | VolumeSnapshot
-RUNTIME_KINDS: Mapping[type[Ordered], RuntimeKind] = {
-    Machine: RuntimeMachine,
-    Volume: RuntimeVolume,
-    VolumeSnapshot: RuntimeSnapshot,
-}
 UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
@@ -143,7 +134,7 @@ def read_order(
     if pool is None or closed_gate(at, CallEffect.REPORT):
         return None
     return HostOrder(
-        ref=Ref(RUNTIME_KINDS[type(object)], object.metadata.uid),
+        ref=Ref(RUNTIME_KINDS[object.KIND], object.metadata.uid),
         key=object.key,
         pool=assignment.pool,
         runtime=pool.runtime,

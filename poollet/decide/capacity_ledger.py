@@ -15,10 +15,10 @@ from iri.volume import RuntimeVolume
 from poollet.decide.assignments import HostOrder
 from poollet.decide.decision import PoolFacts, PoolletFacts
 from poollet.decide.inventory import ListedObject
-from poollet.sync.live_view import Lookup
+from poollet.sync.live_view import Lookup, PoolId
 from schemas import report
 from schemas.kinds import Key, Kind
-from schemas.live_layout import SHARE
+from schemas.live_layout import POOL, SHARE
 from schemas.model import Machine, MachineClass, Volume
 from schemas.model.capacity import (
     STORAGE,
@@ -31,8 +31,6 @@ from schemas.model.capacity import (
     needs,
 )
 from schemas.model.charge import MACHINE, VOLUME, machine_charge, volume_charge
-
-PoolId = tuple[Kind, str]
 
 
 class FreeCapacity:
@@ -150,11 +148,10 @@ def _reason(short: Shortfall) -> report.ReportedReason:
     return report.ReportedReason("Insufficient", message, short.resource, need, have)
 
 
-def find_pool(
-    found: ListedObject, kind: Kind, facts: Mapping[PoolId, PoolFacts], label: str
-) -> PoolId | None:
+def find_pool(found: ListedObject, facts: Mapping[PoolId, PoolFacts]) -> PoolId | None:
     """The pool of an object without an order: the one that its label names, else the first pool of its runtime."""
-    named = (kind, label)
+    kind = Kind.MACHINE_POOL if isinstance(found.object, RuntimeMachine) else Kind.VOLUME_POOL
+    named = (kind, found.object.labels.get(POOL, ""))
     if named in facts and facts[named].runtime == found.runtime:
         return named
     return min(

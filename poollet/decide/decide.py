@@ -26,7 +26,7 @@ from iri.machine import RuntimeMachine
 from iri.runtime import RuntimeObject
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.decide import memory, orphans
-from poollet.decide.actions import CreateCall, ObjectAction, Ref
+from poollet.decide.actions import RUNTIME_KINDS, CreateCall, ObjectAction, Ref
 from poollet.decide.assignments import Ensure, HostOrder, Withdraw, list_orders, other_host
 from poollet.decide.capacity_ledger import find_pool, take_larger
 from poollet.decide.decision import Decision, DecisionInput, by_name
@@ -36,7 +36,7 @@ from poollet.decide.memory import Entry
 from poollet.decide.plan import plan_object
 from poollet.report import iri_to_report
 from poollet.sync.live_view import LiveView
-from schemas import live_layout, report
+from schemas import report
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, Volume, VolumeSnapshot
 from schemas.model.capacity import Vector
@@ -173,12 +173,9 @@ def charge_with_observed(ordered_object: OrderedObject, current: DecisionPass) -
 
 def charge_unordered(ordered: set[Ref], current: DecisionPass) -> None:
     """Charge objects without an order, and foreign ones."""
-    facts = current.inputs.facts.pools
-    rest = [(ref.kind, found) for ref, found in orphans.list_unordered(current, ordered)]
-    rest += [(type(found.object), found) for found in current.inventory.foreign]
-    for kind, found in rest:
-        label = found.object.labels.get(live_layout.POOL, "")
-        pool = find_pool(found, orphans.pool_kind(kind), facts, label)
+    unordered = [found for _, found in orphans.list_unordered(current, ordered)]
+    for found in (*unordered, *current.inventory.foreign):
+        pool = find_pool(found, current.inputs.facts.pools)
         if pool is not None:
             current.ledger.charge(pool, current.ledger.object_charge(pool, found))
 
@@ -264,7 +261,7 @@ def observe_entry(key: Key, entry: Entry, current: DecisionPass) -> Entry:
 
 
 def ref_of(key: Key, entry: Entry) -> Ref:
-    return Ref(memory.RUNTIME_KINDS[key.kind], entry.uid)
+    return Ref(RUNTIME_KINDS[key.kind], entry.uid)
 
 
 def keep_unreadable(current: DecisionPass) -> dict[Key, Entry]:

@@ -17,12 +17,12 @@ from poollet.decide.actions import Call, CallError, EventText, ObjectAction, Ref
 from poollet.decide.assignments import HostOrder
 from poollet.decide.capacity_ledger import FreeCapacity
 from poollet.decide.decision import DecisionInput
-from poollet.decide.dependencies import Lookups
 from poollet.decide.gates import GateInput, closed_gate, effect_of
 from poollet.decide.inventory import Inventory, Presence, UnconfirmedAbsent
 from poollet.decide.memory import CachedMachine, Entry, Memory, Missing
 from poollet.decide.preconditions import digest_orders
 from poollet.decide.retry import NO_RETRIES, Retries, RetryDecision, choose_calls, record_results
+from poollet.decide.secrets import Lookups
 from poollet.report.entries import Status, new_entry, rejection_reasons
 from poollet.sync.live_view import LiveView
 from schemas import report

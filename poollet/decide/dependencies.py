@@ -3,6 +3,10 @@
 Reads `live` and the lists of this host's runtimes. Waits for nothing and orders nothing: a part that is not ready leaves the
 object pending, and the next decision resolves it again.
 
+A machine reaches a volume by the access data of this host's own runtime, else by the access data on `live`. Git never contains access
+secrets. For a volume on this host they come from its runtime; for a volume on another host the operator puts them into this host's
+secrets file under the volume's namespace and name.
+
 Must never happen: a machine attaches a volume whose claim it does not hold (`check_claim`); an object that merely has
 the name of a machine's own volume or interface is used as such (`is_owned`).
 """
@@ -12,22 +16,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from iri.machine import Disk, RuntimeNetworkInterface
+from iri.machine import Disk, RuntimeNetworkInterface, VolumeConnection
 from iri.volume import (
     ImageSource,
     RuntimeSnapshot,
+    RuntimeVolume,
     SnapshotSource,
     SnapshotState,
     VolumeDataSource,
     VolumeEncryption,
+    VolumeState,
 )
-from poollet.decide import model_to_iri, secrets
+from poollet.decide import model_to_iri
 from poollet.decide.actions import Ref
 from poollet.decide.assignments import HostOrder
-from poollet.decide.decision import PoolletFacts
-from poollet.decide.inventory import Inventory
-from poollet.decide.secrets import NotReady
-from poollet.decide.volume_access import resolve_connection
+from poollet.decide.secrets import Lookups, NotReady, read_secret, read_secret_key
+from poollet.report.conditions import ACCESS_SECRET
 from poollet.sync.live_view import Lookup
 from schemas.kinds import Key, Kind
 from schemas.model import (
@@ -44,15 +48,6 @@ from schemas.model import (
     VolumeSnapshot,
 )
 from schemas.model import NetworkInterface as InterfaceObject
-
-
-@dataclass(frozen=True)
-class Lookups:
-    """Where dependencies are looked up."""
-
-    objects: Lookup
-    inventory: Inventory
-    facts: PoolletFacts
 
 
 @dataclass(frozen=True)
@@ -151,10 +146,81 @@ def resolve_disk(machine: Machine, entry: MachineVolume, lookups: Lookups) -> Di
         return NotReady("VolumeNotOwned", f"Volume {key.name} exists, but this machine does not own it")
     if problem := check_claim(machine, volume):
         return problem
-    found = resolve_connection(volume, lookups.objects, lookups.inventory, lookups.facts)
+    found = resolve_connection(volume, lookups)
     if isinstance(found, NotReady):
         return found
     return Disk(name=entry.name, device=entry.device, connection=found)
+
+
+def resolve_connection(volume: Volume, lookups: Lookups) -> VolumeConnection | NotReady:
+    """A volume of a pool of this poollet is local, also while `live` has no access data of it yet. All others are remote."""
+    encryption = resolve_encryption(volume, lookups)
+    if isinstance(encryption, NotReady):
+        return encryption
+    encryption_data = encryption.secret_data if encryption is not None else {}
+    assignment = volume.status.assignment
+    if assignment is not None and (pool := lookups.facts.pools.get((Kind.VOLUME_POOL, assignment.pool))):
+        here = lookups.inventory.at(Ref(RuntimeVolume, volume.metadata.uid), pool.runtime)
+        return connect_local(volume, here if isinstance(here, RuntimeVolume) else None, encryption_data)
+    return connect_remote(volume, lookups, encryption_data)
+
+
+def connect_local(
+    volume: Volume, here: RuntimeVolume | None, encryption: Mapping[str, bytes]
+) -> VolumeConnection | NotReady:
+    """From the runtime itself, so that secrets and sizes are current and never pass through Git."""
+    if here is None or here.deleted_at or here.status.state is not VolumeState.AVAILABLE:
+        why = f": {here.detail.message}" if here is not None and here.detail.message else ""
+        return NotReady("VolumeNotReady", f"Volume {volume.name} is not available yet{why}")
+    access = here.status.access
+    if access is None:
+        return NotReady("VolumeNotReady", f"Volume {volume.name} has no access data yet")
+    return VolumeConnection(
+        driver=access.driver,
+        handle=access.handle,
+        attributes=access.attributes,
+        secret_data=access.secret_data,
+        encryption_data=encryption,
+        effective_storage_bytes=here.status.resources.storage_bytes if here.status.resources else 0,
+    )
+
+
+def connect_remote(
+    volume: Volume, lookups: Lookups, encryption: Mapping[str, bytes]
+) -> VolumeConnection | NotReady:
+    """From `live`, which carries what the volume's own host reported, plus the secret from this host's file if one is required."""
+    access = volume.status.access
+    if volume.status.state != "Available" or access is None or not access.handle:
+        return NotReady("VolumeNotReady", f"Volume {volume.name} is not available yet")
+    secret = read_access_secret(volume, lookups)
+    if isinstance(secret, NotReady):
+        return secret
+    storage = volume.status.resources.get("storage")
+    return VolumeConnection(
+        driver=access.driver,
+        handle=access.handle,
+        attributes=access.volume_attributes,
+        secret_data=secret,
+        encryption_data=encryption,
+        effective_storage_bytes=storage.ceil() if storage is not None else 0,
+    )
+
+
+def read_access_secret(volume: Volume, lookups: Lookups) -> Mapping[str, bytes] | NotReady:
+    """A Secret that the volume names, else an entry of this host's secrets file if the volume's host says that one is required."""
+    access = volume.status.access
+    if access is not None and access.secret_ref is not None:
+        found = read_secret(volume.namespace, access.secret_ref.name, lookups)
+        return found if isinstance(found, NotReady) else found.by_key
+    required = [one for one in volume.status.conditions if one.type == ACCESS_SECRET]
+    if not required or required[0].status != "True":
+        return {}
+    own = lookups.facts.secrets.get(volume.namespace, volume.name)
+    if own is None:
+        cure = f"add them to this host's secrets file as {volume.namespace}/{volume.name}"
+        message = f"access to Volume {volume.name} requires {required[0].message}: {cure}"
+        return NotReady("AccessSecretMissing", message)
+    return own
 
 
 def check_claim(machine: Machine, volume: Volume) -> NotReady | None:
@@ -214,16 +280,13 @@ def resolve_ignition(machine: Machine, lookups: Lookups) -> bytes | NotReady:
     reference = machine.spec.ignition_ref
     if reference is None:
         return b""
-    return secrets.read_secret_key(
-        machine.namespace, reference.name, reference.key, lookups.objects, lookups.facts
-    )
+    return read_secret_key(machine.namespace, reference.name, reference.key, lookups)
 
 
 def resolve_encryption(volume: Volume, lookups: Lookups) -> VolumeEncryption | NotReady | None:
     if volume.spec.encryption is None:
         return None
-    name = volume.spec.encryption.secret_ref.name
-    found = secrets.read_secret(volume.namespace, name, lookups.objects, lookups.facts)
+    found = read_secret(volume.namespace, volume.spec.encryption.secret_ref.name, lookups)
     return found if isinstance(found, NotReady) else VolumeEncryption(secret_data=found.by_key)
 
 

@@ -10,23 +10,16 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from iri.machine import RuntimeMachine
-from iri.runtime import RuntimeKind
-from iri.volume import RuntimeSnapshot, RuntimeVolume
-from poollet.decide.actions import CallError, Ref
+from poollet.decide.actions import RUNTIME_KINDS, CallError, Ref
 from poollet.decide.retry import Retries
 from poollet.report.conditions import CALL_REASONS, IMAGE_READY, INTERFACES_READY, SOURCE_READY, UP_TO_DATE
+from poollet.sync.live_view import PoolId
 from schemas import report
 from schemas.kinds import Key, Kind
 from schemas.model import Object
 
 OF_CREATION = (IMAGE_READY, SOURCE_READY, INTERFACES_READY, UP_TO_DATE)
-RUNTIME_KINDS: Mapping[Kind, RuntimeKind] = {
-    Kind.MACHINE: RuntimeMachine,
-    Kind.VOLUME: RuntimeVolume,
-    Kind.VOLUME_SNAPSHOT: RuntimeSnapshot,
-}
 Entry = report.MachineReport | report.VolumeReport | report.SnapshotReport
-Pool = tuple[Kind, str]
 
 
 class Missing(NamedTuple):
@@ -66,7 +59,7 @@ class Memory:
     unchanged: Mapping[Ref, CachedMachine] = field(default_factory=dict)
 
 
-def pool_of(entry: Entry) -> Pool:
+def pool_of(entry: Entry) -> PoolId:
     kind = Kind.MACHINE_POOL if isinstance(entry, report.MachineReport) else Kind.VOLUME_POOL
     return kind, entry.pool
 

@@ -5,34 +5,29 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 
 import msgspec
 from msgspec.structs import replace
 
+from iri.identity import UID_LABELS
 from iri.machine import (
     Disk,
     Image,
     Power,
-    RuntimeGuestConfig,
     RuntimeLocalDisk,
     RuntimeMachineSpec,
     RuntimeNetworkInterface,
 )
+from iri.runtime import RuntimeKind
 from poollet.decide.actions import Ref
 from poollet.decide.assignments import HostOrder
 from schemas import live_layout
-from schemas.kinds import Kind
 from schemas.model import LocalDisk as DesiredLocalDisk
 from schemas.model import Machine, MachineVolume, Network, NetworkInterfaceSpec
 
 MACHINE_PREFIX = "machinepoollet.ironcore.dev/"
-LABELS: Mapping[Kind, str] = {
-    Kind.MACHINE: f"{MACHINE_PREFIX}machine",
-    Kind.VOLUME: "volumepoollet.ironcore.dev/volume",
-    Kind.VOLUME_SNAPSHOT: "volumepoollet.ironcore.dev/volume-snapshot",
-}
 GENERATION = f"{MACHINE_PREFIX}machine-generation"
 IRI_GENERATION = f"{MACHINE_PREFIX}irimachine-generation"
 INTERFACES = f"{MACHINE_PREFIX}networkinterfacemapping"
@@ -52,20 +47,27 @@ _MACS = uuid.UUID("0c1e5e0e-9d3a-5b49-8a44-0e2a4be26a51")
 
 def labels(order: HostOrder, fleet: str) -> dict[str, str]:
     """By these labels an object is found again after a restart: without the fleet's label it counts as foreign and is never touched."""
-    prefix = LABELS[order.key.kind]
+    uid, namespace, name = label_names(order.ref.kind)
     return {
-        f"{prefix}-uid": order.ref.uid,
-        f"{prefix}-namespace": order.key.namespace,
-        f"{prefix}-name": order.key.name,
+        uid: order.ref.uid,
+        namespace: order.key.namespace,
+        name: order.key.name,
         live_layout.FLEET: fleet,
         live_layout.POOL: order.pool,
     }
 
 
-def read_name(ref: Ref, kind: Kind, found: Mapping[str, str]) -> tuple[str, str]:
+def label_names(kind: RuntimeKind) -> tuple[str, str, str]:
+    """The names of the labels for uid, namespace and name, as IronCore has them."""
+    uid = UID_LABELS[kind]
+    prefix = uid.removesuffix("uid")
+    return uid, f"{prefix}namespace", f"{prefix}name"
+
+
+def read_name(ref: Ref, found: Mapping[str, str]) -> tuple[str, str]:
     """Namespace and name from an object's labels; its uid if the labels have no name."""
-    prefix = LABELS[kind]
-    return found.get(f"{prefix}-namespace", ""), found.get(f"{prefix}-name", "") or ref.uid
+    _, namespace, name = label_names(ref.kind)
+    return found.get(namespace, ""), found.get(name, "") or ref.uid
 
 
 def machine_annotations(
@@ -86,19 +88,6 @@ def machine_annotations(
     if restart:
         result[live_layout.RESTART] = restart
     return result
-
-
-def machine_spec(
-    machine: Machine, ignition: bytes, disks: Iterable[Disk], interfaces: Iterable[RuntimeNetworkInterface]
-) -> RuntimeMachineSpec:
-    return RuntimeMachineSpec(
-        power=power(machine),
-        class_name=machine.spec.machine_class_ref.name,
-        ignition_data=ignition,
-        volumes=tuple(disks),
-        network_interfaces=tuple(interfaces),
-        guest_config=RuntimeGuestConfig(hostname=machine.hostname),
-    )
 
 
 def power(machine: Machine) -> Power:

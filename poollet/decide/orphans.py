@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import Literal
+from collections.abc import Collection, Iterable
 
 from iri.change import SetPower
 from iri.machine import MachineState, Power, RuntimeMachine
-from iri.runtime import RuntimeKind
-from iri.volume import RuntimeSnapshot, RuntimeVolume
+from iri.volume import RuntimeVolume
 from poollet.decide import model_to_iri
-from poollet.decide.actions import NAMES, EventText, ObjectAction, Ref, UpdateCall
+from poollet.decide.actions import NAMES, RUNTIME_KINDS, Call, EventText, ObjectAction, Ref, UpdateCall
 from poollet.decide.assignments import UID, other_host
 from poollet.decide.capacity_ledger import find_pool
 from poollet.decide.decision_pass import DecisionPass
@@ -18,22 +16,12 @@ from poollet.decide.gates import CallEffect, GateInput, closed_gate
 from poollet.decide.inventory import Absent, Duplicates, ListedObject, UnconfirmedAbsent
 from poollet.decide.plan import removal_calls
 from poollet.decide.preconditions import digest_orders
-from schemas import live_layout, report
+from schemas import report
 from schemas.kinds import Kind
 from schemas.model.charge import format_vector
 
-KINDS: Mapping[RuntimeKind, Kind] = {
-    RuntimeMachine: Kind.MACHINE,
-    RuntimeVolume: Kind.VOLUME,
-    RuntimeSnapshot: Kind.VOLUME_SNAPSHOT,
-}
-IRI_KINDS: Mapping[str, RuntimeKind] = {name: kind for kind, name in NAMES.items()}
 UNORDERED = "not assigned to this host on live"
 FENCED = "`live` assigns it to host {}; it does not run here, and its data is kept"
-
-
-def pool_kind(kind: RuntimeKind) -> Literal[Kind.MACHINE_POOL, Kind.VOLUME_POOL]:
-    return Kind.MACHINE_POOL if kind is RuntimeMachine else Kind.VOLUME_POOL
 
 
 def list_unordered(current: DecisionPass, ordered: Collection[Ref]) -> list[tuple[Ref, ListedObject]]:
@@ -65,11 +53,10 @@ def report_orphans(current: DecisionPass, ordered: Collection[Ref]) -> tuple[rep
 
 
 def report_orphan(ref: Ref, found: ListedObject, current: DecisionPass) -> report.Orphan | None:
-    facts = current.inputs.facts.pools
-    pool = find_pool(found, pool_kind(ref.kind), facts, found.object.labels.get(live_layout.POOL, ""))
+    pool = find_pool(found, current.inputs.facts.pools)
     if pool is None:
         return None
-    namespace, name = model_to_iri.read_name(ref, KINDS[ref.kind], found.object.labels)
+    namespace, name = model_to_iri.read_name(ref, found.object.labels)
     other = other_host(ref.uid, current.inputs.facts, current.view)
     return report.Orphan(
         kind=NAMES[ref.kind],
@@ -86,8 +73,9 @@ def report_orphan(ref: Ref, found: ListedObject, current: DecisionPass) -> repor
 def keep_unconfirmed(current: DecisionPass, ordered: Collection[Ref]) -> Iterable[report.Orphan]:
     """Orphans that were reported and are not listed now stay until two lists lack them."""
     for orphan in current.inputs.memory.orphans:
-        kind = IRI_KINDS[orphan.kind]
-        pool = current.inputs.facts.pools.get((pool_kind(kind), orphan.pool))
+        kind = RUNTIME_KINDS[Kind(orphan.kind)]
+        pool_kind = Kind.MACHINE_POOL if kind is RuntimeMachine else Kind.VOLUME_POOL
+        pool = current.inputs.facts.pools.get((pool_kind, orphan.pool))
         ref = Ref(kind, orphan.uid or "")
         if pool is None or ref in ordered:
             continue
@@ -120,16 +108,13 @@ def fence(ref: Ref, found: ListedObject, machine: RuntimeMachine, other: str, cu
         return
     is_off = machine.spec.power is Power.OFF and machine.status.state is not MachineState.RUNNING
     calls = () if is_off or machine.deleted_at else (UpdateCall(machine.id, SetPower(Power.OFF)),)
-    namespace, name = model_to_iri.read_name(ref, KINDS[ref.kind], machine.labels)
-    events = (EventText("Fenced", f"`live` assigns it to host {other}, so it is powered off here", True),)
-    precondition = digest_orders(ref.uid, current.view)
-    current.add_due_calls(ObjectAction(ref, found.runtime, namespace, name, calls, events, precondition))
+    event = EventText("Fenced", f"`live` assigns it to host {other}, so it is powered off here", True)
+    add_calls(ref, found, calls, event, current)
 
 
 def remove_if_ordered(ref: Ref, found: ListedObject, current: DecisionPass) -> None:
     """By a file on `live` that names the pool. Never while a file on `live` is unreadable."""
-    facts = current.inputs.facts.pools
-    pool = find_pool(found, pool_kind(ref.kind), facts, found.object.labels.get(live_layout.POOL, ""))
+    pool = find_pool(found, current.inputs.facts.pools)
     discards = [order for order in current.view.orphan_orders if order.uid == ref.uid]
     if pool is None or not any(order.pool == pool[1] for order in discards):
         return
@@ -137,10 +122,17 @@ def remove_if_ordered(ref: Ref, found: ListedObject, current: DecisionPass) -> N
         return
     is_kept = isinstance(found.object, RuntimeVolume) and may_be_attached(found.object, current)
     calls = () if is_kept else removal_calls(ref, found.object, current)
-    namespace, name = model_to_iri.read_name(ref, KINDS[ref.kind], found.object.labels)
-    events = (EventText("RemovingOrphan", "ordered by a file in .gitvirt/orphans"),)
+    add_calls(
+        ref, found, calls, EventText("RemovingOrphan", "ordered by a file in .gitvirt/orphans"), current
+    )
+
+
+def add_calls(
+    ref: Ref, found: ListedObject, calls: tuple[Call, ...], event: EventText, current: DecisionPass
+) -> None:
+    namespace, name = model_to_iri.read_name(ref, found.object.labels)
     precondition = digest_orders(ref.uid, current.view)
-    current.add_due_calls(ObjectAction(ref, found.runtime, namespace, name, calls, events, precondition))
+    current.add_due_calls(ObjectAction(ref, found.runtime, namespace, name, calls, (event,), precondition))
 
 
 def may_be_attached(volume: RuntimeVolume, current: DecisionPass) -> bool:

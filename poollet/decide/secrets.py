@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from poollet.decide.decision import PoolletFacts
+from poollet.decide.inventory import Inventory
 from poollet.sync.live_view import Lookup
 from schemas.kinds import Key, Kind
 from schemas.model import Secret
@@ -30,38 +31,40 @@ class SecretValues:
         return f"Values({sorted(self.by_key)})"
 
 
-def read_secret(namespace: str, name: str, objects: Lookup, facts: PoolletFacts) -> SecretValues | NotReady:
+@dataclass(frozen=True)
+class Lookups:
+    """Where secrets and the other dependencies of an object are looked up."""
+
+    objects: Lookup
+    inventory: Inventory
+    facts: PoolletFacts
+
+
+def read_secret(namespace: str, name: str, lookups: Lookups) -> SecretValues | NotReady:
     """The host's file wins over `live`, so that an operator can override a value and keep it out of Git."""
-    own = facts.secrets.get(namespace, name)
+    title = f"Secret {namespace}/{name}"
+    own = lookups.facts.secrets.get(namespace, name)
     if own is not None:
         return SecretValues(own)
-    secret = objects.get(Key(Kind.SECRET, namespace, name))
+    secret = lookups.objects.get(Key(Kind.SECRET, namespace, name))
     if not isinstance(secret, Secret):
-        return NotReady(
-            "SecretMissing",
-            f"Secret {namespace}/{name} exists neither on live nor in this host's secrets file",
-        )
+        message = f"{title} exists neither on live nor in this host's secrets file"
+        return NotReady("SecretMissing", message)
     if secret.is_encrypted:
-        return NotReady(
-            "SecretEncrypted",
-            f"Secret {namespace}/{name} is encrypted; put its values into this host's secrets file",
-        )
-    if not facts.plain_secrets:
-        return NotReady(
-            "SecretPlain",
-            f"Secret {namespace}/{name} holds plain text, but gitvirt.yaml says secrets.plain: deny",
-        )
+        message = f"{title} is encrypted; put its values into this host's secrets file"
+        return NotReady("SecretEncrypted", message)
+    if not lookups.facts.plain_secrets:
+        message = f"{title} holds plain text, but gitvirt.yaml says secrets.plain: deny"
+        return NotReady("SecretPlain", message)
     try:
         found = {key: secret.value(key) for key in secret.keys}
     except (binascii.Error, ValueError):
-        return NotReady("SecretMalformed", f"Secret {namespace}/{name} has a value that is not valid base64")
+        return NotReady("SecretMalformed", f"{title} has a value that is not valid base64")
     return SecretValues({key: value for key, value in found.items() if value is not None})
 
 
-def read_secret_key(
-    namespace: str, name: str, key: str, objects: Lookup, facts: PoolletFacts
-) -> bytes | NotReady:
-    found = read_secret(namespace, name, objects, facts)
+def read_secret_key(namespace: str, name: str, key: str, lookups: Lookups) -> bytes | NotReady:
+    found = read_secret(namespace, name, lookups)
     if isinstance(found, NotReady):
         return found
     if key not in found.by_key:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from iri.change import ExpandVolume
 from iri.volume import Resources, RuntimeVolume, RuntimeVolumeSpec, VolumeState
 from poollet.decide import create_errors, dependencies, model_to_iri
-from poollet.decide.actions import Call, CreateCall, EventText, UpdateCall
+from poollet.decide.actions import CreateCall, EventText, UpdateCall
 from poollet.decide.assignments import UID, HostOrder
 from poollet.decide.create_errors import NO_ERRORS, CreateErrors
 from poollet.decide.decision_pass import DecisionPass
@@ -70,7 +70,9 @@ def desired_spec(volume: Volume, needs: VolumeDependencies) -> RuntimeVolumeSpec
 
 
 def expand_volume(order: HostOrder, volume: Volume, there: RuntimeVolume, current: DecisionPass) -> Entry:
-    calls, blocked = expand(order, volume, there, current)
+    step = expand(order, volume, there, current)
+    calls = (step,) if isinstance(step, UpdateCall) else ()
+    blocked = (step,) if isinstance(step, NotReady) else ()
     found = current.plan_action(order, calls, (EventText("Expanding", "expanding the volume"),))
     return report_volume(order, there, up_to_date_conditions(found, blocked), current)
 
@@ -112,33 +114,24 @@ def find_holder_ids(order: HostOrder, there: RuntimeVolume, current: DecisionPas
 
 def expand(
     order: HostOrder, volume: Volume, there: RuntimeVolume, current: DecisionPass
-) -> tuple[tuple[Call, ...], tuple[NotReady, ...]]:
+) -> UpdateCall | NotReady | None:
+    """The call, or why the volume cannot be as it is desired; None where nothing differs."""
     desired_bytes = volume.spec.storage_bytes
     has = there.spec.resources.storage_bytes if there.spec.resources is not None else 0
     name = volume.spec.volume_class_ref.name if volume.spec.volume_class_ref is not None else ""
+    change = f"{has} -> {desired_bytes} bytes"
     if there.deleted_at or desired_bytes == has:
-        other = there.spec.class_name != name
-        return (), (
-            NotReady(
-                "ClassDiffers",
-                f"class {there.spec.class_name} -> {name}: the class of a volume cannot change",
-            ),
-        ) if other else ()
+        message = f"class {there.spec.class_name} -> {name}: the class of a volume cannot change"
+        return NotReady("ClassDiffers", message) if there.spec.class_name != name else None
     if desired_bytes < has:
-        return (), (NotReady("Shrinks", f"{has} -> {desired_bytes} bytes: a volume cannot shrink"),)
+        return NotReady("Shrinks", f"{change}: a volume cannot shrink")
     declared = current.view.objects.get(Key(Kind.VOLUME_CLASS, "", name))
     if not isinstance(declared, VolumeClass) or declared.resize_policy != "ExpandOnly":
-        return (), (
-            NotReady(
-                "NotExpandable",
-                f"{has} -> {desired_bytes} bytes: VolumeClass {name} does not allow expansion (resizePolicy)",
-            ),
-        )
-    reasons = current.resize_refusals.get(order.ref, ())
-    if reasons:
-        message = "; ".join(reason.message for reason in reasons)
-        return (), (NotReady("InsufficientForExpansion", message),)
-    return (UpdateCall(there.id, ExpandVolume(Resources(storage_bytes=desired_bytes))),), ()
+        message = f"{change}: VolumeClass {name} does not allow expansion (resizePolicy)"
+        return NotReady("NotExpandable", message)
+    if reasons := current.resize_refusals.get(order.ref, ()):
+        return NotReady("InsufficientForExpansion", "; ".join(reason.message for reason in reasons))
+    return UpdateCall(there.id, ExpandVolume(Resources(storage_bytes=desired_bytes)))
 
 
 def report_volume(order: HostOrder, there: RuntimeVolume, known: Conditions, current: DecisionPass) -> Entry:

@@ -22,7 +22,7 @@ from iri.change import (
     RuntimeChange,
     UpdateVolume,
 )
-from iri.machine import AttachmentStatus, Disk, RuntimeMachine, RuntimeNetworkInterface, VolumeConnection
+from iri.machine import AttachmentStatus, Disk, RuntimeMachine, RuntimeNetworkInterface
 from poollet.decide.dependencies import MachineDependencies
 from poollet.decide.secrets import NotReady
 
@@ -58,7 +58,7 @@ def diff_disks(
                 blocked.append(NotReady("VolumeHeld", f"volume {name} is still attached to {min(others)}"))
             else:
                 attach.append(AttachVolume(desired))
-        elif is_other_volume(found, desired):
+        elif identity(found) != identity(desired):  # the manifest names another volume in its place
             detach.append(DetachVolume(name))
         elif fault := check_local_disk(found, desired):
             blocked.append(fault)
@@ -104,27 +104,17 @@ def find_holders(disk: Disk, holders: Mapping[str, set[str]]) -> set[str]:
     return holders.get(disk.connection.handle, set()) if disk.connection is not None else set()
 
 
-def is_other_volume(found: Disk, desired: Disk) -> bool:
-    """Whether the manifest names another volume in the place of this one."""
-    if (found.connection is None) != (desired.connection is None):
-        return True
-    if found.connection is None or desired.connection is None:
-        return False
-    return identity(found.connection) != identity(desired.connection)
-
-
-def identity(connection: VolumeConnection) -> tuple[str, str]:
-    return connection.driver, connection.handle
+def identity(disk: Disk) -> tuple[str, str] | None:
+    """What tells one volume from another; None of a local disk."""
+    return (disk.connection.driver, disk.connection.handle) if disk.connection is not None else None
 
 
 def check_local_disk(found: Disk, desired: Disk) -> NotReady | None:
     """A local disk is created once: recreating it would destroy its data."""
     if found.local_disk is None or found.local_disk == desired.local_disk:
         return None
-    return NotReady(
-        "LocalDiskDiffers",
-        f"size and image of local disk {found.name} cannot change; recreate the machine to change them",
-    )
+    message = f"size and image of local disk {found.name} cannot change; recreate the machine to change them"
+    return NotReady("LocalDiskDiffers", message)
 
 
 def differs(found: Disk, desired: Disk) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import replace as replaced
 from msgspec.structs import replace
 
 from iri.change import Resize, RuntimeChange, SetAnnotations, SetPower, UpdateVolume
-from iri.machine import MachineState, Power, RuntimeMachine, RuntimeMachineSpec
+from iri.machine import MachineState, Power, RuntimeGuestConfig, RuntimeMachine, RuntimeMachineSpec
 from poollet.decide import create_errors, dependencies, model_to_iri
 from poollet.decide.actions import Call, CreateCall, EventText, UpdateCall
 from poollet.decide.assignments import HostOrder
@@ -40,11 +40,9 @@ def create_machine(order: HostOrder, machine: Machine, current: DecisionPass) ->
     if in_use or not needs.is_complete:
         return report_pending(order, pending_conditions(needs, in_use))
     desired = desired_machine(order, machine, needs, current)
-    event = (
-        EventText("Recreated", "the machine was missing on the host; recreating it", True)
-        if was_there
-        else EventText("Created", "created")
-    )
+    event = EventText("Created", "created")
+    if was_there:
+        event = EventText("Recreated", "the machine was missing on the host; recreating it", True)
     result = current.plan_action(order, (CreateCall(desired),), (event,))
     refused = create_errors.group_errors(result.errors, desired)
     if refused.rejections and not was_there:
@@ -116,10 +114,15 @@ def desired_machine(
 
 
 def desired_spec(machine: Machine, needs: MachineDependencies) -> RuntimeMachineSpec:
-    disks = [disk for disk in needs.disks.values() if not isinstance(disk, NotReady)]
-    interfaces = [nic for nic in needs.interfaces.values() if not isinstance(nic, NotReady)]
-    ignition = needs.ignition if isinstance(needs.ignition, bytes) else b""
-    return model_to_iri.machine_spec(machine, ignition, disks, interfaces)
+    """Without the parts that are not ready."""
+    return RuntimeMachineSpec(
+        power=model_to_iri.power(machine),
+        class_name=machine.spec.machine_class_ref.name,
+        ignition_data=needs.ignition if isinstance(needs.ignition, bytes) else b"",
+        volumes=tuple(disk for disk in needs.disks.values() if not isinstance(disk, NotReady)),
+        network_interfaces=tuple(nic for nic in needs.interfaces.values() if not isinstance(nic, NotReady)),
+        guest_config=RuntimeGuestConfig(hostname=machine.hostname),
+    )
 
 
 def desired_digest(machine: Machine, needs: MachineDependencies) -> str:
@@ -200,23 +203,12 @@ def immutable_field_problems(
     result = []
     hostname = there.spec.guest_config.hostname if there.spec.guest_config is not None else ""
     if hostname and hostname != machine.hostname:
-        result.append(
-            NotReady(
-                "HostnameDiffers",
-                "the host name is set at first boot and cannot change; recreate the machine to change it",
-            )
-        )
-    if (
-        there.spec.ignition_data
-        and isinstance(needs.ignition, bytes)
-        and there.spec.ignition_data != needs.ignition
-    ):
-        result.append(
-            NotReady(
-                "IgnitionDiffers",
-                "ignition is read at first boot and cannot change; recreate the machine to change it",
-            )
-        )
+        message = "the host name is set at first boot and cannot change; recreate the machine to change it"
+        result.append(NotReady("HostnameDiffers", message))
+    ignition = there.spec.ignition_data
+    if ignition and isinstance(needs.ignition, bytes) and ignition != needs.ignition:
+        message = "ignition is read at first boot and cannot change; recreate the machine to change it"
+        result.append(NotReady("IgnitionDiffers", message))
     return tuple(result)
 
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace as replaced
 
 from iri.machine import Disk, RuntimeLocalDisk, RuntimeMachine, RuntimeMachineSpec, VolumeConnection
 from iri.volume import Resources, RuntimeSnapshot, RuntimeVolume, RuntimeVolumeSpec, RuntimeVolumeStatus
 from poollet.decide.assignments import list_orders
-from poollet.decide.capacity_ledger import FreeCapacity, PoolId, find_pool, take_larger
+from poollet.decide.capacity_ledger import FreeCapacity, find_pool, take_larger
 from poollet.decide.decision import PoolFacts
 from poollet.decide.inventory import ListedObject
-from poollet.sync.live_view import LiveDocument
+from poollet.sync.live_view import LiveDocument, PoolId
 from schemas.kinds import Kind
-from schemas.live_layout import SHARE
+from schemas.live_layout import POOL, SHARE
 from schemas.model.capacity import WHOLE_HOST, Vector
 from tests.poollet.documents import GIB, machine, snapshot, volume
 from tests.poollet.site import DISKS, POOLS, A, site
@@ -221,4 +222,5 @@ def test_an_object_without_an_order_is_charged_to_a_pool_of_its_runtime(
     runtime: str, label: str, want: PoolId | None
 ) -> None:
     pools = {**POOLS, **ON_OTHER}
-    assert find_pool(ListedObject(runtime, guest()), Kind.MACHINE_POOL, pools, label) == want
+    found = ListedObject(runtime, replaced(guest(), labels={POOL: label}))
+    assert find_pool(found, pools) == want

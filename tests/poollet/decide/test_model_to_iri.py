@@ -67,11 +67,11 @@ def test_labels_tell_whose_an_object_is_and_its_name_is_read_from_them(kind: Kin
         "gitvirt.dev/fleet": FLEET,
         "gitvirt.dev/pool": "a" if kind is Kind.MACHINE else "disks",
     }
-    assert model_to_iri.read_name(order.ref, kind, labels) == ("default", "web")
+    assert model_to_iri.read_name(order.ref, labels) == ("default", "web")
 
 
 def test_an_object_without_a_name_is_called_by_its_uid() -> None:
-    assert model_to_iri.read_name(Ref(RuntimeMachine, "u"), Kind.MACHINE, {}) == ("", "u")
+    assert model_to_iri.read_name(Ref(RuntimeMachine, "u"), {}) == ("", "u")
 
 
 # what the machine declares, the token of the last restart, the annotations beside the constant ones

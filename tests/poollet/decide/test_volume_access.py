@@ -9,9 +9,12 @@ import pytest
 
 from iri.machine import VolumeConnection
 from iri.volume import Access, Resources, RuntimeVolume, RuntimeVolumeStatus, VolumeDetail, VolumeState
+from poollet.decide.actions import ExecutorState
 from poollet.decide.decision import HostSecrets, PoolletFacts
-from poollet.decide.secrets import NotReady, SecretValues, read_secret, read_secret_key
-from poollet.decide.volume_access import connect_local, connect_remote
+from poollet.decide.dependencies import connect_local, connect_remote
+from poollet.decide.inventory import Inventory
+from poollet.decide.memory import Memory
+from poollet.decide.secrets import Lookups, NotReady, SecretValues, read_secret, read_secret_key
 from poollet.sync.live_view import LiveDocument
 from schemas.kinds import Key
 from schemas.model import Object, Volume
@@ -22,8 +25,9 @@ ALLOWED = replace(FACTS, plain_secrets=True)
 OWN = HostSecrets({("default", "key"): {"a": b"host"}})
 
 
-def objects(*documents: LiveDocument) -> dict[Key, Object]:
-    return {one.object.key: one.object for one in documents}
+def lookups(facts: PoolletFacts, *documents: LiveDocument) -> Lookups:
+    objects: dict[Key, Object] = {one.object.key: one.object for one in documents}
+    return Lookups(objects, Inventory({}, ExecutorState(), Memory(), FLEET), facts)
 
 
 PLAIN, ENCRYPTED = secret("key", a="live", b="x"), secret("key", a="ENC[AES256_GCM,data:x]")
@@ -45,7 +49,7 @@ SECRETS: dict[str, tuple[PoolletFacts, tuple[LiveDocument, ...], dict[str, bytes
 def test_the_values_of_a_secret_come_from_the_host_first(
     facts: PoolletFacts, documents: tuple[LiveDocument, ...], want: dict[str, bytes] | str
 ) -> None:
-    found = read_secret("default", "key", objects(*documents), facts)
+    found = read_secret("default", "key", lookups(facts, *documents))
     if isinstance(want, str):
         assert isinstance(found, NotReady)
         assert found.reason == want
@@ -57,7 +61,7 @@ def test_the_values_of_a_secret_come_from_the_host_first(
     ("key", "want"), [("a", b"live"), ("c", NotReady("SecretKeyMissing", "Secret default/key has no key c"))]
 )
 def test_one_value_of_a_secret_is_read_by_its_key(key: str, want: bytes | NotReady) -> None:
-    assert read_secret_key("default", "key", key, objects(PLAIN), ALLOWED) == want
+    assert read_secret_key("default", "key", key, lookups(ALLOWED, PLAIN)) == want
 
 
 def make_volume() -> Volume:
@@ -159,5 +163,5 @@ REMOTES: dict[str, tuple[Volume, PoolletFacts, VolumeConnection | str]] = {
 def test_a_volume_on_another_host_is_reached_by_what_live_says(
     found: Volume, facts: PoolletFacts, want: VolumeConnection | str
 ) -> None:
-    got = connect_remote(found, {}, facts, {})
+    got = connect_remote(found, lookups(facts), {})
     assert (got.reason if isinstance(got, NotReady) else got) == want
