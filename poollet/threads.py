@@ -54,7 +54,7 @@ class AgentThreads:
         self.refs = Waker()  # woken when a ref moved
         self._poll, self.clock, self._chance = poll_seconds, clock, chance
         self._is_stopping = threading.Event()
-        self._ended = threading.Event()
+        self.has_ended = threading.Event()  # set when every poollet stepped down
         self._threads = [threading.Thread(target=self._serve_remote, name="remote", daemon=True)]
         self._threads += [
             threading.Thread(
@@ -69,11 +69,6 @@ class AgentThreads:
                 observer.start()
         for thread in self._threads:
             thread.start()
-
-    @property
-    def has_ended(self) -> threading.Event:
-        """Set when every poollet stepped down."""
-        return self._ended
 
     def stop(self, leaving: Leaving) -> None:
         """Finish what is under way; the last report says that it is the last."""
@@ -118,7 +113,7 @@ class AgentThreads:
                     backoff.reset()
             self.remote.push(is_last=reason is WakeReason.STOPPED)
             if all(one.ended for one in self.remote.publishers):
-                self._ended.set()
+                self.has_ended.set()
             if reason is WakeReason.STOPPED:
                 return
             due = min(

@@ -59,9 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.action == "join":
         from poollet.cli import join
 
-        joined: int = join.run(arguments)
-        return joined
+        return join.run(arguments)
     from poollet.cli import serve
 
-    served: int = serve.run(arguments)
-    return served
+    return serve.run(arguments)

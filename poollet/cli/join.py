@@ -25,6 +25,7 @@ from schemas.settings.fleet import FleetSettings
 from schemas.settings.host import PoolletSettings
 
 KEY_SECONDS = 30
+OTHER_KEY = "choose another file with --key FILE"
 BY_HAND = "add it by hand: `gitvirt poollet join` without --branch prints it"
 BLOCK = re.compile(r"^poollets:[^\S\n]*(#.*)?$", re.MULTILINE)
 EMPTY = re.compile(r"^poollets:[^\S\n]*\{\}[^\S\n]*(#.*)?$", re.MULTILINE)
@@ -77,14 +78,9 @@ def make_key(key: Path, name: str) -> None:
     except FileNotFoundError:
         raise CommandError("ssh-keygen is not installed", "install OpenSSH's client") from None
     except OSError as error:
-        raise CommandError(
-            f"cannot create the key {key}: {error.strerror}", "choose another file with --key FILE"
-        ) from None
+        raise CommandError(f"cannot create the key {key}: {error.strerror}", OTHER_KEY) from None
     if done.returncode != 0:
-        raise CommandError(
-            f"cannot create the key {key}: {printable(done.stderr.strip())}",
-            "choose another file with --key FILE",
-        )
+        raise CommandError(f"cannot create the key {key}: {printable(done.stderr.strip())}", OTHER_KEY)
 
 
 def entry(one: PoolletSettings, indent: str) -> str:

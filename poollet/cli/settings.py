@@ -13,7 +13,7 @@ from iri.address import parse
 from iri.errors import InvalidArgument
 from poollet.cli import CONFIG
 from reconciler.cli.exits import CommandError, Exit
-from reconciler.cli.findings.outcome import count_words
+from reconciler.cli.findings.outcome import count_words, place
 from reconciler.cli.terminal import printable
 from schemas.problem import Problem
 from schemas.settings import host
@@ -49,9 +49,9 @@ def hosts(arguments: argparse.Namespace) -> list[PoolletSettings]:
 def check_addresses(one: PoolletSettings) -> None:
     """Before any repo is asked or anything is started."""
     for runtime in one.runtimes:
-        for place in filter(None, (runtime.machine, runtime.volume)):
+        for address in filter(None, (runtime.machine, runtime.volume)):
             try:
-                parse(place)
+                parse(address)
             except InvalidArgument as error:
                 cause = (
                     f"the runtime {printable(runtime.name)} of {printable(one.name)}: {printable(str(error))}"
@@ -85,9 +85,10 @@ def read(path: Path) -> PoolletSettings:
 
 
 def show_values(problem: Problem) -> str:
-    place = f"{problem.file}:{problem.line}:{problem.column}" if problem.line else problem.file
     hint = f"\n  {problem.hint}" if problem.hint else ""
-    return printable(f"{place}: {problem.code} {problem.message}") + printable(hint).replace("\\n", "\n")
+    return printable(f"{place(problem)}: {problem.code} {problem.message}") + printable(hint).replace(
+        "\\n", "\n"
+    )
 
 
 def apply_arguments(one: PoolletSettings, arguments: argparse.Namespace) -> PoolletSettings:

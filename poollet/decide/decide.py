@@ -30,7 +30,7 @@ from poollet.decide.actions import RUNTIME_KINDS, CreateCall, ObjectAction, Ref
 from poollet.decide.assignments import Ensure, HostOrder, Withdraw, list_orders, other_host
 from poollet.decide.capacity_ledger import find_pool, take_larger
 from poollet.decide.decision import Decision, DecisionInput, by_name
-from poollet.decide.decision_pass import FINAL, DecisionPass, OrderedObject, next_memory
+from poollet.decide.decision_pass import FINAL, DecisionPass, OrderedObject, has_id, next_memory
 from poollet.decide.inventory import Absent, Duplicates, InFlight, Inventory, Presence, Present, Unknown
 from poollet.decide.memory import Entry
 from poollet.decide.plan import plan_object
@@ -38,7 +38,7 @@ from poollet.report import iri_to_report
 from poollet.sync.live_view import LiveView
 from schemas import report
 from schemas.kinds import Key, Kind
-from schemas.model import Machine, Volume, VolumeSnapshot
+from schemas.model import Machine, Volume
 from schemas.model.capacity import Vector
 
 KINDS = (RuntimeVolume, RuntimeSnapshot, RuntimeMachine)
@@ -93,18 +93,8 @@ def find_presence(order: HostOrder, current: DecisionPass) -> Presence:
         order.ref,
         order.runtime,
         was_there=current.was_reported(order),
-        must_be_confirmed=isinstance(order.intent, Withdraw) or has_status_id(order),
+        must_be_confirmed=isinstance(order.intent, Withdraw) or has_id(order.object.status),
     )
-
-
-def has_status_id(order: HostOrder) -> bool:
-    match order.object:
-        case Machine() as machine:
-            return machine.status.machine_id != ""
-        case Volume() as volume:
-            return volume.status.volume_id != ""
-        case VolumeSnapshot() as snapshot:
-            return snapshot.status.snapshot_id != ""
 
 
 def is_answered_and_present(ordered_object: OrderedObject, current: DecisionPass) -> bool:

@@ -35,23 +35,17 @@ class PoolFacts:
     shares: Mapping[str, int] | None = None
 
 
+@dataclass(frozen=True, repr=False)
 class HostSecrets:
     """The operator's secrets file: values by key, by namespace and name. Values never appear in a text made of this."""
 
-    def __init__(self, secrets: Mapping[tuple[str, str], Mapping[str, bytes]] | None = None) -> None:
-        self._secrets = dict(secrets or {})
+    by_name: Mapping[tuple[str, str], Mapping[str, bytes]] = field(default_factory=dict)
 
     def get(self, namespace: str, name: str) -> Mapping[str, bytes] | None:
-        return self._secrets.get((namespace, name))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, HostSecrets) and self._secrets == other._secrets
-
-    def __hash__(self) -> int:
-        return hash(tuple(sorted(self._secrets)))
+        return self.by_name.get((namespace, name))
 
     def __repr__(self) -> str:
-        return f"HostSecrets({sorted(self._secrets)})"
+        return f"HostSecrets({sorted(self.by_name)})"
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,8 @@ from poollet.report.entries import Status, new_entry, rejection_reasons
 from poollet.sync.live_view import LiveView
 from schemas import report
 from schemas.kinds import Key
+from schemas.model.compute import MachineStatus
+from schemas.model.storage import VolumeSnapshotStatus, VolumeStatus
 
 AnyStatus = TypeVar("AnyStatus", bound=Status)
 FINAL = ("rejected", "gone")
@@ -155,17 +157,18 @@ class DecisionPass:
     def was_reported(self, order: HostOrder) -> bool:
         """Whether the last report of this host names its id."""
         entry = self.inputs.memory.entries.get(order.key)
-        return entry is not None and entry.uid == order.ref.uid and has_id(entry)
+        return entry is not None and entry.uid == order.ref.uid and has_id(entry.status)
 
 
-def has_id(entry: Entry) -> bool:
-    match entry.status:
-        case report.ReportedMachineStatus() as status:
-            return status.machine_id != ""
-        case report.ReportedVolumeStatus() as status:
-            return status.volume_id != ""
-        case report.ReportedSnapshotStatus() as status:
-            return status.snapshot_id != ""
+def has_id(status: Status | MachineStatus | VolumeStatus | VolumeSnapshotStatus | None) -> bool:
+    """Whether a status, in a report or on `live`, names the runtime's id of the object: it existed once."""
+    match status:
+        case report.ReportedMachineStatus(machine_id=id) | MachineStatus(machine_id=id):
+            return id != ""
+        case report.ReportedVolumeStatus(volume_id=id) | VolumeStatus(volume_id=id):
+            return id != ""
+        case report.ReportedSnapshotStatus(snapshot_id=id) | VolumeSnapshotStatus(snapshot_id=id):
+            return id != ""
         case None:
             return False
 

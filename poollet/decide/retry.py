@@ -155,12 +155,9 @@ def choose_calls(needed: tuple[Call, ...], retries: Retries, now_ms: int) -> Ret
     if not needed and not retries.attempts:
         return RetryDecision()
     current = [_find(call, retries.attempts) or Attempt(call, now_ms) for call in needed]
-    due = [one for one in current if (at_ms := next_try(one)) is not None and at_ms <= now_ms]
-    later = [
-        at_ms
-        for one in current
-        if (at_ms := next_try(one)) is not None and at_ms > now_ms and not one.is_permanent
-    ]
+    moments = [(one, at_ms) for one in current if (at_ms := next_try(one)) is not None]
+    due = [one for one, at_ms in moments if at_ms <= now_ms]
+    later = [at_ms for one, at_ms in moments if at_ms > now_ms and not one.is_permanent]
     errors = [one.error for one in current if one.error is not None]
     if any(one.no_effect >= REPORT_AFTER for one in current):
         errors.append(NO_EFFECT)

@@ -15,10 +15,10 @@ from msgspec.structs import replace
 from poollet.decide.decision import Decision
 from poollet.decide.memory import Entry
 from poollet.report.conditions import CALL_REASONS
+from poollet.report.entries import Conditions
 from schemas import report
 from schemas.report import Report, ReportedCondition
 
-Conditions = tuple[ReportedCondition, ...]
 NUMBERS = re.compile(r"[0-9a-fA-F-]*[0-9][0-9a-fA-F-]*")  # ids too
 
 

@@ -101,7 +101,7 @@ def attached_interfaces(
                 name=name,
                 state=attachment_state(status),
                 handle=status.handle[:MAX_TEXT] if status is not None else "",
-                ips=tuple(limit_ips(detail.ips if detail is not None else ())),
+                ips=limit_ips(detail.ips if detail is not None else ()),
                 mac_address=mac.lower() if MAC.fullmatch(mac.lower()) else None,
                 network_interface_ref=report.ObjectRef(mapping[name][0]) if name in mapping else None,
             )
@@ -109,8 +109,8 @@ def attached_interfaces(
     return tuple(result)
 
 
-def limit_ips(found: Iterable[str]) -> Iterable[str]:
-    return [ip for ip in found if len(ip) <= LONGEST_IP][:MOST_IPS]
+def limit_ips(found: Iterable[str]) -> tuple[str, ...]:
+    return tuple(ip for ip in found if len(ip) <= LONGEST_IP)[:MOST_IPS]
 
 
 def attachment_state(status: AttachmentStatus | None) -> Literal["Pending", "Attached"]:

@@ -7,7 +7,7 @@ for display. Any thread may read; one thread calls.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from iri.errors import IRIError, Unimplemented
@@ -19,12 +19,6 @@ from poollet.runtimes.runtime_lists import ListFailed, Listing, ListKey, Runtime
 
 MACHINE_KINDS: tuple[RuntimeKind, ...] = (RuntimeMachine,)
 VOLUME_KINDS: tuple[RuntimeKind, ...] = (RuntimeVolume, RuntimeSnapshot)
-# The list of the same server that is fetched first.
-SERVED_BY: Mapping[RuntimeKind, RuntimeKind] = {
-    RuntimeMachine: RuntimeMachine,
-    RuntimeVolume: RuntimeVolume,
-    RuntimeSnapshot: RuntimeVolume,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +103,8 @@ class RuntimeClient:
             before = self._lists
             lists: dict[ListKey, Listing | ListFailed] = {}
             for kind in self.kinds:
-                of_server = lists.get(ListKey(self.name, SERVED_BY[kind]))
+                # The server of snapshots is that of the volumes, whose list was fetched before.
+                of_server = lists.get(ListKey(self.name, RuntimeVolume)) if kind is RuntimeSnapshot else None
                 lists[ListKey(self.name, kind)] = self._fetch_list(kind, of_server)
             self._lists = lists
             return any(_differs(before.get(key), found) for key, found in lists.items())

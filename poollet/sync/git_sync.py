@@ -93,26 +93,22 @@ class GitSync:
 
     def follow(self, good: ObjectId | None) -> LiveVerdict | None:
         """The verdict on the head of `live` after `good`, the last applied commit; None before the first fetch. Call it with `live_lock`."""
-        if not self._has_seen:
-            return None
+        cached = self.cached_verdict(good)
+        if cached is not None or not self._has_seen:
+            return cached
         now_ms, head = self._clock.moment_ms(), self._head
-        key = (head, good)
-        known = self._verdicts.get(key)
-        if known is None or now_ms - known[0] > VERDICT_KEPT_MS:
-            try:
-                fleet = self.live.settings.fleet.id if self.live.settings is not None else ""
-                found = follow(self.repo, head, good, self._trust, self._clock.now(), fleet)
-            except RepoError as error:
-                log.warning("live cannot be judged head=%s cause=%s", head, error.cause)
-                return known[1] if known else None
-            if found.message and (known is None or known[1] != found):
-                log.warning("live is not applied as it is hold=%s message=%s", found.hold, found.message)
-            self._verdicts = {
-                key: (now_ms, found),
-                **{k: v for k, v in self._verdicts.items() if k[0] == head},
-            }
-            return found
-        return known[1]
+        key, known = (head, good), self._verdicts.get((head, good))
+        try:
+            fleet = self.live.settings.fleet.id if self.live.settings is not None else ""
+            found = follow(self.repo, head, good, self._trust, self._clock.now(), fleet)
+        except RepoError as error:
+            log.warning("live cannot be judged head=%s cause=%s", head, error.cause)
+            return known[1] if known else None
+        if found.message and (known is None or known[1] != found):
+            log.warning("live is not applied as it is hold=%s message=%s", found.hold, found.message)
+        of_head = {other: verdict for other, verdict in self._verdicts.items() if other[0] == head}
+        self._verdicts = of_head | {key: (now_ms, found)}
+        return found
 
     def cached_verdict(self, good: ObjectId | None) -> LiveVerdict | None:
         """The verdict where it is known already, without a lock: for any thread."""

@@ -64,7 +64,7 @@ class LiveIndex:
     _kinds: dict[Kind, dict[Key, Object]] = field(default_factory=dict)
     _objects: dict[Key, Object] = field(default_factory=dict)
     _pools: dict[tuple[Kind, str], dict[LivePlace, Object]] = field(default_factory=dict)
-    _assigned: dict[str, tuple[tuple[LivePlace, Object], ...]] = field(default_factory=dict)  # by uid
+    _assigned: dict[str, dict[LivePlace, Object]] = field(default_factory=dict)  # by uid
     _orphans: dict[str, OrphanOrder] = field(default_factory=dict)
 
     def get(self, key: Key) -> Object | None:
@@ -86,7 +86,7 @@ class LiveIndex:
         if self.commit is None:
             return None
         mine = {place: found for pool in pools for place, found in self._pools.get(pool, {}).items()}
-        mine |= {place: found for uid in uids for place, found in self._assigned.get(uid, ())}
+        mine |= {place: found for uid in uids for place, found in self._assigned.get(uid, {}).items()}
         return LiveView(
             commit=self.commit,
             objects=MappingProxyType(self._objects),
@@ -106,15 +106,13 @@ class LiveIndex:
         others: dict[str, bytes] = {}
         orphans: dict[str, OrphanOrder | None] = {}
         for path, _, after in tree.diff(self.commit, commit):
-            is_file = after is not None and after.mode in (FileMode.FILE, FileMode.EXECUTABLE)
+            file = after if after is not None and after.mode in (FileMode.FILE, FileMode.EXECUTABLE) else None
             if path in (fleet.PATH, IGNORE):
-                others[path] = tree.read(after.id) if after is not None and is_file else b""
+                others[path] = tree.read(file.id) if file is not None else b""
             elif path.startswith(live_layout.ORPHANS):
-                orphans[path] = (
-                    _orphan_order(path, tree.read(after.id)) if after is not None and is_file else None
-                )
+                orphans[path] = _orphan_order(path, tree.read(file.id)) if file is not None else None
             elif is_manifest(path):
-                files[path] = _objects(path, tree.read(after.id)) if after is not None and is_file else ()
+                files[path] = _objects(path, tree.read(file.id)) if file is not None else ()
         # Nothing can fail from here on, so the index is never half advanced.
         if IGNORE in others:
             self._apply_ignore(Ignore(others[IGNORE]))
@@ -143,9 +141,8 @@ class LiveIndex:
 
     def _apply_ignore(self, ignore: Ignore) -> None:
         files, self._files = self._files, {}
-        for index in (self._places, self._kinds, self._objects, self._pools):
+        for index in (self._places, self._kinds, self._objects, self._pools, self._assigned):
             index.clear()
-        self._assigned.clear()
         self._ignore = ignore
         for path, objects in files.items():
             self._put(path, objects)
@@ -166,18 +163,17 @@ class LiveIndex:
             self._choose(found.key)
         if pool := assigned_pool(found):
             self._pools.setdefault(pool, {})[place] = found
-            uid = found.metadata.uid
-            self._assigned[uid] = (*self._assigned.get(uid, ()), (place, found))
+            self._assigned.setdefault(found.metadata.uid, {})[place] = found
 
     def _remove(self, place: LivePlace, found: Object) -> None:
         if self._places.get(found.key, {}).pop(place, None) is not None:
             self._choose(found.key)
         if pool := assigned_pool(found):
             self._pools.get(pool, {}).pop(place, None)
-            uid = found.metadata.uid
-            self._assigned[uid] = tuple(one for one in self._assigned.get(uid, ()) if one[0] != place)
-            if not self._assigned[uid]:
-                del self._assigned[uid]
+            of_uid = self._assigned.get(found.metadata.uid, {})
+            of_uid.pop(place, None)
+            if not of_uid:
+                self._assigned.pop(found.metadata.uid, None)
 
     def _choose(self, key: Key) -> None:
         """Of two documents of one key, the one with a uid; else the first by its place."""

@@ -15,27 +15,16 @@ Must never happen: a host goes back to an older `live`, or to another one, witho
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol
 
 from reconciler.gitstore.approval import TRAILER, HoldKind, approval_digest, approval_trailer, is_approval_of
 from reconciler.gitstore.objects.commit import decode_commit, parse_trailers
 from reconciler.gitstore.objects.tree import ObjectId
+from reconciler.gitstore.repo import Repo
 from reconciler.gitstore.signatures.trust import SignatureMode, judge_head
 from reconciler.gitstore.signatures.verifier import Verifier
-
-
-class History(Protocol):
-    """What is needed of a Repo."""
-
-    def read(self, id: ObjectId) -> bytes: ...
-
-    def commits(self, head: ObjectId, since: ObjectId | None) -> Iterator[ObjectId]: ...
-
-    def is_descendant(self, commit: ObjectId, ancestor: ObjectId) -> bool: ...
 
 
 class LiveRejection(StrEnum):
@@ -67,7 +56,7 @@ class Trust:
 
 
 def follow(
-    history: History,
+    repo: Repo,
     head: ObjectId | None,
     good: ObjectId | None,
     trust: Trust,
@@ -81,30 +70,30 @@ def follow(
         return LiveVerdict(
             None, LiveRejection.MISSING, f"{cause}; nothing is changed until the reconciler writes it"
         )
-    if good is not None and head != good and not history.is_descendant(head, good):
-        digest = approval_digest(fleet, HoldKind.LIVE, (good, first_commit(history, head)))
-        if not has_approval(history, head, good, digest):
+    if good is not None and head != good and not repo.is_descendant(head, good):
+        digest = approval_digest(fleet, HoldKind.LIVE, (good, first_commit(repo, head)))
+        if not has_approval(repo, head, good, digest):
             return LiveVerdict(good, LiveRejection.REWRITTEN, _rewritten(good, digest))
         good = None  # approved; its signatures are checked as at a first start
-    ruling = judge_head(history, head, good, trust.verifier, trust.mode, at)
+    ruling = judge_head(repo, head, good, trust.verifier, trust.mode, at)
     hold = LiveRejection.UNTRUSTED if ruling.is_head_refused else None
     return LiveVerdict(ruling.use, hold, ruling.message)
 
 
-def first_commit(history: History, head: ObjectId) -> ObjectId:
+def first_commit(repo: Repo, head: ObjectId) -> ObjectId:
     """Where the first-parent line begins: it tells one `live` from another."""
     commit = head
-    while parents := decode_commit(history.read(commit)).parents:
+    while parents := decode_commit(repo.read(commit)).parents:
         commit = parents[0]
     return commit
 
 
-def has_approval(history: History, head: ObjectId, old: ObjectId, digest: str) -> bool:
+def has_approval(repo: Repo, head: ObjectId, old: ObjectId, digest: str) -> bool:
     """Whether a commit that the old `live` does not contain approves the new one."""
     return any(
         name == TRAILER and is_approval_of(value, digest)
-        for commit in history.commits(head, old)
-        for name, value in parse_trailers(decode_commit(history.read(commit)).message)
+        for commit in repo.commits(head, old)
+        for name, value in parse_trailers(decode_commit(repo.read(commit)).message)
     )
 
 

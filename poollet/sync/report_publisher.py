@@ -75,7 +75,7 @@ class ReportPublisher:
         self._clock = clock
         self._least_ms = least_ms
         self._contents = RefContents()
-        self._has_fetched = False
+        self.has_fetched = False
         self._verdict: LeaseVerdict | None = None  # on `_contents`
         self._offer: PendingReport | None = None
         self._candidate: bytes | None = None
@@ -96,14 +96,6 @@ class ReportPublisher:
         """It has told the fleet that it is here: by a report, or as a candidate beside another host's."""
         return self.has_landed or (isinstance(self._verdict, Candidate) and self.is_flushed)
 
-    @property
-    def has_lease(self) -> bool:
-        return isinstance(self._verdict, Acquire)
-
-    @property
-    def has_fetched(self) -> bool:
-        return self._has_fetched
-
     def own_report(self) -> Report:
         """The report on the ref if this host wrote it, else an empty one."""
         contents = self._contents
@@ -114,7 +106,7 @@ class ReportPublisher:
     @property
     def position(self) -> tuple[bool, ObjectId | None]:
         """Whether the ref was read at all, and its commit."""
-        return self._has_fetched, self._contents.commit
+        return self.has_fetched, self._contents.commit
 
     @property
     def is_flushed(self) -> bool:
@@ -138,7 +130,7 @@ class ReportPublisher:
         `contains` says whether there is a `live` with that commit in it; of no commit, whether there is one at all.
         """
         with self._lock:
-            contents, has_fetched = self._contents, self._has_fetched
+            contents, has_fetched = self._contents, self.has_fetched
         if self.ended or not has_fetched:
             return None
         by = _writer(contents)
@@ -148,7 +140,9 @@ class ReportPublisher:
         verdict = self.lease.judge(contents, by, grants, moment_ms, is_live_older=is_older)
         match verdict:
             case Acquire():
-                self._acquire(by)
+                self.waiting = ""
+                if by is None or by.instance != self.lease.instance:
+                    self._essence = None  # another run's report, or none
             case Wait(_, message) | Candidate(message):
                 if message != self.waiting and type(verdict) is not type(self._verdict):
                     log.warning("waiting for the report lease ref=%s message=%s", self.ref, message)
@@ -161,11 +155,6 @@ class ReportPublisher:
             if contents is self._contents:
                 self._verdict = verdict
         return verdict
-
-    def _acquire(self, by: PoolletReport | None) -> None:
-        self.waiting = ""
-        if by is None or by.instance != self.lease.instance:
-            self._essence = None  # another run's report, or none
 
     def offer(self, files: Mapping[str, bytes], interval: str) -> None:
         """What the ref shall hold."""
@@ -186,11 +175,11 @@ class ReportPublisher:
 
     def on_fetch(self, repo: Repo, commit: ObjectId | None) -> None:
         """The commit of the ref. Raises what the repo raises when the report cannot be read."""
-        if self.ended or (self._has_fetched and commit == self._contents.commit):
+        if self.ended or (self.has_fetched and commit == self._contents.commit):
             return
         contents = read_ref(repo, commit)
         with self._lock:
-            self._contents, self._has_fetched, self._verdict = contents, True, None
+            self._contents, self.has_fetched, self._verdict = contents, True, None
 
     def reset_backoff(self) -> None:
         """The remote is back after it was away: what is due waits no longer for its pause."""

@@ -41,6 +41,12 @@ from poollet.report.entries import Conditions, without_types
 from schemas import live_layout, report
 from schemas.model import Machine
 
+# The condition of the part that an error of creation is about.
+PART_OF_ERROR = {
+    create_errors.NETWORK_NOT_READY: INTERFACES_READY,
+    create_errors.IMAGE_NOT_RESOLVABLE: IMAGE_READY,
+}
+
 
 def report_machine(
     order: HostOrder,
@@ -76,15 +82,9 @@ def ready_conditions(there: RuntimeMachine, known: Conditions) -> Conditions:
     error = creation_error(there)
     if is_ready or there.deleted_at or error is None:
         return (condition(READY, is_ready, state),)
-    parts = [
-        condition(type, False, error.code, error.message)
-        for type, code in (
-            (INTERFACES_READY, create_errors.NETWORK_NOT_READY),
-            (IMAGE_READY, create_errors.IMAGE_NOT_RESOLVABLE),
-        )
-        if error.code == code
-    ]
-    return (*parts, condition(READY, False, error.code, error.message))
+    part = PART_OF_ERROR.get(error.code)
+    types = (READY,) if part is None else (part, READY)
+    return tuple(condition(type, False, error.code, error.message) for type in types)
 
 
 def creation_error(there: RuntimeMachine) -> CallError | None:

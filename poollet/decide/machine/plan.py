@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from iri.change import Resize, RuntimeChange, SetAnnotations, SetPower, UpdateVolume
 from iri.machine import MachineState, Power, RuntimeGuestConfig, RuntimeMachine, RuntimeMachineSpec
 from poollet.decide import create_errors, dependencies, model_to_iri
-from poollet.decide.actions import Call, CreateCall, EventText, UpdateCall
+from poollet.decide.actions import CreateCall, EventText, UpdateCall
 from poollet.decide.assignments import HostOrder
 from poollet.decide.decision_pass import DecisionPass
 from poollet.decide.dependencies import MachineDependencies
@@ -61,12 +61,13 @@ def change_machine(
     tracked = TrackedLookup(current.view.objects)
     needs = dependencies.resolve_machine(order, machine, replaced(current.lookups, objects=tracked))
     diff = diff_machine(order, machine, there, needs, current)
-    needed = () if there.deleted_at else tuple(UpdateCall(there.id, change) for change in diff.changes)
+    changes = () if there.deleted_at else diff.changes
+    needed = tuple(UpdateCall(there.id, change) for change in changes)
     digest = desired_digest(machine, needs)
     before = current.status_before(order, report.ReportedMachineStatus)
     last_digest = before.observed_revision if before is not None else ""
     is_drift = last_digest != "" and last_digest == digest
-    found = current.plan_action(order, needed, change_events(needed, is_drift=is_drift))
+    found = current.plan_action(order, needed, change_events(changes, is_drift=is_drift))
     is_converged = not (needed or diff.blocked) and there.status.observed_generation >= there.generation
     conditions = (*attachment_conditions(needs, there), *up_to_date_conditions(found, diff.blocked))
     entry = report_machine(order, machine, there, conditions, current, needs)
@@ -212,13 +213,11 @@ def immutable_field_problems(
     return tuple(result)
 
 
-def change_events(needed: tuple[Call, ...], *, is_drift: bool) -> tuple[EventText, ...]:
-    if not needed:
+def change_events(changes: tuple[RuntimeChange, ...], *, is_drift: bool) -> tuple[EventText, ...]:
+    """A volume that differs may have grown, which is no drift."""
+    if not changes:
         return ()
-    names = ", ".join(type(call.change).__name__ for call in needed if isinstance(call, UpdateCall))
-    is_drift = is_drift and not all(
-        isinstance(call, UpdateCall) and isinstance(call.change, UpdateVolume) for call in needed
-    )  # a volume may have grown
-    if is_drift:
+    names = ", ".join(type(change).__name__ for change in changes)
+    if is_drift and not all(isinstance(change, UpdateVolume) for change in changes):
         return (EventText("DriftCorrected", f"corrected drift on the host: {names}", True),)
     return (EventText("Changed", names),)
