@@ -76,10 +76,6 @@ bench: setup-test ## measure; each benchmark prints its figure last
 proto: setup-test ## generate the code of iri/proto from its .proto files
 	@$(BIN)/python tools/proto.py
 
-.PHONY: docs
-docs: setup-test ## render docs/problems.md from the problem codes
-	@$(BIN)/python -c "from pathlib import Path; from schemas.codes import CODES; from schemas.codes.page import render; Path('docs/problems.md').write_text(render(CODES))"
-
 wheel: setup-test ## build wheel and sdist into dist/, with the list of what they need
 	@$(BIN)/python -m hatchling build -d dist && cp requirements.run.lock dist/
 

@@ -9,7 +9,6 @@ Data passes through the folders in this order:
     edit      fields          -> the same text with these fields set and no other byte changed
     report    a report's tree -> MachineReport, PoolReport, ...: what hosts say; and back
     settings  gitvirt.yaml, poollet.yaml -> one frozen object each
-    codes     every problem code: title, cause, cure
 
 `kinds`, `problem`, `spelling` and `live_layout` are the words that all of them share. Imports nothing of ours.
 """

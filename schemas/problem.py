@@ -25,7 +25,7 @@ class Problem:
     file: str
     line: int = 0
     column: int = 0
-    code: str  # GV + number; docs/problems.md explains each
+    code: str  # GV + number, as docs/problems.md explains it
     severity: Severity = Severity.ERROR
     object: str = ""  # Kind/namespace/name, Kind/name, or empty if the identity could not be read
     pointer: str = ""  # JSON pointer into the document

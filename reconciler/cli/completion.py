@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from reconciler.cli import topics
+from reconciler.cli.codes import CODES
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.objects import nouns
 from reconciler.cli.terminal import out, printable
 from reconciler.cli.verbs import VERBS
-from schemas.codes import CODES
 from schemas.kinds import DEFAULT_NAMESPACE, Key, Kind
 
 EXAMPLES = """examples:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from importlib.resources import files
 from importlib.resources.abc import Traversable
-from pathlib import Path
 
 from reconciler.cli import paging
+from reconciler.cli.codes import CODES, docs_folder
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.terminal import Terminal, TextStyle, out, printable
 from reconciler.cli.verbs import VERBS, closest
-from schemas.codes import CODES
 
 _HEADING = re.compile(r"#+ (.*)")
 _LINK = re.compile(r"\[([^\]]+)\]\((?!http)([^)#]+)\.md[^)]*\)")
@@ -41,19 +39,13 @@ def pages() -> dict[str, Traversable]:
     """By topic."""
     return {
         place.name.removesuffix(".md").lower(): place
-        for place in folder().iterdir()
+        for place in docs_folder().iterdir()
         if place.name.endswith(".md")
     }
 
 
 def names() -> Iterable[str]:
     return pages()
-
-
-def folder() -> Traversable:
-    """Inside of the packages in a wheel, beside them in a checkout."""
-    packaged = files("reconciler") / "template" / "docs"
-    return packaged if packaged.is_dir() else Path(__file__).parents[2] / "docs"
 
 
 def format_page(terminal: Terminal, text: str) -> Iterator[str]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from reconciler.cli.topics import folder
+from reconciler.cli.codes import docs_folder
 from reconciler.cli.verbs import VERBS
 from tests.docs.pages import INLINE, PAGES, Page
 
@@ -79,7 +79,7 @@ def test_every_verb_is_documented() -> None:
 
 
 def test_every_topic_named_is_shown() -> None:
-    topics = {path.name.removesuffix(".md") for path in folder().iterdir()}
+    topics = {path.name.removesuffix(".md") for path in docs_folder().iterdir()}
     for page in PAGES:
         for name in re.findall(r"gitvirt help ([a-z]\S*?)[`\s]", page.text):
             assert name in topics or name in VERBS, f"{page.name}: {name}"

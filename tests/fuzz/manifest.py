@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from schemas.codes import CODES
+from reconciler.cli.codes import CODES
 from schemas.manifest import parse
 from schemas.problem import Severity
 

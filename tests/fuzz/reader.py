@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schemas.codes import CODES
+from reconciler.cli.codes import CODES
 from schemas.reader import Unreadable, read
 from schemas.reader.positions import Positions
 from tests.schemas.reader.yaml_texts import TRICKY

@@ -8,8 +8,8 @@ import os
 import urllib.parse
 from typing import Any
 
+from reconciler.cli.codes import CODES
 from reconciler.cli.findings.outcome import ValidationOutcome
-from schemas.codes import CODES
 from schemas.problem import Problem, Severity
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

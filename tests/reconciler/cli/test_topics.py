@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from reconciler.cli import main, paging
+from reconciler.cli.codes import docs_folder
 from reconciler.cli.exits import Exit
-from reconciler.cli.topics import folder, names
+from reconciler.cli.topics import names
 from tests.iri.exec.screen import Screen
 
 Capture = pytest.CaptureFixture[str]
@@ -32,7 +33,7 @@ def test_shows(topic: str, want: str, capsys: Capture) -> None:
 
 
 def test_every_page_is_shown_and_links_are_commands(capsys: Capture) -> None:
-    for page in folder().iterdir():
+    for page in docs_folder().iterdir():
         if page.name.endswith(".md"):
             assert main(["help", page.name]) == Exit.OK
     said = capsys.readouterr().out

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from reconciler.cli.codes import CODES
 from reconciler.gitstore import guards
 from reconciler.gitstore.repo import Refs, Snapshot
-from schemas.codes import CODES
 from tests.reconciler.gitstore.worlds import MAIN, MemoryWorld, put, snap
 
 A, B = "a" * 40, "b" * 40

@@ -5,7 +5,7 @@ from __future__ import annotations
 from difflib import unified_diff
 from pathlib import Path
 
-from schemas.codes import CODES
+from reconciler.cli.codes import CODES
 from schemas.edit import Changes, Edited, EditRefused, Field, edit
 
 PAGE = (Path(__file__).parents[3] / "docs" / "editing.md").read_text()

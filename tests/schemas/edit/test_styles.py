@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from schemas.codes import CODES
+from reconciler.cli.codes import CODES
 from schemas.edit import Changes, Edited, EditRefused, Means, Value, edit
 from schemas.reader import read
 from tests.schemas.edit.styles import block, discovered, flow, refused, removal, unusual

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.codes import CODES
+from reconciler.cli.codes import CODES
 from schemas.kinds import Key, Kind
 from schemas.manifest import MAX_BYTES, Manifest, parse, too_large
 from schemas.problem import Severity

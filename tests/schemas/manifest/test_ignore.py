@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from schemas.codes import CODES
+from reconciler.cli.codes import CODES
 from schemas.manifest.ignore import IGNORE_NOTHING, MAX_BYTES, Ignore, is_manifest
 
 

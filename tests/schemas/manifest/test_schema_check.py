@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 from hypothesis import given, settings
 
-from schemas.codes.schema import CODES
+from reconciler.cli.codes import CODES
 from schemas.kinds import Kind
 from schemas.manifest.schema_check import schema, violations
 from schemas.manifest.value_rules import check_values
@@ -39,7 +39,7 @@ def test_a_document_has_exactly_the_listed_findings(name: str) -> None:
 
 def test_every_code_of_a_check_is_provoked() -> None:
     provoked = {code for _, wanted in TABLE.values() for _, code, _ in wanted}
-    assert provoked == {code for code in CODES if code < "GV220"}
+    assert provoked == {code for code in CODES if "GV200" < code < "GV220"}
 
 
 @pytest.mark.parametrize("name", SAMPLES)

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from schemas.codes import CODES
+from reconciler.cli.codes import CODES
 from schemas.reader import BYTE_ORDER_MARK, MAX_DEPTH, MAX_DIGITS, Unreadable, Value, numerals, read
 
 BIG = 2**200

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.codes import CODES
+from reconciler.cli.codes import CODES
 from schemas.kinds import recognize_document
 from schemas.validate import ValidationPolicy
 from tests.schemas.manifest.mutations import VALUES, change_value, places

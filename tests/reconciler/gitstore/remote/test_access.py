@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.cli.codes import CODES
 from reconciler.gitstore.redaction import SecretValue
 from reconciler.gitstore.remote.access import AccessError, RemoteAccess, from_environment
-from schemas.codes import CODES
 
 
 def test_the_environment_beats_the_settings(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reconciler.cli.codes import CODES
 from reconciler.gitstore.remote.address import AddressError, RemoteAddress, Scheme, parse_address
-from schemas.codes import CODES
 
 HERE = Path("/here")
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.cli.codes import CODES
 from reconciler.gitstore.objects.commit import Commit, encode_commit
 from reconciler.gitstore.repo import Identity
 from reconciler.gitstore.signatures.signers import Signers, SignersError, parse_signers
@@ -23,7 +24,6 @@ from reconciler.gitstore.signatures.verifier import (
     Verifier,
     split_commit,
 )
-from schemas.codes import CODES
 from tests.servers import repository
 from tests.servers.agent import ssh_agent
 from tests.servers.keys import Keyring, keyring

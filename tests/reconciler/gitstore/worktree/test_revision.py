@@ -8,6 +8,7 @@ from pathlib import Path
 import pygit2
 import pytest
 
+from reconciler.cli.codes import CODES
 from reconciler.gitstore.errors import (
     DamageError,
     FormatError,
@@ -19,7 +20,6 @@ from reconciler.gitstore.errors import (
 )
 from reconciler.gitstore.objects.tree import FileMode
 from reconciler.gitstore.worktree.revision import _why_closed, find_checkout, open_revision
-from schemas.codes import CODES
 from tests.reconciler.gitstore.git import commit, git, init
 
 
