@@ -17,7 +17,7 @@ from reconciler.schedule.request import (
 from reconciler.schedule.terms import Term, Terms
 from schemas.live_layout import SHARE
 from schemas.model.capacity import WHOLE_HOST, Vector
-from schemas.model.selector import Selector
+from schemas.model.part import Selector
 
 Population = Callable[
     [str, Selector], Mapping[str, int]

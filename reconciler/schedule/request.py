@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 
 from schemas.kinds import Key
 from schemas.model.capacity import Vector
-from schemas.model.part import Taint, Toleration
-from schemas.model.selector import Selector
+from schemas.model.part import Selector, Taint, Toleration
 
 Labels = tuple[tuple[str, str], ...]  # sorted
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from reconciler.schedule.request import Labels, Request
-from schemas.model.selector import Selector
+from schemas.model.part import Selector
 
 
 @dataclass(frozen=True, slots=True)

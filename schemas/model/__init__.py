@@ -1,7 +1,7 @@
 """The typed model: one frozen type for each kind, made of the parts that the JSON Schemas describe.
 
-`decode` turns a valid document into its object, with `defaults` filled in. `quantity` and `selector` are values inside
-objects; `capacity` and `charge` compute what objects need and what pools have. The model decides nothing, and knows
+`decode` turns a valid document into its object, with `defaults` filled in. `quantity` is their amounts;
+`capacity` and `charge` compute what objects need and what pools have. The model decides nothing, and knows
 neither files nor text.
 """
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
 
 import msgspec
 
 from schemas.model import defaults
-from schemas.model.selector import Expression, Operator, Selector
 
 Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 
@@ -91,12 +91,40 @@ class Toleration(Part, frozen=True):
         return self.operator == "Exists" or self.value == taint.value
 
 
-class Requirement(Part, frozen=True):
+class Requirement(Part, frozen=True, order=True):
     """One condition on a label."""
 
     key: str
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
     values: tuple[str, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """As in Kubernetes, NotIn also matches labels without the key."""
+        match self.operator:
+            case "In":
+                return labels.get(self.key) in self.values
+            case "NotIn":
+                return labels.get(self.key) not in self.values
+            case "Exists":
+                return self.key in labels
+            case "DoesNotExist":
+                return self.key not in labels
+
+
+class Selector(NamedTuple):
+    """What a label selector matches, frozen and hashable, so that objects with equal selectors form one group.
+
+    All labels and requirements must match; an empty selector matches everything.
+    """
+
+    labels: tuple[tuple[str, str], ...] = ()
+    requirements: tuple[Requirement, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether an object with these labels is selected."""
+        return all(labels.get(key) == value for key, value in self.labels) and all(
+            requirement.matches(labels) for requirement in self.requirements
+        )
 
 
 class LabelSelector(Part, frozen=True):
@@ -108,11 +136,11 @@ class LabelSelector(Part, frozen=True):
     @property
     def selector(self) -> Selector:
         """Sorted, so that selectors with the same meaning are equal."""
-        expressions = (
-            Expression(each.key, Operator(each.operator), tuple(sorted(each.values)))
+        requirements = (
+            msgspec.structs.replace(each, values=tuple(sorted(each.values)))
             for each in self.match_expressions
         )
-        return Selector(tuple(sorted(self.match_labels.items())), tuple(sorted(expressions)))
+        return Selector(tuple(sorted(self.match_labels.items())), tuple(sorted(requirements)))
 
 
 class Condition(Part, frozen=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from schemas.model import Machine, MachinePool
-from schemas.model.selector import Selector
+from schemas.model.part import Selector
 from schemas.problem import Severity
 from schemas.validate.finding import Finding
 from schemas.validate.inputs import ValidationPolicy

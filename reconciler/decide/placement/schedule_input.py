@@ -23,7 +23,7 @@ from schemas.live_layout import SHARE
 from schemas.model import Machine, MachineClass, Volume
 from schemas.model.capacity import WHOLE_HOST, class_count
 from schemas.model.charge import MACHINE
-from schemas.model.selector import Selector
+from schemas.model.part import Selector
 
 Classes = Mapping[str, MachineClass]
 

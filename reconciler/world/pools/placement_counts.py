@@ -9,7 +9,7 @@ from typing import NamedTuple
 from reconciler.world.objects.object_state import ObjectState
 from schemas.kinds import Key
 from schemas.model import Machine
-from schemas.model.selector import Selector
+from schemas.model.part import Selector
 
 
 class Distance(NamedTuple):

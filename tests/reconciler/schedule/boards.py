@@ -5,7 +5,7 @@ from __future__ import annotations
 from reconciler.schedule.decision import Placed
 from reconciler.schedule.request import PoolView, Request, VolumePoolView, VolumeRequest
 from schemas.kinds import Key, Kind
-from schemas.model.selector import Selector
+from schemas.model.part import Selector
 
 GIB = 1 << 30
 ZONE = "topology.ironcore.dev/zone"

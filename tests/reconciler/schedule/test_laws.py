@@ -12,8 +12,7 @@ from reconciler.schedule.decision import Placed, Unschedulable
 from reconciler.schedule.request import AntiAffinityRule, PoolView, Request, SpreadRule, VolumePoolView
 from reconciler.schedule.scheduler import Fit, explain, schedule
 from reconciler.schedule.scores import Policy
-from schemas.model.part import Taint, Toleration
-from schemas.model.selector import Selector
+from schemas.model.part import Selector, Taint, Toleration
 from tests.reconciler.schedule.boards import GIB, WEB, ZONE, machine, pool, volume, volume_pool, where
 
 NAMES = st.sampled_from(["a", "b"])

@@ -22,8 +22,7 @@ from reconciler.schedule.request import (
 from reconciler.schedule.scheduler import schedule
 from reconciler.schedule.scores import Policy
 from schemas.kinds import Key, Kind
-from schemas.model.part import Taint, Toleration
-from schemas.model.selector import Selector
+from schemas.model.part import Selector, Taint, Toleration
 
 GIB = 1 << 30
 T = TypeVar("T")

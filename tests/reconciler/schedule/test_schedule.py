@@ -14,8 +14,7 @@ from reconciler.schedule.scores import Policy
 from schemas.kinds import Key, Kind
 from schemas.live_layout import SHARE
 from schemas.model.capacity import WHOLE_HOST, share
-from schemas.model.part import Taint, Toleration
-from schemas.model.selector import Selector
+from schemas.model.part import Selector, Taint, Toleration
 from tests.reconciler.schedule.boards import GIB, WEB, ZONE, machine, pool, volume, volume_pool, where
 
 REFUSED = [

@@ -13,7 +13,7 @@ from reconciler.world.record import Record
 from reconciler.world.world import World
 from schemas.kinds import Key, Kind
 from schemas.model import OwnerReference
-from schemas.model.selector import Selector
+from schemas.model.part import Selector
 from schemas.report import MachineReport, Orphan, ReportedMachineStatus
 from tests.reconciler.world.scene import (
     FLEET,
