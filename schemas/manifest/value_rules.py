@@ -10,7 +10,7 @@ import base64
 import binascii
 import ipaddress
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -24,71 +24,70 @@ Path = tuple[str | int, ...]
 _BYTES = ("memory", "storage", "tps")
 _OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 _IPV4 = re.compile(rf"{_OCTET}(?:\.{_OCTET}){{3}}").fullmatch
-_NOTHING: tuple[Violation, ...] = ()
+
+# Mappings from resource to amount, and the least amount there. gitvirt ignores status in the source, but reads it on live.
+_CAPABILITIES = ((("capabilities",), 1),)
+_POOL_AMOUNTS = ((("spec", "reserved"), 0), (("status", "capacity"), 0), (("status", "allocatable"), 0))
+_AMOUNTS: dict[Kind, tuple[tuple[Path, int], ...]] = {
+    Kind.MACHINE_CLASS: _CAPABILITIES,
+    Kind.VOLUME_CLASS: _CAPABILITIES,
+    Kind.MACHINE_POOL: _POOL_AMOUNTS,
+    Kind.VOLUME_POOL: _POOL_AMOUNTS,
+    Kind.VOLUME: ((("spec", "resources"), 1), (("status", "resources"), 0)),
+    Kind.RESOURCE_QUOTA: ((("spec", "hard"), 0), (("status", "hard"), 0), (("status", "used"), 0)),
+}
 
 
 def check_values(kind: Kind, body: object) -> tuple[Violation, ...]:
     """Everything in this document that its schema allows and that is wrong nevertheless."""
-    judge = _JUDGES.get(kind)
-    if judge is None or not isinstance(body, dict):
-        return _NOTHING
-    return tuple(judge(body))
+    if not isinstance(body, dict):
+        return ()
+    found = [
+        violation
+        for at, least in _AMOUNTS.get(kind, ())
+        for violation in _amounts(_inside(body, *at), at, least)
+    ]
+    match kind:
+        case Kind.MACHINE:
+            found += _machine(body)
+        case Kind.VOLUME_SNAPSHOT:
+            found += _size(_inside(body, "status"), "size", ("status",))
+        case Kind.NETWORK:
+            found += _network(body)
+        case Kind.NETWORK_INTERFACE:
+            found += _interface_spec(_inside(body, "spec"), ("spec",))
+        case Kind.SECRET:
+            found += _secret(body)
+    return tuple(found)
 
 
-def _machine(body: Body) -> Iterable[Violation]:
+def _machine(body: Body) -> Iterator[Violation]:
     """Names and devices are unique; local disks and ephemeral entries follow the rules of their own kinds."""
-    spec = body.get("spec")
-    if not isinstance(spec, dict):
-        return _NOTHING
-    found: list[Violation] = []
-    volumes, interfaces = spec.get("volumes"), spec.get("networkInterfaces")
-    if isinstance(volumes, list):
-        for index, disk in enumerate(volumes):
-            if isinstance(disk, dict) and "volumeRef" not in disk:
-                found += _disk(disk, ("spec", "volumes", index))
-        if len(volumes) > 1:
-            found += _duplicates(volumes, "name", ("spec", "volumes"))
-            found += _duplicates(volumes, "device", ("spec", "volumes"))
-    if isinstance(interfaces, list):
-        for index, interface in enumerate(interfaces):
-            if isinstance(interface, dict) and "networkInterfaceRef" not in interface:
-                at = ("spec", "networkInterfaces", index, "ephemeral", "networkInterfaceTemplate", "spec")
-                found += _interface_spec(_inside(interface, *at[3:]), at)
-        if len(interfaces) > 1:
-            found += _duplicates(interfaces, "name", ("spec", "networkInterfaces"))
-    return found
+    spec = _inside(body, "spec")
+    for name, unique, check in (
+        ("volumes", ("name", "device"), _disk),
+        ("networkInterfaces", ("name",), _ephemeral_interface),
+    ):
+        entries = spec.get(name)
+        if isinstance(entries, list):
+            for index, entry in enumerate(entries):
+                yield from check(entry, ("spec", name, index))
+            for field in unique:
+                yield from _duplicates(entries, field, ("spec", name))
 
 
-def _disk(disk: Body, at: Path) -> Iterator[Violation]:
+def _disk(disk: object, at: Path) -> Iterator[Violation]:
     """Sizes of a local disk, or the volume rules for an ephemeral one."""
     for source in ("localDisk", "emptyDisk"):
-        local = disk.get(source)
-        if isinstance(local, dict) and "sizeLimit" in local:
-            yield from _amount("storage", local["sizeLimit"], (*at, source, "sizeLimit"), least=0)
-    template = _inside(disk, "ephemeral", "volumeTemplate", "spec")
-    yield from _volume_spec(template, (*at, "ephemeral", "volumeTemplate", "spec"))
+        yield from _size(_inside(disk, source), "sizeLimit", (*at, source))
+    resources = ("ephemeral", "volumeTemplate", "spec", "resources")
+    yield from _amounts(_inside(disk, *resources), (*at, *resources))
 
 
-def _class(body: Body) -> Iterator[Violation]:
-    """Capabilities are positive amounts."""
-    yield from _amounts(body.get("capabilities"), ("capabilities",))
-
-
-def _pool(body: Body) -> Iterator[Violation]:
-    """Reserved and reported amounts."""
-    yield from _amounts(_inside(body, "spec").get("reserved"), ("spec", "reserved"), least=0)
-    yield from _status(body, "capacity", "allocatable")
-
-
-def _volume(body: Body) -> Iterator[Violation]:
-    yield from _volume_spec(_inside(body, "spec"), ("spec",))
-    yield from _status(body, "resources")
-
-
-def _volume_spec(spec: Body, at: Path) -> Iterator[Violation]:
-    resources = spec.get("resources")
-    if isinstance(resources, dict) and "storage" in resources:
-        yield from _amount("storage", resources["storage"], (*at, "resources", "storage"))
+def _ephemeral_interface(interface: object, at: Path) -> Iterator[Violation]:
+    """The rules for interfaces, for the template of an ephemeral one."""
+    template = ("ephemeral", "networkInterfaceTemplate", "spec")
+    yield from _interface_spec(_inside(interface, *template), (*at, *template))
 
 
 def _network(body: Body) -> Iterator[Violation]:
@@ -149,46 +148,17 @@ def base64_violation(at: Path) -> Violation:
     return Violation(json_pointer(at), "GV214", f"the value of {printable(str(at[-1]))} is not base64", hint)
 
 
-def _quota(body: Body) -> Iterator[Violation]:
-    yield from _amounts(_inside(body, "spec").get("hard"), ("spec", "hard"), least=0)
-    yield from _status(body, "hard", "used")
-
-
-def _snapshot(body: Body) -> Iterator[Violation]:
-    status = body.get("status")
-    if isinstance(status, dict) and "size" in status:
-        yield from _amount("storage", status["size"], ("status", "size"), least=0)
-
-
-def _status(body: Body, *fields: str) -> Iterator[Violation]:
-    """gitvirt ignores status in the source, but reads it on the target branch."""
-    status = body.get("status")
-    if isinstance(status, dict):
-        for field in fields:
-            yield from _amounts(status.get(field), ("status", field), least=0)
-
-
-_JUDGES: dict[Kind, Callable[[Body], Iterable[Violation]]] = {
-    Kind.MACHINE_CLASS: _class,
-    Kind.MACHINE_POOL: _pool,
-    Kind.MACHINE: _machine,
-    Kind.VOLUME_CLASS: _class,
-    Kind.VOLUME_POOL: _pool,
-    Kind.VOLUME: _volume,
-    Kind.VOLUME_SNAPSHOT: _snapshot,
-    Kind.NETWORK: _network,
-    Kind.NETWORK_INTERFACE: lambda body: _interface_spec(_inside(body, "spec"), ("spec",)),
-    Kind.SECRET: _secret,
-    Kind.RESOURCE_QUOTA: _quota,
-}
-
-
-def _amounts(resources: object, at: Path, least: int = 1) -> Iterator[Violation]:
+def _amounts(resources: Body, at: Path, least: int = 1) -> Iterator[Violation]:
     """The amounts of a mapping from resource to quantity."""
-    if isinstance(resources, dict):
-        for name, written in resources.items():
-            if isinstance(name, str):
-                yield from _amount(name.rpartition(".")[2], written, (*at, name), least)
+    for name, written in resources.items():
+        if isinstance(name, str):
+            yield from _amount(name.rpartition(".")[2], written, (*at, name), least)
+
+
+def _size(holder: Body, field: str, at: Path) -> Iterator[Violation]:
+    """A single amount of bytes, which may be zero."""
+    if field in holder:
+        yield from _amount("storage", holder[field], (*at, field), least=0)
 
 
 def _amount(resource: str, written: object, at: Path, least: int = 1) -> Iterator[Violation]:
