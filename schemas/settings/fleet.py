@@ -6,6 +6,7 @@ itself judged: the reconciler compares it with the settings before it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Literal
 
@@ -140,11 +141,8 @@ class FleetSettings(Section, frozen=True):
 
 def parse(data: bytes, path: str = PATH) -> FleetSettings | tuple[Problem, ...]:
     """The settings in a gitvirt.yaml, or every problem."""
-    loaded = load(path, data, "fleet.json", FleetSettings)
-    if not isinstance(loaded, FleetSettings):
-        return loaded
-    found = (*check_branches(loaded), *check_signatures(loaded.signatures), *check_pool_owners(loaded))
-    return locate_problems(found, path, data.decode("utf-8")) if found else loaded
+    checks = (check_branches, lambda loaded: check_signatures(loaded.signatures), check_pool_owners)
+    return load(path, data, "fleet.json", FleetSettings, *checks)
 
 
 def check_fleet_id(data: bytes, before: FleetSettings, then: str, path: str = PATH) -> tuple[Problem, ...]:
@@ -172,28 +170,25 @@ def is_named_like(poollet: str, pool: str) -> bool:
     return pool == poollet or pool.startswith(f"{poollet}-")
 
 
-def check_branches(settings: FleetSettings) -> tuple[Violation, ...]:
+def check_branches(settings: FleetSettings) -> Iterator[Violation]:
     """GV602: source and target must differ."""
     source, target = settings.branches.source, settings.branches.target
-    if source != target:
-        return ()
-    where = "/branches/source" if target == BranchSettings().target else "/branches/target"
-    hint = "people write the source and gitvirt writes the target: name two branches, e.g. main and live"
-    return (Violation(where, "GV602", f"source and target are the same branch, {source}", hint),)
+    if source == target:
+        where = "/branches/source" if target == BranchSettings().target else "/branches/target"
+        hint = "people write the source and gitvirt writes the target: name two branches, e.g. main and live"
+        yield Violation(where, "GV602", f"source and target are the same branch, {source}", hint)
 
 
-def check_signatures(signatures: SignatureSettings) -> tuple[Violation, ...]:
-    """With enforced signatures and no signer, no commit could ever be accepted."""
-    if signatures.mode != "enforce" or signatures.signers:
-        return ()
-    hint = "list the keys under signatures.signers, or use the mode warn first"
-    return (Violation("/signatures/mode", "GV603", "mode is enforce, but signatures.signers is empty", hint),)
+def check_signatures(signatures: SignatureSettings) -> Iterator[Violation]:
+    """GV603: with enforced signatures and no signer, no commit could ever be accepted."""
+    if signatures.mode == "enforce" and not signatures.signers:
+        hint = "list the keys under signatures.signers, or use the mode warn first"
+        yield Violation("/signatures/mode", "GV603", "mode is enforce, but signatures.signers is empty", hint)
 
 
-def check_pool_owners(settings: FleetSettings) -> tuple[Violation, ...]:
-    """A pool has one owner. Only equal patterns are found, not overlapping ones."""
+def check_pool_owners(settings: FleetSettings) -> Iterator[Violation]:
+    """GV604: a pool has one owner. Only equal patterns are found, not overlapping ones."""
     owners: dict[tuple[str, str], str] = {}
-    found = []
     for poollet in sorted(settings.poollets):
         entry = settings.poollets[poollet] or PoolletEntry()
         for field, patterns in (("pools", entry.pools), ("volumePools", entry.volume_pools)):
@@ -202,5 +197,4 @@ def check_pool_owners(settings: FleetSettings) -> tuple[Violation, ...]:
                 if owner != poollet:
                     where = json_pointer(("poollets", poollet, field, index))
                     hint = "a pool has one poollet: remove it from one of the two entries"
-                    found.append(Violation(where, "GV604", f"{pattern} already belongs to {owner}", hint))
-    return tuple(found)
+                    yield Violation(where, "GV604", f"{pattern} already belongs to {owner}", hint)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -11,7 +12,7 @@ from schemas.model.quantity import QuantityError
 from schemas.model.quantity import parse as parse_quantity
 from schemas.problem import Problem, Violation, json_pointer
 from schemas.settings.fleet import SignatureSettings, check_signatures
-from schemas.settings.settings_file import Section, load, locate_problems
+from schemas.settings.settings_file import Section, load
 
 
 class RepoSettings(Section, frozen=True):
@@ -76,65 +77,57 @@ class PoolletSettings(Section, frozen=True):
 
 def parse(data: bytes, path: str = "poollet.yaml") -> PoolletSettings | tuple[Problem, ...]:
     """The settings in a poollet.yaml, or every problem."""
-    loaded = load(path, data, "host.json", PoolletSettings)
-    if not isinstance(loaded, PoolletSettings):
-        return loaded
-    found = (
-        *check_url(loaded),
-        *check_names(loaded),
-        *check_runtimes(loaded),
-        *check_one_pool_per_runtime(loaded),
-        *check_reserves(loaded),
-        *check_signatures(loaded.signatures),
+    return load(
+        path,
+        data,
+        "host.json",
+        PoolletSettings,
+        check_url,
+        check_names,
+        check_runtimes,
+        check_one_pool_per_runtime,
+        check_reserves,
+        lambda loaded: check_signatures(loaded.signatures),
     )
-    return locate_problems(found, path, data.decode("utf-8")) if found else loaded
 
 
-def check_url(host: PoolletSettings) -> tuple[Violation, ...]:
+def check_url(host: PoolletSettings) -> Iterator[Violation]:
     """GV611 and GV615: no password in the URL, and a valid host and port."""
     try:
-        if urlsplit(host.repo.url).password is None:
-            return ()
+        has_password = urlsplit(host.repo.url).password is not None
     except ValueError:
         hint = "check the host and the port"
-        return (Violation("/repo/url", "GV615", "the address of the repo is malformed", hint),)
-    hint = "write the password to a file that only the poollet can read, and name the file in repo.tokenFile"
-    return (Violation("/repo/url", "GV611", "the URL contains a password", hint),)
+        yield Violation("/repo/url", "GV615", "the address of the repo is malformed", hint)
+        return
+    if has_password:
+        hint = (
+            "write the password to a file that only the poollet can read, and name the file in repo.tokenFile"
+        )
+        yield Violation("/repo/url", "GV611", "the URL contains a password", hint)
 
 
-def check_names(host: PoolletSettings) -> tuple[Violation, ...]:
+def check_names(host: PoolletSettings) -> Iterator[Violation]:
     """GV612: names of runtimes, and of pools of one kind, are unique."""
-    found = []
     for field, names in (
         ("runtimes", [one.name for one in host.runtimes]),
         ("pools", [f"{one.kind} {one.name}" for one in host.pools]),
     ):
         for index, name in enumerate(names):
             if name in names[:index]:
-                found.append(
-                    Violation(f"/{field}/{index}", "GV612", f"duplicate name {name}", "names are unique")
-                )
-    return tuple(found)
+                yield Violation(f"/{field}/{index}", "GV612", f"duplicate name {name}", "names are unique")
 
 
-def check_runtimes(host: PoolletSettings) -> tuple[Violation, ...]:
+def check_runtimes(host: PoolletSettings) -> Iterator[Violation]:
     """GV613: a pool refers to a listed runtime."""
     known = [runtime.name for runtime in host.runtimes]
-    return tuple(
-        Violation(
-            f"/pools/{index}/runtime",
-            "GV613",
-            f"there is no runtime {pool.runtime}",
-            f"the runtimes are: {', '.join(known) or 'none'}",
-        )
-        for index, pool in enumerate(host.pools)
-        if pool.runtime is not None and pool.runtime not in known
-    )
+    hint = f"the runtimes are: {', '.join(known) or 'none'}"
+    for index, pool in enumerate(host.pools):
+        if pool.runtime is not None and pool.runtime not in known:
+            yield Violation(f"/pools/{index}/runtime", "GV613", f"there is no runtime {pool.runtime}", hint)
 
 
-def check_one_pool_per_runtime(host: PoolletSettings) -> tuple[Violation, ...]:
-    """Two pools on one runtime would both announce all of its capacity."""
-    found = []
+def check_one_pool_per_runtime(host: PoolletSettings) -> Iterator[Violation]:
+    """GV616: two pools on one runtime would both announce all of its capacity."""
     taken: dict[tuple[str, str], str] = {}
     for index, pool in enumerate(host.pools):
         runtime = pool.runtime or (host.runtimes[0].name if host.runtimes else "")
@@ -142,18 +135,15 @@ def check_one_pool_per_runtime(host: PoolletSettings) -> tuple[Violation, ...]:
         if other != pool.name:
             hint = "a runtime serves one pool of a kind: start a second runtime, or remove one pool"
             message = f"pools {pool.name} and {other} would both announce all of runtime {runtime or 'none'}"
-            found.append(Violation(f"/pools/{index}/runtime", "GV616", message, hint))
-    return tuple(found)
+            yield Violation(f"/pools/{index}/runtime", "GV616", message, hint)
 
 
-def check_reserves(host: PoolletSettings) -> tuple[Violation, ...]:
+def check_reserves(host: PoolletSettings) -> Iterator[Violation]:
     """GV614: reserves are quantities."""
-    found = []
     for index, pool in enumerate(host.pools):
         for resource, written in pool.reserved.items():
             try:
                 parse_quantity(written)
             except QuantityError as error:
                 where = json_pointer(("pools", index, "reserved", resource))
-                found.append(Violation(where, "GV614", error.message, error.hint))
-    return tuple(found)
+                yield Violation(where, "GV614", error.message, error.hint)

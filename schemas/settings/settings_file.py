@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 import msgspec
@@ -22,8 +23,13 @@ class Section(msgspec.Struct, frozen=True, rename="camel"):
     """A mapping of a settings file. Missing fields take their defaults."""
 
 
-def load(path: str, data: bytes, schema: str, form: type[T]) -> T | tuple[Problem, ...]:
-    """The one document of the file as `form`. `schema` is the name of a JSON Schema in schemas/."""
+def load(
+    path: str, data: bytes, schema: str, form: type[T], *checks: Callable[[T], Iterable[Violation]]
+) -> T | tuple[Problem, ...]:
+    """The one document of the file as `form`. `schema` is the name of a JSON Schema in schemas/.
+
+    `checks` are the rules that no schema can express. They see only a document that its schema allows.
+    """
     if len(data) > LARGEST:
         return _refuse(
             path, f"the file has {len(data)} bytes", f"settings files have at most {LARGEST} bytes"
@@ -43,11 +49,13 @@ def load(path: str, data: bytes, schema: str, form: type[T]) -> T | tuple[Proble
     if violations:
         return locate_problems(violations, path, text)
     # Not strict, because JSON Schema counts 1.0 as an integer.
-    return msgspec.convert(values[0], form, strict=False)
+    loaded = msgspec.convert(values[0], form, strict=False)
+    found = tuple(violation for check in checks for violation in check(loaded))
+    return locate_problems(found, path, text) if found else loaded
 
 
 def _refuse(path: str, message: str, hint: str, line: int = 0) -> tuple[Problem, ...]:
-    return (Problem(file=path, line=line, code="GV601", message=message, hint=hint),)
+    return (Violation("", "GV601", message, hint).locate(path, (line, 0)),)
 
 
 def check_schema(body: object, schema: str) -> tuple[Violation, ...]:
