@@ -44,6 +44,7 @@ class Violation:
     code: str
     message: str
     hint: str = ""
+    severity: Severity = Severity.ERROR
 
     def __post_init__(self) -> None:
         for field in ("message", "hint"):
@@ -54,13 +55,14 @@ class Violation:
                 )
                 object.__setattr__(self, field, plain)
 
-    def locate(self, file: str, place: tuple[int, int], object: str = "") -> Problem:
-        """The problem at this line and column of a file."""
+    def locate(self, file: str, place: tuple[int, int] = (0, 0), object: str = "") -> Problem:
+        """The problem at this line and column of a file; without them, of the file as a whole."""
         return Problem(
             file=file,
             line=place[0],
             column=place[1],
             code=self.code,
+            severity=self.severity,
             object=object,
             pointer=self.pointer,
             message=self.message,

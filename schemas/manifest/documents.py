@@ -74,7 +74,7 @@ def too_large(path: str, size: int) -> Problem | None:
     if size <= MAX_BYTES:
         return None
     message = f"the file has {size:,} bytes; a manifest has at most {MAX_BYTES:,}"
-    return Problem(file=path, code="GV108", message=message, hint="split it, or name it in .gitvirtignore")
+    return Violation("", "GV108", message, "split it, or name it in .gitvirtignore").locate(path)
 
 
 def _document(path: str, index: int, body: Value) -> Document | None:
@@ -129,16 +129,9 @@ def _problems(path: str, index: int, body: Value, marks: Positions, *, is_only: 
             yield _problem(path, index, Violation(f"/{field}", "GV220", message, hint), marks)
         case Foreign(reason):
             # The position of a file's only document is the file itself, which costs no second reading.
-            line, column = (0, 0) if is_only else marks.position(index, "")
-            yield Problem(
-                file=path,
-                line=line,
-                column=column,
-                code="GV221",
-                severity=Severity.NOTICE,
-                message=f"skipped: {reason}",
-                hint="name the path in .gitvirtignore to silence this",
-            )
+            place = (0, 0) if is_only else marks.position(index, "")
+            hint = "name the path in .gitvirtignore to silence this"
+            yield Violation("", "GV221", f"skipped: {reason}", hint, Severity.NOTICE).locate(path, place)
 
 
 def _list_violation(body: Value) -> Violation | None:
@@ -200,7 +193,7 @@ def _undecodable(path: str, data: bytes, offset: int) -> Problem:
         return Violation("", "GV106", f"the file is {encoding}", "save it as UTF-8").locate(path, (1, 1))
     if _BINARY.search(start) is not None or b"\0" in data:
         hint = "name it in .gitvirtignore, or give it another name"
-        return Problem(file=path, code="GV107", message="the file is binary", hint=hint)
+        return Violation("", "GV107", "the file is binary", hint).locate(path)
     before = data[:offset].decode().removeprefix(BYTE_ORDER_MARK)
     found = Violation("", "GV106", f"the byte 0x{data[offset]:02X} is not UTF-8", "save the file as UTF-8")
     return found.locate(path, position_at(before, len(before)))

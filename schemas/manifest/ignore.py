@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from schemas import live_layout
 from schemas.manifest.glob import Pattern, parse_pattern
-from schemas.problem import Problem, Severity
+from schemas.problem import Problem, Severity, Violation
 
 PATH = ".gitvirtignore"
 
@@ -86,7 +86,4 @@ IGNORE_NOTHING = Ignore()
 def _problem(line: int, message: str) -> Problem:
     hint = "fix or remove the line" if line else "shorten the file: a pattern can name a whole folder"
     severity = Severity.WARNING if line else Severity.ERROR
-    column = min(line, 1)
-    return Problem(
-        file=PATH, line=line, column=column, code="GV114", severity=severity, message=message, hint=hint
-    )
+    return Violation("", "GV114", message, hint, severity).locate(PATH, (line, min(line, 1)))

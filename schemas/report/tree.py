@@ -23,7 +23,7 @@ from typing import Any
 import msgspec
 
 from schemas.manifest.schema_file import compile_schema
-from schemas.problem import Problem, json_pointer
+from schemas.problem import Problem, Violation, json_pointer
 from schemas.reader.strict_json import refuse_duplicates
 from schemas.report import objects
 from schemas.report.objects import ReportPart
@@ -83,20 +83,18 @@ def read_file(path: str, data: bytes) -> ReportPart | UnreadableFile | None:
         return None
     schema, kind, _ = place
     if len(data) > MAX_FILE_BYTES:
-        return unreadable_file(
-            path,
-            f"the file has {len(data)} bytes, more than the {MAX_FILE_BYTES} that a report file may have",
+        message = (
+            f"the file has {len(data)} bytes, more than the {MAX_FILE_BYTES} that a report file may have"
         )
+        return unreadable_file(path, ("", message))
     try:
         body: Any = json.loads(data, object_pairs_hook=refuse_duplicates)
-        found = [
-            violation(path, error)
-            for error in islice(compile_schema(f"report/{schema}.json").iter_errors(body), MAX_PROBLEMS)
-        ]
-        return UnreadableFile(path, tuple(found)) if found else msgspec.convert(body, kind)
+        errors = islice(compile_schema(f"report/{schema}.json").iter_errors(body), MAX_PROBLEMS)
+        found = [(json_pointer(error.instance_path), str(error.message)[:500]) for error in errors]
+        return unreadable_file(path, *found) if found else msgspec.convert(body, kind)
     except (ValueError, RecursionError, msgspec.ValidationError) as error:
         # Deep nesting and halves of surrogate pairs are JSON that the validator refuses, and msgspec refuses 1.0 as integer.
-        return unreadable_file(path, f"invalid JSON: {error}")
+        return unreadable_file(path, ("", f"invalid JSON: {error}"))
 
 
 def read(tree: Mapping[str, bytes]) -> Report:
@@ -162,15 +160,8 @@ def layout_of(path: str) -> tuple[str, type[ReportPart], int] | None:
     return place if place is not None and len(parts) == place[2] else None
 
 
-def violation(path: str, error: Any) -> Problem:
-    """The validator's error as a Problem."""
-    pointer = json_pointer(error.instance_path)
-    return Problem(file=path, code="GV620", pointer=pointer, message=str(error.message)[:500], hint=HINT)
-
-
-def unreadable_file(path: str, message: str) -> UnreadableFile:
-    """An unreadable file with one Problem."""
-    return UnreadableFile(path, (Problem(file=path, code="GV620", message=message, hint=HINT),))
-
-
-HINT = "the poollet and the reconciler may have different versions: compare `gitvirt version` on both"
+def unreadable_file(path: str, *found: tuple[str, str]) -> UnreadableFile:
+    """An unreadable file, with the pointer and the message of each problem."""
+    hint = "the poollet and the reconciler may have different versions: compare `gitvirt version` on both"
+    problems = (Violation(pointer, "GV620", message, hint).locate(path) for pointer, message in found)
+    return UnreadableFile(path, tuple(problems))

@@ -10,7 +10,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
-from schemas.problem import Problem, Severity
+from schemas.problem import Problem, Severity, Violation
 from schemas.reader.positions import Positions
 
 
@@ -45,17 +45,10 @@ def to_problems(findings: Iterable[Finding], text_of: TextOf) -> Iterator[Proble
         text = text_of(path) if any(finding.document is not None for finding in found) else None
         marks = Positions(text) if text is not None else None
         for finding in found:
-            line, column = 0, 0
+            place = (0, 0)
             if marks is not None and finding.document is not None:
-                line, column = marks.position(finding.document, finding.pointer)
-            yield Problem(
-                file=path,
-                line=line,
-                column=column,
-                code=finding.code,
-                severity=finding.severity,
-                object=finding.object,
-                pointer=finding.pointer,
-                message=finding.message,
-                hint=finding.hint,
+                place = marks.position(finding.document, finding.pointer)
+            violation = Violation(
+                finding.pointer, finding.code, finding.message, finding.hint, finding.severity
             )
+            yield violation.locate(path, place, finding.object)

@@ -6,7 +6,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from schemas.problem import Problem, Severity
+from schemas.problem import Problem, Severity, Violation
 
 
 def fold(name: str) -> str:
@@ -15,13 +15,10 @@ def fold(name: str) -> str:
 
 
 def collision(paths: Sequence[str]) -> Problem:
-    return Problem(
-        file=paths[0],
-        code="GV813",
-        severity=Severity.WARNING,
-        message="differs only in case or accents from " + ", ".join(paths[1:]),
-        hint="rename all but one: macOS and Windows check out only one of them",
-    )
+    """GV813, at the first of the paths."""
+    message = "differs only in case or accents from " + ", ".join(paths[1:])
+    hint = "rename all but one: macOS and Windows check out only one of them"
+    return Violation("", "GV813", message, hint, Severity.WARNING).locate(paths[0])
 
 
 def collisions(paths: Iterable[str]) -> Iterator[Problem]:
