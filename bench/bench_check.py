@@ -11,7 +11,8 @@ import jsonschema
 
 from bench.measure import figure
 from schemas.kinds import Kind
-from schemas.manifest.schema_check import schema, violations
+from schemas.manifest.schema_check import violations
+from schemas.manifest.schema_file import load_schema
 from schemas.model import decode
 
 COUNT = 20_000
@@ -54,7 +55,7 @@ def rate(act: Callable[[dict[str, Any]], object], bodies: list[dict[str, Any]], 
 def main() -> None:
     valid = [machine(number) for number in range(COUNT)]
     invalid = [misspell(number) for number in range(COUNT // 20)]
-    reference = jsonschema.Draft202012Validator(schema(Kind.MACHINE))
+    reference = jsonschema.Draft202012Validator(load_schema(Kind.MACHINE.schema_file))
     violations(Kind.MACHINE, valid[0])
     gc.freeze()
     checked = rate(lambda body: violations(Kind.MACHINE, body), valid)

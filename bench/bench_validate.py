@@ -67,9 +67,9 @@ def with_ruamel_and_jsonschema(root: Path) -> float:
     from ruamel.yaml import YAML
 
     from schemas.kinds import Kind
-    from schemas.manifest.schema_check import schema
+    from schemas.manifest.schema_file import load_schema
 
-    validators = {str(kind): jsonschema.Draft202012Validator(schema(kind)) for kind in Kind}
+    validators = {str(kind): jsonschema.Draft202012Validator(load_schema(kind.schema_file)) for kind in Kind}
     paths = sorted((root / "fleet").rglob("*.yaml"))[:SAMPLE]
     start = time.perf_counter()
     for path in paths:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from schemas.problem import printable
@@ -45,7 +45,7 @@ class Kind(StrEnum):
         """Whether objects of this kind have a namespace. Classes and pools do not."""
         return self not in CLUSTER_WIDE
 
-    @property
+    @cached_property
     def schema_file(self) -> str:
         """The file in schemas/ that holds its JSON Schema: machine-class.json for MachineClass."""
         words = "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in self.value)

@@ -6,8 +6,7 @@ may be written, `steps` plans the changes, `line_finder` and `parser_finder` loc
 has the theory of operation. Nothing here decides what to write.
 """
 
-from schemas.edit.editor import edit, edit_all
+from schemas.edit.editor import Edited, EditRefused, Means, Outcome, edit, edit_all
 from schemas.edit.fields import Annotation, Changes, Field, Target, Value
-from schemas.edit.outcome import Edited, EditRefused, Means, Outcome
 from schemas.edit.render import render
 from schemas.edit.scalars import UnwritableError

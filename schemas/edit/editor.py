@@ -25,13 +25,14 @@ changed (`edit_all` makes all edits or none); a change of a field that is not in
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
 from typing import NamedTuple
 
 from schemas.edit import line_finder, parser_finder, refusals
 from schemas.edit.document_spans import document_spans
 from schemas.edit.fields import Body, Changes
 from schemas.edit.layout import Finder, InsertionPoint
-from schemas.edit.outcome import Edited, EditRefused, Means, Outcome
 from schemas.edit.refusals import RefusalReason
 from schemas.edit.round_trip import round_trip
 from schemas.edit.scalars import UnwritableError
@@ -39,7 +40,35 @@ from schemas.edit.splice import splice
 from schemas.edit.steps import AddEntry, NotAMap, PutEntry, Step, plan_steps
 from schemas.edit.style import YamlStyle, has_break, line_ending
 from schemas.edit.verification import is_same_value, read_body
+from schemas.problem import Problem
 from schemas.reader import Unreadable
+
+
+class Means(IntEnum):
+    """How the edit was made, cheapest first. Benchmarks and tests count these; nothing decides by them."""
+
+    UNTOUCHED = 0
+    LINES = 1
+    MARKS = 2
+    ROUND_TRIP = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """The new bytes of the whole file; the same object if nothing had to change."""
+
+    data: bytes
+    means: Means = Means.UNTOUCHED
+
+
+@dataclass(frozen=True, slots=True)
+class EditRefused:
+    """The reason as a Problem. The file stays unchanged."""
+
+    problem: Problem
+
+
+Outcome = Edited | EditRefused
 
 
 class DocumentText(NamedTuple):

@@ -5,19 +5,12 @@ A valid document costs one pass of the compiled validator. Only an invalid one i
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any
-
-from jsonschema_rs import Draft202012Validator
-
 from schemas.kinds import Kind
 from schemas.manifest.schema_errors import explain_errors
-from schemas.manifest.schema_file import compile_schema, load_schema
+from schemas.manifest.schema_file import compile_schema
 from schemas.manifest.value_rules import check_values
 from schemas.problem import Violation
 from schemas.reader.plain_data import extract_plain_data
-
-__all__ = ["Violation", "schema", "violations"]
 
 _MOST = 1_000  # enough to read for one document
 
@@ -25,28 +18,17 @@ _MOST = 1_000  # enough to read for one document
 def violations(kind: Kind, body: object) -> tuple[Violation, ...]:
     """Everything in this document that its kind does not allow; empty if it is valid."""
     try:
-        if _validator(kind).is_valid(body):
+        if compile_schema(kind.schema_file).is_valid(body):
             return check_values(kind, body)
     except ValueError:
         pass  # the validator cannot process it: keys that are not text, too deep, types that JSON lacks
     return _findings(kind, body)
 
 
-def schema(kind: Kind) -> dict[str, Any]:
-    """The JSON Schema of a kind."""
-    return load_schema(kind.schema_file)
-
-
-@cache
-def _validator(kind: Kind) -> Draft202012Validator:
-    """Cached by kind too: every document is compared with its schema."""
-    return compile_schema(kind.schema_file)
-
-
 def _findings(kind: Kind, body: object) -> tuple[Violation, ...]:
     """All violations of a document that the validator refused, in our own words."""
     part, flaws = extract_plain_data(body)
-    found = explain_errors(kind, schema(kind), part, _validator(kind).iter_errors(part))
+    found = explain_errors(kind, kind.schema_file, part)
     if flaws:  # a field that seems to be missing may be in the part that was left out
         found = [violation for violation in found if violation.code not in ("GV202", "GV208")]
     found += check_values(kind, part)

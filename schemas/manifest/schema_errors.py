@@ -12,13 +12,13 @@ The values of a Secret are never quoted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from jsonschema_rs import ValidationError, ValidationErrorKind
 
 from schemas.kinds import Kind
-from schemas.manifest.schema_places import Schema, only_place
+from schemas.manifest.schema_file import Schema, compile_schema, load_schema, only_places
 from schemas.manifest.value_rules import base64_violation
 from schemas.model.quantity import QuantityError, parse
 from schemas.problem import Violation, json_pointer, printable
@@ -72,11 +72,10 @@ class _Finding(NamedTuple):
     covers: str = ""  # the field that an unknown one was meant to be, or that is missing
 
 
-def explain_errors(
-    kind: Kind | None, schema: Schema, body: object, errors: Iterable[ValidationError]
-) -> list[Violation]:
-    """One Violation for each mistake, in the order of the validator."""
-    explainer = _Explainer(kind, schema, body)
+def explain_errors(kind: Kind | None, file: str, body: object) -> list[Violation]:
+    """One Violation for each mistake against the JSON Schema in a file, in the order of the validator."""
+    explainer = _Explainer(kind, file, body)
+    errors = compile_schema(file).iter_errors(body)
     findings = [finding for error in errors for finding in explainer.findings(error)]
     meant = {
         (finding.path[:-1], finding.covers)
@@ -102,9 +101,10 @@ def explain_errors(
 class _Explainer:
     """What every explanation of one document's errors needs."""
 
-    def __init__(self, kind: Kind | None, schema: Schema, body: object) -> None:
+    def __init__(self, kind: Kind | None, file: str, body: object) -> None:
         self._kind = kind
-        self._schema = schema
+        self._schema = load_schema(file)
+        self._only_places = only_places(file)
         self._body = body
 
     def findings(self, error: ValidationError) -> Iterator[_Finding]:
@@ -151,7 +151,7 @@ class _Explainer:
 
     def _right_place(self, name: str) -> str:
         """A hint, if the kind has this field in exactly one other place."""
-        place = only_place(self._schema, name)
+        place = self._only_places.get(name)
         if place is None:
             return ""
         return f"write {name} under {place}" if place else f"write {name} at the top level"

@@ -1,4 +1,4 @@
-"""The YAML parser. `parse` at the end names the one in use, so replacing the parser changes that one line.
+"""The YAML parser: yaml-rs, which is saphyr's scanner in Rust. Another parser would replace this module alone.
 
 A parser turns text into one value per document, or returns its refusal. It need not be safe against hostile text, know
 which words are numbers in YAML 1.2, or merge `<<`: `read` does that around it. It must refuse duplicate keys.
@@ -7,7 +7,6 @@ which words are numbers in YAML 1.2, or merge `<<`: `read` does that around it. 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,8 +26,6 @@ class ParserRefusal:
     column: int = 0
 
 
-Parser = Callable[[str], "list[Value] | ParserRefusal"]
-
 # A document of ours with an explicit end precedes the text. So the parser always returns a list of documents, and a
 # single document that is itself a list cannot be mistaken for several documents.
 _FRONT = "--- 0\n...\n"
@@ -39,8 +36,8 @@ UNUSABLE_KEY = "a key that holds collections"
 _WHERE = re.compile(r"YAML parse error at line (\d+), column (\d+)\n(?:.*\n)*?(.+)\Z")
 
 
-def saphyr(text: str) -> list[Value] | ParserRefusal:
-    """yaml-rs: saphyr's scanner in Rust. It releases the GIL while it scans."""
+def parse(text: str) -> list[Value] | ParserRefusal:
+    """One value for each document, or the refusal. Releases the GIL while it scans."""
     ended = block_scalars.end_documents(text)
     try:
         # Calls the extension directly: the package's wrapper only checks the argument's type, and costs 3%.
@@ -60,6 +57,3 @@ def _refusal(message: str) -> ParserRefusal:
         return ParserRefusal(message)
     line, column, words = match.groups()
     return ParserRefusal(words, max(1, int(line) - _LINES_IN_FRONT), int(column))
-
-
-parse: Parser = saphyr

@@ -8,7 +8,6 @@ from typing import TypeVar
 import msgspec
 
 from schemas.manifest.schema_errors import explain_errors
-from schemas.manifest.schema_file import compile_schema, load_schema
 from schemas.problem import Problem, Violation
 from schemas.reader import Unreadable, read
 from schemas.reader.plain_data import extract_plain_data
@@ -45,7 +44,8 @@ def load(
     if len(values) != 1:
         message = "the file is empty" if not values else f"the file contains {len(values)} documents"
         return _refuse(path, message, "a settings file contains one document")
-    violations = check_schema(values[0], schema)
+    part, flaws = extract_plain_data(values[0])
+    violations = (*flaws, *explain_errors(None, schema, part))
     if violations:
         return locate_problems(violations, path, text)
     # Not strict, because JSON Schema counts 1.0 as an integer.
@@ -56,15 +56,6 @@ def load(
 
 def _refuse(path: str, message: str, hint: str, line: int = 0) -> tuple[Problem, ...]:
     return (Violation("", "GV601", message, hint).locate(path, (line, 0)),)
-
-
-def check_schema(body: object, schema: str) -> tuple[Violation, ...]:
-    """All violations of the JSON Schema, in our own words."""
-    part, flaws = extract_plain_data(body)
-    return (
-        *flaws,
-        *explain_errors(None, load_schema(schema), part, compile_schema(schema).iter_errors(part)),
-    )
 
 
 def locate_problems(found: tuple[Violation, ...], path: str, text: str) -> tuple[Problem, ...]:

@@ -9,8 +9,7 @@
     document    contradictions inside one document, fields that gitvirt writes    GV330 to GV334, GV362, GV363
     spread      spread and anti-affinity are possible                             GV335, GV336
     network     addresses, MAC addresses and ranges                               GV340 to GV346
-    change      what cannot change between two revisions                          GV401 to GV415
-    removal     objects that are removed while others use them                    GV413, GV420
+    change      what cannot change or be removed between two revisions            GV401 to GV420
     quota       needs of a namespace and its quotas                               GV501
     secrets     Secrets in plain text                                             GV510, GV511
 

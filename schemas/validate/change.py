@@ -1,4 +1,4 @@
-"""What may not change from one revision to the next, for objects that are in both."""
+"""What may not change from one revision to the next, for objects that are in both, and what may not be removed."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from schemas.model import (
     VolumeSpec,
 )
 from schemas.problem import Severity
-from schemas.validate.finding import Finding
+from schemas.validate.finding import Finding, shorten_list
 from schemas.validate.inputs import EarlierRevision
+from schemas.validate.references import ReferenceIndex, continued_users
 from schemas.validate.tree import AnyDeclaration, Tree, interfaces_of, volumes_of
-from schemas.validate.uses import ReferenceIndex, continued_users
 
 MACHINE_PIN = "/spec/machinePoolRef"
 DISK_HINT = "restore the disk, or delete and recreate the machine"
 
 
 def findings(tree: Tree, past: EarlierRevision) -> Iterator[Finding]:
-    """GV401 to GV415, for every object that is in both revisions and differs."""
+    """GV401 to GV420: for objects that are in both revisions and differ, then for removed ones."""
     uses = ReferenceIndex(tree)
     for old in past.by_key.values():
         new = tree.find(old.key.kind, old.key.namespace, old.key.name)
@@ -53,6 +53,25 @@ def findings(tree: Tree, past: EarlierRevision) -> Iterator[Finding]:
                     yield new.finding("GV410", "/spec/volumeRef/name", message, "declare a new snapshot")
             case _:
                 pass
+    yield from of_removed(tree, past, uses)
+
+
+def of_removed(tree: Tree, past: EarlierRevision, uses: ReferenceIndex) -> Iterator[Finding]:
+    """GV413 for removed objects in use, GV420 for files that could not be compared."""
+    unreadable = frozenset(tree.unreadable)
+    for path in past.unreadable:
+        message = f"this file could not be parsed at {past.revision}, so its objects there are unknown"
+        yield Finding(path, None, "", "", "GV420", message, severity=Severity.NOTICE)
+    for old in past.by_key.values():
+        is_there = tree.find(old.key.kind, old.key.namespace, old.key.name) is not None
+        if is_there or old.key in tree.invalid or old.path in unreadable:
+            continue
+        if users := uses.of(old.key):
+            names = shorten_list([str(user.key) for user in users])
+            message = f"{old.key} was removed since {past.revision}, but {names} still refer to it"
+            hint = "restore the object, or remove the references to it in the same change"
+            files = tuple(sorted({user.path for user in users}))
+            yield Finding(old.path, None, str(old.key), "", "GV413", message, hint, also=files)
 
 
 def of_machine(new: AnyDeclaration, before: Machine, after: Machine) -> Iterator[Finding]:

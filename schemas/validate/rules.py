@@ -13,7 +13,6 @@ from schemas.validate import (
     pools,
     quota,
     references,
-    removal,
     secrets,
     spread,
     usage,
@@ -47,4 +46,3 @@ def check_tree(
     yield from quota.findings(tree)
     if past is not None:
         yield from change.findings(tree, past)
-        yield from removal.findings(tree, past)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from schemas.kinds import Kind
-from schemas.manifest.schema_check import schema
+from schemas.manifest.schema_file import load_schema
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "resources.md"
 
@@ -38,7 +38,7 @@ Row = tuple[str, str, str, str]
 
 
 def table(kind: Kind) -> str:
-    root = schema(kind)
+    root = load_schema(kind.schema_file)
     rows, ignored = [], []
     for path, required, rule in fields(root, root, ""):
         description = rule.get("description", "").replace("|", "\\|")

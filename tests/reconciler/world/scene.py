@@ -12,8 +12,7 @@ from reconciler.gitstore.store import Store
 from reconciler.world.changes import WorldChanges
 from reconciler.world.record import Record, fields
 from reconciler.world.world import World
-from schemas.edit import edit
-from schemas.edit.outcome import Edited
+from schemas.edit import Edited, edit
 from schemas.kinds import Kind
 from schemas.model import Assignment, MachineStatus, VolumeStatus
 from schemas.report import (

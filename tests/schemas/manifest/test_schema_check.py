@@ -12,7 +12,8 @@ from hypothesis import given, settings
 
 from reconciler.cli.codes import CODES
 from schemas.kinds import Kind
-from schemas.manifest.schema_check import schema, violations
+from schemas.manifest.schema_check import violations
+from schemas.manifest.schema_file import load_schema
 from schemas.manifest.value_rules import check_values
 from tests.schemas.manifest.check_cases import SECRET, TABLE, machine, machine_class
 from tests.schemas.manifest.mutations import documents, mutate
@@ -92,11 +93,11 @@ def test_every_keyword_of_the_schemas_has_an_explanation(kind: Kind) -> None:
             elif names or key not in ("const", "default", "dependentRequired"):
                 visit(inner, key in ("properties", "$defs", "dependentSchemas") and not names)
 
-    visit(schema(kind))
+    visit(load_schema(kind.schema_file))
     assert used <= KEYWORDS_EXPLAINED
 
 
-REFERENCE = {kind: jsonschema.Draft202012Validator(schema(kind)) for kind in Kind}
+REFERENCE = {kind: jsonschema.Draft202012Validator(load_schema(kind.schema_file)) for kind in Kind}
 
 
 @settings(max_examples=200, deadline=None)

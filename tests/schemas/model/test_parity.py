@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from schemas.kinds import Kind
-from schemas.manifest.schema_check import schema
+from schemas.manifest.schema_file import load_schema
 from schemas.model import TYPES, defaults
 
 
@@ -55,7 +55,7 @@ def pairs(
 
 @pytest.mark.parametrize("kind", Kind)
 def test_every_used_field_is_in_schema_and_model(kind: Kind) -> None:
-    root = schema(kind)
+    root = load_schema(kind.schema_file)
     missing = []
     for at, rule, field in pairs(root, root, TYPES[kind], kind):
         if at == f"{kind}.kind" or (rule is not None and "not acted on" in rule.get("description", "")):
@@ -67,7 +67,7 @@ def test_every_used_field_is_in_schema_and_model(kind: Kind) -> None:
 
 @pytest.mark.parametrize("kind", Kind)
 def test_schema_and_model_have_the_same_defaults(kind: Kind) -> None:
-    root = schema(kind)
+    root = load_schema(kind.schema_file)
     for at, rule, field in pairs(root, root, TYPES[kind], kind):
         if rule is None or field is None or "default" not in rule:
             continue
@@ -77,7 +77,7 @@ def test_schema_and_model_have_the_same_defaults(kind: Kind) -> None:
 
 @pytest.mark.parametrize("kind", Kind)
 def test_schema_and_model_require_the_same_fields(kind: Kind) -> None:
-    root = schema(kind)
+    root = load_schema(kind.schema_file)
     required = {f"{kind}.{name}" for name in root["required"]} - {f"{kind}.kind"}
     assert {
         at
@@ -87,8 +87,8 @@ def test_schema_and_model_require_the_same_fields(kind: Kind) -> None:
 
 
 def test_constants_agree_with_the_schemas() -> None:
-    properties = schema(Kind.MACHINE)["properties"]["spec"]["properties"]
-    definitions = schema(Kind.MACHINE)["$defs"]
+    properties = load_schema(Kind.MACHINE.schema_file)["properties"]["spec"]["properties"]
+    definitions = load_schema(Kind.MACHINE.schema_file)["$defs"]
     assert properties["power"]["default"] == defaults.POWER
     assert properties["onPoolLost"]["default"] == defaults.ON_POOL_LOST
     assert properties["spread"]["properties"]["maxSkew"]["default"] == defaults.MAX_SKEW
@@ -101,4 +101,7 @@ def test_constants_agree_with_the_schemas() -> None:
         == "Size; absent or zero means 10Gi."
     )
     assert defaults.LOCAL_DISK_BYTES == 10 * 2**30
-    assert schema(Kind.VOLUME_CLASS)["properties"]["resizePolicy"]["default"] == defaults.RESIZE_POLICY
+    assert (
+        load_schema(Kind.VOLUME_CLASS.schema_file)["properties"]["resizePolicy"]["default"]
+        == defaults.RESIZE_POLICY
+    )

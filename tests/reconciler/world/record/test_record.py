@@ -22,8 +22,7 @@ from reconciler.world.record import (
     with_condition,
 )
 from schemas import manifest
-from schemas.edit import edit_all
-from schemas.edit.outcome import Edited, Means
+from schemas.edit import Edited, Means, edit_all
 from schemas.kinds import Kind
 from schemas.model import (
     Assignment,
