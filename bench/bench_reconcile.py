@@ -179,7 +179,7 @@ def run(objects: int) -> dict[str, float]:
         run_until_converged(reconciler)
         placed = sum(
             b"machinePoolRef" in reconciler.repo.read(file.id)
-            for path, file in reconciler.world.live_files.items()
+            for path, file in reconciler.world.live.files.items()
             if path.startswith("new/")
         )
         assert placed == SINGLES + MANY, placed

@@ -74,11 +74,11 @@ def source_changes(seen: PlanInput) -> tuple[SourceChange, ...]:
     before: dict[Key, Mapping[str, object]] = {}
     after: dict[Key, Mapping[str, object]] = {}
     frozen = seen.world.frozen
-    for change in seen.repo.diff(seen.world.last_source, seen.world.source):
+    for change in seen.repo.diff(seen.world.last, seen.world.source_commit):
         # What is gone was a manifest if its name says so; of what is there the world knows whether it is read.
         if change.path in frozen:
             continue  # which stays as it was, and the problems say why
-        if change.after is None or seen.world.is_manifest(change.path):
+        if change.after is None or change.path in seen.world.source.contents:
             before |= documents(seen, change.path, change.before)
             after |= documents(seen, change.path, change.after)
     return compare_sources(before, after)

@@ -115,7 +115,7 @@ def run(arguments: argparse.Namespace) -> int:
     supervisor = ServiceNotifier.of(os.environ)
     with process(arguments, address, os.environ) as loop:
         if arguments.once:
-            return verdict(loop.run_once(), loop.reconciler.world.held_source)
+            return verdict(loop.run_once(), loop.reconciler.world.head.held)
         serve(loop, address, supervisor)
     return Exit.OK
 

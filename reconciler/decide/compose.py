@@ -13,7 +13,6 @@ from reconciler.decide.need import ChangeReason, DeletionPhase, Need, Remove
 from reconciler.decide.object_edit import ObjectEdit, assignment_id
 from reconciler.decide.pool_requests import judge_requests
 from reconciler.decide.references import volumes_of
-from reconciler.decide.view import View
 from reconciler.gitstore.approval import DIGITS
 from reconciler.plan.types import Action, Change, PendingApproval, Plan, UnschedulableObject
 from reconciler.schedule.decision import Decision, Placed, Refusal, Unschedulable
@@ -21,6 +20,7 @@ from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.record import SCHEDULED, Record
 from reconciler.world.reports import recovery_wait
 from reconciler.world.reports.authority import POOL_OF
+from reconciler.world.view import View
 from schemas.kinds import Key, Kind
 from schemas.model import ClaimRef, Machine, decode
 
@@ -48,8 +48,8 @@ def compose(
                 assert_never(decision)
     ordered = [by_key[key] for key in sorted(by_key)]
     return Plan(
-        source=view.source,
-        target=view.target,
+        source=view.source_commit,
+        target=view.live_commit,
         changes=tuple(change for need in ordered if (change := change_of(need)) is not None),
         pending_approvals=tuple(pending_approvals(view, review)),
         unschedulable=tuple(sorted(unplaced, key=lambda each: each.key)),
@@ -66,7 +66,7 @@ def decide_assigned(view: View, needs: dict[Key, Need], decision: Placed, now: d
     for key, pool in on.items():
         edit = edits[key]
         grant = view.grant(Key(POOL_OF[key.kind], "", pool))
-        edit = edit.assign(pool, assignment_id(edit.record.uid, view.target), grant)
+        edit = edit.assign(pool, assignment_id(edit.record.uid, view.live_commit), grant)
         edits[key] = edit.set_condition(SCHEDULED, "True", "Placed", f"on {pool}").log_change(
             Action.SCHEDULE, f"scored {decision.score.points:,}" if decision.score.points else ""
         )
@@ -143,10 +143,10 @@ def main_reason(need: Need) -> ChangeReason:
 
 def pending_approvals(view: View, review: DeletionReview | None = None) -> Iterator[PendingApproval]:
     """All that waits for a person, whether or not anything changes."""
-    if view.held_source is not None:
-        yield PendingApproval(view.held_source.message, trailer=view.held_source.trailer)
-    if view.is_live_lost and not view.can_recover:
-        yield PendingApproval(recovery_wait.words(view.missing_hosts, view.settings.reports.ref))
+    if view.head.held is not None:
+        yield PendingApproval(view.head.held.message, trailer=view.head.held.trailer)
+    if view.missing_hosts:
+        yield PendingApproval(recovery_wait.words(view.missing_hosts, view.rules.settings.reports.ref))
         return
     review = review or review_deletions(view)
     for kind, reason, keys in review.held:

@@ -40,12 +40,10 @@ from reconciler.decide.outcome import keep
 from reconciler.decide.pool_requests import PoolRequests, judge_requests
 from reconciler.decide.references import interfaces_of, machines_of, volumes_of
 from reconciler.decide.retained import discard_destroyed, restore, retained_volume_for
-from reconciler.decide.view import View
 from reconciler.plan.types import Action, Plan
 from reconciler.schedule.scheduler import schedule
 from reconciler.world.changes import WorldChanges
 from reconciler.world.objects.object_state import ObjectState, Origin
-from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.record import (
     ACCEPTED,
     CLAIM_REFUSED,
@@ -55,24 +53,25 @@ from reconciler.world.record import (
     condition,
     empty_status,
 )
-from reconciler.world.world import World
+from reconciler.world.reports.authority import POOL_OF
+from reconciler.world.view import View
 from schemas.kinds import Key, Kind
 from schemas.model import Machine
 
 QUEUED = timedelta(seconds=10)  # how soon a machine that waits for its turn to leave is looked at again
 
 
-def make_plan(world: World, advance: WorldChanges, now: datetime) -> Plan:
+def make_plan(view: View, advance: WorldChanges, now: datetime) -> Plan:
     """The one way from a World to its Plan, for run, plan and explain alike."""
-    review = review_deletions(world)
-    needs = decide_needs(world, advance.dirty, now, review)
-    requests = placing.requests(world, [need for need in needs if isinstance(need, Place)], now)
+    review = review_deletions(view)
+    needs = decide_needs(view, advance.dirty, now, review)
+    requests = placing.requests(view, [need for need in needs if isinstance(need, Place)], now)
     decisions = (
-        schedule(requests, placing.build_cluster_state(world, requests, needs), placing.policy(world))
+        schedule(requests, placing.build_cluster_state(view, requests, needs), placing.policy(view))
         if requests
         else ()
     )
-    plan = compose(world, needs, decisions, now, review)
+    plan = compose(view, needs, decisions, now, review)
     return replace(plan, problems=(*advance.problems, *plan.problems))
 
 
@@ -83,7 +82,7 @@ def decide_needs(
 
     `review` is that of all that is absent, where it was made already.
     """
-    if view.is_live_lost and not view.can_recover:
+    if view.missing_hosts:
         return ()
     review = review or review_deletions(view)
     requests = judge_requests(view)
@@ -145,7 +144,7 @@ def start_edit(view: View, known: ObjectState, now: datetime, requests: PoolRequ
         return under_grant(restore(known, kept, now), requests, view)
     if not record.uid and known.origin is Origin.DECLARED:
         record = msgspec.structs.replace(
-            record, uid=make_uid(view.settings.fleet.id, known.key, view.source or "")
+            record, uid=make_uid(view.rules.settings.fleet.id, known.key, view.source_commit or "")
         )
     if record.status is None:
         record = msgspec.structs.replace(record, status=empty_status(known.key.kind))
@@ -203,8 +202,7 @@ def pool_fact(view: View, edit: ObjectEdit, requests: PoolRequests) -> PoolFact:
     assignment, known = edit.assignment, edit.known
     if assignment is None:
         return PoolFact(ended=requests.ended)
-    states = view.pools if known.key.kind is Kind.MACHINE else view.volume_pools
-    state: PoolState | None = states.get(assignment.pool)
+    state = view.find_pool(Key(POOL_OF[known.key.kind], "", assignment.pool))
     is_lost = state is None or state.is_lost
     return PoolFact(view.accepted_reports(known.key).report, is_lost, requests.ended)
 
@@ -223,8 +221,10 @@ def order_evictions(view: View, needs: Iterable[Need], now: datetime) -> Iterato
     """The order to leave for as many as may leave at once, the least important first; the others wait for their edit."""
     needs = tuple(needs)
     ended = {need.key for need in needs if need.key in view.relations.evicting and not is_evicted(need)}
-    before = view.previous_settings or view.settings
-    free = min(view.settings.limits.evict, before.limits.evict) - (len(view.relations.evicting) - len(ended))
+    before = view.rules.before
+    free = min(view.rules.settings.limits.evict, before.limits.evict) - (
+        len(view.relations.evicting) - len(ended)
+    )
     due = [need for need in needs if isinstance(need, Drain) and need.is_due]
     for place, need in enumerate(sorted(due, key=lambda each: (priority(view, each.key), each.key))):
         if place < free:

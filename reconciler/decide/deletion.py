@@ -37,7 +37,6 @@ from reconciler.decide.need import DeletionPhase, Remove
 from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.pool_requests import judge_requests
 from reconciler.decide.references import blocking_users, list_users, owner_of
-from reconciler.decide.view import View
 from reconciler.decide.volume_claim import release_claim
 from reconciler.gitstore.approval import HoldKind, approval_digest, approval_trailer, is_approval_of
 from reconciler.plan.types import Action
@@ -45,6 +44,7 @@ from reconciler.world.changes import Confirm, Confirmation
 from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.record import ACCEPTED, DELETION_HELD, UNVERIFIED, Status, stamp
 from reconciler.world.reports.authority import POOL_OF
+from reconciler.world.view import View
 from schemas import live_layout
 from schemas.kinds import Key, Kind
 from schemas.model import Volume, VolumeStatus
@@ -87,8 +87,8 @@ def review_deletions(view: View) -> DeletionReview:
     held = tuple(kinds_over_limit(view, free, counted))
     keys = [key for _, _, keys in held for key in keys]
     subjects = [approval_subject(view.objects[key]) for key in keys]
-    digest = approval_digest(view.settings.fleet.id, HoldKind.DELETION, subjects) if keys else ""
-    given = [each for each in view.confirmations if each.about is Confirm.APPROVAL]
+    digest = approval_digest(view.rules.settings.fleet.id, HoldKind.DELETION, subjects) if keys else ""
+    given = [each for each in view.head.confirmations if each.about is Confirm.APPROVAL]
     idle = tuple(each for each in given if not is_approval_of(each.value, digest))
     if not keys or len(idle) < len(given):
         return DeletionReview(why, idle=idle)
@@ -133,8 +133,8 @@ def may_hold_data(view: View, known: ObjectState) -> bool:
 def kinds_over_limit(
     view: View, free: Mapping[Kind, list[ObjectState]], counted: Mapping[Kind, int]
 ) -> Iterable[tuple[Kind, str, tuple[Key, ...]]]:
-    before = view.previous_settings or view.settings
-    limit = stricter(before.limits.delete, view.settings.limits.delete)
+    before = view.rules.before
+    limit = stricter(before.limits.delete, view.rules.settings.limits.delete)
     for kind in sorted(free):
         losses = DeletionCounts(
             view.relations.live_counts[kind], len(view.relations.leaving[kind]), counted[kind]
@@ -159,9 +159,9 @@ def follows_its_owner(view: View, known: ObjectState) -> bool:
 
 def is_announced(view: View, key: Key) -> bool:
     """A pool that its poollet announces is there without being declared, where the fleet is open to that."""
-    if key.kind not in (Kind.MACHINE_POOL, Kind.VOLUME_POOL) or view.settings.pools != "open":
+    if key.kind not in (Kind.MACHINE_POOL, Kind.VOLUME_POOL) or view.rules.settings.pools != "open":
         return False
-    state = (view.pools if key.kind is Kind.MACHINE_POOL else view.volume_pools).get(key.name)
+    state = view.find_pool(key)
     return state is not None and state.announced is not None
 
 

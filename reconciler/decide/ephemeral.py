@@ -12,11 +12,11 @@ from reconciler.decide.apply_report import PoolFact
 from reconciler.decide.expansion import Expansion, expansions
 from reconciler.decide.need import Blocked, ChangeReason, Need
 from reconciler.decide.object_edit import ObjectEdit, make_uid
-from reconciler.decide.view import View
 from reconciler.decide.volume import decide_volume
 from reconciler.plan.types import Action
 from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.record import Record, empty_status
+from reconciler.world.view import View
 from schemas.kinds import Kind
 from schemas.model import Machine, NetworkInterface, Object, Volume, decode
 
@@ -38,7 +38,7 @@ def new_object(view: View, expansion: Expansion) -> ObjectState:
     key = expansion.key
     object = decode(key.kind, expansion.body)
     record = Record(
-        uid=make_uid(view.settings.fleet.id, key, view.source or ""),
+        uid=make_uid(view.rules.settings.fleet.id, key, view.source_commit or ""),
         owners=object.metadata.owner_references,
         status=empty_status(key.kind),
     )

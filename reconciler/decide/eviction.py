@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reconciler.decide.view import View
+from reconciler.world.view import View
 from schemas import live_layout
 from schemas.kinds import Key
 from schemas.model import Machine

@@ -8,10 +8,10 @@ from reconciler.decide.need import Keep, Need
 from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.outcome import keep
 from reconciler.decide.references import machines_of
-from reconciler.decide.view import View
 from reconciler.plan.types import Action
 from reconciler.world.record import Record
 from reconciler.world.reports.status_update import interface_status_from_report
+from reconciler.world.view import View
 from schemas.kinds import Key
 from schemas.model import MachineNetworkInterfaceStatus, MachineStatus, NetworkInterfaceStatus
 

@@ -18,11 +18,11 @@ from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.obstacles import first_obstacle
 from reconciler.decide.outcome import adopt_reported, block, keep, wait_for_pool
 from reconciler.decide.references import volumes_of
-from reconciler.decide.view import View
 from reconciler.plan.types import Action
 from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.record import ACCEPTED, EVICTION, SCHEDULED, moment
+from reconciler.world.view import View
 from schemas.model import Evict, Machine
 
 

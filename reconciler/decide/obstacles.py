@@ -8,9 +8,9 @@ from typing import NamedTuple
 from reconciler.decide.expansion import expansions
 from reconciler.decide.references import owner_of, volumes_of
 from reconciler.decide.retained import is_being_restored
-from reconciler.decide.view import View
 from reconciler.decide.volume_claim import claim_conflict
 from reconciler.world.objects.object_state import ObjectState
+from reconciler.world.view import View
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, Secret, Volume, VolumeSpec
 from schemas.problem import Severity
@@ -32,10 +32,10 @@ def first_obstacle(view: View, known: ObjectState) -> Obstacle | None:
 
 
 def obstacles(view: View, known: ObjectState) -> Iterator[Obstacle]:
-    for fault in view.faults(known.key):
+    for fault in view.faults.get(known.key, ()):
         if fault.severity is Severity.ERROR and fault.code not in DECIDED_HERE:
             yield Obstacle(fault.code, fault.message)
-    reported = {fault.pointer for fault in view.faults(known.key) if fault.code == "GV310"}
+    reported = {fault.pointer for fault in view.faults.get(known.key, ()) if fault.code == "GV310"}
     yield from missing_references(view, known, reported)
     yield from sealed_secrets(view, known)
     if isinstance(known.object, Machine):

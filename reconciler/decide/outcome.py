@@ -5,9 +5,9 @@ from __future__ import annotations
 from reconciler.decide.apply_report import PoolFact, adopt, adoption_claims
 from reconciler.decide.need import Adopt, Blocked, Keep, PoolUnreachable
 from reconciler.decide.object_edit import ObjectEdit
-from reconciler.decide.view import View
 from reconciler.plan.types import Action
 from reconciler.world.record import ACCEPTED, SCHEDULED
+from reconciler.world.view import View
 
 
 def keep(edit: ObjectEdit) -> Keep:

@@ -8,22 +8,21 @@ from reconciler.decide.need import Keep, Need
 from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.outcome import keep
 from reconciler.decide.pool_requests import NO_REQUESTS, PoolRequests
-from reconciler.decide.view import View
 from reconciler.plan.types import Action
 from reconciler.world.objects.object_state import Origin
 from reconciler.world.pools.grants import POOL_STATUS
 from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.pools.pool_status import update_pool_status
 from reconciler.world.record import DESTROYED, HOST_MISMATCH, HOST_MOVED
+from reconciler.world.view import View
 from schemas.edit.fields import Value
-from schemas.kinds import Key, Kind, api_version
+from schemas.kinds import Key, api_version
 from schemas.model import GrantedHost
 
 
 def decide_pool(view: View, edit: ObjectEdit, requests: PoolRequests = NO_REQUESTS) -> Need:
     known = edit.known
-    states = view.pools if known.key.kind is Kind.MACHINE_POOL else view.volume_pools
-    state = states.get(known.key.name)
+    state = view.find_pool(known.key)
     if state is None:
         return keep(with_requests(edit, requests))
     status = update_pool_status(state, edit.record, edit.now)

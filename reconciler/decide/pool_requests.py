@@ -35,11 +35,11 @@ from typing import Literal, TypeAlias
 
 from msgspec.structs import replace
 
-from reconciler.decide.view import View
 from reconciler.world.changes import Confirm, Confirmation
 from reconciler.world.pools.grants import POOL_STATUS
 from reconciler.world.record import DESTROYED, HOST_MOVED
 from reconciler.world.reports.heartbeat import NOT_EXPIRED
+from reconciler.world.view import View
 from schemas.kinds import Key, Kind
 from schemas.model import (
     DestroyRequest,
@@ -91,7 +91,7 @@ NO_REQUESTS = PoolRequests()
 
 def judge_requests(view: View) -> PoolRequests:
     """Those on `live` that wait, and those of the new source commits, the oldest first."""
-    confirmations = [each for each in view.confirmations if each.about in TRAILERS]
+    confirmations = [each for each in view.head.confirmations if each.about in TRAILERS]
     if not confirmations and not view.relations.pool_requests:
         return NO_REQUESTS
     statuses = {

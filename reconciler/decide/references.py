@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reconciler.decide.view import View
 from reconciler.world.objects.object_state import ObjectState
+from reconciler.world.view import View
 from schemas.kinds import Key, Kind
 from schemas.model import Machine
 from schemas.validate.tree import derived_name

@@ -12,10 +12,10 @@ import msgspec
 from reconciler.decide.need import DeletionPhase, Remove
 from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.pool_requests import PoolRequests, status_of
-from reconciler.decide.view import View
 from reconciler.plan.types import Action
 from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.pools.grants import follow_grant
+from reconciler.world.view import View
 from schemas.kinds import Key, Kind
 
 

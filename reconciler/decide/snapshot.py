@@ -11,9 +11,9 @@ from reconciler.decide.need import Adopt, Blocked, Need
 from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.obstacles import first_obstacle
 from reconciler.decide.outcome import keep, wait_for_pool
-from reconciler.decide.view import View
 from reconciler.plan.types import Action
 from reconciler.world.record import ACCEPTED
+from reconciler.world.view import View
 from schemas.kinds import Key, Kind
 from schemas.model import VolumeSnapshot
 

@@ -9,10 +9,10 @@ from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.obstacles import first_obstacle
 from reconciler.decide.outcome import adopt_reported, block, keep, wait_for_pool
 from reconciler.decide.references import machines_of, owner_of
-from reconciler.decide.view import View
 from reconciler.decide.volume_claim import is_requested_by, update_claim
 from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.record import ACCEPTED, SCHEDULED
+from reconciler.world.view import View
 from schemas.model import Volume
 
 

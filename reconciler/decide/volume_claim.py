@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.references import machines_of, volumes_of
-from reconciler.decide.view import View
 from reconciler.plan.types import Action
 from reconciler.world.objects.object_state import ObjectState
+from reconciler.world.view import View
 from schemas.kinds import Key, Kind
 from schemas.model import ClaimRef, Machine
 from schemas.report.objects import ReportedMachineStatus

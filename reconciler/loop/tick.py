@@ -91,7 +91,7 @@ class Reconciler:
     @property
     def push_seconds(self) -> float:
         """The least interval between pushes that the fleet asks for."""
-        return self.world.settings.limits.push_interval_milliseconds / 1000
+        return self.world.rules.settings.limits.push_interval_milliseconds / 1000
 
     def next_due(self, plan: Plan) -> datetime | None:
         """When something happens although nothing changes in the repo."""
@@ -118,7 +118,7 @@ class Reconciler:
             log.exception("a tick failed")
             failed = Failed("error", f"{type(error).__name__}: {error}", "see the log for details")
         # What was read halfway is worth nothing.
-        self.world = self._new_world(self.world.heartbeats_seen)
+        self.world = self._new_world(self.world.reports.heartbeats_seen)
         return failed
 
     def _new_world(self, heartbeats_seen: Mapping[Writer, HeartbeatSeen] | None = None) -> World:
@@ -140,11 +140,11 @@ class Reconciler:
             note("blobs", advance.blobs_read)
         if unfit := self.world.unfit:
             return TickBlocked(unfit, unfit[0].message)
-        refs = refs_in_settings(self.world.settings, self.refs)
+        refs = refs_in_settings(self.world.rules.settings, self.refs)
         if refs != self.refs:
             return RefsChanged(refs)
-        if self.world.is_live_lost and not self.world.can_recover:
-            waits_for = recovery_wait.words(self.world.missing_hosts, self.world.settings.reports.ref)
+        if self.world.missing_hosts:
+            waits_for = recovery_wait.words(self.world.missing_hosts, self.world.rules.settings.reports.ref)
             return TickBlocked(advance.problems, waits_for)
         with self._tracer.span("plan") as note:
             plan = make_plan(self.world, advance, now)

@@ -11,7 +11,7 @@ from reconciler.plan.types import Action, Change
 from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.pools.grants import follow_grant
 from reconciler.world.record import Record
-from reconciler.world.world import World
+from reconciler.world.view import View
 from schemas import live_layout
 from schemas.kinds import Key, Kind
 from schemas.model import VolumePoolStatus, VolumeStatus
@@ -23,12 +23,12 @@ class DocumentPaths:
 
     def __init__(
         self,
-        world: World,
+        view: View,
         changes: Mapping[Key, Change],
         news: Collection[str],
         stuck: Collection[Key] = (),
     ) -> None:
-        self._world = world
+        self._view = view
         self._changes = changes
         self._news = news
         self._stuck = stuck
@@ -41,7 +41,7 @@ class DocumentPaths:
         change = self.change(key)
         if change is not None:
             return change.after
-        known = self._world.objects.get(key)
+        known = self._view.objects.get(key)
         return known.record if known is not None else None
 
     def retained_record(self, retained: ObjectState) -> Record:
@@ -57,7 +57,7 @@ class DocumentPaths:
         return replace(record, status=replace(record.status, assignment=after))
 
     def home(self, key: Key) -> str | None:
-        change, known = self.change(key), self._world.objects.get(key)
+        change, known = self.change(key), self._view.objects.get(key)
         if change is not None:
             if change.after is None:
                 return None
@@ -76,7 +76,7 @@ class DocumentPaths:
 
     def paths(self, key: Key) -> Iterator[str]:
         """Every file that is concerned when the object is: where its document is, and where it will be."""
-        known = self._world.objects.get(key)
+        known = self._view.objects.get(key)
         if known is not None and known.source is not None:
             yield known.source.path
         if known is not None and known.live is not None:
@@ -109,12 +109,12 @@ class DocumentPaths:
 
     def _is_reused(self, path: str) -> bool:
         """Whether the source has something there that goes onto the target branch: a file, or a folder in a file's place."""
-        files = self._world.source_files
+        files = self._view.source.files
         if path in files:
-            return self._world.is_taken(path)
+            return self._view.is_taken(path)
         above = [path[:end] for end, letter in enumerate(path) if letter == "/"]
         return path in self._folders or any(
-            folder in files and self._world.is_taken(folder) for folder in above
+            folder in files and self._view.is_taken(folder) for folder in above
         )
 
     @cached_property
@@ -122,7 +122,7 @@ class DocumentPaths:
         return frozenset(
             path[:end]
             for path in self._news
-            if path in self._world.source_files
+            if path in self._view.source.files
             for end, letter in enumerate(path)
             if letter == "/"
         )

@@ -10,7 +10,7 @@ from reconciler.gitstore.objects.database import ObjectType, hash_object
 from reconciler.gitstore.objects.tree import File
 from reconciler.gitstore.repo import Draft, Edit, ExistingBlob, Identity
 from reconciler.plan.types import Change, Plan
-from reconciler.world.world import World
+from reconciler.world.view import View
 from reconciler.write.document_paths import DocumentPaths
 from reconciler.write.file_texts import FileTexts, Read, Unwritable
 from reconciler.write.message import message
@@ -38,52 +38,52 @@ class Written:
     problems: tuple[Problem, ...]
 
 
-def draft(plan: Plan, world: World, paths: Iterable[str], read: Read, signing: Signing) -> Written:
+def draft(plan: Plan, view: View, paths: Iterable[str], read: Read, signing: Signing) -> Written:
     """`paths` are files that may have to be written although no object changes: those that differ from before in the source
     or on the target branch. When the source has moved, the target branch records that whatever comes of it.
 
     The draft is made on the last commit of a reconciler and follows the head: what others changed in between is not in it."""
     changes = {change.key: change for change in plan.changes}
-    concerned = {path for path in paths if not live_layout.is_reconcilers(path) or path in world.live_files}
-    edits, problems, stuck = _edits(changes, world, concerned, read)
+    concerned = {path for path in paths if not live_layout.is_reconcilers(path) or path in view.live.files}
+    edits, problems, stuck = _edits(changes, view, concerned, read)
     done = tuple(change for key, change in changes.items() if key not in stuck)
-    if not edits and not world.is_news and not world.foreign_edits:
+    if not edits and not view.is_news and not view.foreign_edits:
         return Written(None, problems)
     taken = sorted(path for path in edits if path in concerned and not live_layout.is_reconcilers(path))
     return Written(
         Draft(
             ref=signing.target,
-            expected=world.target,
-            base=world.own_live,
+            expected=view.live_commit,
+            base=view.own_live,
             edits=edits,
-            message=message(done, taken, signing.source, world.foreign_edits),
+            message=message(done, taken, signing.source, view.foreign_edits),
             author=signing.author,
             time=signing.time,
-            source=world.source,
+            source=view.source_commit,
             trailers=signing.trailers,
-            even_if_unchanged=world.is_news,
+            even_if_unchanged=view.is_news,
         ),
         problems,
     )
 
 
 def _edits(
-    changes: Mapping[Key, Change], world: World, concerned: Collection[str], read: Read
+    changes: Mapping[Key, Change], view: View, concerned: Collection[str], read: Read
 ) -> tuple[dict[str, Edit], tuple[Problem, ...], frozenset[Key]]:
     """Until nothing new is stuck: an object that cannot move to its new file must stay in its old one."""
     stuck: frozenset[Key] = frozenset()
     problems: dict[str, Problem] = {}
     while True:
-        document_paths = DocumentPaths(world, changes, concerned, stuck)
-        texts = FileTexts(world, document_paths, read)
+        document_paths = DocumentPaths(view, changes, concerned, stuck)
+        texts = FileTexts(view, document_paths, read)
         edits: dict[str, Edit] = {}
         found: set[Key] = set()
-        for path, keys in _arriving(changes, world, concerned, document_paths).items():
+        for path, keys in _arriving(changes, view, concerned, document_paths).items():
             wanted = texts.desired_text(path, keys)
             if isinstance(wanted, Unwritable):
                 problems[path] = wanted.problem
                 found.update(wanted.keys)
-            elif _differs(wanted, world.live_files.get(path)):
+            elif _differs(wanted, view.live.files.get(path)):
                 edits[path] = wanted
         if found <= stuck:
             return edits, tuple(problems[path] for path in sorted(problems)), stuck
@@ -91,22 +91,22 @@ def _edits(
 
 
 def _arriving(
-    changes: Collection[Key], world: World, concerned: Collection[str], document_paths: DocumentPaths
+    changes: Collection[Key], view: View, concerned: Collection[str], document_paths: DocumentPaths
 ) -> dict[str, set[Key]]:
     """The files that may have to be written, and the objects whose document may be new in each."""
     found: dict[str, set[Key]] = {path: set() for path in concerned}
-    for key in (*(key for path in concerned for key in _keys_at(world, path)), *changes):
+    for key in (*(key for path in concerned for key in _keys_at(view, path)), *changes):
         for place in document_paths.paths(key):
             found.setdefault(place, set()).add(key)
-    for kept in world.retained_volumes.values():
+    for kept in view.retained_volumes.values():
         if kept.live is not None and document_paths.retained_record(kept) != kept.record:
             found.setdefault(kept.live.path, set())
     return found
 
 
-def _keys_at(world: World, path: str) -> Iterable[Key]:
-    yield from (key for _, key in world.source_keys(path))
-    yield from (key for _, key in world.live_keys(path))
+def _keys_at(view: View, path: str) -> Iterable[Key]:
+    yield from (key for _, key in view.source.documents(path))
+    yield from (key for _, key in view.live.documents(path))
 
 
 def _differs(wanted: Edit, file: File | None) -> bool:

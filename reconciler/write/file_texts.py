@@ -1,6 +1,6 @@
 """The bytes of one file of the target branch: a function of what people wrote there and of the records of its documents.
 
-The same world gives the same bytes, so writing what was read changes nothing.
+The same view gives the same bytes, so writing what was read changes nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.repo import Edit, ExistingBlob
 from reconciler.world.objects.object_state import DocumentPlace, ObjectState
 from reconciler.world.record import NOTHING, fields
-from reconciler.world.world import World
+from reconciler.world.view import View
 from reconciler.write.document_paths import DocumentPaths
 from reconciler.write.yaml_documents import cut_document, join_documents, remove_documents
 from schemas import live_layout
@@ -35,8 +35,8 @@ class Unwritable:
 
 
 class FileTexts:
-    def __init__(self, world: World, document_paths: DocumentPaths, read: Read) -> None:
-        self._world = world
+    def __init__(self, view: View, document_paths: DocumentPaths, read: Read) -> None:
+        self._view = view
         self._paths = document_paths
         self._read = read
 
@@ -44,22 +44,22 @@ class FileTexts:
         """`arriving` are objects whose document may be new in this file. None: there is no such file."""
         if live_layout.is_reconcilers(path):
             return self._own(path, arriving)
-        if path in self._world.source_files and self._world.is_taken(path):
+        if path in self._view.source.files and self._view.is_taken(path):
             return self._synced_text(path)
-        if path not in self._world.live_files:
+        if path not in self._view.live.files:
             return None
         return self._kept_text(path)
 
     def _synced_text(self, path: str) -> Edit | Unwritable:
         """What people wrote, with what is kept about it."""
-        file = self._world.source_files[path]
-        documents = self._world.source_keys(path)
+        file = self._view.source.files[path]
+        documents = self._view.source.documents(path)
         if not documents:
             return ExistingBlob(file.mode, file.id)
         gone: list[int] = []
         changes: dict[int, Changes] = {}
         for index, key in documents:
-            known = self._world.objects.get(key)
+            known = self._view.objects.get(key)
             is_it = known is not None and known.source == DocumentPlace(path, index)
             if is_it and self._paths.home(key) == path:
                 changes[index] = dict(fields(key.kind, self._paths.record(key) or NOTHING))
@@ -69,10 +69,10 @@ class FileTexts:
 
     def _kept_text(self, path: str) -> Edit | Unwritable:
         """What the target branch has: of a file that left the source, or that cannot be understood there."""
-        file = self._world.live_files[path]
-        documents = self._world.live_keys(path)
+        file = self._view.live.files[path]
+        documents = self._view.live.documents(path)
         # The last settings that could be read stay, though the source has none now: hosts and the next tick use them.
-        if path == fleet.PATH or (not documents and path in self._world.source_files):
+        if path == fleet.PATH or (not documents and path in self._view.source.files):
             return ExistingBlob(file.mode, file.id)
         staying = {index: key for index, key in documents if self._paths.home(key) == path}
         gone = [index for index, _ in documents if index not in staying]
@@ -80,12 +80,12 @@ class FileTexts:
             return None
         changes: dict[int, Changes] = {}
         for index, key in staying.items():
-            record, known = self._paths.record(key), self._world.objects[key]
+            record, known = self._paths.record(key), self._view.objects[key]
             changes[index] = dict(fields(key.kind, record or NOTHING, base=known.record))
         return self._edit(path, self._read(file.id), changes, gone, tuple(staying.values()))
 
     def _own(self, path: str, arriving: Collection[Key]) -> Edit | Unwritable:
-        there = {key for _, key in self._world.live_keys(path)} | set(arriving)
+        there = {key for _, key in self._view.live.documents(path)} | set(arriving)
         keys = sorted(key for key in there if self._paths.home(key) == path)
         parts: list[bytes] = []
         for part in (*self._retained_documents(path), *(self._part(key, path) for key in keys)):
@@ -97,8 +97,8 @@ class FileTexts:
     def _retained_documents(self, path: str) -> Iterator[bytes | Unwritable]:
         """Retained volumes stay as they are, but for the one that is taken back, or lost with its pool; each follows the grant of its
         pool."""
-        file = self._world.live_files.get(path)
-        for known in self._world.retained_volumes.values():
+        file = self._view.live.files.get(path)
+        for known in self._view.retained_volumes.values():
             place = known.live
             if file is None or place is None or place.path != path or self._is_over(known):
                 continue
@@ -119,7 +119,7 @@ class FileTexts:
         is_lost = change.after is None
         record = change.before if is_lost else change.after
         assert record is not None
-        return record.uid == retained.record.uid and not (is_lost and retained.key in self._world.objects)
+        return record.uid == retained.record.uid and not (is_lost and retained.key in self._view.objects)
 
     def _part(self, key: Key, path: str) -> bytes | Unwritable:
         change, record = self._paths.change(key), self._paths.record(key) or NOTHING
@@ -129,10 +129,10 @@ class FileTexts:
             except UnwritableError as error:
                 return Unwritable(_unwritable(path, key, str(error)), (key,))
         else:
-            known = self._world.objects[key]
+            known = self._view.objects[key]
             if known.live is None:
                 raise ValueError(f"{key} has no document to move to {path}")
-            file = self._world.live_files[known.live.path]
+            file = self._view.live.files[known.live.path]
             data, base = cut_document(self._read(file.id), known.live.index), known.record
         done = self._edit(path, data, {0: dict(fields(key.kind, record, base=base))}, (), (key,))
         assert not isinstance(done, ExistingBlob)

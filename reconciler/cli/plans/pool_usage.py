@@ -11,16 +11,16 @@ from reconciler.plan.types import Change, Plan, PoolUsage
 from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.pools.capacity_ledger import Charge
 from reconciler.world.record import NOTHING
-from reconciler.world.world import World
+from reconciler.world.view import View
 from schemas.kinds import Key, Kind
-from schemas.model import MachineClass, decode
+from schemas.model import decode
 
 
-def pool_usage(world: World, plan: Plan) -> tuple[PoolUsage, ...]:
+def pool_usage(view: View, plan: Plan) -> tuple[PoolUsage, ...]:
     """Of the pools where anything comes or goes."""
     moved: dict[Key, Counter[str]] = {}
     for change in plan.changes:
-        old, new = (charge(world, change, is_after) for is_after in (False, True))
+        old, new = (charge(view, change, is_after) for is_after in (False, True))
         if old == new:
             continue
         for part, sign in ((old, -1), (new, 1)):
@@ -30,11 +30,10 @@ def pool_usage(world: World, plan: Plan) -> tuple[PoolUsage, ...]:
                     tally[resource] += sign * count
     found = []
     for key in sorted(moved):
-        pools = world.pools if key.kind is Kind.MACHINE_POOL else world.volume_pools
-        before = dict(world.ledger.usage(key))
+        before = dict(view.ledger.usage(key))
         after = {name: before.get(name, 0) + moved[key][name] for name in before.keys() | moved[key].keys()}
-        if key.name in pools:
-            given = pools[key.name].allocatable
+        if (pool := view.find_pool(key)) is not None:
+            given = pool.allocatable
             found.append(PoolUsage(key, given, keep_given(before, given), keep_given(after, given)))
     return tuple(found)
 
@@ -44,9 +43,9 @@ def keep_given(used: dict[str, int], given: Any) -> dict[str, int]:
     return {resource: count for resource, count in used.items() if resource in given}
 
 
-def charge(world: World, change: Change, is_after: bool) -> Charge | None:
+def charge(view: View, change: Change, is_after: bool) -> Charge | None:
     record = change.after if is_after else change.before
-    known = world.objects.get(change.key)
+    known = view.objects.get(change.key)
     if record is None or not record.pool:
         return None
     if known is None:
@@ -54,12 +53,5 @@ def charge(world: World, change: Change, is_after: bool) -> Charge | None:
             return None
         made = decode(change.key.kind, cast("dict[str, object]", change.body))
         known = ObjectState(key=change.key, object=made, origin=Origin.GENERATED, record=NOTHING)
-    return world.ledger.charge_of(msgspec.structs.replace(known, record=record), classes_of(world, known))
-
-
-def classes_of(world: World, known: ObjectState) -> dict[str, MachineClass]:
-    reference = getattr(getattr(known.object, "spec", None), "machine_class_ref", None)
-    if reference is None:
-        return {}
-    found = world.objects.get(Key(Kind.MACHINE_CLASS, "", reference.name))
-    return {reference.name: found.object} if found and isinstance(found.object, MachineClass) else {}
+    classes = view.offers[Kind.MACHINE_POOL].classes
+    return view.ledger.charge_of(msgspec.structs.replace(known, record=record), classes)

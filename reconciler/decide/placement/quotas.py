@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reconciler.schedule.cluster_state import Quota
-from reconciler.world.world import World
+from reconciler.world.view import View
 from schemas.kinds import Key, Kind
 from schemas.model import MachineClass, ResourceQuota, VolumeSpec
 from schemas.model.capacity import Vector, needs, stocks
@@ -15,38 +15,38 @@ SCOPES = {Kind.MACHINE: "MachineClass", Kind.VOLUME: "VolumeClass"}
 _REQUESTS = "requests."
 
 
-def machine_need(world: World, namespace: str, size: MachineClass) -> dict[str, int]:
-    return _with_scopes(world, namespace, Kind.MACHINE, size.name, _machine(size))
+def machine_need(view: View, namespace: str, size: MachineClass) -> dict[str, int]:
+    return _with_scopes(view, namespace, Kind.MACHINE, size.name, _machine(size))
 
 
-def volume_need(world: World, namespace: str, spec: VolumeSpec) -> dict[str, int]:
+def volume_need(view: View, namespace: str, spec: VolumeSpec) -> dict[str, int]:
     name = spec.volume_class_ref.name if spec.volume_class_ref else ""
     return _with_scopes(
-        world, namespace, Kind.VOLUME, name, {VOLUMES: 1, "requests.storage": spec.storage_bytes}
+        view, namespace, Kind.VOLUME, name, {VOLUMES: 1, "requests.storage": spec.storage_bytes}
     )
 
 
-def quotas(world: World, namespace: str) -> tuple[Quota, ...]:
+def quotas(view: View, namespace: str) -> tuple[Quota, ...]:
     return tuple(
-        Quota(quota.name, _amounts_left(world, namespace, quota)) for quota in quotas_of(world, namespace)
+        Quota(quota.name, _amounts_left(view, namespace, quota)) for quota in quotas_of(view, namespace)
     )
 
 
-def quotas_of(world: World, namespace: str) -> Iterator[ResourceQuota]:
-    for key in sorted(world.state.quotas.get(namespace, ())):
-        found = world.objects[key].object
+def quotas_of(view: View, namespace: str) -> Iterator[ResourceQuota]:
+    for key in sorted(view.quotas.get(namespace, ())):
+        found = view.objects[key].object
         if isinstance(found, ResourceQuota):
             yield found
 
 
-def sum_used(world: World, namespace: str, quota: ResourceQuota) -> dict[str, int]:
+def sum_used(view: View, namespace: str, quota: ResourceQuota) -> dict[str, int]:
     """By what is placed, in the words that `needs` uses."""
-    ledger, total = world.ledger, dict[str, int]()
+    ledger, total = view.ledger, dict[str, int]()
     for (kind, class_name), count in ledger.placed.get(namespace, {}).items():
         if not count or not covers(quota, SCOPES[kind], class_name):
             continue
         if kind is Kind.MACHINE:
-            size = world.objects.get(Key(Kind.MACHINE_CLASS, "", class_name))
+            size = view.objects.get(Key(Kind.MACHINE_CLASS, "", class_name))
             each = _machine(size.object) if size and isinstance(size.object, MachineClass) else {MACHINES: 1}
             vector: Vector = {resource: need * count for resource, need in each.items()}
         else:
@@ -60,8 +60,8 @@ def _machine(size: MachineClass) -> dict[str, int]:
     return {MACHINES: 1} | {f"{_REQUESTS}{name}": need for name, need in needs(size.capabilities).items()}
 
 
-def _amounts_left(world: World, namespace: str, quota: ResourceQuota) -> dict[str, int]:
-    taken = sum_used(world, namespace, quota)
+def _amounts_left(view: View, namespace: str, quota: ResourceQuota) -> dict[str, int]:
+    taken = sum_used(view, namespace, quota)
     free = {}
     for resource, amount in quota.spec.hard.items():
         word = next((name for name in (MACHINES, VOLUMES) if resource.startswith(f"{name}.")), resource)
@@ -70,10 +70,10 @@ def _amounts_left(world: World, namespace: str, quota: ResourceQuota) -> dict[st
     return free
 
 
-def _with_scopes(world: World, namespace: str, kind: Kind, class_name: str, need: Vector) -> dict[str, int]:
+def _with_scopes(view: View, namespace: str, kind: Kind, class_name: str, need: Vector) -> dict[str, int]:
     """Once for all quotas without a scope, and once for each whose scope it falls under."""
     found = dict(need)
-    for quota in quotas_of(world, namespace):
+    for quota in quotas_of(view, namespace):
         if quota.spec.scope_selector is not None and covers(quota, SCOPES[kind], class_name):
             found |= {_of(resource, quota): amount for resource, amount in need.items()}
     return found

@@ -17,7 +17,7 @@ from reconciler.schedule.request import (
 )
 from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.record import NOTHING, Record, active_rejections
-from reconciler.world.world import World
+from reconciler.world.view import View
 from schemas.kinds import Key, Kind
 from schemas.model import (
     Machine,
@@ -34,44 +34,44 @@ from schemas.model.charge import machine_charge, volume_charge
 from schemas.validate.tree import derived_name
 
 
-def requests(world: World, places: Iterable[Place], now: datetime) -> tuple[Request, ...]:
+def requests(view: View, places: Iterable[Place], now: datetime) -> tuple[Request, ...]:
     """In the order of their keys. A machine of a class that is not there cannot be asked for, and is left out."""
     needs = {each.key: each for each in places}
     found: list[Request] = []
     taken: set[Key] = set()
     for key in sorted(key for key in needs if key.kind is Kind.MACHINE):
-        request = _machine(world, needs[key], needs, now)
+        request = _machine(view, needs[key], needs, now)
         if request is not None:
             found.append(request)
             taken.update(volume.key for volume in request.volumes)
     for key in sorted(key for key in needs if key.kind is Kind.VOLUME and key not in taken):
-        known = world.objects.get(key)
+        known = view.objects.get(key)
         if known is not None and isinstance(known.object, Volume):
             volume = _volume(key, known.object.spec, needs[key].record, pin_of(known), now)
-            quota = volume_need(world, key.namespace, known.object.spec)
+            quota = volume_need(view, key.namespace, known.object.spec)
             found.append(Request(key, volumes=(volume,), near_pool=needs[key].near_pool, quota=quota))
     return tuple(found)
 
 
-def _machine(world: World, need: Place, others: Mapping[Key, Place], now: datetime) -> Request | None:
-    known = world.objects.get(need.key)
+def _machine(view: View, need: Place, others: Mapping[Key, Place], now: datetime) -> Request | None:
+    known = view.objects.get(need.key)
     if known is None or not isinstance(known.object, Machine):
         return None
     machine = known.object
     spec, namespace = machine.spec, need.key.namespace
-    size = world.objects.get(Key(Kind.MACHINE_CLASS, "", spec.machine_class_ref.name))
+    size = view.objects.get(Key(Kind.MACHINE_CLASS, "", spec.machine_class_ref.name))
     if size is None or not isinstance(size.object, MachineClass):
         return None
-    volumes, placed, quotas = [], set(), [machine_need(world, namespace, size.object)]
-    for key, volume_spec in _volumes(world, machine):
-        record = _record(world, key, others)
+    volumes, placed, quotas = [], set(), [machine_need(view, namespace, size.object)]
+    for key, volume_spec in _volumes(view, machine):
+        record = _record(view, key, others)
         if record.pool:
             placed.add(record.pool)
         elif volume_spec.volume_class_ref is not None:
-            there = world.objects.get(key)
+            there = view.objects.get(key)
             pin = pin_of(there) if there and there.origin is Origin.DECLARED else _pin(volume_spec)
             volumes.append(_volume(key, volume_spec, record, pin, now))
-            quotas.append(volume_need(world, namespace, volume_spec))
+            quotas.append(volume_need(view, namespace, volume_spec))
     return Request(
         key=need.key,
         machine_class=spec.machine_class_ref.name,
@@ -90,12 +90,12 @@ def _machine(world: World, need: Place, others: Mapping[Key, Place], now: dateti
     )
 
 
-def _volumes(world: World, machine: Machine) -> Iterator[tuple[Key, VolumeSpec]]:
+def _volumes(view: View, machine: Machine) -> Iterator[tuple[Key, VolumeSpec]]:
     """Those that it refers to, as far as they are there, and those that its ephemeral entries become."""
     for entry in machine.spec.volumes:
         if entry.volume_ref:
             key = Key(Kind.VOLUME, machine.namespace, entry.volume_ref.name)
-            known = world.objects.get(key)
+            known = view.objects.get(key)
             if known is not None and isinstance(known.object, Volume):
                 yield key, known.object.spec
         elif entry.ephemeral:
@@ -103,10 +103,10 @@ def _volumes(world: World, machine: Machine) -> Iterator[tuple[Key, VolumeSpec]]
             yield key, entry.ephemeral.volume_template.spec
 
 
-def _record(world: World, key: Key, others: Mapping[Key, Place]) -> Record:
+def _record(view: View, key: Key, others: Mapping[Key, Place]) -> Record:
     if key in others:
         return others[key].record
-    known = world.objects.get(key)
+    known = view.objects.get(key)
     return known.record if known else NOTHING
 
 

@@ -17,7 +17,7 @@ from reconciler.world.pools.capacity_ledger import Charge
 from reconciler.world.pools.placement_counts import required_distance
 from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.record import Record
-from reconciler.world.world import World
+from reconciler.world.view import View
 from schemas.kinds import Key, Kind
 from schemas.live_layout import SHARE
 from schemas.model import Machine, MachineClass, Volume
@@ -25,35 +25,33 @@ from schemas.model.capacity import WHOLE_HOST, class_count
 from schemas.model.charge import MACHINE
 from schemas.model.part import Selector
 
-Classes = Mapping[str, MachineClass]
 
-
-def policy(world: World) -> Policy:
-    return Policy(world.settings.scoring.policy)
+def policy(view: View) -> Policy:
+    return Policy(view.rules.settings.scoring.policy)
 
 
 def build_cluster_state(
-    world: World, requests: Iterable[Request], needs: Iterable[NeedBase] = ()
+    view: View, requests: Iterable[Request], needs: Iterable[NeedBase] = ()
 ) -> ClusterState:
     """As live has it, and as this pass has already decided: what `needs` release is free, what they take back is taken."""
     requests = tuple(requests)
     made = empty_cluster_state(
-        (_pool(state) for _, state in sorted(world.pools.items())),
-        (_volume_pool(state) for _, state in sorted(world.volume_pools.items())),
+        (_pool(state) for _, state in sorted(view.pools.items())),
+        (_volume_pool(state) for _, state in sorted(view.volume_pools.items())),
     )
-    for name, state in world.pools.items():
-        take(made.free[name], _used_of(world, state))
-    for name, state in world.volume_pools.items():
-        take(made.volume_free[name], world.ledger.usage(state.key))
-    moves = _moves(world, needs)
+    for name, state in view.pools.items():
+        take(made.free[name], _used_of(view, state))
+    for name, state in view.volume_pools.items():
+        take(made.volume_free[name], view.ledger.usage(state.key))
+    moves = _moves(view, needs)
     for move in moves:
-        _charge(world, made, move)
-    _populate(world, made, requests, moves)
+        _charge(view, made, move)
+    _populate(view, made, requests, moves)
     made.quotas = {
-        namespace: quotas(world, namespace) for namespace in {request.key.namespace for request in requests}
+        namespace: quotas(view, namespace) for namespace in {request.key.namespace for request in requests}
     }
     for move in moves:
-        _grant(world, made, move)
+        _grant(view, made, move)
     return made
 
 
@@ -86,12 +84,12 @@ def _volume_pool(state: PoolState) -> VolumePoolView:
     )
 
 
-def _used_of(world: World, state: PoolState) -> Mapping[str, int]:
-    used = world.ledger.usage(state.key)
+def _used_of(view: View, state: PoolState) -> Mapping[str, int]:
+    used = view.ledger.usage(state.key)
     if state.shares is None:
         return used
     # Orphans tell what they take by class there too.
-    machines = Counter(world.ledger.classes(state.key))
+    machines = Counter(view.ledger.classes(state.key))
     for name in state.shares:
         machines[name] += used.get(class_count(MACHINE, name), 0)
     return {SHARE: sum(_share(state, name) * count for name, count in machines.items())}
@@ -110,19 +108,15 @@ class Move:
     sign: int
 
 
-def _moves(world: World, needs: Iterable[NeedBase]) -> list[Move]:
-    classes: Classes = {
-        name: found
-        for name, found in world.state.offers[Kind.MACHINE_POOL].classes.items()
-        if isinstance(found, MachineClass)
-    }
+def _moves(view: View, needs: Iterable[NeedBase]) -> list[Move]:
+    classes = view.offers[Kind.MACHINE_POOL].classes
     found = []
     for need in needs:
-        known = world.objects.get(need.key)
+        known = view.objects.get(need.key)
         if known is None or known.record.pool == need.record.pool:
             continue
         for record, sign in ((known.record, -1), (need.record, 1)):
-            charge = world.ledger.charge_of(_with(known, record), classes)
+            charge = view.ledger.charge_of(_with(known, record), classes)
             if charge is not None:
                 found.append(Move(known, charge, sign))
     return found
@@ -132,27 +126,27 @@ def _with(known: ObjectState, record: Record) -> ObjectState:
     return ObjectState(known.key, known.object, known.origin, record, known.source, known.live)
 
 
-def _charge(world: World, made: ClusterState, move: Move) -> None:
+def _charge(view: View, made: ClusterState, move: Move) -> None:
     charge, name = move.charge, move.charge.pool.name
     if charge.pool.kind is Kind.VOLUME_POOL:
         if name in made.volume_free:
             take(made.volume_free[name], {key: move.sign * need for key, need in charge.vector.items()})
     elif name in made.free:
-        state = world.pools[name]
+        state = view.pools[name]
         vector = {SHARE: _share(state, charge.class_name)} if state.shares is not None else charge.vector
         take(made.free[name], {key: move.sign * need for key, need in vector.items()})
 
 
-def _grant(world: World, made: ClusterState, move: Move) -> None:
+def _grant(view: View, made: ClusterState, move: Move) -> None:
     """What goes makes room in its namespace's quotas too."""
     namespace, object = move.known.key.namespace, move.known.object
     if isinstance(object, Volume):
-        need = volume_need(world, namespace, object.spec)
+        need = volume_need(view, namespace, object.spec)
     else:
-        size = world.objects.get(Key(Kind.MACHINE_CLASS, "", move.charge.class_name))
+        size = view.objects.get(Key(Kind.MACHINE_CLASS, "", move.charge.class_name))
         if size is None or not isinstance(size.object, MachineClass):
             return
-        need = machine_need(world, namespace, size.object)
+        need = machine_need(view, namespace, size.object)
     for quota in made.quotas.get(namespace, ()):
         take(
             quota.free,
@@ -160,9 +154,9 @@ def _grant(world: World, made: ClusterState, move: Move) -> None:
         )
 
 
-def _populate(world: World, made: ClusterState, requests: Iterable[Request], moves: Iterable[Move]) -> None:
+def _populate(view: View, made: ClusterState, requests: Iterable[Request], moves: Iterable[Move]) -> None:
     """Which machines are where, for spread and anti-affinity."""
-    population = world.state.population
+    population = view.population
     moved = [
         (each.known.key.namespace, each.known.object, each.charge.pool.name, each.sign)
         for each in moves

@@ -14,12 +14,10 @@ from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.record import Status
 from reconciler.world.reports.status_update import amounts
 from schemas.kinds import Key, Kind
-from schemas.model import LocalDisk, Machine, MachineClass, MachineSpec, Volume, VolumeStatus
+from schemas.model import LocalDisk, Machine, MachineClass, MachineSpec, Volume, VolumeClass, VolumeStatus
 from schemas.model.capacity import STORAGE, Vector, needs
 from schemas.model.charge import machine_charge, volume_charge
 from schemas.report.objects import Orphan
-
-Classes = Mapping[str, MachineClass]
 
 
 @dataclass(slots=True)
@@ -83,7 +81,9 @@ class CapacityLedger:
         """A class may be another now: what machines take is asked again."""
         self._vectors.clear()
 
-    def charge_of(self, known: ObjectState, classes: Classes) -> Charge | None:
+    def charge_of(
+        self, known: ObjectState, classes: Mapping[str, MachineClass | VolumeClass]
+    ) -> Charge | None:
         """What an object takes where it is assigned; None when that is nowhere."""
         object, pool = known.object, known.record.pool
         if not pool:
@@ -106,13 +106,13 @@ class CapacityLedger:
             case _:
                 return None
 
-    def _machine(self, spec: MachineSpec, machine_class: MachineClass | None) -> Vector:
+    def _machine(self, spec: MachineSpec, size: MachineClass | VolumeClass | None) -> Vector:
         disks = sum(each.source.size_bytes for each in spec.volumes if isinstance(each.source, LocalDisk))
         keys = (spec.machine_class_ref.name, disks)
         found = self._vectors.get(keys)
         if found is None:
             # Of a class that no longer exists only the disks can be counted.
-            found = machine_charge(machine_class, spec) if machine_class else {STORAGE: disks}
+            found = machine_charge(size, spec) if isinstance(size, MachineClass) else {STORAGE: disks}
             self._vectors[keys] = found
         return found
 

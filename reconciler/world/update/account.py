@@ -6,8 +6,9 @@ from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.objects.relations import pool_of
 from reconciler.world.pools.announcement import pool_state
 from reconciler.world.pools.capacity_ledger import Charge, orphan_charge
-from reconciler.world.state import State, pool_of_orphan
+from reconciler.world.state import State
 from reconciler.world.update.delta import POOL_OF_CLASS, POOLS, Changed, Delta
+from reconciler.world.view import pool_of_orphan
 from schemas.kinds import Key, Kind
 from schemas.model import MachineClass, VolumeClass
 
@@ -36,7 +37,7 @@ def charge_objects(state: State, changed: Changed, delta: Delta) -> None:
     classes = state.offers[Kind.MACHINE_POOL].classes
     for key in recount.union(changed):
         known = state.objects.get(key)
-        delta.charge(state, key, state.ledger.charge_of(known, classes) if known else None)  # type: ignore[arg-type]
+        delta.charge(state, key, state.ledger.charge_of(known, classes) if known else None)
 
 
 def offer_class(state: State, key: Key, known: ObjectState | None) -> None:
@@ -53,9 +54,13 @@ def update_pools(state: State, changed: Changed, delta: Delta) -> None:
     placed = {pool_of(known) for pair in changed.values() for known in pair if known is not None}
     keys |= {pool for pool in placed if pool is not None and not state.grant(pool).host}
     for kind in {POOL_OF_CLASS[key.kind] for key in changed if key.kind in POOL_OF_CLASS}:
-        keys |= {pool.key for pool in state.pools[kind].values()}
+        keys |= {pool.key for pool in state.pools_by_kind[kind].values()}
     for key in keys:
-        pools, known, announcement = state.pools[key.kind], state.objects.get(key), state.announcement(key)
+        pools, known, announcement = (
+            state.pools_by_kind[key.kind],
+            state.objects.get(key),
+            state.announcement(key),
+        )
         before = pools.get(key.name)
         if known is None and announcement is None:
             pools.pop(key.name, None)

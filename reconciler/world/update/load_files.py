@@ -91,7 +91,7 @@ def load_source(
     delta.source_paths = set(news) if is_start else {change.path for change in changes}
     if has_new_rules and not state.is_fresh:
         delta.has_new_rules = True
-        taken.keys.update(pool.key for pools in state.pools.values() for pool in pools.values())
+        taken.keys.update(pool.key for pools in state.pools_by_kind.values() for pool in pools.values())
         for report in state.reports.by_poollet.values():
             taken.keys.update(report.entries, report.announced_keys)
     note_taken(state, taken, delta)

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
 
-from reconciler.world.changes import Confirm, Confirmation, SourceHold
+from reconciler.world.changes import Confirm, Confirmation
 from reconciler.world.objects.object_state import DocumentPlace, ObjectState, Origin
-from reconciler.world.objects.relations import Relations
-from reconciler.world.pools.grants import NO_GRANT, Grant
+from reconciler.world.pools.grants import Grant
 from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.record import ASSIGNED, Record, empty_status, record_of
 from reconciler.world.reports.authority import AcceptedReports
 from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.reports.recovery_wait import MissingHost
 from reconciler.world.reports.reports import ObjectReport
-from reconciler.world.state import HostSeen
+from reconciler.world.source.parse_cache.cache import ParseCache
+from reconciler.world.source.rules import Rules
+from reconciler.world.source.source_head import SourceHead
+from reconciler.world.state import State
+from reconciler.world.view import HostSeen
 from schemas.kinds import Key, Kind, api_version
 from schemas.model import Assignment, Evict, MachineStatus, Taint, decode
 from schemas.model.capacity import Shortfall
-from schemas.problem import Problem
 from schemas.report import objects as report
 from schemas.settings.fleet import FleetIdentity, FleetSettings
-from schemas.validate.finding import Finding
 
 FLEET = "5a1e9a5e-0d5c-4f0b-9a54-6d1b6f6f7f10"
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -34,84 +35,61 @@ LIVE = "1" * 40
 SOURCE = "2" * 40
 
 
-@dataclass
-class Small:
-    objects: dict[Key, ObjectState] = field(default_factory=lambda: {each.key: each for each in classes()})
-    reports: dict[str, str] = field(default_factory=dict)  # commits, by the hostID that wrote them
-    reported: datetime = NOW - timedelta(minutes=1)  # all of them
-    words: dict[Key, ObjectReport] = field(default_factory=dict)
-    claims: dict[Key, tuple[ObjectReport, ...]] = field(default_factory=dict)
-    pools: dict[str, PoolState] = field(default_factory=dict)
-    volume_pools: dict[str, PoolState] = field(default_factory=dict)
-    absent: set[Key] = field(default_factory=set)
-    short: dict[str, tuple[Shortfall, ...]] = field(default_factory=dict)
-    doubts: dict[Key, str] = field(default_factory=dict)
-    findings: dict[Key, tuple[Finding, ...]] = field(default_factory=dict)
-    frozen: dict[str, tuple[Problem, ...]] = field(default_factory=dict)
-    refused: dict[Key, tuple[str, ...]] = field(default_factory=dict)
-    confirmations: list[Confirmation] = field(default_factory=list)
-    settings: FleetSettings = field(default_factory=lambda: FleetSettings(fleet=FleetIdentity(id=FLEET)))
-    previous_settings: FleetSettings | None = None
-    source: str | None = SOURCE
-    target: str | None = LIVE
-    held_source: SourceHold | None = None
-    is_live_lost: bool = False
-    can_recover: bool = True
-    missing_hosts: tuple[MissingHost, ...] = ()
-    retained_volumes: dict[str, ObjectState] = field(default_factory=dict)
+class Small(State):
+    """A world made by hand: tests say what is reported, short or unverified instead of making files that come to it."""
 
-    @property
-    def relations(self) -> Relations:
-        """Of all objects, put together at each question."""
-        found = Relations()
-        for known in self.objects.values():
-            found.replace(None, known)
-        found.absent = self.absent
-        return found
-
-    def state(self, pool: Key) -> PoolState | None:
-        return (self.pools if pool.kind is Kind.MACHINE_POOL else self.volume_pools).get(pool.name)
-
-    def grant(self, pool: Key) -> Grant:
-        state = self.state(pool)
-        return state.grant if state is not None else NO_GRANT
+    def __init__(self) -> None:
+        super().__init__({}, ParseCache())
+        self.source_commit, self.live_commit = SOURCE, LIVE
+        self.head = SourceHead(SOURCE)
+        settings = FleetSettings(fleet=FleetIdentity(id=FLEET))
+        self.rules = Rules(settings, settings)
+        self.commits: dict[str, str] = {}  # by the hostID that wrote them
+        self.reported = NOW - timedelta(minutes=1)  # all of them
+        self.words: dict[Key, ObjectReport] = {}
+        self.claims: dict[Key, tuple[ObjectReport, ...]] = {}
+        self.refused: dict[Key, tuple[str, ...]] = {}
+        self.short: dict[str, tuple[Shortfall, ...]] = {}
+        self.doubts: dict[Key, str] = {}
+        self.missing: tuple[MissingHost, ...] = ()
+        self.add(*classes())
 
     def host_seen(self, pool: Key, host: str) -> HostSeen:
-        state, commit = self.state(pool), self.reports.get(host, "")
+        state, commit = self.find_pool(pool), self.commits.get(host, "")
         beat = state.heartbeat if state is not None and state.grant.host == host else None
         return HostSeen(commit, self.reported if commit else None, beat)
 
     def accepted_reports(self, key: Key) -> AcceptedReports:
         return AcceptedReports(self.words.get(key), self.claims.get(key, ()), self.refused.get(key, ()))
 
-    def shortfalls(self, machine: Key, pool: str) -> Collection[Shortfall]:
+    def shortfalls(self, machine: Key, pool: str) -> tuple[Shortfall, ...]:
         return self.short.get(pool, ())
 
     def why_unverified(self, key: Key) -> str:
         return self.doubts.get(key, "")
 
-    def faults(self, key: Key) -> Collection[Finding]:
-        return self.findings.get(key, ())
+    @property
+    def missing_hosts(self) -> tuple[MissingHost, ...]:
+        return self.missing
 
     # What tests make it of.
 
     def add(self, *many: ObjectState) -> Small:
-        self.objects |= {known.key: known for known in many}
+        for known in many:
+            self.relations.replace(self.objects.get(known.key), known)
+            self.objects[known.key] = known
         return self
 
     def goes(self, *keys: Key) -> Small:
         """Gone from the source."""
-        for key in keys:
-            self.objects[key] = msgspec.structs.replace(self.objects[key], origin=Origin.LEAVING, source=None)
-            self.absent.add(key)
-        return self
+        return self.add(
+            *(msgspec.structs.replace(self.objects[key], origin=Origin.LEAVING, source=None) for key in keys)
+        )
 
     def ordered_gone(self, key: Key) -> Small:
         known = self.objects[key]
         record = msgspec.structs.replace(known.record, deletion_timestamp="2026-03-01T11:00:00Z")
-        self.objects[key] = msgspec.structs.replace(known, record=record, origin=Origin.LEAVING, source=None)
-        self.absent.discard(key)
-        return self
+        return self.add(msgspec.structs.replace(known, record=record, origin=Origin.LEAVING, source=None))
 
     def pool(self, name: str, **changes: Any) -> Small:
         given: dict[str, Any] = {
@@ -121,17 +99,19 @@ class Small:
             "announced": report.PoolReport(status=report.ReportedPoolStatus(state="Ready")),
             "classes": frozenset({"small"}),
         }
-        self.pools[name] = PoolState(Key(Kind.MACHINE_POOL, "", name), is_declared=False, **(given | changes))
-        return self
+        return self.with_pool(Key(Kind.MACHINE_POOL, "", name), given | changes)
 
     def volume_pool(self, name: str, **changes: Any) -> Small:
         given: dict[str, Any] = {"poollet": name, "grant": Grant(name, 1), "heartbeat": Heartbeat.ALIVE}
-        key = Key(Kind.VOLUME_POOL, "", name)
-        self.volume_pools[name] = PoolState(key, is_declared=False, **(given | changes))
+        return self.with_pool(Key(Kind.VOLUME_POOL, "", name), given | changes)
+
+    def with_pool(self, key: Key, given: Mapping[str, Any]) -> Small:
+        self.pools_by_kind[key.kind][key.name] = PoolState(key, is_declared=False, **given)
         return self
 
     def confirms(self, about: Confirm, value: str) -> Small:
-        self.confirmations.append(Confirmation(about, value, SOURCE, NOW))
+        new = Confirmation(about, value, SOURCE, NOW)
+        self.head = replace(self.head, confirmations=(*self.head.confirmations, new))
         return self
 
     def says_destroyed(self, name: str) -> Small:

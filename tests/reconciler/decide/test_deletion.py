@@ -17,6 +17,7 @@ from reconciler.world.changes import Confirm
 from reconciler.world.objects.object_state import Origin
 from reconciler.world.record import condition
 from reconciler.world.reports.heartbeat import Heartbeat
+from reconciler.world.source.rules import Rules
 from schemas.kinds import Key, Kind
 from schemas.report import objects as report
 from schemas.settings.fleet import DeleteLimit
@@ -213,15 +214,16 @@ def test_a_wrong_or_short_digest_approves_nothing(digits: str) -> None:
 def test_a_commit_cannot_raise_the_limit_that_it_breaks() -> None:
     world = crowd(100)
     world.goes(*(Key(Kind.MACHINE, "default", f"other{number}") for number in range(30)))
-    raised = msgspec.structs.replace(world.settings.limits, delete=DeleteLimit(count=1000, percent=100))
-    world.previous_settings = world.settings
-    world.settings = msgspec.structs.replace(world.settings, limits=raised)
+    settings = world.rules.settings
+    limits = msgspec.structs.replace(settings.limits, delete=DeleteLimit(count=1000, percent=100))
+    raised = msgspec.structs.replace(settings, limits=limits)
+    world.rules = Rules(raised, before=settings)
     assert all(
         need.phase is DeletionPhase.HOLD
         for need in decide_needs(world, set(), NOW)
         if isinstance(need, Remove)
     )
-    world.previous_settings = world.settings
+    world.rules = Rules(raised, before=raised)
     assert all(
         need.phase is DeletionPhase.ORDER
         for need in decide_needs(world, set(), NOW)
@@ -238,7 +240,6 @@ def test_what_is_held_is_released_when_the_source_has_it_again() -> None:
         origin=Origin.DECLARED,
         source=world.objects[need.key].live,
     )
-    world.absent.discard(need.key)
     world.add(again)
     found = next(each for each in decide_needs(world, {need.key}, NOW) if each.key == need.key)
     assert isinstance(found, Keep)
@@ -248,8 +249,8 @@ def test_what_is_held_is_released_when_the_source_has_it_again() -> None:
 def test_a_report_that_lists_nothing_changes_nothing() -> None:
     """Pools of which nobody speaks any more are lost; what stands there stays assigned and is not removed."""
     world = crowd()
-    world.pools.clear()
-    world.volume_pools.clear()
+    for pools in world.pools_by_kind.values():
+        pools.clear()
     for need in decide_needs(world, set(world.objects), NOW):
         assert not isinstance(need, Remove)
         assert need.record.assignment == world.objects[need.key].record.assignment

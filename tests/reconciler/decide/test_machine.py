@@ -14,7 +14,9 @@ from reconciler.plan.types import Action
 from reconciler.world.objects.object_state import Origin
 from reconciler.world.record import condition
 from reconciler.world.reports.heartbeat import Heartbeat
+from reconciler.world.reports.recovery_wait import MissingHost, Why
 from reconciler.world.reports.reports import ObjectReport
+from reconciler.world.source.rules import Rules
 from schemas.kinds import Key, Kind
 from schemas.model import MachineStatus, Taint
 from schemas.model.capacity import Shortfall
@@ -67,8 +69,8 @@ CASES: list[Case] = [
     ("new", lambda: Small().add(machine("web", is_new=True)), Place, ""),
     ("unplaced", small, Place, ""),
     ("paused", lambda: Small().add(machine("web", **PAUSED)), Keep, ""),
-    ("dangling", lambda: _with(small(), findings={WEB: fault("GV310")}), Blocked, "GV310"),
-    ("shared volume is told elsewhere", lambda: _with(small(), findings={WEB: fault("GV320")}), Place, ""),
+    ("dangling", lambda: _with(small(), faults={WEB: fault("GV310")}), Blocked, "GV310"),
+    ("shared volume is told elsewhere", lambda: _with(small(), faults={WEB: fault("GV320")}), Place, ""),
     ("sealed", lambda: small(ignitionRef={"name": "boot"}).add(secret("ENC[AES256,data:x]")), Blocked, "SecretEncrypted"),
     ("plain secret", lambda: small(ignitionRef={"name": "boot"}).add(secret("#cloud-config")), Place, ""),
     ("claimed by one", lambda: _with(small(), claims={WEB: (word(),)}), Adopt, ""),
@@ -78,7 +80,7 @@ CASES: list[Case] = [
     ("running", lambda: on_a().with_report(WEB, "present", status=RUNNING), Keep, ""),
     ("unknown to its runtime", lambda: on_a().with_report(WEB, "unknown"), Keep, ""),
     ("rejected", lambda: on_a().with_report(WEB, "rejected", reasons=FULL), Place, ""),
-    ("dangling but placed", lambda: _with(on_a(), findings={WEB: fault("GV310")}), Blocked, "GV310"),
+    ("dangling but placed", lambda: _with(on_a(), faults={WEB: fault("GV310")}), Blocked, "GV310"),
     ("a class that its pool lacks", lambda: on_a(machineClassRef={"name": "huge"}), Blocked, "ClassNotOffered"),
     ("pool lost", lambda: on_a().pool("a", **LOST), PoolUnreachable, ""),
     ("pool unproven", lambda: on_a().pool("a", heartbeat=Heartbeat.UNCONFIRMED), Keep, ""),
@@ -266,8 +268,9 @@ def test_so_many_leave_at_once_the_least_important_first() -> None:
 def test_the_stricter_limit_of_evictions_counts() -> None:
     world = Small().pool("a", taints=(DRAIN,))
     world.add(*(machine(f"m{number}", on="a") for number in range(8)))
-    limits = msgspec.structs.replace(world.settings.limits, evict=2)
-    world.previous_settings = msgspec.structs.replace(world.settings, limits=limits)
+    settings = world.rules.settings
+    limits = msgspec.structs.replace(settings.limits, evict=2)
+    world.rules = Rules(settings, before=msgspec.structs.replace(settings, limits=limits))
     orders = [
         each
         for each in decide_needs(world, set(world.objects), NOW)
@@ -296,9 +299,10 @@ def test_what_a_destroyed_pool_said_last_gives_nothing_back() -> None:
 
 def test_a_lost_live_waits_for_every_report() -> None:
     world = small()
-    world.is_live_lost, world.can_recover, world.target = True, False, None
+    world.live_commit = None
+    world.missing = (MissingHost("b", Why.SILENT),)
     assert decide_needs(world, set(world.objects), NOW) == ()
-    world.can_recover = True
+    world.missing = ()
     assert type(need(world)) is Place
 
 
@@ -347,11 +351,11 @@ def test_a_reason_is_told_once() -> None:
     finding = Finding(
         "web.yaml", 0, str(WEB), "/spec/machineClassRef/name", "GV310", 'there is no MachineClass "none"'
     )
-    world.findings[WEB] = (finding,)
+    world.faults[WEB] = (finding,)
     assert [each.message for each in obstacles(world, world.objects[WEB])] == [
         'there is no MachineClass "none"'
     ]
-    world.findings.clear()
+    world.faults.clear()
     assert [each.message for each in obstacles(world, world.objects[WEB])] == [
         "MachineClass none does not exist"
     ]

@@ -52,7 +52,7 @@ def pool_with(found: MachinePoolStatus, beat: Heartbeat | None = EXPIRED, report
     world = Small().add(msgspec.structs.replace(pool, record=record))
     host = found.host.id if found.host is not None else ""
     world.pool("a", heartbeat=beat, grant=Grant(host, found.epoch))
-    world.reports = {host: report} if report else {}
+    world.commits = {host: report} if report else {}
     return world
 
 

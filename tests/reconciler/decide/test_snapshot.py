@@ -88,7 +88,7 @@ def test_the_assignment_is_that_of_the_volume() -> None:
 
 def test_an_invalid_snapshot_gets_no_assignment() -> None:
     made = world()
-    made.findings[DAILY] = (Finding("daily.yaml", 0, str(DAILY), "/spec", "GV310", "there is no Volume"),)
+    made.faults[DAILY] = (Finding("daily.yaml", 0, str(DAILY), "/spec", "GV310", "there is no Volume"),)
     (need,) = [each for each in decide_needs(made, {DAILY}, NOW) if each.key == DAILY]
     assert isinstance(need, Blocked)
     assert need.record.pool == ""

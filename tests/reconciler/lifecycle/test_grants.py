@@ -137,7 +137,7 @@ def test_a_reconciler_that_starts_beside_a_candidate_takes_it_for_no_sign_of_lif
     world.silent.add(first)
     wait_beside(world, first)
     world.tick()
-    world.reconciler = world.another(world.reconciler.world.heartbeats_seen)
+    world.reconciler = world.another(world.reconciler.world.reports.heartbeats_seen)
     world.tick()
     world.hosts_report()
     world.tick(75)

@@ -90,7 +90,7 @@ class Life:
     def tick(self, seconds: float = 1) -> Outcome:
         """Checks that what was decided is what a reconciler that knows nothing would decide, and that it is lawful."""
         before = self.fleet.objects()
-        heartbeats_seen = dict(self.fleet.reconciler.world.heartbeats_seen)
+        heartbeats_seen = dict(self.fleet.reconciler.world.reports.heartbeats_seen)
         outcome = self.fleet.tick(seconds)
         if isinstance(outcome, Committed | NoChange):
             fresh = World(heartbeats_seen=heartbeats_seen)
@@ -185,7 +185,7 @@ class Life:
             case "confirm", ():
                 self.confirm()
             case "forget", ():
-                fleet.reconciler = fleet.another(fleet.reconciler.world.heartbeats_seen)
+                fleet.reconciler = fleet.another(fleet.reconciler.world.reports.heartbeats_seen)
             case "work", (seconds,):
                 self.work(float(seconds))
             case "tick", (seconds,):
@@ -277,7 +277,7 @@ def rests(life: Life) -> None:
                 break
     else:
         raise AssertionError(f"it never comes to rest: {fleet.plans[-1].changes}")
-    fleet.reconciler = fleet.another(fleet.reconciler.world.heartbeats_seen)
+    fleet.reconciler = fleet.another(fleet.reconciler.world.reports.heartbeats_seen)
     assert isinstance(life.tick(), NoChange)
     explained(fleet)
 

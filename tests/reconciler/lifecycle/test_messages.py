@@ -74,7 +74,7 @@ def test_other_messages_change_no_decision(acts: tuple[Act, ...]) -> None:
     for act in acts:
         act(fleet)
         for _ in range(6):
-            heartbeats_seen = dict(fleet.reconciler.world.heartbeats_seen)
+            heartbeats_seen = dict(fleet.reconciler.world.reports.heartbeats_seen)
             fleet.tick(15)
             assert fleet.before is not None
             moment = Moment(fleet.store, fleet.before, heartbeats_seen, fleet.now)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.world.record import Record
+from reconciler.world.reports.recovery_wait import find_missing_hosts
 from reconciler.world.world import World
 from schemas.kinds import Key, Kind
 from schemas.model import OwnerReference
@@ -178,7 +179,6 @@ def actions(draw: st.DrawFn) -> Action:
 
 def everything(world: World, problems: object) -> dict[str, Any]:
     """All that can be asked, in a form that can be compared."""
-    state = world.state
     keys = {
         *world.objects,
         *(Key(kind, "", name) for kind in (Kind.MACHINE_POOL, Kind.VOLUME_POOL) for name in POOLS),
@@ -198,7 +198,7 @@ def everything(world: World, problems: object) -> dict[str, Any]:
         "users": {key: set(world.relations.users.get(key)) for key in keys},
         "owned": {key: set(world.relations.owned.get(key)) for key in keys},
         "on pool": {key: set(world.relations.on_pool.get(key)) for key in pools},
-        "faults": {key: world.faults(key) for key in keys},
+        "faults": {key: world.faults.get(key, ()) for key in keys},
         "doubt": {key: world.why_unverified(key) for key in world.relations.absent},
         "hearing": {key: world.accepted_reports(key) for key in keys},
         "used": {key: {r: n for r, n in world.ledger.usage(key).items() if n} for key in pools},
@@ -206,17 +206,23 @@ def everything(world: World, problems: object) -> dict[str, Any]:
         "placed": {r: n for r, n in world.ledger.placed.get("default", {}).items() if n},
         "bytes": {r: n for r, n in world.ledger.bytes.get("default", {}).items() if n},
         "population": {
-            pool: n for pool, n in state.population.count("default", Selector((("app", "web"),))).items() if n
+            pool: n for pool, n in world.population.count("default", Selector((("app", "web"),))).items() if n
         },
-        "holding": {each: n for each, n in state.population.holding("default").items() if n},
-        "quotas": {space: keys for space, keys in state.quotas.items() if keys},
-        "orphans": world.orphans,
-        "commits": (world.source, world.target, world.last_source, world.held_source, world.confirmations),
-        "settings": (world.settings, world.previous_settings, world.unfit),
+        "holding": {each: n for each, n in world.population.holding("default").items() if n},
+        "quotas": {space: keys for space, keys in world.quotas.items() if keys},
+        "orphans": tuple(world.orphans()),
+        "commits": (
+            world.source_commit,
+            world.live_commit,
+            world.last,
+            world.head.held,
+            world.head.confirmations,
+        ),
+        "settings": (world.rules.settings, world.rules.before, world.unfit),
         "frozen": dict(world.frozen),
-        "files": (dict(world.source_files), dict(world.live_files)),
-        "documents": {path: (world.source_keys(path), world.live_keys(path)) for path in PATHS},
-        "lost": (world.is_live_lost, world.can_recover),
+        "files": (dict(world.source.files), dict(world.live.files)),
+        "documents": {path: (world.source.documents(path), world.live.documents(path)) for path in PATHS},
+        "lost": (world.is_live_lost, tuple(find_missing_hosts(world.reports))),
         "problems": problems,
     }
 
@@ -230,7 +236,7 @@ def test_step_by_step_is_at_once(steps: list[Action]) -> None:
     for act in steps:
         act.run(scene)
         told = scene.step(world)
-        fresh = World(heartbeats_seen=world.heartbeats_seen)
+        fresh = World(heartbeats_seen=world.reports.heartbeats_seen)
         at_once = fresh.advance(scene.store, scene.snapshot(), scene.now)
         one, other = everything(world, told.problems), everything(fresh, at_once.problems)
         assert {what: one[what] for what in one if one[what] != other[what]} == {

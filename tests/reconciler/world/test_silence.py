@@ -85,7 +85,9 @@ def test_it_is_unknown_after_its_grace_and_not_before(silence: Callable[[Quiet],
     assert "heartbeat timeout" in world.pools["pool-a"].why_not_ready
     assert found.due is not None
     assert found.due - scene.now <= timedelta(seconds=75)
-    anew = World(heartbeats_seen=world.heartbeats_seen)  # after a failure, or another process that is told
+    anew = World(
+        heartbeats_seen=world.reports.heartbeats_seen
+    )  # after a failure, or another process that is told
     scene.step(anew)
     assert anew.pools["pool-a"] == world.pools["pool-a"]
     # Refused reports that go on changing prove nothing.

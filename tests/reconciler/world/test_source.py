@@ -17,8 +17,8 @@ def test_a_rewritten_source_awaits_approval() -> None:
     last = scene.heads[MAIN]
     new = scene.force({"gitvirt.yaml": f"fleet:\n  id: {FLEET}\n"})
     world = scene.world()
-    assert (world.source, world.last_source, world.is_news) == (last, last, False)
-    held = world.held_source
+    assert (world.source_commit, world.last, world.is_news) == (last, last, False)
+    held = world.head.held
     assert held is not None
     digest = approval_digest(FLEET, HoldKind.SOURCE, [last])
     assert (held.head, held.trailer) == (new, f"Gitvirt-Approve: {digest}")
@@ -26,9 +26,9 @@ def test_a_rewritten_source_awaits_approval() -> None:
     assert "GV812" in {problem.code for problem in scene.step(world).problems}
     approval = scene.source({}, Gitvirt_Approve=digest)
     scene.step(world)
-    assert world.held_source is None
-    assert world.source == approval
-    assert not world.confirmations, "it is used, and matches no other hold"
+    assert world.head.held is None
+    assert world.source_commit == approval
+    assert not world.head.confirmations, "it is used, and matches no other hold"
     assert WEB in world.relations.absent
 
 
@@ -38,7 +38,7 @@ def test_an_approval_of_something_else_is_answered_and_approves_nothing(kind: Ho
     digest = "0123456789ab" if kind is None else approval_digest(FLEET, kind, [scene.heads[MAIN]])
     scene.force({})
     commit = scene.source({}, Gitvirt_Approve=digest)
-    held = scene.world().held_source
+    held = scene.world().head.held
     assert held is not None
     assert held.message.endswith(f"; commit {commit[:12]} approves {digest}, which is another digest")
 
@@ -52,16 +52,16 @@ def test_another_fleet_id_holds_everything() -> None:
     new = scene.source({"gitvirt.yaml": f"fleet:\n  id: {UID}\n", "web.yaml": None})
     found = scene.step(world)
     for each in (world, scene.world()):
-        held = each.held_source
+        held = each.head.held
         assert held is not None
         assert (held.head, held.use, held.code, held.trailer) == (new, last, "GV816", "")
-        assert (each.source, each.settings.fleet.id) == (last, FLEET)
+        assert (each.source_commit, each.rules.settings.fleet.id) == (last, FLEET)
         assert not each.relations.absent
         assert each.pools["pool-a"].why_not_ready == ""
     assert "GV816" in {problem.code for problem in found.problems}
     scene.source({"gitvirt.yaml": f"fleet:\n  id: {FLEET}\n"})
     scene.step(world)
-    assert world.held_source is None
+    assert world.head.held is None
     assert world.relations.absent == {WEB}
 
 
@@ -69,7 +69,7 @@ def test_a_fork_without_live_begins_with_its_own_id() -> None:
     scene = Scene({"web.yaml": machine("web-1")})
     scene.source({"gitvirt.yaml": f"fleet:\n  id: {UID}\n"})
     world = scene.world()
-    assert (world.held_source, world.settings.fleet.id) == (None, UID)
+    assert (world.head.held, world.rules.settings.fleet.id) == (None, UID)
 
 
 def test_without_a_source_branch_what_was_reconciled_last_stands() -> None:
@@ -77,8 +77,8 @@ def test_without_a_source_branch_what_was_reconciled_last_stands() -> None:
     world = World()
     snapshot = scene.snapshot()
     world.advance(scene.store, type(snapshot)(None, snapshot.target), scene.now)
-    assert world.source == scene.heads[MAIN]
-    assert world.held_source is not None
+    assert world.source_commit == scene.heads[MAIN]
+    assert world.head.held is not None
     assert not world.relations.absent
 
 
@@ -97,7 +97,7 @@ def test_confirmations_are_those_since_the_last_reconciled_commit() -> None:
     scene.source({}, Gitvirt_Approve="abc")
     scene.source({}, Pool_Destroyed="pool-a")
     world = scene.world()
-    assert [(each.about, each.value) for each in world.confirmations] == [
+    assert [(each.about, each.value) for each in world.head.confirmations] == [
         (Confirm.APPROVAL, "abc"),
         (Confirm.POOL_DESTROYED, "pool-a"),
     ]
@@ -113,7 +113,7 @@ def test_settings_that_do_not_read_leave_the_last_ones_in_force() -> None:
     scene = placed()
     scene.source({"gitvirt.yaml": "fleet: ["})
     world = scene.world()
-    assert world.settings.fleet.id == FLEET
+    assert world.rules.settings.fleet.id == FLEET
     assert not world.unfit
     assert "gitvirt.yaml" in {problem.file for problem in scene.step(world).problems}
 
@@ -126,8 +126,8 @@ def test_enforced_signatures_hold_an_unsigned_head() -> None:
     last = scene.heads[MAIN]
     scene.source({"web.yaml": machine("web-1")})
     world = scene.world()
-    assert world.source == last
-    assert world.held_source is not None
+    assert world.source_commit == last
+    assert world.head.held is not None
     assert WEB not in world.objects
 
 
@@ -145,9 +145,9 @@ def test_settings_that_were_lost_bind_all_the_same(broken: str | None) -> None:
     assert not scene.world().unfit
     scene.source({"gitvirt.yaml": f"fleet:\n  id: {FLEET}\n", "web.yaml": machine("web-1")})
     world = scene.world()
-    assert world.source == last
-    assert world.held_source is not None
-    assert world.previous_settings.limits.delete.count == 1
+    assert world.source_commit == last
+    assert world.head.held is not None
+    assert world.rules.before.limits.delete.count == 1
 
 
 def test_a_damaged_file_of_live_makes_nothing_new() -> None:
@@ -170,7 +170,7 @@ def test_foreign_edits_of_live_are_named_and_never_read() -> None:
         assert not found.live_paths
     scene.live({"web.yaml": on_pool(machine("web-1"))})
     scene.step(world)
-    assert (world.own_live, world.foreign_edits) == (world.target, ())
+    assert (world.own_live, world.foreign_edits) == (world.live_commit, ())
 
 
 def test_paths_that_differ_only_in_case_are_a_problem_until_one_is_renamed() -> None:

@@ -178,15 +178,15 @@ def test_a_link_in_the_place_of_a_file_freezes_it() -> None:
 def test_invalid_against_other_objects_is_taken_and_faulted() -> None:
     scene = placed()
     world = scene.world()
-    assert world.faults(WEB) == ()
+    assert world.faults.get(WEB, ()) == ()
     scene.source({"web.yaml": machine("web-1", size="medium")})
     assert WEB in scene.step(world).dirty
-    (fault,) = world.faults(WEB)
+    (fault,) = world.faults.get(WEB, ())
     assert fault.code == "GV310"
     assert world.objects[WEB].origin is Origin.DECLARED
     scene.source({"medium.yaml": SMALL.replace("small", "medium")})
     assert WEB in scene.step(world).dirty
-    assert world.faults(WEB) == ()
+    assert world.faults.get(WEB, ()) == ()
 
 
 def test_of_two_that_want_one_volume_the_placed_one_has_it() -> None:
@@ -198,22 +198,22 @@ def test_of_two_that_want_one_volume_the_placed_one_has_it() -> None:
     scene = Scene(files)
     first = Key(Kind.MACHINE, "default", "a")
     world = scene.world()
-    assert [fault.code for fault in world.faults(WEB)] == ["GV320"]
-    assert world.faults(first) == ()
+    assert [fault.code for fault in world.faults.get(WEB, ())] == ["GV320"]
+    assert world.faults.get(first, ()) == ()
     scene.live({"web.yaml": on_pool(machine("web-1", using("data")))})
     assert {WEB, first} <= scene.step(world).dirty
-    assert world.faults(WEB) == ()
-    assert [fault.code for fault in world.faults(first)] == ["GV320"]
+    assert world.faults.get(WEB, ()) == ()
+    assert [fault.code for fault in world.faults.get(first, ())] == ["GV320"]
 
 
 def test_a_plain_secret_is_a_fault_where_the_fleet_denies_it() -> None:
     secret = Key(Kind.SECRET, "default", "key")
     scene = Scene({"s.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: key}\nstringData: {a: b}\n"})
     world = scene.world()
-    assert world.faults(secret)
+    assert world.faults.get(secret, ())
     scene.source({"gitvirt.yaml": f"fleet:\n  id: {FLEET}\nsecrets:\n  plain: allow\n"})
     assert secret in scene.step(world).dirty
-    assert not world.faults(secret)
+    assert not world.faults.get(secret, ())
 
 
 def test_one_identity_twice_is_held_against_it_and_the_one_on_live_stays() -> None:
@@ -221,7 +221,7 @@ def test_one_identity_twice_is_held_against_it_and_the_one_on_live_stays() -> No
     scene.source({"a.yaml": machine("web-1", "  power: Off\n")})
     world = scene.world()
     assert world.objects[WEB].source == DocumentPlace("web.yaml", 0)
-    assert [fault.code for fault in world.faults(WEB)] == ["GV301"]
+    assert [fault.code for fault in world.faults.get(WEB, ())] == ["GV301"]
 
 
 def test_relations_are_known_both_ways() -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
-from typing import cast
 
 from reconciler.gitstore.objects.database import ObjectType, hash_object
 from reconciler.gitstore.objects.tree import File, FileMode, ObjectId
@@ -13,7 +11,9 @@ from reconciler.gitstore.repo import Edit, ExistingBlob, Identity
 from reconciler.plan.types import Change, Plan
 from reconciler.world.objects.object_state import DocumentPlace, ObjectState, Origin
 from reconciler.world.record import NOTHING, record_of
-from reconciler.world.world import World
+from reconciler.world.source.contents import Contents, Doc
+from reconciler.world.source.parse_cache.cache import ParseCache
+from reconciler.world.state import State
 from reconciler.write import Written, draft
 from reconciler.write.drafting import Signing
 from schemas.kinds import Key
@@ -28,23 +28,27 @@ def file_of(path: str, text: str) -> File:
     return File(path, FileMode.FILE, hash_object(ObjectType.BLOB, text.encode()).id)
 
 
-@dataclass
-class Site:
-    source_texts: Mapping[str, str]
-    live_texts: Mapping[str, str]
-    frozen: frozenset[str] = frozenset()  # paths of the source that nobody understands
-    ordered: frozenset[Key] = frozenset()  # whatever the source says, live orders them gone
-    source: ObjectId | None = "5" * 40
-    target: ObjectId | None = "7" * 40
-    objects: dict[Key, ObjectState] = field(default_factory=dict)
-    foreign_edits: Sequence[str] = ()
-    own: ObjectId = ""
-    is_news: bool = False
+class Site(State):
+    """`frozen` are paths of the source that cannot be used; `ordered` are ordered gone on live, whatever the source says."""
 
-    def __post_init__(self) -> None:
-        self.source_files = {path: file_of(path, text) for path, text in self.source_texts.items()}
-        self.live_files = {path: file_of(path, text) for path, text in self.live_texts.items()}
-        for document in self._documents(self.live_texts):
+    def __init__(
+        self,
+        source_texts: Mapping[str, str],
+        live_texts: Mapping[str, str],
+        frozen: Collection[str] = (),
+        ordered: Collection[Key] = (),
+        foreign_edits: tuple[str, ...] = (),
+        head: ObjectId = "7" * 40,
+    ) -> None:
+        super().__init__({}, ParseCache())
+        self.source_texts, self.live_texts = source_texts, live_texts
+        self.source_commit, self.live_commit, self.own_live = "5" * 40, head, "7" * 40
+        self.foreign_edits = foreign_edits
+        self._frozen = frozen
+        for branch, texts in ((self.source, source_texts), (self.live, live_texts)):
+            for path, text in texts.items():
+                list(branch.put(path, file_of(path, text), contents_of(path, text)))
+        for document in documents(live_texts):
             self.objects[document.key] = ObjectState(
                 key=document.key,
                 object=decode(document.kind, document.body),
@@ -52,10 +56,10 @@ class Site:
                 record=record_of(document.kind, document.body),
                 live=DocumentPlace(document.path, document.index),
             )
-        for document in self._documents(self.source_texts):
+        for document in documents(source_texts):
             before = self.objects.get(document.key)
-            is_frozen = document.path in self.frozen
-            if document.key in self.ordered or (is_frozen and before is None):
+            is_frozen = document.path in frozen
+            if document.key in ordered or (is_frozen and before is None):
                 continue
             self.objects[document.key] = ObjectState(
                 key=document.key,
@@ -71,37 +75,17 @@ class Site:
         return {hash_object(ObjectType.BLOB, text.encode()).id: text.encode() for text in texts}[id]
 
     def is_taken(self, path: str) -> bool:
-        return path not in self.frozen
+        return path not in self._frozen
 
-    def source_keys(self, path: str) -> Sequence[tuple[int, Key]]:
-        return self._keys(path, self.source_texts)
-
-    def live_keys(self, path: str) -> Sequence[tuple[int, Key]]:
-        return self._keys(path, self.live_texts)
-
-    @property
-    def retained_volumes(self) -> Mapping[str, ObjectState]:
-        return {}
-
-    @property
-    def world(self) -> World:
-        """What is written reads no more of a World than this has."""
-        return cast(World, self)
-
-    @property
-    def own_live(self) -> ObjectId | None:
-        return self.own or self.target
-
-    def written(self, *changes: Change, paths: Iterable[str] | None = None, is_news: bool = False) -> Written:
-        every = self.source_files.keys() | self.live_files.keys() if paths is None else paths
-        plan = Plan(self.source, self.target, changes)
-        self.is_news = is_news
-        return draft(plan, self.world, every, self.read, SIGNING)
+    def write(self, *changes: Change, paths: Iterable[str] | None = None, is_news: bool = False) -> Written:
+        every = self.source.files.keys() | self.live.files.keys() if paths is None else paths
+        self.last = None if is_news else self.source_commit
+        return draft(Plan(self.source_commit, self.live_commit, changes), self, every, self.read, SIGNING)
 
     def live_after(self, *changes: Change, paths: Iterable[str] | None = None) -> dict[str, str]:
         """The texts of the target branch once the draft is on it."""
         found = dict(self.live_texts)
-        written = self.written(*changes, paths=paths)
+        written = self.write(*changes, paths=paths)
         for path, edit in (written.draft.edits if written.draft else {}).items():
             found.pop(path, None)
             if edit is not None:
@@ -112,14 +96,13 @@ class Site:
         assert edit is not None
         return (self.read(edit.id) if isinstance(edit, ExistingBlob) else edit).decode()
 
-    @staticmethod
-    def _keys(path: str, texts: Mapping[str, str]) -> Sequence[tuple[int, Key]]:
-        if path not in texts:
-            return ()
-        return tuple((each.index, each.key) for each in parse(path, texts[path].encode()).documents)
 
-    @staticmethod
-    def _documents(texts: Mapping[str, str]) -> Iterable[Document]:
-        for path, text in texts.items():
-            if path.endswith(".yaml"):
-                yield from parse(path, text.encode()).documents
+def contents_of(path: str, text: str) -> Contents:
+    found = parse(path, text.encode()).documents
+    return Contents(tuple(Doc(each.key, DocumentPlace(path, each.index)) for each in found))
+
+
+def documents(texts: Mapping[str, str]) -> Iterable[Document]:
+    for path, text in texts.items():
+        if path.endswith(".yaml"):
+            yield from parse(path, text.encode()).documents

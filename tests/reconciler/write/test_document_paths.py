@@ -88,7 +88,7 @@ def paths(
     source: dict[str, str], live: dict[str, str], change: Change | None, **more: object
 ) -> DocumentPaths:
     site = Site(source, live)
-    return DocumentPaths(site.world, {change.key: change} if change else {}, source.keys(), **more)  # type: ignore[arg-type]
+    return DocumentPaths(site, {change.key: change} if change else {}, source.keys(), **more)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("source", "live", "key", "change", "want"), TABLE.values(), ids=TABLE)
@@ -104,7 +104,7 @@ def test_a_frozen_object_whose_file_is_taken_moves_aside() -> None:
     site = Site({"m.yaml": OTHER}, {"m.yaml": MACHINE})
     state = site.objects[WEB]
     site.objects[WEB] = type(state)(WEB, state.object, Origin.FROZEN, state.record, None, state.live)
-    assert DocumentPaths(site.world, {}, ["m.yaml"]).home(WEB) == ".gitvirt/frozen/Machine/default/web.yaml"
+    assert DocumentPaths(site, {}, ["m.yaml"]).home(WEB) == ".gitvirt/frozen/Machine/default/web.yaml"
 
 
 def test_what_cannot_be_written_stays_where_it_is() -> None:

@@ -56,12 +56,12 @@ def test_a_placed_machine_keeps_what_people_wrote() -> None:
     site = Site({"m/web.yaml": machine("web")}, {})
     change = Change(key("web"), Action.SCHEDULE, None, PLACED)
     assert site.live_after(change) == {"m/web.yaml": LIVE}
-    assert Site({"m/web.yaml": machine("web")}, {"m/web.yaml": LIVE}).written().draft is None
+    assert Site({"m/web.yaml": machine("web")}, {"m/web.yaml": LIVE}).write().draft is None
 
 
 def test_only_paths_that_are_concerned_are_looked_at() -> None:
     site = Site({"m/web.yaml": machine("web"), "m/other.yaml": machine("other")}, {})
-    written = site.written(Change(key("web"), Action.SCHEDULE, None, PLACED), paths=())
+    written = site.write(Change(key("web"), Action.SCHEDULE, None, PLACED), paths=())
     assert written.draft is not None
     assert set(written.draft.edits) == {"m/web.yaml"}
 
@@ -93,7 +93,7 @@ def test_a_pin_stays_and_a_reference_of_ours_goes() -> None:
 
 def test_a_malformed_file_leaves_the_last_good_text_where_status_goes_on() -> None:
     site = Site({"m/web.yaml": machine("web")}, {"m/web.yaml": LIVE}, frozen=frozenset({"m/web.yaml"}))
-    assert site.written().draft is None
+    assert site.write().draft is None
     stopped = msgspec.structs.replace(
         PLACED, status=MachineStatus(state="Shutdown", assignment=PLACED.assignment)
     )
@@ -108,7 +108,7 @@ def test_a_malformed_file_that_is_new_is_not_taken_over() -> None:
 
 def test_an_object_that_left_stays_at_its_path_until_it_is_gone() -> None:
     site = Site({}, {"m/web.yaml": LIVE})
-    assert site.written().draft is None
+    assert site.write().draft is None
     assert site.live_after(Change(key("web"), Action.MARK_DELETED, PLACED, ORDERED)) == {
         "m/web.yaml": LEAVING
     }
@@ -169,14 +169,14 @@ def test_an_object_that_cannot_be_written_into_its_new_file_stays_in_its_old_one
     head = "{apiVersion: compute.ironcore.dev/v1alpha1, kind: Machine, metadata: "
     hard = f"{head}{metadata}, spec: {{machineClassRef: {{name: small}}}}}}\n"
     site = Site({"n/web.yaml": hard, "n/b.yaml": machine("b")}, {"m/web.yaml": LIVE})
-    written = site.written()
+    written = site.write()
     assert [problem.code for problem in written.problems] == ["GV706"]
     assert site.live_after() == {"m/web.yaml": LIVE, "n/b.yaml": machine("b")}
 
 
 def test_other_files_are_taken_over_unread_and_go_when_they_go() -> None:
     site = Site({"README.md": "hello", ".gitvirt/orphans/x.yaml": "uid: x"}, {"old.txt": "old"})
-    written = site.written()
+    written = site.write()
     assert written.draft is not None
     assert {path: isinstance(edit, ExistingBlob) for path, edit in written.draft.edits.items()} == {
         "README.md": True,
@@ -186,7 +186,7 @@ def test_other_files_are_taken_over_unread_and_go_when_they_go() -> None:
 
 
 def test_people_write_nothing_into_the_reconcilers_own_folder() -> None:
-    assert Site({".gitvirt/pools/evil.yaml": "a: 1"}, {}).written().draft is None
+    assert Site({".gitvirt/pools/evil.yaml": "a: 1"}, {}).write().draft is None
 
 
 def test_generated_objects_have_files_of_their_own() -> None:
@@ -196,7 +196,7 @@ def test_generated_objects_have_files_of_their_own() -> None:
     assert list(after) == [GENERATED]
     assert "  uid: u-2\n" in after[GENERATED]
     again = Site({}, after)
-    assert again.written().draft is None
+    assert again.write().draft is None
     assert again.live_after(Change(change.key, Action.REMOVE, Record(uid="u-2"), None)) == {}
 
 
@@ -216,7 +216,9 @@ def test_two_pools_of_one_name_share_a_file() -> None:
     ]
     after = Site({}, {}).live_after(*changes)
     assert list(after) == [".gitvirt/pools/host-1.yaml"]
-    assert [key.kind for _, key in Site({}, after).live_keys(".gitvirt/pools/host-1.yaml")] == list(bodies)
+    assert [key.kind for _, key in Site({}, after).live.documents(".gitvirt/pools/host-1.yaml")] == list(
+        bodies
+    )
 
 
 def test_a_retained_volume_moves_with_all_that_was_written() -> None:
@@ -228,19 +230,19 @@ def test_a_retained_volume_moves_with_all_that_was_written() -> None:
 
 def test_a_commit_of_people_is_recorded_even_if_it_changes_nothing() -> None:
     site = Site({"m/web.yaml": machine("web")}, {"m/web.yaml": LIVE})
-    written = site.written(is_news=True)
+    written = site.write(is_news=True)
     assert written.draft is not None
     assert (written.draft.edits, written.draft.even_if_unchanged, written.draft.message) == (
         {},
         True,
         "sync main",
     )
-    assert dataclasses.replace(written.draft, time=written.draft.time).source == site.source
+    assert dataclasses.replace(written.draft, time=written.draft.time).source == site.source_commit
 
 
 def test_what_others_changed_on_live_is_left_behind_by_drafting_on_the_last_own_commit() -> None:
-    site = Site({}, {"web.yaml": machine("web")}, target="8" * 40, foreign_edits=("web.yaml",), own="7" * 40)
-    found = site.written(paths=()).draft
+    site = Site({}, {"web.yaml": machine("web")}, head="8" * 40, foreign_edits=("web.yaml",))
+    found = site.write(paths=()).draft
     assert found is not None
     assert (found.base, found.expected, found.edits) == ("7" * 40, "8" * 40, {})
     assert found.message == "put back web.yaml, which others changed here"

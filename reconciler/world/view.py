@@ -1,0 +1,219 @@
+"""What is known at one moment, as it may be asked: the one thing that `decide`, `write` and the verbs read. Pure.
+
+`State` keeps it, an update changes it, `World` brings it up to each snapshot. To all others it is read-only: a rule that
+changed something here would decide otherwise than a World that was read from nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import msgspec
+
+from reconciler.gitstore.objects.tree import ObjectId
+from reconciler.world.objects.object_state import ObjectState
+from reconciler.world.objects.relations import Relations
+from reconciler.world.pools.announcement import Offer
+from reconciler.world.pools.capacity_ledger import CapacityLedger
+from reconciler.world.pools.grants import NO_GRANT, Grant
+from reconciler.world.pools.placement_counts import Population
+from reconciler.world.pools.pool_state import PoolState
+from reconciler.world.record import NOTHING
+from reconciler.world.reports.authority import NO_REPORT, POOL_OF, AcceptedReports, accept_reports
+from reconciler.world.reports.heartbeat import NOT_EXPIRED, Heartbeat, Writer
+from reconciler.world.reports.recovery_wait import MissingHost, find_missing_hosts
+from reconciler.world.reports.reports import EVER, HostReport, ObjectReport, Reports
+from reconciler.world.source.absence_check import masks_live_objects, why_unverified
+from reconciler.world.source.rules import Rules
+from reconciler.world.source.source_head import SourceHead
+from reconciler.world.source.tree_index import TreeIndex
+from schemas.kinds import Key, Kind
+from schemas.model.capacity import Shortfall, fits, subtract
+from schemas.problem import Problem
+from schemas.report.objects import Orphan
+from schemas.settings import fleet
+from schemas.settings.fleet import heartbeat_timeout_milliseconds
+from schemas.validate.finding import Finding
+
+
+@dataclass(frozen=True, slots=True)
+class HostSeen:
+    """What was seen of one host: its newest report, when it wrote that, and its heartbeat. Empty where there is none."""
+
+    commit: ObjectId = ""
+    time: datetime | None = None
+    heartbeat: Heartbeat | None = None
+
+
+class View:
+    # The source commit that is applied: not the head while `head.held` says why.
+    source_commit: ObjectId | None
+    # The source commit that live was made of.
+    last: ObjectId | None
+    # The head of live; `own_live` is the newest commit there of a reconciler, which `live` is, and `foreign_edits` are
+    # the files that others changed since.
+    live_commit: ObjectId | None
+    own_live: ObjectId | None
+    foreign_edits: Sequence[str]
+    head: SourceHead
+    rules: Rules
+    source: TreeIndex
+    # Paths that differ from the source that was reconciled last.
+    news: frozenset[str]
+    live: TreeIndex
+    reports: Reports
+    objects: Mapping[Key, ObjectState]
+    # Volumes that their policy keeps, by uid: the same key may be declared again.
+    retained_volumes: Mapping[str, ObjectState]
+    relations: Relations
+    pools_by_kind: Mapping[Kind, Mapping[str, PoolState]]
+    offers: Mapping[Kind, Offer]
+    ledger: CapacityLedger
+    population: Population
+    quotas: Mapping[str, set[Key]]
+    # What validation finds wrong with objects as they are declared: errors only.
+    faults: Mapping[Key, tuple[Finding, ...]]
+    # What was asked of reports since the state changed last.
+    _accepted: dict[Key, AcceptedReports]
+
+    # Whether there is anything to reconcile
+
+    @property
+    def is_news(self) -> bool:
+        """Whether the source has commits that live was not made of."""
+        return self.source_commit is not None and self.source_commit != self.last
+
+    @property
+    def unfit(self) -> tuple[Problem, ...]:
+        """Why there is nothing to reconcile at all: no fleet."""
+        return self.rules.problems if not self.rules.settings.fleet.id else ()
+
+    @property
+    def is_live_lost(self) -> bool:
+        """Nothing was reconciled here, and hosts report objects all the same, or did until a moment ago."""
+        return self.last is None and (
+            any(each.reports_objects for each in self.reports.by_poollet.values())
+            or self.reports.has_absent_host()
+        )
+
+    @property
+    def missing_hosts(self) -> tuple[MissingHost, ...]:
+        """Hosts that a lost live waits for: what they were assigned since they fell silent is unknown. None is missing once every
+        report was seen to change, or says that its host leaves, and can be read; or is gone for its heartbeat timeout."""
+        return tuple(find_missing_hosts(self.reports)) if self.is_live_lost else ()
+
+    # Pools and hosts
+
+    @property
+    def pools(self) -> Mapping[str, PoolState]:
+        return self.pools_by_kind[Kind.MACHINE_POOL]
+
+    @property
+    def volume_pools(self) -> Mapping[str, PoolState]:
+        return self.pools_by_kind[Kind.VOLUME_POOL]
+
+    def find_pool(self, key: Key) -> PoolState | None:
+        return self.pools_by_kind[key.kind].get(key.name)
+
+    def grant(self, pool: Key) -> Grant:
+        """As it is when this tick is written. Its host alone may speak of objects on the pool."""
+        found = self.find_pool(pool)
+        return found.grant if found is not None else NO_GRANT
+
+    def host_seen(self, pool: Key, host: str) -> HostSeen:
+        """The newest sign of a host, whatever it reports. Its report of a pool that another poollet owns by now shows as well that
+        it lives; of a host without any report that is not known before a heartbeat timeout."""
+        known = [writer for writer in self.reports.heartbeats if writer[1] == host]
+        owners = [writer for writer in known if self.rules.authority.owns(writer[0], pool)]
+        found = [self._seen_as(writer) for writer in owners or known]
+        if not found:
+            interval = self.rules.settings.heartbeat.interval
+            timeout = timedelta(milliseconds=heartbeat_timeout_milliseconds(interval))
+            return HostSeen(heartbeat=self.reports.await_host(host, timeout))
+        return max(found, key=lambda each: (each.heartbeat in NOT_EXPIRED, each.time or EVER))
+
+    def _seen_as(self, writer: Writer) -> HostSeen:
+        report, beat = self.reports.by_poollet.get(writer[0]), self.reports.heartbeats[writer]
+        if report is None or report.writer != writer:
+            return HostSeen(heartbeat=beat)
+        return HostSeen(report.own_commit, report.time, beat)
+
+    def shortfalls(self, machine: Key, pool: str) -> tuple[Shortfall, ...]:
+        """What a pool has too little of to take a machine that is elsewhere; a count of classes alone is not looked at."""
+        known, state = self.objects[machine], self.pools[pool]
+        there = msgspec.structs.replace(known, record=msgspec.structs.replace(known.record, pool=pool))
+        charge = self.ledger.charge_of(there, self.offers[Kind.MACHINE_POOL].classes)
+        if charge is None or state.shares is not None:
+            return ()
+        return fits(charge.vector, subtract(state.allocatable, self.ledger.usage(state.key)))
+
+    # What is reported
+
+    def accepted_reports(self, key: Key) -> AcceptedReports:
+        """What counts of all that is said of an object, or of a pool. Asked for several times a tick."""
+        found = self._accepted.get(key)
+        if found is None:
+            found = self._accept(key)
+            if found is not NO_REPORT:
+                self._accepted[key] = found
+        return found
+
+    def _accept(self, key: Key) -> AcceptedReports:
+        if key.kind not in POOL_OF or not self.reports.tells_of(key):
+            return NO_REPORT
+        known = self.objects.get(key)
+        # A retained volume is another one than what is declared by its name now.
+        speaking = (each for each in self.speaking(key) if each.uid not in self.retained_volumes)
+        record = known.record if known else NOTHING
+        return accept_reports(key, record, speaking, self.rules.authority, self.grant)
+
+    def speaking(self, key: Key) -> Iterator[ObjectReport]:
+        """What reports of this fleet say of an object. Should a host write two of them, as after its poollet was renamed, the one
+        that goes on comes last: it counts."""
+        found = (
+            each for each in self.reports.says(key) if self.is_ours(self.reports.by_poollet[each.poollet])
+        )
+        return iter(sorted(found, key=lambda each: self.is_alive((each.poollet, each.host))))
+
+    def orphans(self) -> Iterator[tuple[str, Orphan]]:
+        """Objects without an order, by who reports them, on pools that are granted to the host that does."""
+        for name, report in sorted(self.reports.by_poollet.items()):
+            for orphan in report.orphans:
+                pool = pool_of_orphan(orphan)
+                is_granted = report.host != "" and self.grant(pool).host == report.host
+                if is_granted and self.is_ours(report) and self.rules.authority.owns(name, pool):
+                    yield name, orphan
+
+    def is_ours(self, report: HostReport) -> bool:
+        return not self.rules.authority.is_ours(report)
+
+    def is_alive(self, writer: Writer) -> bool:
+        return self.reports.heartbeats.get(writer) in NOT_EXPIRED
+
+    # Files
+
+    def why_unverified(self, key: Key) -> str:
+        """Why an absent object may still be declared; nothing when its absence is certain."""
+        known = self.objects.get(key)
+        return why_unverified(known, self.source, self.rules, self.news) if known else ""
+
+    def is_taken(self, path: str) -> bool:
+        """Whether the text of a source file goes onto the target branch: not while it cannot be understood."""
+        if path == fleet.PATH:
+            return self.rules.is_read
+        found = self.source.problem_files.get(path)
+        is_malformed = found is not None and found.is_malformed
+        return not is_malformed and not masks_live_objects(path, self.source, self.live)
+
+    @property
+    def frozen(self) -> Mapping[str, tuple[Problem, ...]]:
+        """Files of the source that cannot be understood, and why."""
+        problem_files = self.source.problem_files
+        return {path: found.problems for path, found in problem_files.items() if found.is_malformed}
+
+
+def pool_of_orphan(orphan: Orphan) -> Key:
+    kind = Kind.MACHINE_POOL if orphan.kind == "Machine" else Kind.VOLUME_POOL
+    return Key(kind, "", orphan.pool)
