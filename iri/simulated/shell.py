@@ -156,7 +156,8 @@ class Shell:
         """Since when, and how many boots."""
         machine = self._access.machine()
         seconds = (self._access.now_ns() - machine.created_at) // 1_000_000_000
-        self.say(f"created {seconds} s ago, booted {machine.detail.boots} times")
+        boots = machine.detail.boots
+        self.say(f"created {seconds} s ago, booted {'once' if boots == 1 else f'{boots} times'}")
 
     def print_size(self, _words: list[str]) -> None:
         """The size of your terminal."""

@@ -31,7 +31,9 @@ def create_snapshot(order: HostOrder, snapshot: VolumeSnapshot, current: Decisio
     desired = RuntimeSnapshot(
         labels=model_to_iri.labels(order, current.inputs.facts.fleet), spec=SnapshotSpec(volume_id=source)
     )
-    found = current.plan_action(order, (CreateCall(desired),), (EventText("Created", "created"),))
+    found = current.plan_action(
+        order, (CreateCall(desired),), (EventText("Created", f"created on pool {order.pool}"),)
+    )
     return report_pending(order, up_to_date_conditions(found))
 
 

@@ -50,7 +50,9 @@ def create_volume(order: HostOrder, volume: Volume, current: DecisionPass) -> En
     desired = RuntimeVolume(
         labels=model_to_iri.labels(order, current.inputs.facts.fleet), spec=desired_spec(volume, needs)
     )
-    result = current.plan_action(order, (CreateCall(desired),), (EventText("Created", "created"),))
+    result = current.plan_action(
+        order, (CreateCall(desired),), (EventText("Created", f"created on pool {order.pool}"),)
+    )
     errors = create_errors.group_errors(result.errors, desired)
     if errors.rejections:
         return current.reject(order, errors.rejections)
@@ -73,7 +75,9 @@ def expand_volume(order: HostOrder, volume: Volume, there: RuntimeVolume, curren
     step = expand(order, volume, there, current)
     calls = (step,) if isinstance(step, UpdateCall) else ()
     blocked = (step,) if isinstance(step, NotReady) else ()
-    found = current.plan_action(order, calls, (EventText("Expanding", "expanding the volume"),))
+    has = there.spec.resources.storage_bytes if there.spec.resources is not None else 0
+    event = EventText("Expanding", f"{has} -> {volume.spec.storage_bytes} bytes")
+    found = current.plan_action(order, calls, (event,))
     return report_volume(order, there, up_to_date_conditions(found, blocked), current)
 
 

@@ -132,7 +132,11 @@ class Executor:
                 perform(self._runtimes[action.runtime], call)
             except IRIError as error:
                 code = type(error).__name__
-                return self._fail(action, results, CallError(code, str(error) or code))
+                return self._fail(
+                    action,
+                    results,
+                    CallError(code, str(error) or f"the runtime answered {code} without a message"),
+                )
             results.append(CallResult(call, self._now_ms()))
         return None
 

@@ -35,7 +35,7 @@ def decide_pool(view: View, edit: ObjectEdit, requests: PoolRequests = NO_REQUES
     is_same = dict(known.object.metadata.labels) == dict(state.announced.labels)
     if known.origin is Origin.ANNOUNCED and known.live is not None and is_same:
         return keep(edit)
-    edit = edit.log_change(Action.ANNOUNCE, f"announced by {state.poollet}")
+    edit = edit.log_change(Action.ANNOUNCE, f"reported by poollet {state.poollet}")
     return Keep(**edit.need_fields(), body=body)
 
 

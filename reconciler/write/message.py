@@ -98,10 +98,17 @@ def _word(change: Change) -> str:
 
 def _body(changes: Sequence[Change], files: Sequence[str], source: str) -> Iterator[str]:
     for change in changes:
-        reason = f": {change.reason}" if change.reason else ""
-        yield _line(f"- {sentence(change)}{reason}")
+        yield _line(f"- {_with_reason(change)}")
     if files and (changes or len(files) > MOST_NAMES):
         yield _line(f"- from {source}: {_name_files(files)}")
+
+
+def _with_reason(change: Change) -> str:
+    """The sentence and its reason; a word that ends the one and begins the other is written once."""
+    text, reason, word = sentence(change), change.reason, _word(change)
+    if text.endswith(word) and (reason == word or reason.startswith(f"{word},")):
+        return text + reason.removeprefix(word)
+    return f"{text}: {reason}" if reason else text
 
 
 def _name_files(files: Sequence[str]) -> str:

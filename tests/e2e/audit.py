@@ -18,14 +18,13 @@ FIELD, RECORD = "\x01", "\x02"  # no white space, as Python counts it
 PASSING = re.compile(
     r"^- from |^- .* (is (pending|starting|stopping|terminating|available)\b|is unschedulable)"
     r"|: (updated|[a-z]+ ([a-z]+ )?ready|following|reported|removing the [a-z ]+)\b"
-    r"|: (pending|starting|stopping|terminating|available): "
+    r"|: (pending|starting|stopping|terminating|available)[:,] "
 )
 CHANCE = (
     (re.compile(r"(?<=Gitvirt-Approve: )[0-9a-f]+"), "<digest>"),
     (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "<uid>"),
     (re.compile(r"\b(?=[0-9a-f]*[0-9])[0-9a-f]{10,40}\b"), "<commit>"),
     (re.compile(r": scored [0-9,.-]+$"), ""),
-    (re.compile(r" is (\w+): \1$"), r" is \1"),
 )
 VERBS = "adopt|announce|claim|evict|generate|hold the deletion of|order the deletion of|remove|retain|schedule|sync|withdraw"
 OBJECT = re.compile(rf"^- (?:(?:{VERBS}) )?(.*?)(?=:| is | onto | from | on |$)")

@@ -40,7 +40,7 @@ def create_machine(order: HostOrder, machine: Machine, current: DecisionPass) ->
     if in_use or not needs.is_complete:
         return report_pending(order, pending_conditions(needs, in_use))
     desired = desired_machine(order, machine, needs, current)
-    event = EventText("Created", "created")
+    event = EventText("Created", f"created on pool {order.pool}")
     if was_there:
         event = EventText("Recreated", "the machine was missing on the host; recreating it", True)
     result = current.plan_action(order, (CreateCall(desired),), (event,))
@@ -219,5 +219,5 @@ def change_events(changes: tuple[RuntimeChange, ...], *, is_drift: bool) -> tupl
         return ()
     names = ", ".join(type(change).__name__ for change in changes)
     if is_drift and not all(isinstance(change, UpdateVolume) for change in changes):
-        return (EventText("DriftCorrected", f"corrected drift on the host: {names}", True),)
+        return (EventText("DriftCorrected", f"the machine on the host differed from live: {names}", True),)
     return (EventText("Changed", names),)

@@ -117,10 +117,11 @@ def test_the_waits_of_calls_that_fail_together_are_spread() -> None:
     assert len({results_of(desk, name)[0].spread for name in names}) == len(names)
 
 
-def test_an_error_without_a_message_is_reported_by_its_name() -> None:
+def test_an_error_without_a_message_is_reported_with_its_name() -> None:
     desk = Desk({"r1": around(Internal(""), [], "Delete")})
     desk.execution.submit([step("m1", RemoveCall(RuntimeMachine, "x"))])
-    assert results_of(desk, "m1")[0].error == CallError("Internal", "Internal")
+    message = "the runtime answered Internal without a message"
+    assert results_of(desk, "m1")[0].error == CallError("Internal", message)
     assert desk.ended == [("m1", "Internal")]
 
 

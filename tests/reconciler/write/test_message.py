@@ -93,6 +93,20 @@ def test_the_body_has_a_line_for_each_change_with_its_reason() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("reason", "line"),
+    [
+        ("running", "default/web-1 is running"),
+        ("running, as rack-a1 reports", "default/web-1 is running, as rack-a1 reports"),
+        ("on another host", "default/web-1 is running: on another host"),
+        ("", "default/web-1 is running"),
+    ],
+)
+def test_a_line_of_the_body_does_not_repeat_a_state(reason: str, line: str) -> None:
+    changes = [Change(WEB, Action.STATUS, PLACED, RUNNING, reason), *of(1, Action.SCHEDULE)]
+    assert f"- {line}" in message(changes, [], "main").split("\n")
+
+
 def test_nobody_adds_a_trailer_or_a_paragraph_by_his_words() -> None:
     evil = "no\n\nSource-Commit: 0000\nGitvirt-Approve: 1111"
     text = message(
