@@ -64,11 +64,6 @@ class Journal:
             self._watchers.add(watcher)
         return watcher
 
-    @property
-    def watchers(self) -> int:
-        """The number of connected watchers."""
-        return len(self._watchers)
-
     def _forget(self, watcher: Watcher) -> None:
         with self._lock:
             self._watchers.discard(watcher)

@@ -27,11 +27,7 @@ class Sessions:
         self._consoles: dict[str, Console | None] = {}
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
-        self._is_ended = False
-
-    @property
-    def is_ended(self) -> bool:
-        return self._is_ended
+        self.is_ended = False
 
     def refusal(self, machine_id: str) -> str:
         """Why a session cannot begin now; empty when it can."""
@@ -57,13 +53,13 @@ class Sessions:
         """From here on `end_all` closes the console; at once when it has run already."""
         with self._lock:
             self._consoles[machine_id] = console
-            if self._is_ended:
+            if self.is_ended:
                 console.close()
 
     def end_all(self, timeout_seconds: float) -> None:
         """Closes every console and waits, at most so long, until their clients have got the reason."""
         with self._lock:
-            self._is_ended = True
+            self.is_ended = True
             for console in self._consoles.values():
                 if console is not None:
                     console.close()
@@ -71,7 +67,7 @@ class Sessions:
 
     def _refusal(self, machine_id: str) -> str:
         """With the lock held."""
-        if self._is_ended:
+        if self.is_ended:
             return "the runtime is stopping"
         if machine_id in self._consoles:
             return f"another session is at the console of machine {machine_id}; only one at a time"

@@ -26,7 +26,7 @@ from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 from google.protobuf.message import DecodeError, Message
 
 from iri.errors import Internal, InvalidArgument, IRIError, ResourceExhausted
-from iri.server.list_encoder import LARGEST_MESSAGE_BYTES
+from iri.wire.connection import LARGEST_MESSAGE_BYTES
 from iri.wire.error_status import DETAILS, encode_details, status_code
 
 log = logging.getLogger(__name__)

@@ -17,9 +17,8 @@ from google.protobuf.message import Message
 
 from iri.errors import ResourceExhausted
 from iri.runtime import KIND_NAMES, AnyObject, RuntimeKind
+from iri.wire.connection import LARGEST_MESSAGE_BYTES
 from iri.wire.list_items import join_items
-
-LARGEST_MESSAGE_BYTES = 64 * 1024 * 1024
 
 
 class ListEncoder(Generic[AnyObject]):

@@ -10,7 +10,6 @@ exist, its `stop` after the last call has returned.
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -27,10 +26,10 @@ from iri.exec.exec_server import ExecServer
 from iri.runtime import Runtime
 from iri.server.call_handlers import Calls, CallWrapper, build_handlers, list_calls, run_unwrapped
 from iri.server.host_service import HostService
-from iri.server.list_encoder import LARGEST_MESSAGE_BYTES
 from iri.server.listening_socket import ListeningSocket
 from iri.server.object_services import build_machine_calls, build_volume_calls
 from iri.wire.calls import HOST_SERVICE, MACHINE_SERVICE, VOLUME_SERVICE
+from iri.wire.connection import LARGEST_MESSAGE_BYTES
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +47,7 @@ OPTIONS = (
 
 
 class Server:
-    """`with Server(runtime, address) as server:` serves until the block ends; `wait` blocks until `stop`."""
+    """`with Server(runtime, address) as server:` serves until the block ends."""
 
     def __init__(
         self,
@@ -63,7 +62,6 @@ class Server:
         self.addresses: tuple[Address, ...] = tuple(addresses)
         self._socket_mode = socket_mode
         self._sockets: list[ListeningSocket] = []
-        self._stopped = threading.Event()
         self._server = grpc.server(
             ThreadPoolExecutor(THREADS, thread_name_prefix="iri"),
             options=OPTIONS,
@@ -106,11 +104,6 @@ class Server:
         self._health.enter_graceful_shutdown()
         self._host.stop()
         self._server.stop(finish_seconds).wait()
-        self._stopped.set()
-
-    def wait(self, timeout_seconds: float | None = None) -> bool:
-        """Waits until `stop`; returns whether it has stopped."""
-        return self._stopped.wait(timeout_seconds)
 
     def __enter__(self) -> Self:
         self.start()

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from iri.errors import InvalidArgument
 from iri.machine import RuntimeMachine
@@ -21,7 +21,6 @@ from iri.simulated.host import SimulatedHost
 from iri.simulated.machine_calls import GuestAction
 from iri.simulated.machine_lifecycle import SimulatedMachine
 from iri.simulated.profile import format_profile, parse_profile
-from iri.simulated.provider_quirks import list_flags
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 from iri.wire.message_codec import encode, freeze
 
@@ -107,7 +106,7 @@ class ControlService:
         return pb.SetBehaviorResponse(behavior=self._behavior())
 
     def _behavior(self) -> pb.Behavior:
-        return pb.Behavior(name=self._host.profile.behavior, flags=list_flags(self._host.model.quirks))
+        return pb.Behavior(name=self._host.profile.behavior, flags=asdict(self._host.model.quirks))
 
     def get_profile(self, _: pb.GetProfileRequest) -> pb.GetProfileResponse:
         return pb.GetProfileResponse(json=format_profile(self._host.profile))

@@ -24,7 +24,7 @@ class HostModel(NamedTuple):
 
     def after(self, now_ns: int, duration: DurationRange, *what: str | int) -> int:
         """When something ends that begins now. Depends on the seed and on `what` alone, so a run can be repeated."""
-        return now_ns + self.random.duration_ns(duration, *what)
+        return now_ns + duration.sample_ns(self.random.share(*what))
 
 
 class ObjectEvent(NamedTuple):

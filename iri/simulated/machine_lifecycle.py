@@ -173,8 +173,8 @@ def apply_power(guest: SimulatedMachine, now_ns: int, model: HostModel) -> Machi
         case True, MachinePhase.OFF | MachinePhase.ENDED:
             return start_boot(guest, now_ns, model), ()
         case False, MachinePhase.RUNNING:
-            stopping = enter_phase(guest, MachinePhase.STOPPING, model)
-            return replace(stopping, phase_due_ns=stop_due_ns(guest, now_ns, model)), ()
+            due_ns = stop_due_ns(guest, now_ns, model)
+            return enter_phase(guest, MachinePhase.STOPPING, model, due_ns), ()
         case False, MachinePhase.BOOTING | MachinePhase.ENDED:
             return enter_phase(guest, MachinePhase.OFF, model), ()
         case _, MachinePhase.STOPPING:
@@ -191,7 +191,7 @@ def remove(guest: SimulatedMachine, now_ns: int, model: HostModel) -> MachineSte
     remove_ns = model.after(now_ns, model.times.remove, "remove", guest.machine.id)
     due_ns = stop_due_ns(guest, now_ns, model) if guest.phase in HAS_SYSTEM else remove_ns
     guest = replace(guest, machine=replace(guest.machine, deleted_at=now_ns))
-    return replace(enter_phase(guest, MachinePhase.REMOVING, model), phase_due_ns=due_ns), ()
+    return enter_phase(guest, MachinePhase.REMOVING, model, due_ns), ()
 
 
 def resize(guest: SimulatedMachine, resources: Mapping[str, int]) -> SimulatedMachine:
@@ -206,8 +206,7 @@ def resize(guest: SimulatedMachine, resources: Mapping[str, int]) -> SimulatedMa
 def power_off_from_inside(guest: SimulatedMachine, now_ns: int, model: HostModel) -> MachineStep:
     """The guest shuts itself down, in its own time; ENDED follows."""
     due_ns = model.after(now_ns, model.times.stop, "stop", guest.machine.id, boot_count(guest))
-    stopping = enter_phase(guest, MachinePhase.STOPPING, model, reason=GUEST_POWER_OFF)
-    return replace(stopping, phase_due_ns=due_ns), ()
+    return enter_phase(guest, MachinePhase.STOPPING, model, due_ns, reason=GUEST_POWER_OFF), ()
 
 
 def crash(guest: SimulatedMachine, now_ns: int, model: HostModel) -> MachineStep:
@@ -256,14 +255,14 @@ def lose_power(guest: SimulatedMachine) -> SimulatedMachine:
 
 def start_boot(guest: SimulatedMachine, from_ns: int, model: HostModel) -> SimulatedMachine:
     due_ns = model.after(from_ns, model.times.boot, "boot", guest.machine.id, boot_count(guest))
-    return replace(enter_phase(guest, MachinePhase.BOOTING, model), phase_due_ns=due_ns)
+    return enter_phase(guest, MachinePhase.BOOTING, model, due_ns)
 
 
 def enter_phase(
-    guest: SimulatedMachine, phase: MachinePhase, model: HostModel, reason: str = ""
+    guest: SimulatedMachine, phase: MachinePhase, model: HostModel, due_ns: int = NEVER_NS, reason: str = ""
 ) -> SimulatedMachine:
-    """Enters the phase, without an end, and publishes state, addresses and console accordingly."""
-    guest = refresh_status(replace(guest, phase=phase, phase_due_ns=NEVER_NS), model)
+    """Enters the phase, which ends at `due_ns`, and publishes state, addresses and console accordingly."""
+    guest = refresh_status(replace(guest, phase=phase, phase_due_ns=due_ns), model)
     machine = guest.machine
     console = f"gitvirt iri exec {machine.id}" if phase in HAS_SYSTEM else ""
     status = replace(machine.status, state=STATES[phase], conditions=())

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import msgspec
-from msgspec.structs import fields, replace
+from msgspec.structs import replace
 
 
 class ProviderQuirks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -61,17 +61,12 @@ PROVIDERS: Mapping[str, ProviderQuirks] = {
 }
 
 
-def list_flags(quirks: ProviderQuirks) -> dict[str, bool]:
-    """Every flag by its name, as the control service shows them."""
-    return {field.name: getattr(quirks, field.name) for field in fields(quirks)}
-
-
 def build_quirks(name: str, changes: Mapping[str, bool]) -> ProviderQuirks:
     """The quirks of a provider with single flags changed. A ValueError lists the known names."""
     if name not in PROVIDERS:
         raise ValueError(f"unknown behavior {name!r}; there are {', '.join(PROVIDERS)}")
-    unknown = changes.keys() - list_flags(PROVIDERS[name]).keys()
+    known = ProviderQuirks.__struct_fields__
+    unknown = changes.keys() - set(known)
     if unknown:
-        known = ", ".join(list_flags(PROVIDERS[name]))
-        raise ValueError(f"unknown behavior flag {min(unknown)!r}; there are {known}")
+        raise ValueError(f"unknown behavior flag {min(unknown)!r}; there are {', '.join(known)}")
     return replace(PROVIDERS[name], **changes)

@@ -46,15 +46,11 @@ class SeededRandom:
     """Has no state, so any number of threads may use it."""
 
     def __init__(self, seed: int) -> None:
-        self.seed = seed
         self._key = seed.to_bytes(16, "big", signed=True)
 
     def share(self, *what: str | int) -> float:
         """From 0 to 1, evenly distributed, the same for the same purpose."""
         return int.from_bytes(self._digest(what, 7), "big") / (1 << 56)
-
-    def duration_ns(self, duration: DurationRange, *what: str | int) -> int:
-        return duration.sample_ns(self.share(*what))
 
     def hex(self, size_bytes: int, *what: str | int) -> str:
         return self._digest(what, size_bytes).hex()

@@ -19,8 +19,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
-from typing import TypeVar
 
 import grpc
 import grpc.experimental
@@ -50,7 +48,6 @@ OPTIONS = (
     (grpc.experimental.ChannelOptions.SingleThreadedUnaryStream, 1),
 )
 
-AnyMessage = TypeVar("AnyMessage", bound=Message)
 SocketIdentity = tuple[int, int, int]
 
 
@@ -185,16 +182,10 @@ def grpc_target(address: Address) -> str:
 
 def socket_identity(address: Address) -> SocketIdentity | None:
     """Tells a unix socket from another one at its path; always the same for TCP, None without a socket."""
-    match address:
-        case UnixAddress(path):
-            return file_identity(path)
-        case TcpAddress():
-            return 0, 0, 0
-
-
-def file_identity(path: Path) -> SocketIdentity | None:
+    if isinstance(address, TcpAddress):
+        return 0, 0, 0
     try:
-        found = path.stat()
+        found = address.path.stat()
     except OSError:
         return None
     # An inode number may be used again at once, so the time of its last change counts too.

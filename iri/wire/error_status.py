@@ -45,8 +45,9 @@ CODES: dict[type[IRIError], grpc.StatusCode] = {
     TimedOut: grpc.StatusCode.DEADLINE_EXCEEDED,
     Internal: grpc.StatusCode.INTERNAL,
 }
-# Statuses that our runtimes never send, by what a caller should do about them.
-FOREIGN_CODES: dict[grpc.StatusCode, type[IRIError]] = {
+ERRORS_BY_CODE: dict[grpc.StatusCode, type[IRIError]] = {
+    **{code: error for error, code in CODES.items()},
+    # Statuses that our runtimes never send, by what a caller should do about them.
     grpc.StatusCode.OUT_OF_RANGE: InvalidArgument,
     grpc.StatusCode.ABORTED: Unavailable,
     grpc.StatusCode.CANCELLED: Unavailable,
@@ -55,11 +56,6 @@ FOREIGN_CODES: dict[grpc.StatusCode, type[IRIError]] = {
     grpc.StatusCode.DATA_LOSS: Internal,
     grpc.StatusCode.UNKNOWN: Internal,
 }
-ERRORS_BY_CODE: dict[grpc.StatusCode, type[IRIError]] = {
-    code: error for error, code in CODES.items()
-} | FOREIGN_CODES
-
-
 REASONS: dict[type[IRIError], str] = {
     NetworkNotReady: "NETWORK_NOT_READY",
     NetworkNotOffered: "NETWORK_NOT_OFFERED",

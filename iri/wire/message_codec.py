@@ -22,7 +22,7 @@ again, and a spec from a newer caller comes back to it whole. Must never happen:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from enum import IntEnum, StrEnum
+from enum import Enum, IntEnum, StrEnum
 from functools import cache
 from operator import attrgetter
 from typing import Any, TypeVar, get_args, get_type_hints
@@ -39,7 +39,7 @@ from iri.runtime import RuntimeEvent
 from iri.volume import RuntimeSnapshot, RuntimeVolume, RuntimeVolumeSpec
 
 AnyStruct = TypeVar("AnyStruct", bound=msgspec.Struct)
-AnyEnum = TypeVar("AnyEnum", bound=IntEnum)
+AnyEnum = TypeVar("AnyEnum", bound=Enum)
 AnyMessage = TypeVar("AnyMessage", bound=Message)
 Struct = type[msgspec.Struct]
 Read = Callable[[Any], Any]
@@ -155,17 +155,13 @@ def resolve_field(field: FieldDescriptor, hint: Any) -> tuple[Read, Write]:
     if struct:
         return resolve_message(field, struct, is_optional=type(None) in get_args(hint))
     name = field.name
-    if isinstance(hint, type) and issubclass(hint, StrEnum):
-        first = next(iter(hint))
-        return (
-            lambda message: hint(get(message)) if get(message) in set(hint) else first,
-            lambda message, value: setattr(message, name, value),
-        )
-    if isinstance(hint, type) and issubclass(hint, IntEnum):
-        return lambda message: decode_enum(hint, get(message)), lambda message, value: setattr(
-            message, name, int(value)
-        )
-    return get, lambda message, value: setattr(message, name, value)
+
+    def write(message: Any, value: Any) -> None:
+        setattr(message, name, value)
+
+    if isinstance(hint, type) and issubclass(hint, IntEnum | StrEnum):
+        return lambda message: decode_enum(hint, get(message)), write
+    return get, write
 
 
 def resolve_repeated(field: FieldDescriptor, struct: Struct) -> tuple[Read, Write]:
@@ -202,12 +198,12 @@ def is_struct(hint: Any) -> bool:
     return isinstance(hint, type) and issubclass(hint, msgspec.Struct)
 
 
-def decode_enum(enum: type[AnyEnum], number: int) -> AnyEnum:
-    """Every IntEnum here has UNKNOWN as -1."""
+def decode_enum(enum: type[AnyEnum], value: object) -> AnyEnum:
+    """The first member for a value that we do not know: UNKNOWN, where the enum has it."""
     try:
-        return enum(number)
+        return enum(value)
     except ValueError:
-        return enum(-1)
+        return next(iter(enum))
 
 
 def encode_unknown(message: Message) -> bytes:

@@ -26,20 +26,21 @@ class Noun(StrEnum):
     VERSION = "version"
 
 
-ALIASES: Mapping[str, Noun] = {noun.value: noun for noun in Noun} | {
-    "machines": Noun.MACHINE,
+# irictl's short names. Those of things that there are several of have a plural.
+SHORT_NAMES = {
     "mach": Noun.MACHINE,
-    "machs": Noun.MACHINE,
-    "volumes": Noun.VOLUME,
     "vol": Noun.VOLUME,
-    "vols": Noun.VOLUME,
-    "volumesnapshots": Noun.SNAPSHOT,
-    "snapshot": Noun.SNAPSHOT,
-    "snapshots": Noun.SNAPSHOT,
     "snap": Noun.SNAPSHOT,
-    "networkinterfaces": Noun.INTERFACE,
+    "snapshot": Noun.SNAPSHOT,
     "nic": Noun.INTERFACE,
-    "nics": Noun.INTERFACE,
+}
+COUNTABLE = SHORT_NAMES | {
+    noun.value: noun for noun in (Noun.MACHINE, Noun.VOLUME, Noun.SNAPSHOT, Noun.INTERFACE)
+}
+ALIASES: Mapping[str, Noun] = {
+    **{noun.value: noun for noun in Noun},
+    **COUNTABLE,
+    **{f"{name}s": noun for name, noun in COUNTABLE.items()},
     "event": Noun.EVENTS,
 }
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import zlib
+from collections import Counter
 from collections.abc import Iterable
 
 from iri.machine import RuntimeNetworkInterface
@@ -24,7 +25,7 @@ class AddressRange:
         self._first = int(network.network_address) + 2
         self._last = int(network.broadcast_address) - 1
         self._cursor = self._first
-        self._users: dict[int, int] = {}
+        self._users: Counter[int] = Counter()
 
     @property
     def is_in_use(self) -> bool:
@@ -38,12 +39,12 @@ class AddressRange:
 
     def take(self, address: int) -> bool:
         """False when another interface has it too."""
-        self._users[address] = self._users.get(address, 0) + 1
+        self._users[address] += 1
         return self._users[address] == 1
 
     def release(self, address: int) -> None:
         """An address that two had is free once both have released it."""
-        users = self._users.get(address, 0)
+        users = self._users[address]
         if users > 1:
             self._users[address] = users - 1
         elif users:

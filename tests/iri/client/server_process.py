@@ -35,7 +35,7 @@ def main(path: str) -> None:
     server = Server(SimulatedRuntime(quick_host()), [UnixAddress(Path(path))])
     server.start()
     print("serving", flush=True)
-    server.wait()
+    signal.pause()
 
 
 if __name__ == "__main__":

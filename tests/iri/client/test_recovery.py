@@ -196,7 +196,9 @@ def test_clients_that_die_at_work_leave_nothing_behind(address: UnixAddress) -> 
                 process.wait(60)
                 assert process.stdout is not None
                 process.stdout.close()
-        eventually(lambda: runtime.host.journal.watchers, lambda count: count == 0, 60, "lose its watchers")
+        eventually(
+            lambda: len(runtime.host.journal._watchers), lambda count: count == 0, 60, "lose its watchers"
+        )
         assert client.about().name
 
 

@@ -9,8 +9,9 @@ import pytest
 from iri.errors import ResourceExhausted
 from iri.machine import RuntimeMachine, RuntimeMachineSpec
 from iri.proto.machine.v1alpha1 import api_pb2 as pb
-from iri.server.list_encoder import LARGEST_MESSAGE_BYTES, ListEncoder
+from iri.server.list_encoder import ListEncoder
 from iri.server.object_services import encode_machine
+from iri.wire.connection import LARGEST_MESSAGE_BYTES
 
 MACHINES = {
     machine.id: machine

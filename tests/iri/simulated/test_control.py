@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from msgspec.structs import asdict
 
 from iri import errors
 from iri.change import SetPower
@@ -16,7 +17,7 @@ from iri.simulated.clock import SECOND_NS
 from iri.simulated.control import SERVICE, ControlService
 from iri.simulated.faults.fault_injection import FaultInjectingRuntime, wrap_calls
 from iri.simulated.faults.fault_rules import FaultRules
-from iri.simulated.provider_quirks import ProviderQuirks, list_flags
+from iri.simulated.provider_quirks import ProviderQuirks
 from iri.simulated.seeded_random import SeededRandom
 from iri.volume import RuntimeVolume
 from iri.wire.calls import CHANGE_CALLS
@@ -139,7 +140,7 @@ def test_guests_crash_reboot_hang_and_power_off_by_control_calls(cockpit: Cockpi
 
 def test_the_behavior_is_changed_and_shown(cockpit: Cockpit) -> None:
     plain = cockpit.control.get_behavior(pb.GetBehaviorRequest()).behavior
-    assert (plain.name, dict(plain.flags)) == ("gitvirt", list_flags(ProviderQuirks()))
+    assert (plain.name, dict(plain.flags)) == ("gitvirt", asdict(ProviderQuirks()))
     wanted = pb.Behavior(name="stock-libvirt", flags={"ignores_power": False})
     answer = cockpit.control.set_behavior(pb.SetBehaviorRequest(behavior=wanted)).behavior
     assert answer.name == "stock-libvirt"
