@@ -122,7 +122,7 @@ def test_an_error_without_a_message_is_reported_with_its_name() -> None:
     desk.execution.submit([step("m1", RemoveCall(RuntimeMachine, "x"))])
     message = "the runtime answered Internal without a message"
     assert results_of(desk, "m1")[0].error == CallError("Internal", message)
-    assert desk.ended == [("m1", "Internal")]
+    assert desk.ended == [("m1", message)]
 
 
 def test_results_are_kept_for_ten_minutes() -> None:
