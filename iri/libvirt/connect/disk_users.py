@@ -73,10 +73,10 @@ class DiskUsers:
         """Copies the disk as of now into a new qcow2 file without a backing file. Blocks until it is complete."""
         job = text(_backup(user.target, into, secret_id))
 
-        def begin(raw: libvirt.virConnect) -> None:
-            raw.lookupByUUIDString(user.domain_id).backupBegin(job, None, 0)
-
-        self._link.call(begin, "copying a volume in use")
+        self._link.call(
+            lambda raw: raw.lookupByUUIDString(user.domain_id).backupBegin(job, None, 0),
+            "copying a volume in use",
+        )
         self._wait(user)
 
     def _wait(self, user: DiskUser) -> None:

@@ -74,8 +74,7 @@ class LibvirtDomains:
 
     def next_boot_document(self, id: str) -> str:
         flags = libvirt.VIR_DOMAIN_XML_INACTIVE | libvirt.VIR_DOMAIN_XML_SECURE
-        document: str = self._call(id, lambda domain: domain.XMLDesc(flags), "reading the domain")
-        return document
+        return self._call(id, lambda domain: str(domain.XMLDesc(flags)), "reading the domain")
 
     def observe(self, id: str) -> DomainState:
         return self._call(id, domain_state, "observing the domain")
@@ -135,8 +134,7 @@ class LibvirtDomains:
         self._call(id, lambda domain: domain.setMemoryFlags(size_bytes // 1024, LIVE), "changing the memory")
 
     def disk_bytes(self, id: str, target: str) -> int:
-        size: int = self._call(id, lambda domain: domain.blockInfo(target)[0], "measuring a disk")
-        return size
+        return self._call(id, lambda domain: int(domain.blockInfo(target)[0]), "measuring a disk")
 
     def grow_disk(self, id: str, target: str, size_bytes: int) -> None:
         self._call(

@@ -6,7 +6,6 @@ import contextlib
 import time
 from collections.abc import Callable
 from typing import TypeVar
-from xml.etree import ElementTree
 
 import libvirt
 import msgspec
@@ -49,10 +48,8 @@ class StoragePools:
         self._link.call(ensure, f"starting storage pool {name}")
 
     def pool_path(self, name: str) -> str:
-        def path(pool: libvirt.virStoragePool) -> str:
-            return ElementTree.fromstring(pool.XMLDesc(0)).findtext("target/path", "")  # noqa: S314 -- libvirt wrote it
-
-        return self._call_pool(name, path, "reading storage pool")
+        document = self._call_pool(name, lambda pool: str(pool.XMLDesc(0)), "reading storage pool")
+        return parse(document).findtext("target/path", "")
 
     def measure(self, name: str) -> PoolSpace:
         def info(pool: libvirt.virStoragePool) -> PoolSpace:
@@ -64,22 +61,16 @@ class StoragePools:
 
     def create(self, pool_name: str, volume: str, definition: str) -> None:
         """libvirt refuses a name that exists already."""
-
-        def create(pool: libvirt.virStoragePool) -> None:
-            pool.createXML(definition, 0)
-
-        self._call_pool(pool_name, create, f"creating {volume} in storage pool")
+        self._call_pool(
+            pool_name, lambda pool: pool.createXML(definition, 0), f"creating {volume} in storage pool"
+        )
 
     def resize(self, pool_name: str, volume: str, size_bytes: int) -> None:
         self._call_volume(pool_name, volume, lambda found: found.resize(size_bytes, 0), "resizing")
 
     def size(self, pool_name: str, volume: str) -> int:
         """The present size, whoever changed it."""
-
-        def size(found: libvirt.virStorageVol) -> int:
-            return int(found.info()[1])
-
-        return self._call_volume(pool_name, volume, size, "measuring")
+        return self._call_volume(pool_name, volume, lambda found: int(found.info()[1]), "measuring")
 
     def refresh(self, pool_name: str) -> None:
         """Has libvirt see what others changed."""
@@ -123,10 +114,7 @@ class LibvirtSecrets:
         self._link = link
 
     def put(self, definition: str, value: bytes) -> None:
-        def put(raw: libvirt.virConnect) -> None:
-            raw.secretDefineXML(definition, 0).setValue(value, 0)
-
-        self._link.call(put, "storing a secret")
+        self._link.call(lambda raw: raw.secretDefineXML(definition, 0).setValue(value, 0), "storing a secret")
 
     def define(self, definition: str) -> None:
         """Defines a secret without a value. libvirt refuses a second one of the same usage."""

@@ -33,6 +33,7 @@ from iri.libvirt.domain.traits import ClassTraits, HostPlatform
 from iri.libvirt.host.capacity import HostFacts, capacity, quantity
 from iri.libvirt.host.kvm_probe import DomainStarter
 from iri.libvirt.host.settings import HostSettings
+from iri.libvirt.whole_files import replace_file
 
 log = logging.getLogger(__name__)
 RUNTIME = "gitvirt-libvirt"
@@ -126,9 +127,7 @@ class LibvirtHost:
         with self._lock:
             if classes == self._classes:
                 return
-            draft = self._classes_file.with_suffix(".partial")
-            draft.write_bytes(msgspec.json.encode(classes))
-            draft.replace(self._classes_file)
+            replace_file(self._classes_file, msgspec.json.encode(classes))
             self._classes = classes
 
     def machine_class(self, name: str) -> RuntimeMachineClass:

@@ -33,6 +33,7 @@ import msgspec
 from iri.errors import FailedPrecondition
 from iri.libvirt.folder_lock import FolderLock
 from iri.libvirt.images.digest import Digest
+from iri.libvirt.whole_files import sync_folder
 
 PARTIAL_SECONDS = 24 * 3600  # how long an interrupted transfer can be continued
 LOCK = ".lock"
@@ -91,7 +92,7 @@ class ImageCache:
         partial.chmod(0o644)
         partial.replace(self.path(digest))
         os.utime(self.path(digest))
-        _sync(self.folder / "blobs")
+        sync_folder(self.folder / "blobs")
         self.discard(partial)
         return digest
 
@@ -152,11 +153,3 @@ def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
 
 def _bytes(status: os.stat_result) -> int:
     return status.st_blocks * 512
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

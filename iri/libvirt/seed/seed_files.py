@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from iri.errors import FailedPrecondition, ResourceExhausted
 from iri.libvirt.device_sources import SeedFiles
 from iri.libvirt.seed.efi_variables import add_variables
 from iri.libvirt.seed.seed import Reader, Seed, no_yaml, plan_seed
+from iri.libvirt.whole_files import PRIVATE, replace_file
 from iri.machine import RuntimeMachine
 
 ISO, IGNITION, NVRAM = "seed.iso", "ignition.ign", "nvram.fd"
-PRIVATE = 0o600  # they hold secrets; libvirt gives them to QEMU's user at each start
 
 
 class SeedWriter:
@@ -61,12 +60,8 @@ def _write_file(path: Path, data: bytes) -> Path | None:
         return None
     if _read_own(path) == data:
         return path
-    draft = path.with_name(f"{path.name}.partial")
-    draft.unlink(missing_ok=True)
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, PRIVATE)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-    draft.replace(path)
+    # They hold secrets; libvirt gives them to QEMU's user at each start.
+    replace_file(path, data, PRIVATE)
     return path
 
 

@@ -37,6 +37,7 @@ from iri.libvirt.volumes.secrets import Passphrases
 from iri.libvirt.volumes.storage_xml import NewVolume
 from iri.libvirt.volumes.volume_access import VolumeFile, VolumeImage
 from iri.libvirt.volumes.volumes import Volumes
+from iri.libvirt.whole_files import sync_folder
 from iri.machine import Disk, RuntimeLocalDisk, VolumeConnection
 
 log = logging.getLogger(__name__)
@@ -89,7 +90,7 @@ class LocalDisks:
         new = NewVolume(name=partial.name, size_bytes=size, backing=backing)
         self._storage.create(self._backend.name, new.name, storage_xml.volume(new))
         partial.rename(path)
-        record_files.sync_folder(path.parent)
+        sync_folder(path.parent)
         self._storage.refresh(self._backend.name)
 
     def _grow(self, path: Path, size: int) -> None:

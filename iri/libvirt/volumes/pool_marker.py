@@ -26,6 +26,7 @@ from urllib.parse import quote, unquote
 from iri.errors import IRIError, NotFound, Unavailable
 from iri.libvirt.connect.storage import LibvirtSecrets, StoragePools
 from iri.libvirt.volumes import disk_files, names, record_files, storage_xml
+from iri.libvirt.whole_files import replace_file
 
 MARKER_FILE = ".gitvirt-pool"
 LONGEST = 64
@@ -61,10 +62,10 @@ class PoolMarkers:
         marker = read_marker(folder)
         if not marker:
             marker = uuid.uuid4().hex
-            _write_file(folder / MARKER_FILE, marker)
+            _write_marker(folder / MARKER_FILE, marker)
         if _read_file(self._note(pool)) != marker:
             self._notes.mkdir(mode=0o700, exist_ok=True)
-            _write_file(self._note(pool), marker)
+            _write_marker(self._note(pool), marker)
         usage = _usage(pool)
         secret = storage_xml.secret(_secret_id(pool), usage, type="volume", is_private=False)
         self._secrets.put(secret, marker.encode())
@@ -136,16 +137,9 @@ def _read_file(path: Path) -> str:
         os.close(handle)
 
 
-def _write_file(path: Path, marker: str) -> None:
-    partial = path.with_name(f"{path.name}{PARTIAL}")
+def _write_marker(path: Path, marker: str) -> None:
     with record_files.translate_os_errors(f"writing {path}"):
-        partial.unlink(missing_ok=True)
-        with partial.open("x") as file:
-            file.write(f"{marker}\n")
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-        record_files.sync_folder(path.parent)
+        replace_file(path, f"{marker}\n".encode())
 
 
 def _usage(pool: str) -> str:

@@ -26,6 +26,7 @@ from iri.errors import (
     Unavailable,
 )
 from iri.libvirt.volumes.settings import RbdPool
+from iri.libvirt.whole_files import PRIVATE, replace_file
 
 CONNECT_SECONDS = 10
 CALL_SECONDS = 120
@@ -93,10 +94,11 @@ class Rbd:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._folder.chmod(0o700)
         keyring = self._folder / f"{self._pool.name}.keyring"
-        _write_private(keyring, f"[client.{self._pool.user}]\nkey = {key}\n")
+        # Readable by root alone, from the first byte on.
+        replace_file(keyring, f"[client.{self._pool.user}]\nkey = {key}\n".encode(), PRIVATE)
         monitors = ",".join(self._pool.monitors)
         conf = CONF.format(monitors=monitors, keyring=keyring, seconds=CONNECT_SECONDS)
-        _write_private(self.conf, conf)
+        replace_file(self.conf, conf.encode(), PRIVATE)
 
     def images(self) -> list[str]:
         return self._read(list[str], "ls", self._pool.ceph_pool)
@@ -256,13 +258,3 @@ class Rbd:
 
 def _mib(size_bytes: int) -> str:
     return f"{-(-size_bytes // MIB)}M"
-
-
-def _write_private(path: Path, text: str) -> None:
-    """Readable by root alone, from the first byte on."""
-    partial = path.with_name(f"{path.name}.partial")
-    partial.unlink(missing_ok=True)
-    handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(handle, "w") as file:
-        file.write(text)
-    partial.replace(path)

@@ -7,7 +7,6 @@ has either the old or the new record. A partial file that a crash left is remove
 from __future__ import annotations
 
 import errno
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ import msgspec
 from iri.errors import FailedPrecondition, IRIError, ResourceExhausted, Unavailable
 from iri.libvirt.volumes import names, record
 from iri.libvirt.volumes.record import Record
+from iri.libvirt.whole_files import replace_file, sync_folder
 
 
 class StoredRecords(msgspec.Struct, frozen=True):
@@ -47,15 +47,8 @@ class RecordFiles:
         return StoredRecords(tuple(found), damaged)
 
     def write(self, record_: Record) -> None:
-        path = self._folder / f"{record_.name}.json"
-        partial = path.with_name(f"{path.name}.partial")
         with translate_os_errors(f"writing the record of {record_.name}"):
-            with partial.open("wb") as file:
-                file.write(record.encode(record_))
-                file.flush()
-                os.fsync(file.fileno())
-            partial.replace(path)
-            sync_folder(self._folder)
+            replace_file(self._folder / f"{record_.name}.json", record.encode(record_))
 
     def delete(self, name: str) -> None:
         with translate_os_errors(f"deleting the record of {name}"):
@@ -68,14 +61,6 @@ def _read_body(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise FailedPrecondition(f"cannot read the record {path.name}: {error.strerror}") from None
-
-
-def sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 @contextmanager
