@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
 
 import libvirt
 
@@ -12,7 +11,6 @@ from iri.libvirt import xml
 from iri.libvirt.connect.link import LibvirtLink
 from iri.libvirt.networks.network_xml import ObservedNetwork, parse_network, reservation
 
-T = TypeVar("T")
 LIVE_AND_KEPT = libvirt.VIR_NETWORK_UPDATE_AFFECT_LIVE | libvirt.VIR_NETWORK_UPDATE_AFFECT_CONFIG
 KEPT = libvirt.VIR_NETWORK_UPDATE_AFFECT_CONFIG
 
@@ -75,11 +73,6 @@ class LibvirtNetworks:
 
         return self._link.call(is_in_use, "looking for users of a network")
 
-    def leases(self, name: str) -> tuple[tuple[str, str], ...]:
-        """Pairs of MAC and address."""
-        leases = self._call(name, lambda network: network.DHCPLeases(), "reading the leases of a network")
-        return tuple((lease["mac"], lease["ipaddr"]) for lease in leases if lease["mac"])
-
     def _update(self, name: str, command: int, mac: str, address: str) -> None:
         document = xml.text(reservation(mac, address))
 
@@ -89,8 +82,8 @@ class LibvirtNetworks:
 
         self._call(name, update_reservation, "changing the reservations of a network")
 
-    def _call(self, name: str, action: Callable[[libvirt.virNetwork], T], doing: str) -> T:
-        return self._link.call(lambda raw: action(raw.networkLookupByName(name)), doing)
+    def _call(self, name: str, action: Callable[[libvirt.virNetwork], object], doing: str) -> None:
+        self._link.call(lambda raw: action(raw.networkLookupByName(name)), doing)
 
 
 def _document(domain: libvirt.virDomain) -> str:

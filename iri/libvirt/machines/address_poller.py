@@ -43,11 +43,8 @@ class AddressPoller:
 
     def _macs(self, id: str) -> tuple[str, ...]:
         guest = self._deps.store.find(id)
-        return (
-            tuple(guest.observed.live.nics.values())
-            if guest is not None and guest.observed.live is not None
-            else ()
-        )
+        live = guest.observed.live if guest is not None else None
+        return tuple(live.nics.values()) if live is not None else ()
 
     def _ask(self, id: str) -> float | None:
         """Runs on the poller's thread. Keeps the last addresses when a query fails."""

@@ -12,17 +12,13 @@ from iri.libvirt.machines.guest import Guest
 from iri.machine import Disk, RuntimeNetworkInterface
 
 
-def bare_document(deps: MachineDeps, id: str, record: MachineRecord) -> str:
-    """The domain of a machine that is only recorded: no devices yet."""
-    return render_domain(domain_plan(deps, id, record))
-
-
 def domain_plan(deps: MachineDeps, id: str, record: MachineRecord) -> DomainPlan:
-    classes = deps.providers.classes
-    traits = classes.traits(record.spec.class_name)
-    return DomainPlan(
-        id=id, record=record, traits=traits, platform=classes.platform(), folder=deps.folder(id)
+    """The domain of a machine that is only recorded: no devices yet."""
+    traits, platform = (
+        deps.providers.classes.traits(record.spec.class_name),
+        deps.providers.classes.platform(),
     )
+    return DomainPlan(id=id, record=record, traits=traits, platform=platform, folder=deps.folder(id))
 
 
 def define_with_devices(deps: MachineDeps, guest: Guest) -> Guest | None:

@@ -58,6 +58,9 @@ class MachineDeps:
     def folder(self, id: str) -> Path:
         return self.folders.machines / id
 
+    def warn(self, guest: Guest, reason: str, action: str, message: str) -> None:
+        self.record_event(guest, reason, action, message, is_warning=True)
+
     def record_event(
         self, guest: Guest, reason: str, action: str, message: str, *, is_warning: bool = False
     ) -> None:

@@ -71,16 +71,11 @@ class EventWatcher:
             case GuestRebooted():
                 deps.record_event(before, "Rebooted", "Guest", "the guest rebooted")
             case DeviceRemovalFailed(alias=alias):
-                deps.record_event(
-                    before,
-                    "DeviceRemovalFailed",
-                    "Detach",
-                    f"the guest refused to release device {alias}",
-                    is_warning=True,
-                )
+                message = f"the guest refused to release device {alias}"
+                deps.warn(before, "DeviceRemovalFailed", "Detach", message)
             case DiskError(reason=reason):
                 message = f"reading or writing a disk failed on the host ({reason}); the guest is paused"
-                deps.record_event(before, "DiskError", "Guest", message, is_warning=True)
+                deps.warn(before, "DiskError", "Guest", message)
             case DomainLifecycle(turn=LifecycleChange.STOPPED) if after is not None and after.reason:
                 is_warning = after.reason in ENDED
                 deps.record_event(after, after.reason, "Guest", "the machine is off", is_warning=is_warning)

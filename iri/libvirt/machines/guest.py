@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 from msgspec.structs import replace
 
-from iri.libvirt.domain.domain_state import DomainState, Hardware, RunState, StopReason
+from iri.libvirt.domain.domain_state import DomainState, RunState, StopReason
 from iri.libvirt.domain.names import Alias, DeviceKind, alias_of
 from iri.libvirt.domain.record import MachineRecord, desired_machine
 from iri.libvirt.machines.power_settings import CRASH_LOOP
@@ -213,15 +213,11 @@ def handle_of(device: Disk | RuntimeNetworkInterface, alias: Alias) -> str:
 
 def interface_details(guest: Guest) -> tuple[InterfaceDetail, ...]:
     """In the order of the spec; interfaces that are being detached come last."""
-    hardware: Hardware = guest.observed.current
-    order = {
-        name: number for number, name in enumerate(nic.name for nic in guest.record.spec.network_interfaces)
-    }
+    order = {nic.name: number for number, nic in enumerate(guest.record.spec.network_interfaces)}
+    nics = guest.observed.current.nics
     return tuple(
-        InterfaceDetail(name=alias.name, mac=mac, ips=guest.addresses.get(mac, ()))
-        for alias, mac in sorted(
-            hardware.nics.items(), key=lambda item: (order.get(item[0].name, len(order)), item[0])
-        )
+        InterfaceDetail(name=alias.name, mac=nics[alias], ips=guest.addresses.get(nics[alias], ()))
+        for alias in sorted(nics, key=lambda alias: (order.get(alias.name, len(order)), alias))
     )
 
 
@@ -231,12 +227,8 @@ def derive_conditions(guest: Guest) -> tuple[tuple[str, str, str, str], ...]:
     if failure is not None:
         ready = ("Ready", "False", failure.reason, failure.message)
     elif guest.observed.run_state is RunState.IO_ERROR:
-        ready = (
-            "Ready",
-            "False",
-            "DiskError",
-            "the guest is paused: its host could not read or write a disk",
-        )
+        message = "the guest is paused: its host could not read or write a disk"
+        ready = ("Ready", "False", "DiskError", message)
     elif guest.observed.run_state is RunState.PAUSED:
         ready = ("Ready", "False", "Paused", "the guest was paused on the host")
     elif guest.observed_generation < 0:

@@ -19,7 +19,7 @@ name while an old device of that name is still attached; a failed attach is trie
 from __future__ import annotations
 
 import contextlib
-from typing import assert_never
+from typing import Literal, assert_never
 
 from msgspec.structs import replace
 
@@ -69,12 +69,8 @@ def wait_seconds(guest: Guest) -> float | None:
 
 def configurations(guest: Guest) -> tuple[tuple[bool, Hardware], ...]:
     """Both configurations: whether it is the running one, and its hardware."""
-    live = guest.observed.live
-    return (
-        ((True, live), (False, guest.observed.next_boot))
-        if live is not None
-        else ((False, guest.observed.next_boot),)
-    )
+    live, next_boot = guest.observed.live, guest.observed.next_boot
+    return ((True, live), (False, next_boot)) if live is not None else ((False, next_boot),)
 
 
 def is_missing(guest: Guest, alias: Alias) -> bool:
@@ -119,10 +115,7 @@ def plug(deps: MachineDeps, guest: Guest, alias: Alias, device: Disk | RuntimeNe
                 if is_live and qemu_leak_repair.may_have_leaked(error):
                     qemu_leak_repair.suspect_leak(deps, guest, alias, place)
                 raise
-    what, action = describe_alias(alias)
-    deps.record_event(
-        guest, f"Attach{action}Succeeded", f"Attach{action}", f"{what} {device.name} is attached"
-    )
+    record_success(deps, guest, alias, "Attach")
 
 
 def device_element(
@@ -135,8 +128,7 @@ def device_element(
             # A disk has the same target in both configurations.
             held = [hardware.disks[alias] for _, hardware in configurations(guest) if alias in hardware.disks]
             target = held[0] if held else choose_target(device.device, taken)
-            prepared = deps.providers.disks.prepare(guest.id, device)
-            source = prepared.source
+            source = deps.providers.disks.prepare(guest.id, device).source
             return disk_element(alias, device.device, target, source), data_location(source.where)
         case RuntimeNetworkInterface():
             return nic_element(alias, deps.providers.interfaces.connect(guest.id, device)), ""
@@ -160,10 +152,7 @@ def release_detached(deps: MachineDeps, guest: Guest) -> None:
     for alias in sorted(guest.detached):
         if alias.kind == DeviceKind.DISK.value and (alias.kind, alias.name) not in names:
             deps.providers.disks.release(guest.id, alias.name)
-        what, action = describe_alias(alias)
-        deps.record_event(
-            guest, f"Detach{action}Succeeded", f"Detach{action}", f"{what} {alias.name} is detached"
-        )
+        record_success(deps, guest, alias, "Detach")
     if any(alias.kind == DeviceKind.NIC.value for alias in guest.detached):
         deps.providers.interfaces.prune(deps.desired_interfaces)
     deps.providers.disks.wake_waiting()
@@ -193,9 +182,8 @@ def remember_size(deps: MachineDeps, id: str, alias: Alias, size: int) -> None:
     deps.store.update(id, lambda found: replace(found, shown_sizes={**found.shown_sizes, alias: size}))
 
 
-def describe_alias(alias: Alias) -> tuple[str, str]:
-    return (
-        ("volume", "Volume")
-        if alias.kind == DeviceKind.DISK.value
-        else ("network interface", "NetworkInterface")
-    )
+def record_success(deps: MachineDeps, guest: Guest, alias: Alias, verb: Literal["Attach", "Detach"]) -> None:
+    is_disk = alias.kind == DeviceKind.DISK.value
+    what, kind = ("volume", "Volume") if is_disk else ("network interface", "NetworkInterface")
+    message = f"{what} {alias.name} is {verb.lower()}ed"
+    deps.record_event(guest, f"{verb}{kind}Succeeded", f"{verb}{kind}", message)

@@ -25,10 +25,11 @@ from iri.change import (
 from iri.errors import FailedPrecondition, InvalidArgument, IRIError, TimedOut, Unavailable
 from iri.identity import derive_id
 from iri.libvirt.connect.link import LibvirtLink
+from iri.libvirt.domain.document import render_domain
 from iri.libvirt.domain.domain_state import RunState
 from iri.libvirt.domain.record import MachineRecord, desired_machine
-from iri.libvirt.machines import define
 from iri.libvirt.machines.address_poller import AddressPoller
+from iri.libvirt.machines.define import domain_plan
 from iri.libvirt.machines.deps import MachineDeps
 from iri.libvirt.machines.event_watcher import EventWatcher
 from iri.libvirt.machines.gc import GarbageCollector, drop_orphaned_secrets
@@ -100,7 +101,7 @@ class Machines:
             )
             self._refuse(machine)
             record = self._deps.store.store_secrets(id, record)
-            self._deps.domains.define(define.bare_document(self._deps, id, record))
+            self._deps.domains.define(render_domain(domain_plan(self._deps, id, record)))
             made = self._deps.store.add(Guest(id=id, record=record))
         self._deps.journal.event(made, "Created", "Create", "the machine is recorded")
         self._queue.wake(id)

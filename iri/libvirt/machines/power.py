@@ -112,7 +112,7 @@ def stop_step(deps: MachineDeps, guest: Guest) -> float:
 
 
 def force_off(deps: MachineDeps, guest: Guest, why: str) -> None:
-    deps.record_event(guest, "ForcedOff", "Stop", f"the machine was switched off: {why}", is_warning=True)
+    deps.warn(guest, "ForcedOff", "Stop", f"the machine was switched off: {why}")
     with contextlib.suppress(FailedPrecondition):  # the guest ended meanwhile
         deps.domains.force_off(guest.id)
     deps.store.observe(guest.id)

@@ -55,16 +55,13 @@ def repair_leaks(deps: MachineDeps, guest: Guest) -> None:
     suspects = guest.leak_suspects
     if gone := remove_leaks(deps.monitor, guest.id, set(suspects.values())):
         message = f"removed devices that a killed libvirtd had left in QEMU: {', '.join(sorted(gone))}"
-        deps.record_event(guest, "LeakRepaired", "Attach", message, is_warning=True)
-    deps.store.update(
-        guest.id,
-        lambda known: replace(
-            known,
-            leak_suspects={
-                alias: place for alias, place in known.leak_suspects.items() if alias not in suspects
-            },
-        ),
-    )
+        deps.warn(guest, "LeakRepaired", "Attach", message)
+
+    def without_suspects(known: Guest) -> Guest:
+        left = {alias: place for alias, place in known.leak_suspects.items() if alias not in suspects}
+        return replace(known, leak_suspects=left)
+
+    deps.store.update(guest.id, without_suspects)
 
 
 def remove_leaks(monitor: QemuMonitor, id: str, locations: set[str]) -> set[str]:

@@ -56,13 +56,12 @@ def reconcile_machine(deps: MachineDeps, id: str) -> float | None:
         delay = take_step(deps, guest)
     except (IRIError, OSError) as error:
         return record_failure(deps, id, error)
-    generation = guest.record.generation
-    deps.store.update(
-        id,
-        lambda found: replace(
-            found, observed_generation=max(found.observed_generation, generation), failure=None
-        ),
-    )
+
+    def mark_reconciled(found: Guest) -> Guest:
+        generation = max(found.observed_generation, guest.record.generation)
+        return replace(found, observed_generation=generation, failure=None)
+
+    deps.store.update(id, mark_reconciled)
     return delay
 
 
@@ -76,13 +75,8 @@ def take_step(deps: MachineDeps, guest: Guest) -> float | None:
         deps.store.rewrite_record(guest)
         if guest.is_desired_on:
             power.enable_autostart(deps, guest)
-        deps.record_event(
-            guest,
-            "DomainRedefined",
-            "Observe",
-            "the running domain was undefined; defined it again",
-            is_warning=True,
-        )
+        message = "the running domain was undefined; defined it again"
+        deps.warn(guest, "DomainRedefined", "Observe", message)
         return 0.0
     if not guest.is_desired_on:
         if guest.observed.is_on:
@@ -143,7 +137,7 @@ def record_failure(deps: MachineDeps, id: str, error: IRIError | OSError) -> flo
     reason = type(error).__name__ if isinstance(error, IRIError) else "HostError"
     failure = StepFailure(reason, str(error), before.failures + 1 if before is not None else 1)
     if before is None or (before.reason, before.message) != (reason, failure.message):
-        deps.record_event(guest, reason, "Reconcile", failure.message, is_warning=True)
+        deps.warn(guest, reason, "Reconcile", failure.message)
     if not isinstance(error, Unavailable):
         log.warning("machine cannot be reconciled id=%s reason=%s error=%s", id, reason, error)
     deps.store.update(id, lambda found: replace(found, failure=failure))

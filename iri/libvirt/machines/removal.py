@@ -69,12 +69,10 @@ def forget_machine(deps: MachineDeps, guest: Guest) -> None:
 def handle_undefined(deps: MachineDeps, guest: Guest) -> None:
     """Handles a domain that a person has undefined. Its data is deleted only by order: without one, a recreated machine finds it."""
     if guest.record.deleted_at:
-        deps.record_event(
-            guest, "DomainUndefined", "Observe", "the domain was undefined on the host", is_warning=True
-        )
+        deps.warn(guest, "DomainUndefined", "Observe", "the domain was undefined on the host")
         delete_host_objects(deps, guest)
     else:
         message = "the domain was undefined on the host; its local disks are kept"
-        deps.record_event(guest, "DomainUndefined", "Observe", message, is_warning=True)
+        deps.warn(guest, "DomainUndefined", "Observe", message)
         delete_host_files(deps, guest)
     forget_machine(deps, guest)

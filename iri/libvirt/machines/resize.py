@@ -19,10 +19,8 @@ def resize_machine(deps: MachineDeps, guest: Guest) -> Guest | None:
         # A record written in between would be overwritten by the older document.
         with deps.store.lock(guest.id):
             latest = deps.store.get(guest.id)
-            render_domain = resized_document(
-                deps.domains.next_boot_document(guest.id), domain_plan(deps, guest.id, latest.record)
-            )
-            deps.domains.define(render_domain)
+            plan = domain_plan(deps, guest.id, latest.record)
+            deps.domains.define(resized_document(deps.domains.next_boot_document(guest.id), plan))
         deps.record_event(
             guest, "Resized", "Resize", f"the next boot has {cpus} processors and {memory >> 20} MiB"
         )
