@@ -54,14 +54,12 @@ def disk_source_element(source: DiskSource) -> Element:
         case _:
             assert_never(where)
     if source.luks_secret_id:
-        encryption = child(inner, "encryption", **cipher(where))
+        # An image in Ceph is decrypted by Ceph's own library, in the format that other runtimes use too.
+        in_ceph = isinstance(where, RbdSource)
+        cipher = {"format": "luks2", "engine": "librbd"} if in_ceph else {"format": "luks"}
+        encryption = child(inner, "encryption", **cipher)
         child(encryption, "secret", type_="passphrase", uuid=source.luks_secret_id)
     return made
-
-
-def cipher(where: FileSource | BlockSource | RbdSource) -> dict[str, str]:
-    """An image in Ceph is decrypted by Ceph's own library, in the format that other runtimes use too."""
-    return {"format": "luks2", "engine": "librbd"} if isinstance(where, RbdSource) else {"format": "luks"}
 
 
 def disk_with_driver(type_: str, format_: str) -> Element:

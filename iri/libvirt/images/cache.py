@@ -102,14 +102,14 @@ class ImageCache:
 
     def lookup(self, name: str) -> CachedName | None:
         with suppress(FileNotFoundError, msgspec.DecodeError):
-            lookup = msgspec.json.decode((self.folder / "names" / key(name)).read_bytes(), type=CachedName)
-            return lookup if self.path(lookup.digest).exists() else None
+            cached = msgspec.json.decode((self.folder / "names" / key(name)).read_bytes(), type=CachedName)
+            return cached if self.path(cached.digest).exists() else None
         return None
 
-    def remember(self, name: str, lookup: CachedName) -> None:
+    def remember(self, name: str, cached: CachedName) -> None:
         path = self.folder / "names" / key(name)
         written = path.with_name(f"{path.name}.{os.getpid()}.{time.monotonic_ns()}")
-        written.write_bytes(msgspec.json.encode(lookup))
+        written.write_bytes(msgspec.json.encode(cached))
         written.replace(path)
 
     def collect(self, used: Set[str], *, now: float, unused_seconds: float, most_bytes: int) -> int:

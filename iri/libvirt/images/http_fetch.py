@@ -91,12 +91,13 @@ def open_url(
 
 
 def _refusal(url: str, code: int) -> IRIError:
-    new_validator = f"{_host(url)} answers {code} {http.client.responses.get(code, '')}".rstrip()
+    status = f"{code} {http.client.responses.get(code, '')}".rstrip()
+    message = f"{_host(url)} answers {status} for {path_of(url)}"
     if code in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE):
-        return NotFound(f"{new_validator} for {path_of(url)}")
+        return NotFound(message)
     if code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-        return FailedPrecondition(f"{new_validator} for {path_of(url)}")
-    return Unavailable(f"{new_validator} for {path_of(url)}")
+        return FailedPrecondition(message)
+    return Unavailable(message)
 
 
 def _unreachable(url: str, reason: object) -> IRIError:
@@ -222,10 +223,8 @@ def _receive(
 
 
 def _read_chunk(response: http.client.HTTPResponse) -> bytes:
-    try:
+    with translate_interruptions():
         return response.read1(CHUNK)
-    except (OSError, http.client.HTTPException) as error:
-        raise Unavailable(f"the transfer was interrupted: {error or type(error).__name__}") from None
 
 
 @contextmanager
@@ -240,8 +239,14 @@ def translate_os_errors() -> Iterator[None]:
 
 
 def read(response: http.client.HTTPResponse, limit: int) -> bytes:
-    try:
+    with translate_interruptions():
         return response.read(limit)
+
+
+@contextmanager
+def translate_interruptions() -> Iterator[None]:
+    try:
+        yield
     except (OSError, http.client.HTTPException) as error:
         raise Unavailable(f"the transfer was interrupted: {error or type(error).__name__}") from None
 

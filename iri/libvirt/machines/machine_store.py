@@ -90,7 +90,8 @@ class MachineStore:
 
     def add(self, guest: Guest) -> RuntimeMachine:
         guest = with_conditions(guest, self.now_ns())
-        self._insert(guest)
+        with self._lock:
+            self._replace(guest)
         self.journal.notice(RuntimeMachine, guest.id, ChangeType.CREATED)
         return self._listed[guest.id]
 
@@ -190,10 +191,6 @@ class MachineStore:
         if not data:
             raise ValueError("its libvirt secrets are missing")
         return replace(record, spec=merge_secrets(record.spec, decode_secrets(data)))
-
-    def _insert(self, guest: Guest) -> None:
-        with self._lock:
-            self._replace(guest)
 
     def _replace(self, guest: Guest) -> bool:
         """Returns whether the listed object has changed."""

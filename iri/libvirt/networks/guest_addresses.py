@@ -56,15 +56,15 @@ class GuestAddresses:
             return {}
 
 
-def usable(learn: Learned, macs: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def usable(learned: Learned, macs: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """The reachable addresses of the machine's own interfaces, each once and in order."""
-    lower = {mac.lower(): texts for mac, texts in learn.items()}
-    parse_network = {}
+    lower = {mac.lower(): texts for mac, texts in learned.items()}
+    found = {}
     for mac in macs:
         addresses = {address: None for text in lower.get(mac, ()) if (address := _reachable(text))}
         if addresses:
-            parse_network[mac] = tuple(addresses)[:MOST]
-    return parse_network
+            found[mac] = tuple(addresses)[:MOST]
+    return found
 
 
 def _reachable(text: str) -> str:

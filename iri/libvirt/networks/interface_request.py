@@ -150,7 +150,7 @@ def _parse_reserved(where: IsolatedNetwork, interface: RuntimeNetworkInterface) 
     if where.subnet is None or not where.subnet.dhcp:
         return ()
     network = ipaddress.IPv4Network(where.subnet.network)
-    parse_network = []
+    reserved = []
     for text in interface.ips:
         try:
             address = ipaddress.ip_address(text)
@@ -165,12 +165,10 @@ def _parse_reserved(where: IsolatedNetwork, interface: RuntimeNetworkInterface) 
             raise InvalidArgument(
                 f"interface {interface.name}: {address} is not an address for guests of {network}"
             )
-        parse_network.append(str(address))
-    if len(parse_network) > 1:
-        raise InvalidArgument(
-            f"interface {interface.name}: DHCP gives one IPv4 address, not {len(parse_network)}"
-        )
-    return tuple(parse_network)
+        reserved.append(str(address))
+    if len(reserved) > 1:
+        raise InvalidArgument(f"interface {interface.name}: DHCP gives one IPv4 address, not {len(reserved)}")
+    return tuple(reserved)
 
 
 def _parse_flag(interface: RuntimeNetworkInterface, name: str) -> bool | None:

@@ -52,6 +52,6 @@ class StaleBridges:
 
     def confirm(self, active: Iterable[str]) -> frozenset[str]:
         now = our_bridges() - frozenset(active)
-        confirm = now & self._before
+        confirmed = now & self._before
         self._before = now
-        return confirm
+        return confirmed

@@ -38,10 +38,10 @@ def iso9660_image(label: str, files: Mapping[str, bytes]) -> bytes:
             JOLIET_FOLDER,
         ),
         _sector(b"\xffCD001\x01"),
-        _path_table("<", PRIMARY_FOLDER),
-        _path_table(">", PRIMARY_FOLDER),
-        _path_table("<", JOLIET_FOLDER),
-        _path_table(">", JOLIET_FOLDER),
+        _sector(_path_table("<", PRIMARY_FOLDER)),
+        _sector(_path_table(">", PRIMARY_FOLDER)),
+        _sector(_path_table("<", JOLIET_FOLDER)),
+        _sector(_path_table(">", JOLIET_FOLDER)),
         _folder(PRIMARY_FOLDER, primary),
         _folder(JOLIET_FOLDER, joliet),
         *(_pad(data) for data in files.values()),
@@ -63,7 +63,7 @@ def _descriptor(type_: int, label: bytes, escapes: bytes, sectors: int, tables: 
     blank = " ".encode("utf-16-be") if escapes else b" "
     head = struct.pack("<B5sBB", type_, b"CD001", 1, 0) + blank * (32 // len(blank)) + label
     head += b"\0" * 8 + _both32(sectors) + escapes.ljust(32, b"\0")
-    head += _both16(1) + _both16(1) + _both16(SECTOR) + _both32(len(_table("<", folder)))
+    head += _both16(1) + _both16(1) + _both16(SECTOR) + _both32(len(_path_table("<", folder)))
     head += struct.pack("<II", tables, 0) + struct.pack(">II", tables + 1, 0)
     head += _record(ROOT, folder, SECTOR, FOLDER_FLAG)
     texts = 128 * 4 + 37 * 3  # set, publisher, preparer, application, and three file names
@@ -72,10 +72,6 @@ def _descriptor(type_: int, label: bytes, escapes: bytes, sectors: int, tables: 
 
 
 def _path_table(order: str, folder: int) -> bytes:
-    return _sector(_table(order, folder))
-
-
-def _table(order: str, folder: int) -> bytes:
     return struct.pack(f"{order}BBIH", 1, 0, folder, 1) + ROOT + b"\0"
 
 

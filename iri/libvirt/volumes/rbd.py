@@ -189,7 +189,7 @@ class Rbd:
                 "qemu-img", "convert", "-f", format, "-O", "raw", str(source), target, seconds=COPY_SECONDS
             )
             return
-        options = {
+        fields = {
             "driver": "rbd",
             "pool": self._pool.ceph_pool,
             "image": image,
@@ -198,20 +198,10 @@ class Rbd:
             "encrypt.format": "luks2",
             "encrypt.key-secret": "passphrase",
         }
-        target = ",".join(f"{name}={value.replace(',', ',,')}" for name, value in options.items())
+        target = ",".join(f"{name}={value.replace(',', ',,')}" for name, value in fields.items())
         secret = f"secret,id=passphrase,file={passphrase_file}"
-        command = (
-            "qemu-img",
-            "convert",
-            "-n",
-            "--object",
-            secret,
-            "-f",
-            format,
-            "--target-image-opts",
-            str(source),
-        )
-        self._run(*command, target, seconds=COPY_SECONDS)
+        options = ("-n", "--object", secret, "-f", format, "--target-image-opts")
+        self._run("qemu-img", "convert", *options, str(source), target, seconds=COPY_SECONDS)
 
     def spec(self, image: str) -> str:
         return f"{self._pool.ceph_pool}/{image}"
