@@ -11,6 +11,5 @@ Data passes through in this order:
 
 libvirt and the storage keep all state. A process that lost everything else finds its machines and volumes there again.
 Beside the flow: `libvirtd_owner` and `folder_lock` keep two runtimes off the same libvirtd and folders, `whole_files` writes files
-that are complete or absent, `settings` is the
-operator's document, `private_libvirtd` runs a libvirtd for the demo and the tests.
+that are complete or absent, `settings` is the operator's document, `private_libvirtd` runs a libvirtd for the demo and the tests.
 """

@@ -14,10 +14,8 @@ from iri.machine import Disk, RuntimeNetworkInterface
 
 def domain_plan(deps: MachineDeps, id: str, record: MachineRecord) -> DomainPlan:
     """The domain of a machine that is only recorded: no devices yet."""
-    traits, platform = (
-        deps.providers.classes.traits(record.spec.class_name),
-        deps.providers.classes.platform(),
-    )
+    classes = deps.providers.classes
+    traits, platform = classes.traits(record.spec.class_name), classes.platform()
     return DomainPlan(id=id, record=record, traits=traits, platform=platform, folder=deps.folder(id))
 
 
