@@ -12,23 +12,22 @@ class FileSource(msgspec.Struct, frozen=True, kw_only=True):
     format: str = "qcow2"  # or raw; never guessed from the content, which the guest writes
 
 
-class BlockSource(msgspec.Struct, frozen=True, kw_only=True):
-    path: str
-
-
 class RbdSource(msgspec.Struct, frozen=True, kw_only=True):
     """An image of a Ceph pool. The key is a libvirt secret, so it is not in the domain's XML."""
 
     image: str  # pool/name
     monitors: tuple[tuple[str, int], ...]
     user: str
-    secret_id: str  # a libvirt secret's UUID
+    secret_id: str = ""  # a libvirt secret's UUID
+
+
+DataSource = FileSource | RbdSource
 
 
 class DiskSource(msgspec.Struct, frozen=True, kw_only=True):
     """Everything about a disk's data that its XML element needs, besides alias and target."""
 
-    where: FileSource | BlockSource | RbdSource
+    where: DataSource
     luks_secret_id: str = ""  # of a libvirt secret; empty: not encrypted
     iops: int = 0  # 0: no limit
     bytes_per_second: int = 0

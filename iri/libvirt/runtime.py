@@ -26,6 +26,7 @@ from iri.libvirt.domain.document import CONSOLE
 from iri.libvirt.folder_lock import FolderLock
 from iri.libvirt.host.host import Installation, LibvirtHost
 from iri.libvirt.host.kvm_probe import KvmProbe
+from iri.libvirt.images.images import Images
 from iri.libvirt.libvirtd_owner import LibvirtdOwner
 from iri.libvirt.machines.consoles import LONGEST_PATH, Consoles
 from iri.libvirt.machines.deps import MachineDeps, MachineFolders, Providers
@@ -35,7 +36,7 @@ from iri.libvirt.networks.networks import Networks
 from iri.libvirt.seed.seed import Reader, no_yaml
 from iri.libvirt.seed.seed_files import SeedWriter
 from iri.libvirt.settings import Settings
-from iri.libvirt.volumes import bootstrap
+from iri.libvirt.volumes.bootstrap import build_storage
 from iri.libvirt.volumes.disks import VolumeDisks
 from iri.machine import RuntimeMachine
 from iri.runtime import AnyObject, Console, RuntimeEvent, Subscription
@@ -60,24 +61,24 @@ class LibvirtRuntime:
         self._domains, self._secrets = LibvirtDomains(self._link), MachineSecrets(self._link)
         self._owner = LibvirtdOwner(LibvirtSecrets(self._link), folder, self._domains.metadata)
         self._store = MachineStore(self._domains, self._secrets, self._journal)
-        storage = bootstrap.build_storage(
+        self._volumes, disks = build_storage(
             self._link,
-            bootstrap.VolumeSettings(storage=settings.storage, images=settings.images),
+            settings.storage,
+            Images(settings.images, folder / "images"),
             folder,
             journal=self._journal,
             volume_class=lambda name: self._host.volume_class(name),
             tell=self._record_event,
         )
-        self._volumes = storage.volumes
         node = LibvirtNode(self._link)
         self._host = LibvirtHost(
             node,
-            storage.volumes,
+            self._volumes,
             KvmProbe(node, folder, Path(settings.qemu_logs)),
             settings.host,
             Installation(VERSION, settings.uri, folder),
         )
-        deps = self._machine_deps(settings, storage.disks, SeedWriter(settings.efi_template, read_yaml))
+        deps = self._machine_deps(settings, disks, SeedWriter(settings.efi_template, read_yaml))
         self._machines = Machines(deps, self._link)
         self._consoles = Consoles(lambda id: deps.folder(id) / CONSOLE)
         self._link.on_connected(self._host.forget)

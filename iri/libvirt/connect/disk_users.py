@@ -11,10 +11,9 @@ import msgspec
 
 from iri.errors import FailedPrecondition, TimedOut
 from iri.libvirt.connect.link import LibvirtLink
-from iri.libvirt.device_sources import BlockSource, FileSource, RbdSource
+from iri.libvirt.device_sources import DataSource, FileSource, RbdSource
 from iri.libvirt.xml import Element, child, element, parse, text
 
-Where = FileSource | BlockSource | RbdSource
 JOB_POLL_SECONDS = 0.05
 JOB_SECONDS = 6 * 3600
 
@@ -33,7 +32,7 @@ class DiskUsers:
     def __init__(self, link: LibvirtLink) -> None:
         self._link = link
 
-    def find(self, where: Where) -> tuple[DiskUser, ...]:
+    def find(self, where: DataSource) -> tuple[DiskUser, ...]:
         """All domains that have it as a disk, running or not, ours or not."""
 
         def look(raw: libvirt.virConnect) -> tuple[DiskUser, ...]:
@@ -45,7 +44,7 @@ class DiskUsers:
 
         return self._link.call(look, "looking for users of a volume")
 
-    def find_running(self, where: Where) -> DiskUser | None:
+    def find_running(self, where: DataSource) -> DiskUser | None:
         """The running guest that has it open."""
         return next((user for user in self.find(where) if user.is_running), None)
 
@@ -132,7 +131,7 @@ def _files(domain: Element) -> Iterator[str]:
     yield from (domain.findtext(f"os/{name}", "") for name in ("kernel", "initrd"))
 
 
-def _holdings(domain: libvirt.virDomain, where: Where) -> Iterator[DiskUser]:
+def _holdings(domain: libvirt.virDomain, where: DataSource) -> Iterator[DiskUser]:
     for description, runs_with_it in _descriptions(domain):
         for disk in parse(description).iterfind("devices/disk"):
             source = disk.find("source")
@@ -143,12 +142,10 @@ def _holdings(domain: libvirt.virDomain, where: Where) -> Iterator[DiskUser]:
                 )
 
 
-def _is(source: Element, where: Where) -> bool:
+def _is(source: Element, where: DataSource) -> bool:
     match where:
         case FileSource():
             return source.get("file") == where.path
-        case BlockSource():
-            return source.get("dev") == where.path
         case RbdSource():
             return source.get("protocol") == "rbd" and source.get("name") == where.image
         case _:

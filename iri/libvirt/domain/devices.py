@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import assert_never
 
 from iri.libvirt.device_sources import (
-    BlockSource,
     BridgeNic,
     DiskSource,
     FileSource,
@@ -41,9 +40,6 @@ def disk_source_element(source: DiskSource) -> Element:
         case FileSource(path=path, format=format_):
             made = disk_with_driver("file", format_)
             inner = child(made, "source", file=path)
-        case BlockSource(path=path):
-            made = disk_with_driver("block", "raw")
-            inner = child(made, "source", dev=path)
         case RbdSource():
             made = disk_with_driver("network", "raw")
             inner = child(made, "source", protocol="rbd", name=where.image)
@@ -65,15 +61,7 @@ def disk_source_element(source: DiskSource) -> Element:
 def disk_with_driver(type_: str, format_: str) -> Element:
     """When the host's disk is full, the guest is paused and resumed later, so it loses no writes."""
     made = element("disk", type_=type_, device="disk")
-    child(
-        made,
-        "driver",
-        name="qemu",
-        type_=format_,
-        cache="none" if type_ == "block" else "writeback",
-        discard="unmap",
-        error_policy="stop",
-    )
+    child(made, "driver", name="qemu", type_=format_, cache="writeback", discard="unmap", error_policy="stop")
     return made
 
 

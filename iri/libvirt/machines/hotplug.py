@@ -19,12 +19,12 @@ name while an old device of that name is still attached; a failed attach is trie
 from __future__ import annotations
 
 import contextlib
-from typing import Literal, assert_never
+from typing import Literal
 
 from msgspec.structs import replace
 
 from iri.errors import FailedPrecondition, NotFound, Unavailable
-from iri.libvirt.device_sources import BlockSource, FileSource, RbdSource
+from iri.libvirt.device_sources import FileSource
 from iri.libvirt.domain.devices import disk_element, nic_element
 from iri.libvirt.domain.domain_state import Hardware
 from iri.libvirt.domain.names import Alias, DeviceKind, choose_target
@@ -129,19 +129,11 @@ def device_element(
             held = [hardware.disks[alias] for _, hardware in configurations(guest) if alias in hardware.disks]
             target = held[0] if held else choose_target(device.device, taken)
             source = deps.providers.disks.prepare(guest.id, device).source
-            return disk_element(alias, device.device, target, source), data_location(source.where)
+            where = source.where
+            place = where.path if isinstance(where, FileSource) else where.image
+            return disk_element(alias, device.device, target, source), place
         case RuntimeNetworkInterface():
             return nic_element(alias, deps.providers.interfaces.connect(guest.id, device)), ""
-
-
-def data_location(where: FileSource | BlockSource | RbdSource) -> str:
-    match where:
-        case FileSource(path=path) | BlockSource(path=path):
-            return path
-        case RbdSource(image=image):
-            return image
-        case _:
-            assert_never(where)
 
 
 def release_detached(deps: MachineDeps, guest: Guest) -> None:

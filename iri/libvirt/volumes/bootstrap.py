@@ -6,16 +6,12 @@ import platform
 from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
-
-from iri.errors import Unimplemented
 from iri.host import RuntimeVolumeClass
 from iri.journal import Journal
 from iri.libvirt.connect.disk_users import DiskUsers
 from iri.libvirt.connect.link import LibvirtLink
 from iri.libvirt.connect.storage import LibvirtSecrets, StoragePools
 from iri.libvirt.images.images import Images
-from iri.libvirt.images.settings import ImageSettings
 from iri.libvirt.volumes.backend import StorageBackend
 from iri.libvirt.volumes.backends import Backends
 from iri.libvirt.volumes.ceph_backend import CephBackend
@@ -23,45 +19,27 @@ from iri.libvirt.volumes.disks import LocalDisks, Tell, VolumeDisks
 from iri.libvirt.volumes.file_backend import FileBackend
 from iri.libvirt.volumes.pool_marker import PoolMarkers
 from iri.libvirt.volumes.secrets import Passphrases
-from iri.libvirt.volumes.settings import (
-    DirPool,
-    LogicalPool,
-    NetfsPool,
-    Pool,
-    RbdPool,
-    StorageSettings,
-    with_default,
-)
+from iri.libvirt.volumes.settings import DirPool, NetfsPool, Pool, RbdPool, StorageSettings, with_default
 from iri.libvirt.volumes.volumes import Volumes
 
 # The names in image indexes.
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
-class VolumeSettings(msgspec.Struct, frozen=True, kw_only=True):
-    storage: StorageSettings = StorageSettings()
-    images: ImageSettings = ImageSettings()
-
-
-class StorageParts(msgspec.Struct, frozen=True):
-    volumes: Volumes
-    disks: VolumeDisks
-
-
 def build_storage(
     link: LibvirtLink,
-    settings: VolumeSettings,
+    settings: StorageSettings,
+    images: Images,
     folder: Path,
     *,
     journal: Journal,
     volume_class: Callable[[str], RuntimeVolumeClass],
     tell: Tell,
-) -> StorageParts:
+) -> tuple[Volumes, VolumeDisks]:
     """`folder` is the runtime's own; `tell` records an event of a machine. Starts nothing: see Volumes.start."""
-    storage_settings = with_default(settings.storage, str(folder / "volumes"))
+    settings = with_default(settings, str(folder / "volumes"))
     storage, disk_users, passphrases = StoragePools(link), DiskUsers(link), Passphrases(LibvirtSecrets(link))
     markers = PoolMarkers(storage, LibvirtSecrets(link), folder / "pools")
-    images = Images(settings.images, folder / "images")
 
     def backend(pool: Pool) -> StorageBackend:
         match pool:
@@ -69,16 +47,13 @@ def build_storage(
                 return FileBackend(pool, storage, disk_users, passphrases, images, markers)
             case RbdPool():
                 return CephBackend(pool, folder / "ceph", storage, disk_users, passphrases, images)
-            case LogicalPool():
-                cause = f"storage pool {pool.name!r}: type logical is not implemented"
-                raise Unimplemented(cause)
 
-    backends = [backend(pool) for pool in storage_settings.pools]
-    all_backends = Backends(storage_settings, backends, markers, disk_users.referenced_files)
-    volumes = Volumes(all_backends, passphrases, images, journal, volume_class, storage_settings.workers)
+    backends = [backend(pool) for pool in settings.pools]
+    all_backends = Backends(settings, backends, markers, disk_users.referenced_files)
+    volumes = Volumes(all_backends, passphrases, images, journal, volume_class, settings.workers)
     files = next((backend for backend in backends if isinstance(backend, FileBackend)), None)
     local = LocalDisks(files, storage, disk_users, images) if files else None
     architecture = ARCHITECTURES.get(platform.machine(), platform.machine())
     disks = VolumeDisks(volumes, local, disk_users, passphrases, architecture=architecture, tell=tell)
     link.on_connected(volumes.wake_waiting)
-    return StorageParts(volumes, disks)
+    return volumes, disks

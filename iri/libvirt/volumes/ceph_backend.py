@@ -290,5 +290,4 @@ class CephBackend:
             image=self._rbd.spec(record_.name),
             monitors=tuple(address(monitor) for monitor in self._pool.monitors),
             user=self._pool.user,
-            secret_id="",
         )

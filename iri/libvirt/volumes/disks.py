@@ -17,28 +17,28 @@ Must never happen: a local disk is recreated empty while its pool's disk is not 
 
 from __future__ import annotations
 
-import base64
-import binascii
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from iri.errors import FailedPrecondition, InvalidArgument, ResourceExhausted, Unavailable
 from iri.libvirt.connect.disk_users import DiskUsers
 from iri.libvirt.connect.storage import StoragePools
-from iri.libvirt.device_sources import Boot, DiskSource, FileSource, PreparedDisk, RbdSource
+from iri.libvirt.device_sources import Boot, DataSource, DiskSource, FileSource, PreparedDisk, RbdSource
 from iri.libvirt.images import qcow2
 from iri.libvirt.images.images import Images, LocalImage, ensure_image, refuse_image
-from iri.libvirt.volumes import disk_files, names, record_files, storage_xml, volume_access
+from iri.libvirt.volumes import disk_files, names, record_files, storage_xml
 from iri.libvirt.volumes.file_backend import FileBackend
 from iri.libvirt.volumes.record import PASSPHRASE, VolumeRecord, round_up
 from iri.libvirt.volumes.secrets import Passphrases
 from iri.libvirt.volumes.storage_xml import NewVolume
-from iri.libvirt.volumes.volume_access import VolumeFile, VolumeImage
+from iri.libvirt.volumes.volume_access import parse_connection
 from iri.libvirt.volumes.volumes import Volumes
 from iri.libvirt.whole_files import sync_folder
-from iri.machine import Disk, RuntimeLocalDisk, VolumeConnection
+from iri.machine import Disk, RuntimeLocalDisk
 
 log = logging.getLogger(__name__)
 PARTIAL = ".partial"
@@ -166,13 +166,10 @@ class VolumeDisks:
         """Raises InvalidArgument or FailedPrecondition for a disk that this host will never attach. Quick: asks libvirt and the
         records, never a server."""
         if disk.connection is not None:
-            match volume_access.parse_connection(disk.connection, self._volumes.backends.folders()):
-                case VolumeFile() as file:
-                    self._refuse_file(disk.name, file)
-                    self._refuse_held(machine_id, disk.name, FileSource(path=file.path))
-                case VolumeImage() as image:
-                    _key(image)
-                    self._refuse_held(machine_id, disk.name, _rbd(image, ""))
+            found = parse_connection(disk.connection, self._volumes.backends.folders())
+            if isinstance(found.where, FileSource):
+                self._refuse_file(disk.name, found.volume_id, Path(found.where.path))
+            self._refuse_held(machine_id, disk.name, found.where)
         elif disk.local_disk is None:
             raise InvalidArgument(f"disk {disk.name} is neither a volume nor a local disk")
         else:
@@ -187,18 +184,18 @@ class VolumeDisks:
         if wanted.image is not None and has_image:
             refuse_image(self._volumes.images, wanted.image.image)
 
-    def _refuse_file(self, name: str, file: VolumeFile) -> None:
+    def _refuse_file(self, name: str, volume_id: str, path: Path) -> None:
         """Refused while a pool is unopened: the volume may be in it."""
-        entry = self._volumes.entry(file.volume_id)
+        entry = self._volumes.entry(volume_id)
         if entry is None or not isinstance(entry.record, VolumeRecord):
             self._volumes.backends.require_all_open()
-            raise FailedPrecondition(f"disk {name}: this host has no volume {file.volume_id}")
+            raise FailedPrecondition(f"disk {name}: this host has no volume {volume_id}")
         if not entry.record.is_ready or entry.record.volume.deleted_at:
-            raise FailedPrecondition(f"disk {name}: volume {file.volume_id} is not available")
-        if not disk_files.is_plain_file(Path(file.path)):
-            raise FailedPrecondition(f"disk {name}: the data of volume {file.volume_id} is missing")
+            raise FailedPrecondition(f"disk {name}: volume {volume_id} is not available")
+        if not disk_files.is_plain_file(path):
+            raise FailedPrecondition(f"disk {name}: the data of volume {volume_id} is missing")
 
-    def _refuse_held(self, machine_id: str, name: str, where: FileSource | RbdSource) -> None:
+    def _refuse_held(self, machine_id: str, name: str, where: DataSource) -> None:
         """Asks libvirt, not the records: a guest may still use a volume that its machine has detached."""
         others = [user for user in self._disk_users.find(where) if user.domain_id != machine_id]
         if others:
@@ -214,9 +211,12 @@ class VolumeDisks:
             assert disk.local_disk is not None
             return self._prepare_local(self._local, machine_id, disk.name, disk.local_disk)
         secret_name = _secret_name(machine_id, disk.name)
-        luks = self._passphrase(disk.connection, secret_name)
-        found = volume_access.parse_connection(disk.connection, self._volumes.backends.folders())
-        where = self._where(found, secret_name)
+        passphrase = disk.connection.encryption_data.get(PASSPHRASE)
+        luks = self._passphrases.put(secret_name, passphrase) if passphrase else ""
+        found = parse_connection(disk.connection, self._volumes.backends.folders())
+        where = found.where
+        if isinstance(where, RbdSource):
+            where = replace(where, secret_id=self._passphrases.put_key(secret_name, found.key))
         source = DiskSource(where=where, luks_secret_id=luks, iops=found.iops, bytes_per_second=found.tps)
         return PreparedDisk(source=source)
 
@@ -228,17 +228,6 @@ class VolumeDisks:
         except ResourceExhausted:
             self._volumes.collect_images()  # so that the next attempt has room
             raise
-
-    def _where(self, found: VolumeFile | VolumeImage, secret_name: str) -> FileSource | RbdSource:
-        match found:
-            case VolumeFile(path=path):
-                return FileSource(path=path)
-            case VolumeImage():
-                return _rbd(found, self._passphrases.put_key(secret_name, _key(found)))
-
-    def _passphrase(self, connection: VolumeConnection, name: str) -> str:
-        value = connection.encryption_data.get(PASSPHRASE)
-        return self._passphrases.put(name, value) if value else ""
 
     def release(self, machine_id: str, name: str) -> None:
         """The machine has detached the disk for good: deletes its local disk and its secrets."""
@@ -276,17 +265,6 @@ def is_detached(path: Path, machine_id: str, disks: Sequence[Disk] | None) -> bo
 
 def _secret_name(machine_id: str, name: str) -> str:
     return names.local_disk(machine_id, name).removesuffix(".qcow2")
-
-
-def _rbd(image: VolumeImage, secret_id: str) -> RbdSource:
-    return RbdSource(image=image.image, monitors=image.monitors, user=image.user, secret_id=secret_id)
-
-
-def _key(image: VolumeImage) -> bytes:
-    try:
-        return base64.b64decode(image.key, validate=True)
-    except binascii.Error:
-        raise InvalidArgument("the secret userKey is not a Ceph key") from None
 
 
 def _size(wanted: RuntimeLocalDisk, image: LocalImage | None) -> int:

@@ -40,15 +40,6 @@ class NetfsPool(StoragePool, frozen=True, kw_only=True, tag="netfs"):
     format: str = "nfs"
 
 
-class LogicalPool(StoragePool, frozen=True, kw_only=True, tag="logical"):
-    """An LVM volume group. `records` is the folder with the records of its volumes."""
-
-    volume_group: str
-    records: str
-    devices: tuple[str, ...] = ()  # to make the group of, when it is missing
-    wipe: bool = True
-
-
 class RbdPool(StoragePool, frozen=True, kw_only=True, tag="rbd"):
     """A Ceph pool. The user needs `profile rbd` on it; images named volume-, snapshot- and image- belong to the runtime."""
 
@@ -60,7 +51,7 @@ class RbdPool(StoragePool, frozen=True, kw_only=True, tag="rbd"):
 
 
 FilePool = DirPool | NetfsPool
-Pool = DirPool | NetfsPool | LogicalPool | RbdPool
+Pool = FilePool | RbdPool
 
 
 class StorageSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
@@ -92,9 +83,6 @@ def _refuse_words(pool: Pool) -> None:
     match pool:
         case DirPool() | NetfsPool():
             paths["path"] = pool.path
-        case LogicalPool():
-            words["volumeGroup"] = pool.volume_group
-            paths["records"] = pool.records
         case RbdPool():
             words |= {"cephPool": pool.ceph_pool, "user": pool.user}
             paths["keyFile"] = pool.key_file

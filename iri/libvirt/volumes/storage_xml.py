@@ -9,7 +9,7 @@ from typing import assert_never
 import msgspec
 
 from iri.errors import InvalidArgument
-from iri.libvirt.volumes.settings import DirPool, LogicalPool, NetfsPool, Pool, RbdPool
+from iri.libvirt.volumes.settings import DirPool, NetfsPool, Pool, RbdPool
 from iri.libvirt.xml import Element, child, element, text
 
 DEFAULT_PORT = 6789  # of a Ceph monitor
@@ -26,7 +26,7 @@ class NewVolume(msgspec.Struct, frozen=True, kw_only=True):
 
 def pool(settings: Pool, secret_id: str = "") -> str:
     """libvirt mounts netfs pools and creates the folder of dir pools."""
-    root = element("pool", type=_type(settings))
+    root = element("pool", type=str(settings.__struct_config__.tag))
     child(root, "name", settings.name)
     match settings:
         case DirPool():
@@ -37,13 +37,6 @@ def pool(settings: Pool, secret_id: str = "") -> str:
             child(source, "dir", path=settings.export)
             child(source, "format", type=settings.format)
             _target(root, settings.path)
-        case LogicalPool():
-            source = child(root, "source")
-            for device in settings.devices:
-                child(source, "device", path=device)
-            child(source, "name", settings.volume_group)
-            child(source, "format", type="lvm2")
-            child(child(root, "target"), "path", f"/dev/{settings.volume_group}")
         case RbdPool():
             source = child(root, "source")
             for monitor in settings.monitors:
@@ -55,10 +48,6 @@ def pool(settings: Pool, secret_id: str = "") -> str:
         case _:
             assert_never(settings)
     return text(root)
-
-
-def _type(settings: Pool) -> str:
-    return str(settings.__struct_config__.tag)
 
 
 def _target(root: Element, path: str) -> None:

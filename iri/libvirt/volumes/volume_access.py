@@ -6,6 +6,8 @@ with a key that the spec brings itself.
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -13,38 +15,28 @@ from pathlib import Path
 import msgspec
 
 from iri.errors import InvalidArgument
+from iri.libvirt.device_sources import DataSource, FileSource, RbdSource
 from iri.libvirt.volumes import names
 from iri.libvirt.volumes.settings import MONITOR
 from iri.libvirt.volumes.storage_xml import address
 from iri.machine import VolumeConnection
 
-FILE, CEPH = "file", "ceph"
 RBD_IMAGE = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.-]*/(?:[A-Za-z0-9_.-]+/)?[A-Za-z0-9_.][A-Za-z0-9_.-]*")
 USER = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 LARGEST_LIMIT = (1 << 63) - 1
 
 
-class VolumeFile(msgspec.Struct, frozen=True):
-    """A volume of this host. Limits of 0: none."""
+class RequestedVolume(msgspec.Struct, frozen=True, kw_only=True):
+    """A volume of this host, or an image of any Ceph cluster with the key that the spec brings. Limits of 0: none."""
 
-    volume_id: str
-    path: str
-    iops: int = 0
-    tps: int = 0
-
-
-class VolumeImage(msgspec.Struct, frozen=True):
-    """An image of any Ceph cluster, with the key that the spec brings."""
-
-    image: str
-    monitors: tuple[tuple[str, int], ...]
-    user: str
-    key: bytes  # as Ceph writes it, base64
-    iops: int = 0
-    tps: int = 0
+    where: DataSource  # in Ceph: without the secret, which exists only once the disk is prepared
+    volume_id: str = ""  # empty for an image in Ceph
+    key: bytes = b""  # of the Ceph user
+    iops: int
+    tps: int
 
 
-def parse_connection(connection: VolumeConnection, folders: Iterable[Path]) -> VolumeFile | VolumeImage:
+def parse_connection(connection: VolumeConnection, folders: Iterable[Path]) -> RequestedVolume:
     """Raises InvalidArgument. Says nothing about whether the volume exists."""
     match connection.driver:
         case "file":
@@ -57,7 +49,7 @@ def parse_connection(connection: VolumeConnection, folders: Iterable[Path]) -> V
             )
 
 
-def _parse_file(attributes: Mapping[str, str], folders: Iterable[Path]) -> VolumeFile:
+def _parse_file(attributes: Mapping[str, str], folders: Iterable[Path]) -> RequestedVolume:
     path = Path(attributes.get("path", ""))
     match = names.OBJECT.fullmatch(path.stem)
     # Path objects keep "..", so a path that climbs out has another parent than the folder.
@@ -68,12 +60,15 @@ def _parse_file(attributes: Mapping[str, str], folders: Iterable[Path]) -> Volum
         or path.suffix != ".qcow2"
     ):
         raise InvalidArgument("a disk of driver file must be a volume in one of this host's pools")
-    return VolumeFile(
-        match["id"], str(path), _parse_limit(attributes, "iops"), _parse_limit(attributes, "tps")
+    return RequestedVolume(
+        where=FileSource(path=str(path)),
+        volume_id=match["id"],
+        iops=_parse_limit(attributes, "iops"),
+        tps=_parse_limit(attributes, "tps"),
     )
 
 
-def _parse_image(connection: VolumeConnection) -> VolumeImage:
+def _parse_image(connection: VolumeConnection) -> RequestedVolume:
     """Everything comes from the spec, so each value is matched against its pattern before it reaches XML."""
     attributes, secret = connection.attributes, connection.secret_data
     image = attributes.get("image", "")
@@ -88,13 +83,15 @@ def _parse_image(connection: VolumeConnection) -> VolumeImage:
         user = ""
     if USER.fullmatch(user) is None or not secret.get("userKey"):
         raise InvalidArgument("a disk of driver ceph needs the secrets userID and userKey")
-    return VolumeImage(
-        image,
-        tuple(address(monitor) for monitor in monitors),
-        user,
-        secret["userKey"],
-        _parse_limit(attributes, "iops"),
-        _parse_limit(attributes, "tps"),
+    try:
+        key = base64.b64decode(secret["userKey"], validate=True)
+    except binascii.Error:
+        raise InvalidArgument("the secret userKey is not a Ceph key") from None
+    return RequestedVolume(
+        where=RbdSource(image=image, monitors=tuple(map(address, monitors)), user=user),
+        key=key,
+        iops=_parse_limit(attributes, "iops"),
+        tps=_parse_limit(attributes, "tps"),
     )
 
 

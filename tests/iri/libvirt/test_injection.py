@@ -25,7 +25,7 @@ from iri.libvirt.domain.record import NAMESPACE, TAG, from_metadata
 from iri.libvirt.networks.isolated_network import IsolatedNetwork, Subnet
 from iri.libvirt.networks.network_xml import render_network, reservation
 from iri.libvirt.volumes import storage_xml
-from iri.libvirt.volumes.settings import DirPool, LogicalPool, NetfsPool, RbdPool
+from iri.libvirt.volumes.settings import DirPool, NetfsPool, RbdPool
 from iri.libvirt.volumes.storage_xml import NewVolume
 from iri.machine import Disk, RuntimeLocalDisk, RuntimeMachineSpec, RuntimeNetworkInterface
 from tests.iri.libvirt.domain.plans import PLANS
@@ -150,7 +150,6 @@ def test_no_text_adds_anything_to_a_network(text: str) -> None:
 POOLS = (
     DirPool(name="a", path="/a"),
     NetfsPool(name="a", path="/a", host="h", export="/e"),
-    LogicalPool(name="a", volume_group="g", records="/r"),
     RbdPool(name="a", ceph_pool="p", monitors=("m:1",), user="u", key_file="/k"),
 )
 VOLUME = NewVolume(name="a", size_bytes=1, backing=("/b", "qcow2"), secret_id="c")

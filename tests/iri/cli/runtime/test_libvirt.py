@@ -179,5 +179,6 @@ def test_pools_that_this_runtime_does_not_serve_are_a_matter_of_the_settings(
     settings.write_text(json.dumps({"folder": folder, "storage": {"pools": [pool]}}))
     assert main(["runtime", "libvirt", "--settings", str(settings)]) == Exit.PROBLEMS
     answer = capsys.readouterr().err
-    assert "type logical is not implemented" in answer
+    assert "Invalid value 'logical'" in answer
+    assert "storage.pools[0].type" in answer
     assert "docs/libvirt.md" in answer

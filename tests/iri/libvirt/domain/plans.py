@@ -7,7 +7,6 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from iri.libvirt.device_sources import (
-    BlockSource,
     Boot,
     BridgeNic,
     DiskSource,
@@ -136,7 +135,6 @@ PLANS: dict[str, DomainPlan] = {
     "no-disks": replace(of_spec(volumes=()), disks=()),
     "no-nics": replace(of_spec(network_interfaces=()), nics=()),
     "raw": with_source(DiskSource(where=FileSource(path="/d/root.raw", format="raw"))),
-    "logical": with_source(DiskSource(where=BlockSource(path="/dev/vg0/root"))),
     "luks": with_source(
         DiskSource(
             where=FileSource(path="/d/root.qcow2"), luks_secret_id="1c9c1b1a-2c3d-4e5f-8a9b-0c1d2e3f4a5b"

@@ -11,8 +11,9 @@ from iri.errors import InvalidArgument, NotFound, Unimplemented
 from iri.host import Offers, RuntimeClasses, RuntimeInfo, RuntimeVolumeClass
 from iri.journal import Journal
 from iri.libvirt.connect.link import LibvirtLink
+from iri.libvirt.images.images import Images
 from iri.libvirt.images.settings import ImageSettings
-from iri.libvirt.volumes.bootstrap import VolumeSettings, build_storage
+from iri.libvirt.volumes.bootstrap import build_storage
 from iri.libvirt.volumes.settings import DirPool, Pool, StorageSettings
 from iri.machine import RuntimeMachine
 from iri.runtime import AnyObject, Console, RuntimeEvent, Subscription
@@ -38,16 +39,15 @@ class Stand:
     def start(self) -> Stand:
         self.journal = Journal(time.time_ns)
         self.link = LibvirtLink(self.uri)
-        settings = VolumeSettings(storage=StorageSettings(pools=self.pools), images=self.image_settings)
-        parts = build_storage(
+        self.volumes, self.disks = build_storage(
             self.link,
-            settings,
+            StorageSettings(pools=self.pools),
+            Images(self.image_settings, self.folder / "images"),
             self.folder,
             journal=self.journal,
             volume_class=volume_class,
             tell=lambda *event: self.machine_events.append(event),
         )
-        self.volumes, self.disks = parts.volumes, parts.disks
         self.link.open()
         self.volumes.start()
         self.is_started = True

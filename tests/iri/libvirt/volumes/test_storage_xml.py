@@ -9,20 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iri.errors import InvalidArgument, Unimplemented
+from iri.errors import InvalidArgument
 from iri.libvirt.volumes import storage_xml
-from iri.libvirt.volumes.settings import (
-    DirPool,
-    LogicalPool,
-    NetfsPool,
-    Pool,
-    RbdPool,
-    StorageSettings,
-    pool_of,
-)
+from iri.libvirt.volumes.settings import DirPool, NetfsPool, Pool, RbdPool, StorageSettings, pool_of
 from iri.libvirt.volumes.storage_xml import NewVolume
 from iri.libvirt.xml import parse
-from tests.iri.libvirt.volumes.stand import Stand
 from tests.servers.libvirtd import Libvirtd
 
 GOLDEN = Path(__file__).with_name("golden")
@@ -41,10 +32,6 @@ XML = {
     "pool-netfs-gluster": storage_xml.pool(
         NetfsPool(name="shared", path="/srv/shared", host="gluster-1", export="vol", format="glusterfs")
     ),
-    "pool-logical": storage_xml.pool(LogicalPool(name="vg", volume_group="vg0", records="/var/lib/r")),
-    "pool-logical-devices": storage_xml.pool(
-        LogicalPool(name="vg", volume_group="vg0", records="/var/lib/r", devices=("/dev/sdb", "/dev/sdc"))
-    ),
     "pool-rbd": storage_xml.pool(RBD, SECRET),
     "volume": storage_xml.volume(NewVolume(name="volume-1.qcow2", size_bytes=1 << 30)),
     "volume-backing": storage_xml.volume(
@@ -61,9 +48,7 @@ def test_storage_is_as_in_its_golden_file(name: str) -> None:
     assert XML[name] + "\n" == (GOLDEN / f"{name}.xml").read_text()
 
 
-@pytest.mark.parametrize(
-    "name", ["pool-dir", "pool-netfs", "pool-netfs-gluster", "pool-logical", "pool-logical-devices"]
-)
+@pytest.mark.parametrize("name", ["pool-dir", "pool-netfs", "pool-netfs-gluster"])
 def test_libvirt_accepts_it_by_its_schema(name: str, libvirtd: Libvirtd, tmp_path: Path) -> None:
     storage_xml = tmp_path / "pool.xml"
     storage_xml.write_text(XML[name])
@@ -110,6 +95,7 @@ SETTINGS = [
     ({"pools": [POOL | {"overcommit": 0.5}]}, "overcommit must be at least 1"),
     ({"pools": [POOL | {"reservedBytes": -1}]}, "overcommit must be at least 1, reservedBytes at least 0"),
     ({"pools": [POOL | {"type": "iscsi"}]}, "iscsi"),
+    ({"pools": [{"type": "logical", "name": "vg", "volumeGroup": "vg0"}]}, "logical"),
     ({"pools": [POOL | {"name": "../a"}]}, "name may have letters"),
     ({"pools": [POOL | {"path": "a"}]}, "path must begin with a slash"),
     ({"pools": [POOL | {"path": "/a/../b"}]}, "have no"),
@@ -132,10 +118,3 @@ def test_class_uses_the_configured_pool_or_the_first() -> None:
     settings = StorageSettings(pools=pools, classes={"shared": "ceph"})
     assert pool_of(settings, "shared") is RBD
     assert pool_of(settings, "any") is pools[0]
-
-
-def test_pool_of_volume_groups_is_refused_with_the_reason(tmp_path: Path) -> None:
-    pool = LogicalPool(name="vg", volume_group="vg0", records=str(tmp_path))
-    stand = Stand("qemu:///none", tmp_path, (pool,))
-    with pytest.raises(Unimplemented, match="'vg': type logical is not implemented"):
-        stand.start()
