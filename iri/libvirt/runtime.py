@@ -29,7 +29,7 @@ from iri.libvirt.host.kvm_probe import KvmProbe
 from iri.libvirt.images.images import Images
 from iri.libvirt.libvirtd_owner import LibvirtdOwner
 from iri.libvirt.machines.consoles import LONGEST_PATH, Consoles
-from iri.libvirt.machines.deps import MachineDeps, MachineFolders, Providers
+from iri.libvirt.machines.deps import MachineDeps
 from iri.libvirt.machines.machine_store import MachineStore
 from iri.libvirt.machines.machines import Machines
 from iri.libvirt.networks.networks import Networks
@@ -85,14 +85,17 @@ class LibvirtRuntime:
 
     def _machine_deps(self, settings: Settings, disks: VolumeDisks, seeds: SeedWriter) -> MachineDeps:
         """Everything that the steps of a machine may use."""
-        networks = Networks(LibvirtNetworks(self._link), LibvirtAddresses(self._link), settings.networks)
         return MachineDeps(
             domains=self._domains,
             monitor=QemuMonitor(self._link),
             machine_secrets=self._secrets,
             store=self._store,
-            providers=Providers(disks, networks, seeds, self._host),
-            folders=MachineFolders(self._folder / "machines", Path(settings.qemu_logs)),
+            disks=disks,
+            interfaces=Networks(LibvirtNetworks(self._link), LibvirtAddresses(self._link), settings.networks),
+            seeds=seeds,
+            classes=self._host,
+            machines_folder=self._folder / "machines",
+            qemu_logs=Path(settings.qemu_logs),
             power_settings=settings.power,
             starts=threading.Semaphore(max(2, os.cpu_count() or 1)),
         )
@@ -132,7 +135,7 @@ class LibvirtRuntime:
         if not self._link.is_connected:
             raise Unavailable("libvirt does not answer")
         if issubclass(kind, RuntimeMachine):
-            return self._machines.all()
+            return self._store.machines
         return self._volumes.objects(kind)
 
     def create(self, wanted: AnyObject) -> AnyObject:
@@ -161,7 +164,7 @@ class LibvirtRuntime:
         return self._journal.watch()
 
     def console(self, machine_id: str) -> Console:
-        guest = self._machines.get(machine_id)
+        guest = self._store.get(machine_id)
         if not guest.observed.is_on:
             raise FailedPrecondition(f"machine {machine_id} has no console: it is not running")
         return self._consoles.open(machine_id)

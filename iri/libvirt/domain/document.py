@@ -9,7 +9,7 @@ import msgspec
 from iri.libvirt.device_sources import Boot, NicSource, PreparedDisk, SeedFiles
 from iri.libvirt.domain.devices import cdrom_element, disk_element, nic_element
 from iri.libvirt.domain.names import alias_of, choose_target, domain_name
-from iri.libvirt.domain.record import NAMESPACE, TAG, MachineRecord, split_secrets, to_metadata
+from iri.libvirt.domain.record import NAMESPACE, TAG, MachineRecord, to_metadata
 from iri.libvirt.domain.traits import ClassTraits, HostPlatform
 from iri.libvirt.xml import Element, child, element, parse, text
 from iri.machine import Disk, RuntimeNetworkInterface
@@ -39,16 +39,8 @@ class DomainPlan(msgspec.Struct, frozen=True, kw_only=True):
         return self.traits.machine or self.platform.machine
 
     @property
-    def cpus(self) -> int:
-        return max(1, self.record.resources.get("cpu", 1))
-
-    @property
     def most_cpus(self) -> int:
-        return max(self.cpus, self.traits.most_cpus or min(self.platform.cpus, MOST_CPUS_BY_ITSELF))
-
-    @property
-    def memory_bytes(self) -> int:
-        return self.record.resources.get("memory", 0)
+        return max(self.record.cpus, self.traits.most_cpus or min(self.platform.cpus, MOST_CPUS_BY_ITSELF))
 
     @property
     def boot(self) -> Boot | None:
@@ -68,9 +60,7 @@ def render_domain(plan: DomainPlan) -> str:
     root = element("domain", type_=plan.platform.domain_type)
     child(root, "name", domain_name(plan.id, plan.record.labels))
     child(root, "uuid", plan.id)
-    spec, _ = split_secrets(plan.record.spec)
-    metadata = to_metadata(msgspec.structs.replace(plan.record, spec=spec))
-    child(child(root, "metadata"), f"{{{NAMESPACE}}}{TAG}", metadata.text)
+    child(child(root, "metadata"), f"{{{NAMESPACE}}}{TAG}", to_metadata(plan.record).text)
     for part in resources(plan):
         root.append(part)
     if plan.seed.ignition is not None:
@@ -99,11 +89,11 @@ def resized_document(existing: str, plan: DomainPlan) -> str:
 
 def resources(plan: DomainPlan) -> tuple[Element, ...]:
     """The elements that a class decides; a resize replaces just these."""
-    memory_kib = str(plan.memory_bytes // 1024)
+    memory_kib = str(plan.record.memory_bytes // 1024)
     parts = [
         element("memory", memory_kib, unit="KiB"),
         element("currentMemory", memory_kib, unit="KiB"),
-        element("vcpu", str(plan.most_cpus), placement="static", current=plan.cpus),
+        element("vcpu", str(plan.most_cpus), placement="static", current=plan.record.cpus),
     ]
     if plan.traits.is_hugepages:
         backing = element("memoryBacking")
@@ -148,7 +138,7 @@ def features(plan: DomainPlan) -> Element:
     if plan.platform.architecture == "x86_64":
         child(made, "apic")
     if plan.platform.domain_type == "qemu":
-        share = plan.memory_bytes // MIB // TRANSLATION_SHARE
+        share = plan.record.memory_bytes // MIB // TRANSLATION_SHARE
         size = min(max(share, LEAST_TRANSLATION), MOST_TRANSLATION)
         child(child(made, "tcg"), "tb-cache", str(size), unit="MiB")
     return made

@@ -22,6 +22,7 @@ from iri.machine import Disk, RuntimeMachine, RuntimeMachineSpec, VolumeConnecti
 NAMESPACE = "https://gitvirt.dev/machine/v1"
 PREFIX = "gitvirt"
 TAG = "machine"
+MIB = 1 << 20
 ElementTree.register_namespace(PREFIX, NAMESPACE)  # else virsh shows ns0
 
 
@@ -40,6 +41,15 @@ class MachineRecord(msgspec.Struct, frozen=True, kw_only=True):
     is_halted: bool = False  # the guest powered itself off and stays off
     boots: int = 0
     image_ref: str = ""
+
+    @property
+    def cpus(self) -> int:
+        return max(1, self.resources.get("cpu", 1))
+
+    @property
+    def memory_bytes(self) -> int:
+        """In whole MiB, as libvirt rounds it."""
+        return -(-self.resources.get("memory", 0) // MIB) * MIB
 
 
 class SpecSecrets(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,8 +100,10 @@ def decode_secrets(data: bytes) -> SpecSecrets:
 
 
 def to_metadata(record: MachineRecord) -> Element:
-    """JSON in ASCII, which XML can carry whatever labels hold. Without a namespace: libvirt adds ours."""
-    return element(TAG, json.dumps(msgspec.to_builtins(record), separators=(",", ":")))
+    """JSON in ASCII, which XML can carry whatever labels hold. Without the spec's secrets, and without a namespace: libvirt adds
+    ours."""
+    spec, _ = split_secrets(record.spec)
+    return element(TAG, json.dumps(msgspec.to_builtins(replace(record, spec=spec)), separators=(",", ":")))
 
 
 def from_metadata(metadata: Element) -> MachineRecord:

@@ -14,7 +14,7 @@ from iri.machine import Disk, RuntimeNetworkInterface
 
 def domain_plan(deps: MachineDeps, id: str, record: MachineRecord) -> DomainPlan:
     """The domain of a machine that is only recorded: no devices yet."""
-    classes = deps.providers.classes
+    classes = deps.classes
     traits, platform = classes.traits(record.spec.class_name), classes.platform()
     return DomainPlan(id=id, record=record, traits=traits, platform=platform, folder=deps.folder(id))
 
@@ -42,17 +42,17 @@ def define_with_devices(deps: MachineDeps, guest: Guest) -> Guest | None:
 
 
 def prepare_disks(deps: MachineDeps, guest: Guest) -> tuple[tuple[Disk, PreparedDisk], ...]:
-    return tuple((disk, deps.providers.disks.prepare(guest.id, disk)) for disk in guest.record.spec.volumes)
+    return tuple((disk, deps.disks.prepare(guest.id, disk)) for disk in guest.record.spec.volumes)
 
 
 def connect_interfaces(
     deps: MachineDeps, guest: Guest
 ) -> tuple[tuple[RuntimeNetworkInterface, NicSource], ...]:
     nics = guest.record.spec.network_interfaces
-    return tuple((nic, deps.providers.interfaces.connect(guest.id, nic)) for nic in nics)
+    return tuple((nic, deps.interfaces.connect(guest.id, nic)) for nic in nics)
 
 
 def write_seed(deps: MachineDeps, guest: Guest) -> SeedFiles:
     folder = deps.folder(guest.id)
     folder.mkdir(mode=0o711, parents=True, exist_ok=True)
-    return deps.providers.seeds.write(desired_machine(guest.record, guest.id), folder)
+    return deps.seeds.write(desired_machine(guest.record, guest.id), folder)

@@ -22,32 +22,20 @@ from iri.machine import RuntimeNetworkInterface
 
 
 @dataclass(frozen=True)
-class Providers:
-    """The other parts of the runtime that machines need. Every method that a step calls is thread-safe, may be repeated without
-    harm, and raises IRIErrors, which become a condition of the machine and a retry. Those that prepare something may block."""
-
-    disks: VolumeDisks
-    interfaces: Networks
-    seeds: SeedWriter
-    classes: LibvirtHost
-
-
-@dataclass(frozen=True)
-class MachineFolders:
-    machines: Path  # with a folder for each machine
-    qemu_logs: Path = Path("/var/log/libvirt/qemu")
-
-
-@dataclass(frozen=True)
 class MachineDeps:
-    """Frozen; the store and the providers are thread-safe."""
+    """Frozen. Every method that a step calls is thread-safe, may be repeated without harm, and raises IRIErrors, which become a
+    condition of the machine and a retry. Those of the parts that prepare something may block."""
 
     domains: LibvirtDomains
     monitor: QemuMonitor
     machine_secrets: MachineSecrets
     store: MachineStore
-    providers: Providers
-    folders: MachineFolders
+    disks: VolumeDisks
+    interfaces: Networks
+    seeds: SeedWriter
+    classes: LibvirtHost
+    machines_folder: Path  # with a folder for each machine
+    qemu_logs: Path
     power_settings: PowerSettings
     starts: threading.Semaphore  # starts at once: more than there are processors make none of them sooner
 
@@ -56,7 +44,7 @@ class MachineDeps:
         return self.store.journal
 
     def folder(self, id: str) -> Path:
-        return self.folders.machines / id
+        return self.machines_folder / id
 
     def warn(self, guest: Guest, reason: str, action: str, message: str) -> None:
         self.record_event(guest, reason, action, message, is_warning=True)

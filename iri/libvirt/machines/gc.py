@@ -16,7 +16,6 @@ volume or a local disk is deleted here.
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable
 
 from iri.errors import IRIError, NotFound
@@ -26,33 +25,19 @@ log = logging.getLogger(__name__)
 PERIOD_SECONDS = 15.0
 
 
-class GarbageCollector:
-    """`wake(id)` has a machine reconciled."""
+def collect_garbage(deps: MachineDeps, wake: Callable[[str], None]) -> float:
+    """Returns the seconds until the next collection. One that fails is repeated then; nothing depends on a single one.
 
-    def __init__(self, deps: MachineDeps, wake: Callable[[str], None]) -> None:
-        self._deps, self._wake = deps, wake
-        self._closing = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="libvirt-gc", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def close(self) -> None:
-        self._closing.set()
-        if self._thread.is_alive():
-            self._thread.join()
-
-    def _work(self) -> None:
-        """A round that fails is repeated at the next period; nothing depends on a single round."""
-        while not self._closing.wait(PERIOD_SECONDS):
-            try:
-                self._deps.providers.interfaces.prune(self._deps.desired_interfaces)
-                self._deps.providers.disks.wake_waiting()
-                for id in self._deps.store.recover():
-                    self._wake(id)
-                drop_orphaned_secrets(self._deps)
-            except IRIError as error:
-                log.info("garbage collection failed, next one in %.0f s error=%s", PERIOD_SECONDS, error)
+    `wake(id)` has a machine reconciled."""
+    try:
+        deps.interfaces.prune(deps.desired_interfaces)
+        deps.disks.wake_waiting()
+        for id in deps.store.recover():
+            wake(id)
+        drop_orphaned_secrets(deps)
+    except IRIError as error:
+        log.info("garbage collection failed, next one in %.0f s error=%s", PERIOD_SECONDS, error)
+    return PERIOD_SECONDS
 
 
 def drop_orphaned_secrets(deps: MachineDeps) -> None:

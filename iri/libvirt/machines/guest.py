@@ -35,7 +35,6 @@ REASONS: Mapping[StopReason, str] = {
     StopReason.CRASHED: CRASH,
     StopReason.DESTROYED: SWITCHED_OFF,
 }
-MIB = 1 << 20
 
 
 class StepFailure(msgspec.Struct, frozen=True):
@@ -55,14 +54,12 @@ class Guest(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""  # why it is off
     failure: StepFailure | None = None
     observed_generation: int = -1  # the last one that was reconciled; -1: none yet by this process
-    detached: frozenset[Alias] = (
-        frozenset()
-    )  # released by the guest; what was prepared for them is not removed yet
+    # Released by the guest; what was prepared for them is not removed yet.
+    detached: frozenset[Alias] = frozenset()
     shown_sizes: Mapping[Alias, int] = {}  # the size that the guest is known to see
     unplug_requested_at: Mapping[Alias, float] = {}  # when the guest was last asked to release a device
-    leak_suspects: Mapping[
-        Alias, str
-    ] = {}  # failed attaches that QEMU may have kept, with where their data is
+    # Failed attaches that QEMU may have kept, with where their data is.
+    leak_suspects: Mapping[Alias, str] = {}
     addresses: Mapping[str, tuple[str, ...]] = {}  # by MAC address
     restarts: int = 0
     # None: never, as far as this process knows. Zero is a moment: a monotonic clock may have begun seconds ago.
@@ -94,19 +91,8 @@ class Guest(msgspec.Struct, frozen=True, kw_only=True):
         live = self.observed.live
         if live is None or not self.record.is_built:
             return False
-        return live.cpus != desired_cpus(self.record) or desired_memory(self.record) not in (
-            live.memory_bytes,
-            live.balloon_bytes,
-        )
-
-
-def desired_cpus(record: MachineRecord) -> int:
-    return max(1, record.resources.get("cpu", 1))
-
-
-def desired_memory(record: MachineRecord) -> int:
-    """In whole MiB, as libvirt rounds it."""
-    return -(-record.resources.get("memory", 0) // MIB) * MIB
+        has_memory = self.record.memory_bytes in (live.memory_bytes, live.balloon_bytes)
+        return live.cpus != self.record.cpus or not has_memory
 
 
 def with_observation(guest: Guest, observed: DomainState, now: float) -> Guest:

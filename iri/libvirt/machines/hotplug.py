@@ -128,12 +128,12 @@ def device_element(
             # A disk has the same target in both configurations.
             held = [hardware.disks[alias] for _, hardware in configurations(guest) if alias in hardware.disks]
             target = held[0] if held else choose_target(device.device, taken)
-            source = deps.providers.disks.prepare(guest.id, device).source
+            source = deps.disks.prepare(guest.id, device).source
             where = source.where
             place = where.path if isinstance(where, FileSource) else where.image
             return disk_element(alias, device.device, target, source), place
         case RuntimeNetworkInterface():
-            return nic_element(alias, deps.providers.interfaces.connect(guest.id, device)), ""
+            return nic_element(alias, deps.interfaces.connect(guest.id, device)), ""
 
 
 def release_detached(deps: MachineDeps, guest: Guest) -> None:
@@ -143,11 +143,11 @@ def release_detached(deps: MachineDeps, guest: Guest) -> None:
     names = {(alias.kind, alias.name) for alias in guest.desired_devices}
     for alias in sorted(guest.detached):
         if alias.kind == DeviceKind.DISK.value and (alias.kind, alias.name) not in names:
-            deps.providers.disks.release(guest.id, alias.name)
+            deps.disks.release(guest.id, alias.name)
         record_success(deps, guest, alias, "Detach")
     if any(alias.kind == DeviceKind.NIC.value for alias in guest.detached):
-        deps.providers.interfaces.prune(deps.desired_interfaces)
-    deps.providers.disks.wake_waiting()
+        deps.interfaces.prune(deps.desired_interfaces)
+    deps.disks.wake_waiting()
     done = guest.detached
     deps.store.update(guest.id, lambda found: replace(found, detached=found.detached - done))
 

@@ -31,7 +31,6 @@ from iri.libvirt.domain.record import (
     to_metadata,
 )
 from iri.libvirt.machines.guest import Guest, to_runtime_machine, with_conditions, with_observation
-from iri.libvirt.xml import Element
 from iri.machine import RuntimeMachine
 from iri.runtime import ChangeType
 
@@ -132,7 +131,7 @@ class MachineStore:
             if record == guest.record:
                 return guest
             record = self.store_secrets(id, record, guest.record)
-            self._domains.write_metadata(id, metadata_of(record))
+            self._domains.write_metadata(id, to_metadata(record))
             return self.update(id, lambda found: replace(found, record=record))
 
     def rewrite_record(self, guest: Guest) -> None:
@@ -140,7 +139,7 @@ class MachineStore:
         with self.lock(guest.id):
             latest = self._guests.get(guest.id)
             if latest is not None:
-                self._domains.write_metadata(guest.id, metadata_of(latest.record))
+                self._domains.write_metadata(guest.id, to_metadata(latest.record))
                 self.observe(guest.id)
 
     def store_secrets(
@@ -200,9 +199,3 @@ class MachineStore:
             return False
         self._listed = {**self._listed, guest.id: machine}
         return True
-
-
-def metadata_of(record: MachineRecord) -> Element:
-    """The metadata element, without secrets."""
-    spec, _ = split_secrets(record.spec)
-    return to_metadata(replace(record, spec=spec))

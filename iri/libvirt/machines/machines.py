@@ -28,11 +28,11 @@ from iri.libvirt.connect.link import LibvirtLink
 from iri.libvirt.domain.document import render_domain
 from iri.libvirt.domain.domain_state import RunState
 from iri.libvirt.domain.record import MachineRecord, desired_machine
+from iri.libvirt.machines import gc
 from iri.libvirt.machines.address_poller import AddressPoller
 from iri.libvirt.machines.define import domain_plan
 from iri.libvirt.machines.deps import MachineDeps
 from iri.libvirt.machines.event_watcher import EventWatcher
-from iri.libvirt.machines.gc import GarbageCollector, drop_orphaned_secrets
 from iri.libvirt.machines.guest import Guest, drop_undesired
 from iri.libvirt.machines.reconcile_machine import reconcile_machine
 from iri.machine import Disk, MachineDetail, Power, RuntimeMachine, RuntimeMachineStatus
@@ -52,7 +52,7 @@ class Machines:
         self._queue = WorkQueue(self._reconcile, THREADS, "libvirt-machines")
         self._watcher = EventWatcher(deps, self._queue.wake)
         self._address_poller = AddressPoller(deps)
-        self._gc = GarbageCollector(deps, self._queue.wake)
+        self._gc = WorkQueue[str](lambda _: gc.collect_garbage(deps, self._queue.wake), 1, "libvirt-gc")
         self._volumes_lock = threading.RLock()
         link.listen(self._watcher.put)
         link.on_connected(self._on_reconnected)
@@ -67,6 +67,7 @@ class Machines:
         self._watcher.start()
         self._address_poller.start()
         self._gc.start()
+        self._gc.wake("all machines", gc.PERIOD_SECONDS)
         for id in self._deps.store.ids():
             self._queue.wake(id)
 
@@ -76,9 +77,6 @@ class Machines:
         self._address_poller.close()
         self._watcher.close()
         self._queue.close()
-
-    def all(self) -> Mapping[str, RuntimeMachine]:
-        return self._deps.store.machines
 
     def create(self, wanted: RuntimeMachine) -> RuntimeMachine:
         """Idempotent by the machine's uid. The domain is defined before the call returns, so a crash afterwards loses nothing."""
@@ -161,11 +159,8 @@ class Machines:
         self._deps.record_event(guest, "Removing", "Remove", "deleting the machine")
         self._queue.wake(id)
 
-    def get(self, id: str) -> Guest:
-        return self._deps.store.get(id)
-
     def _resources(self, class_name: str) -> Mapping[str, int]:
-        resources = self._deps.providers.classes.machine_class(class_name).resources
+        resources = self._deps.classes.machine_class(class_name).resources
         if resources.get("memory", 0) <= 0:
             raise InvalidArgument(f"machine class {class_name} has no memory")
         return resources
@@ -174,15 +169,15 @@ class Machines:
         for disk in machine.spec.volumes:
             self._refuse_disk(machine.id, disk)
         for interface in machine.spec.network_interfaces:
-            self._deps.providers.interfaces.require(machine.id, interface)
-        self._deps.providers.seeds.refuse(machine)
+            self._deps.interfaces.require(machine.id, interface)
+        self._deps.seeds.refuse(machine)
 
     def _refuse_change(self, machine: RuntimeMachine, change: MachineChange) -> None:
         match change:
             case AttachVolume(disk) | UpdateVolume(disk):
                 self._refuse_disk(machine.id, disk)
             case AttachInterface(interface):
-                self._deps.providers.interfaces.require(machine.id, interface)
+                self._deps.interfaces.require(machine.id, interface)
             case _:
                 pass
 
@@ -192,7 +187,7 @@ class Machines:
         return self._volumes_lock if has_volume else contextlib.nullcontext()
 
     def _refuse_disk(self, machine_id: str, disk: Disk) -> None:
-        self._deps.providers.disks.refuse(machine_id, disk)
+        self._deps.disks.refuse(machine_id, disk)
         held = volume_identity(disk)
         if held is None:
             return
@@ -227,11 +222,11 @@ class Machines:
         ids = self._deps.store.ids() | self._deps.store.unreadable.keys()
         attached: dict[str, Sequence[Disk] | None] = dict.fromkeys(ids)
         attached |= {guest.id: guest.record.spec.volumes for guest in self._deps.store.guests()}
-        self._deps.providers.disks.sweep(attached)
-        self._deps.providers.interfaces.prune(self._deps.desired_interfaces)
-        drop_orphaned_secrets(self._deps)
-        self._deps.folders.machines.mkdir(mode=0o711, parents=True, exist_ok=True)
-        for folder in self._deps.folders.machines.iterdir():
+        self._deps.disks.sweep(attached)
+        self._deps.interfaces.prune(self._deps.desired_interfaces)
+        gc.drop_orphaned_secrets(self._deps)
+        self._deps.machines_folder.mkdir(mode=0o711, parents=True, exist_ok=True)
+        for folder in self._deps.machines_folder.iterdir():
             if folder.name not in ids:
                 shutil.rmtree(folder, ignore_errors=True)
 

@@ -14,9 +14,7 @@ class PowerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     stop_timeout: float = 60.0  # from the first press of the power button until the guest is forced off
     press: float = 5.0  # between presses: a press before the guest listens is lost
-    guest_poweroff: Literal["restart", "stay"] = (
-        "restart"  # when the guest powers itself off while its power is On
-    )
+    guest_poweroff: Literal["restart", "stay"] = "restart"  # when it powers itself off while its power is On
     first_restart: float = 2.0  # until a guest that ended is started again; doubled each time
     longest_restart: float = 300.0
     steady: float = 60.0  # a guest that has run for so long is not in a crash loop

@@ -39,7 +39,7 @@ def has_data_that_stays(guest: Guest) -> bool:
 
 def delete_host_objects(deps: MachineDeps, guest: Guest) -> None:
     """Deletes local disks, files and secrets; the domain stays, because it carries the order."""
-    deps.providers.disks.forget(guest.id)
+    deps.disks.forget(guest.id)
     delete_host_files(deps, guest)
 
 
@@ -53,7 +53,7 @@ def delete_host_files(deps: MachineDeps, guest: Guest) -> None:
 def delete_log(deps: MachineDeps, guest: Guest) -> None:
     """libvirt writes the log and never removes it."""
     name = domain_name(guest.id, guest.record.labels)
-    (deps.folders.qemu_logs / f"{name}.log").unlink(missing_ok=True)
+    (deps.qemu_logs / f"{name}.log").unlink(missing_ok=True)
 
 
 def forget_machine(deps: MachineDeps, guest: Guest) -> None:
@@ -62,8 +62,8 @@ def forget_machine(deps: MachineDeps, guest: Guest) -> None:
     deps.record_event(guest, "Removed", "Remove", "the machine is deleted")
     deps.store.drop(guest.id)
     with contextlib.suppress(IRIError):  # the next garbage collection does it
-        deps.providers.interfaces.prune(deps.desired_interfaces)
-        deps.providers.disks.wake_waiting()
+        deps.interfaces.prune(deps.desired_interfaces)
+        deps.disks.wake_waiting()
 
 
 def handle_undefined(deps: MachineDeps, guest: Guest) -> None:

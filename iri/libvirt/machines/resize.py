@@ -8,12 +8,12 @@ from iri.errors import IRIError
 from iri.libvirt.domain.document import resized_document
 from iri.libvirt.machines.define import domain_plan
 from iri.libvirt.machines.deps import MachineDeps
-from iri.libvirt.machines.guest import Guest, desired_cpus, desired_memory
+from iri.libvirt.machines.guest import Guest
 
 
 def resize_machine(deps: MachineDeps, guest: Guest) -> Guest | None:
     """Returns the guest after the last observation, or None when the machine went away."""
-    cpus, memory = desired_cpus(guest.record), desired_memory(guest.record)
+    cpus, memory = guest.record.cpus, guest.record.memory_bytes
     following = guest.observed.next_boot
     if (following.cpus, following.memory_bytes) != (cpus, memory):
         # A record written in between would be overwritten by the older document.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from iri.libvirt.domain.record import (
     MachineRecord,
@@ -42,8 +43,9 @@ SPECS = st.builds(
 @given(
     st.builds(MachineRecord, labels=TEXTS, annotations=TEXTS, spec=SPECS, generation=st.integers(0, 1 << 60))
 )
-def test_record_survives_a_round_trip(record: MachineRecord) -> None:
-    assert from_metadata(parse(text(to_metadata(record)))) == record
+def test_record_survives_a_round_trip_without_its_secrets(record: MachineRecord) -> None:
+    spec, _ = split_secrets(record.spec)
+    assert from_metadata(parse(text(to_metadata(record)))) == replace(record, spec=spec)
 
 
 @given(SPECS)
