@@ -50,7 +50,9 @@ class PreparedDisk(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NetworkNic(msgspec.Struct, frozen=True, kw_only=True):
-    network: str  # a libvirt network
+    """A libvirt network: one that the operator defined, or one that was made on demand."""
+
+    network: str
 
 
 class BridgeNic(msgspec.Struct, frozen=True, kw_only=True):

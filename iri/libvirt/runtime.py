@@ -32,6 +32,7 @@ from iri.libvirt.machines.consoles import LONGEST_PATH, Consoles
 from iri.libvirt.machines.deps import MachineDeps
 from iri.libvirt.machines.machine_store import MachineStore
 from iri.libvirt.machines.machines import Machines
+from iri.libvirt.networks.guest_addresses import GuestAddresses
 from iri.libvirt.networks.networks import Networks
 from iri.libvirt.seed.seed import Reader, no_yaml
 from iri.libvirt.seed.seed_files import SeedWriter
@@ -91,7 +92,8 @@ class LibvirtRuntime:
             machine_secrets=self._secrets,
             store=self._store,
             disks=disks,
-            interfaces=Networks(LibvirtNetworks(self._link), LibvirtAddresses(self._link), settings.networks),
+            interfaces=Networks(LibvirtNetworks(self._link), settings.networks),
+            addresses=GuestAddresses(LibvirtAddresses(self._link)),
             seeds=seeds,
             classes=self._host,
             machines_folder=self._folder / "machines",

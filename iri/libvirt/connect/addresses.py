@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import libvirt
 
-from iri.libvirt import xml
 from iri.libvirt.connect.link import LibvirtLink
+from iri.libvirt.domain.domain_state import has_agent
 from iri.libvirt.networks.guest_addresses import Learned, LearnedFrom
 
 SOURCES = {
@@ -13,7 +13,6 @@ SOURCES = {
     LearnedFrom.AGENT: libvirt.VIR_DOMAIN_INTERFACE_ADDRESSES_SRC_AGENT,
     LearnedFrom.ARP: libvirt.VIR_DOMAIN_INTERFACE_ADDRESSES_SRC_ARP,
 }
-AGENT = "devices/channel/target[@name='org.qemu.guest_agent.0'][@state='connected']"
 
 
 class LibvirtAddresses:
@@ -27,7 +26,7 @@ class LibvirtAddresses:
         document = self._link.call(
             lambda raw: raw.lookupByUUIDString(machine_id).XMLDesc(), "looking for a guest agent"
         )
-        return xml.parse(document).find(AGENT) is not None
+        return has_agent(document)
 
     def learn(self, machine_id: str, source: LearnedFrom) -> Learned:
         """Addresses by MAC, from one source of libvirt's."""

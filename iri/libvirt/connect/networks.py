@@ -16,7 +16,7 @@ KEPT = libvirt.VIR_NETWORK_UPDATE_AFFECT_CONFIG
 
 
 class LibvirtNetworks:
-    """Implements networks.networks.NetworkStore."""
+    """Calls about networks and their reservations, by the network's name. Raises NotFound where it does not exist."""
 
     def __init__(self, link: LibvirtLink) -> None:
         self._link = link

@@ -16,7 +16,7 @@ ARCHITECTURE, MEMORY_MIB, CPUS = 0, 1, 2  # of what virNodeGetInfo answers
 
 
 class LibvirtNode:
-    """Implements host.host.NodeSource."""
+    """Questions about the host, and guests that end with this process."""
 
     def __init__(self, link: LibvirtLink) -> None:
         self._link = link
@@ -37,12 +37,15 @@ class LibvirtNode:
         return True
 
     def start_briefly(self, document: str) -> None:
+        """Starts a domain that ends with this process."""
         self._link.call(
             lambda raw: raw.createXML(document, libvirt.VIR_DOMAIN_START_AUTODESTROY),
             "starting a probe guest",
         )
 
     def end(self, name: str) -> None:
+        """Raises NotFound when the domain does not exist."""
+
         def end_guest(raw: libvirt.virConnect) -> None:
             domain = raw.lookupByName(name)
             if not domain.isPersistent():

@@ -29,9 +29,9 @@ from iri.host import (
     RuntimeVolumeClass,
     VolumeOffer,
 )
+from iri.libvirt.connect.node import LibvirtNode
 from iri.libvirt.domain.traits import ClassTraits, HostPlatform
 from iri.libvirt.host.capacity import HostFacts, capacity, quantity
-from iri.libvirt.host.kvm_probe import DomainStarter
 from iri.libvirt.host.settings import HostSettings
 from iri.libvirt.whole_files import replace_file
 
@@ -42,11 +42,6 @@ MACHINE_ID, SYSTEM = Path("/etc/machine-id"), Path("/etc/os-release")
 NOWHERE = ("192.0.2.1", 9)  # reserved for documentation; no packet is sent
 WITH_PROOF = "x86_64"
 ACCELERATOR, LABELLED = "gitvirt.dev/accelerator", {"kvm": "kvm", "qemu": "tcg"}
-
-
-class NodeSource(DomainStarter, Protocol):
-    def facts(self) -> HostFacts: ...
-    def offers_kvm(self, architecture: str) -> bool: ...
 
 
 class StorageTotals(Protocol):
@@ -73,7 +68,7 @@ class LibvirtHost:
 
     def __init__(
         self,
-        node: NodeSource,
+        node: LibvirtNode,
         storage: StorageTotals,
         proof: Probe,
         settings: HostSettings,

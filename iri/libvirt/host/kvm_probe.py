@@ -19,10 +19,10 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
 from iri.errors import IRIError, NotFound, Unavailable
 from iri.libvirt import xml
+from iri.libvirt.connect.node import LibvirtNode
 
 log = logging.getLogger(__name__)
 MARKER = b"GITVIRT-PROOF"
@@ -68,30 +68,18 @@ def probe_domain(domain_type: str, disk: Path, output: Path) -> xml.Element:
     return root
 
 
-class DomainStarter(Protocol):
-    """libvirt, as far as the probe needs it."""
-
-    def start_briefly(self, document: str) -> None:
-        """Starts a domain that ends with this process."""
-        ...
-
-    def end(self, name: str) -> None:
-        """Raises NotFound when the domain does not exist."""
-        ...
-
-
 class KvmProbe:
     """`folder` holds the probe's files, and QEMU must be able to enter it; `logs` has libvirt's log of the probe."""
 
     def __init__(
         self,
-        starter: DomainStarter,
+        node: LibvirtNode,
         folder: Path,
         logs: Path,
         seconds: float = SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._starter = starter
+        self._node = node
         self._folder = folder
         self._log = logs / f"{NAME}.log"
         self._seconds = seconds
@@ -106,7 +94,7 @@ class KvmProbe:
             with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                 file.write(content)
         try:
-            self._starter.start_briefly(xml.text(probe_domain(domain_type, disk, output)))
+            self._node.start_briefly(xml.text(probe_domain(domain_type, disk, output)))
             return self._has_booted(output)
         except Unavailable:
             raise
@@ -136,4 +124,4 @@ class KvmProbe:
 
     def _end(self) -> None:
         with contextlib.suppress(NotFound):
-            self._starter.end(NAME)
+            self._node.end(NAME)

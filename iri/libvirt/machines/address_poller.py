@@ -54,7 +54,7 @@ class AddressPoller:
             return None
         self._polls[id] = polls = self._polls.get(id, 0) + 1
         try:
-            found = self._deps.interfaces.addresses(id, macs)
+            found = self._deps.addresses.lookup(id, macs)
         except IRIError as error:
             log.info("cannot query addresses id=%s error=%s", id, error)
             return POLLS.delay(polls)

@@ -15,6 +15,7 @@ from iri.libvirt.host.host import LibvirtHost
 from iri.libvirt.machines.guest import Guest
 from iri.libvirt.machines.machine_store import MachineStore
 from iri.libvirt.machines.power_settings import PowerSettings
+from iri.libvirt.networks.guest_addresses import GuestAddresses
 from iri.libvirt.networks.networks import Networks
 from iri.libvirt.seed.seed_files import SeedWriter
 from iri.libvirt.volumes.disks import VolumeDisks
@@ -32,6 +33,7 @@ class MachineDeps:
     store: MachineStore
     disks: VolumeDisks
     interfaces: Networks
+    addresses: GuestAddresses
     seeds: SeedWriter
     classes: LibvirtHost
     machines_folder: Path  # with a folder for each machine

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 import msgspec
 
 from iri.errors import InvalidArgument, NetworkNotOffered
+from iri.libvirt.device_sources import BridgeNic, NetworkNic
 from iri.libvirt.networks.isolated_network import IsolatedNetwork, Subnet
 from iri.libvirt.networks.network_policy import NetworkPolicy
 from iri.machine import RuntimeNetworkInterface
@@ -28,24 +29,11 @@ MULTICAST_BIT = 0x01
 RESERVED_PREFIX = "fe:"  # libvirt gives it to the host's end of the wire
 
 
-class NamedNetwork(msgspec.Struct, frozen=True):
-    """A libvirt network that the operator defined."""
-
-    network: str
-
-
-class BridgePort(msgspec.Struct, frozen=True):
-    """A bridge of the host. `vlan` 0: untagged."""
-
-    bridge: str
-    vlan: int
-    openvswitch: bool
-
-
 class InterfaceRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """`reserved`: addresses that DHCP reserves for this interface."""
+    """`where`: a network that the operator defined, a bridge of the host, or a network on demand. `reserved`: addresses that DHCP
+    reserves for this interface."""
 
-    where: NamedNetwork | BridgePort | IsolatedNetwork
+    where: NetworkNic | BridgeNic | IsolatedNetwork
     mac: str
     reserved: tuple[str, ...] = ()
 
@@ -74,17 +62,17 @@ def isolated_identity(network_id: str) -> str:
     return "" if network_id.startswith((LIBVIRT, BRIDGE)) else network_id
 
 
-def _parse_named(network: str, interface: RuntimeNetworkInterface, policy: NetworkPolicy) -> NamedNetwork:
+def _parse_named(network: str, interface: RuntimeNetworkInterface, policy: NetworkPolicy) -> NetworkNic:
     if network not in policy.named:
         raise NetworkNotOffered(
             f"interface {interface.name}: this host does not allow libvirt network {network!r}; its operator can allow it by"
             f" networks.named in the runtime's settings ({_list_names(policy.named)})"
         )
     _refuse_attributes(interface, "vlan", "cidr", "dhcp", "nat")
-    return NamedNetwork(network)
+    return NetworkNic(network=network)
 
 
-def _parse_bridge(name: str, interface: RuntimeNetworkInterface, policy: NetworkPolicy) -> BridgePort:
+def _parse_bridge(name: str, interface: RuntimeNetworkInterface, policy: NetworkPolicy) -> BridgeNic:
     """A VLAN must be one that the policy names for that bridge."""
     bridge = policy.bridges.get(name)
     if bridge is None:
@@ -95,13 +83,13 @@ def _parse_bridge(name: str, interface: RuntimeNetworkInterface, policy: Network
     _refuse_attributes(interface, "cidr", "dhcp", "nat")
     text = interface.attributes.get("vlan", "")
     if not text:
-        return BridgePort(name, 0, bridge.openvswitch)
+        return BridgeNic(bridge=name, openvswitch=bridge.openvswitch)
     if not text.isdecimal() or not text.isascii() or len(text) > 4 or not bridge.has_vlan(int(text)):
         raise NetworkNotOffered(
             f"interface {interface.name}: this host does not allow VLAN {text[:20]!r} on bridge {name}; its operator can allow it by"
             f" networks.bridges.{name}.vlans in the runtime's settings ({_list_names(bridge.vlans)})"
         )
-    return BridgePort(name, int(text), bridge.openvswitch)
+    return BridgeNic(bridge=name, vlan=int(text), openvswitch=bridge.openvswitch)
 
 
 def _parse_isolated(id: str, interface: RuntimeNetworkInterface, policy: NetworkPolicy) -> IsolatedNetwork:

@@ -21,9 +21,8 @@ from __future__ import annotations
 import ipaddress
 import logging
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Protocol
 
 from iri.errors import (
     FailedPrecondition,
@@ -34,17 +33,11 @@ from iri.errors import (
     ResourceExhausted,
 )
 from iri.libvirt import xml
+from iri.libvirt.connect.networks import LibvirtNetworks
 from iri.libvirt.device_sources import BridgeNic, NetworkNic, NicSource
 from iri.libvirt.networks import stale_bridges
-from iri.libvirt.networks.guest_addresses import AddressSource, GuestAddresses
 from iri.libvirt.networks.host_routes import TABLE, overlapping_route
-from iri.libvirt.networks.interface_request import (
-    BridgePort,
-    InterfaceRequest,
-    NamedNetwork,
-    isolated_identity,
-    parse_request,
-)
+from iri.libvirt.networks.interface_request import InterfaceRequest, isolated_identity, parse_request
 from iri.libvirt.networks.isolated_network import IsolatedNetwork
 from iri.libvirt.networks.network_policy import NetworkPolicy
 from iri.libvirt.networks.network_xml import ObservedNetwork, parse_network, render_network
@@ -52,20 +45,6 @@ from iri.machine import RuntimeNetworkInterface
 
 log = logging.getLogger(__name__)
 DesiredInterfaces = Callable[[], Iterable[tuple[str, RuntimeNetworkInterface]]]
-
-
-class NetworkStore(Protocol):
-    """libvirt, as far as networks need it."""
-
-    def find(self, name: str) -> ObservedNetwork | None: ...
-    def all(self) -> tuple[ObservedNetwork, ...]: ...
-    def define(self, document: str) -> None: ...
-    def start(self, name: str) -> None: ...
-    def stop(self, name: str) -> None: ...
-    def undefine(self, name: str) -> None: ...
-    def reserve(self, name: str, mac: str, address: str) -> None: ...
-    def release(self, name: str, mac: str, address: str) -> None: ...
-    def is_used(self, name: str) -> bool: ...
 
 
 def host_routes() -> str:
@@ -76,14 +55,9 @@ class Networks:
     """Thread-safe. `routes` gives the kernel's routing table as text."""
 
     def __init__(
-        self,
-        store: NetworkStore,
-        source: AddressSource,
-        policy: NetworkPolicy,
-        routes: Callable[[], str] = host_routes,
+        self, store: LibvirtNetworks, policy: NetworkPolicy, routes: Callable[[], str] = host_routes
     ) -> None:
         self._store = store
-        self._addresses = GuestAddresses(source)
         self._policy = policy
         self._routes = routes
         self._lock = threading.Lock()
@@ -92,25 +66,26 @@ class Networks:
     def require(self, machine_id: str, interface: RuntimeNetworkInterface) -> None:
         """Changes nothing. Raises InvalidArgument for what this host does not allow, with the setting that would, and
         NetworkNotReady while a network of the operator is missing or stopped."""
-        match parse_request(machine_id, interface, self._policy).where:
-            case NamedNetwork(network):
-                self._require(network)
-            case IsolatedNetwork() | BridgePort():
-                pass  # created when it is needed; libvirt reports a missing bridge then
+        where = parse_request(machine_id, interface, self._policy).where
+        # A network on demand is created when it is needed, and libvirt reports a missing bridge then.
+        if isinstance(where, NetworkNic):
+            self._require(where.network)
 
     def connect(self, machine_id: str, interface: RuntimeNetworkInterface) -> NicSource:
         """Creates the network and its reservations if needed. Idempotent. NetworkNotReady and Unavailable are worth a retry."""
         request = parse_request(machine_id, interface, self._policy)
-        match request.where:
-            case NamedNetwork(network):
-                self._require(network)
+        where = request.where
+        match where:
+            case NetworkNic(network=name):
+                self._require(name)
+            case BridgeNic():
+                pass  # libvirt reports a missing bridge when the guest starts
             case IsolatedNetwork() as network:
                 with self._lock:
                     self._ensure_ready(network)
                     self._reserve(network.name, request)
-            case BridgePort():
-                pass  # libvirt reports a missing bridge when the guest starts
-        return _nic(request)
+                where = NetworkNic(network=network.name)
+        return NicSource(where=where, mac=request.mac)
 
     def prune(self, desired: DesiredInterfaces) -> None:
         """Removes networks and reservations that no interface needs. Asks for all interfaces while nothing can be connected."""
@@ -134,9 +109,6 @@ class Networks:
                     continue  # it is gone already
                 except IRIError as error:
                     log.warning("cannot remove network name=%s error=%s", network.name, error)
-
-    def addresses(self, machine_id: str, macs: tuple[str, ...]) -> Mapping[str, tuple[str, ...]]:
-        return self._addresses.lookup(machine_id, macs)
 
     def _require(self, name: str) -> None:
         """Says which of the two is wrong, because their cures differ."""
@@ -236,18 +208,6 @@ class Networks:
         self._store.stop(network.name)
         self._store.undefine(network.name)
         log.info("removed network name=%s", network.name)
-
-
-def _nic(request: InterfaceRequest) -> NicSource:
-    where: NetworkNic | BridgeNic
-    match request.where:
-        case NamedNetwork(network):
-            where = NetworkNic(network=network)
-        case IsolatedNetwork() as isolated:
-            where = NetworkNic(network=isolated.name)
-        case BridgePort(bridge, vlan, openvswitch):
-            where = BridgeNic(bridge=bridge, vlan=vlan, openvswitch=openvswitch)
-    return NicSource(where=where, mac=request.mac)
 
 
 def _needed_reservations(

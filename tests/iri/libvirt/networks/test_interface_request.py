@@ -7,11 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iri.errors import InvalidArgument
+from iri.libvirt.device_sources import BridgeNic, NetworkNic
 from iri.libvirt.networks.interface_request import (
     MAC,
-    BridgePort,
     InterfaceRequest,
-    NamedNetwork,
     mac_address,
     parse_request,
 )
@@ -42,11 +41,11 @@ def lan(cidr: str = "", *, dhcp: bool = True, nat: bool = False) -> IsolatedNetw
 @pytest.mark.parametrize(
     ("given_", "want"),
     [
-        (interface("libvirt:default"), NamedNetwork("default")),
-        (interface("libvirt:default", dhcp="false"), NamedNetwork("default")),
-        (interface("bridge:br0"), BridgePort("br0", 0, False)),
-        (interface("bridge:trunk", vlan="150"), BridgePort("trunk", 150, False)),
-        (interface("bridge:ovs", vlan="5"), BridgePort("ovs", 5, True)),
+        (interface("libvirt:default"), NetworkNic(network="default")),
+        (interface("libvirt:default", dhcp="false"), NetworkNic(network="default")),
+        (interface("bridge:br0"), BridgeNic(bridge="br0")),
+        (interface("bridge:trunk", vlan="150"), BridgeNic(bridge="trunk", vlan=150)),
+        (interface("bridge:ovs", vlan="5"), BridgeNic(bridge="ovs", vlan=5, openvswitch=True)),
         (interface("lan"), lan()),
         (interface("lan", cidr="10.1.0.0/24"), lan("10.1.0.0/24")),
         (interface("lan", cidr="10.1.0.7/24"), lan("10.1.0.0/24")),
@@ -179,9 +178,9 @@ def test_any_request_reaches_only_what_the_policy_names(
     except InvalidArgument:
         return
     match got.where:
-        case NamedNetwork(network):
+        case NetworkNic(network=network):
             assert network in RULES.named
-        case BridgePort(bridge, vlan, _):
+        case BridgeNic(bridge=bridge, vlan=vlan):
             assert not vlan or RULES.bridges[bridge].has_vlan(vlan)
         case IsolatedNetwork(identity=identity, subnet=subnet):
             assert identity == network_id

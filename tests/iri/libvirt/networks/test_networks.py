@@ -10,7 +10,6 @@ import pytest
 
 from iri.errors import FailedPrecondition, InvalidArgument, ResourceExhausted
 from iri.libvirt import xml
-from iri.libvirt.connect.addresses import LibvirtAddresses
 from iri.libvirt.connect.link import LibvirtLink
 from iri.libvirt.connect.networks import LibvirtNetworks
 from iri.libvirt.device_sources import BridgeNic, NetworkNic
@@ -50,7 +49,7 @@ def store(link: LibvirtLink) -> Iterator[LibvirtNetworks]:
 
 @pytest.fixture
 def networks(link: LibvirtLink, store: LibvirtNetworks) -> Networks:
-    return Networks(store, LibvirtAddresses(link), RULES, lambda: ROUTES + LAN)
+    return Networks(store, RULES, lambda: ROUTES + LAN)
 
 
 def nic(network_id: str, *ips: str, name: str = "eth0", **attributes: str) -> RuntimeNetworkInterface:
@@ -213,7 +212,7 @@ def test_interface_allowed_by_an_earlier_policy_keeps_its_network(
     first = nic("lan", "10.1.0.5", cidr="10.1.0.0/24")
     networks.connect(A, first)
     stricter = NetworkPolicy(on_demand=OnDemand(allowed=False))
-    Networks(store, LibvirtAddresses(link), stricter).prune(lambda: [(A, first)])
+    Networks(store, stricter).prune(lambda: [(A, first)])
     (network,) = store.all()
     assert [address for _, address in network.reservations] == ["10.1.0.5"]
 
