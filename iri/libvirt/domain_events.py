@@ -1,4 +1,7 @@
-"""libvirt's events about domains, as frozen values. Knows no libvirt."""
+"""libvirt's events about domains, as frozen values. Knows no libvirt.
+
+An event says that something has happened, seldom what: the domain is observed after each, and the observation counts.
+"""
 
 from __future__ import annotations
 
@@ -7,45 +10,22 @@ from enum import Enum
 import msgspec
 
 
-class LifecycleChange(Enum):
-    """The change in a domain's lifecycle."""
+class EventKind(Enum):
+    """What an event is about, as far as people are told of it or a reaction depends on it."""
 
+    CHANGED = "changed"  # power, a device, or the connection of the agent
     DEFINED = "defined"
     STARTED = "started"
     RESUMED = "resumed"
     STOPPED = "stopped"
-    OTHER = "other"
+    REBOOTED = "rebooted"  # by the guest itself
+    REMOVAL_FAILED = "removal-failed"  # the guest refused to release a device
+    DISK_ERROR = "disk-error"  # paused the guest
 
 
-class DomainLifecycle(msgspec.Struct, frozen=True):
-    """A change in the lifecycle of one domain."""
-
-    domain_id: str
-    turn: LifecycleChange
-
-
-class DeviceChanged(msgspec.Struct, frozen=True):
-    """A device was added, the guest has released one, or its agent came or went. An observation shows which."""
+class DomainEvent(msgspec.Struct, frozen=True):
+    """`detail`: the alias of the device that stays, or the cause of the disk error, such as `enospc`."""
 
     domain_id: str
-
-
-class DeviceRemovalFailed(msgspec.Struct, frozen=True):
-    """The guest refused to release the device."""
-
-    domain_id: str
-    alias: str
-
-
-class GuestRebooted(msgspec.Struct, frozen=True):
-    domain_id: str
-
-
-class DiskError(msgspec.Struct, frozen=True):
-    """An I/O error that paused the guest, such as `enospc`."""
-
-    domain_id: str
-    reason: str
-
-
-DomainEvent = DomainLifecycle | DeviceChanged | DeviceRemovalFailed | GuestRebooted | DiskError
+    kind: EventKind
+    detail: str = ""

@@ -12,19 +12,12 @@ import threading
 from collections.abc import Callable
 
 from iri.errors import IRIError
-from iri.libvirt.domain_events import (
-    DeviceRemovalFailed,
-    DiskError,
-    DomainEvent,
-    DomainLifecycle,
-    GuestRebooted,
-    LifecycleChange,
-)
+from iri.libvirt.domain_events import DomainEvent, EventKind
 from iri.libvirt.machines.deps import MachineDeps
 from iri.libvirt.machines.guest import ENDED, Guest
 
 log = logging.getLogger(__name__)
-QUIET = (LifecycleChange.DEFINED, LifecycleChange.RESUMED)  # mostly our own calls; another event follows
+QUIET = (EventKind.DEFINED, EventKind.RESUMED)  # mostly our own calls; another event follows
 
 
 class EventWatcher:
@@ -61,22 +54,24 @@ class EventWatcher:
         before = self._deps.store.get(id)
         after = self._deps.store.observe(id)
         self._record(event, before, after)
-        if not (isinstance(event, DomainLifecycle) and event.turn in QUIET):
+        if event.kind not in QUIET:
             self._wake(id)
 
     def _record(self, event: DomainEvent, before: Guest, after: Guest | None) -> None:
         """Events that people read. What only changes the listed object is a notice, and `observe` sends that."""
         deps = self._deps
-        match event:
-            case GuestRebooted():
+        match event.kind:
+            case EventKind.REBOOTED:
                 deps.record_event(before, "Rebooted", "Guest", "the guest rebooted")
-            case DeviceRemovalFailed(alias=alias):
-                message = f"the guest refused to release device {alias}"
+            case EventKind.REMOVAL_FAILED:
+                message = f"the guest refused to release device {event.detail}"
                 deps.warn(before, "DeviceRemovalFailed", "Detach", message)
-            case DiskError(reason=reason):
-                message = f"reading or writing a disk failed on the host ({reason}); the guest is paused"
+            case EventKind.DISK_ERROR:
+                message = (
+                    f"reading or writing a disk failed on the host ({event.detail}); the guest is paused"
+                )
                 deps.warn(before, "DiskError", "Guest", message)
-            case DomainLifecycle(turn=LifecycleChange.STOPPED) if after is not None and after.reason:
+            case EventKind.STOPPED if after is not None and after.reason:
                 is_warning = after.reason in ENDED
                 deps.record_event(after, after.reason, "Guest", "the machine is off", is_warning=is_warning)
             case _:

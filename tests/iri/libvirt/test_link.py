@@ -12,7 +12,7 @@ import pytest
 
 from iri.errors import FailedPrecondition, InvalidArgument, IRIError, NotFound, Unavailable
 from iri.libvirt.connect.link import LibvirtLink
-from iri.libvirt.domain_events import DomainEvent, DomainLifecycle, LifecycleChange
+from iri.libvirt.domain_events import DomainEvent, EventKind
 from iri.libvirt.xml import child, element, text
 from tests.guests.micro import micro_kernel
 from tests.iri.contract.subject import eventually
@@ -56,7 +56,7 @@ def test_guests_outlive_libvirtd_and_events_continue(own: Libvirtd) -> None:
     link.on_connected(lambda: connected.put("again"))
     link.open()
     link.call(lambda raw: raw.defineXML(micro_domain(own)).create(), "starting")
-    until(events, DomainLifecycle(UUID, LifecycleChange.STARTED))
+    until(events, DomainEvent(UUID, EventKind.STARTED))
     pid = own.guests()[UUID]
 
     own.kill()
@@ -68,7 +68,7 @@ def test_guests_outlive_libvirtd_and_events_continue(own: Libvirtd) -> None:
     # libvirtd reports no end of a guest before it has spoken to it again, so listeners observe it.
     link.call(lambda raw: raw.lookupByUUIDString(UUID).memoryStats(), "speaking to it")
     own.kill_guest(UUID)
-    until(events, DomainLifecycle(UUID, LifecycleChange.STOPPED))
+    until(events, DomainEvent(UUID, EventKind.STOPPED))
     link.call(lambda raw: raw.lookupByUUIDString(UUID).undefine(), "undefining")
     link.close()
     assert own.guests() == {}
