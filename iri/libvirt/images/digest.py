@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from iri.errors import InvalidArgument
-
-if TYPE_CHECKING:
-    from hashlib import _Hash
 
 HEX_LENGTHS = {"sha256": 64, "sha512": 128}
 WRITTEN = re.compile(r"(?P<algorithm>sha256|sha512)[:=](?P<hex>[0-9a-fA-F]+)")
@@ -26,8 +22,9 @@ class Digest(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         return f"{self.algorithm}:{self.hex}"
 
-    def hasher(self) -> _Hash:
-        return hashlib.new(self.algorithm)
+    @classmethod
+    def of(cls, body: bytes, algorithm: str = "sha256") -> Digest:
+        return cls(algorithm, hashlib.new(algorithm, body).hexdigest())
 
 
 def parse(text: str) -> Digest:

@@ -121,23 +121,6 @@ def fetch(
     progress: Progress,
 ) -> Fetched:
     """Fetches what `into` lacks. `known_validator`: that of a cached copy, or empty."""
-    for _ in range(2):
-        fetched = _fetch_once(url, into, headers, limits, known_validator, progress)
-        if fetched is not None:
-            return fetched
-        into.unlink()
-    raise Unavailable(f"{_host(url)} answers {HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE} to a whole request")
-
-
-def _fetch_once(
-    url: str,
-    into: Path,
-    headers: Mapping[str, str],
-    limits: FetchLimits,
-    known_validator: str,
-    progress: Progress,
-) -> Fetched | None:
-    """None: the server has less than the partial file, so the partial file is of something else."""
     fetched_bytes = into.stat().st_size if into.exists() else 0
     note = into.with_name(f"{into.name}.validator")
     validator = note.read_text() if fetched_bytes and note.exists() else ""
@@ -146,7 +129,11 @@ def _fetch_once(
         if response.status == HTTPStatus.NOT_MODIFIED:
             return Fetched(0, known_validator, is_same=True)
         if response.status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and fetched_bytes:
-            return None
+            # The server has less than the partial file, so the partial file is of something else.
+            into.unlink()
+            return fetch(
+                url, into, headers=headers, limits=limits, known_validator=known_validator, progress=progress
+            )
         if response.status not in (HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT):
             raise _refusal(url, response.status)
         start = fetched_bytes if _continues(response, fetched_bytes) else 0

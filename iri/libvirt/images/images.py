@@ -21,6 +21,7 @@ from iri.errors import (
     ResourceExhausted,
     Unavailable,
 )
+from iri.libvirt.device_sources import Boot
 from iri.libvirt.images import http_fetch, oci_manifest, qcow2, reference
 from iri.libvirt.images.cache import CachedName, ImageCache, digest_of
 from iri.libvirt.images.digest import Digest
@@ -46,9 +47,7 @@ class LocalImage(msgspec.Struct, frozen=True, kw_only=True):
     path: Path
     format: str  # "raw" or "qcow2"
     virtual_bytes: int
-    kernel: Path | None = None
-    initramfs: Path | None = None
-    command_line: str = ""
+    boot: Boot | None = None  # when it brings a kernel
 
 
 class Images:
@@ -133,13 +132,7 @@ class Images:
         digest = digest_of(real, named.digest.algorithm if named.digest else "sha256")
         if named.digest not in (None, digest):
             raise FailedPrecondition(f"the image has digest {digest}, not {named.digest}")
-        if (path := self._cache.blob(digest)) is not None:
-            return digest, path
-        with self._cache.partial_file(str(digest)) as partial:
-            if (path := self._cache.blob(digest)) is None:
-                http_fetch.copy_file(real, partial, self._limits)
-                path = self._add_blob(partial, digest)[1]
-        return digest, path
+        return digest, self._cached(digest, lambda partial: http_fetch.copy_file(real, partial, self._limits))
 
     def _real(self, path: str) -> Path:
         """The file that the path leads to."""
@@ -190,20 +183,27 @@ class Images:
         manifest, found = registry.resolve(architecture)
         config = registry.blob(found.config, oci_manifest.LARGEST_MANIFEST)
         rootfs = self._layer(registry, found.rootfs, tell)
-        return msgspec.structs.replace(
-            self._image(f"{named.registry}/{named.repository}@{manifest}", rootfs),
-            kernel=self._layer(registry, found.kernel, tell) if found.kernel else None,
-            initramfs=self._layer(registry, found.initramfs, tell) if found.initramfs else None,
-            command_line=oci_manifest.parse_command_line(config),
-        )
+        image = self._image(f"{named.registry}/{named.repository}@{manifest}", rootfs)
+        command_line = oci_manifest.parse_command_line(config)
+        if found.kernel is None:
+            return image
+        kernel = self._layer(registry, found.kernel, tell)
+        initramfs = self._layer(registry, found.initramfs, tell) if found.initramfs else ""
+        boot = Boot(kernel=str(kernel), initramfs=str(initramfs), cmdline=command_line)
+        return msgspec.structs.replace(image, boot=boot)
 
     def _layer(self, registry: Registry, layer: Digest, tell: Tell) -> Path:
-        if (path := self._cache.blob(layer)) is not None:
+        url = registry.blob_url(layer)
+        return self._cached(layer, lambda partial: self._fetch(url, partial, registry.headers(), "", tell))
+
+    def _cached(self, digest: Digest, fill: Callable[[Path], object]) -> Path:
+        """The blob of that digest. One thread alone fills its partial file when it is not cached."""
+        if (path := self._cache.blob(digest)) is not None:
             return path
-        with self._cache.partial_file(str(layer)) as partial:
-            if (path := self._cache.blob(layer)) is None:
-                self._fetch(registry.blob_url(layer), partial, registry.headers(), "", tell)
-                path = self._add_blob(partial, layer)[1]
+        with self._cache.partial_file(str(digest)) as partial:
+            if (path := self._cache.blob(digest)) is None:
+                fill(partial)
+                path = self._add_blob(partial, digest)[1]
         return path
 
     def _fetch(self, url: str, partial: Path, headers: dict[str, str], known: str, tell: Tell) -> Fetched:

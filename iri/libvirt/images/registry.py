@@ -49,9 +49,7 @@ class Registry:
         for _ in range(NESTING + 1):
             body, document = self._manifest(wanted, digest)
             if not document.manifests:
-                hasher = (digest or Digest("sha256", "")).hasher()
-                hasher.update(body)
-                return Digest(hasher.name, hasher.hexdigest()), oci_manifest.parse_artifact(document)
+                return digest or Digest.of(body), oci_manifest.parse_artifact(document)
             digest = oci_manifest.choose_manifest(document, architecture)
             wanted = str(digest)
         raise InvalidArgument(f"{self._reference.repository}: indexes are nested too deep")
@@ -126,12 +124,9 @@ class Registry:
 
 
 def _refuse_other(body: bytes, digest: Digest, what: str) -> None:
-    hasher = digest.hasher()
-    hasher.update(body)
-    if hasher.hexdigest() != digest.hex:
-        raise FailedPrecondition(
-            f"the registry's {what} has digest {hasher.name}:{hasher.hexdigest()}, not {digest}"
-        )
+    found = Digest.of(body, digest.algorithm)
+    if found != digest:
+        raise FailedPrecondition(f"the registry's {what} has digest {found}, not {digest}")
 
 
 class RegistryLogin(msgspec.Struct, frozen=True):

@@ -27,7 +27,7 @@ from msgspec.structs import replace
 from iri.errors import FailedPrecondition, InvalidArgument, ResourceExhausted, Unavailable
 from iri.libvirt.connect.disk_users import DiskUsers
 from iri.libvirt.connect.storage import StoragePools
-from iri.libvirt.device_sources import Boot, DataSource, DiskSource, FileSource, PreparedDisk, RbdSource
+from iri.libvirt.device_sources import DataSource, DiskSource, FileSource, PreparedDisk, RbdSource
 from iri.libvirt.images import qcow2
 from iri.libvirt.images.images import Images, LocalImage, ensure_image, refuse_image
 from iri.libvirt.volumes import disk_files, names, record_files, storage_xml
@@ -78,7 +78,7 @@ class LocalDisks:
                 self._grow(path, size)
         return PreparedDisk(
             source=DiskSource(where=FileSource(path=str(path))),
-            boot=_boot(image),
+            boot=image.boot if image else None,
             image_ref=image.reference if image else "",
         )
 
@@ -275,10 +275,3 @@ def _size(wanted: RuntimeLocalDisk, image: LocalImage | None) -> int:
             f"the image needs a disk of at least {image.virtual_bytes} bytes, not {wanted.size_bytes}"
         )
     return max(round_up(wanted.size_bytes), round_up(image.virtual_bytes))
-
-
-def _boot(image: LocalImage | None) -> Boot | None:
-    if image is None or image.kernel is None:
-        return None
-    initramfs = str(image.initramfs) if image.initramfs else ""
-    return Boot(kernel=str(image.kernel), initramfs=initramfs, cmdline=image.command_line)

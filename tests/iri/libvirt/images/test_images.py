@@ -342,11 +342,10 @@ def test_artifact_is_pulled_by_tag(depot: Depot, asking: Asking) -> None:
     manifest = depot.image("os/debian", "12", PARTS, "console=ttyS0")
     image = ensure(asking.images(), asking, f"{depot.host}/os/debian:12")
     assert image.path.read_bytes() == BODY
-    assert image.kernel is not None
-    assert image.kernel.read_bytes() == PARTS["kernel"]
-    assert image.initramfs is not None
-    assert image.initramfs.read_bytes() == PARTS["initramfs"]
-    assert image.command_line == "console=ttyS0"
+    assert image.boot is not None
+    assert Path(image.boot.kernel).read_bytes() == PARTS["kernel"]
+    assert Path(image.boot.initramfs).read_bytes() == PARTS["initramfs"]
+    assert image.boot.cmdline == "console=ttyS0"
     assert image.reference == f"{depot.host}/os/debian@{manifest['digest']}"
     assert ensure(asking.images(), asking, image.reference) == image
     assert depot.times(f"/v2/os/debian/blobs/{digest_of(BODY)}") == 1
@@ -355,7 +354,7 @@ def test_artifact_is_pulled_by_tag(depot: Depot, asking: Asking) -> None:
 def test_artifact_without_kernel_boots_from_its_disk(depot: Depot, asking: Asking) -> None:
     depot.image("os/debian", "latest", {"rootfs": BODY, "squashfs": b"unused"})
     image = ensure(asking.images(), asking, f"oci://{depot.host}/os/debian")
-    assert (image.kernel, image.initramfs, image.command_line) == (None, None, "")
+    assert image.boot is None
     assert len(asking.blobs()) == 1
 
 
