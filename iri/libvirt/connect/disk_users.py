@@ -10,8 +10,10 @@ import libvirt
 import msgspec
 
 from iri.errors import FailedPrecondition, TimedOut
+from iri.libvirt.connect.libvirt_errors import default_if_missing
 from iri.libvirt.connect.link import LibvirtLink
 from iri.libvirt.device_sources import DataSource, FileSource, RbdSource
+from iri.libvirt.domain.domain_state import attribute
 from iri.libvirt.xml import Element, child, element, parse, text
 
 JOB_POLL_SECONDS = 0.05
@@ -34,15 +36,13 @@ class DiskUsers:
 
     def find(self, where: DataSource) -> tuple[DiskUser, ...]:
         """All domains that have it as a disk, running or not, ours or not."""
-
-        def look(raw: libvirt.virConnect) -> tuple[DiskUser, ...]:
-            found: dict[str, DiskUser] = {}
-            for domain in raw.listAllDomains(0):
-                for user in _holdings(domain, where):
-                    found.setdefault(user.domain_id, user)
-            return tuple(found.values())
-
-        return self._link.call(look, "looking for users of a volume")
+        found: dict[str, DiskUser] = {}
+        for id, root, is_running in self._list_documents("looking for users of a volume"):
+            for disk in root.iterfind("devices/disk"):
+                source = disk.find("source")
+                if source is not None and _is(source, where):
+                    found.setdefault(id, DiskUser(id, attribute(disk, "target", "dev"), is_running))
+        return tuple(found.values())
 
     def find_running(self, where: DataSource) -> DiskUser | None:
         """The running guest that has it open."""
@@ -50,16 +50,22 @@ class DiskUsers:
 
     def referenced_files(self) -> frozenset[str]:
         """Paths of all files that domains refer to, ours or not: disks, kernels, initial RAM disks."""
+        documents = self._list_documents("listing the files of domains")
+        return frozenset(path for _, root, _ in documents for path in _files(root))
 
-        def look(raw: libvirt.virConnect) -> frozenset[str]:
-            return frozenset(
-                path
+    def _list_documents(self, doing: str) -> list[tuple[str, Element, bool]]:
+        """Id, document and whether it runs with that, of all domains: the present one before that of the next start."""
+
+        def list_documents(raw: libvirt.virConnect) -> list[tuple[str, Element, bool]]:
+            return [
+                (domain.UUIDString(), parse(description), is_running)
                 for domain in raw.listAllDomains(0)
-                for description, _ in _descriptions(domain)
-                for path in _files(parse(description))
-            )
+                for description, is_running in default_if_missing(
+                    libvirt.VIR_ERR_NO_DOMAIN, [], _descriptions, domain
+                )
+            ]
 
-        return self._link.call(look, "listing the files of domains")
+        return self._link.call(list_documents, doing)
 
     def grow(self, user: DiskUser, size_bytes: int) -> None:
         def grow(raw: libvirt.virConnect) -> None:
@@ -114,32 +120,16 @@ def _is_copying(raw: libvirt.virConnect, domain_id: str) -> bool:
 
 def _descriptions(domain: libvirt.virDomain) -> list[tuple[str, bool]]:
     """What it has now, and whether it runs with that, before what it will have at its next start."""
-    try:
-        is_running = bool(domain.isActive())
-        descriptions = [(domain.XMLDesc(0), is_running)]
-        if is_running and domain.isPersistent():
-            descriptions.append((domain.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE), False))
-    except libvirt.libvirtError as error:
-        if error.get_error_code() != libvirt.VIR_ERR_NO_DOMAIN:
-            raise
-        return []  # gone since it was listed
+    is_running = bool(domain.isActive())
+    descriptions = [(domain.XMLDesc(0), is_running)]
+    if is_running and domain.isPersistent():
+        descriptions.append((domain.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE), False))
     return descriptions
 
 
 def _files(domain: Element) -> Iterator[str]:
     yield from (source.get("file", "") for source in domain.iterfind("devices/disk//source"))
     yield from (domain.findtext(f"os/{name}", "") for name in ("kernel", "initrd"))
-
-
-def _holdings(domain: libvirt.virDomain, where: DataSource) -> Iterator[DiskUser]:
-    for description, runs_with_it in _descriptions(domain):
-        for disk in parse(description).iterfind("devices/disk"):
-            source = disk.find("source")
-            if source is not None and _is(source, where):
-                target = disk.find("target")
-                yield DiskUser(
-                    domain.UUIDString(), "" if target is None else target.get("dev", ""), runs_with_it
-                )
 
 
 def _is(source: Element, where: DataSource) -> bool:

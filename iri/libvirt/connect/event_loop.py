@@ -17,14 +17,14 @@ def ensure_running() -> None:
     with _starting:
         if _threads:
             return
-        libvirt.registerErrorHandler(_ignore, None)  # it would print every error that is also raised
+        libvirt.registerErrorHandler(ignore_error, None)  # it would print every error that is also raised
         libvirt.virEventRegisterDefaultImpl()
         thread = threading.Thread(target=_run, name="libvirt-events", daemon=True)
         _threads.append(thread)
         thread.start()
 
 
-def _ignore(context: object, error: object) -> None:
+def ignore_error(context: object, error: object) -> None:
     del context, error
 
 

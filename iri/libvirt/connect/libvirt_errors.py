@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 import libvirt
 
 from iri.errors import (
@@ -16,6 +19,8 @@ from iri.errors import (
     Unimplemented,
 )
 
+T = TypeVar("T")
+D = TypeVar("D")
 MEANINGS: dict[int, type[IRIError]] = {
     libvirt.VIR_ERR_NO_DOMAIN: NotFound,
     libvirt.VIR_ERR_NO_DOMAIN_METADATA: NotFound,
@@ -45,6 +50,16 @@ MEANINGS: dict[int, type[IRIError]] = {
 }
 # libvirt has no code for these.
 EXHAUSTED = ("No space left", "Cannot allocate memory", "not enough space", "cannot set up guest memory")
+
+
+def default_if_missing(code: int, default: D, call: Callable[..., T], *arguments: object) -> T | D:
+    """What the call returns, or `default` when libvirt answers with that error: the object may be gone since it was listed."""
+    try:
+        return call(*arguments)
+    except libvirt.libvirtError as error:
+        if error.get_error_code() != code:
+            raise
+        return default
 
 
 def translate_error(error: libvirt.libvirtError, doing: str) -> IRIError:

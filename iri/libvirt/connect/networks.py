@@ -8,6 +8,7 @@ import libvirt
 
 from iri.errors import NotFound
 from iri.libvirt import xml
+from iri.libvirt.connect.libvirt_errors import default_if_missing
 from iri.libvirt.connect.link import LibvirtLink
 from iri.libvirt.networks.network_xml import ObservedNetwork, parse_network, reservation
 
@@ -87,13 +88,7 @@ class LibvirtNetworks:
 
 
 def _document(domain: libvirt.virDomain) -> str:
-    try:
-        document: str = domain.XMLDesc()
-    except libvirt.libvirtError as error:
-        if error.get_error_code() == libvirt.VIR_ERR_NO_DOMAIN:
-            return "<domain/>"
-        raise
-    return document
+    return default_if_missing(libvirt.VIR_ERR_NO_DOMAIN, "<domain/>", domain.XMLDesc)
 
 
 def _observe(network: libvirt.virNetwork) -> ObservedNetwork:
@@ -101,9 +96,4 @@ def _observe(network: libvirt.virNetwork) -> ObservedNetwork:
 
 
 def _observe_if_present(network: libvirt.virNetwork) -> ObservedNetwork | None:
-    try:
-        return _observe(network)
-    except libvirt.libvirtError as error:
-        if error.get_error_code() == libvirt.VIR_ERR_NO_NETWORK:
-            return None
-        raise
+    return default_if_missing(libvirt.VIR_ERR_NO_NETWORK, None, _observe, network)

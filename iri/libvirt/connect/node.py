@@ -9,6 +9,7 @@ import libvirt
 from iri.errors import IRIError, Unavailable
 from iri.libvirt import xml
 from iri.libvirt.connect.link import LibvirtLink
+from iri.libvirt.connect.versions import format_version
 from iri.libvirt.host.capacity import HostFacts
 
 KIB = 1024
@@ -63,20 +64,18 @@ def _facts(raw: libvirt.virConnect) -> HostFacts:
             size = int(page.get("size", "0")) * KIB
             counted[size] = counted.get(size, 0) + int(page.text or "0")
     smallest = min(counted, default=0)
-    version = raw.getVersion()
-    cpu = capabilities.find("host/cpu")
     return HostFacts(
         uuid=capabilities.findtext("host/uuid", ""),
         name=raw.getHostname(),
         architecture=str(raw.getInfo()[ARCHITECTURE]),
-        cpu_model=""
-        if cpu is None
-        else " ".join(cpu.findtext(tag, "") for tag in ("vendor", "model")).strip(),
+        cpu_model=" ".join(
+            capabilities.findtext(f"host/cpu/{tag}", "") for tag in ("vendor", "model")
+        ).strip(),
         cpus=_cpus(raw),
         memory_bytes=_memory(raw),
         huge_pages={size: count for size, count in counted.items() if size != smallest},
         hypervisor=raw.getType(),
-        hypervisor_version=f"{version // 1_000_000}.{version // 1000 % 1000}.{version % 1000}",
+        hypervisor_version=format_version(raw.getVersion()),
     )
 
 

@@ -11,6 +11,7 @@ import libvirt
 import msgspec
 
 from iri.errors import NotFound
+from iri.libvirt.connect.libvirt_errors import default_if_missing
 from iri.libvirt.connect.link import LibvirtLink
 from iri.libvirt.xml import parse
 
@@ -37,7 +38,8 @@ class StoragePools:
         """Defines, builds and starts the pool, and has it started with the host. An existing pool is used as it is."""
 
         def ensure(raw: libvirt.virConnect) -> None:
-            pool = _pool_or_none(raw, name)
+            missing = libvirt.VIR_ERR_NO_STORAGE_POOL
+            pool = default_if_missing(missing, None, raw.storagePoolLookupByName, name)
             if pool is None:
                 pool = raw.storagePoolDefineXML(definition, 0)
             if not pool.isActive():
@@ -94,13 +96,12 @@ class StoragePools:
 
         def find_volume(raw: libvirt.virConnect) -> libvirt.virStorageVol:
             at = raw.storagePoolLookupByName(pool)
-            try:
-                return at.storageVolLookupByName(volume)
-            except libvirt.libvirtError as error:
-                if error.get_error_code() != libvirt.VIR_ERR_NO_STORAGE_VOL:
-                    raise
-            _refresh(at)
-            return at.storageVolLookupByName(volume)
+            missing = libvirt.VIR_ERR_NO_STORAGE_VOL
+            found = default_if_missing(missing, None, at.storageVolLookupByName, volume)
+            if found is None:
+                _refresh(at)
+                found = at.storageVolLookupByName(volume)
+            return found
 
         return self._link.call(
             lambda raw: action(find_volume(raw)), f"{doing} {volume} in storage pool {pool}"
@@ -166,12 +167,3 @@ def _refresh(pool: libvirt.virStoragePool) -> None:
             time.sleep(BUSY_POLL_SECONDS)
         else:
             return
-
-
-def _pool_or_none(raw: libvirt.virConnect, name: str) -> libvirt.virStoragePool | None:
-    try:
-        return raw.storagePoolLookupByName(name)
-    except libvirt.libvirtError as error:
-        if error.get_error_code() != libvirt.VIR_ERR_NO_STORAGE_POOL:
-            raise
-        return None

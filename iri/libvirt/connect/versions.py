@@ -6,6 +6,8 @@ import threading
 
 import libvirt
 
+from iri.libvirt.connect.event_loop import ignore_error
+
 SECONDS = 3.0  # a running daemon answers in milliseconds
 
 
@@ -23,7 +25,7 @@ def daemon(uri: str, seconds: float = SECONDS) -> tuple[str, str] | None:
 
 
 def _ask(uri: str, found: list[tuple[str, str]]) -> None:
-    libvirt.registerErrorHandler(_ignore, None)  # it would print every error that is also raised
+    libvirt.registerErrorHandler(ignore_error, None)  # it would print every error that is also raised
     try:
         raw = libvirt.openReadOnly(uri)
         try:
@@ -32,10 +34,6 @@ def _ask(uri: str, found: list[tuple[str, str]]) -> None:
             raw.close()
     except libvirt.libvirtError:
         return
-
-
-def _ignore(context: object, error: object) -> None:
-    del context, error
 
 
 def format_version(number: int) -> str:
