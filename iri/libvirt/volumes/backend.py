@@ -5,15 +5,14 @@ Every method is crash-safe: a record says whether its data is complete, and inco
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Set
 from typing import Protocol
 
 from iri.libvirt.connect.storage import PoolSpace
+from iri.libvirt.images.images import Tell
 from iri.libvirt.volumes.record import Record, SnapshotRecord, VolumeRecord
 from iri.libvirt.volumes.record_files import StoredRecords
 from iri.volume import Access
-
-Tell = Callable[[str, str], None]
 
 
 class StorageBackend(Protocol):
@@ -25,56 +24,43 @@ class StorageBackend(Protocol):
     @property
     def hides_passphrases(self) -> bool:
         """Whether libvirt alone needs passphrases. Else the runtime reads them back until the volume is created."""
-        ...
 
     def open(self) -> StoredRecords:
         """Starts the pool, finishes interrupted work, and reads all records."""
-        ...
 
     def close(self) -> None: ...
 
     def add_record(self, record: Record) -> None:
         """Stores the record of a new object durably. Raises FailedPrecondition when data of that name has no record."""
-        ...
 
     def write_record(self, record: Record) -> None:
         """Stores a new version of a record durably."""
-        ...
 
     def create_data(self, record: VolumeRecord, base: SnapshotRecord | None, tell: Tell) -> int:
         """Creates the volume's data and returns its size. `base`: the snapshot that it starts as."""
-        ...
 
     def base_for_clone(self, snapshot: SnapshotRecord) -> str:
         """The snapshot that will be the backing file of a volume made from this one; empty for none."""
-        ...
 
     def grow_data(self, record: VolumeRecord) -> int:
         """Grows the volume, also while a guest uses it. Returns the new size."""
-        ...
 
     def snapshot_data(self, volume: VolumeRecord, snapshot: SnapshotRecord) -> str:
         """Copies the volume as it is now. Returns the snapshot that is the copy's own backing file, or empty."""
-        ...
 
     def delete(self, record: Record) -> None:
         """Deletes data and secrets, and the record last."""
-        ...
 
     def is_attached(self, record: VolumeRecord) -> bool:
         """Whether a domain has it as a disk, running or not."""
-        ...
 
     def access(self, record: VolumeRecord) -> Access: ...
 
     def space(self) -> PoolSpace:
         """The space as last measured; quick, whatever state the storage is in."""
-        ...
 
     def measure(self) -> None:
         """Asks the storage for its space."""
-        ...
 
     def backing_files(self) -> Set[str]:
         """Names of the backing files of this pool's disks."""
-        ...

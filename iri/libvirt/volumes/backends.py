@@ -42,9 +42,7 @@ class Backends:
         self._markers = markers
         self._settings = settings
         self._by_name = {backend.name: backend for backend in backends}
-        self._unopened: dict[str, str] = {
-            name: "not read yet" for name in self._by_name
-        }  # the reason, by name
+        self._unopened = dict.fromkeys(self._by_name, "not read yet")  # the reason, by name
 
     def __iter__(self) -> Iterator[StorageBackend]:
         return iter(self._by_name.values())

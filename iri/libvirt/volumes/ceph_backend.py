@@ -30,9 +30,8 @@ from iri.errors import FailedPrecondition, InvalidArgument, IRIError, NotFound
 from iri.libvirt.connect.disk_users import DiskUsers
 from iri.libvirt.connect.storage import PoolSpace, StoragePools
 from iri.libvirt.device_sources import RbdSource
-from iri.libvirt.images.images import Images, LocalImage, ensure_image
+from iri.libvirt.images.images import Images, LocalImage, Tell, ensure_image
 from iri.libvirt.volumes import names, record, storage_xml
-from iri.libvirt.volumes.backend import Tell
 from iri.libvirt.volumes.rbd import Rbd
 from iri.libvirt.volumes.record import Record, SnapshotRecord, VolumeRecord
 from iri.libvirt.volumes.record_files import StoredRecords

@@ -21,9 +21,8 @@ from iri.libvirt.connect.disk_users import DiskUsers
 from iri.libvirt.connect.storage import PoolSpace, StoragePools
 from iri.libvirt.device_sources import FileSource
 from iri.libvirt.folder_lock import FolderLock
-from iri.libvirt.images.images import Images, ensure_image
+from iri.libvirt.images.images import Images, Tell, ensure_image
 from iri.libvirt.volumes import disk_files, names, record_files, storage_xml
-from iri.libvirt.volumes.backend import Tell
 from iri.libvirt.volumes.pool_marker import PoolMarkers
 from iri.libvirt.volumes.record import Record, SnapshotRecord, VolumeRecord
 from iri.libvirt.volumes.record_files import RecordFiles, StoredRecords

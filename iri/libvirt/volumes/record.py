@@ -27,16 +27,21 @@ MIB = 1 << 20
 PASSPHRASE = "encryptionKey"
 
 
-class VolumeRecord(msgspec.Struct, frozen=True, kw_only=True, tag="volume"):
-    """`volume.status` has the actual size, never the access data. `base`: the snapshot that is its backing file."""
+class StoredObject(msgspec.Struct, frozen=True, kw_only=True):
+    """`base`: the snapshot that is its backing file. `wipe`: its data is overwritten before it is deleted."""
 
-    volume: RuntimeVolume
     base: str = ""
     is_encrypted: bool = False
     wipe: bool = False
+    format: int = FORMAT
+
+
+class VolumeRecord(StoredObject, frozen=True, kw_only=True, tag="volume"):
+    """`volume.status` has the actual size, never the access data."""
+
+    volume: RuntimeVolume
     tps: int = 0
     iops: int = 0
-    format: int = FORMAT
 
     @property
     def id(self) -> str:
@@ -67,15 +72,11 @@ class VolumeRecord(msgspec.Struct, frozen=True, kw_only=True, tag="volume"):
         return self.volume.spec.volume_data_source or VolumeDataSource()
 
 
-class SnapshotRecord(msgspec.Struct, frozen=True, kw_only=True, tag="snapshot"):
+class SnapshotRecord(StoredObject, frozen=True, kw_only=True, tag="snapshot"):
     """`is_retired`: deleted, but volumes still have it as their backing file."""
 
     snapshot: RuntimeSnapshot
-    base: str = ""
-    is_encrypted: bool = False
     is_retired: bool = False
-    wipe: bool = False
-    format: int = FORMAT
 
     @property
     def id(self) -> str:
@@ -88,10 +89,6 @@ class SnapshotRecord(msgspec.Struct, frozen=True, kw_only=True, tag="snapshot"):
     @property
     def is_ready(self) -> bool:
         return self.snapshot.status.state is SnapshotState.READY
-
-    @property
-    def charged_bytes(self) -> int:
-        return self.snapshot.status.size
 
 
 Record = VolumeRecord | SnapshotRecord
