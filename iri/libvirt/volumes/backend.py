@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Set
 from typing import Protocol
 
+from iri.errors import InvalidArgument
 from iri.libvirt.connect.storage import PoolSpace
-from iri.libvirt.images.images import Tell
+from iri.libvirt.images.images import Images, LocalImage, Tell, ensure_image
 from iri.libvirt.volumes.record import Record, SnapshotRecord, VolumeRecord
 from iri.libvirt.volumes.record_files import StoredRecords
 from iri.volume import Access
@@ -64,3 +65,16 @@ class StorageBackend(Protocol):
 
     def backing_files(self) -> Set[str]:
         """Names of the backing files of this pool's disks."""
+
+
+def ensure_volume_image(images: Images, record: VolumeRecord, tell: Tell) -> LocalImage | None:
+    """The image that the volume is made from, on this host. InvalidArgument when the volume is too small for it."""
+    source = record.source.image_data_source
+    if source is None:
+        return None
+    image = ensure_image(images, source.image, source.architecture, tell)
+    if image.virtual_bytes > record.desired_bytes:
+        raise InvalidArgument(
+            f"the image needs a volume of at least {image.virtual_bytes} bytes, not {record.desired_bytes}"
+        )
+    return image

@@ -26,12 +26,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-from iri.errors import FailedPrecondition, InvalidArgument, IRIError, NotFound
+from iri.errors import FailedPrecondition, IRIError, NotFound
 from iri.libvirt.connect.disk_users import DiskUsers
 from iri.libvirt.connect.storage import PoolSpace, StoragePools
 from iri.libvirt.device_sources import RbdSource
-from iri.libvirt.images.images import Images, LocalImage, Tell, ensure_image
+from iri.libvirt.images.images import Images, LocalImage, Tell
 from iri.libvirt.volumes import names, record, storage_xml
+from iri.libvirt.volumes.backend import ensure_volume_image
 from iri.libvirt.volumes.rbd import Rbd
 from iri.libvirt.volumes.record import Record, SnapshotRecord, VolumeRecord
 from iri.libvirt.volumes.record_files import StoredRecords
@@ -151,12 +152,7 @@ class CephBackend:
             if base.is_encrypted:
                 # A clone that has grown beyond its encrypted parent cannot be read beyond it.
                 self._rbd.flatten(new)
-        elif (source := record_.source.image_data_source) is not None:
-            image = ensure_image(self._images, source.image, source.architecture, tell)
-            if image.virtual_bytes > record_.desired_bytes:
-                raise InvalidArgument(
-                    f"the image needs a volume of at least {image.virtual_bytes} bytes, not {record_.desired_bytes}"
-                )
+        elif (image := ensure_volume_image(self._images, record_, tell)) is not None:
             self._start_as(image, record_, new, tell)
         else:
             self._rbd.create(new, record_.desired_bytes + overhead)
@@ -240,7 +236,7 @@ class CephBackend:
         self._rbd.drop(record_.name)
         if isinstance(record_, SnapshotRecord):
             with contextlib.suppress(NotFound):
-                self._rbd.drop_snapshot(names.volume(record_.snapshot.spec.volume_id), record_.id)
+                self._rbd.drop_snapshot(f"volume-{record_.snapshot.spec.volume_id}", record_.id)
         if parent:
             self._delete_unused(parent)
 

@@ -16,13 +16,14 @@ import os
 from collections.abc import Set
 from pathlib import Path
 
-from iri.errors import FailedPrecondition, InvalidArgument, IRIError, Unavailable
+from iri.errors import FailedPrecondition, IRIError, Unavailable
 from iri.libvirt.connect.disk_users import DiskUsers
 from iri.libvirt.connect.storage import PoolSpace, StoragePools
 from iri.libvirt.device_sources import FileSource
 from iri.libvirt.folder_lock import FolderLock
-from iri.libvirt.images.images import Images, Tell, ensure_image
+from iri.libvirt.images.images import Images, Tell
 from iri.libvirt.volumes import disk_files, names, record_files, storage_xml
+from iri.libvirt.volumes.backend import ensure_volume_image
 from iri.libvirt.volumes.pool_marker import PoolMarkers
 from iri.libvirt.volumes.record import Record, SnapshotRecord, VolumeRecord
 from iri.libvirt.volumes.record_files import RecordFiles, StoredRecords
@@ -125,12 +126,7 @@ class FileBackend:
             return self._storage.size(self.name, self._file(record))
         if base is not None:
             backing = (str(self._path(base)), "qcow2")
-        if (source := record.source.image_data_source) is not None:
-            image = ensure_image(self._images, source.image, source.architecture, tell)
-            if image.virtual_bytes > record.desired_bytes:
-                raise InvalidArgument(
-                    f"the image needs a volume of at least {image.virtual_bytes} bytes, not {record.desired_bytes}"
-                )
+        if (image := ensure_volume_image(self._images, record, tell)) is not None:
             backing = (str(image.path), image.format)
         self._create(record, backing)
         return self._storage.size(self.name, self._file(record))
@@ -173,14 +169,12 @@ class FileBackend:
         return ""
 
     def _copy(self, source: Path, into: Path) -> None:
-        try:
-            disk_files.copy_file(source, into)
-        except OSError as error:
-            into.unlink(missing_ok=True)
-            raise record_files.translate_os_error(error, f"copying {source.name}") from None
-        except IRIError:
-            into.unlink(missing_ok=True)
-            raise
+        with record_files.translate_os_errors(f"copying {source.name}"):
+            try:
+                disk_files.copy_file(source, into)
+            except (OSError, IRIError):
+                into.unlink(missing_ok=True)
+                raise
 
     def delete(self, record: Record) -> None:
         """Data first, record last: an interrupted deletion is found again by its record."""

@@ -15,14 +15,6 @@ MARK_USAGE = re.compile(r"gitvirt/mark-(?P<pool>.+)")
 SECRETS = uuid.UUID("6a2f0c4e-9d36-5b0f-8a3c-2f6f6d0b7e51")
 
 
-def volume(id: str) -> str:
-    return f"volume-{id}"
-
-
-def snapshot(id: str) -> str:
-    return f"snapshot-{id}"
-
-
 def local_disk(machine_id: str, attachment: str) -> str:
     """An attachment's name can be any text, so the file name has its digest."""
     return f"disk-{machine_id}-{hashlib.sha256(attachment.encode()).hexdigest()[:16]}.qcow2"

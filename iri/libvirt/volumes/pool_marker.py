@@ -76,13 +76,9 @@ class PoolMarkers:
         present = read_marker(folder)
         if present == marker:
             return
-        what = (
-            f"{folder} has the marker of another pool"
-            if present
-            else f"{folder} lacks the marker of the pool"
-        )
+        what = "has the marker of another pool" if present else "lacks the marker of the pool"
         raise Unavailable(
-            f"{what}, so the pool's disk is not mounted: mount it; if its data is lost for good, start with an empty pool: "
+            f"{folder} {what}, so the pool's disk is not mounted: mount it; if its data is lost for good, start with an empty pool: "
             f"`virsh pool-destroy {pool}`, `virsh pool-undefine {pool}`, `rm {self._note(pool)}`"
         )
 

@@ -9,7 +9,6 @@ import msgspec
 from msgspec.structs import replace
 
 from iri.errors import FailedPrecondition
-from iri.libvirt.volumes import names
 from iri.volume import (
     Resources,
     RuntimeSnapshot,
@@ -49,7 +48,7 @@ class VolumeRecord(StoredObject, frozen=True, kw_only=True, tag="volume"):
 
     @property
     def name(self) -> str:
-        return names.volume(self.volume.id)
+        return f"volume-{self.id}"
 
     @property
     def is_ready(self) -> bool:
@@ -84,7 +83,7 @@ class SnapshotRecord(StoredObject, frozen=True, kw_only=True, tag="snapshot"):
 
     @property
     def name(self) -> str:
-        return names.snapshot(self.snapshot.id)
+        return f"snapshot-{self.id}"
 
     @property
     def is_ready(self) -> bool:

@@ -69,10 +69,6 @@ def translate_os_errors(doing: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise translate_os_error(error, doing) from None
-
-
-def translate_os_error(error: OSError, doing: str) -> IRIError:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return ResourceExhausted(f"{doing}: no space left in the storage pool")
-    return Unavailable(f"{doing}: {error.strerror}")
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise ResourceExhausted(f"{doing}: no space left in the storage pool") from None
+        raise Unavailable(f"{doing}: {error.strerror}") from None

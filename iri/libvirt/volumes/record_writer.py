@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import TypeVar
 
 from iri.journal import Journal
 from iri.libvirt.volumes.backend import StorageBackend
@@ -13,6 +14,8 @@ from iri.libvirt.volumes.catalog import Catalog, CatalogEntry, make_entry
 from iri.libvirt.volumes.record import Record
 from iri.runtime import ChangeType
 from iri.volume import VolumeDetail
+
+R = TypeVar("R", bound=Record)
 
 
 class RecordWriter:
@@ -30,12 +33,13 @@ class RecordWriter:
         self._notify(entry, ChangeType.CREATED)
         return entry
 
-    def update(self, id: str, change: Callable[[Record], Record]) -> CatalogEntry | None:
+    def update(self, id: str, kind: type[R], change: Callable[[R], R]) -> CatalogEntry | None:
         """Returns None when the object is gone. Forgets its failure: the changed record is a new attempt."""
         with self._writing:
             before = self.catalog.get(id)
             if before is None:
                 return None
+            assert isinstance(before.record, kind)
             record = change(before.record)
             if record == before.record:
                 return before

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from iri.errors import FailedPrecondition, InvalidArgument
@@ -28,39 +27,28 @@ from iri.volume import (
 WIPE = "gitvirt.dev/wipe"
 
 
-class VolumeBasis(Struct, frozen=True):
-    """What a volume is made from: its class, the snapshot that it starts as, and the snapshot that is its backing file then."""
-
-    volume_class: RuntimeVolumeClass
-    snapshot: SnapshotRecord | None
-    base: str
-    wipes: bool
-
-
-def new_volume_record(wanted: RuntimeVolume, id: str, now_ns: int, storage: VolumeBasis) -> VolumeRecord:
+def new_volume_record(
+    wanted: RuntimeVolume,
+    volume_class: RuntimeVolumeClass,
+    snapshot: SnapshotRecord | None,
+    *,
+    base: str,
+    wipes: bool,
+) -> VolumeRecord:
     """Encryption, wiping and limits are decided now and recorded: later changes of class or settings do not touch existing
-    volumes."""
-    spec, snapshot = wanted.spec, storage.snapshot
+    volumes. `snapshot`: the one that the volume starts as. `base`: the one that is its backing file."""
+    spec = wanted.spec
     _check(spec)
     if snapshot is not None:
         _check_against(spec, snapshot)
-    made = replace(
-        wanted,
-        id=id,
-        generation=0,
-        created_at=now_ns,
-        deleted_at=0,
-        spec=without_secrets(spec),
-        status=RuntimeVolumeStatus(),
-        detail=VolumeDetail(),
-    )
+    status, detail = RuntimeVolumeStatus(), VolumeDetail()
     return VolumeRecord(
-        volume=made,
-        base=storage.base,
+        volume=replace(wanted, spec=without_secrets(spec), status=status, detail=detail),
+        base=base,
         is_encrypted=spec.encryption is not None if snapshot is None else snapshot.is_encrypted,
-        wipe=storage.wipes or wanted.annotations.get(WIPE) == "true",
-        tps=storage.volume_class.tps,
-        iops=storage.volume_class.iops,
+        wipe=wipes or wanted.annotations.get(WIPE) == "true",
+        tps=volume_class.tps,
+        iops=volume_class.iops,
     )
 
 
@@ -84,12 +72,11 @@ def _check_against(spec: RuntimeVolumeSpec, snapshot: SnapshotRecord) -> None:
         )
 
 
-def new_snapshot_record(wanted: RuntimeSnapshot, id: str, source: Record, now_ns: int) -> SnapshotRecord:
+def new_snapshot_record(wanted: RuntimeSnapshot, source: Record) -> SnapshotRecord:
     assert isinstance(source, VolumeRecord)
     if not source.is_ready or source.volume.deleted_at:
         raise FailedPrecondition(f"volume {source.id} is not available")
-    status = SnapshotStatus(size=source.actual_bytes)
-    made = replace(wanted, id=id, generation=0, created_at=now_ns, deleted_at=0, status=status)
+    made = replace(wanted, status=SnapshotStatus(size=source.actual_bytes))
     # The volume's backing file must stay while it is copied.
     return SnapshotRecord(snapshot=made, base=source.base, is_encrypted=source.is_encrypted, wipe=source.wipe)
 

@@ -28,9 +28,8 @@ from msgspec.structs import replace
 from iri.backoff import ExponentialDelay
 from iri.errors import ImageNotResolvable, InvalidArgument, IRIError, ResourceExhausted
 from iri.libvirt.images.images import Images
-from iri.libvirt.volumes import record as records
 from iri.libvirt.volumes.catalog import CatalogEntry, pending_source
-from iri.libvirt.volumes.record import Record, SnapshotRecord, VolumeRecord
+from iri.libvirt.volumes.record import Record, SnapshotRecord, VolumeRecord, with_available_size
 from iri.libvirt.volumes.record_writer import RecordWriter
 from iri.volume import SnapshotState, VolumeDetail
 
@@ -124,7 +123,7 @@ class VolumeReconciler:
             if self._writer.catalog.is_awaited_source(record.id):
                 return IN_USE_SECONDS
             if self._writer.catalog.has_dependents(record.id):
-                self._writer.update(record.id, lambda now: replace(now, is_retired=True))
+                self._writer.update(record.id, SnapshotRecord, lambda now: replace(now, is_retired=True))
                 return None
             backend.delete(record)
             self._finish_deletion(entry, "snapshot")
@@ -138,22 +137,17 @@ class VolumeReconciler:
         volume = source.record
         base = backend.snapshot_data(volume, record)
         status = replace(record.snapshot.status, state=SnapshotState.READY, size=volume.actual_bytes)
-
-        def record_copy(now: Record) -> Record:
-            assert isinstance(now, SnapshotRecord)
-            return replace(now, snapshot=replace(now.snapshot, status=status), base=base)
-
-        self._writer.update(record.id, record_copy)
+        self._writer.update(
+            record.id,
+            SnapshotRecord,
+            lambda now: replace(now, snapshot=replace(now.snapshot, status=status), base=base),
+        )
         self._writer.record_event(entry, "Ready", "Snapshot", "the snapshot is ready")
         self._wake(pending_source(record))
         return 0
 
     def _record_size(self, record: VolumeRecord, size: int) -> None:
-        def record_size(now: Record) -> Record:
-            assert isinstance(now, VolumeRecord)
-            return records.with_available_size(now, size)
-
-        self._writer.update(record.id, record_size)
+        self._writer.update(record.id, VolumeRecord, lambda now: with_available_size(now, size))
 
     def _finish_deletion(self, entry: CatalogEntry, what: str) -> None:
         self._writer.record_event(entry, "Removed", "Delete", f"the {what} is deleted")

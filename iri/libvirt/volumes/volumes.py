@@ -162,19 +162,20 @@ class Volumes:
                 return entry.listed
             if entry is not None:
                 raise FailedPrecondition(f"{entry.record.name} is still the backing file of volumes")
-            entry = self._add_record(wanted, id)
+            now_ns = time.time_ns()
+            entry = self._add_record(replace(wanted, id=id, generation=0, created_at=now_ns, deleted_at=0))
         self._queue.wake(id)
         assert isinstance(entry.listed, type(wanted))
         return entry.listed
 
-    def _add_record(self, wanted: RuntimeVolume | RuntimeSnapshot, id: str) -> CatalogEntry:
+    def _add_record(self, wanted: RuntimeVolume | RuntimeSnapshot) -> CatalogEntry:
         """The passphrase is stored before the record: a record never lacks it."""
         if isinstance(wanted, RuntimeSnapshot):
             source = self._require(RuntimeVolume, wanted.spec.volume_id)
-            record: Record = validate_request.new_snapshot_record(wanted, id, source.record, time.time_ns())
+            record: Record = validate_request.new_snapshot_record(wanted, source.record)
             backend = source.backend
         else:
-            record, backend = self._new_volume(wanted, id)
+            record, backend = self._new_volume(wanted)
         if (reason := self._damaged.get(record.name)) is not None:
             raise FailedPrecondition(reason)
         secret = passphrase(wanted.spec) if isinstance(wanted, RuntimeVolume) else None
@@ -188,14 +189,12 @@ class Volumes:
             raise
         return self._writer.add(record, backend)
 
-    def _new_volume(self, wanted: RuntimeVolume, id: str) -> tuple[VolumeRecord, StorageBackend]:
+    def _new_volume(self, wanted: RuntimeVolume) -> tuple[VolumeRecord, StorageBackend]:
         volume_class = self._volume_class(wanted.spec.class_name)
         backend = self.backends.for_class(volume_class.name)
         base, snapshot = self._snapshot_base(wanted, backend)
-        storage = validate_request.VolumeBasis(
-            volume_class, snapshot, base, self.backends.wipes(volume_class.name)
-        )
-        record = validate_request.new_volume_record(wanted, id, time.time_ns(), storage)
+        wipes = self.backends.wipes(volume_class.name)
+        record = validate_request.new_volume_record(wanted, volume_class, snapshot, base=base, wipes=wipes)
         if (image := record.source.image_data_source) is not None:
             refuse_image(self.images, image.image)
         self._require_space(backend, record.desired_bytes)
@@ -222,8 +221,7 @@ class Volumes:
         """Only grows. The record changes before the call returns; the data follows."""
         entry = self._require(RuntimeVolume, id)
 
-        def expand_record(record: Record) -> Record:
-            assert isinstance(record, VolumeRecord)
+        def expand_record(record: VolumeRecord) -> VolumeRecord:
             volume = expand_volume(record.volume, change)
             if volume is record.volume:
                 return record
@@ -232,12 +230,16 @@ class Volumes:
             )
             return replace(record, volume=volume)
 
-        self._writer.update(id, expand_record)
+        self._writer.update(id, VolumeRecord, expand_record)
         self._queue.wake(id)
 
     def remove(self, kind: type[RuntimeVolume] | type[RuntimeSnapshot], id: str) -> None:
-        self._require(kind, id)
-        self._writer.update(id, lambda record: validate_request.with_deletion_ordered(record, time.time_ns()))
+        entry, now_ns = self._require(kind, id), time.time_ns()
+
+        def order_deletion(record: Record) -> Record:
+            return validate_request.with_deletion_ordered(record, now_ns)
+
+        self._writer.update(id, type(entry.record), order_deletion)
         self._queue.wake(id)
 
     def collect_images(self) -> int:
