@@ -25,6 +25,12 @@ def child(parent: Element, tag: str, text: str | None = None, **attributes: str 
     return made
 
 
+def attribute(parent: Element, path: str, name: str) -> str:
+    """Of the first element at the path; empty without one."""
+    found = parent.find(path)
+    return found.get(name, "") if found is not None else ""
+
+
 def text(root: Element) -> str:
     """Raises InvalidArgument for characters that XML cannot carry."""
     for part in root.iter():

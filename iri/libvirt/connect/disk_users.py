@@ -13,8 +13,7 @@ from iri.errors import FailedPrecondition, TimedOut
 from iri.libvirt.connect.libvirt_errors import default_if_missing
 from iri.libvirt.connect.link import LibvirtLink
 from iri.libvirt.device_sources import DataSource, FileSource, RbdSource
-from iri.libvirt.domain.domain_state import attribute
-from iri.libvirt.xml import Element, child, element, parse, text
+from iri.libvirt.xml import Element, attribute, child, element, parse, text
 
 JOB_POLL_SECONDS = 0.05
 JOB_SECONDS = 6 * 3600

@@ -17,6 +17,8 @@ from iri.libvirt.xml import Element, parse, text
 T = TypeVar("T")
 CONFIG = libvirt.VIR_DOMAIN_AFFECT_CONFIG
 LIVE = libvirt.VIR_DOMAIN_AFFECT_LIVE
+AGENT, POWER_BUTTON = libvirt.VIR_DOMAIN_SHUTDOWN_GUEST_AGENT, libvirt.VIR_DOMAIN_SHUTDOWN_ACPI_POWER_BTN
+BYTES = libvirt.VIR_DOMAIN_BLOCK_RESIZE_BYTES
 PAUSED_STATES = {
     libvirt.VIR_DOMAIN_PAUSED_IOERROR: RunState.IO_ERROR,
     libvirt.VIR_DOMAIN_PAUSED_STARTING_UP: RunState.UNFINISHED_START,
@@ -88,18 +90,10 @@ class LibvirtDomains:
         self._call(id, lambda domain: domain.createWithFlags(0), "starting the machine")
 
     def press_power_button(self, id: str) -> None:
-        self._call(
-            id,
-            lambda domain: domain.shutdownFlags(libvirt.VIR_DOMAIN_SHUTDOWN_ACPI_POWER_BTN),
-            "pressing the power button",
-        )
+        self._call(id, lambda domain: domain.shutdownFlags(POWER_BUTTON), "pressing the power button")
 
     def ask_agent_to_power_off(self, id: str) -> None:
-        self._call(
-            id,
-            lambda domain: domain.shutdownFlags(libvirt.VIR_DOMAIN_SHUTDOWN_GUEST_AGENT),
-            "asking the guest's agent to power off",
-        )
+        self._call(id, lambda domain: domain.shutdownFlags(AGENT), "asking the guest's agent to power off")
 
     def force_off(self, id: str) -> None:
         self._call(id, lambda domain: domain.destroyFlags(0), "switching the machine off")
@@ -137,11 +131,7 @@ class LibvirtDomains:
         return self._call(id, lambda domain: int(domain.blockInfo(target)[0]), "measuring a disk")
 
     def grow_disk(self, id: str, target: str, size_bytes: int) -> None:
-        self._call(
-            id,
-            lambda domain: domain.blockResize(target, size_bytes, libvirt.VIR_DOMAIN_BLOCK_RESIZE_BYTES),
-            "growing a disk",
-        )
+        self._call(id, lambda domain: domain.blockResize(target, size_bytes, BYTES), "growing a disk")
 
     def _call(self, id: str, action: Callable[[libvirt.virDomain], T], doing: str) -> T:
         return self._link.call(lambda raw: action(raw.lookupByUUIDString(id)), doing)

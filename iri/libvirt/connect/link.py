@@ -112,10 +112,6 @@ class LibvirtLink:
             raise Unavailable(f"libvirt went away: {error.get_error_message()}") from error
         return raw
 
-    def _release_lost(self) -> None:
-        for raw in tuple(self._callbacks):
-            self._release_connection(raw)
-
     def _release_connection(self, raw: libvirt.virConnect) -> None:
         """libvirt keeps a connection and its socket while a callback is registered. It is closed with the last call that still
         uses it. Must not be called inside one of its own callbacks."""
@@ -150,7 +146,8 @@ class LibvirtLink:
         """Tries until it succeeds or `close` is called. The callbacks run before calls of others can rely on events."""
         attempts = 0
         while not self._closing.wait(RECONNECTS.delay(attempts)):
-            self._release_lost()
+            for lost in tuple(self._callbacks):
+                self._release_connection(lost)
             try:
                 raw = self._open_connection()
             except Unavailable as error:

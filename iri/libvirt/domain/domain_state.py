@@ -19,7 +19,7 @@ from enum import Enum
 import msgspec
 
 from iri.libvirt.domain.names import Alias, DeviceKind, parse_alias
-from iri.libvirt.xml import Element, parse
+from iri.libvirt.xml import Element, attribute, parse
 
 
 class RunState(Enum):
@@ -117,11 +117,6 @@ def has_agent(document: str) -> bool:
         target.get("name") == "org.qemu.guest_agent.0" and target.get("state") == "connected"
         for target in targets
     )
-
-
-def attribute(parent: Element, tag: str, name: str) -> str:
-    found = parent.find(tag)
-    return found.get(name, "") if found is not None else ""
 
 
 def kibibytes(root: Element, tag: str) -> int:

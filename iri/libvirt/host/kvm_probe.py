@@ -76,13 +76,11 @@ class KvmProbe:
         node: LibvirtNode,
         folder: Path,
         logs: Path,
-        seconds: float = SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._node = node
         self._folder = folder
         self._log = logs / f"{NAME}.log"
-        self._seconds = seconds
         self._clock = clock
 
     def can_boot(self, domain_type: str) -> bool:
@@ -109,7 +107,7 @@ class KvmProbe:
             self._delete_log()
 
     def _has_booted(self, output: Path) -> bool:
-        until = self._clock() + self._seconds
+        until = self._clock() + SECONDS
         while self._clock() < until:
             if MARKER in output.read_bytes():
                 return True

@@ -82,10 +82,6 @@ class Guest(msgspec.Struct, frozen=True, kw_only=True):
         return {alias_of(device): device for device in devices}
 
     @property
-    def is_crash_looping(self) -> bool:
-        return self.restarts >= CRASH_LOOP
-
-    @property
     def has_class_pending(self) -> bool:
         """Whether the running guest does not have the resources of the desired class yet."""
         live = self.observed.live
@@ -207,36 +203,35 @@ def interface_details(guest: Guest) -> tuple[InterfaceDetail, ...]:
     )
 
 
-def derive_conditions(guest: Guest) -> tuple[tuple[str, str, str, str], ...]:
-    """Type, status, reason and message of each; `with_conditions` adds the transition times."""
+def derive_conditions(guest: Guest) -> tuple[RuntimeCondition, ...]:
+    """Without transition times, which `with_conditions` adds."""
     failure = guest.failure
     if failure is not None:
-        ready = ("Ready", "False", failure.reason, failure.message)
+        ready = ("False", failure.reason, failure.message)
     elif guest.observed.run_state is RunState.IO_ERROR:
         message = "the guest is paused: its host could not read or write a disk"
-        ready = ("Ready", "False", "DiskError", message)
+        ready = ("False", "DiskError", message)
     elif guest.observed.run_state is RunState.PAUSED:
-        ready = ("Ready", "False", "Paused", "the guest was paused on the host")
+        ready = ("False", "Paused", "the guest was paused on the host")
     elif guest.observed_generation < 0:
-        ready = ("Ready", "Unknown", "Preparing", "the machine is recorded and not reconciled yet")
+        ready = ("Unknown", "Preparing", "the machine is recorded and not reconciled yet")
     else:
-        ready = ("Ready", "True", "InSync", "the machine is as desired")
-    if not guest.is_crash_looping:
-        return (ready,)
+        ready = ("True", "InSync", "the machine is as desired")
+    status, reason, message = ready
+    conditions = (RuntimeCondition(type="Ready", status=status, reason=reason, message=message),)
+    if guest.restarts < CRASH_LOOP:
+        return conditions
     message = f"the guest ended {guest.restarts + 1} times in a row; each restart waits longer"
-    return (ready, ("CrashLoop", "True", guest.reason or CRASH, message))
+    looping = RuntimeCondition(type="CrashLoop", status="True", reason=guest.reason or CRASH, message=message)
+    return (*conditions, looping)
 
 
 def with_conditions(guest: Guest, now_ns: int) -> Guest:
     """A transition time changes only when the status does."""
     before = {condition.type: condition for condition in guest.conditions}
     made = []
-    for type_, status, reason, message in derive_conditions(guest):
-        old = before.get(type_)
-        time = old.last_transition_time if old is not None and old.status == status else now_ns
-        made.append(
-            RuntimeCondition(
-                type=type_, status=status, reason=reason, message=message, last_transition_time=time
-            )
-        )
+    for condition in derive_conditions(guest):
+        old = before.get(condition.type)
+        time = old.last_transition_time if old is not None and old.status == condition.status else now_ns
+        made.append(replace(condition, last_transition_time=time))
     return replace(guest, conditions=tuple(made))

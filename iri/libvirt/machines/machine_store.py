@@ -40,19 +40,11 @@ LOCKS = 251
 class MachineStore:
     """`now` gives monotonic seconds, `now_ns` Unix nanoseconds."""
 
-    def __init__(
-        self,
-        domains: LibvirtDomains,
-        secrets: MachineSecrets,
-        journal: Journal,
-        now: Callable[[], float] = time.monotonic,
-        now_ns: Callable[[], int] = time.time_ns,
-    ) -> None:
+    def __init__(self, domains: LibvirtDomains, secrets: MachineSecrets, journal: Journal) -> None:
         self._domains = domains
         self._secrets = secrets
         self.journal = journal
-        self.now = now
-        self.now_ns = now_ns
+        self.now, self.now_ns = time.monotonic, time.time_ns
         self._guests: dict[str, Guest] = {}
         self._listed: Mapping[str, RuntimeMachine] = {}
         self.unreadable: Mapping[str, str] = {}  # the reason, by id

@@ -112,7 +112,10 @@ class Machines:
             guest = store.get(id)
             machine = desired_machine(guest.record, id)
             after = change_machine(machine, change)
-            self._refuse_change(machine, change)
+            for disk in disks_of(change):
+                self._refuse_disk(id, disk)
+            if isinstance(change, AttachInterface):
+                self._deps.interfaces.require(id, change.interface)
             resources = guest.record.resources
             if isinstance(change, Resize):
                 resources = dict(self._resources(change.class_name))
@@ -171,15 +174,6 @@ class Machines:
         for interface in machine.spec.network_interfaces:
             self._deps.interfaces.require(machine.id, interface)
         self._deps.seeds.refuse(machine)
-
-    def _refuse_change(self, machine: RuntimeMachine, change: MachineChange) -> None:
-        match change:
-            case AttachVolume(disk) | UpdateVolume(disk):
-                self._refuse_disk(machine.id, disk)
-            case AttachInterface(interface):
-                self._deps.interfaces.require(machine.id, interface)
-            case _:
-                pass
 
     def _lock_volumes(self, disks: Iterable[Disk]) -> contextlib.AbstractContextManager[object]:
         """One request with volumes at a time, until its record says which machine has them: else two machines could get one volume."""

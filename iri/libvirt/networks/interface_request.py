@@ -64,10 +64,7 @@ def isolated_identity(network_id: str) -> str:
 
 def _parse_named(network: str, interface: RuntimeNetworkInterface, policy: NetworkPolicy) -> NetworkNic:
     if network not in policy.named:
-        raise NetworkNotOffered(
-            f"interface {interface.name}: this host does not allow libvirt network {network!r}; its operator can allow it by"
-            f" networks.named in the runtime's settings ({_list_names(policy.named)})"
-        )
+        raise _not_offered(interface, f"libvirt network {network!r}", "networks.named", policy.named)
     _refuse_attributes(interface, "vlan", "cidr", "dhcp", "nat")
     return NetworkNic(network=network)
 
@@ -76,19 +73,14 @@ def _parse_bridge(name: str, interface: RuntimeNetworkInterface, policy: Network
     """A VLAN must be one that the policy names for that bridge."""
     bridge = policy.bridges.get(name)
     if bridge is None:
-        raise NetworkNotOffered(
-            f"interface {interface.name}: this host does not allow bridge {name!r}; its operator can allow it by networks.bridges"
-            f" in the runtime's settings ({_list_names(policy.bridges)})"
-        )
+        raise _not_offered(interface, f"bridge {name!r}", "networks.bridges", policy.bridges)
     _refuse_attributes(interface, "cidr", "dhcp", "nat")
     text = interface.attributes.get("vlan", "")
     if not text:
         return BridgeNic(bridge=name, openvswitch=bridge.openvswitch)
     if not text.isdecimal() or not text.isascii() or len(text) > 4 or not bridge.has_vlan(int(text)):
-        raise NetworkNotOffered(
-            f"interface {interface.name}: this host does not allow VLAN {text[:20]!r} on bridge {name}; its operator can allow it by"
-            f" networks.bridges.{name}.vlans in the runtime's settings ({_list_names(bridge.vlans)})"
-        )
+        what, setting = f"VLAN {text[:20]!r} on bridge {name}", f"networks.bridges.{name}.vlans"
+        raise _not_offered(interface, what, setting, bridge.vlans)
     return BridgeNic(bridge=name, vlan=int(text), openvswitch=bridge.openvswitch)
 
 
@@ -121,15 +113,10 @@ def _parse_subnet(interface: RuntimeNetworkInterface, policy: NetworkPolicy) -> 
             f"interface {interface.name}: cidr {network} has no room for the host and a guest"
         )
     if not policy.on_demand.has_subnet(network):
-        raise NetworkNotOffered(
-            f"interface {interface.name}: this host does not allow network {network}; its operator can allow it by"
-            f" networks.onDemand.subnets in the runtime's settings ({_list_names(policy.on_demand.subnets)})"
-        )
+        subnets = policy.on_demand.subnets
+        raise _not_offered(interface, f"network {network}", "networks.onDemand.subnets", subnets)
     if nat and not policy.on_demand.nat:
-        raise NetworkNotOffered(
-            f"interface {interface.name}: this host does not allow NAT for isolated networks; its operator can allow it by"
-            " networks.onDemand.nat in the runtime's settings"
-        )
+        raise _not_offered(interface, "NAT for isolated networks", "networks.onDemand.nat")
     return Subnet(network=str(network), dhcp=dhcp is not False, nat=bool(nat))
 
 
@@ -175,9 +162,15 @@ def _refuse_attributes(interface: RuntimeNetworkInterface, *names: str) -> None:
             )
 
 
-def _list_names(names: Iterable[str]) -> str:
-    listed = ", ".join(sorted(names))
-    return f"now: {listed}" if listed else "now: none"
+def _not_offered(
+    interface: RuntimeNetworkInterface, what: str, setting: str, allowed: Iterable[str] | None = None
+) -> NetworkNotOffered:
+    """`allowed`: what the setting has now; None for a setting that is no list."""
+    now = "" if allowed is None else f" (now: {', '.join(sorted(allowed)) or 'none'})"
+    return NetworkNotOffered(
+        f"interface {interface.name}: this host does not allow {what}; its operator can allow it by {setting} in the runtime's"
+        f" settings{now}"
+    )
 
 
 def mac_address(machine_id: str, interface_name: str, requested: str) -> str:

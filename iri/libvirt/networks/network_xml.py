@@ -67,13 +67,11 @@ def reservation(mac: str, address: str) -> xml.Element:
 
 def parse_network(root: xml.Element, *, is_active: bool) -> ObservedNetwork:
     """Parses what `virsh net-dumpxml` shows."""
-    mark = root.find(f"metadata/{MARK}")
-    bridge = root.find("bridge")
     return ObservedNetwork(
         name=root.findtext("name", ""),
         uuid=root.findtext("uuid", ""),
-        identity="" if mark is None else mark.get("id", ""),
-        bridge="" if bridge is None else bridge.get("name", ""),
+        identity=xml.attribute(root, f"metadata/{MARK}", "id"),
+        bridge=xml.attribute(root, "bridge", "name"),
         shape=shape(root),
         reservations=frozenset(
             (host.get("mac", ""), host.get("ip", "")) for host in root.iterfind("ip/dhcp/host")

@@ -19,9 +19,8 @@ VOLUME_SIGNATURE = b"_FVH"
 AUTHENTICATED_STORE = uuid.UUID("aaf32c78-947b-439a-a180-2e144ec37792").bytes_le
 STORE_HEADER = struct.Struct("<16sIBBHI")  # kind, size, format, state, reserved
 FORMATTED, HEALTHY = 0x5A, 0xFE
-VARIABLE = struct.Struct(
-    "<HBBIQ16sIII16s"
-)  # start, state, -, attributes, count, time, key, name size, data size, vendor
+# start, state, -, attributes, count, time, key, name size, data size, vendor
+VARIABLE = struct.Struct("<HBBIQ16sIII16s")
 START, ADDED = 0x55AA, 0x3F
 NON_VOLATILE_AND_VISIBLE = 0x1 | 0x2 | 0x4  # persistent, visible to boot services and to the running system
 ERASED = b"\xff"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from iri.errors import FailedPrecondition, ResourceExhausted
 from iri.libvirt.device_sources import SeedFiles
-from iri.libvirt.seed.efi_variables import add_variables
-from iri.libvirt.seed.seed import Reader, Seed, no_yaml, plan_seed
+from iri.libvirt.seed.efi_variables import EfiVariable, add_variables
+from iri.libvirt.seed.seed import Reader, no_yaml, plan_seed
 from iri.libvirt.whole_files import PRIVATE, replace_file
 from iri.machine import RuntimeMachine
 
@@ -28,29 +28,25 @@ class SeedWriter:
 
     def write(self, machine: RuntimeMachine, folder: Path) -> SeedFiles:
         """Idempotent. Keeps an existing variable store, which the guest's firmware may have changed."""
-        return write(plan_seed(machine, self._read_yaml), folder, self._efi_template)
+        # Each file on its own: a crash between two leaves each complete, and the next call writes the rest.
+        seed = plan_seed(machine, self._read_yaml)
+        try:
+            return SeedFiles(
+                iso=_write_file(folder / ISO, seed.iso),
+                ignition=_write_file(folder / IGNITION, seed.ignition),
+                nvram=self._write_variables(folder / NVRAM, seed.efi_variables),
+            )
+        except OSError as error:
+            raise ResourceExhausted(f"cannot write the machine's first-boot data: {error.strerror}") from None
 
-
-def write(seed: Seed, folder: Path, template: Path | None) -> SeedFiles:
-    """Each file on its own: a crash between two leaves each complete, and the next call writes the rest."""
-    try:
-        return SeedFiles(
-            iso=_write_file(folder / ISO, seed.iso),
-            ignition=_write_file(folder / IGNITION, seed.ignition),
-            nvram=_write_variables(folder / NVRAM, seed, template),
-        )
-    except OSError as error:
-        raise ResourceExhausted(f"cannot write the machine's first-boot data: {error.strerror}") from None
-
-
-def _write_variables(path: Path, seed: Seed, template: Path | None) -> Path | None:
-    if not seed.efi_variables:
-        return None
-    if path.exists():
-        return path
-    if template is None:
-        raise FailedPrecondition("the machine has EFI variables, but this host has no EFI firmware")
-    return _write_file(path, add_variables(template.read_bytes(), seed.efi_variables))
+    def _write_variables(self, path: Path, variables: tuple[EfiVariable, ...]) -> Path | None:
+        if not variables:
+            return None
+        if path.exists():
+            return path
+        if self._efi_template is None:
+            raise FailedPrecondition("the machine has EFI variables, but this host has no EFI firmware")
+        return _write_file(path, add_variables(self._efi_template.read_bytes(), variables))
 
 
 def _write_file(path: Path, data: bytes) -> Path | None:

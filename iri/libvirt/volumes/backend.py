@@ -19,12 +19,9 @@ from iri.volume import Access
 class StorageBackend(Protocol):
     """One for each configured pool. Thread-safe for different objects; the work queue serializes calls for one object."""
 
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def hides_passphrases(self) -> bool:
-        """Whether libvirt alone needs passphrases. Else the runtime reads them back until the volume is created."""
+    name: str
+    # Whether libvirt alone needs passphrases. Else the runtime reads them back until the volume is created.
+    hides_passphrases: bool
 
     def open(self) -> StoredRecords:
         """Starts the pool, finishes interrupted work, and reads all records."""

@@ -51,6 +51,8 @@ READERS = 8
 class CephBackend:
     """Implements StorageBackend."""
 
+    hides_passphrases = False
+
     def __init__(
         self,
         pool: RbdPool,
@@ -61,6 +63,7 @@ class CephBackend:
         images: Images,
     ) -> None:
         self._pool = pool
+        self.name = pool.name
         self._folder = folder
         self._storage = storage
         self._disk_users = disk_users
@@ -70,14 +73,6 @@ class CephBackend:
         self._key = ""
         self._importing = threading.Lock()
         self._space = PoolSpace(pool.capacity_bytes, 0, 0)
-
-    @property
-    def name(self) -> str:
-        return self._pool.name
-
-    @property
-    def hides_passphrases(self) -> bool:
-        return False
 
     def open(self) -> StoredRecords:
         """Finishes interrupted work before records are read, so each image has its final name."""

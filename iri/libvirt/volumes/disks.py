@@ -207,9 +207,7 @@ class VolumeDisks:
         """Idempotent. May block for as long as an image takes to fetch."""
         self.refuse(machine_id, disk)
         if disk.connection is None:
-            assert self._local is not None
-            assert disk.local_disk is not None
-            return self._prepare_local(self._local, machine_id, disk.name, disk.local_disk)
+            return self._prepare_local(machine_id, disk)
         secret_name = _secret_name(machine_id, disk.name)
         passphrase = disk.connection.encryption_data.get(PASSPHRASE)
         luks = self._passphrases.put(secret_name, passphrase) if passphrase else ""
@@ -220,11 +218,11 @@ class VolumeDisks:
         source = DiskSource(where=where, luks_secret_id=luks, iops=found.iops, bytes_per_second=found.tps)
         return PreparedDisk(source=source)
 
-    def _prepare_local(
-        self, local: LocalDisks, machine_id: str, name: str, wanted: RuntimeLocalDisk
-    ) -> PreparedDisk:
+    def _prepare_local(self, machine_id: str, disk: Disk) -> PreparedDisk:
+        assert self._local is not None
+        assert disk.local_disk is not None
         try:
-            return local.prepare(machine_id, name, wanted, self._architecture, self._tell)
+            return self._local.prepare(machine_id, disk.name, disk.local_disk, self._architecture, self._tell)
         except ResourceExhausted:
             self._volumes.collect_images()  # so that the next attempt has room
             raise

@@ -38,6 +38,8 @@ DRIVER = "file"
 class FileBackend:
     """Implements StorageBackend."""
 
+    hides_passphrases = True
+
     def __init__(
         self,
         pool: FilePool,
@@ -48,6 +50,7 @@ class FileBackend:
         markers: PoolMarkers,
     ) -> None:
         self._pool = pool
+        self.name = pool.name
         self._storage = storage
         self._disk_users = disk_users
         self._passphrases = passphrases
@@ -57,14 +60,6 @@ class FileBackend:
         self._records = RecordFiles(self.folder)
         self._lock = FolderLock(f"storage pool {pool.name}")
         self._marker = ""  # empty until the pool is open
-
-    @property
-    def name(self) -> str:
-        return self._pool.name
-
-    @property
-    def hides_passphrases(self) -> bool:
-        return True
 
     def open(self) -> StoredRecords:
         """Compares the marker before libvirt touches the pool, and again at the folder that libvirt uses."""
