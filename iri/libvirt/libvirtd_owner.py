@@ -22,9 +22,8 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from iri.errors import IRIError, StartupError, Unavailable
-from iri.libvirt.connect.storage import LibvirtSecrets
+from iri.libvirt.connect.storage import LibvirtSecrets, secret_document
 from iri.libvirt.folder_lock import CURE, LockHeldError, lock_holder
-from iri.libvirt.xml import child, element, text
 
 USAGE = "gitvirt/runtime"
 PREFIX = "of the gitvirt runtime at "
@@ -58,7 +57,8 @@ class LibvirtdOwner:
 
     def _try_record(self) -> bool:
         try:
-            self._secrets.define(_owner_secret(self._folder))
+            description = f"{PREFIX}{self._folder}"
+            self._secrets.define(secret_document(str(uuid.uuid4()), usage=USAGE, description=description))
         except IRIError:
             if self._secrets.find_by_usage(USAGE) is None:
                 raise
@@ -77,11 +77,3 @@ class LibvirtdOwner:
                 f"start with `folder: {folder}`, where their disks and consoles are; if that runtime will never run again, hand them "
                 f"over to this one with `virsh secret-undefine {id}`",
             )
-
-
-def _owner_secret(folder: Path) -> str:
-    root = element("secret", ephemeral="no", private="no")
-    child(root, "uuid", str(uuid.uuid4()))
-    child(root, "description", f"{PREFIX}{folder}")
-    child(child(root, "usage", type="volume"), "volume", USAGE)
-    return text(root)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import assert_never
 
 import libvirt
 import msgspec
@@ -12,7 +11,7 @@ import msgspec
 from iri.errors import FailedPrecondition, TimedOut
 from iri.libvirt.connect.libvirt_errors import default_if_missing
 from iri.libvirt.connect.link import LibvirtLink
-from iri.libvirt.device_sources import DataSource, FileSource, RbdSource
+from iri.libvirt.device_sources import DataSource, FileSource
 from iri.libvirt.xml import Element, attribute, child, element, parse, text
 
 JOB_POLL_SECONDS = 0.05
@@ -132,10 +131,6 @@ def _files(domain: Element) -> Iterator[str]:
 
 
 def _is(source: Element, where: DataSource) -> bool:
-    match where:
-        case FileSource():
-            return source.get("file") == where.path
-        case RbdSource():
-            return source.get("protocol") == "rbd" and source.get("name") == where.image
-        case _:
-            assert_never(where)
+    if isinstance(where, FileSource):
+        return source.get("file") == where.path
+    return source.get("protocol") == "rbd" and source.get("name") == where.image

@@ -18,8 +18,8 @@ import libvirt
 
 from iri.errors import NotFound
 from iri.libvirt.connect.link import LibvirtLink
-from iri.libvirt.connect.storage import LibvirtSecrets
-from iri.libvirt.xml import child, element, parse, text
+from iri.libvirt.connect.storage import LibvirtSecrets, secret_document
+from iri.libvirt.xml import parse
 
 PIECE_BYTES = 65536
 DESCRIPTION = "gitvirt machine "
@@ -36,7 +36,8 @@ class MachineSecrets:
         """Replaces the stored value; an empty value removes it."""
         pieces = [value[start : start + PIECE_BYTES] for start in range(0, len(value), PIECE_BYTES)]
         for number, piece in enumerate(pieces):
-            self._put_piece(id, number, piece)
+            document = secret_document(piece_uuid(id, number), description=DESCRIPTION + id)
+            self._secrets.put(document, piece)
         number = len(pieces)
         while self._secrets.drop(piece_uuid(id, number)):
             number += 1
@@ -57,12 +58,6 @@ class MachineSecrets:
             return frozenset(found)
 
         return self._link.call(list_owners, "listing the secrets")
-
-    def _put_piece(self, id: str, number: int, piece: bytes) -> None:
-        root = element("secret", ephemeral="no", private="no")
-        child(root, "uuid", piece_uuid(id, number))
-        child(root, "description", DESCRIPTION + id)
-        self._secrets.put(text(root), piece)
 
     def _pieces(self, id: str) -> Iterator[bytes]:
         with contextlib.suppress(NotFound):

@@ -13,7 +13,7 @@ import msgspec
 from iri.errors import NotFound
 from iri.libvirt.connect.libvirt_errors import default_if_missing
 from iri.libvirt.connect.link import LibvirtLink
-from iri.libvirt.xml import parse
+from iri.libvirt.xml import child, element, parse, text
 
 T = TypeVar("T")
 BUSY_SECONDS = 60.0
@@ -153,6 +153,19 @@ class LibvirtSecrets:
             lambda raw: {secret.UUIDString(): secret.usageID() for secret in raw.listAllSecrets(0)},
             "listing secrets",
         )
+
+
+def secret_document(
+    id: str, *, usage: str = "", type: str = "volume", description: str = "", is_private: bool = False
+) -> str:
+    """The XML of a secret. `type` is libvirt's type of usage: volume or ceph. libvirt never gives out the value of a private one."""
+    root = element("secret", ephemeral="no", private="yes" if is_private else "no")
+    child(root, "uuid", id)
+    if description:
+        child(root, "description", description)
+    if usage:
+        child(child(root, "usage", type=type), "name" if type == "ceph" else "volume", usage)
+    return text(root)
 
 
 def _refresh(pool: libvirt.virStoragePool) -> None:

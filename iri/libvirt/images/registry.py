@@ -106,9 +106,8 @@ class Registry:
             "scope": f"repository:{self._reference.repository}:pull",
         }
         realm = fields.get("realm", "")
-        if not realm.startswith("https://") and not (
-            realm.startswith("http://") and self._base.startswith("http://")
-        ):
+        schemes = ("https://", "http://") if self._base.startswith("http://") else ("https://",)
+        if not realm.startswith(schemes):
             raise FailedPrecondition(f"{self._reference.registry} issues its tokens without TLS")
         url = f"{realm}?{urllib.parse.urlencode(query)}"
         headers = {"Authorization": basic} if basic else {}

@@ -83,16 +83,13 @@ def parse_network(root: xml.Element, *, is_active: bool) -> ObservedNetwork:
 
 def shape(root: xml.Element) -> tuple[str, ...]:
     """The parts that a spec decides, without libvirt's defaults."""
-    forward, bridge = root.find("forward"), root.find("bridge")
-    parts = [f"forward={forward.get('mode', 'nat')}" if forward is not None else "", _bridge(bridge)]
+    forward = root.find("forward")
+    parts = [f"forward={forward.get('mode', 'nat')}" if forward is not None else ""]
+    parts += [f"bridge={bridge.get('name')}" for bridge in root.iterfind("bridge")]
     for ip in root.iterfind("ip"):
         parts.append(f"ip={ip.get('address')}/{_prefix(ip)}")
         parts += [f"dhcp={span.get('start')}-{span.get('end')}" for span in ip.iterfind("dhcp/range")]
     return tuple(parts)
-
-
-def _bridge(bridge: xml.Element | None) -> str:
-    return f"bridge={bridge.get('name')}" if bridge is not None else ""
 
 
 def _prefix(ip: xml.Element) -> str:

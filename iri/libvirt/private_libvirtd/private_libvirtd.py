@@ -10,7 +10,6 @@ import contextlib
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from iri.errors import Unavailable
@@ -86,8 +85,18 @@ class PrivateLibvirtd:
         return subprocess.run(command, env=ENVIRONMENT, check=True, text=True, capture_output=True)
 
     def guests(self) -> dict[str, int]:
-        """The process of each running QEMU by the domain's UUID."""
-        return {uuid: pid for pid, uuid in self._qemus()}
+        """The process of each running QEMU by the domain's UUID. By /proc, not by libvirt, which may be dead."""
+        try:
+            own = Path(f"/proc/{self.pid}/ns/pid").readlink()
+        except (FileNotFoundError, ProcessLookupError):
+            return {}  # all ended with the first process
+        found = {}
+        for folder in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError, ValueError):
+                words = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
+                if (folder / "ns" / "pid").readlink() == own and "-uuid" in words:
+                    found[words[words.index("-uuid") + 1]] = int(folder.name)
+        return found
 
     def end(self) -> None:
         """Tells the first process to end; `close` waits for that."""
@@ -100,18 +109,6 @@ class PrivateLibvirtd:
         """Ends everything and returns once no process is left."""
         self.end()
         self._first.wait()
-
-    def _qemus(self) -> Iterator[tuple[int, str]]:
-        """By /proc, not by libvirt, which may be dead."""
-        try:
-            own = Path(f"/proc/{self.pid}/ns/pid").readlink()
-        except (FileNotFoundError, ProcessLookupError):
-            return  # all ended with the first process
-        for folder in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError, ValueError):
-                words = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
-                if (folder / "ns" / "pid").readlink() == own and "-uuid" in words:
-                    yield int(folder.name), words[words.index("-uuid") + 1]
 
     def _order(self, order: str) -> None:
         """Raises Unavailable with the last lines of the log when the first process has ended."""

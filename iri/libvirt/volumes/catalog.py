@@ -92,11 +92,9 @@ class Catalog:
             if before is not None and before.listed == entry.listed:
                 entry = msgspec.structs.replace(entry, listed=before.listed)
             self._all[entry.record.id] = entry
-            return (
-                before is None
-                or before.listed is not entry.listed
-                or before.is_unlisted is not entry.is_unlisted
-            )
+            if before is None:
+                return True
+            return before.listed is not entry.listed or before.is_unlisted is not entry.is_unlisted
 
     def drop(self, id: str) -> None:
         with self._lock:

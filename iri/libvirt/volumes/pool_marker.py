@@ -24,8 +24,8 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 from iri.errors import IRIError, NotFound, Unavailable
-from iri.libvirt.connect.storage import LibvirtSecrets, StoragePools
-from iri.libvirt.volumes import disk_files, names, record_files, storage_xml
+from iri.libvirt.connect.storage import LibvirtSecrets, StoragePools, secret_document
+from iri.libvirt.volumes import disk_files, names, record_files
 from iri.libvirt.whole_files import replace_file
 
 MARKER_FILE = ".gitvirt-pool"
@@ -66,9 +66,7 @@ class PoolMarkers:
         if _read_file(self._note(pool)) != marker:
             self._notes.mkdir(mode=0o700, exist_ok=True)
             _write_marker(self._note(pool), marker)
-        usage = _usage(pool)
-        secret = storage_xml.secret(_secret_id(pool), usage, type="volume", is_private=False)
-        self._secrets.put(secret, marker.encode())
+        self._secrets.put(secret_document(_secret_id(pool), usage=_usage(pool)), marker.encode())
         return marker
 
     def check_folder(self, pool: str, folder: Path, marker: str) -> None:

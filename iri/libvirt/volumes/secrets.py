@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from iri.errors import FailedPrecondition, IRIError
-from iri.libvirt.connect.storage import LibvirtSecrets
-from iri.libvirt.volumes import names, storage_xml
+from iri.libvirt.connect.storage import LibvirtSecrets, secret_document
+from iri.libvirt.volumes import names
 
 LUKS_TRIES = 8
 LUKS_CHANCE = "accurate CPU usage"
@@ -32,14 +32,14 @@ class Passphrases:
         """Stores the value until it is dropped. Returns the secret's id."""
         usage = names.secret_usage(name)
         id = names.secret_id(usage)
-        self._secrets.put(storage_xml.secret(id, usage, type="volume", is_private=is_private), value)
+        self._secrets.put(secret_document(id, usage=usage, is_private=is_private), value)
         return id
 
     def put_key(self, name: str, value: bytes) -> str:
         """Stores the key of a Ceph user. Returns the secret's id."""
         usage = names.secret_usage(name)
         id = _key_id(name)
-        self._secrets.put(storage_xml.secret(id, usage, type="ceph", is_private=True), value)
+        self._secrets.put(secret_document(id, usage=usage, type="ceph", is_private=True), value)
         return id
 
     def id(self, name: str) -> str:

@@ -1,4 +1,4 @@
-"""Pools, volumes and secrets as libvirt's XML. Pure; golden files show each."""
+"""Pools and volumes as libvirt's XML. Pure; golden files show each."""
 
 from __future__ import annotations
 
@@ -74,15 +74,6 @@ def volume(new: NewVolume) -> str:
         backing = child(root, "backingStore")
         child(backing, "path", path)
         child(backing, "format", type=format)
-    return text(root)
-
-
-def secret(id: str, usage: str, *, type: str, is_private: bool) -> str:
-    """`type` is libvirt's type of usage: volume or ceph."""
-    root = element("secret", ephemeral="no", private="yes" if is_private else "no")
-    child(root, "uuid", id)
-    used = child(root, "usage", type=type)
-    child(used, "name" if type == "ceph" else "volume", usage)
     return text(root)
 
 

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from iri.errors import InvalidArgument
 from iri.libvirt import xml
+from iri.libvirt.connect.storage import secret_document
 from iri.libvirt.device_sources import DiskSource, NicSource
 from iri.libvirt.domain.devices import disk_element, nic_element
 from iri.libvirt.domain.document import DomainPlan, render_domain
@@ -165,7 +166,7 @@ def test_no_text_adds_anything_to_a_volume(text: str) -> None:
             holds(lambda changed: storage_xml.pool(changed, "s"), put, text)
     for put in places(("id", "usage")):
         holds(
-            lambda both: storage_xml.secret(*both, type="volume", is_private=True),
+            lambda both: secret_document(both[0], usage=both[1], description=both[1]),
             put,
             text,
         )

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iri.errors import InvalidArgument
+from iri.libvirt.connect.storage import secret_document
 from iri.libvirt.volumes import storage_xml
 from iri.libvirt.volumes.settings import DirPool, NetfsPool, Pool, RbdPool, StorageSettings, pool_of
 from iri.libvirt.volumes.storage_xml import NewVolume
@@ -38,8 +39,8 @@ XML = {
         NewVolume(name="volume-1.qcow2", size_bytes=1 << 30, backing=("/srv/images/a&b", "raw"))
     ),
     "volume-luks": storage_xml.volume(NewVolume(name="volume-1.qcow2", size_bytes=1 << 30, secret_id=SECRET)),
-    "secret-volume": storage_xml.secret(SECRET, "gitvirt/volume-1", type="volume", is_private=True),
-    "secret-ceph": storage_xml.secret(SECRET, "gitvirt/pool-a", type="ceph", is_private=False),
+    "secret-volume": secret_document(SECRET, usage="gitvirt/volume-1", is_private=True),
+    "secret-ceph": secret_document(SECRET, usage="gitvirt/pool-a", type="ceph"),
 }  # fmt: skip
 
 
