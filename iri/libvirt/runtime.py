@@ -14,7 +14,6 @@ from iri.change import ExpandVolume, RuntimeChange
 from iri.errors import FailedPrecondition, InvalidArgument, Unavailable
 from iri.host import Offers, RuntimeClasses, RuntimeInfo
 from iri.journal import Journal
-from iri.libvirt.connect.addresses import LibvirtAddresses
 from iri.libvirt.connect.domains import LibvirtDomains
 from iri.libvirt.connect.link import LibvirtLink
 from iri.libvirt.connect.machine_secrets import MachineSecrets
@@ -55,7 +54,10 @@ class LibvirtRuntime:
 
     def __init__(self, settings: Settings, read_yaml: Reader = no_yaml) -> None:
         folder = Path(settings.folder)
-        _check_length(settings.folder)
+        if len(settings.folder) > LONGEST_FOLDER:
+            raise InvalidArgument(
+                f"the path of `folder` has more than {LONGEST_FOLDER} characters, too long for the sockets in it"
+            )
         self._folder, self._lock = folder, FolderLock("the runtime's folder")
         self._link = LibvirtLink(settings.uri)
         self._journal = Journal(time.time_ns)
@@ -93,7 +95,7 @@ class LibvirtRuntime:
             store=self._store,
             disks=disks,
             interfaces=Networks(LibvirtNetworks(self._link), settings.networks),
-            addresses=GuestAddresses(LibvirtAddresses(self._link)),
+            addresses=GuestAddresses(self._domains),
             seeds=seeds,
             classes=self._host,
             machines_folder=self._folder / "machines",
@@ -175,11 +177,3 @@ class LibvirtRuntime:
         machine = self._store.machines.get(machine_id)
         if machine is not None:
             self._journal.event(machine, reason, "Prepare", message)
-
-
-def _check_length(folder: str) -> None:
-    if len(folder) > LONGEST_FOLDER:
-        cause = (
-            f"the path of `folder` has more than {LONGEST_FOLDER} characters, too long for the sockets in it"
-        )
-        raise InvalidArgument(cause)

@@ -12,6 +12,7 @@ from iri.errors import FailedPrecondition, NotFound
 from iri.libvirt.connect.link import LibvirtLink
 from iri.libvirt.domain.domain_state import DomainState, RunState, StopReason, has_agent, parse_hardware
 from iri.libvirt.domain.record import NAMESPACE, PREFIX, TAG
+from iri.libvirt.networks.guest_addresses import Learned, LearnedFrom
 from iri.libvirt.xml import Element, parse, text
 
 T = TypeVar("T")
@@ -32,6 +33,11 @@ STOP_REASONS = {
     libvirt.VIR_DOMAIN_SHUTOFF_CRASHED: StopReason.CRASHED,
     libvirt.VIR_DOMAIN_SHUTOFF_FAILED: StopReason.FAILED,
 }
+ADDRESS_SOURCES = {
+    LearnedFrom.LEASE: libvirt.VIR_DOMAIN_INTERFACE_ADDRESSES_SRC_LEASE,
+    LearnedFrom.AGENT: libvirt.VIR_DOMAIN_INTERFACE_ADDRESSES_SRC_AGENT,
+    LearnedFrom.ARP: libvirt.VIR_DOMAIN_INTERFACE_ADDRESSES_SRC_ARP,
+}
 # Everything that libvirt keeps beside a domain is removed with it.
 UNDEFINE = (
     libvirt.VIR_DOMAIN_UNDEFINE_MANAGED_SAVE
@@ -42,7 +48,9 @@ UNDEFINE = (
 
 
 class LibvirtDomains:
-    """Every method may raise an IRIError: NotFound without such a domain. Thread-safe."""
+    """Every method may raise an IRIError: NotFound without such a domain. Thread-safe.
+
+    Implements networks.guest_addresses.AddressSource too."""
 
     def __init__(self, link: LibvirtLink) -> None:
         self._link = link
@@ -85,6 +93,20 @@ class LibvirtDomains:
         """Waits until libvirtd has spoken to the guest's QEMU again; before that it does not report the guest's end."""
         with contextlib.suppress(FailedPrecondition):
             self._call(id, lambda domain: domain.memoryStats(), "speaking to QEMU")
+
+    def has_agent(self, id: str) -> bool:
+        """Whether the guest's agent is connected: one that does not answer costs seconds."""
+        return self.observe(id).has_agent
+
+    def learn(self, id: str, source: LearnedFrom) -> Learned:
+        """Addresses by MAC, from one of libvirt's sources."""
+        source_id = ADDRESS_SOURCES[source]
+        answer = self._call(id, lambda domain: domain.interfaceAddresses(source_id), "learning addresses")
+        return {
+            interface["hwaddr"]: [address["addr"] for address in interface["addrs"] or ()]
+            for interface in answer.values()
+            if interface["hwaddr"]
+        }
 
     def start(self, id: str) -> None:
         self._call(id, lambda domain: domain.createWithFlags(0), "starting the machine")

@@ -21,8 +21,7 @@ import libvirt
 
 from iri.backoff import ExponentialDelay
 from iri.errors import Unavailable
-from iri.libvirt.connect import event_loop
-from iri.libvirt.connect.event_callbacks import register
+from iri.libvirt.connect.event_callbacks import ensure_running, register
 from iri.libvirt.connect.libvirt_errors import translate_error
 from iri.libvirt.domain_events import DomainEvent
 
@@ -94,7 +93,7 @@ class LibvirtLink:
 
     def _open_connection(self) -> libvirt.virConnect:
         """A connection without all of its callbacks is released again: events would be lost without notice."""
-        event_loop.ensure_running()
+        ensure_running()
         try:
             raw = libvirt.open(self.uri)
         except libvirt.libvirtError as error:

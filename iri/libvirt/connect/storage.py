@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import libvirt
 import msgspec
@@ -16,6 +16,7 @@ from iri.libvirt.connect.link import LibvirtLink
 from iri.libvirt.xml import child, element, parse, text
 
 T = TypeVar("T")
+SecretType = Literal["volume", "ceph"]  # libvirt's type of usage
 BUSY_SECONDS = 60.0
 BUSY_POLL_SECONDS = 0.02
 
@@ -156,9 +157,9 @@ class LibvirtSecrets:
 
 
 def secret_document(
-    id: str, *, usage: str = "", type: str = "volume", description: str = "", is_private: bool = False
+    id: str, *, usage: str = "", type: SecretType = "volume", description: str = "", is_private: bool = False
 ) -> str:
-    """The XML of a secret. `type` is libvirt's type of usage: volume or ceph. libvirt never gives out the value of a private one."""
+    """The XML of a secret. libvirt never gives out the value of a private one."""
     root = element("secret", ephemeral="no", private="yes" if is_private else "no")
     child(root, "uuid", id)
     if description:

@@ -6,7 +6,7 @@ import threading
 
 import libvirt
 
-from iri.libvirt.connect.event_loop import ignore_error
+from iri.libvirt.connect.event_callbacks import ignore_error
 
 SECONDS = 3.0  # a running daemon answers in milliseconds
 

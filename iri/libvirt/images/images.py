@@ -132,7 +132,9 @@ class Images:
         digest = digest_of(real, named.digest.algorithm if named.digest else "sha256")
         if named.digest not in (None, digest):
             raise FailedPrecondition(f"the image has digest {digest}, not {named.digest}")
-        return digest, self._cached(digest, lambda partial: http_fetch.copy_file(real, partial, self._limits))
+        return digest, self._ensure_blob(
+            digest, lambda partial: http_fetch.copy_file(real, partial, self._limits)
+        )
 
     def _real(self, path: str) -> Path:
         """The file that the path leads to."""
@@ -194,9 +196,11 @@ class Images:
 
     def _layer(self, registry: Registry, layer: Digest, tell: Tell) -> Path:
         url = registry.blob_url(layer)
-        return self._cached(layer, lambda partial: self._fetch(url, partial, registry.headers(), "", tell))
+        return self._ensure_blob(
+            layer, lambda partial: self._fetch(url, partial, registry.headers(), "", tell)
+        )
 
-    def _cached(self, digest: Digest, fill: Callable[[Path], object]) -> Path:
+    def _ensure_blob(self, digest: Digest, fill: Callable[[Path], object]) -> Path:
         """The blob of that digest. One thread alone fills its partial file when it is not cached."""
         if (path := self._cache.blob(digest)) is not None:
             return path

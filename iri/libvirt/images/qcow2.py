@@ -24,7 +24,7 @@ KNOWN = DIRTY | COMPRESSION | EXTENDED_L2
 DATA_FILE_NAME = 0x44415441
 OFFSET_MASK = 0x00FF_FFFF_FFFF_FE00
 COMPRESSED = 1 << 62
-DATA_ELSEWHERE = "the qcow2 image keeps its data in another file: an image must be one complete file"
+SEPARATE_DATA = "the qcow2 image keeps its data in another file: an image must be one complete file"
 LARGEST_BYTES = 1 << 50
 LARGEST_L1 = 32 << 20  # bytes; what QEMU takes
 OTHER_FORMATS = (
@@ -113,7 +113,7 @@ def _refuse_features(head: bytes) -> int:
     """A bit that is unknown here may change the meaning of the rest of the file."""
     incompatible = FEATURES.unpack_from(head, HEADER.size)[0]
     if incompatible & DATA_FILE:
-        raise InvalidArgument(DATA_ELSEWHERE)
+        raise InvalidArgument(SEPARATE_DATA)
     if incompatible & CORRUPT:
         raise InvalidArgument("the qcow2 image is marked corrupt")
     if incompatible & ~KNOWN:
@@ -130,7 +130,7 @@ def _refuse_extensions(file: BinaryIO, cluster: int, offset: int) -> None:
         if kind == 0:
             return
         if kind == DATA_FILE_NAME:
-            raise InvalidArgument(DATA_ELSEWHERE)
+            raise InvalidArgument(SEPARATE_DATA)
         offset += 8 + -(-length // 8) * 8
 
 

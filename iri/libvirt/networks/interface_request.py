@@ -165,7 +165,7 @@ def _refuse_attributes(interface: RuntimeNetworkInterface, *names: str) -> None:
 def _not_offered(
     interface: RuntimeNetworkInterface, what: str, setting: str, allowed: Iterable[str] | None = None
 ) -> NetworkNotOffered:
-    """`allowed`: what the setting has now; None for a setting that is no list."""
+    """`allowed`: what the setting has now; None for a setting that is not a list."""
     now = "" if allowed is None else f" (now: {', '.join(sorted(allowed)) or 'none'})"
     return NetworkNotOffered(
         f"interface {interface.name}: this host does not allow {what}; its operator can allow it by {setting} in the runtime's"

@@ -81,7 +81,7 @@ class CephBackend:
         except OSError as error:
             raise FailedPrecondition(f"cannot read the key file: {error.strerror}") from None
         self._rbd.open(self._key)
-        secret = self._passphrases.put_key(f"pool-{self.name}", storage_xml.ceph_key(self._key))
+        secret = self._passphrases.put(f"pool-{self.name}", storage_xml.ceph_key(self._key), "ceph")
         self._storage.ensure_pool(self.name, storage_xml.pool(self._pool, secret))
         self.measure()
         existing = set(self._rbd.images())

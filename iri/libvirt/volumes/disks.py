@@ -214,7 +214,7 @@ class VolumeDisks:
         found = parse_connection(disk.connection, self._volumes.backends.folders())
         where = found.where
         if isinstance(where, RbdSource):
-            where = replace(where, secret_id=self._passphrases.put_key(secret_name, found.key))
+            where = replace(where, secret_id=self._passphrases.put(secret_name, found.key, "ceph"))
         source = DiskSource(where=where, luks_secret_id=luks, iops=found.iops, bytes_per_second=found.tps)
         return PreparedDisk(source=source)
 
@@ -232,7 +232,7 @@ class VolumeDisks:
         if self._local is not None:
             self._local.release(machine_id, name)
         self._passphrases.drop(_secret_name(machine_id, name))
-        self._passphrases.drop_key(_secret_name(machine_id, name))
+        self._passphrases.drop(_secret_name(machine_id, name), "ceph")
 
     def forget(self, machine_id: str) -> None:
         """Deletion of the machine was ordered: deletes all its local disks and secrets."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from iri.errors import FailedPrecondition, IRIError
-from iri.libvirt.connect.storage import LibvirtSecrets, secret_document
+from iri.libvirt.connect.storage import LibvirtSecrets, SecretType, secret_document
 from iri.libvirt.volumes import names
 
 LUKS_TRIES = 8
@@ -28,31 +28,22 @@ class Passphrases:
     def __init__(self, secrets: LibvirtSecrets) -> None:
         self._secrets = secrets
 
-    def put(self, name: str, value: bytes, *, is_private: bool = True) -> str:
-        """Stores the value until it is dropped. Returns the secret's id."""
-        usage = names.secret_usage(name)
-        id = names.secret_id(usage)
-        self._secrets.put(secret_document(id, usage=usage, is_private=is_private), value)
+    def put(self, name: str, value: bytes, type: SecretType = "volume", *, is_private: bool = True) -> str:
+        """Stores a passphrase, or the key of a Ceph user, until it is dropped. Returns the secret's id."""
+        id, usage = self.id(name, type), names.secret_usage(name)
+        self._secrets.put(secret_document(id, usage=usage, type=type, is_private=is_private), value)
         return id
 
-    def put_key(self, name: str, value: bytes) -> str:
-        """Stores the key of a Ceph user. Returns the secret's id."""
+    def id(self, name: str, type: SecretType = "volume") -> str:
+        """A passphrase and a key of one name are two secrets."""
         usage = names.secret_usage(name)
-        id = _key_id(name)
-        self._secrets.put(secret_document(id, usage=usage, type="ceph", is_private=True), value)
-        return id
-
-    def id(self, name: str) -> str:
-        return names.secret_id(names.secret_usage(name))
+        return names.secret_id(usage if type == "volume" else f"{type} {usage}")
 
     def value(self, name: str) -> bytes:
         return self._secrets.value(self.id(name))
 
-    def drop(self, name: str) -> None:
-        self._secrets.drop(self.id(name))
-
-    def drop_key(self, name: str) -> None:
-        self._secrets.drop(_key_id(name))
+    def drop(self, name: str, type: SecretType = "volume") -> None:
+        self._secrets.drop(self.id(name, type))
 
     def drop_unused(self, is_used: Callable[[str], bool]) -> None:
         """Drops our secrets whose name is not in use."""
@@ -60,10 +51,6 @@ class Passphrases:
             match = names.SECRET_USAGE.fullmatch(usage)
             if match is not None and not is_used(match["name"]):
                 self._secrets.drop(id)
-
-
-def _key_id(name: str) -> str:
-    return names.secret_id(f"ceph {names.secret_usage(name)}")
 
 
 def retry_luks(make: Callable[[], None], undo: Callable[[], None]) -> None:

@@ -56,9 +56,8 @@ class VolumeReconciler:
     def is_converged(self, entry: CatalogEntry) -> bool:
         match entry.record:
             case VolumeRecord(volume=volume) as record:
-                return (
-                    record.is_ready and not volume.deleted_at and record.actual_bytes >= record.desired_bytes
-                )
+                has_size = record.actual_bytes >= record.desired_bytes
+                return record.is_ready and not volume.deleted_at and has_size
             case SnapshotRecord(snapshot=snapshot) as record:
                 return record.is_ready and not snapshot.deleted_at
 
