@@ -8,6 +8,8 @@ import msgspec
 
 
 class FileSource(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of this host: a volume or a local disk."""
+
     path: str
     format: str = "qcow2"  # or raw; never guessed from the content, which the guest writes
 

@@ -1,4 +1,16 @@
-"""The runtime on one libvirtd: builds its parts, and hands each call to the half that it concerns."""
+"""The runtime on one libvirtd: builds its parts, and hands each call to the half that it concerns.
+
+The order of a start is the order of what may be relied on:
+
+    1. the lock on the runtime's folder   no other process uses this folder
+    2. the connection                     libvirt answers, and its events arrive
+    3. ownership of this libvirtd         no other runtime's machines are on it
+    4. the host's platform                KVM is proven or not, before the first machine needs to know
+    5. volumes, then machines             machines refer to volumes, so these are known first
+
+A step that fails undoes those before it, and the process ends with the reason. The end is the reverse order; guests run on. Must
+never happen: an object of libvirt is changed before the third step, which proves that no other runtime has it.
+"""
 
 from __future__ import annotations
 
@@ -119,6 +131,7 @@ class LibvirtRuntime:
             raise
 
     def close(self) -> None:
+        """Ends all threads; work under way ends first. May be called after a start that failed. Guests run on."""
         self._consoles.close()
         self._machines.close()
         self._volumes.close()
@@ -132,6 +145,7 @@ class LibvirtRuntime:
         return self._host.offers()
 
     def set_classes(self, classes: RuntimeClasses) -> None:
+        """Raises FailedPrecondition where the operator has fixed the classes."""
         self._host.set_classes(classes)
 
     def objects(self, kind: type[AnyObject]) -> Mapping[str, AnyObject]:
@@ -150,12 +164,14 @@ class LibvirtRuntime:
                 return self._volumes.create(wanted)
 
     def change(self, id: str, change: RuntimeChange) -> None:
+        """Records the change and returns; the object follows in a later reconciliation."""
         if isinstance(change, ExpandVolume):
             self._volumes.expand(id, change)
         else:
             self._machines.change(id, change)
 
     def remove(self, kind: type[AnyObject], id: str) -> None:
+        """Records the order to delete. The object is listed until nothing of it is left."""
         if issubclass(kind, RuntimeMachine):
             self._machines.remove(id)
         else:
@@ -168,12 +184,14 @@ class LibvirtRuntime:
         return self._journal.watch()
 
     def console(self, machine_id: str) -> Console:
+        """Raises NotFound without the machine, FailedPrecondition while it is off or another user has the console."""
         guest = self._store.get(machine_id)
         if not guest.observed.is_on:
             raise FailedPrecondition(f"machine {machine_id} has no console: it is not running")
         return self._consoles.open(machine_id)
 
     def _record_event(self, machine_id: str, reason: str, message: str) -> None:
+        """For the storage, which prepares disks of machines and does not know the machines. No effect once the machine is gone."""
         machine = self._store.machines.get(machine_id)
         if machine is not None:
             self._journal.event(machine, reason, "Prepare", message)

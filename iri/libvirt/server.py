@@ -1,4 +1,8 @@
-"""The libvirt runtime behind sockets: the servers of its calls and of its consoles, started and stopped together."""
+"""The libvirt runtime behind sockets: the servers of its calls and of its consoles, started and stopped together.
+
+The runtime starts before the servers: a poollet that can connect can rely on complete lists. It is closed after them: no call is
+cut off in the middle. Consoles have a server of their own, because a call answers with a URL that is used once.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """The operator's settings of a host's libvirt runtime: one document, composed of the settings of each part.
 
 A machine's spec reaches nothing of the host beyond what this document names. A document that does not decode is refused whole: half of
-the operator's limits would be none.
+the operator's limits would be none. Each part declares and checks its own settings beside the code that they limit; this module only
+puts them together. docs/libvirt.md describes every field.
 """
 
 from __future__ import annotations

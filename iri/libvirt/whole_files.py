@@ -1,4 +1,8 @@
-"""Files that are complete or absent, whatever happens: written beside their place, flushed to disk, then renamed."""
+"""Files that are complete or absent, whatever happens: written beside their place, flushed to disk, then renamed.
+
+Both flushes matter. Without that of the file, a crash of the host can leave a renamed file that is empty; without that of the
+folder, the rename itself can be lost, and a record that a caller relies on with it.
+"""
 
 from __future__ import annotations
 

@@ -20,6 +20,7 @@ def element(tag: str, text: str | None = None, **attributes: str | int) -> Eleme
 
 
 def child(parent: Element, tag: str, text: str | None = None, **attributes: str | int) -> Element:
+    """Appends a new element to `parent` and returns it."""
     made = element(tag, text, **attributes)
     parent.append(made)
     return made

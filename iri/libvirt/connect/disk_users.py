@@ -1,4 +1,11 @@
-"""Which domains use a disk, and what only they can do to it while they run: grow it, and copy it as of one moment."""
+"""Which domains use a disk, and what only they can do to it while they run: grow it, and copy it as of one moment.
+
+Volumes must not be deleted or attached a second time while a domain has them, and a file that a QEMU has open must be changed
+through that QEMU. Both questions are answered from libvirt's documents and not from our records, because a guest can still use a
+disk that its machine has detached, and a person can have made a domain with `virsh`.
+
+Both configurations of each domain count: a domain that is off has its disks too.
+"""
 
 from __future__ import annotations
 
@@ -66,6 +73,8 @@ class DiskUsers:
         return self._link.call(list_documents, doing)
 
     def grow(self, user: DiskUser, size_bytes: int) -> None:
+        """Grows the data, and tells the guest the new size in the same step."""
+
         def grow(raw: libvirt.virConnect) -> None:
             domain = raw.lookupByUUIDString(user.domain_id)
             domain.blockResize(user.target, size_bytes, libvirt.VIR_DOMAIN_BLOCK_RESIZE_BYTES)
@@ -103,6 +112,7 @@ class DiskUsers:
 
 
 def _backup(target: str, into: str, secret_id: str) -> Element:
+    """A backup job that pushes one disk into a file. The copy of an encrypted disk is encrypted with the same secret."""
     root = element("domainbackup", mode="push")
     disk = child(child(root, "disks"), "disk", name=target, backup="yes", type="file")
     file = child(disk, "target", file=into)
@@ -126,6 +136,7 @@ def _descriptions(domain: libvirt.virDomain) -> list[tuple[str, bool]]:
 
 
 def _files(domain: Element) -> Iterator[str]:
+    """With the backing files of its disks, which a running domain's document lists."""
     yield from (source.get("file", "") for source in domain.iterfind("devices/disk//source"))
     yield from (domain.findtext(f"os/{name}", "") for name in ("kernel", "initrd"))
 

@@ -1,4 +1,9 @@
-"""Domains by their UUIDs, with plain values in and out. Never lists or changes a domain without our metadata."""
+"""Domains by their UUIDs, with plain values in and out. Never lists or changes a domain without our metadata.
+
+The UUID of a domain is the id of its machine, so every call is by id, and a domain that a person has renamed is still found. Each
+domain has a persistent definition and, while it runs, a live one. `CONFIG` changes the first, `LIVE` the second; callers that mean
+both make two calls, because a guest may refuse the live one for a long time.
+"""
 
 from __future__ import annotations
 
@@ -68,6 +73,7 @@ class LibvirtDomains:
         return self._link.call(list_metadata, "listing the domains")
 
     def define(self, document: str) -> None:
+        """Replaces the persistent definition. A running guest keeps its live one until its next boot."""
         self._link.call(lambda raw: raw.defineXML(document), "defining the domain")
 
     def write_metadata(self, id: str, metadata: Element) -> None:
@@ -87,6 +93,7 @@ class LibvirtDomains:
         return self._call(id, lambda domain: str(domain.XMLDesc(flags)), "reading the domain")
 
     def observe(self, id: str) -> DomainState:
+        """State and both configurations, as of one call."""
         return self._call(id, domain_state, "observing the domain")
 
     def wait_for_qemu(self, id: str) -> None:
@@ -109,6 +116,7 @@ class LibvirtDomains:
         }
 
     def start(self, id: str) -> None:
+        """Returns once QEMU runs, long before the guest has booted. FailedPrecondition when it runs already."""
         self._call(id, lambda domain: domain.createWithFlags(0), "starting the machine")
 
     def press_power_button(self, id: str) -> None:
@@ -118,12 +126,14 @@ class LibvirtDomains:
         self._call(id, lambda domain: domain.shutdownFlags(AGENT), "asking the guest's agent to power off")
 
     def force_off(self, id: str) -> None:
+        """As if the power were cut. FailedPrecondition when it is off already."""
         self._call(id, lambda domain: domain.destroyFlags(0), "switching the machine off")
 
     def resume(self, id: str) -> None:
         self._call(id, lambda domain: domain.resume(), "resuming the machine")
 
     def undefine(self, id: str) -> None:
+        """Deletes the definition with our record in it, and the firmware's variables. Disks stay."""
         self._call(id, lambda domain: domain.undefineFlags(UNDEFINE), "undefining the domain")
 
     def set_autostart(self, id: str, *, is_on: bool) -> None:
@@ -133,6 +143,7 @@ class LibvirtDomains:
         return bool(self._call(id, lambda domain: domain.autostart(), "reading autostart"))
 
     def attach(self, id: str, device: Element, *, is_live: bool) -> None:
+        """Into the running guest, or into the definition of its next boot; never both."""
         document = text(device)
         flags = LIVE if is_live else CONFIG
         self._call(id, lambda domain: domain.attachDeviceFlags(document, flags), "attaching a device")
@@ -143,6 +154,7 @@ class LibvirtDomains:
         self._call(id, lambda domain: domain.detachDeviceAlias(alias, flags), "detaching a device")
 
     def set_cpus(self, id: str, count: int) -> None:
+        """Of the running guest: at most what its domain was defined with."""
         self._call(id, lambda domain: domain.setVcpusFlags(count, LIVE), "changing the processors")
 
     def set_memory(self, id: str, size_bytes: int) -> None:
@@ -150,6 +162,7 @@ class LibvirtDomains:
         self._call(id, lambda domain: domain.setMemoryFlags(size_bytes // 1024, LIVE), "changing the memory")
 
     def disk_bytes(self, id: str, target: str) -> int:
+        """The size that the running guest sees."""
         return self._call(id, lambda domain: int(domain.blockInfo(target)[0]), "measuring a disk")
 
     def grow_disk(self, id: str, target: str, size_bytes: int) -> None:

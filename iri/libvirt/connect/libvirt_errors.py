@@ -1,4 +1,8 @@
-"""Translates libvirt's errors into those of the runtime interface: what a caller does next decides the class."""
+"""Translates libvirt's errors into those of the runtime interface: what a caller does next decides the class.
+
+Only `link` translates, once for each call. So no other package sees an exception of the library, and each message begins with what
+the runtime was doing. A broken connection is Unavailable whatever its code says: `link` checks that first.
+"""
 
 from __future__ import annotations
 

@@ -76,6 +76,7 @@ class LibvirtLink:
 
     @property
     def is_connected(self) -> bool:
+        """As far as is known: the next call may find the connection broken."""
         return self._raw is not None
 
     def call(self, action: Callable[[libvirt.virConnect], T], doing: str) -> T:
@@ -121,6 +122,7 @@ class LibvirtLink:
             raw.unregisterCloseCallback()
 
     def _emit(self, event: DomainEvent) -> None:
+        """On libvirt's event thread, for domains of anyone: listeners leave out those that are not ours."""
         for listener in self._listeners:
             listener(event)
 
@@ -130,6 +132,7 @@ class LibvirtLink:
         self._mark_lost(raw)
 
     def _mark_lost(self, raw: libvirt.virConnect) -> None:
+        """Several threads may find one connection broken; the present one is dropped only if it is that one, or dead too."""
         with self._lock:
             if self._raw is not None and (self._raw is raw or not is_alive(self._raw)):
                 self._raw = None
@@ -164,6 +167,7 @@ class LibvirtLink:
 
 
 def is_alive(raw: libvirt.virConnect) -> bool:
+    """Asks the library, not the daemon: False once the socket or the keepalive has failed."""
     try:
         return bool(raw.isAlive())
     except libvirt.libvirtError:

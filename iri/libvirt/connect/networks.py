@@ -1,4 +1,9 @@
-"""libvirt's networks: XML and plain values in, plain values out."""
+"""libvirt's networks: XML and plain values in, plain values out.
+
+libvirt has a persistent definition of a network and, while the network is active, a live one. Reservations are changed in both, so
+that a restart of libvirtd loses none and running guests get their address at the next request. A definition is changed only while
+the network is stopped: `networks.networks` stops it first.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +28,7 @@ class LibvirtNetworks:
         self._link = link
 
     def find(self, name: str) -> ObservedNetwork | None:
+        """None when libvirt has no network of that name, whoever made it."""
         try:
             return self._link.call(
                 lambda raw: _observe(raw.networkLookupByName(name)), "looking for a network"
@@ -31,6 +37,8 @@ class LibvirtNetworks:
             return None
 
     def all(self) -> tuple[ObservedNetwork, ...]:
+        """All networks, ours or not; those that are removed meanwhile are left out."""
+
         def list_all(raw: libvirt.virConnect) -> tuple[ObservedNetwork, ...]:
             return tuple(each for network in raw.listAllNetworks() if (each := _observe_if_present(network)))
 
@@ -41,6 +49,8 @@ class LibvirtNetworks:
         self._link.call(lambda raw: raw.networkDefineXML(document), "defining a network")
 
     def start(self, name: str) -> None:
+        """Also has libvirt start it with the host. No error when it runs already."""
+
         def start_network(network: libvirt.virNetwork) -> None:
             if not network.isActive():
                 network.create()
@@ -49,6 +59,7 @@ class LibvirtNetworks:
         self._call(name, start_network, "starting a network")
 
     def stop(self, name: str) -> None:
+        """Cuts off the guests that use it. No error when it is stopped already."""
         self._call(
             name, lambda network: network.destroy() if network.isActive() else None, "stopping a network"
         )
@@ -57,6 +68,7 @@ class LibvirtNetworks:
         self._call(name, lambda network: network.undefine(), "removing a network")
 
     def reserve(self, name: str, mac: str, address: str) -> None:
+        """libvirt refuses a second reservation of the same MAC address."""
         self._update(name, libvirt.VIR_NETWORK_UPDATE_COMMAND_ADD_LAST, mac, address)
 
     def release(self, name: str, mac: str, address: str) -> None:

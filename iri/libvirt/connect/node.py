@@ -1,4 +1,8 @@
-"""What libvirt knows about the host that it runs on."""
+"""What libvirt knows about the host that it runs on.
+
+libvirt's own answers are preferred to reading /proc: the runtime may run in a container, or speak to a libvirtd whose host it
+cannot see. Where a libvirt cannot answer (its library may be older than the call), a coarser question is asked instead.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +27,7 @@ class LibvirtNode:
         self._link = link
 
     def facts(self) -> HostFacts:
+        """Totals of the host, guests included. Changes only by a restart of the host, so the caller keeps them."""
         return self._link.call(_facts, "asking about the host")
 
     def offers_kvm(self, architecture: str) -> bool:
@@ -45,7 +50,7 @@ class LibvirtNode:
         )
 
     def end(self, name: str) -> None:
-        """Raises NotFound when the domain does not exist."""
+        """Ends a transient domain; a persistent one of that name is a person's and stays. Raises NotFound without one."""
 
         def end_guest(raw: libvirt.virConnect) -> None:
             domain = raw.lookupByName(name)

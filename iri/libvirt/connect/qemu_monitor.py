@@ -1,6 +1,9 @@
 """Asks QEMU itself, past libvirt, what it has, and removes from it what libvirt has forgotten.
 
 libvirt logs the first such call for each guest as a taint, so callers use it only on suspicion (see qemu_leak_repair).
+
+Replies are QEMU's and change between its versions. Whatever cannot be parsed is FailedPrecondition, never an empty answer: an empty
+answer would mean that nothing is leaked, or that everything libvirt knows is.
 """
 
 from __future__ import annotations
@@ -77,6 +80,7 @@ def parsing() -> Iterator[None]:
 
 
 def parse_answer(command: str, reply: str) -> Any:
+    """The value of a reply. Raises FailedPrecondition with QEMU's reason when the reply is an error."""
     with parsing():
         answer = json.loads(reply)
         if "error" in answer:
@@ -97,6 +101,7 @@ def qemu_state_of(*, network: Any, devices: Any, objects: Any, nodes: Any, block
 
 
 def node_of(description: dict[str, Any]) -> BlockNode:
+    """One element of the answer to `query-named-block-nodes`."""
     image = description.get("image", {})
     rests_on = image.get("full-backing-filename") or image.get("backing-filename") or ""
     return BlockNode(

@@ -1,4 +1,9 @@
-"""libvirt's storage pools and volumes, by name; and its secrets, by id."""
+"""libvirt's storage pools and volumes, by name; and its secrets, by id.
+
+libvirt keeps a list of the volumes of each pool and does not notice what others do to the folder. So the runtime refreshes a pool
+after each rename, and a volume that libvirt does not know is looked for once more after a refresh. A refresh is refused while any
+volume of the pool is being created, which takes seconds for an encrypted one; the calls here wait for that, up to a minute.
+"""
 
 from __future__ import annotations
 
@@ -55,6 +60,8 @@ class StoragePools:
         return parse(document).findtext("target/path", "")
 
     def measure(self, name: str) -> PoolSpace:
+        """Refreshes the pool first: libvirt answers with the figures of its last refresh."""
+
         def info(pool: libvirt.virStoragePool) -> PoolSpace:
             _refresh(pool)
             _, capacity, allocated, available = pool.info()
@@ -69,6 +76,7 @@ class StoragePools:
         )
 
     def resize(self, pool_name: str, volume: str, size_bytes: int) -> None:
+        """Only while no guest has it open: see DiskUsers.grow. libvirt refuses to shrink."""
         self._call_volume(pool_name, volume, lambda found: found.resize(size_bytes, 0), "resizing")
 
     def size(self, pool_name: str, volume: str) -> int:
@@ -80,6 +88,7 @@ class StoragePools:
         self._call_pool(pool_name, _refresh, "refreshing storage pool")
 
     def wipe(self, pool_name: str, volume: str) -> None:
+        """Overwrites the whole volume with zeros. Takes as long as that takes."""
         self._call_volume(pool_name, volume, lambda found: found.wipe(0), "wiping")
 
     def delete(self, pool_name: str, volume: str) -> None:
@@ -116,6 +125,7 @@ class LibvirtSecrets:
         self._link = link
 
     def put(self, definition: str, value: bytes) -> None:
+        """Defines the secret, or redefines that of the same id, and replaces its value."""
         self._link.call(lambda raw: raw.secretDefineXML(definition, 0).setValue(value, 0), "storing a secret")
 
     def define(self, definition: str) -> None:

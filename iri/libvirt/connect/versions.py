@@ -1,4 +1,8 @@
-"""The versions of the libvirt library and, where a libvirtd answers soon, of the daemon and its hypervisor."""
+"""The versions of the libvirt library and, where a libvirtd answers soon, of the daemon and its hypervisor.
+
+For `gitvirt version`, which runs beside a runtime or without one: it opens a connection of its own, read-only, and needs no event
+loop.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ SECONDS = 3.0  # a running daemon answers in milliseconds
 
 
 def library() -> str:
+    """Of the library that this process has loaded, whatever daemon it speaks to."""
     return format_version(libvirt.getVersion())
 
 
@@ -37,4 +42,5 @@ def _ask(uri: str, found: list[tuple[str, str]]) -> None:
 
 
 def format_version(number: int) -> str:
+    """libvirt counts 9.0.0 as 9000000, for itself and for QEMU."""
     return f"{number // 1_000_000}.{number // 1000 % 1000}.{number % 1000}"

@@ -1,4 +1,9 @@
-"""The XML elements of disks and network interfaces, the same for a new domain and for a running one. Pure."""
+"""The XML elements of disks and network interfaces, the same for a new domain and for a running one. Pure.
+
+One builder serves both: a device that was plugged in must not differ from one that the domain was defined with, or the next boot
+would show the guest another device. The alias is the device's identity (see `names`);
+the target is a name that libvirt needs and guests do not see.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +39,9 @@ def disk_element(alias: Alias, device: str, target: str, source: DiskSource) -> 
 
 
 def disk_source_element(source: DiskSource) -> Element:
-    """The source alone; target, limits and alias come from `disk_element`."""
+    """The source alone; target, limits and alias come from `disk_element`.
+
+    The format is always written out and never probed: the guest writes the content."""
     where = source.where
     match where:
         case FileSource(path=path, format=format_):
@@ -66,6 +73,7 @@ def disk_with_driver(type_: str, format_: str) -> Element:
 
 
 def cdrom_element(path: str, target: str, bus: str) -> Element:
+    """The disk with first-boot data. Read-only, and without an alias of ours: it is not an attachment."""
     made = element("disk", type_="file", device="cdrom")
     child(made, "driver", name="qemu", type_="raw")
     child(made, "source", file=path)

@@ -1,4 +1,12 @@
-"""A domain's whole XML from its plan. Pure, and the only place that decides how machines are built."""
+"""A domain's whole XML from its plan. Pure, and the only place that decides how machines are built.
+
+A plan is complete before the document is rendered: record, class, host, prepared devices, first-boot files. The same plan gives the
+same text. libvirt adds addresses and defaults of its own when it defines the domain, so a domain that was defined with its devices
+is not rendered again: a resize replaces the class's part in libvirt's text (`resized_document`), devices are plugged one by one.
+
+Must never happen: a secret is in the document, which every user of the host may read; a value of a spec becomes markup (`xml` builds
+elements); a running guest lacks a free port for a device that its class allows to be plugged.
+"""
 
 from __future__ import annotations
 
@@ -36,10 +44,13 @@ class DomainPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def machine(self) -> str:
+        """QEMU's machine type."""
         return self.traits.machine or self.platform.machine
 
     @property
     def most_cpus(self) -> int:
+        """Processors that the running guest can grow to. Without a choice of the operator: as many as the host has, up to
+        MOST_CPUS_BY_ITSELF."""
         return max(self.record.cpus, self.traits.most_cpus or min(self.platform.cpus, MOST_CPUS_BY_ITSELF))
 
     @property

@@ -70,6 +70,7 @@ def parse_alias(text: str) -> Alias | None:
 
 
 def escape(name: str) -> str:
+    """An attachment's name in the characters that libvirt allows in an alias; `unescape` is its inverse."""
     return "".join(
         character
         if character.isascii() and (character.isalnum() or character == "-")
@@ -84,6 +85,7 @@ def unescape(text: str) -> str:
 
 
 def fingerprint(parts: Iterable[str]) -> str:
+    """Short, because libvirt limits aliases. The zero byte keeps ("ab", "c") and ("a", "bc") apart."""
     digest = hashlib.blake2b(digest_size=4)
     for part in parts:
         digest.update(part.encode() + b"\0")

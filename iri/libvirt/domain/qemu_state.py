@@ -83,6 +83,7 @@ def find_leaked(state: QemuState, locations: Iterable[str]) -> LeakedDevices:
 
 
 def ours(names: Iterable[str]) -> set[str]:
+    """Those with an alias of ours; libvirt's own devices and a person's are left out."""
     return {name for name in names if parse_alias(name) is not None}
 
 
@@ -103,6 +104,7 @@ def data_location(file: str) -> str:
 
 
 def json_location(options: str) -> str:
+    """From the innermost layer, which is the one that reads a file or an image."""
     try:
         layer = msgspec.json.decode(options, type=Layer)
     except (msgspec.DecodeError, ValueError):

@@ -44,6 +44,7 @@ class MachineRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def cpus(self) -> int:
+        """A class without processors has one: no domain runs without."""
         return max(1, self.resources.get("cpu", 1))
 
     @property
@@ -77,6 +78,7 @@ def split_secrets(spec: RuntimeMachineSpec) -> tuple[RuntimeMachineSpec, SpecSec
 
 
 def merge_secrets(spec: RuntimeMachineSpec, secrets: SpecSecrets) -> RuntimeMachineSpec:
+    """The inverse of `split_secrets`. Secrets of disks that the spec does not have are left out."""
     volumes = tuple(merge_disk_secrets(disk, secrets) for disk in spec.volumes)
     return replace(spec, ignition_data=secrets.ignition_data, volumes=volumes)
 
@@ -92,6 +94,7 @@ def merge_disk_secrets(disk: Disk, secrets: SpecSecrets) -> Disk:
 
 
 def encode_secrets(secrets: SpecSecrets) -> bytes:
+    """Binary, because the values are; `machine_secrets` cuts it into pieces."""
     return msgspec.msgpack.encode(secrets)
 
 

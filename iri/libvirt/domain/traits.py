@@ -1,4 +1,9 @@
-"""How domains of a class are built beyond the class's resources. Set by the operator, never by a machine's spec. Frozen."""
+"""How domains of a class are built beyond the class's resources. Set by the operator, never by a machine's spec. Frozen.
+
+A class that a poollet sets has resources alone; its traits are looked up in the settings by its name. Without an entry the defaults
+hold. Traits are read when a domain is defined or resized. So a change of the settings reaches an existing machine with its next
+resize, as far as processors and memory go, and otherwise when the machine is recreated.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +35,7 @@ class ClassTraits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class HostPlatform(msgspec.Struct, frozen=True, kw_only=True):
-    """What the host can do."""
+    """What the host can do: whether it runs guests with KVM, and on what processors."""
 
     domain_type: str = "qemu"  # or kvm
     architecture: str = "x86_64"

@@ -1,6 +1,9 @@
 """What the host has, and how many machines of a class fit on it when it is empty. Pure.
 
-Huge pages are memory that only classes backed by them can use; the rest of the memory is for the other classes.
+Huge pages are memory that only classes backed by them can use; the rest of the memory is for the other classes. The operator may
+reserve a part of each resource for the host, and promise more than there is of each (`overcommit`), but never more huge pages.
+
+Quantities are those of the empty host: the reconciler subtracts what it has placed, and the runtime itself refuses no machine by them.
 """
 
 from __future__ import annotations

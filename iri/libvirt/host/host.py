@@ -1,5 +1,11 @@
 """The host as the runtime reports it, and the classes that it offers.
 
+    question                 answered from                          asked
+    what the host has        libvirt                                after each new connection
+    how much it stores       the open storage pools                 each time
+    whether KVM works        the settings, or a probe guest         once in the life of the process
+    which classes exist      the settings, or the last poollet      kept in a file
+
 What the host has is asked again for each new connection: a host changes only while libvirt is away or by a restart. Classes set
 by a poollet are kept in a file, so that a restarted runtime refuses no machine for lack of its class.
 """
@@ -45,13 +51,15 @@ ACCELERATOR, LABELLED = "gitvirt.dev/accelerator", {"kvm": "kvm", "qemu": "tcg"}
 
 
 class StorageTotals(Protocol):
-    """The totals of the storage."""
+    """The totals of the storage, as if it were empty: the scheduler subtracts what it has placed."""
 
     def offers(self, classes: tuple[RuntimeVolumeClass, ...]) -> tuple[VolumeOffer, ...]: ...
     def total_bytes(self) -> int: ...
 
 
 class Probe(Protocol):
+    """Whether guests boot with a hypervisor; `KvmProbe` boots one."""
+
     def can_boot(self, domain_type: str) -> bool: ...
 
 
@@ -64,7 +72,7 @@ class Installation(msgspec.Struct, frozen=True):
 
 
 class LibvirtHost:
-    """Thread-safe."""
+    """Thread-safe. Calls that need facts of the host raise Unavailable while libvirt is away, unless it has answered before."""
 
     def __init__(
         self,
@@ -133,6 +141,7 @@ class LibvirtHost:
         raise InvalidArgument(f"machine class {name!r} is not offered by this host")
 
     def volume_class(self, name: str) -> RuntimeVolumeClass:
+        """Raises InvalidArgument when the class is not offered."""
         for one in self._classes.volumes:
             if one.name == name:
                 return one
@@ -180,6 +189,7 @@ class LibvirtHost:
                 return "qemu"
 
     def _known_facts(self) -> HostFacts:
+        """Two threads may both ask; both get the same answer."""
         facts = self._facts
         if facts is None:
             facts = self._facts = self._node.facts()
@@ -221,6 +231,7 @@ def node_info(facts: HostFacts) -> NodeInfo:
 
 
 def operating_system() -> str:
+    """The name that the distribution gives itself, or the kernel's."""
     try:
         lines = SYSTEM.read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -230,6 +241,7 @@ def operating_system() -> str:
 
 
 def addresses(name: str) -> tuple[HostAddress, ...]:
+    """The host's name, and its own address on the default route. Connecting a datagram socket sends nothing."""
     found = [HostAddress(type="Hostname", address=name)] if name else []
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
         try:

@@ -41,6 +41,7 @@ CODE = bytes.fromhex(
 
 
 def boot_sector() -> bytes:
+    """The whole disk of the probe guest. The BIOS starts a sector that ends with these two bytes."""
     return CODE.ljust(SECTOR - 2, b"\0") + b"\x55\xaa"
 
 
@@ -107,6 +108,7 @@ class KvmProbe:
             self._delete_log()
 
     def _has_booted(self, output: Path) -> bool:
+        """Polls the file: libvirt reports no event for what a guest writes."""
         until = self._clock() + SECONDS
         while self._clock() < until:
             if MARKER in output.read_bytes():
@@ -121,5 +123,6 @@ class KvmProbe:
             log.info("cannot delete log file=%s error=%s", self._log, error)
 
     def _end(self) -> None:
+        """Also ends a probe guest that a killed runtime left."""
         with contextlib.suppress(NotFound):
             self._node.end(NAME)

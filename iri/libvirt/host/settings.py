@@ -1,4 +1,7 @@
-"""What the operator says of the host itself. Frozen; sizes are bytes, cpu is whole cores."""
+"""What the operator says of the host itself. Frozen; sizes are bytes, cpu is whole cores.
+
+Every field has a default that suits a host with nothing else on it: one GiB is kept for the host, nothing is promised twice.
+"""
 
 from __future__ import annotations
 

@@ -65,6 +65,7 @@ class ImageCache:
         return path
 
     def path(self, digest: Digest) -> Path:
+        """Where the blob is or would be. Does not mark it as used."""
         return self.folder / "blobs" / f"{digest.algorithm}-{digest.hex}"
 
     @contextmanager
@@ -97,10 +98,12 @@ class ImageCache:
         return digest
 
     def discard(self, partial: Path) -> None:
+        """With its validator. The caller holds its lock."""
         partial.unlink(missing_ok=True)
         partial.with_name(f"{partial.name}.validator").unlink(missing_ok=True)
 
     def lookup(self, name: str) -> CachedName | None:
+        """The content that the name had last; None when it is not cached any more."""
         with suppress(FileNotFoundError, msgspec.DecodeError):
             cached = msgspec.json.decode((self.folder / "names" / key(name)).read_bytes(), type=CachedName)
             return cached if self.path(cached.digest).exists() else None
@@ -131,12 +134,14 @@ class ImageCache:
 
 
 def _is_at(path: Path, handle: int) -> bool:
+    """Whether the open file is still the one at the path: a lock on a removed file protects nothing."""
     with suppress(FileNotFoundError):
         return path.stat().st_ino == os.fstat(handle).st_ino
     return False
 
 
 def key(name: str) -> str:
+    """A file name for any text, URLs with keys in them included."""
     return hashlib.sha256(name.encode()).hexdigest()
 
 
@@ -152,4 +157,5 @@ def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
 
 
 def _bytes(status: os.stat_result) -> int:
+    """What the file takes of the disk; images are often sparse."""
     return status.st_blocks * 512

@@ -1,4 +1,7 @@
-"""Digests of content as image references and registries write them: `sha256:<hex>` or `sha512:<hex>`. Pure."""
+"""Digests of content as image references and registries write them: `sha256:<hex>` or `sha512:<hex>`. Pure.
+
+Only these two algorithms: a digest that can be forged would let other content take an image's place in the cache.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +27,12 @@ class Digest(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, body: bytes, algorithm: str = "sha256") -> Digest:
+        """Of content in memory; `cache.digest_of` reads files."""
         return cls(algorithm, hashlib.new(algorithm, body).hexdigest())
 
 
 def parse(text: str) -> Digest:
+    """Takes `sha256=<hex>` too, which URLs have behind a #. Raises InvalidArgument."""
     match = WRITTEN.fullmatch(text)
     if match is None:
         raise InvalidArgument(

@@ -40,6 +40,8 @@ Progress = Callable[[int, int], None]
 
 
 class FetchLimits(msgspec.Struct, frozen=True):
+    """For one transfer. `timeout_seconds`: without a byte, not for the whole."""
+
     max_bytes: int
     timeout_seconds: float
 
@@ -163,6 +165,7 @@ def _conditions(fetched_bytes: int, validator: str, known_validator: str) -> dic
 
 
 def _continues(response: http.client.HTTPResponse, fetched_bytes: int) -> bool:
+    """Whether the body is the rest of the partial file. A server may answer 206 with another range than the one it was asked for."""
     content_range = response.headers.get("Content-Range", "")
     return response.status == HTTPStatus.PARTIAL_CONTENT and content_range.startswith(
         f"bytes {fetched_bytes}-"
@@ -226,6 +229,7 @@ def translate_os_errors() -> Iterator[None]:
 
 
 def read(response: http.client.HTTPResponse, limit: int) -> bytes:
+    """At most so many bytes of a small body, such as a manifest."""
     with translate_interruptions():
         return response.read(limit)
 

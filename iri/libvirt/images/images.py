@@ -2,6 +2,16 @@
 
 `ensure` blocks until the image is cached. However many callers ask for the same image, it is fetched once. A tag or URL without a
 digest is checked with its server each time, and served from the cache when the server does not answer.
+
+    reference                 the server is asked        the content counts as
+    path                      never                      the file's digest now; a copy is cached, because the original may change
+    URL with a digest         once                       that digest
+    URL without a digest      each time                  what the server has, or had at the last answer
+    OCI tag                   each time                  the manifest that the tag has now
+    OCI digest                each time, for the manifest   that manifest; layers are fetched once
+
+`refuse` is quick and asks no server: calls use it, so a spec that can never work is refused at once. Must never happen: a spec reads a
+file outside of the folders that the operator allows, by a link or by a name; an image that was not inspected becomes a disk.
 """
 
 from __future__ import annotations
@@ -73,6 +83,7 @@ class Images:
             self._cache.lock.acquire(self._cache.folder)
 
     def close(self) -> None:
+        """Another runtime may use the cache from then on."""
         self._cache.lock.release()
 
     def refuse(self, text: str) -> None:
@@ -85,6 +96,7 @@ class Images:
                 self._refuse_source(text)
 
     def ensure(self, text: str, architecture: str, tell: Tell) -> LocalImage:
+        """Blocks until the image is in the cache. `architecture` chooses among those of an OCI index."""
         with http_fetch.translate_os_errors():
             return self._ensure(text, architecture, tell)
 
@@ -113,6 +125,7 @@ class Images:
         )
 
     def _refuse_source(self, text: str) -> None:
+        """By the prefixes that the operator allows; none means that all are allowed."""
         sources = self._settings.sources
         if sources and not text.removeprefix("oci://").startswith(sources):
             raise InvalidArgument(f"this host allows images from {', '.join(sources)}, not {text[:100]!r}")
@@ -195,7 +208,7 @@ class Images:
         return msgspec.structs.replace(image, boot=boot)
 
     def _layer(self, registry: Registry, layer: Digest, tell: Tell) -> Path:
-        url = registry.blob_url(layer)
+        url = registry.blob_url(layer)  # its content is verified by its digest when it enters the cache
         return self._ensure_blob(
             layer, lambda partial: self._fetch(url, partial, registry.headers(), "", tell)
         )

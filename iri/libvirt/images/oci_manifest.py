@@ -1,7 +1,11 @@
 """OCI manifests and indexes of disk images: which layer is what. Pure.
 
 The media types are IronCore's, in their present and their earlier spelling; the part after the last dot says what a layer is. A
-manifest comes from outside, so nothing in it is assumed to be well formed.
+manifest comes from outside, so nothing in it is assumed to be well formed. Fields that are not used here are ignored: registries add
+their own.
+
+An index names one manifest for each architecture. A manifest names a config and layers: the rootfs, which becomes the disk, and
+optionally a kernel with an initramfs, which the hypervisor loads. The config has the kernel's command line.
 """
 
 from __future__ import annotations
@@ -68,6 +72,7 @@ class ImageArtifact(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse_document(body: bytes) -> ManifestDocument:
+    """A manifest or an index: registries do not always say which, so the fields decide."""
     try:
         return msgspec.json.decode(body, type=ManifestDocument)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -109,6 +114,7 @@ def parse_artifact(manifest: ManifestDocument) -> ImageArtifact:
 
 
 def parse_command_line(config: bytes) -> str:
+    """The kernel's command line; empty when the config names none."""
     try:
         return msgspec.json.decode(config, type=ImageConfig).command_line
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -2,6 +2,13 @@
 
 A qcow2 header can name a backing file or a data file: any file of the host, which the guest would then read. Such images are
 refused, and so are those that are cut off, marked corrupt, or use features that QEMU here may not know.
+
+The checks follow the file as QEMU reads it: header, header extensions, first table, second tables. Offsets and sizes come from the
+file, so each is compared with the file's size before anything is read there, and tables are limited to what QEMU accepts. Data
+clusters are not read: content is the guest's matter.
+
+Must never happen: a file of this host other than the image is opened because the image names it; a format is guessed from the
+content of a disk that a guest has written to.
 """
 
 from __future__ import annotations
@@ -153,12 +160,14 @@ def _refuse_cut_off(file: BinaryIO, l1: tuple[int, int], shape: tuple[int, int],
 
 
 def _data_offset(entry: int, cluster_bits: int) -> int:
+    """Where the cluster of a table entry begins; 0 for one that holds nothing."""
     if entry & COMPRESSED:
         return int(entry & ((1 << (62 - (cluster_bits - 8))) - 1))
     return int(entry & OFFSET_MASK)
 
 
 def _table(file: BinaryIO, offset: int, entries: int) -> array[int]:
+    """Entries are big-endian, 8 bytes each. A table at the end of a file that is cut off is shorter."""
     file.seek(offset)
     table = array("Q", file.read(entries * 8))
     if byteorder == "little":

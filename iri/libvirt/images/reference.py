@@ -81,6 +81,7 @@ def parse(text: str) -> Reference:
 
 
 def _normal(path: str) -> str:
+    """In one spelling. A path with `..` is refused: by name alone it could lead out of an allowed folder."""
     if not path.startswith("/") or ".." in PurePosixPath(path).parts or "\0" in path:
         raise InvalidArgument(f"invalid image path {path[:80]!r}: it must start with / and have no ..")
     return str(PurePosixPath(path))
@@ -106,6 +107,7 @@ def _url(text: str) -> UrlReference:
 
 
 def _oci(text: str) -> OciReference:
+    """Without a tag and a digest: the tag latest, as everywhere. The registry is always written out; there is not a default one."""
     match = OCI.fullmatch(text)
     if match is None:
         hint = "an OCI reference is registry/repository:tag or registry/repository@sha256:<hex>"

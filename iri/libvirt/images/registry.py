@@ -2,6 +2,14 @@
 credentials from a file as `docker login` writes it, which go to their registry and nowhere else.
 
 What is fetched by digest is verified by the caller that keeps it; manifests are verified here.
+
+    answer                     next step
+    200                        use the body
+    401 with Basic             ask again with the credentials of the file
+    401 with Bearer            fetch a token from the realm that the challenge names, with those credentials; ask again with it
+    401 the second time        FailedPrecondition: access is denied
+
+A token is kept as long as this object, which serves one image and lives as long as its fetch.
 """
 
 from __future__ import annotations
@@ -55,6 +63,7 @@ class Registry:
         raise InvalidArgument(f"{self._reference.repository}: indexes are nested too deep")
 
     def blob_url(self, digest: Digest) -> str:
+        """Fetch it with `headers`, which have the token once `resolve` has been called."""
         return self._url(f"blobs/{digest}")
 
     def headers(self) -> dict[str, str]:
@@ -123,6 +132,7 @@ class Registry:
 
 
 def _refuse_other(body: bytes, digest: Digest, what: str) -> None:
+    """Raises FailedPrecondition when the body is not the content of that digest."""
     found = Digest.of(body, digest.algorithm)
     if found != digest:
         raise FailedPrecondition(f"the registry's {what} has digest {found}, not {digest}")

@@ -1,5 +1,8 @@
 """Learns the addresses of running guests: often right after a start, then less and less often. A query may take seconds, so it has
 a thread of its own.
+
+libvirt reports no event when a guest gets an address. So a machine is asked for it 1 s after its interfaces changed, then ever more
+slowly up to once a minute, for as long as it runs: a lease can change at any time. Addresses end with the run of the guest.
 """
 
 from __future__ import annotations

@@ -52,6 +52,7 @@ class Consoles:
         return console
 
     def close(self) -> None:
+        """Ends all sessions, as their users would."""
         with self._lock:
             consoles = tuple(self._open.values())
         for console in consoles:
@@ -77,12 +78,14 @@ class SocketConsole:
         self._line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", 0, 0))
 
     def read(self, size: int) -> bytes:
+        """Blocks until the guest writes. Empty once the session has ended, on either side."""
         try:
             return self._line.recv(size)
         except OSError:  # closed, or QEMU has died
             return b""
 
     def write(self, data: bytes) -> None:
+        """No error after the end of the session: `read` reports that."""
         with contextlib.suppress(OSError):
             self._line.sendall(data)
 
@@ -97,4 +100,5 @@ class SocketConsole:
         self._forget_session(self)
 
     def exit_status(self) -> int | None:
+        """None: a serial line ends without a status."""
         return None

@@ -1,4 +1,13 @@
-"""From a recorded machine to a domain that can start: its devices are prepared, then the domain is defined with all of them."""
+"""From a recorded machine to a domain that can start: its devices are prepared, then the domain is defined with all of them.
+
+    state      the domain has                 left by
+    recorded   metadata and the class alone   all devices are prepared, then one definition with all of them -> built
+    built      all devices                    `hotplug` from then on; a domain is never built twice
+
+Preparing may take long (an image is fetched), and the machine's lock is not held meanwhile. So the record is compared again before the
+definition: a machine that has changed is prepared once more. A prepared device that is not used then is released when the change is
+reconciled, or found by the garbage collection.
+"""
 
 from __future__ import annotations
 
@@ -53,6 +62,7 @@ def connect_interfaces(
 
 
 def write_seed(deps: MachineDeps, guest: Guest) -> SeedFiles:
+    """Into the machine's own folder, which QEMU's user may enter and not list."""
     folder = deps.folder(guest.id)
     folder.mkdir(mode=0o711, parents=True, exist_ok=True)
     return deps.seeds.write(desired_machine(guest.record, guest.id), folder)

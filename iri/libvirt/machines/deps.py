@@ -1,4 +1,8 @@
-"""What the steps of a machine's reconciliation may use, in one frozen value. Steps keep no other state."""
+"""What the steps of a machine's reconciliation may use, in one frozen value. Steps keep no other state.
+
+A step gets this value and a Guest, and returns a Guest or a delay. So any thread can take any step, and what a step has found out is
+in the store when it ends.
+"""
 
 from __future__ import annotations
 
@@ -49,6 +53,7 @@ class MachineDeps:
         return self.machines_folder / id
 
     def warn(self, guest: Guest, reason: str, action: str, message: str) -> None:
+        """Records an event of type Warning: a person may have to act."""
         self.record_event(guest, reason, action, message, is_warning=True)
 
     def record_event(

@@ -2,6 +2,9 @@
 
 The event thread only queues events. A thread of this module observes the domain, so a guest that ends is listed as ended within
 milliseconds, whatever the reconciling threads are busy with.
+
+An event is a reason to look, not the news itself: it may be late, repeated, or lost while libvirtd is away. The observation decides
+what is listed. Must never happen: the event thread waits for libvirt, because all other events would wait with it.
 """
 
 from __future__ import annotations
@@ -38,6 +41,7 @@ class EventWatcher:
             self._thread.join()
 
     def put(self, event: DomainEvent) -> None:
+        """Called on libvirt's event thread; returns at once."""
         self._events.put(event)
 
     def _work(self) -> None:
@@ -50,6 +54,7 @@ class EventWatcher:
                 log.info("cannot handle event id=%s error=%s", event.domain_id, error)
 
     def _handle(self, event: DomainEvent) -> None:
+        """Observes first: an event that people read must not come before the list shows what it is about."""
         id = event.domain_id
         before = self._deps.store.get(id)
         after = self._deps.store.observe(id)

@@ -50,6 +50,7 @@ def drop_orphaned_secrets(deps: MachineDeps) -> None:
 
 
 def is_defined(deps: MachineDeps, id: str) -> bool:
+    """Asks libvirt. Any other error than NotFound is raised: it proves nothing."""
     try:
         deps.domains.observe(id)
     except NotFound:

@@ -1,4 +1,11 @@
-"""What is known of one machine, and the object that the runtime lists for it. Frozen and pure."""
+"""What is known of one machine, and the object that the runtime lists for it. Frozen and pure.
+
+A guest has three sources. `record` is desired and survives everything: it is in the domain's metadata. `observed` is what libvirt
+showed last. All other fields are this process's memory, and each may be lost: a restart of the runtime begins with their defaults
+and must reach the same end, only later (a delay begins again, a device is asked for again).
+
+The listed object follows from these alone (`to_runtime_machine`). Its state is not stored anywhere, so it cannot disagree with them.
+"""
 
 from __future__ import annotations
 
@@ -73,6 +80,7 @@ class Guest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_desired_on(self) -> bool:
+        """Whether its power is ordered On. A guest that powered itself off and stays off (`is_halted`) is desired on too."""
         return self.record.spec.power is not Power.OFF
 
     @property
@@ -188,6 +196,7 @@ def attachment_statuses(
 
 
 def handle_of(device: Disk | RuntimeNetworkInterface, alias: Alias) -> str:
+    """By which the caller knows what is attached: for a volume, the handle that the storage gave it."""
     if isinstance(device, Disk) and device.connection is not None:
         return device.connection.handle or str(alias)
     return str(alias)

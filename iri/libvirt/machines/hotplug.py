@@ -74,6 +74,7 @@ def configurations(guest: Guest) -> tuple[tuple[bool, Hardware], ...]:
 
 
 def is_missing(guest: Guest, alias: Alias) -> bool:
+    """From either configuration."""
     return any(alias not in hardware.aliases for _, hardware in configurations(guest))
 
 
@@ -171,6 +172,7 @@ def show_grown_disks(deps: MachineDeps, guest: Guest) -> None:
 
 
 def remember_size(deps: MachineDeps, id: str, alias: Alias, size: int) -> None:
+    """So that QEMU is not asked for the size at each reconciliation."""
     deps.store.update(id, lambda found: replace(found, shown_sizes={**found.shown_sizes, alias: size}))
 
 

@@ -80,6 +80,7 @@ class MachineStore:
             yield
 
     def add(self, guest: Guest) -> RuntimeMachine:
+        """For a machine whose domain libvirt has already; the caller holds its lock."""
         guest = with_conditions(guest, self.now_ns())
         with self._lock:
             self._replace(guest)
@@ -87,6 +88,7 @@ class MachineStore:
         return self._listed[guest.id]
 
     def drop(self, id: str) -> None:
+        """For a machine whose domain is gone. Watchers are told that it is deleted."""
         with self._lock:
             self._guests.pop(id, None)
             self._listed = {other: machine for other, machine in self._listed.items() if other != id}
@@ -169,10 +171,12 @@ class MachineStore:
         return frozenset(recovered)
 
     def refuse_unreadable(self, id: str) -> None:
+        """Raises FailedPrecondition: a new machine of that id would replace a domain, and its record with it."""
         if (reason := self.unreadable.get(id)) is not None:
             raise FailedPrecondition(f"machine {id} exists, but its metadata cannot be read: {reason}")
 
     def load_secrets(self, id: str, record: MachineRecord) -> MachineRecord:
+        """The record with the secrets of its spec. Raises ValueError when they are lost: then the machine counts as unreadable."""
         if not record.has_secrets:
             return record
         data = self._secrets.get(id)

@@ -1,5 +1,18 @@
 """The calls about machines. A call checks the request, writes it into the domain's metadata and returns; threads of the work queue
 reconcile the machine later. Events and observations tell what has become of it.
+
+    woken by                                                   then
+    a call that changed the record                             the machine is reconciled at once
+    an event of libvirt (`event_watcher`)                      it is observed, then reconciled
+    its own last reconciliation                                after the delay that it returned, at most OBSERVE_SECONDS
+    a reconnect to libvirtd                                    all machines are observed and reconciled: events were lost
+    the garbage collection, when it has found a new domain     the machine is added and reconciled
+
+Locks, in the order in which they are taken: the machine's own (`store.lock`), so that two calls about one machine follow each other;
+then the one over volumes, so that two machines cannot get one volume.
+
+Must never happen: a call returns success before the record is in libvirt; a refused request leaves anything behind; one volume is
+in the records of two machines.
 """
 
 from __future__ import annotations
@@ -163,12 +176,14 @@ class Machines:
         self._queue.wake(id)
 
     def _resources(self, class_name: str) -> Mapping[str, int]:
+        """Of the class now. They are recorded, so that a later change of the class does not touch this machine."""
         resources = self._deps.classes.machine_class(class_name).resources
         if resources.get("memory", 0) <= 0:
             raise InvalidArgument(f"machine class {class_name} has no memory")
         return resources
 
     def _refuse(self, machine: RuntimeMachine) -> None:
+        """Raises for what this host can never do, so that the caller can choose another host before anything is recorded."""
         for disk in machine.spec.volumes:
             self._refuse_disk(machine.id, disk)
         for interface in machine.spec.network_interfaces:
@@ -181,6 +196,7 @@ class Machines:
         return self._volumes_lock if has_volume else contextlib.nullcontext()
 
     def _refuse_disk(self, machine_id: str, disk: Disk) -> None:
+        """Checks the disk against the storage and libvirt, then against the records of all other machines."""
         self._deps.disks.refuse(machine_id, disk)
         held = volume_identity(disk)
         if held is None:
@@ -190,6 +206,7 @@ class Machines:
                 raise FailedPrecondition(f"volume {disk.name} is attached to machine {guest.id}")
 
     def _reconcile(self, id: str) -> float | None:
+        """What the queue calls. Never returns None for a machine that exists: it is observed now and then, whatever was missed."""
         delay = reconcile_machine(self._deps, id)
         if self._deps.store.find(id) is None:
             return None
@@ -235,6 +252,7 @@ def volume_identity(disk: Disk) -> tuple[str, str] | None:
 
 
 def disks_of(change: MachineChange) -> tuple[Disk, ...]:
+    """The disks that the change names; a detachment names none, because it needs no check."""
     match change:
         case AttachVolume(disk) | UpdateVolume(disk):
             return (disk,)

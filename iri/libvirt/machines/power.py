@@ -68,12 +68,13 @@ def start(deps: MachineDeps, guest: Guest) -> None:
 
 
 def enable_autostart(deps: MachineDeps, guest: Guest) -> None:
-    """Has libvirt start the guest when the host boots."""
+    """Has libvirt start the guest when the host boots. Noted before the call: one that fails may have taken effect."""
     deps.store.update(guest.id, lambda found: replace(found, is_autostart_off=False))
     deps.domains.set_autostart(guest.id, is_on=True)
 
 
 def disable_autostart(deps: MachineDeps, guest: Guest) -> None:
+    """Raises when libvirt refuses: a machine is listed as off only once this has succeeded."""
     if guest.is_autostart_off:
         return
     deps.domains.set_autostart(guest.id, is_on=False)

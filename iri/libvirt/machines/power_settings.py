@@ -1,4 +1,8 @@
-"""How machines are started and stopped, and how long each step waits. Frozen; the operator may set the struct, not the constants."""
+"""How machines are started and stopped, and how long each step waits. Frozen; the operator may set the struct, not the constants.
+
+A guest that ends by itself is started again after `first_restart`, then after twice that, up to `longest_restart`. A run of `steady`
+seconds resets the delay. After CRASH_LOOP restarts in a row the machine has the condition CrashLoop, and is still restarted.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +38,7 @@ class PowerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     @property
     def restarts(self) -> ExponentialDelay:
+        """The delay of a restart, by the number of restarts in a row before it."""
         return ExponentialDelay(self.first_restart, self.longest_restart)
 
 

@@ -45,6 +45,7 @@ def may_have_leaked(error: FailedPrecondition | Unavailable) -> bool:
 
 
 def suspect_leak(deps: MachineDeps, guest: Guest, alias: Alias, place: str) -> None:
+    """`place`: the path or image of the disk's data; empty for an interface. Forgotten when the guest ends, with its QEMU."""
     deps.store.update(
         guest.id, lambda found: replace(found, leak_suspects={**found.leak_suspects, alias: place})
     )

@@ -129,7 +129,8 @@ def soonest(*delays: float | None) -> float | None:
 
 
 def record_failure(deps: MachineDeps, id: str, error: IRIError | OSError) -> float | None:
-    """An event only when the failure is a new one; each attempt would flood the journal."""
+    """An event only when the failure is a new one; each attempt would flood the journal. While libvirt is away nothing is logged
+    for each machine: the link says it once."""
     guest = deps.store.find(id)
     if guest is None:
         return None

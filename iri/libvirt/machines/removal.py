@@ -1,6 +1,15 @@
 """Deletes a machine: the guest first, then everything made for it, and the domain with the record last.
 
 The record carries the order to delete, so it must outlive everything else: after a crash the order is found again.
+
+    step                                  why in this order
+    stop the guest                        it must not write to disks that are deleted; with a volume it gets the stop timeout
+    local disks and their secrets         while the domain's metadata still says that they may be deleted
+    secrets, folder and log               nothing reads them any more
+    the domain, and the record in it      from now on a restarted runtime does not find the machine
+    networks and volumes are woken        they may have waited for the machine
+
+A domain that a person undefines without an order is forgotten, and its local disks stay.
 """
 
 from __future__ import annotations

@@ -1,4 +1,12 @@
-"""Brings a machine to another class: the next boot's configuration at once, the running guest as far as it can go."""
+"""Brings a machine to another class: the next boot's configuration at once, the running guest as far as it can go.
+
+    resource     the running guest
+    processors   grow up to the number that the domain was defined with; shrink at the next boot
+    memory       changes by the balloon, up to what the guest was started with; more at the next boot
+
+What a running guest cannot do yet is listed as a pending change of the class; it is not an error, and the machine is not restarted
+for it. A guest that refuses (it has no balloon driver) is left as it is.
+"""
 
 from __future__ import annotations
 

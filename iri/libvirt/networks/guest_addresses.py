@@ -1,5 +1,12 @@
 """Which addresses a machine's interfaces have: from the guest's agent, which knows best but may lie; from DHCP leases; from the
 host's ARP table. Pure but for `GuestAddresses`.
+
+    source       knows                               asked
+    agent        all addresses, as the guest says    when it is connected
+    DHCP lease   the address that libvirt gave       for interfaces without an address so far
+    ARP table    addresses that the host has met     for interfaces without an address so far
+
+Addresses are shown to people and in reports; nothing here is decided by them, because a guest may claim any.
 """
 
 from __future__ import annotations
@@ -49,6 +56,7 @@ class GuestAddresses:
         return known
 
     def _ask(self, machine_id: str, source: LearnedFrom) -> Learned:
+        """A source that fails knows nothing. Raises Unavailable, because then the others would fail too."""
         try:
             return self._source.learn(machine_id, source)
         except (FailedPrecondition, NotFound, TimedOut, Unimplemented) as error:
@@ -68,6 +76,7 @@ def usable(learned: Learned, macs: Sequence[str]) -> dict[str, tuple[str, ...]]:
 
 
 def _reachable(text: str) -> str:
+    """The address in its usual spelling; empty for text that is not one, and for one that nothing outside the guest reaches."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:

@@ -1,4 +1,8 @@
-"""Which networks the host reaches, from the kernel's routing table: an isolated network must not overlap any of them. Pure."""
+"""Which networks the host reaches, from the kernel's routing table: an isolated network must not overlap any of them. Pure.
+
+The host gets an address in each isolated network with a subnet. If that subnet were one that the host reaches already, its packets
+would go to the guests from then on. Only IPv4: isolated networks have no other addresses.
+"""
 
 from __future__ import annotations
 
@@ -36,4 +40,5 @@ def overlapping_route(network: str, table: str, own_device: str) -> Route | None
 
 
 def _address(text: str) -> str:
+    """The kernel writes addresses as hexadecimal numbers in the byte order of the machine."""
     return str(ipaddress.IPv4Address(struct.pack("=I", int(text, 16))))

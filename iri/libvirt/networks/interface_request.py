@@ -2,6 +2,14 @@
 
 `network_id` says where it is plugged in: `libvirt:<network>` and `bridge:<bridge>` name what the host has; any other text is an
 isolated network of that identity. The attributes `vlan`, `cidr`, `dhcp`, `nat` and `mac` say how.
+
+    network_id          needs of the policy                       attributes that count
+    libvirt:<network>   networks.named                            mac
+    bridge:<bridge>     networks.bridges, and the VLAN in it      mac, vlan
+    any other text      networks.onDemand: the cidr, and NAT      mac, cidr, dhcp, nat
+
+An attribute that would have no effect is refused: a person who wrote it expects one. Must never happen: a text of a spec reaches the
+name of a device or of a libvirt network without being one that the operator wrote; isolated networks are named by a digest.
 """
 
 from __future__ import annotations
@@ -147,6 +155,7 @@ def _parse_reserved(where: IsolatedNetwork, interface: RuntimeNetworkInterface) 
 
 
 def _parse_flag(interface: RuntimeNetworkInterface, name: str) -> bool | None:
+    """None when it is not given, which is not the same as false: DHCP is on by default."""
     text = interface.attributes.get(name, "").lower()
     if text not in FLAGS:
         raise InvalidArgument(f"interface {interface.name}: attribute {name} must be true or false")
@@ -154,6 +163,7 @@ def _parse_flag(interface: RuntimeNetworkInterface, name: str) -> bool | None:
 
 
 def _refuse_attributes(interface: RuntimeNetworkInterface, *names: str) -> None:
+    """Refuses attributes that have no effect on a network of this kind."""
     for name in names:
         if interface.attributes.get(name, "").lower() not in ("", "false"):
             raise InvalidArgument(

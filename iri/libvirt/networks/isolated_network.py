@@ -1,6 +1,8 @@
 """Isolated networks: when two interfaces share one, and what libvirt calls it. Pure.
 
-All names follow from the identity by a digest: an identity can be any text, a device's name has at most 15 bytes.
+All names follow from the identity by a digest: an identity can be any text, a device's name has at most 15 bytes. So the same
+identity has the same network after a restart, and nothing has to be remembered. Machines of different owners that name the same
+identity share a network: identities are the fleet's to give.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""What the operator allows specs to ask of the host's networks. Frozen; what is not named is not allowed. Pure."""
+"""What the operator allows specs to ask of the host's networks. Frozen; what is not named is not allowed. Pure.
+
+Isolated networks are allowed by default, because they connect guests with one another and with the host alone. Everything that leads
+out of the host (a network of the operator, a bridge, NAT) has to be named. The policy is read at each request and at each start of a
+guest, so a stricter one reaches existing machines with their next start.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +29,7 @@ class Bridge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             span(text)
 
     def has_vlan(self, vlan: int) -> bool:
+        """Whether interfaces on this bridge may ask for that VLAN. None are allowed by default."""
         return any(vlan in span(text) for text in self.vlans)
 
 

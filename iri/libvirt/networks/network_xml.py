@@ -1,6 +1,9 @@
 """The XML of an isolated network and of its DHCP reservations, and parsing libvirt's XML of a network. Pure.
 
 Only a network with NAT serves DNS: the host's resolver would be a way out of every other one.
+
+libvirt adds defaults to a definition. So a network is never compared as text, but by its `shape`: the parts that a spec decides, read
+from our own document and from libvirt's by the same function. Reservations come and go while the network runs and are not part of it.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ class ObservedNetwork(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def subnets(self) -> tuple[ipaddress.IPv4Network, ...]:
+        """The networks in which the host has an address."""
         texts = (part.removeprefix("ip=") for part in self.shape if part.startswith("ip="))
         return tuple(ipaddress.IPv4Network(text, strict=False) for text in texts)
 
@@ -62,6 +66,7 @@ def _addresses(root: xml.Element, subnet: Subnet) -> None:
 
 
 def reservation(mac: str, address: str) -> xml.Element:
+    """libvirt finds the entry to delete by both values."""
     return xml.element("host", mac=mac, ip=address)
 
 

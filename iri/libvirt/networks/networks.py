@@ -48,6 +48,7 @@ DesiredInterfaces = Callable[[], Iterable[tuple[str, RuntimeNetworkInterface]]]
 
 
 def host_routes() -> str:
+    """The kernel's routing table, in the network namespace of this process."""
     return Path(TABLE).read_text(encoding="ascii")
 
 
@@ -161,6 +162,7 @@ class Networks:
         log.info("created network name=%s bridge=%s", network.name, network.bridge)
 
     def _start(self, network: IsolatedNetwork) -> None:
+        """Removes a bridge of that name which a killed libvirtd left, and tries once more."""
         try:
             self._store.start(network.name)
         except FailedPrecondition as error:
@@ -205,6 +207,7 @@ class Networks:
             self._store.release(network.name, mac, address)
 
     def _remove(self, network: ObservedNetwork) -> None:
+        """Only networks with our metadata come here."""
         self._store.stop(network.name)
         self._store.undefine(network.name)
         log.info("removed network name=%s", network.name)

@@ -1,4 +1,8 @@
-"""An initramfs as a newc archive, which a kernel unpacks in memory. Needs neither root nor device nodes nor the program cpio."""
+"""An initramfs as a newc archive, which a kernel unpacks in memory. Needs neither root nor device nodes nor the program cpio.
+
+Each entry is a header of hexadecimal numbers, the name, and the data, padded to four bytes. The last entry has the name that ends an
+archive. There are no times, so equal entries give equal bytes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""A guest that boots within seconds from what this machine has: its kernel, a busybox, and a disk that says where it is from."""
+"""A guest that boots within seconds from what this machine has: its kernel, a busybox, and a disk that says where it is from.
+
+Nothing is fetched. init.sh is the guest's first process: it loads the modules in their order, takes the host name from the first-boot
+disk, gets an address by DHCP and serves a shell at the console. The power button switches the guest off, as with any other guest.
+"""
 
 from __future__ import annotations
 

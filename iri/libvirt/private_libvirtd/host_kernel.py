@@ -65,6 +65,7 @@ def installed_kernels(root: Path, release: str) -> list[tuple[Path, Path]]:
 
 
 def numbers(release: str) -> list[int]:
+    """For comparing releases: 6.10 is later than 6.9."""
     return [int(digits) for digits in re.findall(r"\d+", release)]
 
 
@@ -95,6 +96,7 @@ def load_order(modules: Path, wanted: Sequence[str]) -> tuple[Path, ...]:
 
 
 def module_name(path: Path) -> str:
+    """Without its folder and its packing."""
     match = MODULE.fullmatch(path.name)
     return kernel_name(match["name"] if match else path.name)
 

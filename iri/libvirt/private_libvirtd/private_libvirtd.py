@@ -47,6 +47,7 @@ class PrivateLibvirtd:
 
     @property
     def uri(self) -> str:
+        """For `Settings.uri`, and for `virsh -c`."""
         return f"qemu+unix:///system?socket={self.listening}"
 
     @property
@@ -64,9 +65,11 @@ class PrivateLibvirtd:
 
     @property
     def netns(self) -> Path:
+        """The network namespace that its guests' bridges are in."""
         return Path(f"/proc/{self.pid}/ns/net")
 
     def start(self) -> None:
+        """Starts libvirtd, also again after `kill`. Returns before it answers."""
         self._order("start")
 
     def kill(self) -> None:
@@ -74,6 +77,7 @@ class PrivateLibvirtd:
         self._order("kill")
 
     def is_answering(self) -> bool:
+        """Whether libvirtd accepts connections: `start` returns before that."""
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as line:
             line.connect(str(self.listening))
             return True

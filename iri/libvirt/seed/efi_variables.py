@@ -2,6 +2,9 @@
 
 A template is a whole flash image: a firmware volume with one variable store. Variables are written into the free space behind
 those of the template; nothing in it is changed. Names are limited to what firmware setup shows.
+
+The firmware trusts its store. So the store's header is checked before anything is written, entries are aligned as the firmware reads
+them, and a store that has no room is refused instead of being cut off.
 """
 
 from __future__ import annotations
@@ -102,6 +105,7 @@ def _store(template: bytes) -> tuple[int, int]:
 
 
 def _end_of_variables(template: bytes, start: int, end: int) -> int:
+    """The offset behind the last variable, deleted ones included: where erased space begins."""
     at = start
     while at + VARIABLE.size <= end:
         begin, _, _, _, _, _, _, name_size, data_size, _ = VARIABLE.unpack_from(template, at)
@@ -112,6 +116,7 @@ def _end_of_variables(template: bytes, start: int, end: int) -> int:
 
 
 def _entry(variable: EfiVariable) -> bytes:
+    """Header, name and value of one variable, as the firmware itself would write them."""
     name = (variable.name + "\0").encode("utf-16-le")
     vendor = uuid.UUID(variable.uuid).bytes_le
     sizes = (len(name), len(variable.value), vendor)

@@ -2,6 +2,15 @@
 
 Names are written twice: in the primary volume descriptor, in capitals, which Linux shows in small letters; and in Joliet's, in
 Unicode, which other systems read. There are no times, which would make equal images differ.
+
+    sectors   content
+    0-15      empty, for boot loaders
+    16-18     volume descriptors: primary, Joliet, end of the list
+    19-22     path tables: primary and Joliet, each in both byte orders
+    23, 24    the root folder, with primary and with Joliet names
+    25...     the files, each from the start of a sector
+
+Both sets of names lead to the same files. Numbers are written in both byte orders, as the standard requires.
 """
 
 from __future__ import annotations
@@ -82,6 +91,7 @@ def _folder(sector: int, files: Mapping[bytes, tuple[int, int]]) -> bytes:
 
 
 def _record(name: bytes, sector: int, size: int, flags: int) -> bytes:
+    """A folder's entry for one file or folder."""
     body = b"\0" + _both32(sector) + _both32(size) + NO_TIME + struct.pack("<BBB", flags, 0, 0)
     body += _both16(1) + struct.pack("<B", len(name)) + name
     if len(body) % 2 == 0:
@@ -98,6 +108,7 @@ def _both32(value: int) -> bytes:
 
 
 def _sector(data: bytes) -> bytes:
+    """One whole sector. Raises ValueError when the data does not fit."""
     if len(data) > SECTOR:
         raise ValueError("more names than one sector holds")
     return data.ljust(SECTOR, b"\0")

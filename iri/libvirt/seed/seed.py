@@ -84,6 +84,7 @@ def plan_seed(machine: RuntimeMachine, read_yaml: Reader = no_yaml) -> Seed:
 
 
 def detect_language(data: bytes) -> Language:
+    """Compressed data is taken for that of cloud-init, which unpacks it."""
     if not data:
         return Language.NONE
     if data.startswith(GZIP):
@@ -105,6 +106,7 @@ def to_ignition_json(data: bytes, read_yaml: Reader) -> bytes:
 
 
 def nocloud_iso(instance_id: str, hostname: str, user_data: bytes) -> bytes:
+    """The disk on which cloud-init looks for its data, by its label."""
     files = {"meta-data": meta_data(instance_id, hostname), "user-data": user_data or EMPTY_USER_DATA}
     return iso9660_image(NOCLOUD_LABEL, files)
 

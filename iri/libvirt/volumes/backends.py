@@ -48,11 +48,13 @@ class Backends:
         return iter(self._by_name.values())
 
     def for_class(self, class_name: str) -> StorageBackend:
+        """The pool for new volumes of the class. Raises Unavailable while it is not open."""
         backend = self._by_name[pool_of(self._settings, class_name).name]
         self._require_open(backend.name)
         return backend
 
     def reachable_for_class(self, class_name: str) -> StorageBackend | None:
+        """None while the pool of the class is not open."""
         backend = self._by_name[pool_of(self._settings, class_name).name]
         return None if backend.name in self._unopened else backend
 
@@ -64,6 +66,7 @@ class Backends:
                     backend.measure()
 
     def by_name(self, name: str) -> StorageBackend:
+        """Open or not."""
         return self._by_name[name]
 
     def open(self, name: str) -> StoredRecords:
@@ -106,6 +109,7 @@ class Backends:
         return tuple(backend.folder for backend in self if isinstance(backend, FileBackend))
 
     def wipes(self, class_name: str) -> bool:
+        """Whether new volumes of the class are overwritten before they are deleted."""
         return pool_of(self._settings, class_name).wipe
 
     def limit_bytes(self, backend: StorageBackend) -> int:

@@ -1,4 +1,8 @@
-"""Builds the storage of a host from the settings: backends, the volumes in them, and the disks for machines."""
+"""Builds the storage of a host from the settings: backends, the volumes in them, and the disks for machines.
+
+Without pools in the settings there is one, a folder below the runtime's own. Local disks of machines are files, so they go to the first
+pool that holds files; a host with Ceph pools alone offers none.
+"""
 
 from __future__ import annotations
 
@@ -42,6 +46,7 @@ def build_storage(
     markers = PoolMarkers(storage, LibvirtSecrets(link), folder / "pools")
 
     def backend(pool: Pool) -> StorageBackend:
+        """One for each pool of the settings; nothing is opened yet."""
         match pool:
             case DirPool() | NetfsPool():
                 return FileBackend(pool, storage, disk_users, passphrases, images, markers)

@@ -80,6 +80,7 @@ class Catalog:
         return self._all.get(id)
 
     def require(self, kind: type[RuntimeVolume] | type[RuntimeSnapshot], id: str) -> CatalogEntry:
+        """Raises NotFound, also for a snapshot that is deleted and kept only as a backing file."""
         entry = self._all.get(id)
         if entry is None or not isinstance(entry.listed, kind) or entry.is_unlisted:
             raise NotFound(f"{'volume' if kind is RuntimeVolume else 'snapshot'} {id} does not exist")
@@ -97,10 +98,12 @@ class Catalog:
             return before.listed is not entry.listed or before.is_unlisted is not entry.is_unlisted
 
     def drop(self, id: str) -> None:
+        """No error when it is gone."""
         with self._lock:
             self._all.pop(id, None)
 
     def all(self) -> tuple[CatalogEntry, ...]:
+        """A copy, with those that are not listed."""
         with self._lock:
             return tuple(self._all.values())
 

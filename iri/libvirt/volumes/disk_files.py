@@ -1,5 +1,9 @@
 """The content of disk files: copied while no QEMU writes to it, overwritten before deletion, and its backing file. Files only; no
 libvirt.
+
+QEMU locks bytes of an image that it has open. A copy takes the locks that forbid others to write and then asks whether one writes
+already; so it never copies half of a write, and a guest that starts meanwhile fails to start and is started again later. Files that
+are copied or overwritten are opened without following a link. Must never happen: a file is copied or overwritten while a QEMU writes to it.
 """
 
 from __future__ import annotations
@@ -64,6 +68,7 @@ def copy_file(source: Path, into: Path) -> None:
 
 
 def _copy_range(source: int, copy: int, start: int, end: int) -> None:
+    """Within the kernel. Ends early when the source was cut off meanwhile."""
     os.lseek(copy, start, os.SEEK_SET)
     while start < end:
         sent = os.sendfile(copy, source, start, min(end - start, PIECE))

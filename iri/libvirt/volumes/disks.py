@@ -94,6 +94,7 @@ class LocalDisks:
         self._storage.refresh(self._backend.name)
 
     def _grow(self, path: Path, size: int) -> None:
+        """Through the running guest's QEMU where there is one: it has the file open."""
         running = self._disk_users.find_running(FileSource(path=str(path)))
         if running is not None:
             self._disk_users.grow(running, size)
@@ -262,10 +263,12 @@ def is_detached(path: Path, machine_id: str, disks: Sequence[Disk] | None) -> bo
 
 
 def _secret_name(machine_id: str, name: str) -> str:
+    """Of the disk's passphrase and key; begins with the machine's id, so that all of a machine are found."""
     return names.local_disk(machine_id, name).removesuffix(".qcow2")
 
 
 def _size(wanted: RuntimeLocalDisk, image: LocalImage | None) -> int:
+    """The desired size, at least that of the image; without a desired size, the image's own."""
     if image is None:
         return round_up(wanted.size_bytes)
     if wanted.size_bytes and wanted.size_bytes < image.virtual_bytes:

@@ -7,7 +7,8 @@ A snapshot is a copy, by reference where the filesystem can, so a running guest'
 a snapshot has the copy as its backing file; the copy stays until the last such volume is deleted.
 
 Must never happen: anything is created, changed or deleted in a folder whose disk is not mounted (`require_mounted` compares the
-pool's marker before each change).
+pool's marker before each change); a file is changed behind the back of a QEMU that has it open; data is deleted after its record, so
+that nothing would find what an interrupted deletion left.
 """
 
 from __future__ import annotations
@@ -98,6 +99,7 @@ class FileBackend:
         self._lock.release()
 
     def add_record(self, record: Record) -> None:
+        """Refuses a name whose data lies there without a record: a lost record can be restored, overwritten data cannot."""
         if self._path(record).exists() or self._path(record).is_symlink():
             raise FailedPrecondition(
                 f"pool {self.name} has data of {record.name} without a record; move the file away"
@@ -164,6 +166,7 @@ class FileBackend:
         return ""
 
     def _copy(self, source: Path, into: Path) -> None:
+        """A copy that fails is removed: the next attempt needs the name."""
         with record_files.translate_os_errors(f"copying {source.name}"):
             try:
                 disk_files.copy_file(source, into)
@@ -186,6 +189,7 @@ class FileBackend:
         self._records.delete(record.name)
 
     def is_attached(self, record: VolumeRecord) -> bool:
+        """Asks libvirt, because a guest may still have a disk that its machine has detached."""
         return bool(self._disk_users.find(self._source(record)))
 
     def access(self, record: VolumeRecord) -> Access:

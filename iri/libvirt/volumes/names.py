@@ -1,4 +1,8 @@
-"""Names of volumes, snapshots, local disks and secrets outside of the runtime: always from ids, never from a spec's text. Pure."""
+"""Names of volumes, snapshots, local disks and secrets outside of the runtime: always from ids, never from a spec's text. Pure.
+
+The patterns are the inverse: by them a start finds its own files, images and secrets, and leaves everything else alone. They match
+whole names, so a file that a person has put there is never taken for one of ours.
+"""
 
 from __future__ import annotations
 
@@ -30,4 +34,5 @@ def secret_usage(name: str) -> str:
 
 
 def secret_id(usage: str) -> str:
+    """The UUID follows from the usage, so a secret is found again without a list."""
     return str(uuid.uuid5(SECRETS, usage))

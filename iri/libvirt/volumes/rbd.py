@@ -2,6 +2,14 @@
 
 libvirt's own backend for RBD has no metadata, snapshots, renaming or flattening, and looks at every image of a pool before it
 finds one that it did not create.
+
+Commands exit with Ceph's error number, which decides the class of the error; their last line is the reason that people read. Each has
+a time limit, and one that exceeds it may have taken effect. So callers only use commands that may be repeated.
+
+A clone needs its parent's snapshot, and Ceph refuses to remove a snapshot that has clones. So the snapshot is protected when it is
+made, and before it is removed its clones are flattened: each gets its own copy of the data.
+
+Must never happen: the key is in a command line, which every user of the host can read; a command waits for input.
 """
 
 from __future__ import annotations
@@ -119,12 +127,14 @@ class Rbd:
         return True
 
     def create(self, image: str, size_bytes: int) -> None:
+        """An empty image, which takes no space. AlreadyExists when there is one of that name."""
         self._rbd("create", self.spec(image), "--size", _mib(size_bytes))
 
     def resize(self, image: str, size_bytes: int) -> None:
         self._rbd("resize", self.spec(image), "--size", _mib(size_bytes), "--no-progress")
 
     def rename(self, image: str, to: str) -> None:
+        """Ceph replaces nothing: AlreadyExists when an image has the name."""
         self._rbd("mv", self.spec(image), self.spec(to))
 
     def metadata(self, image: str, key: str) -> str:
@@ -151,6 +161,7 @@ class Rbd:
         self._rbd("clone", f"{self.spec(image)}@{snapshot}", self.spec(to))
 
     def flatten(self, image: str) -> None:
+        """Copies what a clone still reads from its parent. Takes as long as copying takes."""
         self._rbd("flatten", self.spec(image), "--no-progress", seconds=COPY_SECONDS)
 
     def is_watched(self, image: str) -> bool:
@@ -175,10 +186,12 @@ class Rbd:
         self._rbd("snap", "rm", spec, "--no-progress")
 
     def children(self, image: str, snapshot: str) -> list[str]:
+        """The clones of a snapshot, as `rbd` names them, also those in other pools."""
         found = self._read(list[Child], "children", f"{self.spec(image)}@{snapshot}")
         return ["/".join(filter(None, (child.pool, child.pool_namespace, child.image))) for child in found]
 
     def encrypt(self, image: str, passphrase_file: Path) -> None:
+        """Formats the image with LUKS2; what was in it is lost."""
         self._rbd("encryption", "format", self.spec(image), "luks2", str(passphrase_file))
 
     def fill(self, image: str, source: Path, format: str, passphrase_file: Path | None) -> None:
@@ -238,6 +251,7 @@ class Rbd:
         return done.stdout
 
     def _failure(self, code: int, answer: str) -> IRIError:
+        """`qemu-img` exits with 1 for everything, so a full pool is known by its text alone."""
         lines = [line.strip() for line in answer.splitlines() if line.strip()]
         reason = lines[-1].removeprefix("rbd: ") if lines else f"it exited with {code}"
         message = f"Ceph pool {self._pool.ceph_pool}: {reason}"

@@ -1,6 +1,9 @@
 """What a volume or a snapshot is, stored beside its data: all that a runtime which lost everything else needs to know.
 
 Passphrases are never in it: libvirt's secret store has them for as long as they are needed. Pure.
+
+A record is a format on disk. `format` is raised when an older runtime would misread it, and such a record is refused: its object is
+left alone, and its name is not used again. Fields are only ever added, each with a default.
 """
 
 from __future__ import annotations
@@ -56,6 +59,7 @@ class VolumeRecord(StoredObject, frozen=True, kw_only=True, tag="volume"):
 
     @property
     def actual_bytes(self) -> int:
+        """The size of its data; 0 until the data is complete."""
         return self.volume.status.resources.storage_bytes if self.volume.status.resources else 0
 
     @property
@@ -64,6 +68,7 @@ class VolumeRecord(StoredObject, frozen=True, kw_only=True, tag="volume"):
 
     @property
     def charged_bytes(self) -> int:
+        """What the volume takes of its pool's limit: while it is growing, the size that it will have."""
         return max(self.actual_bytes, self.desired_bytes)
 
     @property

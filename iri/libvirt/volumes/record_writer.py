@@ -1,5 +1,8 @@
 """Changes records: writes the record beside the data first, then the catalog, then notifies watchers. After a crash between two of
 these, the written record holds.
+
+Changes are functions of the latest record, applied under the lock. A reconciliation that took minutes therefore cannot undo what a
+call has recorded meanwhile: it changes its own fields of the record as that is now.
 """
 
 from __future__ import annotations
@@ -63,6 +66,7 @@ class RecordWriter:
         return after.failures
 
     def drop(self, entry: CatalogEntry) -> None:
+        """For an object whose data and record are deleted."""
         self.catalog.drop(entry.record.id)
         if not entry.is_unlisted:
             self._notify(entry, ChangeType.DELETED)

@@ -1,4 +1,9 @@
-"""The operator's storage pools for volumes, and which class of volumes goes to which pool."""
+"""The operator's storage pools for volumes, and which class of volumes goes to which pool.
+
+A pool's name is its name in libvirt. Values become file names, parts of commands and of Ceph's configuration, so each is matched
+against a pattern here, once, before anything uses it. Several pools may be of one type; each class uses one pool, and a volume stays
+in the pool in which it was created, whatever the settings say later.
+"""
 
 from __future__ import annotations
 
@@ -101,11 +106,13 @@ def _refuse_words(pool: Pool) -> None:
 
 
 def with_default(settings: StorageSettings, folder: str) -> StorageSettings:
+    """The settings with at least one pool."""
     if settings.pools:
         return settings
     return msgspec.structs.replace(settings, pools=(DirPool(name="gitvirt", path=folder),))
 
 
 def pool_of(settings: StorageSettings, class_name: str) -> Pool:
+    """For new volumes of that class. The settings must have a pool."""
     name = settings.classes.get(class_name, settings.pools[0].name)
     return next(pool for pool in settings.pools if pool.name == name)

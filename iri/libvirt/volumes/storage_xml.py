@@ -1,4 +1,8 @@
-"""Pools and volumes as libvirt's XML. Pure; golden files show each."""
+"""Pools and volumes as libvirt's XML. Pure; golden files show each.
+
+QEMU runs as another user: it may enter a pool's folder and not list it, and libvirt gives it each volume while a guest uses that. Sizes
+are bytes. A volume's backing file is named with its format: QEMU must not probe the format of data that a guest may have written.
+"""
 
 from __future__ import annotations
 
@@ -51,6 +55,7 @@ def pool(settings: Pool, secret_id: str = "") -> str:
 
 
 def _target(root: Element, path: str) -> None:
+    """The folder, which libvirt creates with this mode where it is missing."""
     target = child(root, "target")
     child(target, "path", path)
     child(child(target, "permissions"), "mode", "0711")

@@ -1,4 +1,8 @@
-"""Turns a request into the record of a new object, or raises the reason why this host refuses it. Pure."""
+"""Turns a request into the record of a new object, or raises the reason why this host refuses it. Pure.
+
+Everything that decides how an object is stored is decided here, once, and written into its record: size, encryption, limits, wiping,
+the source. InvalidArgument means that no retry can succeed; FailedPrecondition that another object is not ready yet.
+"""
 
 from __future__ import annotations
 
@@ -63,6 +67,7 @@ def _check(spec: RuntimeVolumeSpec) -> None:
 
 
 def _check_against(spec: RuntimeVolumeSpec, snapshot: SnapshotRecord) -> None:
+    """A volume made from a snapshot keeps its content: it cannot be smaller, and has the encryption that the content has."""
     size = snapshot.snapshot.status.size
     if requested_bytes(spec) < size:
         raise InvalidArgument(f"snapshot {snapshot.id} needs a volume of at least {size} bytes")
@@ -82,6 +87,7 @@ def new_snapshot_record(wanted: RuntimeSnapshot, source: Record) -> SnapshotReco
 
 
 def with_deletion_ordered(record: Record, now_ns: int) -> Record:
+    """The time of the first order stays."""
     match record:
         case VolumeRecord(volume=volume) if not volume.deleted_at:
             return replace(record, volume=replace(volume, deleted_at=now_ns))

@@ -2,6 +2,10 @@
 
 A spec comes from outside. It reaches only files in this host's own pools, by the names that volumes have there, and Ceph images
 with a key that the spec brings itself.
+
+    driver   the spec names                                 checked later, by `disks`
+    file     a path: a volume's file in one of the pools    that the volume exists and is ready, that no other domain has it
+    ceph     image, monitors, user and key                  that no other domain of this host has it
 """
 
 from __future__ import annotations
@@ -50,6 +54,7 @@ def parse_connection(connection: VolumeConnection, folders: Iterable[Path]) -> R
 
 
 def _parse_file(attributes: Mapping[str, str], folders: Iterable[Path]) -> RequestedVolume:
+    """Only a volume: snapshots and local disks lie in the same folders."""
     path = Path(attributes.get("path", ""))
     match = names.OBJECT.fullmatch(path.stem)
     # Path objects keep "..", so a path that climbs out has another parent than the folder.
@@ -96,6 +101,7 @@ def _parse_image(connection: VolumeConnection) -> RequestedVolume:
 
 
 def _parse_limit(attributes: Mapping[str, str], name: str) -> int:
+    """0 without one: unlimited. Longer numbers are cut before they are compared, so that none takes long to read."""
     written = attributes.get(name, "0")
     if not (written.isascii() and written.isdigit()) or int(written[:20]) > LARGEST_LIMIT:
         raise InvalidArgument(f"a disk's {name} must be a whole number")

@@ -1,5 +1,19 @@
 """The calls about volumes and snapshots. A call checks the request, writes it into the object's record and returns;
 `volume_reconciler` acts on it later, one step after the other. After a crash the records say which steps are left.
+
+One work queue has all keys, so that two threads never work on one object:
+
+    key                  work                                               again
+    an object's id       one step of its reconciliation                     when the step says so, or a call has changed the record
+    OpenPoolKey          open a pool that could not be reached, read it     every 10 s until it succeeds
+    COLLECT              remove images that nothing uses                    every hour, and before a retry for lack of space
+    MEASURE              measure the open pools                             every minute
+
+Until all pools have been read, lists raise Unavailable: an object in an unread pool would look deleted. Calls about objects of the
+other pools work.
+
+Must never happen: more is promised than a pool may hold (space is checked and the record written under one lock); a passphrase is
+lost before its volume is created (it is stored before the record); a secret is dropped because its pool has not been read yet.
 """
 
 from __future__ import annotations
@@ -121,6 +135,7 @@ class Volumes:
         return None
 
     def close(self) -> None:
+        """Waits a while for the steps under way. One that takes longer (a copy) is cut off and begins again at the next start."""
         self._queue.close(CLOSE_SECONDS)
         self.backends.close()
         self.images.close()
@@ -234,6 +249,7 @@ class Volumes:
         self._queue.wake(id)
 
     def remove(self, kind: type[RuntimeVolume] | type[RuntimeSnapshot], id: str) -> None:
+        """Idempotent while the object exists. Records the order to delete; NotFound once it is gone."""
         entry, now_ns = self._require(kind, id), time.time_ns()
 
         def order_deletion(record: Record) -> Record:
@@ -258,6 +274,7 @@ class Volumes:
             raise
 
     def _require_space(self, backend: StorageBackend, more_bytes: int) -> None:
+        """By the sizes that volumes may grow to, not by what they hold now: any of them may be filled."""
         charged, limit = self._catalog.charged_bytes(backend), self.backends.limit_bytes(backend)
         if charged + more_bytes > limit:
             raise ResourceExhausted(
