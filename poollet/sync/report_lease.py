@@ -37,6 +37,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from poollet.sync.live_view import PoolGrant, PoolId
+from reconciler.gitstore.approval import commit_command
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.report_author import CANDIDATE
 from schemas.report import PoolletReport
@@ -152,7 +153,7 @@ class ReportLease:
             )
         others = {pool: grant.host for pool, grant in grants.items() if grant.host != self.host_id}
         if others:
-            return Candidate(self._ways_out(others))
+            return Candidate(self._ways_out(others, grants))
         if grants or (by is not None and by.leaving == "leaving"):
             return Acquire()
         until_ms = self._since_ms + _timeout_ms(by)
@@ -162,7 +163,7 @@ class ReportLease:
             seconds = (until_ms - moment_ms + 999) // 1000
             return Wait(
                 until_ms,
-                f"{writer} wrote the report of {self.name} last; this host, {self.host_id}, writes it unless it changes within {seconds} s",
+                f"{writer} wrote the report of {self.name} last; this host, {self.host_id}, takes the report over unless it changes within {seconds} s",
             )
         message = (
             f"another poollet named {self.name} is alive on {writer}, and this is host {self.host_id}; "
@@ -186,18 +187,25 @@ class ReportLease:
             f"`git push origin --delete {self.ref}`; then what it still runs is placed a second time"
         )
 
-    def _ways_out(self, others: Mapping[PoolId, str]) -> str:
+    def _ways_out(self, others: Mapping[PoolId, str], grants: Mapping[PoolId, PoolGrant]) -> str:
         hosts = {name: host for (_, name), host in sorted(others.items())}
         named = list(hosts.items())[:MOST_NAMED]
         more = f" (and {len(hosts) - len(named)} more)" if len(hosts) > len(named) else ""
-        pools = ", ".join(f"{name} to host {host}" for name, host in named)
-        destroyed = " and ".join(f"`Pool-Destroyed: {name}={host}`" for name, host in named)
-        moved = " and ".join(f"`Pool-Host: {name}={self.host_id}`" for name, _ in named)
+        pools = ", ".join(f"pool {name} to host {host}" for name, host in named)
+        own = ", ".join(sorted({name for _, name in grants} - hosts.keys()))
+        waits = f". The pools that are granted to this host ({own}) wait for that too" if own else ""
+        destroyed = commit_command(
+            f"{self.name}: its host is destroyed", *(f"Pool-Destroyed: {name}={host}" for name, host in named)
+        )
+        moved = commit_command(
+            f"{self.name}: its host is now {self.host_id}",
+            *(f"Pool-Host: {name}={self.host_id}" for name, _ in named),
+        )
         return (
-            f"this is host {self.host_id}, and `live` grants pool {pools}{more}; nothing is done here before a commit on the source "
-            f"branch says what became of that host: {destroyed} if it is gone with all that it held, or {moved} if its pool goes "
-            "on here with the assignments that it has. Either counts once its heartbeat has expired. If it is to stay, give this "
-            "poollet another name"
+            f"this is host {self.host_id}, and `live` grants {pools}{more}. This host does nothing with them until a commit on the "
+            f"source branch says what became of the other host{waits}. If that host is gone with all that it had, run `{destroyed}` and "
+            f"`git push`. If this host has its disks, run `{moved}` and `git push`. Either takes effect once the heartbeat of the other "
+            "host has expired. If that host is to stay, give this poollet another name in poollet.yaml"
         )
 
 

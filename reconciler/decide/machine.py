@@ -53,7 +53,7 @@ def decide_assigned(view: View, edit: ObjectEdit) -> Need:
     if edit.evict is not None:
         return Drain(**edit.need_fields(), reason=edit.evict.reason, is_ordered=True)
     if pool is None or pool.is_lost:
-        return wait_for_pool(edit, assignment.pool, "; the machine may still be running")
+        return wait_for_pool(view, edit, assignment.pool, "; the machine may still be running")
     pin = machine.spec.machine_pool_ref.name if machine.spec.machine_pool_ref else ""
     vain = why_pool_rejects(view, edit.known.key, machine, pin) if pin not in ("", assignment.pool) else ""
     cause = eviction_cause(machine, assignment.pool, "" if vain else pin, pool.taints)

@@ -5,9 +5,12 @@ from __future__ import annotations
 from reconciler.decide.apply_report import PoolFact, adopt, adoption_claims
 from reconciler.decide.need import Adopt, Blocked, Keep, PoolUnreachable
 from reconciler.decide.object_edit import ObjectEdit
+from reconciler.decide.pool_requests import status_of
 from reconciler.plan.types import Action
 from reconciler.world.record import ACCEPTED, SCHEDULED
+from reconciler.world.reports.authority import POOL_OF
 from reconciler.world.view import View
+from schemas.kinds import Key
 
 
 def keep(edit: ObjectEdit) -> Keep:
@@ -24,8 +27,13 @@ def block(edit: ObjectEdit, reason: str, message: str) -> Blocked:
     return Blocked(**after.need_fields(), reason=reason)
 
 
-def wait_for_pool(edit: ObjectEdit, pool: str, consequence: str = "") -> PoolUnreachable:
-    message = f"no heartbeat from pool {pool} within its timeout{consequence}"
+def wait_for_pool(view: View, edit: ObjectEdit, pool: str, consequence: str = "") -> PoolUnreachable:
+    status = status_of(view, Key(POOL_OF[edit.known.key.kind], "", pool))
+    host = edit.assignment.host if edit.assignment is not None else ""
+    # From the tick on in which the assignment follows the pool: its new host has not reported then.
+    has_moved = status is not None and status.move is not None and status.move.host == host
+    source = f"host {host}, which pool {pool} moved to," if has_moved else f"pool {pool}"
+    message = f"no heartbeat from {source} within its timeout{consequence}"
     edit = edit.set_condition("Ready", "Unknown", "PoolLost", message)
     return PoolUnreachable(**edit.need_fields(), pool=pool)
 

@@ -7,13 +7,15 @@ from collections.abc import Mapping
 from reconciler.decide.need import Keep, Need
 from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.outcome import keep
-from reconciler.decide.pool_requests import NO_REQUESTS, PoolRequests
+from reconciler.decide.pool_requests import NO_REQUESTS, PoolRequests, command_of
 from reconciler.plan.types import Action
+from reconciler.world.changes import Confirm
 from reconciler.world.objects.object_state import Origin
 from reconciler.world.pools.grants import POOL_STATUS
 from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.pools.pool_status import update_pool_status
 from reconciler.world.record import DESTROYED, HOST_MISMATCH, HOST_MOVED
+from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.view import View
 from schemas.edit.fields import Value
 from schemas.kinds import Key, api_version
@@ -28,7 +30,7 @@ def decide_pool(view: View, edit: ObjectEdit, requests: PoolRequests = NO_REQUES
     status = update_pool_status(state, edit.record, edit.now)
     if status != edit.record.status:
         edit = edit.with_record(status=status).log_change(Action.STATUS, getattr(status, "state", "").lower())
-    edit = with_mismatch(with_requests(with_grant(edit, state), requests), state)
+    edit = with_mismatch(with_grant(with_requests(edit, requests), state), state)
     if known.origin not in (Origin.ANNOUNCED, Origin.LEAVING) or state.announced is None:
         return keep(edit)
     body = announcement(known.key, state.announced.labels)
@@ -40,14 +42,18 @@ def decide_pool(view: View, edit: ObjectEdit, requests: PoolRequests = NO_REQUES
 
 
 def with_grant(edit: ObjectEdit, state: PoolState) -> ObjectEdit:
-    """A new grant ends what was said of the destruction of the same host: it lives."""
+    """After the requests: those name the grant that `live` has. A new grant ends what was said of the destruction of the same host: it
+    lives. Once the host with the grant reports, the pool is served again, and a request that gave it to that host is over."""
     grant, status = state.grant, edit.record.status
-    if not grant.is_new or not isinstance(status, POOL_STATUS):
-        return edit
-    if status.destroyed is not None and status.destroyed.host == grant.host:
-        edit = edit.with_status(destroyed=None).clear_condition(DESTROYED)
-    edit = edit.with_status(host=GrantedHost(id=grant.host), epoch=grant.epoch)
-    return edit.log_change(Action.STATUS, f"granted to host {grant.host} under epoch {grant.epoch}")
+    if grant.is_new and isinstance(status, POOL_STATUS):
+        if status.destroyed is not None and status.destroyed.host == grant.host:
+            edit = edit.with_status(destroyed=None).clear_condition(DESTROYED)
+        edit = edit.with_status(host=GrantedHost(id=grant.host), epoch=grant.epoch)
+        edit = edit.log_change(Action.STATUS, f"granted to host {grant.host} under epoch {grant.epoch}")
+    if grant.host and state.heartbeat is Heartbeat.ALIVE:
+        found = {type: edit.condition(type) for type in (DESTROYED, HOST_MOVED)}
+        edit = edit.clear_condition(*(type for type, each in found.items() if each and each.status == "True"))
+    return edit
 
 
 def with_requests(edit: ObjectEdit, requests: PoolRequests) -> ObjectEdit:
@@ -67,18 +73,20 @@ def with_requests(edit: ObjectEdit, requests: PoolRequests) -> ObjectEdit:
 
 
 def with_mismatch(edit: ObjectEdit, state: PoolState) -> ObjectEdit:
-    """Names the other host, and the two ways out, for as long as it is there."""
+    """Names the other host, and the commands that say what became of the one with the grant, for as long as the other is there."""
     status, other = edit.record.status, state.other_host
     host = status.host.id if isinstance(status, POOL_STATUS) and status.host is not None else ""
     if not host or other in ("", host):
         return edit.clear_condition(HOST_MISMATCH)
     name = edit.known.key.name
+    destroyed = command_of(Confirm.POOL_DESTROYED, name, host)
+    moved = command_of(Confirm.POOL_HOST, name, other)
     message = (
-        f"pool {name} is granted to host {host}, and host {other} wants to serve it. If {host} is destroyed with all "
-        f"that it had, commit `Pool-Destroyed: {name}={host}`. If {other} is the same machine or has its disks, commit "
-        f"`Pool-Host: {name}={other}`. Otherwise rename the poollet on {other}"
+        f"pool {name} is granted to host {host}, and host {other} reports under the same poollet name. If host {host} is destroyed "
+        f"with all that it had, run `{destroyed}` and `git push`. If host {other} is the same machine or has its disks, run "
+        f"`{moved}` and `git push`. Otherwise give the poollet on host {other} another name"
     )
-    return edit.set_condition(HOST_MISMATCH, "True", "OtherHost", message)
+    return edit.set_condition(HOST_MISMATCH, "True", "ReportedByAnotherHost", message)
 
 
 def announcement(key: Key, labels: Mapping[str, str]) -> Mapping[str, Value]:

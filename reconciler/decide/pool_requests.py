@@ -35,6 +35,7 @@ from typing import Literal, TypeAlias
 
 from msgspec.structs import replace
 
+from reconciler.gitstore.approval import commit_command
 from reconciler.world.changes import Confirm, Confirmation
 from reconciler.world.pools.grants import POOL_STATUS
 from reconciler.world.record import DESTROYED, HOST_MOVED
@@ -105,7 +106,7 @@ def judge_requests(view: View) -> PoolRequests:
             notice = describe_request(key, status, request)
             notices.setdefault(key, {})[notice.type] = notice
             if request.state != "Followed":
-                answers.append(f"{line_of(key.name, request)}: {notice.message}")
+                answers.append(f"{about_of(request)}: {key.name}={request.host}: {notice.message}")
     ended = frozenset(
         key for key, status in after.items() if status.epoch != getattr(status_of(view, key), "epoch", 0)
     )
@@ -154,14 +155,18 @@ def refusal_of(
     if not granted:
         return "NotGranted", f"no host has the grant of pool {name}; the next host that reports it gets it"
     if about is Confirm.POOL_DESTROYED:
-        lines = " and ".join(f"`{about}: {name}={each}`" for each in granted)
+        cures = [
+            f"if host {each} is destroyed, run `{command_of(about, name, each)}` and `git push`"
+            for each in granted
+        ]
         why = f"host {host} does not have the grant of pool {name}" if host else "the trailer names no host"
-        return "NotGranted" if host else "HostRequired", f"{why}; if its host is destroyed, commit {lines}"
+        return "NotGranted" if host else "HostRequired", "; ".join((why, *cures))
     if host:
         return "AlreadyGranted", f"host {host} already has the grant of pool {name}"
     states = [view.pools.get(name), view.volume_pools.get(name)]
     other = next((state.other_host for state in states if state is not None and state.other_host), "<hostID>")
-    return "HostRequired", f"the trailer names no host; to move the pool, commit `{about}: {name}={other}`"
+    cure = f"to move the pool, run `{command_of(about, name, other)}` and `git push`"
+    return "HostRequired", f"the trailer names no host; {cure}"
 
 
 def with_request(view: View, key: Key, status: PoolStatus, request: Confirmation, host: str) -> PoolStatus:
@@ -235,20 +240,26 @@ def describe_request(key: Key, status: PoolStatus, request: Request) -> PoolNoti
         case "Followed":
             return PoolNotice(type, "True", "Confirmed", done)
         case "Waiting":
-            waiting = f"{stated}; waiting until the heartbeat of {former} expires"
+            waiting = f"{stated}; waiting until the heartbeat of host {former} expires"
             return PoolNotice(type, "Unknown", "WaitingForHeartbeatTimeout", waiting)
         case "Void" if status.host is not None and status.host.id == former:
-            cure = f"commit `{line_of(key.name, request)}` again if it is gone for good"
-            return PoolNotice(
-                type, "False", "HostStillReporting", f"{stated}, but {former} reported since; {cure}"
-            )
+            command = command_of(about_of(request), key.name, host)
+            cure = f"if host {former} is gone for good, run `{command}` and `git push`"
+            message = f"{stated}, but host {former} reported since; {cure}"
+            return PoolNotice(type, "False", "HostStillReporting", message)
         case "Void":
-            return PoolNotice(type, "False", "GrantChanged", f"{stated}, but {former} lost the grant before")
+            message = f"{stated}, but host {former} had lost the grant before"
+            return PoolNotice(type, "False", "GrantChanged", message)
 
 
-def line_of(name: str, request: Request) -> str:
-    about = Confirm.POOL_DESTROYED if isinstance(request, DestroyRequest) else Confirm.POOL_HOST
-    return f"{about}: {name}={request.host}"
+def about_of(request: Request) -> Confirm:
+    return Confirm.POOL_DESTROYED if isinstance(request, DestroyRequest) else Confirm.POOL_HOST
+
+
+def command_of(about: Confirm, name: str, host: str) -> str:
+    """What a person types for that request."""
+    what = "is destroyed" if about is Confirm.POOL_DESTROYED else "has the pool now"
+    return commit_command(f"{name}: host {host} {what}", f"{about}: {name}={host}")
 
 
 def pools_named(name: str) -> tuple[Key, Key]:

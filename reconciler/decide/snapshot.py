@@ -25,7 +25,7 @@ def decide_snapshot(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
     if edit.assignment is None:
         return assign_with_volume(view, edit, fact)
     if fact.is_lost:
-        return wait_for_pool(edit, edit.assignment.pool)
+        return wait_for_pool(view, edit, edit.assignment.pool)
     return keep(edit.clear_condition(ACCEPTED))
 
 

@@ -24,7 +24,7 @@ def decide_volume(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
         return decide_unassigned(view, edit, fact)
     pool = edit.assignment.pool
     if fact.is_lost:
-        return wait_for_pool(edit, pool)
+        return wait_for_pool(view, edit, pool)
     edit = edit.set_condition(SCHEDULED, "True", "Placed", f"on {pool}")
     if found := first_obstacle(view, edit.known):
         return block(edit, *found)

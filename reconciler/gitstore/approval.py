@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 from hashlib import sha256
+from shlex import quote
 
 TRAILER = "Gitvirt-Approve"
 DIGITS = 16  # that are printed
@@ -47,3 +48,9 @@ def approval_trailer(digest: str) -> str:
 def is_approval_of(value: str, digest: str) -> bool:
     """Whether `value`, as a person typed it into the trailer, names this digest."""
     return len(value) >= LEAST_DIGITS and digest.startswith(value.lower())
+
+
+def commit_command(subject: str, *trailers: str) -> str:
+    """The command that makes a commit with these trailers, to be copied into a shell; its commit counts once it is pushed."""
+    named = " ".join(f"--trailer {quote(trailer)}" for trailer in trailers)
+    return f"git commit --allow-empty -m {quote(subject)} {named}"

@@ -174,8 +174,8 @@ def test_a_host_without_the_grant_says_what_it_waits_for_and_ends_where_it_is_to
         assert code == 1
         for part in (
             "this is host another",
-            f"`Pool-Destroyed: host-1={this_host()}`",
-            "`Pool-Host: host-1=another`",
+            f"--trailer 'Pool-Destroyed: host-1={this_host()}'",
+            "--trailer 'Pool-Host: host-1=another'",
         ):
             assert part in logged
         candidate = ground.report().candidate

@@ -183,13 +183,20 @@ def test_a_candidate_says_what_it_waits_for_and_the_two_ways_out() -> None:
     assert isinstance(found, Candidate)
     for part in (
         "this is host mine",
-        "p to host other",
-        "`Pool-Destroyed: p=other`",
-        "`Pool-Destroyed: gpu=third`",
-        "`Pool-Host: p=mine`",
+        "pool p to host other",
+        "`git commit --allow-empty -m 'p: its host is destroyed' --trailer 'Pool-Destroyed: gpu=third' --trailer 'Pool-Destroyed: p=other'`",
+        "--trailer 'Pool-Host: p=mine'`",
+        "`git push`",
         "another name",
     ):
         assert part in found.message
+
+
+def test_a_candidate_names_the_pools_of_its_own_that_wait_with_the_others() -> None:
+    found = lease().judge(contents("c"), OTHER, MIXED, 0)
+    assert isinstance(found, Candidate)
+    assert "pool gpu to host other" in found.message
+    assert "The pools that are granted to this host (p) wait for that too" in found.message
 
 
 def test_a_live_rival_is_named_where_nothing_is_granted() -> None:

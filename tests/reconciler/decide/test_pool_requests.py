@@ -115,12 +115,12 @@ def test_only_one_of_two_that_wait_takes_the_grant() -> None:
 @pytest.mark.parametrize(
     ("about", "value", "reason", "line"),
     [
-        pytest.param(DESTROYED, "a", "HostRequired", "`Pool-Destroyed: a=h1`", id="bare"),
-        pytest.param(DESTROYED, "a=", "HostRequired", "`Pool-Destroyed: a=h1`", id="an empty host"),
-        pytest.param(DESTROYED, "a=h0", "NotGranted", "`Pool-Destroyed: a=h1`", id="a host of earlier"),
-        pytest.param(DESTROYED, "a=h2", "NotGranted", "`Pool-Destroyed: a=h1`", id="the candidate"),
-        pytest.param(DESTROYED, "a=H1", "NotGranted", "`Pool-Destroyed: a=h1`", id="almost"),
-        pytest.param(HOST, "a", "HostRequired", "`Pool-Host: a=h2`", id="where to"),
+        pytest.param(DESTROYED, "a", "HostRequired", "'Pool-Destroyed: a=h1'", id="bare"),
+        pytest.param(DESTROYED, "a=", "HostRequired", "'Pool-Destroyed: a=h1'", id="an empty host"),
+        pytest.param(DESTROYED, "a=h0", "NotGranted", "'Pool-Destroyed: a=h1'", id="a host of earlier"),
+        pytest.param(DESTROYED, "a=h2", "NotGranted", "'Pool-Destroyed: a=h1'", id="the candidate"),
+        pytest.param(DESTROYED, "a=H1", "NotGranted", "'Pool-Destroyed: a=h1'", id="almost"),
+        pytest.param(HOST, "a", "HostRequired", "'Pool-Host: a=h2'", id="where to"),
         pytest.param(HOST, "a=h1", "AlreadyGranted", "host h1 already has the grant", id="to itself"),
     ],
 )
@@ -181,6 +181,17 @@ def test_a_newer_request_takes_the_place_of_one_that_waits() -> None:
     again = pool_with(status(move=move()), ALIVE).confirms(DESTROYED, "a=h1")
     assert after(again).move is None
     assert after(again).destroyed is not None
+
+
+def test_a_new_grant_is_not_taken_back_by_a_request_that_it_makes_void() -> None:
+    """Assignments of the same tick name the grant that this tick writes."""
+    world = pool_with(status("", 2, move=move())).pool("a", grant=Grant("h9", 3, is_new=True))
+    (need,) = [each for each in decide_needs(world, {POOL}, NOW) if each.key == POOL]
+    found = need.record.status
+    assert isinstance(found, MachinePoolStatus)
+    assert (found.host, found.epoch) == (GrantedHost(id="h9"), 3)
+    assert found.move is not None
+    assert found.move.state == "Void"
 
 
 HELD = Assignment(pool="a", id="1", host="h1", epoch=1)

@@ -63,7 +63,7 @@ def test_the_word_stands_until_the_grace_is_over_and_is_followed_then() -> None:
     assert (said.status, said.reason) == ("Unknown", "WaitingForHeartbeatTimeout")
     (held,) = world.plans[-1].pending_approvals
     assert held.reason.startswith(f"Pool-Destroyed: {first}={first}: commit ")
-    assert held.reason.endswith(f"waiting until the heartbeat of {first} expires")
+    assert held.reason.endswith(f"waiting until the heartbeat of host {first} expires")
     # Other commits come and go, and it is not forgotten.
     world.source({"note.txt": "something else"})
     world.settle()
@@ -88,7 +88,7 @@ def test_one_who_remembers_nothing_follows_it_as_well() -> None:
     world.settle(seconds=10)
     assert world.pool_of("web") == first
     (held,) = world.plans[-1].pending_approvals
-    assert held.reason.endswith(f"waiting until the heartbeat of {first} expires")
+    assert held.reason.endswith(f"waiting until the heartbeat of host {first} expires")
     world.settle(seconds=60)
     assert world.pool_of("web") not in ("", first)
 
@@ -104,7 +104,7 @@ def test_a_host_that_reports_after_it_lives() -> None:
     assert said is not None
     assert (said.status, said.reason) == ("False", "HostStillReporting")
     assert any(
-        f"is destroyed, but {first} reported since" in each.reason
+        f"is destroyed, but host {first} reported since" in each.reason
         for plan in world.plans
         for each in plan.pending_approvals
     )

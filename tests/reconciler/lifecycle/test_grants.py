@@ -86,8 +86,16 @@ def test_a_newcomer_that_overwrites_the_report_changes_no_object() -> None:
     assert not world.hosts[first].has
     found = condition(world, first, "HostMismatch")
     assert found is not None
-    assert f"`Pool-Destroyed: {first}={first}`" in found.message
-    assert f"`Pool-Host: {first}={NEW}`" in found.message
+    assert found.reason == "ReportedByAnotherHost"
+    begin = "`git commit --allow-empty -m"
+    assert (
+        f"{begin} '{first}: host {first} is destroyed' --trailer 'Pool-Destroyed: {first}={first}'` and `git push`"
+        in found.message
+    )
+    assert (
+        f"{begin} '{first}: host {NEW} has the pool now' --trailer 'Pool-Host: {first}={NEW}'` and `git push`"
+        in found.message
+    )
     # After the heartbeat timeout of the host that has the grant its objects are unknown, and stay where they are.
     for _ in range(8):
         world.hosts_report()
@@ -186,6 +194,7 @@ def test_after_a_destroyed_host_the_next_one_starts_with_nothing() -> None:
     world.settle(seconds=40)
     assert world.grant(first) == Grant(NEW, 3)
     assert condition(world, first, "HostMismatch") is None
+    assert condition(world, first, "Destroyed") is None, "the pool is served again"
     host = world.hosts[first]
     assert not {uid for uid, _ in host.has.values()} & {
         uid for key, (uid, _) in old.has.items() if world.objects().get(key) is None
@@ -275,12 +284,17 @@ def test_a_move_keeps_every_assignment_and_its_id() -> None:
         assert now is not None
         assert (now.pool, now.id) == (was.pool, was.id)
         assert (now.host, now.epoch) == ((NEW, 2) if was.pool == first else (was.host, was.epoch))
+    web = next(each for each in world.machine("web").status.conditions if each.type == "Ready")
+    assert web.message.startswith(
+        f"no heartbeat from host {NEW}, which pool {first} moved to, within its timeout"
+    )
     # The new host takes the report over and acts; the old one powers off what it had.
     world.silent.clear()
     world.settle()
     world.settle()
     assert world.machine("web").status.state == "Running"
     assert condition(world, first, "HostMismatch") is None
+    assert condition(world, first, "HostMoved") is None, "the pool is served again"
     old.act(world.objects(), world.grant(first))
     assert WEB in old.off
     assert DATA in old.has
