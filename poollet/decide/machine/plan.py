@@ -214,7 +214,7 @@ def immutable_field_problems(
 
 
 def change_events(changes: tuple[RuntimeChange, ...], *, is_drift: bool) -> tuple[EventText, ...]:
-    """A volume that differs may have grown, which is no drift."""
+    """A disk that differs is not drift: its volume may have grown."""
     if not changes:
         return ()
     names = ", ".join(type(change).__name__ for change in changes)
