@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal, TypeVar
+from typing import TypeAlias
 
 import msgspec
 
 from reconciler.world.pools.announcement import READY
+from reconciler.world.pools.grants import POOL_STATUS
 from reconciler.world.pools.pool_state import PoolState
-from reconciler.world.record import Record, condition, merge_conditions, with_condition
+from reconciler.world.record import Record, Truth, condition, merge_conditions, with_condition
 from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.reports.status_update import amounts, condition_of
 from schemas.live_layout import SHARE
@@ -19,95 +20,61 @@ from schemas.model.quantity import Quantity, parse
 from schemas.report import objects as report
 
 replace = msgspec.structs.replace
-
-Truth = Literal["True", "False", "Unknown"]
-P = TypeVar("P", MachinePoolStatus, VolumePoolStatus)
+PoolStatus: TypeAlias = MachinePoolStatus | VolumePoolStatus
 
 
-def update_pool_status(
-    state: PoolState, record: Record, now: datetime
-) -> MachinePoolStatus | VolumePoolStatus | None:
+def update_pool_status(state: PoolState, record: Record, now: datetime) -> PoolStatus | None:
     """A pool whose host is silent keeps its last status; when the heartbeat expires, it is Unknown."""
-    if state.is_remembered and isinstance(record.status, MachinePoolStatus | VolumePoolStatus):
-        return record.status
-    match record.status, state.announced:
-        case MachinePoolStatus() as machines, report.PoolReport() as pool:
-            return _machine_pool(state, machines, pool.status, now)
-        case VolumePoolStatus() as volumes, report.VolumePoolReport() as pool:
-            return _volume_pool(state, volumes, pool.status, now)
-        case MachinePoolStatus() as machines, _:
-            return _silent(state, machines, now)
-        case VolumePoolStatus() as volumes, _:
-            return _silent(state, volumes, now)
+    before = record.status
+    if not isinstance(before, POOL_STATUS):
+        return None
+    if state.is_remembered:
+        return before
+    if state.announced is None or state.heartbeat is Heartbeat.EXPIRED:
+        return _silent(state, before, now)
+    seen = state.announced.status
+    conditions = _conditions(state, before.conditions, seen.conditions, now)
+    shown, capacity = _state(state, before, seen.state, conditions), amounts(seen.capacity)
+    after = replace(before, state=shown, conditions=conditions, capacity=capacity)
+    match after, seen:
+        case MachinePoolStatus(), report.ReportedPoolStatus():
+            classes = seen.available_machine_classes
+            return replace(
+                after,
+                available_machine_classes=tuple(NameRef(name=each.name) for each in classes),
+                addresses=tuple(PoolAddress(type=each.type, address=each.address) for each in seen.addresses),
+                allocatable=_allocatable(state, seen),
+                node_info=dict(seen.node_info),
+            )
+        case VolumePoolStatus(), report.ReportedVolumePoolStatus():
+            classes = seen.available_volume_classes
+            return replace(
+                after,
+                available_volume_classes=tuple(NameRef(name=each.name) for each in classes),
+                allocatable=amounts(seen.capacity | seen.allocatable),
+                reachable_from=seen.reachable_from,
+            )
         case _:
-            return None
+            return _silent(state, before, now)
 
 
-def _machine_pool(
-    state: PoolState, before: MachinePoolStatus, seen: report.ReportedPoolStatus, now: datetime
-) -> MachinePoolStatus:
-    if state.heartbeat is Heartbeat.EXPIRED:
-        return _silent(state, before, now)
-    conditions = _conditions(state, before.conditions, seen.conditions, now)
-    state_reported: Literal["Ready", "Pending", "Error", "Offline", ""] = seen.state
+def _state(state: PoolState, before: PoolStatus, reported: str, conditions: tuple[Condition, ...]) -> str:
+    """What the condition says, the state says too."""
     if state.heartbeat is Heartbeat.LEFT:
-        state_reported = "Offline"
-    elif _is_unconfirmed(state, before):
-        state_reported = before.state or "Pending"
-    elif state_reported == "Ready" and not _is_ready(conditions):
-        state_reported = "Pending"
-    return replace(
-        before,
-        state=state_reported,
-        conditions=conditions,
-        available_machine_classes=tuple(NameRef(name=each.name) for each in seen.available_machine_classes),
-        addresses=tuple(PoolAddress(type=each.type, address=each.address) for each in seen.addresses),
-        capacity=amounts(seen.capacity),
-        allocatable=_allocatable(state, seen),
-        node_info=dict(seen.node_info),
-    )
+        return "Offline" if isinstance(before, MachinePoolStatus) else "Unavailable"
+    ready = condition(before.conditions, READY)
+    if state.heartbeat is Heartbeat.UNCONFIRMED and ready is not None and ready.status != "True":
+        # It was not ready when it was last heard, and nothing has shown yet that it is back.
+        return before.state or "Pending"
+    ready = condition(conditions, READY)
+    is_ready = ready is not None and ready.status == "True"
+    return "Pending" if reported in ("Ready", "Available") and not is_ready else reported
 
 
-def _volume_pool(
-    state: PoolState, before: VolumePoolStatus, seen: report.ReportedVolumePoolStatus, now: datetime
-) -> VolumePoolStatus:
-    if state.heartbeat is Heartbeat.EXPIRED:
-        return _silent(state, before, now)
-    conditions = _conditions(state, before.conditions, seen.conditions, now)
-    state_reported: Literal["Available", "Pending", "Unavailable", ""] = seen.state
-    if state.heartbeat is Heartbeat.LEFT:
-        state_reported = "Unavailable"
-    elif _is_unconfirmed(state, before):
-        state_reported = before.state or "Pending"
-    elif state_reported == "Available" and not _is_ready(conditions):
-        state_reported = "Pending"
-    return replace(
-        before,
-        state=state_reported,
-        conditions=conditions,
-        available_volume_classes=tuple(NameRef(name=each.name) for each in seen.available_volume_classes),
-        capacity=amounts(seen.capacity),
-        allocatable=amounts(seen.capacity | seen.allocatable),
-        reachable_from=seen.reachable_from,
-    )
-
-
-def _silent(state: PoolState, before: P, now: datetime) -> P:
+def _silent(state: PoolState, before: PoolStatus, now: datetime) -> PoolStatus:
     """A state that no report confirms is pending; a pool that was never reported has none."""
     conditions = _ready(state, before.conditions, now)
     return replace(before, state="Pending" if before.state else "", conditions=conditions)
-
-
-def _is_unconfirmed(state: PoolState, before: MachinePoolStatus | VolumePoolStatus) -> bool:
-    """It was not ready when it was last heard, and nothing has shown yet that it is back."""
-    ready = condition(before.conditions, READY)
-    return state.heartbeat is Heartbeat.UNCONFIRMED and ready is not None and ready.status != "True"
-
-
-def _is_ready(conditions: tuple[Condition, ...]) -> bool:
-    """What the condition says, the state says too."""
-    ready = condition(conditions, READY)
-    return ready is not None and ready.status == "True"
 
 
 def _allocatable(state: PoolState, seen: report.ReportedPoolStatus) -> dict[str, Quantity]:
