@@ -12,7 +12,7 @@ from reconciler.decide.volume_claim import claim_conflict
 from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.view import View
 from schemas.kinds import Key, Kind
-from schemas.model import Machine, Secret, Volume, VolumeSpec
+from schemas.model import Machine, Secret
 from schemas.problem import Severity
 from schemas.validate.references import references
 from schemas.validate.tree import Declaration
@@ -61,30 +61,11 @@ def missing_references(view: View, known: ObjectState, reported: Collection[str]
 
 def sealed_secrets(view: View, known: ObjectState) -> Iterator[Obstacle]:
     """Secrets that cannot be decrypted."""
-    for name in sorted(secrets_of(known)):
+    entry = Declaration("", 0, known.key, known.object)
+    for name in sorted({each.name for each in references(entry) if each.kind is Kind.SECRET}):
         found = view.objects.get(Key(Kind.SECRET, known.key.namespace, name))
         if found is not None and isinstance(found.object, Secret) and found.object.is_encrypted:
             yield Obstacle("SecretEncrypted", f"Secret {name} is encrypted, and decryption is not available")
-
-
-def secrets_of(known: ObjectState) -> set[str]:
-    names = set()
-    match known.object:
-        case Machine() as machine:
-            if machine.spec.ignition_ref is not None:
-                names.add(machine.spec.ignition_ref.name)
-            for disk in machine.spec.volumes:
-                if disk.ephemeral is not None:
-                    names |= encrypting(disk.ephemeral.volume_template.spec)
-        case Volume() as volume:
-            names |= encrypting(volume.spec)
-        case _:
-            pass
-    return names
-
-
-def encrypting(spec: VolumeSpec) -> set[str]:
-    return set() if spec.encryption is None else {spec.encryption.secret_ref.name}
 
 
 def taken_names(view: View, known: ObjectState, machine: Machine) -> Iterator[Obstacle]:

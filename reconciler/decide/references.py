@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reconciler.world.objects.object_state import ObjectState
+from reconciler.world.objects.relations import generated_of
 from reconciler.world.view import View
 from schemas.kinds import Key, Kind
 from schemas.model import Machine
@@ -65,13 +66,7 @@ def blocking_users(view: View, known: ObjectState) -> tuple[ObjectState, ...]:
 
 def has_entry(owner: ObjectState, generated: Key) -> bool:
     """Whether an entry of the machine is that object."""
-    machine = owner.object
-    if not isinstance(machine, Machine):
-        return False
-    entries = [disk.name for disk in machine.spec.volumes if disk.ephemeral is not None]
-    if generated.kind is Kind.NETWORK_INTERFACE:
-        entries = [port.name for port in machine.spec.network_interfaces if port.ephemeral is not None]
-    return generated.name in (derived_name(machine, entry) for entry in entries)
+    return isinstance(owner.object, Machine) and generated in generated_of(owner.object)
 
 
 def list_users(users: tuple[ObjectState, ...]) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from reconciler.decide.need import NeedBase
 from reconciler.decide.placement.quotas import machine_need, quotas, volume_need
@@ -25,6 +26,8 @@ from schemas.model.capacity import WHOLE_HOST, class_count
 from schemas.model.charge import MACHINE
 from schemas.model.part import Selector
 
+V = TypeVar("V", PoolView, VolumePoolView)
+
 
 def policy(view: View) -> Policy:
     return Policy(view.rules.settings.scoring.policy)
@@ -36,7 +39,7 @@ def build_cluster_state(
     """As live has it, and as this pass has already decided: what `needs` release is free, what they take back is taken."""
     requests = tuple(requests)
     made = empty_cluster_state(
-        (_pool(state) for _, state in sorted(view.pools.items())),
+        (replace(_view(PoolView, state), shares=state.shares) for _, state in sorted(view.pools.items())),
         (_volume_pool(state) for _, state in sorted(view.volume_pools.items())),
     )
     for name, state in view.pools.items():
@@ -55,8 +58,9 @@ def build_cluster_state(
     return made
 
 
-def _pool(state: PoolState) -> PoolView:
-    return PoolView(
+def _view(kind: type[V], state: PoolState) -> V:
+    """What the scheduler asks of pools of both kinds."""
+    return kind(
         name=state.name,
         allocatable=state.allocatable,
         labels=state.labels,
@@ -65,23 +69,12 @@ def _pool(state: PoolState) -> PoolView:
         why_not_ready=state.why_not_ready,
         is_known=state.announced is not None,
         classes=state.classes,
-        shares=state.shares,
     )
 
 
 def _volume_pool(state: PoolState) -> VolumePoolView:
-    return VolumePoolView(
-        name=state.name,
-        allocatable=state.allocatable,
-        labels=state.labels,
-        taints=state.taints,
-        is_cordoned=state.is_cordoned,
-        why_not_ready=state.why_not_ready,
-        is_known=state.announced is not None,
-        classes=state.classes,
-        reachable_from=state.reachable_from,
-        machine_pool_selector=state.machine_pool_selector,
-    )
+    reach, selector = state.reachable_from, state.machine_pool_selector
+    return replace(_view(VolumePoolView, state), reachable_from=reach, machine_pool_selector=selector)
 
 
 def _used_of(view: View, state: PoolState) -> Mapping[str, int]:
