@@ -50,7 +50,6 @@ from reconciler.world.record import (
     DELETION_HELD,
     FROZEN,
     PLACED,
-    condition,
     empty_status,
 )
 from reconciler.world.reports.authority import POOL_OF
@@ -248,8 +247,8 @@ def annotate(view: View, need: Need, now: datetime) -> Need:
     known = view.objects.get(need.key)
     if known is None:
         return need
-    refused, status = view.accepted_reports(need.key).refused, need.record.status
-    has_condition = status is not None and condition(status.conditions, CLAIM_REFUSED) is not None
+    refused = view.accepted_reports(need.key).refused
+    has_condition = need.record.condition(CLAIM_REFUSED) is not None
     if known.origin is not Origin.FROZEN and not refused and not has_condition:
         return need
     edit = ObjectEdit(known, need.record, now, need.change_reasons)

@@ -20,6 +20,7 @@ from reconciler.decide.outcome import adopt_reported, block, keep, wait_for_pool
 from reconciler.decide.references import volumes_of
 from reconciler.plan.types import Action
 from reconciler.world.objects.object_state import ObjectState
+from reconciler.world.objects.relations import pin_of
 from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.record import ACCEPTED, EVICTION, SCHEDULED, moment
 from reconciler.world.view import View
@@ -54,14 +55,15 @@ def decide_assigned(view: View, edit: ObjectEdit) -> Need:
         return Drain(**edit.need_fields(), reason=edit.evict.reason, is_ordered=True)
     if pool is None or pool.is_lost:
         return wait_for_pool(view, edit, assignment.pool, "; the machine may still be running")
-    pin = machine.spec.machine_pool_ref.name if machine.spec.machine_pool_ref else ""
-    vain = why_pool_rejects(view, edit.known.key, machine, pin) if pin not in ("", assignment.pool) else ""
-    cause = eviction_cause(machine, assignment.pool, "" if vain else pin, pool.taints)
+    pin, rejection = pin_of(machine), ""
+    if pin not in ("", assignment.pool):
+        rejection = why_pool_rejects(view, edit.known.key, machine, pin)
+    cause = eviction_cause(machine, assignment.pool, "" if rejection else pin, pool.taints)
     if cause is not None:
         return drain(view, edit, machine, cause)
     edit = edit.clear_condition(EVICTION).set_condition(SCHEDULED, "True", "Placed", f"on {assignment.pool}")
-    if vain:
-        edit = edit.set_condition(EVICTION, "False", "PinnedPoolUnavailable", f"not moved: {vain}")
+    if rejection:
+        edit = edit.set_condition(EVICTION, "False", "PinnedPoolUnavailable", f"not moved: {rejection}")
     if found := first_obstacle(view, edit.known):
         return block(edit, *found)
     if message := class_not_offered(machine, pool):

@@ -17,7 +17,6 @@ from reconciler.world.record import (
     ASSIGNED,
     PLACED,
     Record,
-    condition,
     empty_status,
     own,
     with_condition,
@@ -78,8 +77,7 @@ class ObjectEdit(msgspec.Struct, frozen=True):
         if kept is None:
             return self
         # One rule may take back what the next says again: the time is that of where the edit began.
-        began = self.known.record.status
-        first = condition(began.conditions, type) if began is not None else None
+        first = self.known.record.condition(type)
         since = first.last_transition_time if first is not None and first.status == status else ""
         new = Condition(type=type, status=status, reason=reason, message=message, last_transition_time=since)
         conditions = with_condition(kept.conditions, new, self.now)
@@ -89,13 +87,12 @@ class ObjectEdit(msgspec.Struct, frozen=True):
         edit = self
         for type in types:
             kept = edit.record.status
-            if kept is not None and condition(kept.conditions, type) is not None:
+            if kept is not None and edit.condition(type) is not None:
                 edit = edit.with_status(conditions=without_condition(kept.conditions, type))
         return edit
 
     def condition(self, type: str) -> Condition | None:
-        kept = self.record.status
-        return None if kept is None else condition(kept.conditions, type)
+        return self.record.condition(type)
 
     def assign(self, pool: str, id: str, grant: Grant) -> ObjectEdit:
         """Under the grant that the pool has when this tick is written."""

@@ -105,6 +105,9 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     def assignment(self) -> Assignment | None:
         return assignment_of(self.status)
 
+    def condition(self, type: str) -> Condition | None:
+        return condition(getattr(self.status, "conditions", ()), type)
+
 
 NOTHING = Record()
 

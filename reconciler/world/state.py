@@ -18,7 +18,7 @@ from reconciler.world.pools.grants import grant_on_live
 from reconciler.world.pools.last_known_pool import expired_pool, last_known_pool, pool_on_live
 from reconciler.world.pools.placement_counts import Population
 from reconciler.world.pools.pool_state import PoolState
-from reconciler.world.record import HOST_MISMATCH, condition
+from reconciler.world.record import HOST_MISMATCH
 from reconciler.world.reports.heartbeat import NOT_EXPIRED, Heartbeat, HeartbeatSeen, Writer
 from reconciler.world.reports.reports import HostReport, Reports
 from reconciler.world.source.contents import Contents
@@ -131,7 +131,8 @@ class State(View):
     def _of_absent_host(self, known: ObjectState, report: HostReport, granted: str) -> Announcement | None:
         """Of a pool of which another host than that with the grant writes the report."""
         beat = self.reports.heartbeats[report.writer]
-        is_shown = beat is Heartbeat.UNCONFIRMED and is_true(known, HOST_MISMATCH)
+        mismatch = known.record.condition(HOST_MISMATCH)
+        is_shown = beat is Heartbeat.UNCONFIRMED and mismatch is not None and mismatch.status == "True"
         other = report.host if beat is Heartbeat.ALIVE or is_shown else ""
         found = None
         if self.reports.expect(report.name, granted) is not Heartbeat.EXPIRED:
@@ -150,11 +151,6 @@ class State(View):
         """Those that a poollet may speak for."""
         for pools in self.pools_by_kind.values():
             yield from (each.key for each in pools.values() if self.rules.authority.owns(poollet, each.key))
-
-
-def is_true(known: ObjectState, type: str) -> bool:
-    found = condition(getattr(known.record.status, "conditions", ()), type)
-    return found is not None and found.status == "True"
 
 
 def candidate_for(pool: Key, report: HostReport) -> str:

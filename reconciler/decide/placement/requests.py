@@ -16,6 +16,7 @@ from reconciler.schedule.request import (
     VolumeRequest,
 )
 from reconciler.world.objects.object_state import ObjectState, Origin
+from reconciler.world.objects.relations import pin_of
 from reconciler.world.record import NOTHING, Record, active_rejections
 from reconciler.world.view import View
 from schemas.kinds import Key, Kind
@@ -24,7 +25,6 @@ from schemas.model import (
     MachineClass,
     MachineSpec,
     MachineStatus,
-    NameRef,
     Volume,
     VolumeSpec,
     VolumeStatus,
@@ -47,7 +47,7 @@ def requests(view: View, places: Iterable[Place], now: datetime) -> tuple[Reques
     for key in sorted(key for key in needs if key.kind is Kind.VOLUME and key not in taken):
         known = view.objects.get(key)
         if known is not None and isinstance(known.object, Volume):
-            volume = _volume(key, known.object.spec, needs[key].record, pin_of(known), now)
+            volume = _volume(key, known.object.spec, needs[key].record, _pin(known), now)
             quota = volume_need(view, key.namespace, known.object.spec)
             found.append(Request(key, volumes=(volume,), near_pool=needs[key].near_pool, quota=quota))
     return tuple(found)
@@ -69,7 +69,9 @@ def _machine(view: View, need: Place, others: Mapping[Key, Place], now: datetime
             placed.add(record.pool)
         elif volume_spec.volume_class_ref is not None:
             there = view.objects.get(key)
-            pin = pin_of(there) if there and there.origin is Origin.DECLARED else _pin(volume_spec)
+            pin = volume_spec.volume_pool_ref.name if volume_spec.volume_pool_ref else ""
+            if there is not None and there.origin is Origin.DECLARED:
+                pin = pin_of(there.object)
             volumes.append(_volume(key, volume_spec, record, pin, now))
             quotas.append(volume_need(view, namespace, volume_spec))
     return Request(
@@ -85,7 +87,7 @@ def _machine(view: View, need: Place, others: Mapping[Key, Place], now: datetime
         volumes=tuple(volumes),
         volume_pools=tuple(sorted(placed)),
         rejections=_rejections(need.record, now),
-        pinned=pin_of(known),
+        pinned=_pin(known),
         quota=add(quotas),
     )
 
@@ -122,25 +124,11 @@ def _volume(key: Key, spec: VolumeSpec, record: Record, pin: str, now: datetime)
     )
 
 
-def pin_of(known: ObjectState) -> str:
+def _pin(known: ObjectState) -> str:
     """The pool that people pin it to. In a text of live the reference is the reconciler's own while anything is assigned."""
     if known.origin is not Origin.DECLARED and known.record.pool:
         return ""
-    match known.object:
-        case Machine() as machine:
-            return _name(machine.spec.machine_pool_ref)
-        case Volume() as volume:
-            return _pin(volume.spec)
-        case _:
-            return ""
-
-
-def _pin(spec: VolumeSpec) -> str:
-    return _name(spec.volume_pool_ref)
-
-
-def _name(reference: NameRef | None) -> str:
-    return reference.name if reference else ""
+    return pin_of(known.object)
 
 
 def _rejections(record: Record, now: datetime) -> tuple[PastRejection, ...]:

@@ -5,16 +5,48 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from reconciler.world.objects.index import Index
 from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.record import ASSIGNABLE, PLACED
 from schemas.kinds import Key, Kind
-from schemas.model import Machine, MachinePoolStatus, Volume, VolumePoolStatus
+from schemas.model import Machine, MachinePoolStatus, Object, Volume, VolumePoolStatus
 from schemas.validate import Declaration
 from schemas.validate.references import references
 from schemas.validate.tree import derived_name
 
 POOL_OF = {Kind.MACHINE: Kind.MACHINE_POOL, Kind.VOLUME: Kind.VOLUME_POOL}
+
+
+class Index:
+    """A map from a key to some keys that costs little where most have one only: a single value is kept without a set around it."""
+
+    __slots__ = ("_held",)
+
+    def __init__(self) -> None:
+        self._held: dict[Key, Key | set[Key]] = {}
+
+    def add(self, at: Key, value: Key) -> None:
+        found = self._held.get(at)
+        if found is None:
+            self._held[at] = value
+        elif isinstance(found, set):
+            found.add(value)
+        elif found != value:
+            self._held[at] = {found, value}
+
+    def discard(self, at: Key, value: Key) -> None:
+        found = self._held.get(at)
+        if isinstance(found, set):
+            found.discard(value)
+            if not found:
+                del self._held[at]
+        elif found == value:
+            del self._held[at]
+
+    def get(self, at: Key) -> Collection[Key]:
+        found = self._held.get(at)
+        if found is None:
+            return ()
+        return found if isinstance(found, set) else (found,)
 
 
 class Relations:
@@ -150,11 +182,21 @@ def is_waiting(known: ObjectState) -> bool:
 
 def is_astray(known: ObjectState) -> bool:
     """In a text of live the reference is the reconciler's own."""
-    object = known.object
-    if known.origin is not Origin.DECLARED or not isinstance(object, Machine) or not known.record.pool:
+    if known.origin is not Origin.DECLARED or known.key.kind is not Kind.MACHINE or not known.record.pool:
         return False
-    pin = object.spec.machine_pool_ref
-    return pin is not None and pin.name != known.record.pool
+    return pin_of(known.object) not in ("", known.record.pool)
+
+
+def pin_of(object: Object) -> str:
+    """The pool that the text of a machine or a volume names, or nothing."""
+    match object:
+        case Machine():
+            pin = object.spec.machine_pool_ref
+        case Volume():
+            pin = object.spec.volume_pool_ref
+        case _:
+            return ""
+    return pin.name if pin is not None else ""
 
 
 def has_waiting_request(known: ObjectState) -> bool:

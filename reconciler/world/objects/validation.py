@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from reconciler.world.objects.object_state import ObjectState, Origin
-from reconciler.world.objects.relations import Relations
+from reconciler.world.objects.relations import POOL_OF, Relations, pin_of
 from reconciler.world.source.tree_index import TreeIndex
 from schemas.kinds import Key, Kind
-from schemas.model import Machine, Volume
 from schemas.problem import Severity
 from schemas.validate import AnyDeclaration, Declaration, Tree, ValidationPolicy, check_tree
 from schemas.validate.finding import Finding
@@ -66,12 +65,8 @@ def find_errors(
 
 
 def _pinned_pools(known: ObjectState) -> tuple[Key, ...]:
-    object = known.object
-    if isinstance(object, Machine) and object.spec.machine_pool_ref:
-        return (Key(Kind.MACHINE_POOL, "", object.spec.machine_pool_ref.name),)
-    if isinstance(object, Volume) and object.spec.volume_pool_ref:
-        return (Key(Kind.VOLUME_POOL, "", object.spec.volume_pool_ref.name),)
-    return ()
+    pin = pin_of(known.object)
+    return (Key(POOL_OF[known.key.kind], "", pin),) if pin else ()
 
 
 def _entries(around: Mapping[Key, ObjectState]) -> Iterable[AnyDeclaration]:

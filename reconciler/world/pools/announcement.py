@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.pools.grants import Grant, grant_for, grant_on_live
 from reconciler.world.pools.pool_state import PoolState
-from reconciler.world.record import condition
 from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.reports.status_update import amounts
 from schemas.kinds import Key, Kind
@@ -24,7 +23,6 @@ from schemas.model import (
 from schemas.model.capacity import CPU, MEMORY, STORAGE, WHOLE_HOST, class_count, share, stocks
 from schemas.model.charge import MACHINE, VOLUME, pool_allocatable
 from schemas.model.quantity import Quantity
-from schemas.model.storage import VolumePoolStatus
 from schemas.report import objects as report
 from schemas.validate.labels import OURS, TWIN
 
@@ -123,8 +121,9 @@ def why_not_ready(known: ObjectState | None, announced: Announcement | None) -> 
     state = announced.pool.status.state
     if state not in ("Ready", "Available"):
         return f"its poollet reports the state {state}"
-    if announced.heartbeat is Heartbeat.UNCONFIRMED and (before := _ready_on_live(known)) not in ("", "True"):
-        return f"the pool was not ready ({before}) when last reported, and its report has not changed since"
+    before = known.record.condition(READY)
+    if announced.heartbeat is Heartbeat.UNCONFIRMED and before is not None and before.status != "True":
+        return f"the pool was not ready ({before.status}) when last reported, and its report has not changed since"
     return ""
 
 
@@ -133,14 +132,6 @@ def why_not_granted(grant: Grant, announced: Announcement | None) -> str:
     if grant.host or (announced is not None and announced.is_remembered and not grant.epoch):
         return ""
     return "no host has the grant of this pool; the next host that reports it gets it"
-
-
-def _ready_on_live(known: ObjectState) -> str:
-    status = known.record.status
-    if not isinstance(status, MachinePoolStatus | VolumePoolStatus):
-        return ""
-    found = condition(status.conditions, READY)
-    return found.status if found else ""
 
 
 def _offered_classes(pool: report.PoolReport | report.VolumePoolReport | None) -> tuple[str, ...]:

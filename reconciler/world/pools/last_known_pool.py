@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.pools.announcement import READY, Announcement
-from reconciler.world.record import OWN, condition
+from reconciler.world.record import OWN
 from reconciler.world.reports.heartbeat import Heartbeat
 from schemas.model import Condition, MachinePoolStatus, VolumePoolStatus
 from schemas.model.quantity import Quantity
@@ -29,7 +29,7 @@ def expired_pool(known: ObjectState, poollet: str) -> Announcement | None:
 def last_known_pool(known: ObjectState, poollet: str, silence: str) -> Announcement | None:
     """The same while a poollet is silent: of a pool that was known to be well, or not well, when it was heard last."""
     found = pool_on_live(known) if known.live is not None else None
-    ready = condition(getattr(known.record.status, "conditions", ()), READY)
+    ready = known.record.condition(READY)
     if found is None or ready is None or ready.status == "Unknown":
         return None
     return replace(found, poollet=poollet, silence=silence)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 
 from reconciler.gitstore.objects.tree import FileMode
 from reconciler.world.objects.object_state import ObjectState
-from reconciler.world.record import ACCEPTED, DELETION_HELD, FROZEN, UNVERIFIED, condition
+from reconciler.world.record import ACCEPTED, DELETION_HELD, FROZEN, UNVERIFIED
 from reconciler.world.source.contents import Doc
 from reconciler.world.source.rules import Rules
 from reconciler.world.source.tree_index import TreeIndex
@@ -50,13 +50,10 @@ def why_unverified(known: ObjectState, source: TreeIndex, rules: Rules, news: Co
 
 def was_unverified(known: ObjectState) -> bool:
     """As live says; of what has no conditions nothing says otherwise."""
-    status = known.record.status
-    if status is None:
-        return True
-    held, accepted = condition(status.conditions, DELETION_HELD), condition(status.conditions, ACCEPTED)
-    return (held is not None and held.reason == UNVERIFIED) or (
-        accepted is not None and accepted.reason == FROZEN
-    )
+    record = known.record
+    held, accepted = record.condition(DELETION_HELD), record.condition(ACCEPTED)
+    is_held, is_frozen = held and held.reason == UNVERIFIED, accepted and accepted.reason == FROZEN
+    return record.status is None or bool(is_held or is_frozen)
 
 
 def masks_live_objects(path: str, source: TreeIndex, live: TreeIndex) -> bool:

@@ -14,7 +14,7 @@ from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.objects.relations import Relations, uses
 from reconciler.world.objects.resolve import is_live_alone, on_live
-from reconciler.world.record import ACCEPTED, FROZEN, NOTHING, condition
+from reconciler.world.record import ACCEPTED, FROZEN, NOTHING
 from reconciler.world.source.contents import Contents, Doc, objects_at
 from reconciler.world.source.tree_index import TreeIndex
 from schemas.kinds import Key, Kind
@@ -150,5 +150,5 @@ def is_marked(known: ObjectState) -> bool:
         return False
     if known.key.kind in CLASSES:
         return True
-    message = condition(getattr(known.record.status, "conditions", ()), ACCEPTED)
+    message = known.record.condition(ACCEPTED)
     return message is not None and message.reason == FROZEN
