@@ -37,6 +37,7 @@ COVERED = (
     "tests/soak",
     "poollet",
     "tests/poollet",
+    "tests/reconciler/decide",
 )
 PAGES = (
     "docs/container.md",

@@ -1,4 +1,4 @@
-"""A world made by hand: what a test says there is, and nothing else. Answers every question by looking at all of it."""
+"""A World without files: a test states what exists, what is reported and what is unverified, and nothing else."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SOURCE = "2" * 40
 
 
 class Small(State):
-    """A world made by hand: tests say what is reported, short or unverified instead of making files that come to it."""
+    """Answers with what a test put in where a real World would read reports, files and capacity."""
 
     def __init__(self) -> None:
         super().__init__({}, ParseCache())
@@ -45,34 +45,34 @@ class Small(State):
         settings = FleetSettings(fleet=FleetIdentity(id=FLEET))
         self.rules = Rules(settings, settings)
         self.commits: dict[str, str] = {}  # by the hostID that wrote them
-        self.reported = NOW - timedelta(minutes=1)  # all of them
-        self.words: dict[Key, ObjectReport] = {}
+        self.reported_at = NOW - timedelta(minutes=1)  # all of them
+        self.own_reports: dict[Key, ObjectReport] = {}
         self.claims: dict[Key, tuple[ObjectReport, ...]] = {}
         self.refused: dict[Key, tuple[str, ...]] = {}
         self.short: dict[str, tuple[Shortfall, ...]] = {}
-        self.doubts: dict[Key, str] = {}
+        self.unverified: dict[Key, str] = {}
         self.missing: tuple[MissingHost, ...] = ()
         self.add(*classes())
 
     def host_seen(self, pool: Key, host: str) -> HostSeen:
         state, commit = self.find_pool(pool), self.commits.get(host, "")
         beat = state.heartbeat if state is not None and state.grant.host == host else None
-        return HostSeen(commit, self.reported if commit else None, beat)
+        return HostSeen(commit, self.reported_at if commit else None, beat)
 
     def accepted_reports(self, key: Key) -> AcceptedReports:
-        return AcceptedReports(self.words.get(key), self.claims.get(key, ()), self.refused.get(key, ()))
+        return AcceptedReports(self.own_reports.get(key), self.claims.get(key, ()), self.refused.get(key, ()))
 
     def shortfalls(self, machine: Key, pool: str) -> tuple[Shortfall, ...]:
         return self.short.get(pool, ())
 
     def why_unverified(self, key: Key) -> str:
-        return self.doubts.get(key, "")
+        return self.unverified.get(key, "")
 
     @property
     def missing_hosts(self) -> tuple[MissingHost, ...]:
         return self.missing
 
-    # What tests make it of.
+    # How tests build it
 
     def add(self, *many: ObjectState) -> Small:
         for known in many:
@@ -80,13 +80,13 @@ class Small(State):
             self.objects[known.key] = known
         return self
 
-    def goes(self, *keys: Key) -> Small:
-        """Gone from the source."""
+    def leave_source(self, *keys: Key) -> Small:
+        """They are on live and no longer in the source."""
         return self.add(
             *(msgspec.structs.replace(self.objects[key], origin=Origin.LEAVING, source=None) for key in keys)
         )
 
-    def ordered_gone(self, key: Key) -> Small:
+    def order_deletion(self, key: Key) -> Small:
         known = self.objects[key]
         record = msgspec.structs.replace(known.record, deletion_timestamp="2026-03-01T11:00:00Z")
         return self.add(msgspec.structs.replace(known, record=record, origin=Origin.LEAVING, source=None))
@@ -109,20 +109,20 @@ class Small(State):
         self.pools_by_kind[key.kind][key.name] = PoolState(key, is_declared=False, **given)
         return self
 
-    def confirms(self, about: Confirm, value: str) -> Small:
+    def confirm(self, about: Confirm, value: str) -> Small:
         new = Confirmation(about, value, SOURCE, NOW)
         self.head = replace(self.head, confirmations=(*self.head.confirmations, new))
         return self
 
-    def says_destroyed(self, name: str) -> Small:
+    def confirm_destroyed(self, name: str) -> Small:
         """A commit states it of the host of that pool, which has the grant of both kinds."""
         granted = {"host": {"id": name}, "epoch": 1}
         for kind in (Kind.MACHINE_POOL, Kind.VOLUME_POOL):
-            self.add(known(kind, name, {}, status=granted))
-        return self.confirms(Confirm.POOL_DESTROYED, f"{name}={name}")
+            self.add(make_object(kind, name, {}, status=granted))
+        return self.confirm(Confirm.POOL_DESTROYED, f"{name}={name}")
 
     def with_report(self, key: Key, phase: Any, **changes: Any) -> Small:
-        """The word of the pool that it is assigned to."""
+        """What the pool that it is assigned to reports of it."""
         record = self.objects[key].record
         assignment = record.assignment
         assert assignment is not None
@@ -134,16 +134,16 @@ class Small(State):
             "assignment": assignment.id,
             "phase": phase,
         }
-        self.words[key] = ObjectReport(**(given | changes))
+        self.own_reports[key] = ObjectReport(**(given | changes))
         return self
 
 
 def classes() -> tuple[ObjectState, ...]:
-    """That nobody has to mention."""
+    """In every world, so that no test has to declare them."""
     return (
-        known(Kind.MACHINE_CLASS, "small", {"capabilities": {"cpu": 1, "memory": 1}}),
-        known(Kind.MACHINE_CLASS, "huge", {"capabilities": {"cpu": 64, "memory": 64}}),
-        known(Kind.VOLUME_CLASS, "fast", {"capabilities": {"tps": 1, "iops": 1}}),
+        make_object(Kind.MACHINE_CLASS, "small", {"capabilities": {"cpu": 1, "memory": 1}}),
+        make_object(Kind.MACHINE_CLASS, "huge", {"capabilities": {"cpu": 64, "memory": 64}}),
+        make_object(Kind.VOLUME_CLASS, "fast", {"capabilities": {"tps": 1, "iops": 1}}),
     )
 
 
@@ -156,7 +156,7 @@ def hash_of(name: str) -> int:
     return int.from_bytes(name.encode()[-5:], "big") % 10**12
 
 
-def known(
+def make_object(
     kind: Kind,
     name: str,
     spec: Mapping[str, Any] | None = None,
@@ -195,7 +195,7 @@ def known(
 
 def machine(name: str, *, on: str = "", **changes: Any) -> ObjectState:
     spec = {"machineClassRef": {"name": "small"}, **changes.pop("spec", {})}
-    return known(Kind.MACHINE, name, spec, on=on, **changes)
+    return make_object(Kind.MACHINE, name, spec, on=on, **changes)
 
 
 def volume(name: str, *, on: str = "", **changes: Any) -> ObjectState:
@@ -204,10 +204,10 @@ def volume(name: str, *, on: str = "", **changes: Any) -> ObjectState:
         "resources": {"storage": "1Gi"},
         **changes.pop("spec", {}),
     }
-    return known(Kind.VOLUME, name, spec, on=on, **changes)
+    return make_object(Kind.VOLUME, name, spec, on=on, **changes)
 
 
-def evicted(known: ObjectState, reason: str = "Drained") -> ObjectState:
+def order_eviction(known: ObjectState, reason: str = "Drained") -> ObjectState:
     status = known.record.status
     assert isinstance(status, MachineStatus)
     assert status.assignment is not None

@@ -11,10 +11,10 @@ LIMIT = DeleteLimit()
 
 
 @pytest.mark.parametrize(
-    ("losses", "said"),
+    ("losses", "want"),
     [
         pytest.param(DeletionCounts(100, 0, 0), "", id="nothing-goes"),
-        pytest.param(DeletionCounts(100, 60, 0), "", id="what-was-ordered-is-not-asked-again"),
+        pytest.param(DeletionCounts(100, 60, 0), "", id="what-was-ordered-needs-no-second-approval"),
         pytest.param(DeletionCounts(1, 0, 1), "1 of 1 would be deleted: all of them", id="the-only-one"),
         pytest.param(DeletionCounts(2, 0, 1), "", id="one-of-two"),
         pytest.param(DeletionCounts(2, 1, 1), "2 of 2 would be deleted: all of them", id="the-second-of-two"),
@@ -37,8 +37,8 @@ LIMIT = DeleteLimit()
         ),
     ],
 )
-def test_objection(losses: DeletionCounts, said: str) -> None:
-    assert why_over_limit(losses, LIMIT) == said
+def test_a_deletion_over_the_limit_needs_an_approval(losses: DeletionCounts, want: str) -> None:
+    assert why_over_limit(losses, LIMIT) == want
 
 
 def test_the_stricter_limit_counts() -> None:
@@ -54,5 +54,5 @@ def test_losing_more_is_never_easier(total: int, going: int, absent: int) -> Non
 
 
 @given(total=st.integers(1, 300))
-def test_everything_at_once_is_always_asked(total: int) -> None:
+def test_deleting_everything_always_needs_an_approval(total: int) -> None:
     assert why_over_limit(DeletionCounts(total, 0, total), DeleteLimit(count=10**9, percent=100))

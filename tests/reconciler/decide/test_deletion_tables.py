@@ -15,7 +15,7 @@ from reconciler.world.reports.heartbeat import Heartbeat
 from schemas import live_layout
 from schemas.kinds import Key, Kind
 from schemas.model import VolumeStatus
-from tests.reconciler.decide.small import NOW, Small, known, machine, volume
+from tests.reconciler.decide.small import NOW, Small, machine, make_object, volume
 
 WEB = Key(Kind.MACHINE, "default", "web")
 DATA = Key(Kind.VOLUME, "default", "data")
@@ -34,19 +34,19 @@ def world(*objects: ObjectState) -> Small:
     return Small().pool("a").volume_pool("a").add(*objects)
 
 
-def unverified() -> Small:
+def with_unverified_absence() -> Small:
     found = world(machine("web", on="a"))
-    found.doubts[WEB] = "web.yaml cannot be read"
+    found.unverified[WEB] = "web.yaml cannot be read"
     return found
 
 
-def silent(*objects: ObjectState) -> Small:
+def unreachable(*objects: ObjectState) -> Small:
     return world(*objects).volume_pool("a", **LOST)
 
 
 HOLDS: dict[str, tuple[Callable[[], Small], Key, str]] = {
     "nothing": (lambda: world(machine("web", on="a")), WEB, ""),
-    "its absence is unverified": (unverified, WEB, UNVERIFIED),
+    "its absence is unverified": (with_unverified_absence, WEB, UNVERIFIED),
     "paused": (lambda: world(machine("web", on="a", **PAUSED)), WEB, "Paused"),
     "paused by another value": (
         lambda: world(machine("web", on="a", annotations={live_layout.PAUSED: "yes"})),
@@ -64,30 +64,30 @@ HOLDS: dict[str, tuple[Callable[[], Small], Key, str]] = {
         "InUse",
     ),
     "a machine that goes too uses it": (
-        lambda: world(machine("web", spec=USES_DATA), volume("data", on="a", status=MADE)).goes(WEB),
+        lambda: world(machine("web", spec=USES_DATA), volume("data", on="a", status=MADE)).leave_source(WEB),
         DATA,
         "",
     ),
     "not made, as far as its unreachable pool reported": (
-        lambda: silent(volume("data", on="a")),
+        lambda: unreachable(volume("data", on="a")),
         DATA,
         UNVERIFIED,
     ),
     "not made, on a pool that reports": (lambda: world(volume("data", on="a")), DATA, ""),
-    "made, on an unreachable pool": (lambda: silent(volume("data", on="a", status=MADE)), DATA, ""),
+    "made, on an unreachable pool": (lambda: unreachable(volume("data", on="a", status=MADE)), DATA, ""),
     "not made and its policy says Delete": (
-        lambda: silent(volume("data", on="a", spec={"deletionPolicy": "Delete"})),
+        lambda: unreachable(volume("data", on="a", spec={"deletionPolicy": "Delete"})),
         DATA,
         "",
     ),
-    "on no pool": (lambda: silent(volume("data")), DATA, ""),
+    "on no pool": (lambda: unreachable(volume("data")), DATA, ""),
 }
 
 
 @pytest.mark.parametrize(("make", "key", "want"), HOLDS.values(), ids=HOLDS)
 def test_what_holds_a_deletion(make: Callable[[], Small], key: Key, want: str) -> None:
     found = make()
-    found.goes(key)
+    found.leave_source(key)
     reason = hold_reason(found, found.objects[key])
     assert (reason[0] if reason else "") == want
     assert reason is None or reason[1], "each reason has a message"
@@ -129,12 +129,12 @@ WAITS: dict[str, tuple[Callable[[], Small], Key, str]] = {
     ),
     "a class without users": (world, Key(Kind.MACHINE_CLASS, "", "small"), ""),
     "a pool with a machine": (
-        lambda: world(machine("web", on="a"), known(Kind.MACHINE_POOL, "a")),
+        lambda: world(machine("web", on="a"), make_object(Kind.MACHINE_POOL, "a")),
         Key(Kind.MACHINE_POOL, "", "a"),
         "still used by Machine/default/web",
     ),
     "a pool without machines": (
-        lambda: world(known(Kind.MACHINE_POOL, "a")),
+        lambda: world(make_object(Kind.MACHINE_POOL, "a")),
         Key(Kind.MACHINE_POOL, "", "a"),
         "",
     ),
@@ -148,7 +148,7 @@ WAITS: dict[str, tuple[Callable[[], Small], Key, str]] = {
 
 @pytest.mark.parametrize(("make", "key", "want"), WAITS.values(), ids=WAITS)
 def test_what_an_ordered_deletion_waits_for(make: Callable[[], Small], key: Key, want: str) -> None:
-    found = make().ordered_gone(key)
+    found = make().order_deletion(key)
     state = found.objects[key]
     assert waiting_for(found, ObjectEdit(state, state.record, NOW)) == want
 

@@ -33,8 +33,8 @@ def tolerating(key: str, seconds: int | None = None) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("taints", "tolerations", "pin", "want"),
     [
-        pytest.param([], [], "", None, id="nothing-speaks-against-it"),
-        pytest.param([SOFT], [], "", None, id="no-schedule-lets-stay-what-is-there"),
+        pytest.param([], [], "", None, id="no-taint-and-no-pin"),
+        pytest.param([SOFT], [], "", None, id="no-schedule-evicts-nothing"),
         pytest.param([BROKEN], [], "", ("TaintNotTolerated", 0, False), id="no-execute"),
         pytest.param([BROKEN], [tolerating("broken")], "", None, id="tolerated-for-ever"),
         pytest.param(
@@ -57,18 +57,18 @@ def tolerating(key: str, seconds: int | None = None) -> dict[str, Any]:
         ),
         pytest.param([DRAIN], [], "", ("Drained", 0, False), id="drain"),
         pytest.param([FORCED], [], "", ("Drained", 0, True), id="drain-with-force"),
-        pytest.param([], [], "b", ("PinnedElsewhere", 0, False), id="pinned-elsewhere"),
+        pytest.param([], [], "b", ("PinnedElsewhere", 0, False), id="pinned-to-another-pool"),
         pytest.param([], [], "a", None, id="pinned-here"),
     ],
 )
-def test_expulsion(
+def test_a_machine_has_a_cause_to_leave_its_pool(
     taints: list[Taint], tolerations: list[dict[str, Any]], pin: str, want: tuple[str, int, bool] | None
 ) -> None:
     found = eviction_cause(machine(tolerations=tolerations), "a", pin, taints)
     assert (found and (found.reason, found.after_seconds, found.is_forced)) == want
 
 
-def test_local_data_is_lost_with_consent_only() -> None:
+def test_local_data_is_lost_only_when_people_accept_it() -> None:
     cause = EvictionCause("Drained", "its pool is being drained")
     local = machine(volumes=[{"name": "root", "localDisk": {}}])
     assert has_local_disk(local)

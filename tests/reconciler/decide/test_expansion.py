@@ -85,6 +85,6 @@ def test_the_spelling_of_the_group_is_that_of_the_owner() -> None:
     assert found.body["apiVersion"] == "storage.openkcm.dev/v1alpha1"
 
 
-def test_other_entries_become_nothing() -> None:
+def test_only_ephemeral_entries_become_objects() -> None:
     disks = [{"name": "root", "localDisk": {}}, {"name": "old", "volumeRef": {"name": "v"}}]
     assert list(expansions(machine(volumes=disks), "owner-uid")) == []

@@ -10,12 +10,12 @@ OTHER = "5a1e9a5e-0d5c-4f0b-9a54-6d1b6f6f7f11"
 WEB = Key(Kind.MACHINE, "default", "web-1")
 
 
-def test_the_same_declaration_has_one_uid_whoever_gives_it() -> None:
+def test_the_same_declaration_always_gets_the_same_uid() -> None:
     assert make_uid(FLEET, WEB, "c1") == make_uid(FLEET, WEB, "c1")
     assert UUID(make_uid(FLEET, WEB, "c1"))
 
 
-def test_declared_again_elsewhere_or_by_another_name_is_another_object() -> None:
+def test_an_object_with_another_fleet_commit_kind_or_name_has_another_uid() -> None:
     others = [
         make_uid(FLEET, WEB, "c1"),
         make_uid(FLEET, WEB, "c2"),
@@ -26,10 +26,10 @@ def test_declared_again_elsewhere_or_by_another_name_is_another_object() -> None
     assert len(set(others)) == len(others)
 
 
-def test_a_secret_is_not_written_to() -> None:
+def test_a_secret_has_no_uid_because_its_document_is_never_written() -> None:
     assert make_uid(FLEET, Key(Kind.SECRET, "default", "db"), "c1") == ""
 
 
-def test_every_decision_has_an_assignment_of_its_own() -> None:
+def test_every_decision_gets_its_own_assignment_id() -> None:
     own = make_uid(FLEET, WEB, "c1")
     assert len({assignment_id(own, None), assignment_id(own, "l1"), assignment_id(own, "l2")}) == 3

@@ -22,7 +22,17 @@ from schemas.model import MachineStatus, Taint
 from schemas.model.capacity import Shortfall
 from schemas.report import objects as report
 from schemas.validate.finding import Finding
-from tests.reconciler.decide.small import DRAIN, FLEET, NOW, Small, evicted, known, machine, uid_of, volume
+from tests.reconciler.decide.small import (
+    DRAIN,
+    FLEET,
+    NOW,
+    Small,
+    machine,
+    make_object,
+    order_eviction,
+    uid_of,
+    volume,
+)
 
 WEB = Key(Kind.MACHINE, "default", "web")
 FORCED = Taint(key="gitvirt.dev/drain", effect="NoExecute", value="force")
@@ -34,7 +44,7 @@ FULL = (report.ReportedReason(code="InsufficientCapacity", message="memory is sh
 LOST = {"heartbeat": Heartbeat.EXPIRED}
 
 
-def word(**changes: Any) -> ObjectReport:
+def claim(**changes: Any) -> ObjectReport:
     given: dict[str, Any] = {
         "poollet": "b",
         "host": "b",
@@ -59,7 +69,7 @@ def on_a(**spec: Any) -> Small:
 
 
 def secret(value: str) -> Any:
-    return known(Kind.SECRET, "boot", {"stringData": {"ignition.yaml": value}})
+    return make_object(Kind.SECRET, "boot", {"stringData": {"ignition.yaml": value}})
 
 
 Case = tuple[str, Callable[[], Small], type[Need], str]
@@ -69,40 +79,40 @@ CASES: list[Case] = [
     ("new", lambda: Small().add(machine("web", is_new=True)), Place, ""),
     ("unplaced", small, Place, ""),
     ("paused", lambda: Small().add(machine("web", **PAUSED)), Keep, ""),
-    ("dangling", lambda: _with(small(), faults={WEB: fault("GV310")}), Blocked, "GV310"),
-    ("shared volume is told elsewhere", lambda: _with(small(), faults={WEB: fault("GV320")}), Place, ""),
-    ("sealed", lambda: small(ignitionRef={"name": "boot"}).add(secret("ENC[AES256,data:x]")), Blocked, "SecretEncrypted"),
+    ("it names a missing object", lambda: _with(small(), faults={WEB: fault("GV310")}), Blocked, "GV310"),
+    ("a shared volume is judged by its claim", lambda: _with(small(), faults={WEB: fault("GV320")}), Place, ""),
+    ("its secret is encrypted", lambda: small(ignitionRef={"name": "boot"}).add(secret("ENC[AES256,data:x]")), Blocked, "SecretEncrypted"),
     ("plain secret", lambda: small(ignitionRef={"name": "boot"}).add(secret("#cloud-config")), Place, ""),
-    ("claimed by one", lambda: _with(small(), claims={WEB: (word(),)}), Adopt, ""),
-    ("claimed by two", lambda: _with(small(), claims={WEB: (word(), word(poollet="c"))}), Blocked, "ReportedByMultiplePools"),
-    ("claimed under another uid", lambda: _with(small(), claims={WEB: (word(uid="other"),)}), Place, ""),
-    ("at rest", on_a, Keep, ""),
+    ("claimed by one", lambda: _with(small(), claims={WEB: (claim(),)}), Adopt, ""),
+    ("claimed by two", lambda: _with(small(), claims={WEB: (claim(), claim(poollet="c"))}), Blocked, "ReportedByMultiplePools"),
+    ("claimed under another uid", lambda: _with(small(), claims={WEB: (claim(uid="other"),)}), Place, ""),
+    ("converged", on_a, Keep, ""),
     ("running", lambda: on_a().with_report(WEB, "present", status=RUNNING), Keep, ""),
     ("unknown to its runtime", lambda: on_a().with_report(WEB, "unknown"), Keep, ""),
     ("rejected", lambda: on_a().with_report(WEB, "rejected", reasons=FULL), Place, ""),
-    ("dangling but placed", lambda: _with(on_a(), faults={WEB: fault("GV310")}), Blocked, "GV310"),
+    ("it names a missing object, but is placed", lambda: _with(on_a(), faults={WEB: fault("GV310")}), Blocked, "GV310"),
     ("a class that its pool lacks", lambda: on_a(machineClassRef={"name": "huge"}), Blocked, "ClassNotOffered"),
     ("pool lost", lambda: on_a().pool("a", **LOST), PoolUnreachable, ""),
-    ("pool unproven", lambda: on_a().pool("a", heartbeat=Heartbeat.UNCONFIRMED), Keep, ""),
+    ("pool unconfirmed", lambda: on_a().pool("a", heartbeat=Heartbeat.UNCONFIRMED), Keep, ""),
     ("pool not announced", lambda: on_a().pool("a", heartbeat=None, announced=None), PoolUnreachable, ""),
-    ("pool not there at all", lambda: Small().add(machine("web", on="a")), PoolUnreachable, ""),
+    ("pool does not exist", lambda: Small().add(machine("web", on="a")), PoolUnreachable, ""),
     ("pool lost, may be replaced, ran", lambda: on_a(onPoolLost="Replace").with_report(WEB, "present", status=RUNNING).pool("a", **LOST), PoolUnreachable, ""),
-    ("pool lost, may be replaced, silent", lambda: on_a(onPoolLost="Replace").pool("a", **LOST), PoolUnreachable, ""),
+    ("pool lost, may be replaced, not reported", lambda: on_a(onPoolLost="Replace").pool("a", **LOST), PoolUnreachable, ""),
     ("pool lost, may be replaced, unknown", lambda: on_a(onPoolLost="Replace").with_report(WEB, "unknown", **OFF).pool("a", **LOST), PoolUnreachable, ""),
     ("pool lost, may be replaced, was off", lambda: on_a(onPoolLost="Replace").with_report(WEB, "present", **OFF).pool("a", **LOST), PoolUnreachable, ""),
     ("pool lost, must stay, was off", lambda: on_a().with_report(WEB, "present", **OFF).pool("a", **LOST), PoolUnreachable, ""),
     ("pool here, may be replaced, is off", lambda: on_a(onPoolLost="Replace").with_report(WEB, "present", **OFF), Keep, ""),
-    ("pool destroyed", lambda: on_a().pool("a", **LOST).says_destroyed("a"), Place, ""),
-    ("pool said destroyed, and alive", lambda: on_a().says_destroyed("a"), Keep, ""),
+    ("pool destroyed", lambda: on_a().pool("a", **LOST).confirm_destroyed("a"), Place, ""),
+    ("pool confirmed destroyed, and alive", lambda: on_a().confirm_destroyed("a"), Keep, ""),
     ("cordoned", lambda: on_a().pool("a", is_cordoned=True), Keep, ""),
-    ("pinned elsewhere", lambda: on_a(machinePoolRef={"name": "b"}), Drain, "machinePoolRef names b now"),
+    ("pinned to another pool", lambda: on_a(machinePoolRef={"name": "b"}), Drain, "machinePoolRef names b now"),
     ("drained", lambda: on_a().pool("a", taints=(DRAIN,)), Drain, "its pool is being drained"),
     ("drained, tolerated for a while", lambda: on_a(tolerations=PATIENT).pool("a", taints=(DRAIN,)), Keep, ""),
     ("drained, paused", lambda: Small().add(machine("web", on="a", **PAUSED)).pool("a", taints=(DRAIN,)), Keep, ""),
     ("drained while lost", lambda: on_a().pool("a", taints=(DRAIN,), **LOST), PoolUnreachable, ""),
-    ("ordered to leave", lambda: Small().add(evicted(machine("web", on="a"))).pool("a"), Drain, "Drained"),
-    ("ordered to leave, not drained any more", lambda: Small().add(evicted(machine("web", on="a"))).pool("a"), Drain, "Drained"),
-    ("left", lambda: Small().add(evicted(machine("web", on="a"))).pool("a").with_report(WEB, "gone"), Place, ""),
+    ("ordered to leave", lambda: Small().add(order_eviction(machine("web", on="a"))).pool("a"), Drain, "Drained"),
+    ("ordered to leave, not drained any more", lambda: Small().add(order_eviction(machine("web", on="a"))).pool("a"), Drain, "Drained"),
+    ("left", lambda: Small().add(order_eviction(machine("web", on="a"))).pool("a").with_report(WEB, "gone"), Place, ""),
     ("frozen", lambda: Small().add(machine("web", on="a", origin=Origin.FROZEN)).pool("a"), Keep, ""),
 ]  # fmt: skip
 
@@ -120,21 +130,21 @@ def need(world: Small, key: Key = WEB) -> Need:
 @pytest.mark.parametrize(
     ("make", "want", "reason"), [row[1:] for row in CASES], ids=[row[0] for row in CASES]
 )
-def test_need(make: Callable[[], Small], want: type[Need], reason: str) -> None:
+def test_a_machine_needs_what_its_facts_say(make: Callable[[], Small], want: type[Need], reason: str) -> None:
     found = need(make())
     assert type(found) is want
     assert getattr(found, "reason", "") == reason
 
 
 @pytest.mark.parametrize("make", [row[1] for row in CASES], ids=[row[0] for row in CASES])
-def test_what_was_decided_is_decided_again_without_a_change(make: Callable[[], Small]) -> None:
-    """As if the record had been written and read: nothing more happens for as long as the world stands still."""
+def test_a_decision_that_was_written_is_made_again_without_a_change(make: Callable[[], Small]) -> None:
+    """As if the record had been written and read: while the world stays the same, nothing more changes."""
     world = make()
     first = need(world)
     written = msgspec.structs.replace(world.objects[WEB], record=first.record, live=world.objects[WEB].source)
     world.add(written)
     if written.record.assignment is None:
-        world.words.pop(WEB, None)
+        world.own_reports.pop(WEB, None)
     again = need(world)
     assert again.record == first.record
 
@@ -144,17 +154,17 @@ def test_a_placed_machine_never_loses_its_pool_without_cause() -> None:
         world = make()
         before, after = world.objects[WEB].record, need(world).record
         if before.pool and after.pool != before.pool:
-            assert id in {"rejected", "left", "pool lost, may be replaced, was off", "pool destroyed"}
+            assert id in {"rejected", "left", "pool destroyed"}
 
 
-def test_the_first_sight_of_an_object_gives_it_its_uid() -> None:
+def test_a_new_object_gets_its_uid() -> None:
     found = need(Small().add(machine("web", is_new=True)))
     assert found.before is None
     assert found.record.uid == need(Small().add(machine("web", is_new=True))).record.uid != ""
     assert FLEET not in found.record.uid
 
 
-def test_a_rejection_is_remembered_and_the_next_is_asked() -> None:
+def test_a_rejection_is_kept_and_the_machine_is_placed_again() -> None:
     found = need(on_a().with_report(WEB, "rejected", reasons=FULL))
     assert found.record.pool == ""
     status = found.record.status
@@ -173,14 +183,14 @@ def test_what_is_reported_becomes_status_and_ends_with_the_assignment() -> None:
     status = need(world).record.status
     assert isinstance(status, MachineStatus)
     assert (status.state, status.machine_id) == ("Running", "libvirt://1")
-    world.add(msgspec.structs.replace(evicted(world.objects[WEB]), record=need(world).record))
+    world.add(msgspec.structs.replace(order_eviction(world.objects[WEB]), record=need(world).record))
     world.with_report(WEB, "gone")
     gone = need(world).record.status
     assert isinstance(gone, MachineStatus)
     assert (gone.state, gone.machine_id, gone.assignment, gone.evict) == ("Pending", "", None, None)
 
 
-def test_a_lost_pool_leaves_everything_but_says_so() -> None:
+def test_a_lost_pool_changes_only_the_ready_condition() -> None:
     world = on_a().with_report(WEB, "present", status=RUNNING).pool("a", **LOST)
     found = need(world)
     assert found.record.assignment == world.objects[WEB].record.assignment
@@ -190,8 +200,8 @@ def test_a_lost_pool_leaves_everything_but_says_so() -> None:
 
 
 def eviction(found: Need) -> tuple[str, str]:
-    said = condition(getattr(found.record.status, "conditions", ()), "Eviction")
-    return (said.status, said.reason) if said else ("", "")
+    shown = condition(getattr(found.record.status, "conditions", ()), "Eviction")
+    return (shown.status, shown.reason) if shown else ("", "")
 
 
 @pytest.mark.parametrize(
@@ -206,12 +216,12 @@ def eviction(found: Need) -> tuple[str, str]:
             {"volumes": LOCAL, "onPoolLost": "Replace"},
             DRAIN,
             ("True", "Evicting"),
-            id="with-the-owners-word",
+            id="its-spec-accepts-the-loss",
         ),
         pytest.param({"tolerations": PATIENT}, DRAIN, ("Unknown", "WithinTolerationSeconds"), id="tolerated"),
     ],
 )
-def test_eviction_needs_consent_where_data_is_lost(
+def test_an_eviction_that_loses_data_needs_an_approval(
     spec: dict[str, Any], taint: Taint, want: tuple[str, str]
 ) -> None:
     found = need(on_a(**spec).pool("a", taints=(taint,)))
@@ -241,12 +251,12 @@ def test_a_toleration_runs_out() -> None:
     assert eviction(after) == ("True", "Evicting")
 
 
-def test_so_many_leave_at_once_the_least_important_first() -> None:
+def test_evictions_are_limited_and_the_least_important_machine_goes_first() -> None:
     world = Small().pool("a", taints=(DRAIN,))
     for number in range(8):
         world.add(machine(f"m{number}", on="a", spec={"priority": 10 - number}))
     found = {each.key.name: eviction(each) for each in decide_needs(world, set(world.objects), NOW)}
-    assert {name for name, said in found.items() if said == ("True", "Evicting")} == {
+    assert {name for name, shown in found.items() if shown == ("True", "Evicting")} == {
         "m3",
         "m4",
         "m5",
@@ -279,9 +289,9 @@ def test_the_stricter_limit_of_evictions_counts() -> None:
     assert len(orders) == 2
 
 
-def test_adoption_takes_back_what_the_poollet_has() -> None:
+def test_an_adopted_machine_gets_the_identity_that_the_poollet_reports() -> None:
     world = Small().add(machine("web", is_new=True))
-    world.claims[WEB] = (word(uid="c0ffee00-0000-4000-8000-000000000001", status=RUNNING),)
+    world.claims[WEB] = (claim(uid="c0ffee00-0000-4000-8000-000000000001", status=RUNNING),)
     found = need(world)
     assert found.record.uid == "c0ffee00-0000-4000-8000-000000000001"
     assert found.record.pool == "b"
@@ -290,10 +300,10 @@ def test_adoption_takes_back_what_the_poollet_has() -> None:
     assert getattr(found.record.status, "state", "") == "Running"
 
 
-def test_what_a_destroyed_pool_said_last_gives_nothing_back() -> None:
-    """Else it would be given back and taken away with each tick."""
-    world = small().pool("b", **LOST).says_destroyed("b")
-    world.claims[WEB] = (word(status=RUNNING),)
+def test_the_last_report_of_a_destroyed_host_adopts_nothing() -> None:
+    """Otherwise each tick would assign it and release it again."""
+    world = small().pool("b", **LOST).confirm_destroyed("b")
+    world.claims[WEB] = (claim(status=RUNNING),)
     assert type(need(world)) is Place
 
 
@@ -306,18 +316,18 @@ def test_a_lost_live_waits_for_every_report() -> None:
     assert type(need(world)) is Place
 
 
-def test_a_frozen_one_says_why_and_a_false_claim_is_told() -> None:
+def test_a_frozen_file_and_a_refused_claim_are_shown_in_conditions() -> None:
     world = Small().add(machine("web", on="a", origin=Origin.FROZEN)).pool("a")
     world.refused[WEB] = ("c reports it, and it is not there",)
     conditions = getattr(need(world).record.status, "conditions", ())
-    told = {each.type: (each.status, each.reason) for each in conditions}
-    assert told["Accepted"] == ("False", "Frozen")
-    assert told["ClaimRefused"] == ("True", "NotPoolOwner")
-    assert [each.type for each in conditions] == sorted(told)
+    shown = {each.type: (each.status, each.reason) for each in conditions}
+    assert shown["Accepted"] == ("False", "Frozen")
+    assert shown["ClaimRefused"] == ("True", "NotPoolOwner")
+    assert [each.type for each in conditions] == sorted(shown)
 
 
 @pytest.mark.parametrize(
-    ("pool", "said"),
+    ("pool", "want"),
     [
         pytest.param(None, "pool c does not exist", id="nowhere"),
         pytest.param({"why_not_ready": "no poollet announces it"}, "is not ready", id="not ready"),
@@ -327,7 +337,9 @@ def test_a_frozen_one_says_why_and_a_false_claim_is_told() -> None:
         pytest.param({}, "has no room", id="full"),
     ],
 )
-def test_a_pin_to_a_pool_that_cannot_take_it_moves_nobody(pool: dict[str, Any] | None, said: str) -> None:
+def test_a_pin_to_a_pool_that_cannot_take_the_machine_does_not_move_it(
+    pool: dict[str, Any] | None, want: str
+) -> None:
     world = on_a(machinePoolRef={"name": "c"}).with_report(WEB, "present", status=RUNNING)
     if pool is not None:
         world.pool("c", **pool)
@@ -337,16 +349,16 @@ def test_a_pin_to_a_pool_that_cannot_take_it_moves_nobody(pool: dict[str, Any] |
     assert found.record.pool == "a"
     assert eviction(found) == ("False", "PinnedPoolUnavailable")
     assert found.record.status is not None
-    told = condition(found.record.status.conditions, "Eviction")
-    assert told is not None
-    assert said in told.message
+    shown = condition(found.record.status.conditions, "Eviction")
+    assert shown is not None
+    assert want in shown.message
     # Once it can, it moves.
     world.pool("c").short.clear()
     assert isinstance(need(world), Drain)
 
 
-def test_a_reason_is_told_once() -> None:
-    """Validation and the look-up here find the same."""
+def test_an_obstacle_that_validation_reports_is_listed_once() -> None:
+    """Validation and the look-up of references find the same fault."""
     world = Small().add(machine("web", spec={"machineClassRef": {"name": "none"}}))
     finding = Finding(
         "web.yaml", 0, str(WEB), "/spec/machineClassRef/name", "GV310", 'there is no MachineClass "none"'

@@ -1,4 +1,4 @@
-"""What people commit about the host of a pool: each state, each event, and what comes of the assignments there."""
+"""What people commit about the host of a pool: each state, each event, and what happens to the assignments there."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from schemas.model import (
     VolumePoolStatus,
 )
 from schemas.model.part import RequestState
-from tests.reconciler.decide.small import NOW, SOURCE, Small, known, machine
+from tests.reconciler.decide.small import NOW, SOURCE, Small, machine, make_object
 
 POOL, STORE = Key(Kind.MACHINE_POOL, "", "a"), Key(Kind.VOLUME_POOL, "", "a")
 THEN, LATER = "a1" * 20, "b2" * 20
@@ -47,7 +47,7 @@ def status(host: str = "h1", epoch: int = 1, **requests: DestroyRequest | MoveRe
 
 def pool_with(found: MachinePoolStatus, beat: Heartbeat | None = EXPIRED, report: str = THEN) -> Small:
     """Pool `a` on live, with the newest report of its host, and its heartbeat."""
-    pool = known(Kind.MACHINE_POOL, "a", {})
+    pool = make_object(Kind.MACHINE_POOL, "a", {})
     record = msgspec.structs.replace(pool.record, status=found)
     world = Small().add(msgspec.structs.replace(pool, record=record))
     host = found.host.id if found.host is not None else ""
@@ -65,14 +65,14 @@ def after(world: Small) -> MachinePoolStatus | VolumePoolStatus:
     [
         pytest.param(THEN, ALIVE, "Waiting", id="alive"),
         pytest.param(THEN, UNCONFIRMED, "Waiting", id="not seen to change yet"),
-        pytest.param("", UNCONFIRMED, "Waiting", id="its report was removed a moment ago"),
+        pytest.param("", UNCONFIRMED, "Waiting", id="its report was removed less than a timeout ago"),
         pytest.param(THEN, EXPIRED, "Followed", id="expired"),
         pytest.param(THEN, LEFT, "Followed", id="it left"),
         pytest.param("", None, "Followed", id="no trace of it"),
         pytest.param("", EXPIRED, "Followed", id="its report was removed"),
         pytest.param(LATER, ALIVE, "Void", id="it reported since"),
         pytest.param(LATER, UNCONFIRMED, "Void", id="it reported since, before a start"),
-        pytest.param(LATER, EXPIRED, "Void", id="it reported since, and is silent now"),
+        pytest.param(LATER, EXPIRED, "Void", id="it reported since, and its heartbeat expired"),
     ],
 )
 @pytest.mark.parametrize("is_move", [False, True], ids=["destroyed", "moved"])
@@ -92,7 +92,7 @@ def test_a_waiting_request_is_judged_by_its_host(
 
 
 @pytest.mark.parametrize("state", ["Followed", "Void"])
-def test_what_is_over_stays_over(state: RequestState) -> None:
+def test_a_request_that_ended_is_not_judged_again(state: RequestState) -> None:
     world = pool_with(status(destroyed=destroy(state), move=move(state)), EXPIRED)
     assert judge_requests(world) == NO_REQUESTS
 
@@ -124,9 +124,11 @@ def test_only_one_of_two_that_wait_takes_the_grant() -> None:
         pytest.param(HOST, "a=h1", "AlreadyGranted", "host h1 already has the grant", id="to itself"),
     ],
 )
-def test_a_trailer_that_hits_no_grant_is_answered(about: Confirm, value: str, reason: str, line: str) -> None:
+def test_a_trailer_without_a_matching_grant_is_answered_with_the_right_line(
+    about: Confirm, value: str, reason: str, line: str
+) -> None:
     world = pool_with(status()).pool("a", grant=Grant("h1", 1), other_host="h2", heartbeat=EXPIRED)
-    found = judge_requests(world.confirms(about, value))
+    found = judge_requests(world.confirm(about, value))
     assert not found.status
     assert not found.ended
     (answer,) = found.answers
@@ -138,14 +140,14 @@ def test_a_trailer_that_hits_no_grant_is_answered(about: Confirm, value: str, re
 
 
 @pytest.mark.parametrize("about", [DESTROYED, HOST])
-def test_a_pool_without_a_grant_needs_none(about: Confirm) -> None:
-    found = judge_requests(pool_with(status("", 4)).confirms(about, "a=h1"))
+def test_a_pool_without_a_grant_needs_no_request(about: Confirm) -> None:
+    found = judge_requests(pool_with(status("", 4)).confirm(about, "a=h1"))
     assert not found.status
     assert "the next host that reports it gets it" in found.answers[0]
 
 
-def test_an_unknown_pool_is_named() -> None:
-    found = judge_requests(pool_with(status()).confirms(DESTROYED, "nosuch=h1"))
+def test_a_trailer_about_an_unknown_pool_is_answered_with_its_name() -> None:
+    found = judge_requests(pool_with(status()).confirm(DESTROYED, "nosuch=h1"))
     assert found.answers[0].endswith("unknown pool nosuch")
     assert not found.notices
 
@@ -155,9 +157,9 @@ def test_an_unknown_pool_is_named() -> None:
 def test_a_host_that_reported_after_the_commit_lives(
     about: Confirm, value: str, seconds: int, want: RequestState
 ) -> None:
-    """Though nothing reconciled between."""
-    world = pool_with(status(), ALIVE).confirms(about, value)
-    world.reported = NOW + timedelta(seconds=seconds)
+    """No tick ran between the commit and the report."""
+    world = pool_with(status(), ALIVE).confirm(about, value)
+    world.reported_at = NOW + timedelta(seconds=seconds)
     found = after(world)
     request = found.destroyed or found.move
     assert request is not None
@@ -167,18 +169,18 @@ def test_a_host_that_reported_after_the_commit_lives(
 
 def test_a_trailer_for_both_kinds_is_a_request_for_each_that_the_host_has() -> None:
     world = pool_with(status(), ALIVE)
-    stored = known(Kind.VOLUME_POOL, "a", {}, status={"host": {"id": "h9"}, "epoch": 1})
+    stored = make_object(Kind.VOLUME_POOL, "a", {}, status={"host": {"id": "h9"}, "epoch": 1})
     world.add(stored).volume_pool("a", grant=Grant("h9", 1))
-    assert judge_requests(world.confirms(DESTROYED, "a=h1")).status.keys() == {POOL}
-    assert judge_requests(world.confirms(DESTROYED, "a=h9")).status.keys() == {POOL, STORE}
+    assert judge_requests(world.confirm(DESTROYED, "a=h1")).status.keys() == {POOL}
+    assert judge_requests(world.confirm(DESTROYED, "a=h9")).status.keys() == {POOL, STORE}
 
 
 def test_a_newer_request_takes_the_place_of_one_that_waits() -> None:
-    world = pool_with(status(destroyed=destroy()), ALIVE).confirms(HOST, "a=h2")
+    world = pool_with(status(destroyed=destroy()), ALIVE).confirm(HOST, "a=h2")
     found = after(world)
     assert found.destroyed is None
     assert found.move is not None
-    again = pool_with(status(move=move()), ALIVE).confirms(DESTROYED, "a=h1")
+    again = pool_with(status(move=move()), ALIVE).confirm(DESTROYED, "a=h1")
     assert after(again).move is None
     assert after(again).destroyed is not None
 
@@ -208,8 +210,8 @@ HELD = Assignment(pool="a", id="1", host="h1", epoch=1)
             replace(HELD, epoch=3),
             id="moved away and back",
         ),
-        pytest.param(status("h9", 2), HELD, id="another host, and nobody said why"),
-        pytest.param(status("", 2), HELD, id="no host, and nobody said why"),
+        pytest.param(status("h9", 2), HELD, id="another host, without a request"),
+        pytest.param(status("", 2), HELD, id="no host, without a request"),
         pytest.param(status("", 1, destroyed=destroy("Waiting")), HELD, id="a request that waits"),
         pytest.param(status("h9", 2, destroyed=destroy("Void")), HELD, id="a request that is void"),
         pytest.param(
@@ -260,10 +262,10 @@ def test_an_assignment_of_no_host_is_never_released() -> None:
         pytest.param(status("", 2, move=move("Void")), UNCONFIRMED, False, id="a move that is void"),
     ],
 )
-def test_what_a_former_host_left_behind_gets_no_grant(
+def test_a_report_that_a_previous_host_left_behind_gets_no_grant(
     found: MachinePoolStatus, heartbeat: Heartbeat, is_granted: bool
 ) -> None:
-    state = known(Kind.MACHINE_POOL, "a")
+    state = make_object(Kind.MACHINE_POOL, "a")
     state = replace(state, record=replace(state.record, status=found))
     grant = grant_for(state, "h1", 0, heartbeat)
     assert (grant.host == "h1", grant.is_new) == (is_granted, is_granted)
@@ -271,18 +273,18 @@ def test_what_a_former_host_left_behind_gets_no_grant(
 
 @pytest.mark.parametrize("is_ordered", [False, True], ids=["held", "ordered gone"])
 def test_a_paused_machine_is_released_with_its_host(is_ordered: bool) -> None:
-    """Its next host does not know it."""
+    """The next host of the pool does not know it."""
     web = machine("web", on="a", annotations={"gitvirt.dev/paused": "true"})
-    world = Small().pool("a", heartbeat=EXPIRED).says_destroyed("a").add(web)
-    world = world.ordered_gone(web.key) if is_ordered else world.goes(web.key)
+    world = Small().pool("a", heartbeat=EXPIRED).confirm_destroyed("a").add(web)
+    world = world.order_deletion(web.key) if is_ordered else world.leave_source(web.key)
     needs = {need.key: need for need in decide_needs(world, {web.key}, NOW)}
     assert needs[web.key].record.assignment is None
 
 
 def test_a_machine_of_a_destroyed_host_is_not_adopted_from_what_that_left() -> None:
-    """Else it would be given back and taken away with each tick."""
+    """Otherwise each tick would assign it and release it again."""
     web = machine("web")
-    world = Small().pool("a", heartbeat=EXPIRED).says_destroyed("a").add(web)
+    world = Small().pool("a", heartbeat=EXPIRED).confirm_destroyed("a").add(web)
     world.claims[web.key] = (ObjectReport("a", "a", "a", web.record.uid, "f" * 36, "present"),)
     needs = {need.key: need for need in decide_needs(world, {web.key}, NOW)}
     assert needs[web.key].record.assignment is None

@@ -14,7 +14,7 @@ FULL = ReportedReason(code="InsufficientCapacity", message="memory is short", ne
 IMAGE = ReportedReason(code="ImageMissing", message="no such image")
 
 
-def test_a_refusal_is_kept_with_all_its_reasons() -> None:
+def test_a_rejection_is_kept_with_all_its_reasons() -> None:
     (found,) = record_rejection((), Assignment(pool="a", id="1"), (FULL, IMAGE), NOW)
     assert found == Rejection(
         pool="a",
@@ -44,7 +44,7 @@ def test_the_backoff_doubles_up_to_ten_minutes(count: int, seconds: int) -> None
     assert active_rejections((rejection,), NOW + timedelta(seconds=seconds)) == ()
 
 
-def test_when_the_next_may_be_asked() -> None:
+def test_the_next_retry_is_the_end_of_the_shortest_backoff() -> None:
     both = (
         Rejection(pool="a", count=3, time=stamp(NOW)),
         Rejection(pool="b", count=2, time=stamp(NOW)),

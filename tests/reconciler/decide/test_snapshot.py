@@ -1,4 +1,4 @@
-"""What a volume snapshot needs: the assignment of its volume, once that is made, and nothing else."""
+"""A volume snapshot gets the assignment of its volume once that is made, and nothing else."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from schemas import live_layout
 from schemas.kinds import Key, Kind
 from schemas.model import Assignment
 from schemas.validate.finding import Finding
-from tests.reconciler.decide.small import NOW, Small, known, uid_of, volume
+from tests.reconciler.decide.small import NOW, Small, make_object, uid_of, volume
 
 DATA = Key(Kind.VOLUME, "default", "data")
 DAILY = Key(Kind.VOLUME_SNAPSHOT, "default", "daily")
@@ -27,11 +27,13 @@ def world(on: str = "a", *, made: bool = True, snapshot_on: str = "", **metadata
     found = Small().volume_pool("a").volume_pool("b")
     found.add(volume("data", on=on, status=MADE if made else None))
     return found.add(
-        known(Kind.VOLUME_SNAPSHOT, "daily", {"volumeRef": {"name": "data"}}, on=snapshot_on, **metadata)
+        make_object(
+            Kind.VOLUME_SNAPSHOT, "daily", {"volumeRef": {"name": "data"}}, on=snapshot_on, **metadata
+        )
     )
 
 
-def claimed(pool: str) -> Small:
+def with_claim(pool: str) -> Small:
     found = world("")
     report = ObjectReport(pool, pool, uid=uid_of("daily"), assignment="a1", phase="present", pool=pool)
     found.claims[DAILY] = (report,)
@@ -54,10 +56,10 @@ TABLE: dict[str, tuple[Callable[[], Small], type[Need], str]] = {
     "its volume is on no pool": (lambda: world(""), Keep, ""),
     "its volume does not exist": (without_volume, Keep, ""),
     "assigned": (lambda: world(snapshot_on="a"), Keep, "a"),
-    "assigned, and its volume went": (lambda: world("", snapshot_on="a"), Keep, "a"),
-    "assigned, and its volume is elsewhere by now": (lambda: world("b", snapshot_on="a"), Keep, "a"),
+    "assigned, and its volume is on no pool": (lambda: world("", snapshot_on="a"), Keep, "a"),
+    "assigned, and its volume is on another pool now": (lambda: world("b", snapshot_on="a"), Keep, "a"),
     "assigned, reported": (lambda: world(snapshot_on="a").with_report(DAILY, "present"), Keep, "a"),
-    "assigned, rejected, which is no word about a snapshot": (
+    "assigned, and a rejection changes nothing": (
         lambda: world(snapshot_on="a").with_report(DAILY, "rejected"),
         Keep,
         "a",
@@ -67,7 +69,7 @@ TABLE: dict[str, tuple[Callable[[], Small], type[Need], str]] = {
         PoolUnreachable,
         "a",
     ),
-    "reported, and live does not know it": (lambda: claimed("b"), Adopt, "b"),
+    "reported, and live does not know it": (lambda: with_claim("b"), Adopt, "b"),
     "paused": (lambda: world(annotations={live_layout.PAUSED: "true"}), Keep, ""),
 }
 

@@ -13,7 +13,16 @@ from reconciler.world.reports.reports import ObjectReport
 from schemas.kinds import Key, Kind
 from schemas.model import ClaimRef, VolumeStatus
 from schemas.report import objects as report
-from tests.reconciler.decide.small import DRAIN, NOW, Small, evicted, known, machine, uid_of, volume
+from tests.reconciler.decide.small import (
+    DRAIN,
+    NOW,
+    Small,
+    machine,
+    make_object,
+    order_eviction,
+    uid_of,
+    volume,
+)
 
 DATA = Key(Kind.VOLUME, "default", "data")
 WEB = Key(Kind.MACHINE, "default", "web")
@@ -28,8 +37,8 @@ def small(*more: Any, on: str = "a", **spec: Any) -> Small:
     return world.add(volume("data", on=on, spec=spec), *more)
 
 
-def held(world: Small, by: str, uid: str = "") -> Small:
-    """With a claim on live."""
+def hold(world: Small, by: str, uid: str = "") -> Small:
+    """With a claim of that machine on live."""
     there = world.objects[DATA]
     claim = ClaimRef(name=by, uid=uid or uid_of(by))
     return world.add(
@@ -48,16 +57,16 @@ def need(world: Small) -> Need:
 
 NEEDS: list[tuple[str, Callable[[], Small], type[Need], str]] = [
     ("alone", lambda: small(on=""), Place, ""),
-    ("its machine waits for a place too", lambda: small(machine("web", spec=USES), on=""), Keep, ""),
-    ("its machine stands", lambda: small(machine("web", on="b", spec=USES), on=""), Place, "b"),
-    ("its machine goes", lambda: small(machine("web", on="b", spec=USES), on="").ordered_gone(WEB), Place, ""),
+    ("its machine is unplaced too", lambda: small(machine("web", spec=USES), on=""), Keep, ""),
+    ("its machine is placed", lambda: small(machine("web", on="b", spec=USES), on=""), Place, "b"),
+    ("its machine is ordered gone", lambda: small(machine("web", on="b", spec=USES), on="").order_deletion(WEB), Place, ""),
     ("placed", small, Keep, ""),
     ("placed on a tainted pool", lambda: small().volume_pool("a", taints=(DRAIN,)), Keep, ""),
-    ("pinned elsewhere since", lambda: small(volumePoolRef={"name": "b"}), Keep, ""),
+    ("pinned to another pool since", lambda: small(volumePoolRef={"name": "b"}), Keep, ""),
     ("its pool is lost", lambda: small().volume_pool("a", heartbeat=Heartbeat.EXPIRED), PoolUnreachable, ""),
     ("rejected", lambda: small().with_report(DATA, "rejected", reasons=FULL), Place, ""),
-    ("had by a poollet", lambda: claims(small(on="")), Adopt, ""),
-    ("provided from outside", lambda: small().add(known(Kind.VOLUME, "data", {})), Keep, ""),
+    ("a poollet reports it", lambda: claims(small(on="")), Adopt, ""),
+    ("provided from outside", lambda: small().add(make_object(Kind.VOLUME, "data", {})), Keep, ""),
     ("its Secret is missing", lambda: small(on="", encryption={"secretRef": {"name": "keys"}}), Blocked, ""),
 ]  # fmt: skip
 
@@ -65,15 +74,17 @@ NEEDS: list[tuple[str, Callable[[], Small], type[Need], str]] = [
 @pytest.mark.parametrize(
     ("make", "want", "near_pool"), [row[1:] for row in NEEDS], ids=[row[0] for row in NEEDS]
 )
-def test_need(make: Callable[[], Small], want: type[Need], near_pool: str) -> None:
+def test_a_volume_needs_what_its_facts_say(
+    make: Callable[[], Small], want: type[Need], near_pool: str
+) -> None:
     found = need(make())
     assert type(found) is want
     assert getattr(found, "near_pool", "") == near_pool
 
 
 @pytest.mark.parametrize("phase", ["gone", "rejected"])
-def test_a_volume_that_was_made_is_not_placed_anew_on_a_word_that_nobody_asked_for(phase: str) -> None:
-    """It would come back empty."""
+def test_a_made_volume_stays_assigned_when_its_pool_reports_its_end_without_an_order(phase: str) -> None:
+    """Placed again, it would be empty."""
     world = small().with_report(DATA, phase, reasons=FULL)
     there = world.objects[DATA]
     assert isinstance(there.record.status, VolumeStatus)
@@ -94,8 +105,8 @@ def test_data_is_never_moved(make: Callable[[], Small]) -> None:
     """Only a pool that never made it loses a volume."""
     world = make()
     before = world.objects[DATA].record
-    said = world.accepted_reports(DATA).report
-    if before.pool and (said is None or said.phase != "rejected"):
+    reported = world.accepted_reports(DATA).report
+    if before.pool and (reported is None or reported.phase != "rejected"):
         assert need(world).record.assignment == before.assignment
 
 
@@ -104,62 +115,64 @@ def user(name: str = "web", on: str = "a") -> Any:
 
 
 CLAIMS: list[tuple[str, Callable[[], Small], str]] = [
-    ("nobody asks", small, ""),
-    ("a machine without a place asks", lambda: small(user(on="")), ""),
-    ("a placed one asks", lambda: small(user()), "web"),
-    ("two ask: the first by name", lambda: small(user("also"), user()), "also"),
-    ("two ask: who has it", lambda: small(user("also"), user()).with_report(DATA, "present", attached_to=(uid_of("web"),)), "web"),
-    ("one that is going asks", lambda: small(user()).ordered_gone(WEB), ""),
-    ("held", lambda: held(small(user()), "web"), "web"),
-    ("held, another asks", lambda: held(small(user("also"), user()), "web"), "web"),
-    ("held by one that is evicted", lambda: held(small(evicted(user())), "web"), "web"),
-    ("held by one that is going", lambda: held(small(user()), "web").ordered_gone(WEB), "web"),
-    ("held by one that lost its place", lambda: held(small(user(on="")), "web"), ""),
-    ("held by one that is gone", lambda: held(small(), "web"), ""),
-    ("held by one that is gone, still attached", lambda: held(small(), "web").with_report(DATA, "present", attached_to=(uid_of("web"),)), "web"),
-    ("held by an earlier one of that name", lambda: held(small(user()), "web", uid="earlier"), "web"),
-    ("let go in its spec, silent", lambda: held(small(machine("web", on="a")), "web"), "web"),
-    ("let go in its spec, still attached", lambda: held(small(machine("web", on="a")), "web").with_report(WEB, "present", status=report.ReportedMachineStatus(volumes=(report.AttachedVolume(name="data", state="Attached", volume_ref=report.ObjectRef("data")),))), "web"),
-    ("let go in its spec, detached", lambda: held(small(machine("web", on="a")), "web").with_report(WEB, "present", status=report.ReportedMachineStatus()), ""),
-    ("ordered gone, let go in the spec, silent", lambda: held(small(machine("web", on="a")), "web").ordered_gone(DATA), "web"),
-    ("ordered gone, let go in the spec, detached", lambda: held(small(machine("web", on="a")), "web").ordered_gone(DATA).with_report(WEB, "present", status=report.ReportedMachineStatus()), ""),
-    ("let go in its spec, its runtime silent", lambda: held(small(machine("web", on="a")), "web").with_report(WEB, "unknown"), "web"),
+    ("no machine needs it", small, ""),
+    ("an unplaced machine needs it", lambda: small(user(on="")), ""),
+    ("a placed machine needs it", lambda: small(user()), "web"),
+    ("two need it: the first by name", lambda: small(user("also"), user()), "also"),
+    ("two need it: the one it is attached to", lambda: small(user("also"), user()).with_report(DATA, "present", attached_to=(uid_of("web"),)), "web"),
+    ("a machine that is ordered gone needs it", lambda: small(user()).order_deletion(WEB), ""),
+    ("held", lambda: hold(small(user()), "web"), "web"),
+    ("held, another machine needs it", lambda: hold(small(user("also"), user()), "web"), "web"),
+    ("held by one that is evicted", lambda: hold(small(order_eviction(user())), "web"), "web"),
+    ("held by one that is ordered gone", lambda: hold(small(user()), "web").order_deletion(WEB), "web"),
+    ("held by one that lost its assignment", lambda: hold(small(user(on="")), "web"), ""),
+    ("held by one that is gone", lambda: hold(small(), "web"), ""),
+    ("held by one that is gone, still attached", lambda: hold(small(), "web").with_report(DATA, "present", attached_to=(uid_of("web"),)), "web"),
+    ("held by an earlier one of that name", lambda: hold(small(user()), "web", uid="earlier"), "web"),
+    ("removed from the spec of its holder, not reported", lambda: hold(small(machine("web", on="a")), "web"), "web"),
+    ("removed from the spec of its holder, still attached", lambda: hold(small(machine("web", on="a")), "web").with_report(WEB, "present", status=report.ReportedMachineStatus(volumes=(report.AttachedVolume(name="data", state="Attached", volume_ref=report.ObjectRef("data")),))), "web"),
+    ("removed from the spec of its holder, detached", lambda: hold(small(machine("web", on="a")), "web").with_report(WEB, "present", status=report.ReportedMachineStatus()), ""),
+    ("ordered gone, removed from the spec, not reported", lambda: hold(small(machine("web", on="a")), "web").order_deletion(DATA), "web"),
+    ("ordered gone, removed from the spec, detached", lambda: hold(small(machine("web", on="a")), "web").order_deletion(DATA).with_report(WEB, "present", status=report.ReportedMachineStatus()), ""),
+    ("removed from the spec, its runtime does not answer", lambda: hold(small(machine("web", on="a")), "web").with_report(WEB, "unknown"), "web"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("make", "holder"), [row[1:] for row in CLAIMS], ids=[row[0] for row in CLAIMS])
-def test_who_holds_it(make: Callable[[], Small], holder: str) -> None:
+def test_a_claim_is_granted_and_released_by_these_facts(make: Callable[[], Small], holder: str) -> None:
     claim = need(make()).record.claim
     assert (claim.name if claim else "") == holder
     assert claim is None or claim.uid == uid_of(holder)
 
 
-def test_what_its_machine_says_concerns_it_although_that_asks_for_it_no_more() -> None:
-    world = held(small(machine("web", on="a")), "web").with_report(
+def test_a_report_of_the_former_user_ends_its_claim() -> None:
+    world = hold(small(machine("web", on="a")), "web").with_report(
         WEB, "present", status=report.ReportedMachineStatus()
     )
     found = {each.key: each for each in decide_needs(world, {WEB}, NOW)}
     assert found[DATA].record.claim is None
 
 
-def test_who_comes_second_waits() -> None:
-    world = held(small(user(), user("also", on="")), "web")
+def test_the_second_machine_waits_for_a_claimed_volume() -> None:
+    world = hold(small(user(), user("also", on="")), "web")
     also = Key(Kind.MACHINE, "default", "also")
     found = next(each for each in decide_needs(world, {also}, NOW) if each.key == also)
     assert isinstance(found, Blocked)
     assert found.reason == "VolumeInUse"
 
 
-def test_of_two_that_wait_the_first_by_name_is_placed() -> None:
+def test_of_two_waiting_machines_the_first_by_name_is_placed() -> None:
     world = small(user(on=""), user("also", on=""), on="")
     found = {each.key.name: type(each) for each in decide_needs(world, set(world.objects), NOW)}
     assert found["also"] is Place
     assert found["web"] is Blocked
 
 
-def test_an_interface_shows_what_its_machine_is_seen_with() -> None:
-    lan = known(Kind.NETWORK_INTERFACE, "lan", {"networkRef": {"name": "office"}})
-    world = Small().pool("a").add(lan, machine("web", on="a", spec=LAN), known(Kind.NETWORK, "office", {}))
+def test_an_interface_shows_what_the_pool_of_its_machine_reports() -> None:
+    lan = make_object(Kind.NETWORK_INTERFACE, "lan", {"networkRef": {"name": "office"}})
+    world = (
+        Small().pool("a").add(lan, machine("web", on="a", spec=LAN), make_object(Kind.NETWORK, "office", {}))
+    )
     card = report.AttachedInterface(
         name="lan",
         state="Attached",

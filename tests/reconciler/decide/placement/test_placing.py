@@ -1,4 +1,4 @@
-"""What the scheduler is asked, given a world."""
+"""The input of the scheduler, given a World."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def key(name: str, kind: Kind = Kind.MACHINE) -> Key:
     return Key(kind, "default", name)
 
 
-def decided(scene: Scene, world: World, *asks: Place) -> dict[str, Decision]:
+def ask_scheduler(scene: Scene, world: World, *asks: Place) -> dict[str, Decision]:
     requests = placing.requests(world, asks, scene.now)
     found = schedule(requests, placing.build_cluster_state(world, requests, asks), placing.policy(world))
     return {each.key.name: each for each in found}
@@ -47,7 +47,7 @@ def test_a_machine_is_placed_along_with_its_volumes() -> None:
     scene = Scene({"web.yaml": machine("web-1", using("data")), "data.yaml": volume("data")})
     scene.report("pool-a", report("pool-a", volume_pools=("pool-a",)))
     world = scene.world()
-    found = decided(scene, world, place(key("web-1")), place(key("data", Kind.VOLUME)))
+    found = ask_scheduler(scene, world, place(key("web-1")), place(key("data", Kind.VOLUME)))
     assert list(found) == ["web-1"]
     placed = found["web-1"]
     assert isinstance(placed, Placed)
@@ -57,7 +57,7 @@ def test_a_machine_is_placed_along_with_its_volumes() -> None:
 def test_a_volume_alone_is_placed_beside_its_machine() -> None:
     scene = Scene({"data.yaml": volume("data")})
     scene.report("pool-a", report("pool-a", volume_pools=("pool-a",)))
-    found = decided(scene, scene.world(), place(key("data", Kind.VOLUME), near_pool="pool-a"))
+    found = ask_scheduler(scene, scene.world(), place(key("data", Kind.VOLUME), near_pool="pool-a"))
     assert isinstance(found["data"], Placed)
 
 
@@ -68,19 +68,19 @@ def test_ephemeral_volumes_are_volumes_of_the_request() -> None:
     )
     scene = Scene({"web.yaml": machine("web-1", ephemeral)})
     scene.report("pool-a", report("pool-a", volume_pools=("pool-a",)))
-    placed = decided(scene, scene.world(), place(key("web-1")))["web-1"]
+    placed = ask_scheduler(scene, scene.world(), place(key("web-1")))["web-1"]
     assert isinstance(placed, Placed)
     assert placed.volumes == ((key("web-1-scratch", Kind.VOLUME), "pool-a"),)
 
 
-def test_what_is_assigned_takes_its_room_and_what_lets_go_gives_it_back() -> None:
+def test_an_assignment_takes_capacity_and_its_end_frees_it() -> None:
     web = recorded(machine("web-1"), Kind.MACHINE, assigned("pool-a", "1", UID))
     scene = Scene({"web.yaml": machine("web-1"), "b.yaml": machine("b")})
     scene.live({"web.yaml": web})
     scene.report("pool-a", report("pool-a", 1))
     world = scene.world()
-    assert why(decided(scene, world, place(key("b")))["b"]) == {Predicate.CAPACITY}
-    assert isinstance(decided(scene, world, place(key("web-1")))["web-1"], Placed)
+    assert why(ask_scheduler(scene, world, place(key("b")))["b"]) == {Predicate.CAPACITY}
+    assert isinstance(ask_scheduler(scene, world, place(key("web-1")))["web-1"], Placed)
     taken_back = place(key("b"), assigned("pool-a"))
     requests = placing.requests(world, [place(key("b"))], scene.now)
     room = placing.build_cluster_state(world, requests, [place(key("web-1")), taken_back])
@@ -88,7 +88,7 @@ def test_what_is_assigned_takes_its_room_and_what_lets_go_gives_it_back() -> Non
     assert room.machines["pool-a"] == 1
 
 
-def test_a_pool_that_tells_counts_of_classes_alone_is_shared_by_them() -> None:
+def test_a_pool_that_reports_only_class_counts_is_shared_by_them() -> None:
     status = ReportedPoolStatus(
         state="Ready",
         available_machine_classes=(ObjectRef(name="small"),),
@@ -102,60 +102,60 @@ def test_a_pool_that_tells_counts_of_classes_alone_is_shared_by_them() -> None:
     world = scene.world()
     requests = placing.requests(world, [place(key("b"))], scene.now)
     assert placing.build_cluster_state(world, requests).free["pool-a"] == {SHARE: WHOLE_HOST // 2}
-    found = decided(scene, world, place(key("b")), place(key("c")))
+    found = ask_scheduler(scene, world, place(key("b")), place(key("c")))
     assert isinstance(found["b"], Placed)
     assert why(found["c"]) == {Predicate.CAPACITY}
 
 
-def test_whoever_stands_there_keeps_others_away() -> None:
+def test_anti_affinity_of_a_placed_machine_keeps_others_away() -> None:
     text = machine("web-1", SPREAD, LABELLED)
     scene = Scene({"web.yaml": text, "b.yaml": machine("b", meta=LABELLED), "c.yaml": machine("c")})
     scene.live({"web.yaml": recorded(text, Kind.MACHINE, assigned("pool-a", "1", UID))})
     scene.report("pool-a")
     world = scene.world()
-    assert why(decided(scene, world, place(key("b")))["b"]) == {Predicate.ANTI_AFFINITY}
-    assert isinstance(decided(scene, world, place(key("c")))["c"], Placed)
-    # It may come back to where it stood alone.
-    assert isinstance(decided(scene, world, place(key("web-1")))["web-1"], Placed)
+    assert why(ask_scheduler(scene, world, place(key("b")))["b"]) == {Predicate.ANTI_AFFINITY}
+    assert isinstance(ask_scheduler(scene, world, place(key("c")))["c"], Placed)
+    # It may go back to where it was alone.
+    assert isinstance(ask_scheduler(scene, world, place(key("web-1")))["web-1"], Placed)
 
 
-def test_counts_follow_the_world_after_the_first_question() -> None:
+def test_placement_counts_follow_the_world() -> None:
     text = machine("web-1", meta=LABELLED)
     apart = machine("b", SPREAD, LABELLED)
     scene = Scene({"web.yaml": text, "b.yaml": apart})
     scene.live()
     scene.report("pool-a")
     world = scene.world()
-    assert isinstance(decided(scene, world, place(key("b")))["b"], Placed)
+    assert isinstance(ask_scheduler(scene, world, place(key("b")))["b"], Placed)
     scene.live({"web.yaml": recorded(text, Kind.MACHINE, assigned("pool-a", "1", UID))})
     scene.step(world)
-    assert why(decided(scene, world, place(key("b")))["b"]) == {Predicate.ANTI_AFFINITY}
+    assert why(ask_scheduler(scene, world, place(key("b")))["b"]) == {Predicate.ANTI_AFFINITY}
 
 
-def test_a_rejection_is_honoured_until_its_backoff_is_over() -> None:
+def test_a_rejection_counts_until_its_backoff_is_over() -> None:
     scene = Scene({"web.yaml": machine("web-1")})
     scene.report("pool-a")
     world = scene.world()
     refused = Rejection(pool="pool-a", reason="Full", message="no room", count=3, time=stamp(scene.now))
     ask = place(key("web-1"), Record(status=MachineStatus(rejections=(refused,))))
-    for seconds, is_honoured in ((0, True), (39, True), (41, False)):
+    for seconds, counts in ((0, True), (39, True), (41, False)):
         scene.now += timedelta(seconds=seconds)
-        decision = decided(scene, world, ask)["web-1"]
-        assert (isinstance(decision, Unschedulable) and why(decision) == {Predicate.REJECTED}) == is_honoured
+        decision = ask_scheduler(scene, world, ask)["web-1"]
+        assert (isinstance(decision, Unschedulable) and why(decision) == {Predicate.REJECTED}) == counts
         scene.now -= timedelta(seconds=seconds)
 
 
-def test_a_pin_binds_and_our_own_reference_does_not() -> None:
+def test_a_pin_binds_and_a_reference_of_the_reconciler_does_not() -> None:
     pinned = machine("web-1", "  machinePoolRef: {name: pool-b}\n")
     scene = Scene({"web.yaml": pinned})
     scene.report("pool-a")
     world = scene.world()
-    assert Predicate.PINNED in why(decided(scene, world, place(key("web-1")))["web-1"])
+    assert Predicate.PINNED in why(ask_scheduler(scene, world, place(key("web-1")))["web-1"])
     scene = Scene({"web.yaml": machine("web-1")})
     scene.live({"web.yaml": recorded(machine("web-1"), Kind.MACHINE, assigned("pool-b", "1", UID))})
     scene.source({"web.yaml": "a: ["})
     scene.report("pool-a")
-    assert isinstance(decided(scene, scene.world(), place(key("web-1")))["web-1"], Placed)
+    assert isinstance(ask_scheduler(scene, scene.world(), place(key("web-1")))["web-1"], Placed)
 
 
 def quota(name: str, hard: str, scope: str = "") -> str:
@@ -180,7 +180,7 @@ def test_a_quota_counts_what_is_placed() -> None:
         "requests.cpu": 2000,
         "requests.memory": 4 << 30,
     }
-    found = decided(scene, world, place(key("b")), place(key("c")))
+    found = ask_scheduler(scene, world, place(key("b")), place(key("c")))
     assert isinstance(found["b"], Placed)
     assert isinstance(found["c"], Unschedulable)
     (reason,) = found["c"].refusals[0].reasons
@@ -190,8 +190,8 @@ def test_a_quota_counts_what_is_placed() -> None:
         "2",
         "0",
     )
-    # What lets go of its place gives back its share.
-    assert isinstance(decided(scene, world, place(key("a")), place(key("b")))["a"], Placed)
+    # An assignment that ends frees its quota.
+    assert isinstance(ask_scheduler(scene, world, place(key("a")), place(key("b")))["a"], Placed)
 
 
 def test_a_quota_of_some_classes_binds_them_alone() -> None:
@@ -211,35 +211,38 @@ def test_a_quota_of_some_classes_binds_them_alone() -> None:
         }
     )
     scene.report("pool-a", report("pool-a", classes=("small", "big")))
-    found = decided(scene, scene.world(), place(key("a")), place(key("b")))
+    found = ask_scheduler(scene, scene.world(), place(key("a")), place(key("b")))
     assert isinstance(found["a"], Placed)
     assert isinstance(found["b"], Unschedulable)
     (reason,) = found["b"].refusals[0].reasons
     assert (reason.resource, reason.need, reason.have) == ("requests.cpu of q", "3", "2")
 
 
-def test_a_machine_of_a_class_that_is_not_there_is_not_asked_for() -> None:
+def test_a_machine_of_a_missing_class_makes_no_request() -> None:
     scene = Scene({"web.yaml": machine("web-1", size="medium")})
     assert placing.requests(scene.world(), [place(key("web-1"), NOTHING)], scene.now) == ()
 
 
-def test_pools_carry_what_people_say() -> None:
+def test_a_pool_has_the_cordon_taints_and_overcommit_that_people_declare() -> None:
     spec = (
         'spec:\n  unschedulable: true\n  taints: [{key: lab, effect: NoSchedule}]\n  overcommit: {cpu: "2"}\n'
     )
     scene = Scene({"web.yaml": machine("web-1"), "p.yaml": pool("pool-a", spec)})
     scene.report("pool-a")
     world = scene.world()
-    assert why(decided(scene, world, place(key("web-1")))["web-1"]) == {Predicate.CORDON, Predicate.TAINT}
+    assert why(ask_scheduler(scene, world, place(key("web-1")))["web-1"]) == {
+        Predicate.CORDON,
+        Predicate.TAINT,
+    }
     assert world.pools["pool-a"].allocatable["cpu"] == 40_000
 
 
-def test_of_a_pool_that_nobody_announces_only_that_is_said() -> None:
+def test_a_pool_that_is_not_announced_is_refused_for_that_alone() -> None:
     scene = Scene(
         {"web.yaml": machine("web-1", using("data")), "data.yaml": volume("data"), "p.yaml": pool("pool-a")}
     )
     world = scene.world()
-    decision = decided(scene, world, place(key("web-1")))["web-1"]
+    decision = ask_scheduler(scene, world, place(key("web-1")))["web-1"]
     assert isinstance(decision, Unschedulable)
     (refusal,) = decision.refusals
     assert [

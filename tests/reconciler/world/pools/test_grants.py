@@ -19,14 +19,14 @@ from schemas.model import (
     MachineStatus,
     MoveRequest,
 )
-from tests.reconciler.decide.small import known
+from tests.reconciler.decide.small import make_object
 from tests.reconciler.world.scene import Scene, machine, recorded, report
 
 ALIVE, UNCONFIRMED, EXPIRED, LEFT = Heartbeat.ALIVE, Heartbeat.UNCONFIRMED, Heartbeat.EXPIRED, Heartbeat.LEFT
 
 
 def pool(host: str = "", epoch: int = 0, **requests: DestroyRequest | MoveRequest) -> ObjectState:
-    found = known(Kind.MACHINE_POOL, "a", {})
+    found = make_object(Kind.MACHINE_POOL, "a", {})
     status = MachinePoolStatus(host=GrantedHost(id=host) if host else None, epoch=epoch, **requests)  # type: ignore[arg-type]
     return msgspec.structs.replace(found, record=msgspec.structs.replace(found.record, status=status))
 
@@ -88,6 +88,6 @@ def test_a_report_without_a_host_gets_nothing() -> None:
 def test_what_has_no_status_of_a_pool_has_no_grant() -> None:
     assert grant_on_live(None) == NO_GRANT
     assert (
-        grant_on_live(known(Kind.MACHINE_CLASS, "small", {"capabilities": {"cpu": 1, "memory": 1}}))
+        grant_on_live(make_object(Kind.MACHINE_CLASS, "small", {"capabilities": {"cpu": 1, "memory": 1}}))
         == NO_GRANT
     )
