@@ -17,7 +17,7 @@ FIELD, RECORD = "\x01", "\x02"  # no white space, as Python counts it
 # What an object passes through, seen or not seen as the reports happen to come, and bookkeeping.
 PASSING = re.compile(
     r"^- from |^- .* (is (pending|starting|stopping|terminating|available)\b|is unschedulable)"
-    r"|: (updated|[a-z]+ ([a-z]+ )?ready|following|reported|removing the [a-z ]+)\b"
+    r"|: (updated|[a-z]+ ([a-z]+ )?ready|following|reported(?! by poollet)|removing the [a-z ]+)\b"
     r"|: (pending|starting|stopping|terminating|available)[:,] "
 )
 CHANCE = (
