@@ -210,11 +210,11 @@ class Agent:
     def _epoch(
         self, pool: PoolId, live: LiveState, last: report.PoolReport | report.VolumePoolReport | None
     ) -> int:
-        """The epoch it acts under: that of its own grant on the last `live` that was applied, and 0 without one."""
-        if live.view is None or not live.is_own_fleet:
-            return last.epoch if last is not None else 0
-        grant = live.view.grants.get(pool)
-        return grant.epoch if grant is not None and grant.host == self.setup.host_id else 0
+        """The epoch that it acts under; without a grant the last one that it acted under. So a pool that left `live` and is there
+        again is never granted to this host under an epoch that it knows already."""
+        before = last.epoch if last is not None else 0
+        grant = live.view.grants.get(pool) if live.view is not None and live.is_own_fleet else None
+        return max(before, grant.epoch) if grant is not None and grant.host == self.setup.host_id else before
 
     def _run_decide(
         self, live: LiveState, facts: Mapping[PoolId, PoolFacts], host: HostPermissions

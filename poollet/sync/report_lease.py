@@ -43,7 +43,6 @@ from reconciler.gitstore.report_author import CANDIDATE
 from schemas.report import PoolletReport
 from schemas.settings import fleet
 
-MOST_NAMED = 5  # pools in a message
 # The grants of this poollet's pools on `live`; None while `live` cannot be applied, so that they are not known.
 Grants: TypeAlias = Mapping[PoolId, PoolGrant] | None
 
@@ -188,21 +187,21 @@ class ReportLease:
         )
 
     def _ways_out(self, others: Mapping[PoolId, str], grants: Mapping[PoolId, PoolGrant]) -> str:
-        hosts = {name: host for (_, name), host in sorted(others.items())}
-        named = list(hosts.items())[:MOST_NAMED]
-        more = f" (and {len(hosts) - len(named)} more)" if len(hosts) > len(named) else ""
-        pools = ", ".join(f"pool {name} to host {host}" for name, host in named)
-        own = ", ".join(sorted({name for _, name in grants} - hosts.keys()))
+        # One trailer for both kinds of a name that one host has. Every pool is named: with one left out this host stays a candidate.
+        hosts = sorted({(name, host) for (_, name), host in others.items()})
+        names = sorted({name for name, _ in hosts})
+        pools = ", ".join(f"pool {name} to host {host}" for name, host in hosts)
+        own = ", ".join(sorted({name for _, name in grants} - set(names)))
         waits = f". The pools that are granted to this host ({own}) wait for that too" if own else ""
         destroyed = commit_command(
-            f"{self.name}: its host is destroyed", *(f"Pool-Destroyed: {name}={host}" for name, host in named)
+            f"{self.name}: its host is destroyed", *(f"Pool-Destroyed: {name}={host}" for name, host in hosts)
         )
         moved = commit_command(
             f"{self.name}: its host is now {self.host_id}",
-            *(f"Pool-Host: {name}={self.host_id}" for name, _ in named),
+            *(f"Pool-Host: {name}={self.host_id}" for name in names),
         )
         return (
-            f"this is host {self.host_id}, and `live` grants {pools}{more}. This host does nothing with them until a commit on the "
+            f"this is host {self.host_id}, and `live` grants {pools}. This host does nothing with them until a commit on the "
             f"source branch says what became of the other host{waits}. If that host is gone with all that it had, run `{destroyed}` and "
             f"`git push`. If this host has its disks, run `{moved}` and `git push`. Either takes effect once the heartbeat of the other "
             "host has expired. If that host is to stay, give this poollet another name in poollet.yaml"

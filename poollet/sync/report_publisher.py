@@ -7,8 +7,8 @@ contents that it was given on: when the ref moves, nothing is pushed before the 
     verdict      what is pushed
     none yet     nothing
     Acquire      the report; its first push of a run drops candidate.json, later ones leave it alone
-    Candidate    candidate.json, in a commit on top of the report: where it is absent, and once in a run where it says something else
-                 than that this host waits for these pools; at a clean end it is removed
+    Candidate    candidate.json, in a commit on top of the host's own (report_author.py): where it is absent, and once in a run where it
+                 says something else than that this host waits for these pools; at a clean end it is removed
     Wait         nothing
     StepDown     nothing, and the process ends
 
@@ -144,8 +144,10 @@ class ReportPublisher:
                 if by is None or by.instance != self.lease.instance:
                     self._essence = None  # another run's report, or none
             case Wait(_, message) | Candidate(message):
-                if message != self.waiting and type(verdict) is not type(self._verdict):
-                    log.warning("waiting for the report lease ref=%s message=%s", self.ref, message)
+                # The message of a Wait counts the seconds.
+                if message != self.waiting and not (type(verdict) is type(self._verdict) is Wait):
+                    role = "waiting" if isinstance(verdict, Wait) else "acting on no pool, as a candidate"
+                    log.warning("%s ref=%s message=%s", role, self.ref, message)
                 self.waiting, self._essence = message, None
             case StepDown(message):
                 self.end(message)
@@ -240,6 +242,7 @@ class ReportPublisher:
             author=Identity(f"poollet {self.lease.name}", AUTHOR_MAIL),
             time=self._clock.now(),
             has_parents=pending.is_candidate,
+            parent=self._contents.own_commit if CANDIDATE in files else None,
             even_if_unchanged=True,
         )
 
@@ -271,8 +274,10 @@ class ReportPublisher:
             case Pushed() | Unchanged():
                 raise AssertionError("a heartbeat always makes a commit")
             case PushConflict(refs):
-                # It is fetched and judged again before anything is written.
+                # It is fetched and judged again before anything is written. The remote is well: a candidate that starts again and again
+                # must not make the pauses grow until the heartbeat expires.
                 log.warning("report ref moved ref=%s to=%s", self.ref, refs.get(self.ref))
+                self._backoff.reset()
             case PushRefused(_, words):
                 log.error("report refused ref=%s words=%s", self.ref, words)
             case RemoteUnavailable(kind, cause):

@@ -3,9 +3,19 @@
 Theory of operation
 -------------------
 A host replaces its report with each push, so a commit of its own has no parent. A candidate, which is another host that waits for the
-pools, commits on top of the report and changes `candidate.json` alone: its commit has a parent, and the tree differs in that file only. So
-the newest commit of the host can be read from the ref, whatever was remembered of it, also where the host and a candidate wrote between
-two looks.
+pools, commits on top of the report and changes `candidate.json` alone: its commit has a parent, and the tree differs in that file only.
+
+    commit                                        its writer
+    no parent                                     the host that reports
+    a parent, and candidate.json alone differs    a candidate; look at the parent
+    a parent, and any other difference, or none   the host that reports
+
+So the newest commit of the host can be read from the ref, whatever was remembered of it, also where the host and a candidate wrote between
+two looks. The parent is the host's own commit, also where another candidate wrote before: the next one takes its place. So a candidate that
+starts again and again makes no chain that every reader would have to walk. Only where it ends in good order it puts one more commit on
+top of its own, without the file.
+
+Called by the reconciler for each report ref that moved, and by the poollet for its own ref.
 
 Must never happen: a candidate's push counts as a sign of life of the host below it, or hides one.
 """
@@ -31,7 +41,7 @@ class ReportHistory(Protocol):
 
 
 def own_commit(history: ReportHistory, head: ObjectId) -> ObjectId:
-    """The newest commit that no candidate made. A commit that changes more than `candidate.json` is none of a candidate."""
+    """The newest commit that no candidate made: at `head` or below it."""
     commit = head
     while parents := decode_commit(history.read(commit)).parents:
         if [change.path for change in history.diff(parents[0], commit)] != [CANDIDATE]:

@@ -56,7 +56,8 @@ class CommitBuilder:
     def _parents(self, draft: Draft) -> tuple[ObjectId, ...]:
         if not draft.has_parents:
             return ()
-        first = (draft.expected,) if draft.expected else ()
+        parent = draft.parent or draft.expected
+        first = (parent,) if parent else ()
         if draft.source is None or (draft.expected and self._descends(draft.expected, draft.source)):
             return first
         return (*first, draft.source)

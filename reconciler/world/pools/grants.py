@@ -14,15 +14,20 @@ that has the grant. So two hosts of one name can never both act, and a newcomer 
                                                                                    those of volumes whose data is retained
     lost `live`   every known report was heard                       its hostID    highest reported + 1; ids are adopted
 
-The highest epoch that is known is that of the pool's document, of the reports that announce it, and of the assignments on it: the
-document may have left `live` and be there again. A host whose heartbeat is unconfirmed may have written its report years ago, under a grant
-that several others followed. It gets the grant only of a pool of which no epoch is known; any other pool waits until its host is alive.
+The fence is host and epoch together: a host compares both, of assignment and pool, in one commit of `live`. The document of a pool may leave
+`live` with its epoch (its declaration is removed, no report announces it) and be there again. Whatever could then be acted on under an
+older epoch names it: the assignments on the pool, retained volumes among them, and the report of each host that announces it, which has the
+last epoch that the host ever acted under, also when it has no grant. The next grant is above all of these. So a host never gets the same
+epoch twice while it, or an assignment, knows of the first time. A host that left no trace finds nothing on `live` to act on.
+
+A host whose heartbeat is unconfirmed may have written its report years ago, under a grant that several others followed. It gets the grant
+only of a pool of which no epoch is known; any other pool waits until its host is alive.
 
 The World says what the grant is when this tick has written (`PoolState.grant`): placements of the same tick name it.
 decide/pool.py writes it, decide/pool_requests.py judges what people commit.
 
-Must never happen: a grant to a host on the strength of a report that it left behind; two hosts with the same epoch of a pool; an epoch
-that is used again after `live`, or the pool's document there, was lost.
+Must never happen: a grant to a host on the strength of a report that it left behind; an epoch that is granted again while a host that
+knows it, or an assignment under it, is left, also after `live` or the pool's document there was lost.
 """
 
 from __future__ import annotations

@@ -192,6 +192,18 @@ def test_a_candidate_says_what_it_waits_for_and_the_two_ways_out() -> None:
         assert part in found.message
 
 
+def test_a_candidate_names_every_pool_in_the_cure_also_where_both_kinds_of_a_name_have_other_hosts() -> None:
+    many = {(Kind.MACHINE_POOL, f"p{number}"): PoolGrant("other", 1) for number in range(9)}
+    found = lease().judge(
+        contents("c"), OTHER, {**many, POOL: PoolGrant("a", 1), DISKS: PoolGrant("b", 1)}, 0
+    )
+    assert isinstance(found, Candidate)
+    for each in ("p=a", "p=b", *(f"p{number}=other" for number in range(9))):
+        assert f"--trailer 'Pool-Destroyed: {each}'" in found.message
+    assert found.message.count("'Pool-Host: p=mine'") == 1
+    assert "'Pool-Host: p8=mine'" in found.message
+
+
 def test_a_candidate_names_the_pools_of_its_own_that_wait_with_the_others() -> None:
     found = lease().judge(contents("c"), OTHER, MIXED, 0)
     assert isinstance(found, Candidate)

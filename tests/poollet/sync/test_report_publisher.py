@@ -10,7 +10,8 @@ from iri.machine import RuntimeMachine
 from iri.simulated.faults.fault_rules import FaultRule
 from poollet.decide.decide import decide
 from poollet.sync.report_publisher import HEARTBEAT_AT
-from reconciler.gitstore.remote.transport import RemoteErrorKind, RemoteUnavailable
+from reconciler.gitstore.objects.commit import decode_commit
+from reconciler.gitstore.remote.transport import PushConflict, RemoteErrorKind, RemoteUnavailable
 from reconciler.gitstore.repo import Refs
 from reconciler.gitstore.report_author import CANDIDATE, own_commit
 from tests.poollet.fleet import LIVE, REPORTS, SETTINGS, Fleet, grant_files, machine_class, uid
@@ -179,6 +180,14 @@ def test_a_candidate_that_starts_again_and_again_writes_once(
     for instance in range(3, 6):
         rival(fleet, time, instance).turn()
     assert fleet.head(REF) == head
+    # One that says something else takes its place: no chain grows.
+    for instance in range(7, 10):
+        Run(fleet, time, StagedHost(time), host_id=f"host-{instance}", instance=instance).turn()
+        head = fleet.head(REF)
+        assert head is not None
+        repo.snapshot()
+        assert decode_commit(repo.read(head)).parents == (report,)
+    rival(fleet, time, 10).turn()
     last = rival(fleet, time, 6)
     last.turn()
     last.agent.leaving = "stopping"
@@ -189,6 +198,37 @@ def test_a_candidate_that_starts_again_and_again_writes_once(
     assert head is not None
     repo.snapshot()
     assert own_commit(repo, head) == report
+
+
+def test_a_candidate_logs_once_what_it_waits_for_and_again_when_that_changes(
+    fleet: Fleet, time: Time, machine: StagedHost, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, second = start_run(fleet, time, machine), rival(fleet, time)
+    for _ in range(3):
+        second.turn()
+        time.ms += HEARTBEAT_MS
+        first.turn()
+    fleet.commit({"pools/host-1.yaml": grant_files("host-1", "third", 2)})
+    second.turn()
+    logged = [each.getMessage() for each in caplog.records if "as a candidate" in each.getMessage()]
+    assert len(logged) == 2
+    assert "acting on no pool, as a candidate ref=refs/poollets/host-1" in logged[0]
+    assert "grants pool host-1 to host host-1's own" in logged[0]
+    assert "grants pool host-1 to host third" in logged[1]
+
+
+def test_a_candidate_that_moves_the_ref_before_each_push_delays_no_heartbeat_for_long(
+    fleet: Fleet, time: Time, machine: StagedHost
+) -> None:
+    publisher = start_run(fleet, time, machine).publisher
+    for number in range(12):
+        time.ms += HEARTBEAT_MS
+        drafted = publisher.draft()
+        assert drafted is not None, f"attempt {number}"
+        publisher.on_push_result(*drafted, PushConflict({REF: "c" * 40}))
+        due_ms = publisher.due_ms()
+        assert due_ms is not None
+        assert due_ms - time.ms <= 2_000
 
 
 def test_two_candidates_do_not_write_in_turns(fleet: Fleet, time: Time, machine: StagedHost) -> None:
@@ -249,7 +289,13 @@ def test_the_report_names_the_epoch_that_it_acts_under(fleet: Fleet, time: Time,
     fleet.remote.refs[LIVE] = good
     fleet.commit({"pools/host-1.yaml": grant_files("host-1", "", 5)})
     run.turn()
-    assert run.report().pools["host-1"].epoch == 0
+    assert run.report().pools["host-1"].epoch == 4, "it knows that epoch, so it is never granted again"
+    fleet.commit({"pools/host-1.yaml": None})
+    run.turn()
+    again = Run(fleet, time, machine, instance=2)
+    again.turn()
+    again.turn()
+    assert (again.report().pools["host-1"].epoch, again.report().volume_pools["host-1"].epoch) == (4, 4)
 
 
 def test_no_action_starts_before_the_first_report_of_this_run(
