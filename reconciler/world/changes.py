@@ -1,4 +1,8 @@
-"""What one step of the world brought. Values only."""
+"""What one advance of the World hands to `decide` and `write`. Values only.
+
+`WorldChanges` says where to look, never what to do. `SourceHold` and `Confirmation` are about the source branch as a whole:
+why its head is not applied, and what people agree to by trailers of their commits. source/source_head.py makes both.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,10 @@ from schemas.problem import Problem
 
 
 class Confirm(StrEnum):
-    """What people confirm by a trailer of a source commit."""
+    """What people confirm by a trailer of a source commit. The value is the trailer's name.
+
+    A trailer counts until `live` was made of its commit. So what follows from it must be recorded on `live` in that same commit.
+    """
 
     APPROVAL = approval.TRAILER  # the digest of what awaits approval
     POOL_DESTROYED = "Pool-Destroyed"  # NAME=hostID: that host of the pool is gone with all it had
@@ -22,6 +29,8 @@ class Confirm(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
+    """One trailer of one commit that came into the source branch since the commit that was reconciled last."""
+
     about: Confirm
     value: str
     commit: ObjectId
@@ -30,8 +39,11 @@ class Confirmation:
 
 @dataclass(frozen=True, slots=True)
 class SourceHold:
-    """The source head is not used; the commit `use` is applied instead. `trailer` is what would approve it, where that helps; `cure`
-    is what else does."""
+    """The source head is not used; the commit `use` is applied instead.
+
+    `trailer` is what approves the head, where an approval helps; `cure` is what helps otherwise. `code` is the Problem's code.
+    Everything but new source commits goes on meanwhile: reports are read, and status is written.
+    """
 
     head: ObjectId
     use: ObjectId | None
@@ -43,7 +55,11 @@ class SourceHold:
 
 @dataclass(frozen=True, slots=True)
 class WorldChanges:
-    """`dirty` is everything a decision may come out differently for; paths are those whose files differ from before."""
+    """What changed since `World.acknowledge` was called last.
+
+    `dirty` is everything that a decision may come out differently for. It may name too much, which costs time; a key that is
+    missing is a decision that is never made. The paths are those whose files differ from before: `write` looks at them again.
+    """
 
     dirty: frozenset[Key] = frozenset()
     source_paths: frozenset[str] = frozenset()

@@ -1,4 +1,11 @@
-"""All problems there are, for people: in files, between objects, in reports, and with the source as a whole."""
+"""All problems there are, for people: in files, between objects, in reports, and with the source as a whole.
+
+Problems are shown by `plan`, in conditions and in the log. No rule reads them back: what must hold a decision back is a field
+of the View (`head.held`, `faults`, `why_unverified`), and is there whether or not a Problem tells of it.
+
+The list is kept until something about it changes. Every step of an update that changes one of its sources sets
+`State.problems` to None; a step that forgets that leaves people with an old list, and no decision is wrong.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +16,11 @@ from reconciler.world.state import State
 from schemas.problem import Problem, Severity
 from schemas.validate.finding import to_problems as placed
 
-REPORTS_SHOWN = 3  # unreadable files of one report
+REPORTS_SHOWN = 3  # unreadable files of one report, which may have thousands
 
 
 def problems(state: State, repo: Repo) -> tuple[Problem, ...]:
-    """Put together again only when something about them changed."""
+    """Sorted, and collected again only when something about them changed. Reads the blobs of faulty files, to say the line."""
     if state.problems is None:
         state.problems = tuple(sorted(_all(state, repo)))
     return state.problems
@@ -44,6 +51,7 @@ def _all(state: State, repo: Repo) -> Iterator[Problem]:
 
 
 def _of_reports(state: State) -> Iterator[Problem]:
+    """What is refused of reports, or cannot be read. Of a report that is refused as a whole only that is said."""
     for name, report in sorted(state.reports.by_poollet.items()):
         for unread in list(report.unread.values())[:REPORTS_SHOWN]:
             yield from unread.problems

@@ -1,6 +1,22 @@
 """What the reconciler itself keeps about one object, as it is on the target branch: read from a document, written as fields.
 
-Pure. `record_of` the edited text is the record that was written, so that writing it again changes nothing.
+Theory of operation
+-------------------
+A document on `live` has two authors. People's fields are a copy of the source. The reconciler's fields are these, and they are
+its only memory:
+
+    metadata.uid                       identity, given once and never changed
+    metadata.deletionTimestamp         the order to delete; taken back only for a volume whose data is retained
+    spec.claimRef of a volume          the machine that may attach it
+    spec.machinePoolRef, volumePoolRef the pool of the assignment; without an assignment the field is a pin by people
+    status                             assignment, conditions, rejections, and what hosts reported last
+
+`record_of` reads them, `fields` writes them. `record_of` of the edited text is the record that was written, so that writing it
+again changes nothing; otherwise each tick would make a commit.
+
+Must never happen: any of these is read from a document of the source, where people could forge an assignment or an identity.
+
+Limits: pure. Knows documents as plain values, not files, text or Git; `schemas.edit` puts the fields into the text.
 """
 
 from __future__ import annotations
@@ -36,6 +52,7 @@ from schemas.model.quantity import Quantity, parse
 
 
 def stamp(at: datetime) -> str:
+    """A moment as `live` has it: in UTC, fractions of a second cut off."""
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -85,7 +102,9 @@ _EMPTY: dict[Kind, Status] = {kind: status() for kind, status in STATUS.items()}
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
-    """`pool` is the one that the reconciler assigned; empty, nothing of ours binds the object, and a pin by people applies.
+    """The reconciler's fields of one document, as values.
+
+    `pool` is the one that the reconciler assigned; empty, nothing of ours binds the object, and a pin by people applies.
 
     `status` is None for the kinds that have none. `owners` come with the document of a generated object and are read only.
     """
@@ -113,15 +132,17 @@ NOTHING = Record()
 
 
 def empty_status(kind: Kind) -> Status | None:
-    """The status of an object about which nothing is known yet."""
+    """The status of an object about which nothing is known yet. Always the same instance, so that it is compared by identity."""
     return _EMPTY.get(kind)
 
 
 def assignment_of(status: Status | None) -> Assignment | None:
+    """The order that binds an object to a pool; None while it waits, and for kinds that are never placed."""
     return status.assignment if isinstance(status, ASSIGNED) else None
 
 
-# Conditions: one aspect of a state each. A transition time moves only when the status does
+# Conditions: one aspect of a state each. A transition time moves only when the status does. The types of OWN are written by the
+# reconciler alone; all others are what a host reports. `Ready` alone is both: the reconciler says Unknown where no report can
 
 
 Truth = Literal["True", "False", "Unknown"]
@@ -154,7 +175,7 @@ def condition(conditions: Iterable[Condition], type: str) -> Condition | None:
 
 
 def own(conditions: Iterable[Condition]) -> Conditions:
-    """Those that the reconciler writes."""
+    """Those that the reconciler writes. A host cannot set one: `merge_conditions` drops them from what is reported."""
     return tuple(each for each in conditions if each.type in OWN)
 
 
@@ -195,7 +216,7 @@ FIRST_SECONDS, LONGEST_SECONDS = 10, 600
 
 
 def retry_at(rejection: Rejection) -> datetime | None:
-    """None for one without a time: it holds nothing back."""
+    """When the pool may be tried again. None for a rejection without a time: it holds nothing back."""
     at = moment(rejection.time)
     if at is None:
         return None
@@ -203,7 +224,7 @@ def retry_at(rejection: Rejection) -> datetime | None:
 
 
 def active_rejections(rejections: Iterable[Rejection], now: datetime) -> tuple[Rejection, ...]:
-    """Those that are to be honoured now."""
+    """Those that exclude their pool now. The others stay on record for their count, which makes the next wait longer."""
     return tuple(each for each in rejections if (end := retry_at(each)) is not None and now < end)
 
 
@@ -232,6 +253,7 @@ def record_of(kind: Kind, body: Mapping[str, Any]) -> Record:
 
 
 def _status(kind: Kind, body: Mapping[str, Any]) -> Status | None:
+    """Converted directly, which is fast; what does not convert is decoded as a whole document."""
     written = body.get("status")
     if not written or kind not in STATUS:
         return empty_status(kind)
@@ -250,7 +272,7 @@ def _of_text(wanted: type, value: object) -> Any:
 
 
 def fields(kind: Kind, record: Record, base: Record = NOTHING) -> dict[Target, Value]:
-    """Every field that the reconciler owns in a document of `kind`; None: it shall not be there.
+    """Every field that the reconciler owns in a document of `kind`; None removes it from the text.
 
     `base` is the record of the text that will be edited, when that is a text of the target branch: a pool reference there
     is the reconciler's own and goes with the assignment. One in a text of the source is a pin and stays.
@@ -270,7 +292,7 @@ def fields(kind: Kind, record: Record, base: Record = NOTHING) -> dict[Target, V
 
 
 def _as_value(status: Status | None) -> Value:
-    """An empty status is none: it says what its absence says."""
+    """An empty status is not written: it says what its absence says."""
     return cast("Value", _plain(status)) or None if status is not None else None
 
 

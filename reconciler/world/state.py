@@ -1,6 +1,25 @@
 """What the world keeps, as the steps of an update change it: the View with all that only updates need.
 
 Nothing about how it came there, and nothing that cannot be read again from the repo, but for when reports were seen to change.
+
+`announcement` says what counts as announced of a pool. It is looked for in this order; the first that applies is the answer:
+
+    the pool's grant, and who reports                             what counts as announced
+    the host with the grant reports the pool                      its report
+    no host has the grant, and one reports it                     its report; it may get the grant (pools/grants.py)
+    another host writes the report, the granted one is silent     what `live` says, until the heartbeat timeout; then expired
+    no host reports it; the granted one, or without a grant       what `live` says, until the heartbeat timeout
+    one that did, is silent
+    its file in the report of a live host cannot be read          what `live` says
+    there are no reports at all (is_offline)                      what `live` says
+    none of these                                                 None: no poollet announces the pool
+
+What `live` says is never a reason to place anything new: a remembered pool is not ready, except in a checkout.
+
+Must never happen: the word of a host without the grant is used for the room, the state or the objects of the pool.
+
+Limits: methods answer from the State; only the steps of `update` and `World` change it. `expect` notes when a host that has a
+grant was first missed, so `announcement` is not to be called by anything but an update.
 """
 
 from __future__ import annotations
@@ -36,8 +55,11 @@ UNTIL_EXPIRED = "using its last report until the heartbeat timeout"
 
 
 class State(View):
-    """`heartbeats_seen` and `readings` are not of this state alone: they outlive it. `is_offline`: there are no reports at all,
-    as in a checkout, so pools are as live has them. `is_fresh`: nothing was taken in yet."""
+    """The fields of the View, and those that only the next update needs.
+
+    `heartbeats_seen` and `readings` are not of this state alone: they outlive it. `is_offline`: there are no reports at all,
+    as in a checkout, so pools are as live has them. `is_fresh`: nothing was taken in yet.
+    """
 
     def __init__(
         self, heartbeats_seen: dict[Writer, HeartbeatSeen], readings: ParseCache, *, is_offline: bool = False
@@ -77,8 +99,11 @@ class State(View):
         self._accepted = {}
 
     def announcement(self, pool: Key) -> Announcement | None:
-        """What its owner announces. Of a granted pool only its host's word counts; should two own it, that of the host with the grant,
-        then the one whose heartbeat is not expired, then the first by name."""
+        """What counts as announced of the pool, by the table above.
+
+        Where two reports announce it, that of the host with the grant counts, then one whose heartbeat is not expired, then
+        the first by name.
+        """
         known = self.objects.get(pool)
         granted = grant_on_live(known).host
         name = self._announcer(pool, granted)
@@ -108,7 +133,7 @@ class State(View):
     def _announcer(self, pool: Key, granted: str) -> str | None:
         best = min(
             self._announcers(pool),
-            key=lambda each: (granted not in ("", each.host), not self.is_alive(each.writer)),
+            key=lambda each: (granted not in ("", each.host), not self.may_be_alive(each.writer)),
             default=None,
         )
         return None if best is None else best.name
@@ -121,7 +146,11 @@ class State(View):
                 yield report
 
     def _highest_epoch(self, pool: Key) -> int:
-        """Of the reports that announce the pool, and of the assignments on it."""
+        """Of the reports that announce the pool, and of the assignments on it, those of retained volumes included.
+
+        Asked only for a pool without a grant, whose document may have been lost with its epoch: the next grant must be
+        above every one that a host may remember.
+        """
         kept = self.retained_volumes.values() if pool.kind is Kind.VOLUME_POOL else ()
         placed = (self.objects[key] for key in self.relations.on_pool.get(pool))
         assignments = (each.record.assignment for each in (*placed, *kept))
@@ -129,7 +158,11 @@ class State(View):
         return max((*(each.pools[pool].epoch for each in self._announcers(pool)), *epochs), default=0)
 
     def _of_absent_host(self, known: ObjectState, report: HostReport, granted: str) -> Announcement | None:
-        """Of a pool of which another host than that with the grant writes the report."""
+        """Of a pool of which another host than that with the grant writes the report.
+
+        That other host is shown (condition HostMismatch) once its heartbeat is alive: an unconfirmed report may be years old.
+        One that was shown stays shown after a start.
+        """
         beat = self.reports.heartbeats[report.writer]
         mismatch = known.record.condition(HOST_MISMATCH)
         is_shown = beat is Heartbeat.UNCONFIRMED and mismatch is not None and mismatch.status == "True"
@@ -148,13 +181,14 @@ class State(View):
                 yield name
 
     def pools_of(self, poollet: str) -> Iterator[Key]:
-        """Those that a poollet may speak for."""
+        """The known pools that a poollet may speak for, whether or not it does."""
         for pools in self.pools_by_kind.values():
             yield from (each.key for each in pools.values() if self.rules.authority.owns(poollet, each.key))
 
 
 def candidate_for(pool: Key, report: HostReport) -> str:
-    """The hostID of another host that waits to serve the pool."""
+    """The hostID of another host that waits to serve the pool, by its candidate.json on the report; without a list of pools
+    it waits for all of them."""
     waiting = report.candidate
     if waiting is None or waiting.host_id == report.host:
         return ""

@@ -2,6 +2,13 @@
 
 `State` keeps it, an update changes it, `World` brings it up to each snapshot. To all others it is read-only: a rule that
 changed something here would decide otherwise than a World that was read from nothing.
+
+The questions come in four groups: whether there is anything to reconcile; pools and hosts; what is reported; files. Each is
+answered for the moment of the snapshot: grants, heartbeats and room do not change between two decisions of one tick. What the
+tick itself decides is in its needs and its plan, never here.
+
+Limits: no answer depends on `now`. Time comes in by an update only, which turns it into heartbeats. Answers about reports are
+remembered until the State changes (`_accepted`), since several rules ask for the same object.
 """
 
 from __future__ import annotations
@@ -40,7 +47,11 @@ from schemas.validate.finding import Finding
 
 @dataclass(frozen=True, slots=True)
 class HostSeen:
-    """What was seen of one host: its newest report, when it wrote that, and its heartbeat. Empty where there is none."""
+    """What was seen of one host: its newest report, when it wrote that, and its heartbeat. Empty where there is none.
+
+    `time` is by the host's own clock, no later than when it was read. It may void what people state about the host, since
+    that stops nothing; only `heartbeat` says that a host is gone.
+    """
 
     commit: ObjectId = ""
     time: datetime | None = None
@@ -48,6 +59,8 @@ class HostSeen:
 
 
 class View:
+    """What is known, field by field. Each comment says what a field means; the module of its type says how it is kept up."""
+
     # The source commit that is applied: not the head while `head.held` says why.
     source_commit: ObjectId | None
     # The source commit that live was made of.
@@ -87,12 +100,15 @@ class View:
 
     @property
     def unfit(self) -> tuple[Problem, ...]:
-        """Why there is nothing to reconcile at all: no fleet."""
+        """Why there is nothing to reconcile at all: no fleet. The tick ends there, and `live` stays as it is."""
         return self.rules.problems if not self.rules.settings.fleet.id else ()
 
     @property
     def is_live_lost(self) -> bool:
-        """Nothing was reconciled here, and hosts report objects all the same, or did until a moment ago."""
+        """Nothing was reconciled here, and hosts report objects all the same, or did until a moment ago.
+
+        Then objects must be adopted from reports before anything is placed: what a host has would be created a second time.
+        """
         return self.last is None and (
             any(each.reports_objects for each in self.reports.by_poollet.values())
             or self.reports.has_absent_host()
@@ -115,6 +131,7 @@ class View:
         return self.pools_by_kind[Kind.VOLUME_POOL]
 
     def find_pool(self, key: Key) -> PoolState | None:
+        """None for a pool that no document declares and no host announces. Raises KeyError for a key of another kind."""
         return self.pools_by_kind[key.kind].get(key.name)
 
     def grant(self, pool: Key) -> Grant:
@@ -124,7 +141,8 @@ class View:
 
     def host_seen(self, pool: Key, host: str) -> HostSeen:
         """The newest sign of a host, whatever it reports. Its report of a pool that another poollet owns by now shows as well that
-        it lives; of a host without any report that is not known before a heartbeat timeout."""
+        it lives; of a host without any report that is not known before a heartbeat timeout, which begins with the first question.
+        """
         known = [writer for writer in self.reports.heartbeats if writer[1] == host]
         owners = [writer for writer in known if self.rules.authority.owns(writer[0], pool)]
         found = [self._seen_as(writer) for writer in owners or known]
@@ -141,7 +159,11 @@ class View:
         return HostSeen(report.own_commit, report.time, beat)
 
     def shortfalls(self, machine: Key, pool: str) -> tuple[Shortfall, ...]:
-        """What a pool has too little of to take a machine that is elsewhere; a count of classes alone is not looked at."""
+        """What a pool has too little of to take a machine that is on another pool; empty when there is room.
+
+        For an eviction to a pin: the machine must not be stopped for a pool that would refuse it. A pool that only reports
+        how many machines of a class it takes is not compared. Only the scheduler decides where an object goes.
+        """
         known, state = self.objects[machine], self.pools[pool]
         there = msgspec.structs.replace(known, record=msgspec.structs.replace(known.record, pool=pool))
         charge = self.ledger.charge_of(there, self.offers[Kind.MACHINE_POOL].classes)
@@ -152,7 +174,7 @@ class View:
     # What is reported
 
     def accepted_reports(self, key: Key) -> AcceptedReports:
-        """What counts of all that is said of an object, or of a pool. Asked for several times a tick."""
+        """What counts of all that is reported of an object. Always nothing for kinds that no host reports, pools included."""
         found = self._accepted.get(key)
         if found is None:
             found = self._accept(key)
@@ -175,10 +197,13 @@ class View:
         found = (
             each for each in self.reports.says(key) if self.is_ours(self.reports.by_poollet[each.poollet])
         )
-        return iter(sorted(found, key=lambda each: self.is_alive((each.poollet, each.host))))
+        return iter(sorted(found, key=lambda each: self.may_be_alive((each.poollet, each.host))))
 
     def orphans(self) -> Iterator[tuple[str, Orphan]]:
-        """Objects without an order, by who reports them, on pools that are granted to the host that does."""
+        """Objects without an order, by who reports them, on pools that are granted to the host that does.
+
+        The ledger charges them, so that nothing is placed over them. The reconciler orders nothing about them.
+        """
         for name, report in sorted(self.reports.by_poollet.items()):
             for orphan in report.orphans:
                 pool = pool_of_orphan(orphan)
@@ -187,15 +212,20 @@ class View:
                     yield name, orphan
 
     def is_ours(self, report: HostReport) -> bool:
+        """Whether anything in the report counts: of this fleet, by the poollet of that ref, and signed where that is asked for."""
         return not self.rules.authority.is_ours(report)
 
-    def is_alive(self, writer: Writer) -> bool:
+    def may_be_alive(self, writer: Writer) -> bool:
+        """Not expired and not left. An unconfirmed heartbeat counts here: nothing says yet that its host stopped."""
         return self.reports.heartbeats.get(writer) in NOT_EXPIRED
 
     # Files
 
     def why_unverified(self, key: Key) -> str:
-        """Why an absent object may still be declared; nothing when its absence is certain."""
+        """Why an absent object may still be declared; nothing when its absence is certain.
+
+        `decide` orders no deletion while this says anything. It says nothing of an object that is not known at all.
+        """
         known = self.objects.get(key)
         return why_unverified(known, self.source, self.rules, self.news) if known else ""
 
@@ -215,5 +245,6 @@ class View:
 
 
 def pool_of_orphan(orphan: Orphan) -> Key:
+    """The pool that an orphan is reported on, of the kind that fits the object's."""
     kind = Kind.MACHINE_POOL if orphan.kind == "Machine" else Kind.VOLUME_POOL
     return Key(kind, "", orphan.pool)

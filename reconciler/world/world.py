@@ -2,6 +2,20 @@
 
 Read through `View`; changed by `advance` alone. Decides nothing, writes nothing, and keeps nothing that could not be read
 again, but for when reports were seen to change.
+
+Theory of operation
+-------------------
+Changes are collected until a tick has handled them, so that a push that fails loses none:
+
+    call                    when                                         effect on the collected changes
+    advance                 each tick, with its snapshot                 adds what differs from the last snapshot
+    acknowledge(commit)     the plan was pushed, and is this commit      cleared; the files of that commit are our own
+    acknowledge()           the plan needed no commit                    cleared
+    neither                 a conflict, a refusal, a deferred status     kept: the next advance returns them again
+    remind                  a decision may change at a time              its key is dirty in the first advance from then on
+
+Must never happen: changes are acknowledged that were not written; an update that failed halfway is continued (the State is
+made again from nothing, only the times of heartbeats and the parse cache are kept); two threads use one World.
 """
 
 from __future__ import annotations
@@ -22,7 +36,11 @@ from schemas.kinds import Key
 
 
 class World(State):
-    """`ambient` is the environment that signatures are checked in; `readings` are what files held when they were read before."""
+    """The State with a way to bring it up to date. The reconciler has one; each verb that plans makes its own.
+
+    `ambient` is the environment that signatures are checked in; `readings` are what files held when they were read before.
+    `heartbeats_seen` are taken over from a World that failed: without them every host would be unconfirmed again.
+    """
 
     def __init__(
         self,
@@ -39,7 +57,10 @@ class World(State):
         self._reminders: dict[Key, datetime] = {}
 
     def advance(self, repo: Repo, snapshot: Snapshot, now: datetime) -> WorldChanges:
-        """What changed since `acknowledge` was called last. Raises what reading raises; then the next advance starts from nothing."""
+        """What changed since `acknowledge` was called last. Raises what reading raises; then the next advance starts from nothing.
+
+        `now` is the caller's clock; heartbeats and reminders are measured by it alone.
+        """
         self._accepted.clear()
         if self.is_fresh:
             self.readings.begin()
@@ -73,5 +94,5 @@ class World(State):
         self.readings.settle()
 
     def remind(self, key: Key, at: datetime) -> None:
-        """Makes the object dirty then."""
+        """Makes the object dirty in the first advance at or after `at`. The earlier one of two reminders counts, and only that."""
         self._reminders[key] = min(at, self._reminders.get(key, at))

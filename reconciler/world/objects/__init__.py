@@ -1,1 +1,5 @@
-"""Documents of one key in, what holds of that object out: its state, its references, and what validation finds."""
+"""Documents of one key in, what holds of that object out: its state, its references, and what validation finds.
+
+Data passes: resolve (documents -> ObjectState), relations (ObjectState -> who refers to whom, what waits), validation
+(objects -> errors). Knows no reports, except that an announcement can bring a pool into being.
+"""

@@ -1,4 +1,15 @@
-"""Who refers to whom, and which objects are placed or wait for something: kept up object by object, never by a walk."""
+"""Who refers to whom, and which objects are placed or wait for something: kept up object by object, never by a walk.
+
+Each relation is a function of single ObjectStates (`uses`, `owners`, `pool_of`, `holder_of`, `is_waiting`, ...), turned around
+into an index. `Relations.replace` takes out what the old state says and puts in what the new one says, so both must be given
+exactly as they were: a state that was changed meanwhile would leave its old entries behind for ever.
+
+One relation depends on two objects: a generated object is absent when its *owner* no longer has the entry. `absences` says
+that, after all objects of an update are replaced.
+
+Must never happen: an object is in `absent` whose deletion is ordered already (it would be counted, and approved, twice); one
+is missing from `on_pool` that live assigns there (its pool's change would not reach it).
+"""
 
 from __future__ import annotations
 
@@ -50,7 +61,10 @@ class Index:
 
 
 class Relations:
-    """Read by the rules of `decide`; changed by `replace` alone, but for `absent`, which `absences` changes too."""
+    """Read by the rules of `decide`; changed by `replace` alone, but for `absent`, which `absences` changes too.
+
+    An index may name keys that are in no document: a reference to what does not exist is in `users` until it does.
+    """
 
     def __init__(self) -> None:
         self.uses: dict[Key, tuple[Key, ...]] = {}
@@ -132,7 +146,7 @@ class Relations:
 
 
 def uses(known: ObjectState) -> set[Key]:
-    """What the object refers to, and the generated objects that its ephemeral entries become."""
+    """What the object refers to, and the generated objects that its ephemeral entries become, whether or not these exist."""
     key, object = known.key, known.object
     place = known.source or known.live
     entry = Declaration(place.path if place else "", 0, key, object)
@@ -154,6 +168,7 @@ def generated_of(machine: Machine) -> Iterator[Key]:
 
 
 def owners(known: ObjectState) -> Iterator[Key]:
+    """By name, in its own namespace. Whether an owner of that name is the same one is for `_has` to say."""
     for owner in known.record.owners:
         if owner.kind in Kind._value2member_map_:
             kind = Kind(owner.kind)
@@ -161,7 +176,7 @@ def owners(known: ObjectState) -> Iterator[Key]:
 
 
 def pool_of(known: ObjectState) -> Key | None:
-    """The pool that it is assigned to."""
+    """The pool that live assigns it to. A snapshot has none here: it is where its volume is."""
     kind = POOL_OF.get(known.key.kind)
     return Key(kind, "", known.record.pool) if kind is not None and known.record.pool else None
 
@@ -181,14 +196,17 @@ def is_waiting(known: ObjectState) -> bool:
 
 
 def is_astray(known: ObjectState) -> bool:
-    """In a text of live the reference is the reconciler's own."""
+    """Whether people pin a machine to another pool than it is assigned to: they ask for it to move.
+
+    Only a declared object can be: in a text of live the reference is the reconciler's own.
+    """
     if known.origin is not Origin.DECLARED or known.key.kind is not Kind.MACHINE or not known.record.pool:
         return False
     return pin_of(known.object) not in ("", known.record.pool)
 
 
 def pin_of(object: Object) -> str:
-    """The pool that the text of a machine or a volume names, or nothing."""
+    """The pool that the text of a machine or a volume names, or nothing. A pin only in a text of the source."""
     match object:
         case Machine():
             pin = object.spec.machine_pool_ref
@@ -200,6 +218,7 @@ def pin_of(object: Object) -> str:
 
 
 def has_waiting_request(known: ObjectState) -> bool:
+    """Whether a pool's status has a request (Pool-Destroyed, Pool-Host) that waits until its host's heartbeat expires."""
     status = known.record.status
     if not isinstance(status, MachinePoolStatus | VolumePoolStatus):
         return False
@@ -207,7 +226,10 @@ def has_waiting_request(known: ObjectState) -> bool:
 
 
 def keys_related_to(known: ObjectState, relations: Relations) -> Iterator[Collection[Key]]:
-    """Whom it concerns when the object is not as it was: its users, what it uses for itself alone, its owner and its own."""
+    """Whom it concerns when the object is not as it was: its users, what it uses for itself alone, its owner and its own.
+
+    Not its class or its network, of which very many are users: what these say does not depend on who uses them.
+    """
     key = known.key
     yield relations.users.get(key)
     yield relations.owned.get(key)
@@ -217,6 +239,10 @@ def keys_related_to(known: ObjectState, relations: Relations) -> Iterator[Collec
 
 
 def absences(changed: Iterable[Key], known: Mapping[Key, ObjectState], relations: Relations) -> None:
+    """Decides for the changed generated objects, and for those of changed owners, whether they are absent.
+
+    Absent is one of which no owner that stays has the entry. An owner that cannot be read is frozen and still has it.
+    """
     keys = set()
     for key in changed:
         keys.add(key)

@@ -1,4 +1,26 @@
-"""What holds of one object, given every document about it in the source and on live. Pure."""
+"""What holds of one object, given every document about it in the source and on live. Pure.
+
+Theory of operation
+-------------------
+The rows are tried from the top, and the first that applies is the answer:
+
+    `live`                                        the source                              result
+    a document whose deletion is ordered          whatever it says                        LEAVING
+    a document in .gitvirt/generated/             whatever it says                        GENERATED
+    a document                                    has a document                          DECLARED, with the record of `live`
+    none, and the file of that path is malformed  has a document                          None: neither new nor gone
+    none                                          has a document                          DECLARED, with an empty record
+    a document                                    a malformed file names it, or has its   FROZEN
+                                                  path
+    a document in .gitvirt/pools/                 none                                    ANNOUNCED
+    a document                                    none                                    LEAVING
+    none                                          none, or a malformed file names it      None
+
+An order to delete comes before everything, so that an object which is declared again is deleted first and created after it.
+
+Must never happen: an object of a file that cannot be read is LEAVING; a declared object loses the identity and the assignment
+that `live` has for it, for it would be created a second time.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +54,9 @@ def resolve_object(key: Key, source: TreeIndex, live: TreeIndex, load: Load) -> 
 
 
 def on_live(key: Key, live: TreeIndex) -> Doc | None:
-    """The document that its record is read from: an order to go counts before a text that was taken over."""
+    """The document that its record is read from. Of several, one in .gitvirt/deleting/ comes first, then one with a uid, then by
+    place: an order to delete counts before a text that was synced.
+    """
     docs = [doc for doc in live.docs(key) if not doc.place.path.startswith(live_layout.RETAINED)]
     return min(docs, key=_weight, default=None) if len(docs) != 1 else docs[0]
 
@@ -46,12 +70,13 @@ def in_source(key: Key, source: TreeIndex, there: Doc | None) -> Doc | None:
 
 
 def empty_record(key: Key) -> Record:
+    """Of an object that `live` does not have: no identity yet, no pool, and a status without content where its kind has one."""
     status = empty_status(key.kind)
     return NOTHING if status is None else Record(status=status)
 
 
 def is_live_alone(doc: Doc) -> bool:
-    """Whatever the source says: ordered gone, or generated for an owner."""
+    """Whether it holds whatever the source says: its deletion is ordered, or it is generated for an owner."""
     return (doc.record is not None and doc.record.is_deleting) or doc.place.path.startswith(
         live_layout.GENERATED
     )
@@ -88,7 +113,7 @@ def _weight(doc: Doc) -> tuple[bool, bool, str, int]:
 
 
 def announced_pool(key: Key, announcement: Announcement) -> ObjectState:
-    """A pool that no file declares and that live does not have yet."""
+    """A pool that no file declares and that live does not have yet: it exists because a host announces it."""
     metadata = Metadata(name=key.name, labels=dict(announcement.pool.labels))
     version = api_version(key.kind)
     made: Object = (

@@ -1,6 +1,12 @@
 """What validation holds against objects, asked only about those that a change can concern. Pure.
 
-The same rules that `gitvirt validate` has; here they see an object, what it refers to, and who else refers to that.
+The same rules that `gitvirt validate` has; here they see an object, what it refers to, and who else refers to that. Which
+objects must be seen together is said twice, and both must agree: `keys_concerned` names whose findings a change can alter,
+`find_errors` gathers around each what its rules look at. A rule of schemas.validate that looks further needs both extended;
+the law "small updates give what one update gives" fails otherwise.
+
+Only declared and generated objects are judged: what is frozen or leaving stays as it was accepted. An error blocks its own
+object, in `decide`; it never freezes a file and never takes an assignment away.
 """
 
 from __future__ import annotations
@@ -40,7 +46,7 @@ def keys_concerned(
 def find_errors(
     keys: Collection[Key], known: Mapping[Key, ObjectState], relations: Relations, source: TreeIndex
 ) -> dict[Key, tuple[Finding, ...]]:
-    """Errors only, by the object that has them."""
+    """Errors only, by the object that has them; sorted, so that equal findings compare equal. A key without any is left out."""
     judged = {key: known[key] for key in keys if key in known and known[key].origin in JUDGED}
     around = dict(judged)
     for one in judged.values():
@@ -65,12 +71,15 @@ def find_errors(
 
 
 def _pinned_pools(known: ObjectState) -> tuple[Key, ...]:
+    """A pin is not among the references of an object, and a rule asks whether the pool is declared."""
     pin = pin_of(known.object)
     return (Key(POOL_OF[known.key.kind], "", pin),) if pin else ()
 
 
 def _entries(around: Mapping[Key, ObjectState]) -> Iterable[AnyDeclaration]:
-    """Whoever is placed already comes first: of two that want one volume, it has it."""
+    """Sorted so that what is placed already comes first: of two machines that want one volume, the placed one has it, and the
+    other one has the error.
+    """
     for known in sorted(around.values(), key=_order):
         entry = _entry(known)
         if entry is not None:
@@ -102,6 +111,7 @@ def _order(known: ObjectState) -> tuple[bool, str, int]:
 
 
 def _within(known: ObjectState, source: TreeIndex) -> Iterable[Finding]:
+    """What was found in its own document when its file was parsed."""
     place = known.source
     contents = source.problem_files.get(place.path) if place else None
     if contents is None or place is None or known.origin is not Origin.DECLARED:

@@ -1,4 +1,18 @@
-"""What a pool offers, given what people declare and what its poollet announces. Pure."""
+"""What a pool offers, given what people declare and what its poollet announces. Pure.
+
+Who wins where both speak:
+
+    people          cordon, taints, labels of the same name, what is kept back (spec), which machine pools a volume pool serves
+    the host        capacity, classes that it offers, its state, labels that people do not set
+    the reconciler  the grant
+
+`why_not_ready` is empty when new objects may go there, and otherwise the first reason, in the order of the function below. It
+is never a reason to touch what is on the pool. An announcement that is remembered from `live` (last_known_pool.py) goes the
+same way as a fresh one, but never gives the pool more room than `live` already said it had.
+
+Must never happen: a pool that no host serves looks ready; a class counts as offered of which the host
+reported neither the name nor an equal.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +65,10 @@ class Announcement:
 
 @dataclass(slots=True)
 class Offer:
-    """Classes by their capabilities: what offers one offers its equals."""
+    """The declared classes of one kind of pools, by name and by capabilities: a pool that offers one offers its equals.
+
+    Equal are two classes with the same amounts of the same capabilities. Changed by `update/account.py` alone.
+    """
 
     classes: dict[str, MachineClass | VolumeClass] = field(default_factory=dict)
     equals: dict[frozenset[tuple[str, int]], list[str]] = field(default_factory=dict)
@@ -73,6 +90,7 @@ class Offer:
 def pool_state(
     key: Key, known: ObjectState | None, announced: Announcement | None, offer: Offer
 ) -> PoolState:
+    """The pool as one value. Either of `known` and `announced` may be None, not both: then there is no such pool."""
     is_declared = known is not None and known.origin in (
         Origin.DECLARED,
         Origin.FROZEN,
@@ -106,6 +124,10 @@ def pool_state(
 
 
 def why_not_ready(known: ObjectState | None, announced: Announcement | None) -> str:
+    """The first reason against new objects there, by what is declared and what is announced; empty when there is none.
+
+    The last check carries a start over: a pool that was not ready stays so until its report is seen to change.
+    """
     if known is None:
         return "the pool is not declared, and this fleet accepts declared pools only"
     if not known.is_active:
@@ -128,7 +150,10 @@ def why_not_ready(known: ObjectState | None, announced: Announcement | None) -> 
 
 
 def why_not_granted(grant: Grant, announced: Announcement | None) -> str:
-    """A live that was written before there were grants has pools without any epoch, and a checkout of it has no reports."""
+    """A pool without a grant takes nothing, since no host could act on the assignment.
+
+    Excepted is a remembered pool that never had an epoch: a live that was written before there were grants, in a checkout.
+    """
     if grant.host or (announced is not None and announced.is_remembered and not grant.epoch):
         return ""
     return "no host has the grant of this pool; the next host that reports it gets it"
@@ -163,6 +188,7 @@ def host_capacity(announced: report.PoolReport | report.VolumePoolReport | None)
 
 
 def _machine_room(state: PoolState, declared: MachinePool | None, offer: Offer) -> PoolState:
+    """In CPU and memory where the host reports both; what people keep back is subtracted there. Otherwise by counts of classes."""
     capacity = host_capacity(state.announced)
     stock = stocks(capacity)
     if CPU in stock and MEMORY in stock:

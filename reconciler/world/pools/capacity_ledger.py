@@ -1,6 +1,18 @@
 """What of each pool is given away, and what each namespace has placed: kept up object by object.
 
-Every assigned object is charged once, to the pool that live assigns it to, whatever its state. Pure counting.
+Every assigned object is charged once, to the pool that live assigns it to, whatever its state: ordered but not yet created,
+silent, or being deleted. Its charge ends when live no longer assigns it. So a pool is never promised twice.
+
+    charged                      under the name             how much
+    machine                      its key                    its class and its local disks
+    volume                       its key                    what is declared, or what its host has, whichever is more
+    retained volume              ("retained", uid)          the same: its data is there until people delete it
+    orphan                       ("orphan", pool, id)       what its host reports; counted by no quota
+
+A class that no longer exists counts for its machines' disks alone. Amounts are whole numbers in the units of
+schemas.model.capacity; they may pass what a pool offers, as when a class grows, and then nothing fits until it is less again.
+
+Limits: pure counting. Who is charged is for update/account.py and update/load_files.py to say.
 """
 
 from __future__ import annotations
@@ -22,13 +34,15 @@ from schemas.report.objects import Orphan
 
 @dataclass(slots=True)
 class Account:
-    """One pool's. `classes` counts machines by class, for pools that tell nothing else."""
+    """What one pool gave away. `classes` counts machines by class, for pools that report nothing but such counts."""
 
     used: Counter[str] = field(default_factory=Counter)
     classes: Counter[str] = field(default_factory=Counter)
 
 
 class Charge(NamedTuple):
+    """What one object takes of one pool. Compared to find out whether anything changed, so it has no identity of its own."""
+
     pool: Key
     namespace: str  # empty: no quota counts it
     class_name: str
@@ -36,7 +50,7 @@ class Charge(NamedTuple):
 
 
 def orphan_charge(orphan: Orphan) -> Vector:
-    """What an object without an order takes, as its host says."""
+    """What an object without an order takes, as its host says. There is no class or spec here to compute it from."""
     return needs(amounts(orphan.charge))
 
 
@@ -65,7 +79,10 @@ class CapacityLedger:
         return found.classes if found else {}
 
     def set(self, of: Hashable, charge: Charge | None) -> bool:
-        """Whether anything became free by it."""
+        """Replaces the charge of one name; None ends it. Returns whether anything may have become free by that.
+
+        A charge that only changes counts as freeing: one resource may have become less.
+        """
         before = self.charges.get(of)
         if before == charge:
             return False
@@ -84,7 +101,10 @@ class CapacityLedger:
     def charge_of(
         self, known: ObjectState, classes: Mapping[str, MachineClass | VolumeClass]
     ) -> Charge | None:
-        """What an object takes where it is assigned; None when that is nowhere."""
+        """What an object takes where it is assigned; None when that is nowhere, and for kinds that take nothing.
+
+        `classes` are the machine classes by name; volumes need none.
+        """
         object, pool = known.object, known.record.pool
         if not pool:
             return None

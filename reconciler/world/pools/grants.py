@@ -55,6 +55,7 @@ NO_GRANT = Grant()
 
 
 def grant_on_live(known: ObjectState | None) -> Grant:
+    """The grant as the pool's document has it. NO_GRANT also for an object that is not a pool, or not known."""
     status = known.record.status if known is not None else None
     if not isinstance(status, POOL_STATUS):
         return NO_GRANT

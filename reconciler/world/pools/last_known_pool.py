@@ -1,4 +1,14 @@
-"""What live says of a pool, as if its poollet had just said it: for whoever looks at a checkout that has no reports. Pure."""
+"""What live says of a pool, as if its poollet had just said it: while its host cannot be asked, and in a checkout. Pure.
+
+    function           when                                                   heartbeat       new objects go there
+    last_known_pool    its host is silent, for less than the timeout          unconfirmed     no: `silence` says why
+    expired_pool       the same for longer, while another host reports        expired         no
+    pool_on_live       there are no reports at all (`gitvirt plan` offline)   unconfirmed     if live says that it is ready
+
+The status of a remembered pool is not written again (pool_status.py): what live says would otherwise confirm itself.
+
+Must never happen: a silent host's pool looks empty, so that what is on it is placed a second time.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +27,9 @@ UNKNOWN_POOLLET = ""
 
 
 def expired_pool(known: ObjectState, poollet: str) -> Announcement | None:
-    """What is left to say of a pool whose host is silent while another one writes its report."""
+    """What is left to say of a pool whose host was silent for its timeout while another one writes its report: it counts as
+    reported and expired, so its status becomes Unknown.
+    """
     found = pool_on_live(known)
     return (
         None
@@ -27,7 +39,9 @@ def expired_pool(known: ObjectState, poollet: str) -> Announcement | None:
 
 
 def last_known_pool(known: ObjectState, poollet: str, silence: str) -> Announcement | None:
-    """The same while a poollet is silent: of a pool that was known to be well, or not well, when it was heard last."""
+    """What live says while a poollet is silent. None where that says nothing: a pool that is not on live yet, or whose readiness
+    was unknown already.
+    """
     found = pool_on_live(known) if known.live is not None else None
     ready = known.record.condition(READY)
     if found is None or ready is None or ready.status == "Unknown":

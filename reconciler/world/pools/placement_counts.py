@@ -1,4 +1,9 @@
-"""Which machines are on which pool, as far as spread and anti-affinity ask: counted from the first question on, then kept up."""
+"""Which machines are on which pool, as far as spread and anti-affinity ask: counted from the first question on, then kept up.
+
+A selector that no machine asks for costs nothing. Each that was asked for once is kept up from then on, for as long as the
+process lives: there are as many as rules that people write, not as machines. Counts are by pool; the scheduler adds up the
+pools of a topology domain. Changed by `resolve_keys` alone, with the same two states as the relations.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +25,10 @@ class Distance(NamedTuple):
 
 
 class Population:
-    """Placed machines by namespace. A question walks a namespace once; its answer is then kept."""
+    """Placed machines by namespace. A question walks a namespace once; its answer is then kept.
+
+    What is returned is the live count, not a copy: callers that try out placements copy it first.
+    """
 
     def __init__(self) -> None:
         self._placed: dict[str, dict[Key, tuple[str, dict[str, str]]]] = {}
@@ -34,7 +42,7 @@ class Population:
                 self._count(known.key, known.record.pool, known.object, sign)
 
     def count(self, namespace: str, selector: Selector) -> Mapping[str, int]:
-        """Machines of a namespace that the selector names, by pool."""
+        """How many machines of a namespace the selector names, by pool. Pools without any may be missing or zero."""
         keys = self._counts.setdefault(namespace, {})
         found = keys.get(selector)
         if found is None:
@@ -65,5 +73,6 @@ class Population:
 
 
 def required_distance(machine: Machine) -> Distance | None:
+    """None also for an anti-affinity that is only preferred: such a rule gives points, and keeps no machine out."""
     rule = machine.spec.anti_affinity
     return Distance(rule.label_selector.selector, rule.topology_key) if rule and rule.required else None

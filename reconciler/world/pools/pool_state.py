@@ -1,4 +1,9 @@
-"""A pool as the world knows it: what people declare and what its poollet announces, in one. Values only."""
+"""A pool as the world knows it: what people declare and what its poollet announces, in one. Values only.
+
+Made by `announcement.pool_state`, again whenever anything in it may have changed, and compared with the one before: what is
+equal makes nothing dirty. So everything that a decision may read of a pool is in here, and nothing that changes with each
+heartbeat (a time, a commit) may be.
+"""
 
 from __future__ import annotations
 
@@ -48,5 +53,8 @@ class PoolState:
 
     @property
     def is_lost(self) -> bool:
-        """What is there may still run."""
+        """Whether what its host reported last says nothing about now: what is on the pool may still run, or be gone.
+
+        A host that said that it leaves is not lost: its last report is its last word.
+        """
         return self.heartbeat in (None, Heartbeat.EXPIRED)

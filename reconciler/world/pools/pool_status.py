@@ -1,4 +1,18 @@
-"""The status of a pool on the target branch, of what it announces and how far that can be relied on. Pure."""
+"""The status of a pool on the target branch, of what it announces and how far that can be relied on. Pure.
+
+    heartbeat         condition Ready                        state
+    alive             True, or False with the reason         as reported; Pending where Ready is not True
+    unconfirmed       as it was                              as it was if it was not ready, else as reported
+    left              False (PoolletLeft)                    Offline; of a volume pool Unavailable
+    expired           Unknown (ReportLost)                   Pending
+    none              Unknown (NotAnnounced)                 Pending; empty if it was never reported
+    remembered        as it was                              as it was: nothing is written at all
+
+Called by decide/pool.py, which adds the grant and the requests of people; these fields are never touched here.
+
+Must never happen: a status is written from what live itself remembers; a report that may be years old makes a pool ready
+that was not.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +92,7 @@ def _silent(state: PoolState, before: PoolStatus, now: datetime) -> PoolStatus:
 
 
 def _allocatable(state: PoolState, seen: report.ReportedPoolStatus) -> dict[str, Quantity]:
-    """As the scheduler counts; a pool that tells class counts alone gives away just those."""
+    """As the scheduler counts, so that people see what it sees; a pool that reports class counts alone gives away just those."""
     if SHARE in state.allocatable:
         return amounts(seen.capacity | seen.allocatable)
     return {resource: parse(amount) for resource, amount in format_vector(state.allocatable).items()}

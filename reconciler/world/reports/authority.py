@@ -1,6 +1,25 @@
 """Who may say what: a poollet speaks for the pools that it owns, and of objects that are assigned to them. Pure.
 
-Whatever else a report claims is refused and said so; it is never acted on.
+Theory of operation
+-------------------
+Three gates, each narrower than the one before. What stops at one is never acted on:
+
+    gate                              asks                                                        otherwise
+    Authority.is_ours                 is the report of this fleet, by this poollet, signed        all of it is refused
+    Authority.owns                    does gitvirt.yaml let the poollet speak for the pool        refused; CLAIM_REFUSED on the object
+    the grant                         does the host that wrote it have the pool's grant           ignored
+
+What an entry says of an object then depends on what `live` orders:
+
+    the entry is about the present assignment            it is *the* report of the object
+    live assigns the object to no pool, it is there      a claim: a lost live may adopt it
+    live assigns it to another pool, same uid there      refused: two pools have it
+    anything else                                        ignored: it is about an assignment that ended
+
+Settings count as they are and as they were at the last reconciled source: a commit that gives a pool to another poollet is
+not used together with reports that only its own text makes credible.
+
+Must never happen: an object's status or end comes from a host that `live` did not assign it to.
 """
 
 from __future__ import annotations
@@ -14,6 +33,7 @@ from reconciler.world.reports.reports import HostReport, ObjectReport
 from schemas.kinds import Key, Kind
 from schemas.settings.fleet import FleetSettings
 
+# The kinds that hosts report, and the kind of pool that has them. A snapshot is on the pool of its volume.
 POOL_OF = {
     Kind.MACHINE: Kind.MACHINE_POOL,
     Kind.VOLUME: Kind.VOLUME_POOL,
@@ -40,6 +60,7 @@ class Authority:
         return report.unsigned if report.is_refused else ""
 
     def owns(self, poollet: str, pool: Key) -> bool:
+        """Whether both settings let the poollet speak for the pool. Says nothing about hosts: see the grant."""
         if pool.kind is Kind.VOLUME_POOL:
             return self.settings.owns_volumes(poollet, pool.name) and self.before.owns_volumes(
                 poollet, pool.name

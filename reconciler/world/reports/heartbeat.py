@@ -33,6 +33,8 @@ Writer = tuple[str, str]
 
 
 class Heartbeat(StrEnum):
+    """What may be concluded about a host. Only EXPIRED and LEFT let anything be decided without it."""
+
     UNCONFIRMED = "unconfirmed"
     ALIVE = "alive"
     EXPIRED = "expired"
@@ -55,6 +57,7 @@ class HeartbeatSeen:
     timeout: timedelta = MIN_TIMEOUT
 
     def at(self, commit: str, now: datetime, timeout: timedelta) -> HeartbeatSeen:
+        """With what is seen now. The same commit prolongs nothing; it only takes over a timeout that was changed."""
         if commit == self.commit:
             return self if self.timeout == timeout else replace(self, timeout=timeout)
         return HeartbeatSeen(commit, now, True, timeout)
@@ -64,6 +67,7 @@ class HeartbeatSeen:
         return self.since + self.timeout
 
     def heartbeat(self, now: datetime) -> Heartbeat:
+        """By our clock alone. LEFT is not among the answers: that is in the report, not in its age."""
         if now >= self.expires:
             return Heartbeat.EXPIRED
         return Heartbeat.ALIVE if self.has_changed else Heartbeat.UNCONFIRMED

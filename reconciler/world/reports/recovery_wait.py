@@ -1,4 +1,16 @@
-"""Whom a lost `live` waits for, and why: hosts that may run what cannot be read now. Pure; it decides about no object."""
+"""Whom a lost `live` waits for, and why: hosts that may run what cannot be read now. Pure; it decides about no object.
+
+Without `live`, reports are the only record of what runs where. Before the reconciler writes a new one, every known host must
+have reported; what runs on one that has not would be placed, and so run, a second time. While any host is
+missing, the tick writes nothing (`loop/tick.py`).
+
+    report                                            waited for
+    seen to change, readable, accepted                no
+    says that its host leaves                         no
+    not seen to change yet                            until it changes or its heartbeat expires; then as silent
+    expired (silent), refused, or unreadable          until people start the host or remove its report
+    removed, or written by another host now           until the heartbeat timeout of the host that wrote it before
+"""
 
 from __future__ import annotations
 
@@ -28,7 +40,8 @@ class MissingHost:
 
 
 def find_missing_hosts(reports: Reports) -> Iterator[MissingHost]:
-    """By name. Who was heard, says that it leaves, or lost its report longer ago than its grace, is not among them."""
+    """By name. A host that was seen to report, says that it leaves, or lost its report longer ago than its heartbeat timeout, is
+    not among them."""
     for (name, host), beat in sorted(reports.heartbeats.items()):
         report = reports.by_poollet.get(name)
         why = _why(report, beat) if report is None or report.host == host else _why_replaced(beat)
@@ -56,7 +69,10 @@ def _why_replaced(beat: Heartbeat) -> Why | None:
 
 
 def words(waits_for: Sequence[MissingHost], ref: str) -> str:
-    """What is waited for, and what ends it. People are to write the name themselves: it makes a host run everything twice."""
+    """The message: which hosts are missing, the most urgent first, and what ends the wait.
+
+    The command has NAME in it, not a host's name: run for a host that is up, it lets everything there be placed twice.
+    """
     urgent = sorted(waits_for, key=lambda each: (each.why is Why.UNPROVEN, each.name))
     named = [f"{each.name} ({each.why})" for each in urgent[:NAMED_AT_MOST]]
     if more := len(urgent) - len(named):

@@ -1,4 +1,28 @@
-"""All reports, kept up to their refs by what changed in them. A report is not trusted here nor judged: authority.py does that."""
+"""All reports, kept up to their refs by what changed in them. A report is not trusted here nor judged: authority.py does that.
+
+Theory of operation
+-------------------
+Each ref below the reports' prefix is one poollet's report, a tree of small files. `advance` reads the files that differ from
+the commit that was read before, and notes for each writer whether its ref changed. A writer is a name and a hostID: when
+another host writes the same ref, the first one keeps a heartbeat of its own, and ages.
+
+    in the tree                    becomes
+    poollet.json                   fleet, hostID, interval, whether the host leaves
+    pools/, volumepools/           what it announces of each pool
+    machines/, volumes/,           one ObjectReport for each object
+    snapshots/
+    orphans.json, events.json      objects without an order; what happened lately
+    candidate.json                 another host that waits for the pools
+    a file that cannot be read     `unread`; what it said before is dropped, never kept as if it were said still
+
+A heartbeat that cannot be read from any ref is kept in `heartbeats_seen`, which outlives the World. It is forgotten when its
+report is gone and its timeout is over.
+
+Must never happen: a report that is refused prolongs a heartbeat; entries of one host are taken for those of another that
+writes the same ref now.
+
+Limits: reads Git objects only. Neither signatures nor settings are known here: `accepts` is asked.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +55,10 @@ Reported: TypeAlias = ReportedMachineStatus | ReportedVolumeStatus | ReportedSna
 
 
 class ObjectReport(msgspec.Struct, frozen=True, gc=False):
-    """What one report says about one object. `host` is the hostID that wrote the report, `assignment` the order it is about."""
+    """What one report says about one object. `host` is the hostID that wrote the report, `assignment` the order it is about.
+
+    `phase`: present; gone (it is not there any more); rejected (the host refused the assignment); unknown (it cannot tell now).
+    """
 
     poollet: str
     host: str
@@ -119,7 +146,9 @@ class Moved:
 
 
 class Reports:
-    """`heartbeats_seen` outlive a new start of the world: they cannot be read anywhere.
+    """All reports by the name of their ref, their heartbeats, and an index of who reports on which key.
+
+    `heartbeats_seen` outlive a new start of the world: they cannot be read anywhere.
 
     A host whose report is gone, refused, or overwritten by another host is `silent`: it has the same timeout as one whose
     report does not change.
@@ -137,7 +166,10 @@ class Reports:
     def advance(
         self, repo: Repo, heads: Mapping[str, ObjectId], now: datetime, accepts: Callable[[HostReport], bool]
     ) -> Moved:
-        """`accepts` says whether a report may be relied on: one that may not is not seen to change either."""
+        """Brings everything to these refs at this time. Called once in each update, also when no ref moved.
+
+        `accepts` says whether a report may be relied on: one that may not is not seen to change either.
+        """
         moved, self._now = Moved(), now
         for name in self.by_poollet.keys() - heads.keys():
             moved.keys.update(self._forget(name))
@@ -177,6 +209,9 @@ class Reports:
             self.heartbeats_seen[report.writer] = seen.at(report.own_commit, self._now, report.timeout)
 
     def _age(self, writer: Writer, moved: Moved) -> None:
+        """Sets the heartbeat of one writer for now, and why it is silent, if its own report cannot be asked. Once expired it is
+        no longer silent but expired, and without a report forgotten.
+        """
         name, host = writer
         beat, report = self._heartbeat(writer), self.by_poollet.get(name)
         why = ""
@@ -202,6 +237,7 @@ class Reports:
             self.silent.pop(writer, None)
 
     def is_written_by(self, writer: Writer) -> bool:
+        """Whether the ref has a report of that very host now."""
         report = self.by_poollet.get(writer[0])
         return report is not None and report.writer == writer
 
@@ -212,7 +248,7 @@ class Reports:
         )
 
     def due(self) -> datetime | None:
-        """When the first heartbeat expires, if its report does not change."""
+        """When the first heartbeat expires, if its report does not change. The loop must tick then: no ref moves by itself."""
         times = [
             self.heartbeats_seen[each].expires
             for each, beat in self.heartbeats.items()
@@ -232,6 +268,7 @@ class Reports:
         return key in self._speakers
 
     def announcers(self, pool: Key) -> tuple[str, ...]:
+        """Names of the reports that announce the pool, whether or not they may."""
         return self._speakers.get(pool, ())
 
     def _heartbeat(self, writer: Writer) -> Heartbeat:
@@ -310,6 +347,7 @@ class Reports:
             self._speakers.pop(key, None)
 
     def _forget(self, name: str) -> set[Key]:
+        """Drops a report of which the ref is gone; its heartbeat stays until it expires. Returns what it spoke of."""
         report = self.by_poollet[name]
         keys = report.entries.keys() | report.announced_keys
         for key in keys:
@@ -319,6 +357,7 @@ class Reports:
 
 
 def _entry(repo: Repo, change: FileChange) -> ReportPart | UnreadableFile | None:
+    """What a file says now. Links and submodules say nothing: a host could point one at anything."""
     after = change.after
     if after is None or after.mode in (FileMode.LINK, FileMode.SUBMODULE):
         return None
@@ -326,6 +365,7 @@ def _entry(repo: Repo, change: FileChange) -> ReportPart | UnreadableFile | None
 
 
 def _key(path: str) -> Key | None:
+    """The object or the pool that a file of a report is about; None for files that are about the host as a whole."""
     folder, *rest = path.removesuffix(".json").split("/")
     if folder in _POOLS and len(rest) == 1:
         return Key(_POOLS[folder], "", rest[0])

@@ -1,4 +1,11 @@
-"""Whether a report is signed by one of its poollet's signers, where the fleet asks for that."""
+"""Whether a report is signed by one of its poollet's signers, where the fleet asks for that.
+
+Sets three fields of the HostReport and nothing else: `judged`, the commit that was looked at; `unsigned`, what is wrong with
+it; `is_refused`, whether it is not used for that. In the mode `warn` it is used, and people see a problem.
+
+Called by `update/load_reports.py` once for each new commit of a report, and for all of them when settings change, since a
+check starts a program. A check that cannot be made is a failed one.
+"""
 
 from __future__ import annotations
 

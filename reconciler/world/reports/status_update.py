@@ -1,6 +1,11 @@
 """What is reported, as status: observed facts come from the report, orders and our own conditions stay as live has them. Pure.
 
 What no host reports stays as it was: silence is unknown, not absent.
+
+Only reports that `accept_reports` let through come here; nothing is checked again. Times of transitions are set here, when a
+state is another than before: a host repeats its state in each report, and must not move the time by that.
+
+Must never happen: a report changes an assignment, a rejection, an identity or one of the reconciler's own conditions.
 """
 
 from __future__ import annotations
@@ -137,6 +142,7 @@ def _set_state(before: S, state: str, now: datetime) -> S:
 
 
 def condition_of(seen: report.ReportedCondition) -> Condition:
+    """A reported condition in the form that live has. Types of the reconciler are sorted out when conditions are merged."""
     return Condition(
         type=seen.type,
         status=seen.status,
@@ -148,7 +154,7 @@ def condition_of(seen: report.ReportedCondition) -> Condition:
 
 
 def amounts(written: Mapping[str, str | int]) -> dict[str, Quantity]:
-    """An amount that cannot be read is left out."""
+    """Amounts as the host writes them. One that cannot be read is left out, so it counts as nothing that the host has."""
     found = {}
     for resource, value in written.items():
         try:

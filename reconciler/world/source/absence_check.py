@@ -1,4 +1,24 @@
-"""Whether an object that the source no longer declares is cleanly gone, or may only not be understood."""
+"""Whether an object that the source no longer declares is cleanly gone, or may only not be understood.
+
+Theory of operation
+-------------------
+An object is absent when its document is in no file that was read. That alone does not prove that people removed it. Its
+deletion is held while any of these applies, in this order:
+
+    its file is still there, but ignored, not read as a manifest, or has no object of ours in it
+    a folder above its file is a link or a submodule now
+    a document of its name has a kind that is not known (a typing error in `kind`)
+    a file cannot be read at all, and could hold any document
+
+The last one counts only files that changed since the source was reconciled last, unless the object was unverified before: a file
+that was broken already, and is the same, cannot have taken in what another file lost since. A malformed file of which the
+identities can be read is not looked for here: its objects are FROZEN, and not absent (objects/resolve.py).
+
+Must never happen: a mistake of people in a file, whatever it is, deletes what the file declared. To confirm a removal they
+delete the file or the document.
+
+Limits: pure, but for looking through the whole of `live` when a folder becomes a link. Orders nothing: decide/deletion.py does.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +69,9 @@ def why_unverified(known: ObjectState, source: TreeIndex, rules: Rules, news: Co
 
 
 def was_unverified(known: ObjectState) -> bool:
-    """As live says; of what has no conditions nothing says otherwise."""
+    """Whether the absence was unverified, or the file frozen, when live was written. What has no conditions counts as if, since
+    nothing says otherwise: its kind has no status.
+    """
     record = known.record
     held, accepted = record.condition(DELETION_HELD), record.condition(ACCEPTED)
     is_held, is_frozen = held and held.reason == UNVERIFIED, accepted and accepted.reason == FROZEN
@@ -71,12 +93,13 @@ def masks_live_objects(path: str, source: TreeIndex, live: TreeIndex) -> bool:
 
 
 def at(path: str, live: TreeIndex) -> Iterator[Doc]:
+    """The documents that live has in the file."""
     found = live.contents.get(path)
     yield from found.docs if found is not None else ()
 
 
 def below(folder: str, live: TreeIndex) -> Iterator[Doc]:
-    """Looks through all files: a folder that becomes a link is rare."""
+    """The documents that live has in files below the folder. Looks through all files: a folder that becomes a link is rare."""
     for path, contents in live.contents.items():
         if path.startswith(f"{folder}/"):
             yield from contents.docs

@@ -1,4 +1,16 @@
-"""What one file of a branch holds, as far as the world needs it: model objects and records, never whole documents."""
+"""What one file of a branch holds, as far as the world needs it: model objects and records, never whole documents.
+
+    the file                                      docs    is_malformed   is_opaque   has_only_foreign   refused
+    manifests that can be read                    all     no             no          no                 -
+    something breaks the format                   none    yes            see below   no                 the keys it may mean
+    documents of others, or text, and no manifest none    no             no          yes                -
+    nothing but comments                          none    no             no          no                 -
+
+`is_opaque`: an error that belongs to no object, so that any object may be declared there. Everything here follows from the
+path, the bytes and the validation policy, so that the parse cache can keep it by the blob's id.
+
+Must never happen: anything is read from other files here, or from settings beyond the policy: the cache would give an old answer.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +43,11 @@ class Doc(msgspec.Struct, frozen=True, gc=False):
 
 
 class Contents(msgspec.Struct, frozen=True, gc=False):
-    """`docs` is empty in a malformed file: it is frozen whole. `refused` are the identities that it may mean.
+    """What was read of one file.
 
-    `is_opaque`: it may hold anything. `is_strange`: it holds something, and nothing of ours. `strangers` are the names of documents that are none of ours.
+    `docs` is empty in a malformed file: it is frozen whole. `refused` are the identities that it may mean. `foreign_names` are
+    the names of documents that are none of ours. `problems` are those of the format, `findings` those of single documents: a
+    file with findings is used, and its faulty objects are blocked.
     """
 
     docs: tuple[Doc, ...] = ()
@@ -47,10 +61,12 @@ class Contents(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_plain(self) -> bool:
+        """Whether its documents are all there is to say of it. Only such files go into the parse cache."""
         return not (self.is_malformed or self.foreign_names or self.problems or self.findings)
 
 
 def source_contents(path: str, data: bytes, policy: ValidationPolicy) -> Contents:
+    """A file of the source: every object decoded, and checked alone. What objects are to each other is checked later."""
     found = manifest.parse(path, data)
     if found.is_malformed:
         return _freeze_malformed(found, data)
@@ -69,6 +85,9 @@ def source_contents(path: str, data: bytes, policy: ValidationPolicy) -> Content
 
 
 def live_contents(path: str, data: bytes, wants: Wants) -> Contents:
+    """A file of live: every record, and the objects that `wants` asks for. Decoding those that the source has would be for
+    nothing, and is most of the time of a start. Nothing is checked: it was when it was accepted.
+    """
     found = manifest.parse(path, data)
     if found.is_malformed:
         return _freeze_malformed(found, data)
@@ -82,7 +101,7 @@ def object_at(place: DocumentPlace, data: bytes) -> Object:
 
 
 def objects_at(path: str, data: bytes) -> Mapping[int, Object]:
-    """All of a file that was read before."""
+    """All objects of a file that was read before, by their place in it."""
     return {each.index: decode(each.kind, each.body) for each in manifest.parse(path, data).documents}
 
 
@@ -98,6 +117,7 @@ def _live_doc(document: Document, wants: Wants) -> Doc:
 
 
 def _freeze_malformed(found: Manifest, data: bytes) -> Contents:
+    """A file that declares nothing, and refuses every identity that can be read in it, those of its good documents too."""
     errors = tuple(each for each in found.problems if each.severity is Severity.ERROR)
     return Contents(
         is_malformed=True,

@@ -1,4 +1,11 @@
-"""Bringing a branch up to a commit: which files changed, and what they hold now. Only these are read."""
+"""Bringing a branch up to a commit: which files changed, and what they hold now. Only these are read.
+
+For each changed path: not a manifest (ignored, another ending, a file of the reconciler) -> no contents; a link or a submodule
+-> a problem, and no documents; in the parse cache and fit for today's question -> those; otherwise the blob is parsed.
+
+Both branches go through `_take`, with other rules about what is read and how: `take_source` and `take_live` say them. A cache
+entry of live fits only if it has just the objects that are wanted now, since that depends on what the source declares.
+"""
 
 from __future__ import annotations
 
@@ -68,6 +75,7 @@ class _Reading:
 def take_source(
     repo: Repo, readings: ParseCache, branch: TreeIndex, changes: Sequence[FileChange], rules: Rules
 ) -> Taken:
+    """Files of the source, by the fleet's policy and without those that .gitvirtignore names."""
     policy = rules.policy
     reading = _Reading(
         repo,
@@ -83,6 +91,7 @@ def take_source(
 def take_live(
     repo: Repo, readings: ParseCache, branch: TreeIndex, changes: Sequence[FileChange], wants: Wants
 ) -> Taken:
+    """Files of live, whatever is ignored now: a record counts until it is removed. Consents about orphans are for poollets."""
     reading = _Reading(
         repo,
         readings,
@@ -124,7 +133,9 @@ def _problem_of(file: File) -> Contents | None:
 
 
 def wanted_objects(source: TreeIndex) -> Wants:
-    """On live objects are needed only where the source does not say what they are."""
+    """On live objects are needed only where the source does not say what they are: in the reconciler's own folder, and of keys
+    that the source does not have. So the source is to be taken in first.
+    """
     return lambda key, path: path.startswith(live_layout.FOLDER) or not source.has(key)
 
 

@@ -1,5 +1,26 @@
-"""Holds files of the source that change what may not change, and lets them go again: at the cost of what changed. Which ones
-those are immutable.py says.
+"""Freezes files of the source that change what may not change, and releases them again, at the cost of what changed. Which
+files those are immutability.py says.
+
+Theory of operation
+-------------------
+`State.held` has each frozen file as it reads; `State.source` has in its place one that declares nothing. So everything else sees a
+malformed file, and needs no rule of its own.
+
+    a file is judged when                                    because
+    it differs from the source that was reconciled last      it may change an immutable field
+    it is held, and an object in it, a class that it names,  the reason may be gone: the user was deleted, the class put back
+    or a user of them changed
+    at the first update, live says that it is frozen, or     live does not record what a file held; a class has no status
+    it has a class                                           to record it in
+
+    verdict        before      then
+    violations     not held    into `held`; its objects become FROZEN
+    violations     held        only the problems may be others
+    none           held        out of `held`; its objects are DECLARED again
+    none           not held    nothing
+
+Must never happen: a file is judged by a class as a frozen file has it, and not as live does; a frozen file is released because a
+new process forgot it.
 """
 
 from __future__ import annotations
@@ -40,6 +61,7 @@ def files_to_judge(state: State, news: Collection[str], changed: Changed) -> set
 
 
 def is_concerned(held: Mapping[str, Contents], changed: Changed) -> bool:
+    """Whether a change can alter the verdict about any held file. Too often yes costs time; a no too much keeps a file frozen."""
     watched = {key for contents in held.values() for key in named_in(contents)}
     return any(
         key in watched or any(known is not None and not watched.isdisjoint(uses(known)) for known in pair)
@@ -48,6 +70,7 @@ def is_concerned(held: Mapping[str, Contents], changed: Changed) -> bool:
 
 
 def named_in(contents: Contents) -> Iterator[Key]:
+    """The objects that a file declares, and the classes that these name: what its verdict depends on."""
     for doc in contents.docs:
         yield doc.key
         if doc.object is not None:
@@ -57,6 +80,7 @@ def named_in(contents: Contents) -> Iterator[Key]:
 
 
 def freeze_files(state: State, repo: Repo, paths: Collection[str]) -> FreezeChange:
+    """Judges these files and no others. The caller resolves the returned keys again: their objects are not what they were."""
     whole = ChainMap(state.held, state.source.contents)
     ground = ImmutabilityInputs(
         state.objects, state.retained_volumes, state.relations, state.live, whole, repo.read

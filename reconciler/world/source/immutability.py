@@ -1,7 +1,13 @@
 """Which files of the source change immutable fields. Such a file is frozen whole, as one that cannot be read is.
 
 Judged against live, where every object is as it was accepted last; and only objects that were created: what is on no pool yet
-may still be corrected. Freezes nothing itself: freeze.py does that.
+may still be corrected. Which fields are immutable schemas.validate.change says; the same rules stop a pull request in CI. Freezes
+nothing itself: freeze.py does that.
+
+An object is compared with its document on live; a volume that is new, with the retained one of its name, whose data it would
+get; one whose deletion is ordered, with nothing, since what is declared now will be another object.
+
+Must never happen: a class changes under machines that run with it; a volume shrinks or changes its class below its data.
 """
 
 from __future__ import annotations
@@ -115,7 +121,10 @@ def placed_users(key: Key, ground: ImmutabilityInputs) -> Iterator[ObjectState]:
 def looked_at(
     entry: AnyDeclaration, before: AnyDeclaration, ground: ImmutabilityInputs
 ) -> Iterator[AnyDeclaration]:
-    """What the rules ask for beside the object: its classes; of a class that changes, some who use it on a pool."""
+    """What the rules ask for beside the object: its classes; of a class that changes, some who use it on a pool.
+
+    Three users are enough to refuse a class and to name them; looking for all would cost what the fleet has.
+    """
     if isinstance(entry.object, MachineClass | VolumeClass):
         if entry.object.capabilities != getattr(before.object, "capabilities", None):
             first = heapq.nsmallest(MOST_NAMED, (user.key for user in placed_users(entry.key, ground)))
@@ -145,7 +154,10 @@ def frozen(contents: Contents, problems: tuple[Problem, ...]) -> Contents:
 
 
 def is_marked(known: ObjectState) -> bool:
-    """Whether live says, or cannot say, that its file was held when it was written last."""
+    """Whether live says, or cannot say, that its file was held when it was written last.
+
+    Asked at the first update only, to know which files must be judged although they did not change.
+    """
     if known.source is None or known.live is None:
         return False
     if known.key.kind in CLASSES:

@@ -1,4 +1,17 @@
-"""What the fleet's own files say about how to read it: gitvirt.yaml and .gitvirtignore, as they are and as they were."""
+"""What the fleet's own files say about how to read it: gitvirt.yaml and .gitvirtignore, as they are and as they were.
+
+Settings exist up to three times: in the source that is used now, in the source that was reconciled last, and on live, which
+keeps the last ones that could be read. What gives power to a host or a person (who owns a pool, whether pools are open, limits, signers of
+reports) must be allowed by both the first and the second, so that a commit cannot give itself what it needs.
+
+    gitvirt.yaml of the source     settings used                      problems
+    can be read                    its own                            -
+    malformed                      the last that could be read        those of the file
+    missing                        the last that could be read        GV601: gitvirt.yaml is gone
+    none anywhere                  none: there is no fleet            GV601; the tick stops (`View.unfit`)
+
+Must never happen: defaults are used for settings that cannot be read.
+"""
 
 from __future__ import annotations
 
@@ -84,12 +97,13 @@ def rules(
 
 
 def settings_at(repo: Repo, commit: ObjectId | None) -> FleetSettings | None:
-    """Those of any commit."""
+    """Those of any commit; None where it has none that can be read. Unlike `rules`, looks no further."""
     return read_settings(repo, settings_blob(repo.file(commit, fleet.PATH)))[0] if commit else None
 
 
 def _both(
     path: str, files: dict[str, File], news: dict[str, FileChange]
 ) -> tuple[ObjectId | None, ObjectId | None]:
+    """The blob of a file now, and in the source that was reconciled last: the same unless it is among the news."""
     now = settings_blob(files.get(path))
     return (now, settings_blob(news[path].before)) if path in news else (now, now)

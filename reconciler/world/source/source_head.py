@@ -1,4 +1,25 @@
-"""Which source commit to go by: the head, unless something about it must be looked at by people first. And what they confirmed."""
+"""Which source commit is used: the head, unless people must look at something about it first. And what they confirmed.
+
+Theory of operation
+-------------------
+Asked in this order; the first that applies decides:
+
+    the source branch                                           used                   what ends it
+    is gone                                                     last                   people push it again
+    has a commit that is not signed as settings require         newest good commit     a signed commit, see signatures/trust.py
+    does not descend from `last` (a force push)                 last                   an approval with that digest, or the old head
+    has settings with another fleet.id                          last                   the old id
+    none of these                                               its head
+
+`last` is the source commit that live was made of; live names it in a trailer of the reconciler's own commit. Without a `last`
+there is nothing to compare with, and the head is used.
+
+The commits between `last` and what is used are also read for trailers that confirm something (`Confirmation`). An approval of the
+force push itself is used up here; all others are for `decide`.
+
+Must never happen: a trailer counts that is in a commit which is not used; the time of a confirmation is before its merge,
+because its author chose that time; another fleet's source is applied, because every host would see its objects as orphans.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +105,7 @@ def select_source_head(
 
 
 def check_fleet_id(found: SourceHead, last: ObjectId | None, before: str, now: str) -> SourceHead:
-    """Held when the commit in use calls the fleet by another id: everything on every host would be a stranger's to it."""
+    """Held when the commit in use calls the fleet by another id: every host would take what it runs for another fleet's."""
     if found.use is None or last is None or found.use == last or not before or now in ("", before):
         return found
     message = f"fleet.id is {now}, and was {before}; keeping the last reconciled commit"
@@ -152,4 +173,5 @@ def _arrivals(repo: Repo, head: ObjectId, new: frozenset[ObjectId]) -> dict[Obje
 
 
 def is_approval_of(confirmation: Confirmation, digest: str) -> bool:
+    """Whether people approve exactly what the digest was made of, and nothing that came since."""
     return confirmation.about is Confirm.APPROVAL and approval.is_approval_of(confirmation.value, digest)

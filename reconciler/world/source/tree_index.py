@@ -1,4 +1,9 @@
-"""The files of one branch and the documents in them, kept up file by file. Reads nothing and judges nothing."""
+"""The files of one branch and the documents in them, kept up file by file. Reads nothing and judges nothing.
+
+There are two: of the source as it is used, and of live as a reconciler wrote it. Each is changed by `put` alone, which keeps the
+indexes by key in step with the files. Several documents may have one key, in the source by a mistake of people, on live while
+an object that is being deleted is declared again; which of them counts objects/resolve.py says.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +52,10 @@ class TreeIndex:
         return iter(self._where)
 
     def put(self, path: str, file: File | None, contents: Contents | None) -> Iterator[Key]:
-        """Sets what a path contains; returns the keys that this concerns."""
+        """Sets what a path contains; yields the keys that this concerns, those of before too.
+
+        A generator: nothing is set until it is run to its end.
+        """
         before = self.contents.pop(path, None)
         if before is not None:
             yield from self._take_out(path, before)

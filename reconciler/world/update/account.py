@@ -1,4 +1,18 @@
-"""Fourth step of an update: capacity in use, pools, and orphans."""
+"""Fourth step of an update: capacity in use, pools, and orphans.
+
+    changed                                     what is computed again
+    an object                                   its charge
+    a class                                     the charge of every machine of it; the PoolState of every pool of its kind
+    a pool's document or its announcement       its PoolState; when the grant is another, all that reports say of objects there
+    an object on a pool without a grant         its PoolState: the epoch of the next grant comes after the object's
+    a quota                                     the list of quotas of its namespace
+    anything                                    the charges of orphans, which are few
+
+Whatever gives room back sets `frees_room`: then everything that waits for a pool is dirty. It may be set too often; were it
+missing once, an object would wait although it fits, until something else happens.
+
+Must never happen: an object is charged twice, as itself and as an orphan, or not at all while a host may have it.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +37,10 @@ def account_changes(state: State, changed: Changed) -> Delta:
 
 
 def charge_objects(state: State, changed: Changed, delta: Delta) -> None:
-    """A class that changed changes the charge of all its machines."""
+    """A class that changed changes the charge of all its machines.
+
+    Classes come first: `charge_of` reads them. A class that is gone leaves its machines charged for their local disks only.
+    """
     recount: set[Key] = set()
     for key in changed:
         if key.kind in POOL_OF_CLASS:
@@ -41,6 +58,7 @@ def charge_objects(state: State, changed: Changed, delta: Delta) -> None:
 
 
 def offer_class(state: State, key: Key, known: ObjectState | None) -> None:
+    """Puts the class into the offer of its kind of pools, or takes it out, and forgets what machines of any class take."""
     found = known.object if known else None
     offer = state.offers[POOL_OF_CLASS[key.kind]]
     offer.set(key.name, found if isinstance(found, MachineClass | VolumeClass) else None)
@@ -48,7 +66,10 @@ def offer_class(state: State, key: Key, known: ObjectState | None) -> None:
 
 
 def update_pools(state: State, changed: Changed, delta: Delta) -> None:
-    """A pool that is not as it was concerns all that is assigned to it; another grant, all that its reports speak of."""
+    """A pool that is not as it was concerns all that is assigned to it; another grant, all that its reports speak of.
+
+    A pool exists while either is there: its document, or an announcement by a host that may make it.
+    """
     keys = {key for key in changed if key.kind in POOLS}
     # The next grant of a pool without one comes after the epochs of the assignments there.
     placed = {pool_of(known) for pair in changed.values() for known in pair if known is not None}
@@ -76,7 +97,7 @@ def update_pools(state: State, changed: Changed, delta: Delta) -> None:
 
 
 def reported_on(state: State, pool: Key) -> set[Key]:
-    """Objects on which another host's report counts when another host has the grant."""
+    """Objects on which another host's report counts when another host has the grant: those that a report places on the pool."""
     reports = state.reports
     return {
         key
@@ -87,7 +108,9 @@ def reported_on(state: State, pool: Key) -> set[Key]:
 
 
 def charge_orphans(state: State, delta: Delta) -> None:
-    """They are few, and counted afresh. An object that is assigned where an orphan of its uid is reported is charged already."""
+    """They are few, and counted again in each update. An orphan uses its host's capacity without an order of ours, so new
+    objects must not be placed over it. One whose uid is assigned to that same pool is charged as the object already.
+    """
     wanted: dict[tuple[str, str, str], Charge] = {}
     for _, orphan in state.orphans():
         pool = pool_of_orphan(orphan)

@@ -1,4 +1,8 @@
-"""What an update of the World is made from, and what each of its steps changed. Values only."""
+"""What an update of the World is made from, and what each of its steps changed. Values only.
+
+A Delta only grows while an update runs, and the World adds those of several updates until they are acknowledged. So each
+field must be safe to have too much in: a key more is looked at for nothing, a flag more makes waiting objects be tried again.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +35,7 @@ class UpdateInputs:
     environ: Mapping[str, str]
 
     def verifier(self, signers: Signers) -> Verifier:
+        """For the signers of a branch or of one poollet. It starts programs, so it is made only where a fleet asks for signatures."""
         return Verifier(signers, self.environ)
 
 
@@ -58,4 +63,5 @@ class Delta:
         self.frees_room |= other.frees_room
 
     def charge(self, state: State, of: object, charge: Charge | None) -> None:
+        """Charges in the ledger, and notes whether room became free by it. The only way that an update charges anything."""
         self.frees_room |= state.ledger.set(of, charge)

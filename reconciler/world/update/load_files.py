@@ -1,4 +1,25 @@
-"""First step of an update: the commits to go by, and the files of the source and of `live` that differ, read into documents."""
+"""First step of an update: which commits are used, and the files of the source and of `live` that differ, read into documents.
+
+Theory of operation
+-------------------
+Four commits take part, and no two of them need be the same:
+
+    head of the source      what people pushed last; used unless source_head.py holds it
+    last                    the source commit that `live` was made of, as the newest commit of a reconciler there says
+    own_live                that newest commit of a reconciler on `live`; its files are what `live` means in this package
+    head of live            may have commits of others on top, which are never read: the next commit is made on `own_live`
+
+Where no commit on `live` is a reconciler's, `last` is None and `own_live` is the head: this is a first start, or `live` was lost.
+
+Files are taken in by difference: the source from the commit that the State has to the one to use, `live` from the old
+`own_live` to the new one. `news` are the paths between `last` and the source in use: what people changed that no tick has handled yet.
+
+The settings are read between the files and the documents, because they say which files are manifests. When they change, every
+file is looked at again, and everything that a report mentions is touched, since another poollet may own its pool now.
+
+Must never happen: what others committed on top of a reconciler's commit is taken for a record; settings of a commit that is held
+are used; the id of the fleet is taken from the commit that it protects against.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +55,9 @@ def load_files(state: State, inputs: UpdateInputs) -> Delta:
 
 
 def select_source(state: State, inputs: UpdateInputs, own: ObjectId | None) -> source_head.SourceHead:
+    """The source commit that is used, by trust, history and the fleet's id, in this order. The settings that judge a head are
+    those of the source that was reconciled last, never those that the head brings along.
+    """
     repo = inputs.repo
     chosen = source_head.select_source_head(
         repo,
@@ -62,6 +86,7 @@ def signature_settings(state: State, inputs: UpdateInputs, own: ObjectId | None)
 
 
 def fleet_id(repo: Repo, commit: ObjectId | None) -> str:
+    """As the settings at a commit have it; empty without any that can be read."""
     settings = rules.settings_at(repo, commit)
     return settings.fleet.id if settings else ""
 
@@ -69,7 +94,10 @@ def fleet_id(repo: Repo, commit: ObjectId | None) -> str:
 def load_source(
     state: State, repo: Repo, use: ObjectId | None, news: dict[str, FileChange], own: ObjectId | None
 ) -> Delta:
-    """`news` are the changes since the source that was reconciled last."""
+    """Brings `source` and `rules` to the commit `use`. `news` are the changes since the source that was reconciled last.
+
+    A file that is held for immutable fields and changes is released here, read as it is now, and judged again by `resolve`.
+    """
     delta = Delta()
     changes = list(repo.diff(state.source_commit, use)) if use != state.source_commit else []
     for change in changes:
@@ -117,7 +145,10 @@ def load_live(state: State, repo: Repo, live: ObjectId | None, own: ObjectId | N
 def paths_of_other_reconcilers(
     state: State, repo: Repo, own: ObjectId | None, changes: list[FileChange]
 ) -> set[str]:
-    """The files of live that differ from before, but for what we wrote there ourselves."""
+    """The files of live that differ from before, but for what we wrote there ourselves.
+
+    Another reconciler writes while two run for a moment. A first update has nothing to compare with, so it returns none.
+    """
     if state.is_fresh:
         return set()
     if own is not None and state.written is not None and repo.is_descendant(own, state.written):
@@ -126,7 +157,7 @@ def paths_of_other_reconcilers(
 
 
 def note_taken(state: State, taken: Taken, delta: Delta) -> None:
-    """A file that can be understood again, or no longer, concerns all that live has from it."""
+    """Adds what a load touched. A file that can be understood again, or no longer, concerns all that live has from it."""
     delta.blobs_read += taken.blobs_read
     if taken.flipped:
         state.problems = None

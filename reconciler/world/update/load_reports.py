@@ -1,4 +1,15 @@
-"""Second step of an update: the report refs that moved, and the heartbeats that time alone changed."""
+"""Second step of an update: the report refs that moved, and the heartbeats that time alone changed.
+
+Runs also when no ref moved, because a heartbeat expires by the clock. What it touches:
+
+    a report names an object differently               the object
+    a report starts or stops to be accepted            every object and every pool in it
+    the heartbeat of its writer changes                every pool that it announces
+    a host becomes silent, or its silence ends         every known pool that its poollet may speak for
+
+Judges nothing itself: reports/signed.py checks signatures, reports/authority.py says what counts. What is refused stays in
+`reports`, so that its problem can be shown, and is left out where reports are accepted.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +21,7 @@ from schemas.settings.fleet import FleetSettings
 
 
 def load_reports(state: State, inputs: UpdateInputs, has_new_rules: bool) -> Delta:
-    """After the settings: they say whose reports count. Under new ones every signature is checked again."""
+    """Runs after the settings are read, which say whose reports count. Under new ones every signature is checked again."""
     reports = state.reports
     accepted = {name: report.is_accepted for name, report in reports.by_poollet.items()}
     beats, silent = dict(reports.heartbeats), dict(reports.silent)

@@ -1,4 +1,8 @@
-"""Third step of an update: what holds of each touched object now, and which source files are frozen for it."""
+"""Third step of an update: what holds of each touched object now, and which source files are frozen for it.
+
+Keeps `objects`, `relations` and `population` in step: `resolve_keys` is the only place that changes them, always all three.
+A pool is passed on to the next step even when its document is the same, since its announcement may be another.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +35,11 @@ def resolve_objects(state: State, repo: Repo, loaded: Delta) -> tuple[Changed, D
 
 
 def resolve_keys(state: State, repo: Repo, touched: Iterable[Key], delta: Delta) -> Changed:
-    """Those for which the answer is another than before; the relations between objects follow."""
+    """Those for which the answer is another than before; the relations between objects follow.
+
+    `absences` runs at the end, over all of them: whether a generated object is absent depends on its owner, which may come
+    after it in the same update.
+    """
     changed: Changed = {}
     for key in touched:
         before, after = state.objects.get(key), resolve_key(state, repo, key, delta)
@@ -51,6 +59,9 @@ def resolve_keys(state: State, repo: Repo, touched: Iterable[Key], delta: Delta)
 
 
 def resolve_key(state: State, repo: Repo, key: Key, delta: Delta) -> ObjectState | None:
+    """What the branches say of the key. A pool without any document comes into being by its announcement, where the settings
+    of both the last and the present source are open to that.
+    """
     found = resolve_object(key, state.source, state.live, lambda doc: load_object(state, repo, doc, delta))
     if found is None and key.kind in POOLS and state.rules.policy.has_open_pools:
         announcement = state.announcement(key)

@@ -1,4 +1,11 @@
-"""Last step of an update: what validation finds, and whom else all these changes concern."""
+"""Last step of an update: what validation finds, and whom else all these changes concern.
+
+Comes last because it only reads. A fault never changes an object or a relation; it makes the object dirty, and `decide` then
+does not act on what the source newly says of it.
+
+The second half says how far a change spreads: one step along references, in both directions. `decide.affected_keys` adds what
+is decided together with it; what is further away becomes dirty when an object between them changes in turn.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +21,9 @@ WIDELY_USED = frozenset({*POOL_OF_CLASS, Kind.NETWORK, Kind.SECRET})
 
 
 def validate_changes(state: State, touched: set[Key], changed: Changed, has_new_rules: bool) -> Delta:
-    """A second document of an identity changes nothing that is known of the object, and is held against it."""
+    """Finds errors of what is touched again, and notes those that changed. Touched, not only changed: a second document of a
+    key leaves the object as it is, and is an error of it all the same.
+    """
     delta = Delta()
     if state.is_fresh or has_new_rules:
         keys = {*state.objects, *state.faults}
@@ -35,7 +44,11 @@ def validate_changes(state: State, touched: set[Key], changed: Changed, has_new_
 
 
 def spread_changes(state: State, changed: Changed, frees_room: bool) -> set[Key]:
-    """Whom the changes concern besides the objects themselves."""
+    """The changed objects, and whom the changes concern besides.
+
+    What very many refer to (classes, networks, secrets) spreads only when its content changed or it came or went, not when
+    its status did: else each status of a network would make every machine dirty.
+    """
     dirty: set[Key] = set()
     for key, (before, after) in changed.items():
         if before is after:

@@ -3,6 +3,23 @@
 Nothing but a shorter way to the same: every reading is found by the blob, the way it was read and the code that read it, and is
 checked by a digest of its own. Whatever is wrong with the file that they lie in means that blobs are read again; it is said
 once, and never an error.
+
+Theory of operation
+-------------------
+    call        when                                    what it does
+    begin       a World is read from nothing            look_up works from now on, and notes which rows were used
+    look_up     files are taken in                      finds rows by name, in one question for many
+    contents    a row was found                         checks its digest and decodes it; None: the blob is parsed instead
+    keep, drop  a file was parsed; a file changed       notes it in memory
+    settle      between two ticks                       writes after the first tick, then once about a thousand are noted;
+                                                        after the first tick also deletes rows that were not used
+    close       the process ends in order               writes the rest
+
+Later updates do not look anything up: a blob that is new was never read before. A process that finds the database in use by
+another one goes on without it.
+
+Must never happen: an answer depends on whether the cache was there; a value of a Secret is in it; an error of the database
+ends a tick.
 """
 
 from __future__ import annotations
@@ -154,7 +171,7 @@ class ParseCache:
         return [number for (number,) in numbers if number not in used]
 
     def _with(self, work: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
-        """Whatever is wrong with it, it is not used any more by this process; the next one creates it again."""
+        """Runs one use of the database. Whatever goes wrong, it is not used any more by this process; the next one creates it again."""
         try:
             if self._database is None:
                 self._database = self._open()
@@ -190,10 +207,11 @@ class ParseCache:
 
 
 class _ForeignError(sqlite3.DatabaseError):
-    """Other code read these files."""
+    """Other code read these files: what it kept may mean something else now."""
 
 
 def _connect(path: Path) -> sqlite3.Connection:
+    """Opens or creates the database, for this account alone; a link in its place is not followed. Waits for no other process."""
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
     database = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
     try:

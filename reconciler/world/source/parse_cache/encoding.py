@@ -44,7 +44,7 @@ _KIND_OF = {kept: kind for kind, kept in _KEPT.items()}
 
 
 def encode(contents: Contents) -> bytes | None:
-    """None for what has no such form."""
+    """None for what has no such form: files that are not plain, Secrets, and numbers that MessagePack cannot hold."""
     if not contents.docs or not contents.is_plain:
         return None
     kept = []
