@@ -1,6 +1,8 @@
 """The documents of a file: start and end of each, by its markers alone. Must find as many documents as the reader.
 
-A marker in column 0 always ends a document, in every YAML construct, so no parsing is needed.
+A marker in column 0 always ends a document, in every YAML construct, so no parsing is needed. Documents are counted as the
+reader counts them, because the index in a decision is the reader's: one document more or less here, and an edit would be
+made in a neighbor. Nothing but the read-back would notice, and only if the neighbor has another body.
 """
 
 from __future__ import annotations

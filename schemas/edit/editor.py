@@ -18,6 +18,14 @@ Each of 4 and 5 tries several insertion points (`layout.InsertionPoint`), likeli
 whole mapping, because a mapping's own entries override those of an alias or a merge. Each candidate is read back, and
 the first good one is the result. Only step 6 may change the layout of other lines of the document, never their meaning.
 
+Why the order is so: it is that of the cost. Nearly every document is in plain block style or JSON, and step 4 needs no
+parser to find its fields; reading the result back then costs more than the edit. A finder may therefore be simple and
+sometimes wrong. What protects people's files is the verification alone, so a new finder needs no proof of its own.
+
+What makes verification sufficient: the desired body is computed from the old body and the steps, never from the text
+(`steps.EditPlan`). A splice that hit a neighbor, swallowed a line or changed the type of a value reads back as another
+body. Comments are the one thing that it cannot see; the finders' offsets and the tests keep those.
+
 Must never happen: a written file that was not read back; an edit of a file in which only some of the requested documents
 changed (`edit_all` makes all edits or none); a change of a field that is not in `fields`; an anchor's other users changed.
 """
@@ -55,7 +63,10 @@ class Means(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """The new bytes of the whole file; the same object if nothing had to change."""
+    """The new bytes of the whole file; the same object if nothing had to change.
+
+    A caller may compare with `is`: an edit that sets what is already written costs no new blob and no commit.
+    """
 
     data: bytes
     means: Means = Means.UNTOUCHED
@@ -63,7 +74,10 @@ class Edited:
 
 @dataclass(frozen=True, slots=True)
 class EditRefused:
-    """The reason as a Problem. The file stays unchanged."""
+    """The reason as a Problem. The file stays unchanged.
+
+    No retry helps: a person has to change the text first. The reconciler leaves the objects of such a file as they are.
+    """
 
     problem: Problem
 
@@ -100,7 +114,11 @@ def edit(data: bytes, document_index: int, changes: Changes, *, path: str = "") 
 
 
 def edit_all(data: bytes, changes: Mapping[int, Changes], *, path: str = "") -> Outcome:
-    """The same for several documents of one file: all edits are made, or none and a refusal is returned."""
+    """The same for several documents of one file: all edits are made, or none and a refusal is returned.
+
+    All or none, because the documents of a file are often decided on together: half of a decision on `live` would be a state
+    that no plan contains. One refused document therefore keeps its neighbors from being written, too.
+    """
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
@@ -114,6 +132,7 @@ def edit_all(data: bytes, changes: Mapping[int, Changes], *, path: str = "") -> 
             return EditRefused(refusals.to_problem(missing, path, text, index, len(text)))
         start, end = spans[index]
         own = text[start:end]
+        # A document of one line shows no line ending, so the file's own decides.
         source = DocumentText(own, line_ending(own if has_break(own) else text), index + 1 < len(spans))
         written = _edit_document(source, changes[index])
         if isinstance(written, RefusalReason):
@@ -146,12 +165,17 @@ def _edit_document(source: DocumentText, changes: Changes) -> EditedText | Refus
             if source.reads_as(written.text, planned.desired):
                 return written
     except UnwritableError as reason:
+        # No later means could write this value either: what is missing is a text for it, not its position.
         return _refuse_one_field(source, changes) or refusals.refuse_value(str(reason), changes)
     return _refuse_one_field(source, changes) or refusals.refuse_shared(changes, text)
 
 
 def _splice_all(text: str, planned: tuple[Step, ...], finder: Finder, style: YamlStyle) -> Iterator[str]:
-    """Candidates for the new text, the likeliest first."""
+    """Candidates for the new text, the likeliest first.
+
+    Each step looks its position up again in the text that the previous step left: offsets are valid for one text only.
+    Without a step that adds an entry, `START` could differ from `END` in nothing, so it is not tried.
+    """
     adds = any(isinstance(step, AddEntry) for step in planned)
     for point in InsertionPoint if adds else (InsertionPoint.LAST, InsertionPoint.END):
         new: str | None = text
@@ -165,7 +189,10 @@ def _splice_all(text: str, planned: tuple[Step, ...], finder: Finder, style: Yam
 def _expensive_candidates(
     text: str, planned: tuple[Step, ...], overriding: tuple[Step, ...], style: YamlStyle
 ) -> Iterator[EditedText]:
-    """More candidates, by more expensive means."""
+    """More candidates, by more expensive means: parser marks for the planned steps, then for whole mappings, then a rewrite.
+
+    A generator, so that a candidate costs nothing once an earlier one was read back as the desired body.
+    """
     for taken in (planned, overriding) if overriding else (planned,):
         for new in _splice_all(text, taken, parser_finder, style):
             yield EditedText(new, Means.MARKS)

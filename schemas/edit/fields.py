@@ -1,4 +1,11 @@
-"""The closed list of fields that gitvirt may write into people's manifests, and the path of each. Nothing else is written."""
+"""The closed list of fields that gitvirt may write into people's manifests, and the path of each. Nothing else is written.
+
+A person's spec belongs to the person. The reconciler writes into it what Kubernetes' conventions keep there: the pool
+of an object and the claim of a volume, beside identity and deletion in `metadata`. `unschedulable` and `taints` are written
+by verbs that a person calls. All else that gitvirt knows about an object is in `status`, which belongs to it as a whole.
+
+To add a field: a member of `Field`, in the position where a new entry should be inserted.
+"""
 
 from __future__ import annotations
 

@@ -71,7 +71,11 @@ def _read_json(text: str, start: int) -> FlowMap | None:
 
 
 def _read_yaml(text: str, start: int) -> FlowMap | None:
-    """Any flow mapping, by its tokens."""
+    """Any flow mapping, by its tokens.
+
+    Only tokens of depth 1 matter: commas and colons deeper inside belong to values. An entry without a colon, or without a
+    value, is kept with -1 in these places. Two commas in a row are not YAML, and give None.
+    """
     entries: list[FlowEntry] = []
     key = key_end = colon = value = value_end = -1
     for kind, at, end, depth in _tokens(text, start):

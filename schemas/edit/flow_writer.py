@@ -1,4 +1,9 @@
-"""Changes to flow mappings ({...}) in the style of the existing text: compact or spread over lines, JSON or YAML."""
+"""Changes to flow mappings ({...}) in the style of the existing text: compact or spread over lines, JSON or YAML.
+
+JSON needs care that YAML does not: keys and texts take double quotes, a trailing comma is not allowed, and there is
+neither infinity nor a comment. Whether a mapping is JSON is decided by its first key alone: in double quotes or not.
+Nothing here knows whether the whole document is JSON, because YAML may contain such a mapping anywhere.
+"""
 
 from __future__ import annotations
 
@@ -174,7 +179,11 @@ def _add_first(text: str, flow: FlowMap, key: str, value: Value, style: FlowStyl
 
 
 def drop(text: str, place: FlowPlace) -> str | None:
-    """The text without one of several entries; None if it is the only one, which `clear` removes."""
+    """The text without one of several entries; None if it is the only one, which `clear` removes.
+
+    An entry with lines of its own goes with its line break and the comment behind it. On a shared line, the blanks to one side
+    go with it, so that no gap remains. The last entry takes the comma before it along if it had none itself.
+    """
     entries, index = place.flow.entries, place.number
     entry = entries[index]
     if len(entries) == 1:

@@ -1,4 +1,9 @@
-"""Offsets of entries and mappings in one document's text: what both finders return, and what splicing needs."""
+"""Offsets of entries and mappings in one document's text: what both finders return, and what splicing needs.
+
+All offsets count characters from the start of the document, not of the file, and are valid for that one text: after each
+step they are looked up again. An `end` is always the offset after the last character. The two finders must agree on this
+form and on nothing else, so that `splice` does not know which of them found a position.
+"""
 
 from __future__ import annotations
 
@@ -72,8 +77,14 @@ class InsertionPoint(Enum):
 
 
 class Finder(Protocol):
-    """Finds an entry or a mapping; None if it cannot read this text. It may be wrong: every edit is read back."""
+    """Finds an entry or a mapping; None if it cannot read this text. It may be wrong: every edit is read back.
 
-    def map_at(self, text: str, path: Path) -> BlockMap | FlowMap | None: ...
+    The modules `line_finder` and `parser_finder` themselves are the two finders. None means "try the next finder", and never
+    "the entry does not exist": whether it does is known from the body before any finder runs.
+    """
 
-    def entry_at(self, text: str, path: Path) -> BlockEntry | FlowPlace | None: ...
+    def map_at(self, text: str, path: Path) -> BlockMap | FlowMap | None:
+        """The mapping that is the value at `path`; the empty path is the document's own mapping."""
+
+    def entry_at(self, text: str, path: Path) -> BlockEntry | FlowPlace | None:
+        """The entry at `path`: key and value."""

@@ -71,7 +71,10 @@ def entry_at(text: str, path: Path) -> BlockEntry | FlowPlace | None:
 
 
 def _descend(text: str, path: Path) -> _Lines | FlowMap | None:
-    """Follow the keys of `path` from the document's own mapping."""
+    """Follow the keys of `path` from the document's own mapping.
+
+    Block mappings may contain flow mappings, never the other way round, so the walk changes from lines to braces at most once.
+    """
     found = _root(text)
     for key in path:
         if found is None:
@@ -132,7 +135,11 @@ def _next(indent: int) -> re.Pattern[str]:
 
 
 def _end(text: str, above: _Lines, colon: int) -> int:
-    """Where the value after this colon ends: at the next line that is not indented deeper."""
+    """Where the value after this colon ends: at the next line that is not indented deeper.
+
+    Comments do not end it, whatever their indentation. Neither do the dashes of a list that is the value: YAML allows them in
+    the column of the key.
+    """
     following = _next(above.indent).search(text, colon, above.end)
     return following.start() if following else above.end
 
@@ -186,7 +193,11 @@ def _on_the_line(text: str, colon: int) -> tuple[int, int, bool]:
 
 
 def _last(text: str, start: int, end: int, literals: int, comments_deeper_than: int | None = None) -> int:
-    """The end of the last line that is not blank or a comment. Block scalars are searched from `literals` on."""
+    """The end of the last line that is not blank or a comment. Block scalars are searched from `literals` on.
+
+    A `#` inside a block scalar is text, so lines of such a scalar are never skipped as comments. With `comments_deeper_than`,
+    a comment that is indented deeper counts as content: it comments on the entry above it.
+    """
     if text.find("|", literals, end) >= 0 or text.find(">", literals, end) >= 0:
         start = max(start, _past_literals(text, literals, end))
     while end > start:

@@ -1,5 +1,15 @@
 """Finds fields by the marks of a parser: for text that `line_finder` cannot read, such as explicit keys, tags, anchors,
-texts that look like keys, or carriage returns as line ends. Slow, so it is used only then."""
+texts that look like keys, or carriage returns as line ends. Slow, so it is used only then.
+
+libyaml composes the document into nodes with marks, the offsets where each one starts and ends. Marks alone do not
+suffice: a block collection ends at the next token, behind blank lines and comments, a null has no text at all, and an
+alias has the marks of its anchor. So the colon, the end of the value and its part on the key's line are read from the
+text, beginning at a mark. libyaml reads YAML 1.1; values are never taken from it, only positions.
+
+Must never happen: a position inside of an anchor's value for a path that leads over an alias. The text is in another
+place, and changing it would change every user of the anchor: `_node` returns None there, and the edit is refused or the
+alias is replaced by a mapping of its own.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +93,10 @@ def _pair(node: Node | None, key: str) -> tuple[Node, Node] | None:
 
 
 def _is_alias(name: Node, value: Node) -> bool:
-    """The parser returns the anchor's node for an alias, and that node precedes the key."""
+    """The parser returns the anchor's node for an alias, and that node precedes the key.
+
+    Valid because YAML requires an anchor before its aliases: a value of its own always begins after its key.
+    """
     return bool(value.start_mark.index < name.end_mark.index)
 
 

@@ -60,7 +60,11 @@ def refuse_value(reason: str, changes: Changes) -> RefusalReason:
 
 
 def refuse_shared(changes: Changes, text: str) -> RefusalReason:
-    """The refusal of an edit that would also change something else: which YAML construct is the reason."""
+    """The refusal of an edit that would also change something else: which YAML construct is the reason.
+
+    Called when every candidate read back as another body. The body alone does not tell why, so the fields are searched for
+    an anchor, an alias or a merge; without one, the size of the text is the reason, because it kept the round trip away.
+    """
     fields = _list_fields(changes)
     for target in changes:
         culprit = parser_finder.find_shared_node(text, target.path)

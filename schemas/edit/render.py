@@ -1,4 +1,11 @@
-"""Values as block text in a given style, and whole new documents in the style of gitvirt's own files."""
+"""Values as block text in a given style, and whole new documents in the style of gitvirt's own files.
+
+The same value always gives the same text: keys keep the order of the mapping, the top level has Kubernetes' order, and
+nothing is wrapped. So a document that is rendered again without a change is the same blob in Git, and no commit.
+
+Limits: renders plain data only. A value that is neither plain nor finite enough for its format raises UnwritableError, and
+never becomes an approximation.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +97,10 @@ def _literal(text: str, indent: int, style: YamlStyle) -> Rendered:
 
 
 def render(body: Mapping[str, Value]) -> bytes:
-    """A whole document. Reads its result back, and raises UnwritableError if `body` is not plain data."""
+    """A whole document. Reads its result back, and raises UnwritableError if `body` is not plain data.
+
+    For documents that gitvirt creates, such as generated objects: there is no style of a person to follow.
+    """
     first = {key: body[key] for key in _CANONICAL_ORDER if key in body}
     text = entries(first | dict(body), 0, YamlStyle()) if body else "{}\n"
     if not is_same_value(read_body(text), dict(body)):

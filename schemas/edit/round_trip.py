@@ -1,7 +1,11 @@
 """The last resort: ruamel.yaml reads the document and writes it again, which keeps comments and most of the layout.
 
 Lines of other fields may be laid out differently afterwards. They never change their meaning, because the result is read
-back like every edit.
+back like every edit. ruamel.yaml is written in Python and a hundred times slower than the reader, hence the limit of
+64 KiB, and the import only where it is needed.
+
+Must never happen: an exception. A hostile text makes ruamel.yaml raise nearly anything, and each of those means the same:
+it cannot process the text, so there is no candidate.
 """
 
 from __future__ import annotations

@@ -1,5 +1,11 @@
 """Single values as text. Every YAML 1.1 and 1.2 reader reads the same value from it: a text that some reader would take
-for a number, a date, a boolean or null is quoted."""
+for a number, a date, a boolean or null is quoted.
+
+People read the files with other tools than ours, and a `live` branch that another reader takes for something else is
+wrong even if gitvirt reads it well: `power: On` without quotes is true to YAML 1.1. The rule is conservative: `PLAIN`
+lists what may be without quotes, and `_RESOLVED` takes from that what some reader resolves to another type. A character
+that a reviewer cannot see is always escaped.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,18 @@
-"""Makes one step in a text, at the position that a finder returns. All other bytes are copied."""
+"""Makes one step in a text, at the position that a finder returns. All other bytes are copied.
+
+    step                  block style                                  flow style ({...})
+    PutEntry              replace the value's part on the key's        replace the value's text
+                          line and the lines below it
+    AddEntry              insert lines at an InsertionPoint            append after the last entry
+    DropEntry             remove the entry's lines                     remove the entry and one comma
+    ClearMap              remove the lines, write ` {}` after the key  empty the braces
+    PruneMap              remove the lines of key and entry            remove the parent's entry
+
+The new text follows the text around it: indentation and line ending (`style`), the quotes of the neighboring keys and of
+the old value, one entry to a line or all on one (`flow_writer.FlowStyle`). A comment on the changed line stays.
+
+Limits: trusts its finder and checks nothing. A wrong position gives a wrong text, which `editor` reads back and drops.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +85,11 @@ def _put(text: str, entry: BlockEntry, value: Value, style: YamlStyle) -> str:
 
 
 def _in_old_form(text: str, entry: BlockEntry, value: Value) -> str:
-    """The new value in the form of the old one, quotes or braces; empty if the old one has neither, or for a long line."""
+    """The new value in the form of the old one, quotes or braces; empty if the old one has neither, or for a long line.
+
+    A person who wrote `taints: [{...}]` on one line gets one line back, up to 100 characters; beyond those, a list or mapping
+    is written in block style as gitvirt writes it everywhere else.
+    """
     old = text[entry.value : entry.value_end]
     if isinstance(value, str):
         if old.startswith("'"):
@@ -115,7 +133,11 @@ def _remove_only_entry(
     is_pruned: bool,
     point: InsertionPoint,
 ) -> str | None:
-    """The text without the only entry of the mapping that is the value of `above`."""
+    """The text without the only entry of the mapping that is the value of `above`.
+
+    Comments between the key and its entry belong to a person. They stay where that is possible; a mapping that has more than
+    comments between its lines is not pruned here (None), and another candidate has to do it.
+    """
     if isinstance(entry, FlowPlace) and not is_pruned:
         return flow_writer.clear(text, entry)
     if isinstance(entry, FlowPlace) and len(entry.flow.entries) == 1:

@@ -2,6 +2,19 @@
 
 A step is the smallest change that can be spliced: one entry is set, added or removed. The order of steps matters: each
 one applies to the body that the previous ones leave.
+
+    desired    in the body                          step
+    a value    the same value                       none
+    a value    another value                        PutEntry, at the deepest entries that differ
+    a value    missing, its parent is a mapping     AddEntry; further missing parents are part of its value
+    a value    a parent is null (`spec:` alone)     PutEntry at that parent, which becomes a mapping
+    a value    a parent is a list or a scalar       NotAMap: a person wrote it there, so it is not replaced
+    None       missing                              none
+    None       one of several entries               DropEntry
+    None       the only entry                       ClearMap; PruneMap for a mapping that gitvirt itself had added
+
+ClearMap leaves `{}` behind, because a key without a value would read as null. PruneMap removes the parent too, so that
+setting and removing an annotation ends with the text that it began with.
 """
 
 from __future__ import annotations
@@ -49,7 +62,11 @@ Step = PutEntry | AddEntry | DropEntry | ClearMap | PruneMap
 
 
 class EditPlan(NamedTuple):
-    """The steps in their order, and the body that they lead to."""
+    """The steps in their order, and the body that they lead to.
+
+    `desired` is what the new text has to read back as. It comes from the steps and not from the text, which is what makes the
+    verification independent of finding and splicing.
+    """
 
     steps: tuple[Step, ...]
     desired: Body

@@ -1,6 +1,10 @@
-"""How every edit is verified: the new text is read back, and its value must be the wanted one and nothing else.
+"""How every edit is verified: the new text is read back, and its value must be the desired one and nothing else.
 
-Equality here is stricter than `==`: 1 is neither true nor 1.0, and not-a-number equals itself. Nothing here knows an edit.
+Equality here is stricter than `==`: 1 is neither true nor 1.0, and not-a-number equals itself. Python takes `1 == True` for
+the same, but a manifest in which `1` became `true` has another meaning. Two bodies are compared by their canonical
+encoding, which is in C and nearly always decides; the slow comparison settles what MessagePack cannot encode.
+
+Limits: knows no edit, no field and no position. What it compares with is computed in `steps`, from values alone.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ import msgspec
 from schemas.edit.fields import Body
 from schemas.reader import Unreadable, read
 
-_NEIGHBOUR = "---\n"
+_NEIGHBOR = "---\n"
 
 
 def read_body(text: str, is_followed: bool = False) -> Body | Unreadable:
@@ -20,7 +24,7 @@ def read_body(text: str, is_followed: bool = False) -> Body | Unreadable:
 
     If another document follows in the file, the text is read with one: how it ends can depend on that.
     """
-    documents = read(text + _NEIGHBOUR if is_followed else text)
+    documents = read(text + _NEIGHBOR if is_followed else text)
     if isinstance(documents, Unreadable):
         return documents
     if len(documents) == 1 + is_followed and isinstance(documents[0], dict):

@@ -3,6 +3,18 @@
 Pure: a path and its bytes in, a Manifest out. Any content becomes a finding, never an exception. Rules between objects are
 in `validate`; the reconciler decides what a malformed file means for the objects that it declared before.
 
+    a document is                                   result
+    of our kinds and valid                          a Document
+    of our kinds and invalid                        problems, and its identity if that can be read
+    nearly of our kinds (a misspelled kind)         an error, GV220: it was meant for gitvirt
+    of other kinds, or no object at all             a notice, GV221: other tools may have files in the repo, too
+    a List of our objects                           an error, GV113: items of a list cannot be edited one by one
+    empty (two `---` in a row)                      nothing
+
+Deletion protection begins here. An object is deleted when no document declares it any more, so reading must not confuse
+"absent" with "not understood". That is why a misspelled kind is an error instead of another tool's document, why the
+identities of invalid documents are kept (`Manifest.invalid`), and why a file counts as a whole.
+
 Must never happen: a malformed file that is read in part. One bad document makes the whole file malformed, because the
 objects of its other documents could otherwise change or disappear by a typing mistake.
 """
@@ -42,7 +54,11 @@ class Document(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """The content of one file. One error makes all of it malformed: such a file is frozen as a whole."""
+    """The content of one file. One error makes all of it malformed: such a file is frozen as a whole.
+
+    `documents` and `invalid` together are all identities that the file declares as far as that can be read. `foreign` counts
+    documents of other tools, which keep the file from being taken for an emptied one.
+    """
 
     path: str
     documents: tuple[Document, ...] = ()
@@ -54,7 +70,11 @@ class Manifest(msgspec.Struct, frozen=True):
 
 
 def parse(path: str, data: bytes) -> Manifest:
-    """The manifest of a file. `path` only names the file in problems."""
+    """The manifest of a file. `path` only names the file in problems.
+
+    The same bytes always give the same result. Positions cost more than reading, so they are computed for files with
+    problems or with several documents only.
+    """
     text = _text(path, data)
     if isinstance(text, Problem):
         return Manifest(path, problems=(text,), is_malformed=True)
@@ -184,7 +204,10 @@ def _text(path: str, data: bytes) -> str | Problem:
 
 
 def _undecodable(path: str, data: bytes, offset: int) -> Problem:
-    """Why a file is not UTF-8: UTF-16 (byte order mark or NULs), binary (control characters) or an older encoding."""
+    """Why a file is not UTF-8: UTF-16 (byte order mark or NULs), binary (control characters) or an older encoding.
+
+    A guess, for the message alone: whatever the reason, the file is malformed.
+    """
     start = data[:_SAMPLE]
     encoding = next((name for mark, name in _MARKS_OF_OTHERS if data.startswith(mark)), None)
     if encoding is None and _EVERY_OTHER_BYTE_NUL.match(start):

@@ -1,4 +1,8 @@
-"""Patterns of gitignore: one line into a regular expression. A hostile line costs no more time than a harmless one."""
+"""Patterns of gitignore: one line into a regular expression. A hostile line costs no more time than a harmless one.
+
+gitignore's rules, with one addition: a line that is not a valid pattern is reported instead of ignored silently. Within a
+name the expressions never backtrack, and the number of `**` in a pattern is bounded.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,11 @@ class Pattern:
 
 
 def parse_pattern(line: str) -> Pattern | str | None:
-    """The pattern of a line; None for a comment or an empty line; a text that says why the line is not a pattern."""
+    """The pattern of a line; None for a comment or an empty line; a text that says why the line is not a pattern.
+
+    The order of the steps is gitignore's: comments, trailing blanks (a backslash keeps one), `!`, the slash at the end. Any
+    other slash makes the pattern one for paths.
+    """
     if line.startswith("#"):
         return None
     body = _TRAILING_BLANKS.sub("", line)

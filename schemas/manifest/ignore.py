@@ -1,6 +1,10 @@
 """Which files of a repo are manifests: by their names, and by the patterns of `.gitvirtignore` with gitignore's rules.
 
-There is one `.gitvirtignore`, at the root. The reconciler decides whether objects of newly ignored files are deleted.
+There is one `.gitvirtignore`, at the root. The reconciler decides whether objects of newly ignored files are deleted: it
+treats them as unverified, because a new pattern hides a file and does not remove what the file declares.
+
+A `.gitvirtignore` that is too large applies no pattern at all, and says so: half of it would be a choice of files that no
+person made.
 """
 
 from __future__ import annotations

@@ -1,6 +1,14 @@
 """Whether one document fits the JSON Schema of its kind: all violations at once, and never an exception.
 
 A valid document costs one pass of the compiled validator. Only an invalid one is examined for explanations.
+
+    1. the validator accepts        -> value_rules: what the schema cannot say
+    2. it refuses, or cannot read   -> plain_data: the part that it can read, with a violation for the rest
+                                    -> schema_errors: its errors in our words
+                                    -> value_rules: on that part, so that all problems come at once
+
+The schema is the contract, and `model.decode` relies on every document that passed. So this is the only place that says
+whether a document is valid by itself; what `validate` finds later is about a fleet's policy or other documents.
 """
 
 from __future__ import annotations

@@ -73,7 +73,11 @@ class _Finding(NamedTuple):
 
 
 def explain_errors(kind: Kind | None, file: str, body: object) -> list[Violation]:
-    """One Violation for each mistake against the JSON Schema in a file, in the order of the validator."""
+    """One Violation for each mistake against the JSON Schema in a file, in the order of the validator.
+
+    Two kinds of errors follow from another one and are dropped: a field that is missing because it was misspelled, and limits
+    that a value of the wrong type breaks as well. `kind` is None for settings, which have no kind.
+    """
     explainer = _Explainer(kind, file, body)
     errors = compile_schema(file).iter_errors(body)
     findings = [finding for error in errors for finding in explainer.findings(error)]
@@ -99,7 +103,11 @@ def explain_errors(kind: Kind | None, file: str, body: object) -> list[Violation
 
 
 class _Explainer:
-    """What every explanation of one document's errors needs."""
+    """What every explanation of one document's errors needs. One method for each kind of error.
+
+    All texts are for people who do not know JSON Schema: they name the field, the value, and what to write instead. A value
+    of the document is quoted by `_show`, which shortens it and keeps the values of a Secret to itself.
+    """
 
     def __init__(self, kind: Kind | None, file: str, body: object) -> None:
         self._kind = kind

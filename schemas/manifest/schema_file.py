@@ -1,4 +1,7 @@
-"""The JSON Schemas beside `schemas/__init__.py` and in its folders, by their paths: each is read and compiled once."""
+"""The JSON Schemas beside `schemas/__init__.py` and in its folders, by their paths: each is read and compiled once.
+
+Files are read from the installed package, never from the repo of a user: a repo cannot change its own rules.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
 """Rules for the values of one document that JSON Schema cannot express: exact amounts, addresses, duplicate names, base64.
 
 The schema may already have refused the document, so that all findings come at once. Values of the wrong type are skipped
-here, because the schema reports them.
+here, because the schema reports them. A rule that needs a second document, or the fleet's policy, belongs into `validate`.
+
+Amounts at status fields are checked, too: gitvirt reads them on the target branch, where a person may have edited them.
 """
 
 from __future__ import annotations
@@ -162,7 +164,10 @@ def _size(holder: Body, field: str, at: Path) -> Iterator[Violation]:
 
 
 def _amount(resource: str, written: object, at: Path, least: int = 1) -> Iterator[Violation]:
-    """An amount of less than one byte is a mistake: `512m` is half a byte and was meant to be 512Mi."""
+    """An amount of less than one byte is a mistake: `512m` is half a byte and was meant to be 512Mi.
+
+    `least` is 1 where zero makes no sense, such as the size of a class or a volume; capacity in use may well be zero.
+    """
     try:
         amount = parse(written)
     except QuantityError as error:

@@ -3,9 +3,18 @@
 A vector holds whole numbers: cpu in thousandths of a core, everything else in whole units (bytes, devices, machines of a
 class). Needs are rounded up and stocks down, so rounding never overcommits a pool.
 
+    free = allocatable - the sum of charges      allocatable = (capacity - reserved) * overcommit
+    an object fits if its charge is at most free, for each resource of the charge
+
+A resource that a pool does not name counts as zero: an object that needs a GPU does not fit a pool without the word for
+it. The other way round, a resource that the object does not need never matters.
+
 A pool that only reports how many machines of a class it takes has one resource, SHARE: the whole host is a large number
 of shares, and a machine of a class of which N fit uses one Nth of them. So machines of several classes fill such a host
 together, and the same `fits` decides.
+
+Must never happen: a second way to compute what fits. If the scheduler and the explanation differed by one byte, an object
+would wait without a visible reason. Nor a float: sums of a whole fleet have to be exact in every order.
 """
 
 from __future__ import annotations
@@ -65,7 +74,7 @@ def stocks(resources: Mapping[str, Quantity]) -> dict[str, int]:
 
 
 def add(vectors: Iterable[Vector]) -> dict[str, int]:
-    """The sum of vectors."""
+    """The sum of vectors. Whole numbers, so the order of the vectors does not matter."""
     total: dict[str, int] = {}
     for vector in vectors:
         for resource, count in vector.items():
@@ -74,7 +83,11 @@ def add(vectors: Iterable[Vector]) -> dict[str, int]:
 
 
 def subtract(stock: Vector, charge: Vector) -> dict[str, int]:
-    """The difference; negative if more is charged than there is."""
+    """The difference; negative if more is charged than there is.
+
+    That happens without a mistake: a pool shrinks, or its overcommit is lowered, while its machines keep running. Then no
+    more objects fit.
+    """
     return {
         resource: stock.get(resource, 0) - charge.get(resource, 0)
         for resource in stock.keys() | charge.keys()
@@ -95,7 +108,10 @@ def class_count(kind: str, name: str) -> str:
 
 
 def share(count: int) -> int:
-    """What one machine of a class uses of a host that only reports that it holds `count` of them."""
+    """What one machine of a class uses of a host that only reports that it holds `count` of them.
+
+    More than the whole host if it holds none. Rounded down, which is safe because the host is so large a number.
+    """
     return WHOLE_HOST // count if count > 0 else WHOLE_HOST + 1
 
 

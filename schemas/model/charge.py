@@ -1,4 +1,8 @@
-"""What objects use of a pool, and what a pool offers, as resource vectors. Computes only; the scheduler decides."""
+"""What objects use of a pool, and what a pool offers, as resource vectors. Computes only; the scheduler decides.
+
+A charge depends on the declared object and its class alone, never on what a guest really uses: it has to be known before the
+object exists. Where it is counted, and what a host reports beyond it, is up to `reconciler.world.pools.capacity_ledger`.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +69,10 @@ def pool_allocatable(pool: MachinePoolSpec, capacity: Mapping[str, Quantity]) ->
 
 
 def class_counts(free: Vector, classes: Mapping[str, Vector]) -> dict[str, int]:
-    """How many machines of each class would fit if the pool took only that class: `class/machine.<name>`."""
+    """How many machines of each class would fit if the pool took only that class: `class/machine.<name>`.
+
+    For people and for clients of the IRI that schedule by such counts. The counts exclude each other, so they are not added up.
+    """
     counts: dict[str, int] = {}
     for name, need in classes.items():
         limits = [free.get(resource, 0) // wanted for resource, wanted in need.items() if wanted > 0]

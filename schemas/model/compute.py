@@ -62,7 +62,11 @@ class PoolAddress(Part, frozen=True):
 
 
 class MachinePoolStatus(Part, frozen=True):
-    """Observed state of a pool, on the target branch only."""
+    """Observed state of a pool, on the target branch only.
+
+    `host` and `epoch` are the grant; `destroyed` and `move` are what people ordered about it, and what became of that. They
+    are the reconciler's decisions, recorded here because a lost control plane has to find them again.
+    """
 
     state: Literal["Ready", "Pending", "Error", "Offline", ""] = ""
     conditions: tuple[Condition, ...] = ()
@@ -248,7 +252,10 @@ class MachineNetworkInterfaceStatus(Part, frozen=True):
 
 
 class MachineStatus(Part, frozen=True):
-    """Observed state of a machine, and the reconciler's orders about it."""
+    """Observed state of a machine, and the reconciler's orders about it.
+
+    Orders: `assignment`, `evict` and `restart`. Observations: the rest, copied from the report of the assigned host.
+    """
 
     machine_id: str = msgspec.field(name="machineID", default="")
     state: Literal["Pending", "Running", "Shutdown", "Terminating", "Terminated", ""] = ""
@@ -263,7 +270,10 @@ class MachineStatus(Part, frozen=True):
 
 
 class Machine(Resource, frozen=True):
-    """A virtual machine."""
+    """A virtual machine.
+
+    `spec` is what people declared, `status` what is recorded on the target branch; in the source, `status` is ignored.
+    """
 
     KIND: ClassVar[Kind] = Kind.MACHINE
 

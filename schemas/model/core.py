@@ -14,7 +14,11 @@ ENCRYPTED = "ENC["
 
 
 class Secret(Resource, frozen=True):
-    """Its values never appear in a text made from it, such as a log or a traceback."""
+    """Its values never appear in a text made from it, such as a log or a traceback.
+
+    `data` is base64 and `string_data` is plain text; if a key is in both, the plain text is used. An encrypted value is kept as
+    it is written: gitvirt does not decrypt, so no machine or volume can use it.
+    """
 
     KIND: ClassVar[Kind] = Kind.SECRET
 

@@ -1,4 +1,8 @@
-"""The base of all types of the model, and the parts that several kinds share. Knows no kind."""
+"""The base of all types of the model, and the parts that several kinds share. Knows no kind.
+
+The reconciler's orders are types here as well (`Assignment`, `Evict`, `DestroyRequest`, `MoveRequest`): they are fields of an
+object's status on the target branch, which is how a poollet learns of them.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,10 @@ Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """Frozen. Fields have the manifest's names in Python's spelling. Fields at their default are left out when written."""
+    """Frozen. Fields have the manifest's names in Python's spelling. Fields at their default are left out when written.
+
+    Frozen, because one object is used in many places at once: a change is a new object (`msgspec.structs.replace`).
+    """
 
 
 class NameRef(Part, frozen=True):
@@ -144,7 +151,10 @@ class LabelSelector(Part, frozen=True):
 
 
 class Condition(Part, frozen=True):
-    """One aspect of an object's state. `last_transition_time` changes only together with `status`."""
+    """One aspect of an object's state. `last_transition_time` changes only together with `status`.
+
+    `reason` is for programs and `message` for people: no code decides by the words of a message.
+    """
 
     type: str
     status: Literal["True", "False", "Unknown"]
@@ -159,6 +169,7 @@ class Assignment(Part, frozen=True):
     """The reconciler's order that binds an object to a pool; a pool reference without it is a pin by people.
 
     `host` and `epoch` name the grant of the pool that it was made under: no other host may act on it, under no other epoch.
+    `id` tells two placements on the same pool apart, so that a late report about the first one does not count for the second.
     """
 
     pool: str
@@ -168,7 +179,7 @@ class Assignment(Part, frozen=True):
 
 
 class GrantedHost(Part, frozen=True):
-    """The host that a pool is granted to, by its hostID."""
+    """The host that a pool is granted to, by its hostID. Its epoch is a field beside it, and grows with each grant."""
 
     id: str
 
@@ -199,7 +210,10 @@ class MoveRequest(Part, frozen=True):
 
 
 class Evict(Part, frozen=True):
-    """The reconciler's order to end an assignment: the pool removes the object and reports it as gone."""
+    """The reconciler's order to end an assignment: the pool removes the object and reports it as gone.
+
+    It names the assignment's id. So the order cannot hit a later placement of the same object on the same pool.
+    """
 
     assignment: str
     reason: str = ""

@@ -1,6 +1,8 @@
 """Kubernetes quantities (`500m`, `4`, `16Gi`, `1e3`), exact: a whole number of billionths, never a float.
 
-Callers know which resource is measured and whether it may be negative.
+Callers know which resource is measured and whether it may be negative. Billionths, because `n` is the smallest suffix;
+what is finer is refused instead of rounded. The notation is kept so that a quantity that gitvirt writes back looks like
+the one that a person wrote.
 """
 
 from __future__ import annotations
@@ -93,7 +95,7 @@ class Quantity:
 
 
 def units(count: int) -> Quantity:
-    """The quantity of this many whole units: bytes, devices, machines."""
+    """The quantity of this many whole units: bytes, devices, machines. Printed with binary suffixes where that is exact."""
     return Quantity(count * NANO, Notation.BINARY)
 
 

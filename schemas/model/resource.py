@@ -1,4 +1,8 @@
-"""What all objects have: the written apiVersion, metadata, and the key that identifies them."""
+"""What all objects have: the written apiVersion, metadata, and the key that identifies them.
+
+The key is kind, namespace and name. Neither the path of a file nor the apiVersion is part of it, and the uid is not either:
+the uid tells apart two objects that had the same key one after the other.
+"""
 
 from __future__ import annotations
 

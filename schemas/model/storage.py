@@ -56,7 +56,11 @@ class VolumePoolSpec(Part, frozen=True):
 
 
 class VolumePoolStatus(Part, frozen=True):
-    """Observed state of a volume pool, on the target branch only."""
+    """Observed state of a volume pool, on the target branch only.
+
+    `reachable_from` are the machine pools whose machines can use its volumes, if it is local to a host; None for a pool that
+    machines of any host reach.
+    """
 
     state: Literal["Available", "Pending", "Unavailable", ""] = ""
     conditions: tuple[Condition, ...] = ()

@@ -37,7 +37,12 @@ class _Node:
 
 @dataclass(slots=True)
 class _Audit:
-    """Adds up what the aliases of one document would copy."""
+    """Adds up what the aliases of one document would copy.
+
+    An anchored value has a weight, the number of values in it, with its own aliases expanded. Each alias adds the weight of
+    what it refers to: to the collection around it, so that anchors of anchors multiply, and to the growth, which is bounded.
+    Nothing is expanded to find that out, so the audit is linear where the expansion would be exponential.
+    """
 
     open: list[_Node] = field(default_factory=list)
     anchors: dict[str, _Node] = field(default_factory=dict)

@@ -1,4 +1,8 @@
-"""Positions of mistakes that the parser reports without one: a duplicate key, a wrong tag, a merge of a non-mapping."""
+"""Positions of mistakes that the parser reports without one: a duplicate key, a wrong tag, a merge of a non-mapping.
+
+Each function searches the events for the first place where the mistake can be. The parser has decided already that there is
+one, so a miss costs the position, and never the finding.
+"""
 
 from __future__ import annotations
 

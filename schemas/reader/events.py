@@ -62,7 +62,11 @@ class ParseEvent(NamedTuple):
 
 
 def parse_events(text: str) -> Iterator[ParseEvent]:
-    """All events in order. `text` has no byte order mark."""
+    """All events in order. `text` has no byte order mark.
+
+    Never raises: a text that libyaml cannot read ends with BROKEN, and what came before remains valid. Lazy, so a caller that
+    has found its position stops reading.
+    """
     import yaml  # takes 10 ms; runs without findings do not need it
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

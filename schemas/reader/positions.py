@@ -2,6 +2,13 @@
 
 Only for texts with findings, because it costs several times as much as reading. Never raises: where a pointer leads
 nowhere, the position of the nearest enclosing value is returned.
+
+How it works: the parser returns values without positions, so libyaml reads the text a second time, and its events become a
+tree of nodes that mirrors the values (`_Composer`). An alias gets the children of its anchor, and a key that a merge brings
+in is looked for in the merged mappings, as the reader does. A pointer is then followed from the document down.
+
+libyaml and the parser may disagree about a text. Then a position may be wrong or missing, and nothing else: no finding
+appears or disappears because of a position.
 """
 
 from __future__ import annotations

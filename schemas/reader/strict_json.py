@@ -1,4 +1,8 @@
-"""JSON that is not YAML: keys over 1,024 characters. Tried when the parser refuses a text that begins like JSON."""
+"""JSON that is not YAML: keys over 1,024 characters. Tried when the parser refuses a text that begins like JSON.
+
+YAML limits a key on one line to 1,024 characters; JSON does not. Report files are read with `refuse_duplicates` as well:
+a key that is written twice has no value that sender and reader would agree on.
+"""
 
 from __future__ import annotations
 

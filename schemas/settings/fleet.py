@@ -29,7 +29,7 @@ class FleetIdentity(Section, frozen=True):
 
 
 class BranchSettings(Section, frozen=True):
-    """The branch that people write, and the one that the reconciler writes."""
+    """The branch that people write, and the one that the reconciler writes. Never the same one: each has one writer."""
 
     source: str = "main"
     target: str = "live"
@@ -57,7 +57,7 @@ class DeleteLimit(Section, frozen=True):
 
 
 class LimitSettings(Section, frozen=True):
-    """Limits of one tick and of pushes."""
+    """Limits of one tick (deletions, evictions), and the least time between two pushes of the reconciler."""
 
     delete: DeleteLimit = DeleteLimit()
     evict: int = 5
@@ -126,7 +126,7 @@ class FleetSettings(Section, frozen=True):
         )
 
     def _claims_before(self, other: str, poollet: str, pool: str, field: str) -> bool:
-        """Whether another poollet has a better claim to the pool."""
+        """Whether another poollet has a better claim to the pool: it lists the pool, or its name is longer and fits the pool, too."""
         patterns = self._patterns(other, field)
         if patterns is not None:
             return any(fnmatchcase(pool, pattern) for pattern in patterns)
@@ -161,7 +161,11 @@ def check_fleet_id(data: bytes, before: FleetSettings, then: str, path: str = PA
 
 
 def heartbeat_timeout_milliseconds(interval: str) -> int:
-    """How long a report may stay unchanged until its heartbeat has expired. `interval` is the one that the report names."""
+    """How long a report may stay unchanged until its heartbeat has expired. `interval` is the one that the report names.
+
+    Five missed heartbeats, and never less than 50 seconds: a push that is retried, or a remote that is slow for a moment, must
+    not make a host count as lost.
+    """
     return max(MIN_HEARTBEAT_TIMEOUT_MILLISECONDS, MISSED_HEARTBEATS * milliseconds(interval))
 
 

@@ -127,7 +127,10 @@ def check_runtimes(host: PoolletSettings) -> Iterator[Violation]:
 
 
 def check_one_pool_per_runtime(host: PoolletSettings) -> Iterator[Violation]:
-    """GV616: two pools on one runtime would both announce all of its capacity."""
+    """GV616: two pools on one runtime would both announce all of its capacity.
+
+    A pool without a runtime uses the first one, so it can collide with a pool that names that runtime.
+    """
     taken: dict[tuple[str, str], str] = {}
     for index, pool in enumerate(host.pools):
         runtime = pool.runtime or (host.runtimes[0].name if host.runtimes else "")

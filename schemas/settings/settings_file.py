@@ -1,4 +1,8 @@
-"""A settings file (gitvirt.yaml, poollet.yaml): text into one frozen object, or every problem with line and column."""
+"""A settings file (gitvirt.yaml, poollet.yaml): text into one frozen object, or every problem with line and column.
+
+All or nothing: there is no settings object from a file with a problem, because half of a fleet's limits or owners would be
+another policy. What then applies is the caller's to decide: the reconciler keeps the last settings that could be read.
+"""
 
 from __future__ import annotations
 

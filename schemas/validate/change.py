@@ -1,4 +1,24 @@
-"""What may not change from one revision to the next, for objects that are in both, and what may not be removed."""
+"""What may not change from one revision to the next, for objects that are in both, and what may not be removed.
+
+Theory of operation. A tree that is right by itself can still be wrong as the next one: a volume cannot shrink, whatever its
+document says. So these rules get two revisions and compare objects of the same identity. Paths do not matter: an object
+that moved to another file is the same one.
+
+    object in            rule
+    both, equal          none
+    both, different      by kind: what its host cannot change afterwards (GV401 to GV412, GV414, GV415)
+    the earlier only     GV413, if objects of the new revision still refer to it
+    the new only         none: everything about a new object may be chosen
+
+Only files that differ are compared (`EarlierRevision`), so the cost is that of the change and not of the repository.
+
+A change of something shared (a class, a network) concerns its users, not itself. It is reported only for users that are in
+both revisions: in a pull request that adds the first user of a class, the class may still be changed.
+
+Must never happen: an object counts as removed because its file cannot be read. Objects that an unreadable or invalid
+document may still declare are left out, and files that could not be read at the earlier revision are named (GV420): absent
+and unknown are two things here as everywhere.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +77,11 @@ def findings(tree: Tree, past: EarlierRevision) -> Iterator[Finding]:
 
 
 def of_removed(tree: Tree, past: EarlierRevision, uses: ReferenceIndex) -> Iterator[Finding]:
-    """GV413 for removed objects in use, GV420 for files that could not be compared."""
+    """GV413 for removed objects in use, GV420 for files that could not be compared.
+
+    The finding belongs to the file that declared the object, though that file may be gone: there is no better place, and it
+    has no line. `also` names the files of the users, which can fix it just as well.
+    """
     unreadable = frozenset(tree.unreadable)
     for path in past.unreadable:
         message = f"this file could not be parsed at {past.revision}, so its objects there are unknown"
@@ -107,7 +131,10 @@ def of_pin(new: AnyDeclaration, pointer: str, was: str, now: str) -> Iterator[Fi
 
 
 def of_volumes(tree: Tree, old: AnyDeclaration, new: AnyDeclaration) -> Iterator[Finding]:
-    """Declared volumes, and the volumes of a machine's ephemeral entries."""
+    """Declared volumes, and the volumes of a machine's ephemeral entries.
+
+    Matched by the volume's name. So a renamed ephemeral entry is another volume, which may have any size and class.
+    """
     before = {source.name: source.spec for source in volumes_of(old)}
     for source in volumes_of(new):
         if source.name in before and before[source.name] != source.spec:
@@ -140,7 +167,11 @@ def of_volume(
 def of_size(
     tree: Tree, new: AnyDeclaration, pointer: str, before: VolumeSpec, after: VolumeSpec
 ) -> Iterator[Finding]:
-    """A volume never shrinks, and grows only if its class allows that."""
+    """GV405 and GV406: a volume never shrinks, and grows only if its class allows that.
+
+    Without a rule where the class changed as well: that is refused (GV404), and makes the size meaningless. A class that is not
+    declared says nothing about growing, and its absence is reported by `references`.
+    """
     if before.resources is None or after.resources is None or after.volume_class_ref is None:
         return
     was, now, place = before.resources.storage, after.resources.storage, f"{pointer}/resources/storage"
@@ -191,7 +222,10 @@ def in_use(
 
 
 def of_disks(new: AnyDeclaration, before: Machine, after: Machine) -> Iterator[Finding]:
-    """GV408: a local disk with an image is neither removed nor given another image."""
+    """GV408: a local disk with an image is neither removed nor given another image.
+
+    Such a disk holds the system of the guest. Disks without an image may come and go.
+    """
     now = {volume.name: (position, volume) for position, volume in enumerate(after.spec.volumes)}
     for volume in before.spec.volumes:
         if volume.local_disk is None or not volume.local_disk.image:

@@ -1,6 +1,7 @@
 """Rules for one document beyond its schema: contradictions inside it, and fields that only gitvirt may write.
 
-They need no other document, so they run where the document is read.
+They need no other document, so they run where the document is read. What JSON Schema can express belongs into the schema,
+where editors show it too; a value that is wrong by itself belongs into `manifest.value_rules`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Which files of a tree are read, and problems with the names and places of the other files."""
+"""Which files of a tree are read, and problems with the names and places of the other files.
+
+By names alone: nothing here opens a file. `.gitvirtignore` is applied before, by whoever lists the tree.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """A finding: what a rule reports about one place in one document, and how it becomes a Problem with line and column.
 
-Rules know pointers, not lines. Only files with findings are read again for their positions.
+Rules know pointers, not lines. Only files with findings are read again for their positions: finding a line costs several
+times as much as reading the file, and nearly all files have no findings.
 """
 
 from __future__ import annotations
@@ -38,7 +39,10 @@ TextOf: TypeAlias = Callable[[str], str | None]
 
 
 def to_problems(findings: Iterable[Finding], text_of: TextOf) -> Iterator[Problem]:
-    """`text_of` returns None for a file that no longer exists, which gives Problems without a line."""
+    """The findings as Problems, by file, in the order of the rules within each.
+
+    `text_of` returns None for a file that no longer exists, which gives Problems without a line. It is called once for a file.
+    """
     ordered = sorted(findings, key=attrgetter("path"))
     for path, group in groupby(ordered, key=attrgetter("path")):
         found = list(group)

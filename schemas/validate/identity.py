@@ -1,4 +1,9 @@
-"""Each identity belongs to one object, and each name to one owner, including the objects of ephemeral entries."""
+"""Each identity belongs to one object, and each name to one owner, including the objects of ephemeral entries.
+
+An identity is kind, namespace and name; the path of a file is not part of it. Ephemeral entries count because the
+reconciler writes their objects under `<machine>-<entry>`. If a person declared an object of that name, two documents would
+be one object, and removing the machine could remove what the person declared.
+"""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from schemas.validate.tree import AnyDeclaration
 
 @dataclass(frozen=True, slots=True)
 class ValidationPolicy:
-    """What the fleet allows."""
+    """What the fleet allows, and on which branch the tree is. The defaults are those of a repo without gitvirt.yaml."""
 
     has_open_pools: bool = True  # a poollet may announce pools that no file declares
     allows_plain_secrets: bool = False
@@ -29,7 +29,10 @@ def policy_of(settings: FleetSettings, branch: str) -> ValidationPolicy:
 
 @dataclass(frozen=True, slots=True)
 class EarlierRevision:
-    """The declarations of an earlier revision, for the files that differ. Equal files need no comparison."""
+    """The declarations of an earlier revision, for the files that differ. Equal files need no comparison.
+
+    `gitvirt validate` compares with the revision that the user names, and the reconciler with what `live` accepted last.
+    """
 
     revision: str  # as the user named it
     entries: tuple[AnyDeclaration, ...]  # declarations of the files that differ

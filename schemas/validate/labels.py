@@ -1,4 +1,8 @@
-"""Labels and taints of pools, matched with the selectors and tolerations of machines and volumes."""
+"""Labels and taints of pools, matched with the selectors and tolerations of machines and volumes.
+
+These functions answer for one object, and name the first thing that does not match, for a message: here, and where the
+reconciler evicts a machine from a tainted pool. The scheduler has its own, for many objects at once.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Suggestions for a name that no object has."""
+"""Suggestions for a name that no object has.
+
+A suggestion is a courtesy, so its cost is bounded and its absence is not an error: with many missing names, later ones get
+none. Suggestions stay in the kind and the namespace of the reference, because no other object could be meant; where the
+name exists elsewhere, the hint says so instead.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Addresses of interfaces must lie in their networks and differ from each other; networks must not overlap."""
+"""Addresses of interfaces must lie in their networks and differ from each other; networks must not overlap.
+
+Addresses are compared within one network of one namespace, MAC addresses in the whole tree: two networks may be one wire
+of the provider. Addresses are compared in canonical form, because IPv6 has many spellings of each.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +36,11 @@ def findings(tree: Tree) -> Iterator[Finding]:
 
 
 def overlaps(tree: Tree, ranges: dict[Name, ipaddress.IPv4Network]) -> Iterator[Finding]:
-    """Only networks that gitvirt creates: it does not manage the addresses of the others."""
+    """GV346, for networks that gitvirt creates: it does not manage the addresses of the others.
+
+    Sorted by their first address, a network overlaps an earlier one exactly if it begins before the furthest end so far. One
+    pass suffices, and each network is reported once, however many others it overlaps.
+    """
     networks = tree.of(Network)
     made = [name for name in ranges if not networks[name].object.spec.provider_id]
     last: Name | None = None  # of those before, the one that reaches furthest

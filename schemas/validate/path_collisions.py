@@ -1,4 +1,8 @@
-"""Paths that are one where case, or the form of an accent, does not count: macOS and Windows cannot check out both. Pure."""
+"""Paths that are one where case, or the form of an accent, does not count: macOS and Windows cannot check out both. Pure.
+
+Git and the reconciler keep such files apart, so this is a warning: only people on those systems see one file for two, and
+the next commit from there would delete the other one.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,9 @@ def collision(paths: Sequence[str]) -> Problem:
 
 
 def collisions(paths: Iterable[str]) -> Iterator[Problem]:
-    """Names within one folder are compared, those of folders too: what lies in folders that collide is not told again."""
+    """Names within one folder are compared, those of folders too. Of two folders that collide only they are reported, not the
+    files below them.
+    """
     alike: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     known: set[str] = set()
     for path in paths:

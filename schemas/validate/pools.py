@@ -1,4 +1,8 @@
-"""Pins and selectors must fit the declared pools. Poollets may announce more pools, so most findings are warnings."""
+"""Pins and selectors must fit the declared pools. Poollets may announce more pools, so most findings are warnings.
+
+Nothing here is a decision of the scheduler: pools change between a commit and a placement. On the target branch only the
+existence of a pinned pool is checked, because objects there are placed already, under the labels and taints of that time.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""The needs of a namespace's objects must not exceed its quotas. Reports every excess, with need and quota."""
+"""The needs of a namespace's objects must not exceed its quotas. Reports every excess, with need and quota.
+
+Counts in billionths of a unit, in which quantities are exact, and compares sums: a namespace may have several quotas with
+different scopes, and each is checked by itself. Counted is what is declared, placed or not, powered on or not. The
+reconciler enforces the same limits when it places objects; here people learn of them before they merge.
+"""
 
 from __future__ import annotations
 

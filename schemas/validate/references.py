@@ -33,7 +33,7 @@ class Reference(msgspec.Struct, frozen=True, gc=False):
 
 
 def references(entry: AnyDeclaration) -> Iterator[Reference]:
-    """Everything that must exist for the object to work."""
+    """Everything that must exist for the object to work. A pin to a pool does not count: a poollet may announce the pool."""
     namespace = entry.key.namespace
     match entry.object:
         case Machine() as machine:
@@ -85,7 +85,10 @@ def of_volume(spec: VolumeSpec, pointer: str, namespace: str) -> Iterator[Refere
 
 
 def findings(tree: Tree) -> Iterator[Finding]:
-    """GV310 and GV311."""
+    """GV310 and GV311: what an object refers to exists, and a Secret has the key that is needed of it.
+
+    References stay within a namespace, apart from those to classes and pools, which have none.
+    """
     names = NameHints(tree)
     by_kind = tree.by_kind
     for entry in tree.entries:
@@ -148,7 +151,7 @@ def restored_too_small(tree: Tree) -> Iterator[Finding]:
 
 
 class ReferenceIndex:
-    """Built at the first lookup: most revisions change no object that others use."""
+    """Which objects refer to a given one. Built at the first lookup: most revisions change no object that others use."""
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
@@ -177,7 +180,10 @@ def referenced_keys(entry: AnyDeclaration) -> Iterator[Key]:
 
 
 def continued_users(key: Key, uses: ReferenceIndex, past: EarlierRevision) -> str:
-    """Objects that used the given one before too. A user that is new in this revision cannot be broken by the change."""
+    """Objects that used the given one before too. A user that is new in this revision cannot be broken by the change.
+
+    Returned as text for a message; empty if there is none.
+    """
     users = []
     for user in uses.of(key):
         before = past.before(user)

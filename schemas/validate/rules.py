@@ -1,4 +1,7 @@
-"""All rules: those for one document, and those between all documents of a tree. Called here, and written in the others."""
+"""All rules: those for one document, and those between all documents of a tree. Called here, and written in the others.
+
+The order below is the order of the reports only: no rule sees another one's findings, and each may be left out.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,11 @@ from schemas.validate.tree import AnyDeclaration, Tree
 def check_document(
     entry: AnyDeclaration, body: Mapping[str, Any], policy: ValidationPolicy
 ) -> Iterator[Finding]:
-    """All rules that need only this document. `body` is the document as written."""
+    """All rules that need only this document. `body` is the document as written.
+
+    Called where a document is read, by `gitvirt validate` and by the reconciler. The result depends on the document and the
+    policy alone, so a caller may keep it as long as neither changes.
+    """
     yield from document.findings(entry, body, policy)
     yield from secrets.findings(entry, policy)
 
@@ -33,7 +40,11 @@ def check_document(
 def check_tree(
     tree: Tree, policy: ValidationPolicy, past: EarlierRevision | None = None
 ) -> Iterator[Finding]:
-    """All rules between documents; with `past` also those about changes."""
+    """All rules between documents; with `past` also those about changes.
+
+    On the target branch, objects whose deletion is ordered do not count: they are on their way out, and what replaces them
+    may already have their names, volumes and addresses.
+    """
     if policy.is_target:
         tree = tree.without_deleting()
     yield from identity.findings(tree)

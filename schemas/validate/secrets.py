@@ -1,4 +1,8 @@
-"""Secrets in plain text. A finding names the keys of a Secret, never a value."""
+"""Secrets in plain text. A finding names the keys of a Secret, never a value.
+
+Encryption is recognized by its form (SOPS, age, OpenPGP), and nothing is decrypted. A value that is encrypted in a form not
+known here counts as plain: a false alarm costs a setting, a missed secret stays in Git history for good.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from schemas.validate.finding import Finding, shorten_list
 from schemas.validate.inputs import ValidationPolicy
 from schemas.validate.tree import AnyDeclaration
 
-ARMOUR = ("-----BEGIN AGE ENCRYPTED FILE-----", "-----BEGIN PGP MESSAGE-----")
+ARMOR = ("-----BEGIN AGE ENCRYPTED FILE-----", "-----BEGIN PGP MESSAGE-----")
 AGE = b"age-encryption.org/v1"
 HEADER = 64  # characters of base64 that are enough to recognize encryption
 
@@ -50,12 +54,12 @@ def is_encrypted(field: str, value: str) -> bool:
     """By SOPS, age or OpenPGP."""
     if value.startswith("ENC[") and value.endswith("]"):
         return True
-    return is_armoured(value) or (field == "data" and is_encrypted_base64(value))
+    return is_armored(value) or (field == "data" and is_encrypted_base64(value))
 
 
-def is_armoured(text: str) -> bool:
+def is_armored(text: str) -> bool:
     """Whether the text is ASCII armor of age or OpenPGP."""
-    return text.lstrip().startswith(ARMOUR)
+    return text.lstrip().startswith(ARMOR)
 
 
 def is_encrypted_base64(value: str) -> bool:
@@ -65,4 +69,4 @@ def is_encrypted_base64(value: str) -> bool:
         decoded = base64.b64decode(start[: len(start) // 4 * 4])
     except (binascii.Error, ValueError):
         return False
-    return decoded.startswith(AGE) or is_armoured(decoded.decode("ascii", "replace"))
+    return decoded.startswith(AGE) or is_armored(decoded.decode("ascii", "replace"))

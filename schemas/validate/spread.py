@@ -1,4 +1,8 @@
-"""Spread and anti-affinity must be possible with the declared pools."""
+"""Spread and anti-affinity must be possible with the declared pools.
+
+Only warnings. Whether a machine finds a place depends on capacity and on other machines, which the scheduler knows; what
+can be said here is that a label does not exist anywhere, or that there are fewer values of it than machines to separate.
+"""
 
 from __future__ import annotations
 

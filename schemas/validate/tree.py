@@ -1,4 +1,9 @@
-"""All declarations of one revision, by kind and name, and the volumes and interfaces they generate. Checks nothing."""
+"""All declarations of one revision, by kind and name, and the volumes and interfaces they generate. Checks nothing.
+
+Ephemeral entries count as volumes and interfaces from the moment when a machine is declared, although the reconciler
+writes their documents later: a rule must say the same before and after that. `_sources` therefore leaves out an entry
+whose document has been generated, which would otherwise be counted twice.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +53,11 @@ class SpecSource(NamedTuple, Generic[S_co]):
 
 @dataclass(frozen=True)
 class Tree:
-    """All declarations of a revision. `by_kind` has the first one of each identity, `entries` also the duplicates."""
+    """All declarations of a revision. `by_kind` has the first one of each identity, `entries` also the duplicates.
+
+    `invalid` and `unreadable` say what is unknown. A rule that finds nothing under a name has to ask them before it reports
+    that the object is missing.
+    """
 
     entries: tuple[AnyDeclaration, ...]
     invalid: frozenset[Key] = frozenset()  # identities of declared documents that are invalid

@@ -1,4 +1,8 @@
-"""A volume or a network interface can belong to only one machine at a time, and to only one entry of it."""
+"""A volume or a network interface can belong to only one machine at a time, and to only one entry of it.
+
+The first use in the order of the tree counts as the owner, and the finding is at the later one. That is for the message
+alone: which machine has the volume is recorded by its `claimRef` on the target branch.
+"""
 
 from __future__ import annotations
 
