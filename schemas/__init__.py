@@ -10,5 +10,8 @@ Data passes through the folders in this order:
     report    a report's tree -> MachineReport, PoolReport, ...: what hosts say; and back
     settings  gitvirt.yaml, poollet.yaml -> one frozen object each
 
-`kinds`, `problem`, `spelling` and `live_layout` are the words that all of them share. Imports nothing of ours.
+`kinds`, `problem`, `spelling`, `backoff` and `live_layout` are what all of them share.
+
+Limits: imports nothing of ours. Opens no file but its own JSON Schemas, and no socket; has no clock. A manifest, a report and
+a settings file come in as bytes, and the same bytes always give the same result. Only `backoff` uses chance.
 """

@@ -76,21 +76,35 @@ class Share(NamedTuple):
     explaining: int
 
 
+# Tokens that make a line neither code nor comment.
+_LAYOUT = frozenset(
+    {tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER, tokenize.COMMENT}
+)
+
+
+def docstring(path: Path) -> str:
+    """Of the module; for `__init__.py`, of the package."""
+    return ast.get_docstring(syntax(path)) or ""
+
+
 def share(path: Path) -> Share:
-    """Lines that are not blank, and how many of them are docstrings or contain a comment."""
+    """All lines, and those of docstrings and comments. A comment behind code does not make its line an explaining one."""
     source = path.read_text()
-    explaining: set[int] = set()
+    docstrings: set[int] = set()
     for node in ast.walk(syntax(path)):
-        if (
-            isinstance(node, ast.Expr)
-            and isinstance(node.value, ast.Constant)
-            and isinstance(node.value.value, str)
-        ):
-            explaining |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.body:
+            first = node.body[0]
+            if (
+                isinstance(first, ast.Expr)
+                and isinstance(first.value, ast.Constant)
+                and isinstance(first.value.value, str)
+            ):
+                docstrings.update(range(first.lineno, (first.end_lineno or first.lineno) + 1))
+    code: set[int] = set()
+    comments: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
-            explaining.add(token.start[0])
-    lines = source.splitlines()
-    return Share(
-        sum(1 for line in lines if line.strip()), sum(1 for number in explaining if lines[number - 1].strip())
-    )
+            comments.add(token.start[0])
+        elif token.type not in _LAYOUT:
+            code.update(range(token.start[0], token.end[0] + 1))
+    return Share(len(source.splitlines()), len(docstrings | (comments - code)))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from tests.house.sources import ROOT, modules, share, syntax
+from tests.house.sources import ROOT, docstring, modules, share, syntax
 from tests.house.words import PACKAGES
 
 LINES_OF_MODULE = 400
@@ -22,8 +23,19 @@ FOLDERS_ALLOWED = {
 }
 # Functions that are longer, and why.
 FUNCTIONS_ALLOWED: dict[str, str] = {}
-# The least share of docstrings and comments, in percent. It may only grow, up to 15.
-EXPLAINING = {"schemas": 13, "reconciler": 9, "poollet": 9, "iri": 12}
+# The least share of docstrings and comments, in percent of all lines. It may only grow, up to 15 for all packages together.
+EXPLAINING = {"schemas": 16, "reconciler": 9, "poollet": 11, "iri": 14}
+EXPLAINING_TOGETHER = 12
+# Packages whose docstring does not say yet what they must not touch. The list may only shrink.
+WITHOUT_LIMITS = frozenset(
+    """
+    schemas/report
+    reconciler reconciler/cli reconciler/decide reconciler/gitstore reconciler/loop reconciler/plan reconciler/query
+    reconciler/schedule reconciler/world reconciler/write
+    poollet poollet/cli poollet/decide poollet/report poollet/runtimes poollet/sync
+    iri iri/cli iri/client iri/exec iri/libvirt iri/server iri/simulated iri/wire
+    """.split()  # noqa: SIM905
+)
 
 PATHS = [path for package in PACKAGES for path in modules(package)]
 
@@ -78,8 +90,24 @@ def test_no_folder_has_too_many_modules() -> None:
     )
 
 
+def explaining_percent(paths: Iterable[Path]) -> float:
+    shares = [share(path) for path in paths]
+    return 100 * sum(one.explaining for one in shares) / sum(one.lines for one in shares)
+
+
 @pytest.mark.parametrize("package", PACKAGES)
 def test_docstrings_and_comments_have_their_share(package: str) -> None:
-    shares = [share(path) for path in modules(package)]
-    lines, explaining = (sum(numbers) for numbers in zip(*shares, strict=True))
-    assert 100 * explaining // lines >= EXPLAINING[package]
+    assert explaining_percent(modules(package)) >= EXPLAINING[package]
+
+
+def test_docstrings_and_comments_have_their_share_of_all_packages() -> None:
+    assert explaining_percent(PATHS) >= EXPLAINING_TOGETHER
+
+
+def test_every_package_says_what_it_must_not_touch() -> None:
+    """The four packages, and the folders in each that data passes through. Generated code has no limits of its own."""
+    packages = [
+        path for path in PATHS if path.name == "__init__.py" and len(path.relative_to(ROOT).parts) <= 3
+    ]
+    silent = {name_of(path.parent) for path in packages if "Limits: " not in docstring(path)}
+    assert silent <= WITHOUT_LIMITS | {"iri/proto"}, "write a sentence `Limits: ...` into its docstring"
