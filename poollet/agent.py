@@ -1,7 +1,26 @@
 """One poollet's agent: read `live` and the runtimes' lists, decide, start the actions, offer the report.
 
-Owns what is known of its own host. A pass reads, decides and hands on; it never waits for the network, and what must not be
-forgotten is in the report that the last run left.
+Theory of operation. A pass takes these steps in their order. A step that lacks something ends the pass
+without an action or a report; what was missing wakes the agent when it arrives.
+
+    step                           ends the pass while
+    -----------------------------  ----------------------------------------------------------------------
+    is the run over?               it ended: another run writes the report, or the fleet's reports moved
+    remember the last report       the report ref was not fetched yet
+    read `live`                    its head was not judged yet, or no fleet settings are known
+    judge the report lease         the ref moved and was not read again, or the run ends
+    is each answer current?        a runtime answered before it knew the classes, and its next answer is due
+    describe pools, decide         -
+    offer the report               - (without the lease: candidate.json alone)
+    hand actions to the executor   - (with a closed gate for changes: queued ones are cancelled)
+
+A pass without a `live` that may be applied is a pass all the same: it reports what the runtimes list and
+orders nothing. What the host may do then is decided by the gates (decide/gates.py), not here.
+
+Owns what is known of its own host. What must not be forgotten is in the report that the last run left.
+
+Limits: a pass never waits for the network. It fetches and pushes nothing, and it calls no runtime:
+git_sync.py, the pollers and the executor do that in threads of their own.
 """
 
 from __future__ import annotations
@@ -49,7 +68,9 @@ Leaving = Literal["stopping", "leaving"]
 
 @dataclass(frozen=True)
 class AgentIdentity:
-    """What does not change while it runs."""
+    """What does not change while it runs. `instance` is a random id of this run, which tells it from another
+    run on the same host. `secrets` is called in each pass, because the operator may edit the file
+    meanwhile."""
 
     name: str
     host_id: str
@@ -74,6 +95,13 @@ class AgentParts:
 
 
 class Agent:
+    """What one poollet remembers between passes, and the pass itself.
+
+    One thread calls `run_pass`. Two methods are called from the executor's threads and touch nothing that
+    a pass writes without a lock: `_still_holds` right before a call, and `_on_action_ended` after an
+    action.
+    """
+
     def __init__(self, setup: AgentIdentity, parts: AgentParts) -> None:
         self.setup = setup
         self.remote, self.publisher, self.connections = parts.remote, parts.publisher, parts.connections
@@ -90,7 +118,12 @@ class Agent:
         self._is_quiet = False
 
     def run_pass(self) -> int | None:
-        """One decision and what follows from it; by when to look at fresh lists again, as a moment."""
+        """One decision and what follows from it; by when to look at fresh lists again, as a moment. None: nothing is due by itself.
+
+        `live_lock` is held until the decision is made, because the views of `live` are good only until its
+        index advances. A pass may be repeated at any time: with the same inputs it reports the same, and
+        an object with an action under way gets no second one.
+        """
         if self.publisher.ended:
             self.executor.cancel_queued()
             return None
@@ -129,6 +162,8 @@ class Agent:
         return self._is_quiet and self.executor.is_idle
 
     def close(self) -> None:
+        """Wait for actions under way; queued ones are not begun. It comes before the last pass, so that the
+        last report knows what became of them."""
         self.executor.close()
 
     def _begin(self) -> None:
@@ -142,7 +177,12 @@ class Agent:
         self._has_begun = True
 
     def _judge_lease(self, live: LiveState) -> LeaseVerdict | None:
-        """None when this run is over."""
+        """Whether this run may write the report; None when this run is over, or has to read the ref first.
+
+        A fleet may move its reports to another prefix. A poollet cannot follow while it runs, because its
+        refs are fixed when the process is built: it ends, and the service manager starts it with the new
+        prefix.
+        """
         if live.settings.reports.ref + self.setup.name != self.publisher.ref:
             self.publisher.end(
                 f"the fleet's reports moved to {live.settings.reports.ref}; a restart follows them"
@@ -152,6 +192,8 @@ class Agent:
         return None if self.publisher.ended else lease
 
     def _carry_out(self, decision: Decision, host: HostPermissions) -> None:
+        """Hand the actions to the executor. While no change is permitted, actions that still wait in its
+        queue are cancelled too: an earlier pass decided them when it was permitted."""
         closed = closed_gate(GateInput(host), CallEffect.CHANGE)
         if closed is not None:
             self.executor.cancel_queued()
@@ -186,6 +228,8 @@ class Agent:
     def _report_pools(
         self, wanted: DeclaredClasses, live: LiveState
     ) -> tuple[Pools, Mapping[PoolId, PoolFacts]]:
+        """The entry of each of this host's pools, and the facts about it that admission uses. Both come from
+        one reading of the runtime's state, so that the host admits exactly what it reports."""
         pools, facts = Pools({}, {}), {}
         for place, pool in self._pools.items():
             runtime_state = self.connections[pool.runtime or ""].state
@@ -204,14 +248,19 @@ class Agent:
         return pools, facts
 
     def _finish_pool(self, one: AnyPool, pool: PoolId, live: LiveState, last: AnyPool | None) -> AnyPool:
+        """Adds what the runtime cannot tell: whether the host applies `live`, whether it leaves, and the
+        epoch that it acts under."""
         of_host = pool_report.of_host(one, self._problem, self.leaving)
         return replace(of_host, epoch=self._epoch(pool, live, last))
 
     def _epoch(
         self, pool: PoolId, live: LiveState, last: report.PoolReport | report.VolumePoolReport | None
     ) -> int:
-        """The epoch that it acts under; without a grant the last one that it acted under. So a pool that left `live` and is there
-        again is never granted to this host under an epoch that it knows already."""
+        """The epoch that it acts under; without a grant the last one that it acted under.
+
+        So a pool that left `live` and is there again is never granted to this host under an epoch that it knows
+        already, and a lost `live`, which is rebuilt from reports, continues above every epoch of them.
+        """
         before = last.epoch if last is not None else 0
         grant = live.view.grants.get(pool) if live.view is not None and live.is_own_fleet else None
         return max(before, grant.epoch) if grant is not None and grant.host == self.setup.host_id else before
@@ -219,6 +268,8 @@ class Agent:
     def _run_decide(
         self, live: LiveState, facts: Mapping[PoolId, PoolFacts], host: HostPermissions
     ) -> Decision:
+        """Collects all inputs at one moment and decides. What a runtime or an action reports from here on is
+        for the next pass."""
         lists: dict[ListKey, Listing | ListFailed] = {}
         for connection in self.connections.values():
             lists |= connection.lists
@@ -254,6 +305,8 @@ class Agent:
         self._problem = problem
 
     def _offer(self, lease: LeaseVerdict, pools: Pools, decision: Decision, settings: FleetSettings) -> None:
+        """Say what the report ref shall hold: with the lease the whole report, else candidate.json alone.
+        When it is pushed is decided by the publisher."""
         if not isinstance(lease, Acquire):
             self.publisher.stand_by(render(Report(candidate=self._candidate()))[CANDIDATE])
             return
@@ -273,6 +326,7 @@ class Agent:
         self.publisher.offer(render(self._last), settings.heartbeat.interval)
 
     def _candidate(self) -> report.CandidateReport:
+        """All that a host without the lease may write: that it is here, and which pools it would serve."""
         return report.CandidateReport(
             name=self.setup.name,
             host_id=self.setup.host_id,
@@ -286,11 +340,15 @@ class Agent:
         return not self.publisher.ended and self._live.holds(lambda view: still_holds(action, view))
 
     def _on_action_ended(self, action: ObjectAction, error: str) -> None:
+        """Called in the thread that ran the action. The lists so far do not show it, so a new one is
+        requested."""
         self._events.record_result(action, error)
         self._ask(action.runtime)
 
 
 def _runtime(connection: RuntimeClient) -> report.RuntimeReport:
+    """The runtime's entry in poollet.json. One that never answered is Unreachable, as one that stopped
+    answering."""
     runtime_state = connection.state
     about = runtime_state.about
     return report.RuntimeReport(

@@ -1,6 +1,15 @@
 """Builds a poollet's process: settings of this host -> repo, runtimes, agents, threads. Owns what is opened.
 
-Several poollets may share a process when they use one repo: they share its mirror, its index of `live` and its pushes.
+Several poollets may share a process when they use one repo: they share its mirror, its index of `live` and
+its pushes. Each has its own name, report ref, runtimes and agent.
+
+    fleet_settings   gitvirt.yaml of the fleet: the prefix of report refs must be known before any ref is fetched
+    lock_name        one poollet of a name on a host
+    build_threads    one repo and one GitSync, then for each poollet build_worker, then the threads
+
+Settings that contradict each other or this host end the process here, as SetupError with a cure.
+
+Limits: it starts no thread, makes no call to a runtime, and decides nothing about objects.
 """
 
 from __future__ import annotations
@@ -90,6 +99,9 @@ def open_repo(one: host.RepoSettings, refs: Refs, ambient: HostInputs) -> Store:
 
 
 def access(one: host.RepoSettings) -> RemoteAccess:
+    """How to log in to the remote, by the names of files; their content is read when git needs it. The
+    proxy's address may contain a password, so it prints as stars."""
+
     def path(text: str | None) -> Path | None:
         return Path(text) if text else None
 
@@ -122,6 +134,9 @@ def fleet_settings(
 
 
 def _settings_at(repo: Repo, snapshot: Snapshot) -> FleetSettings | tuple[Problem, ...]:
+    """`live` comes first, because the poollet acts on `live`. Where it has no settings that can be used,
+    those of the source count, as on a fleet whose reconciler has not run yet. A symbolic link counts as no
+    file."""
     file = repo.file(snapshot.target, fleet.PATH) if snapshot.target else None
     if file is not None and file.mode is not FileMode.LINK:
         kept = fleet.parse(repo.read(file.id))
@@ -134,7 +149,12 @@ def _settings_at(repo: Repo, snapshot: Snapshot) -> FleetSettings | tuple[Proble
 
 
 def host_id(settings: PoolletSettings) -> str:
-    """Stays the same as long as the operating system does, and does not reveal the machine id."""
+    """Stays the same as long as the operating system does, and does not reveal the machine id.
+
+    `live` grants pools to this id, so a host whose id changes gets nothing until a commit with
+    `Pool-Host`. Hosts that are clones of one image may have one machine id: such hosts need a `hostID` in
+    poollet.yaml.
+    """
     if settings.host_id:
         return settings.host_id
     try:
@@ -190,6 +210,9 @@ def with_reach(pool: PoolSettings, machine_pool: str | None) -> PoolSettings:
 
 
 def children(settings: PoolletSettings) -> list[RuntimeProcess]:
+    """The runtimes that this poollet starts by itself, each with its sockets; one socket may serve both
+    kinds. Raises SetupError for a runtime without a socket, because the poollet would not know where to
+    call it."""
     found = []
     for runtime in runtimes_of(settings):
         if runtime.start is None:
@@ -203,6 +226,8 @@ def children(settings: PoolletSettings) -> list[RuntimeProcess]:
 
 
 def connection(runtime: host.RuntimeSettings, ambient: HostInputs) -> RuntimeClient:
+    """The client of one runtime, with the kinds that it serves: one without a machine socket is asked for no
+    list of machines."""
     try:
         machine, volume = _addresses(runtime, ambient)
     except IRIError as error:
@@ -215,6 +240,8 @@ def connection(runtime: host.RuntimeSettings, ambient: HostInputs) -> RuntimeCli
 
 
 def _addresses(runtime: host.RuntimeSettings, ambient: HostInputs) -> tuple[Address | None, Address | None]:
+    """The sockets of machines and of volumes: those that are configured, else the well-known ones of
+    IronCore's runtimes."""
     if runtime.machine or runtime.volume:
         machine = parse_runtime(runtime.machine) if runtime.machine else None
         # One socket may serve both; a runtime without volumes answers Unimplemented.
@@ -228,6 +255,8 @@ def _addresses(runtime: host.RuntimeSettings, ambient: HostInputs) -> tuple[Addr
 
 
 def trust(settings: PoolletSettings, ambient: HostInputs) -> Trust:
+    """Whose signatures `live` needs here. This is a setting of the host, so that a push to the repo cannot
+    weaken it."""
     known = signers.parse_signers(settings.signatures.signers)
     return Trust(SignatureMode(settings.signatures.mode), Verifier(known, ambient.environment))
 
@@ -235,7 +264,11 @@ def trust(settings: PoolletSettings, ambient: HostInputs) -> Trust:
 def build_threads(
     hosts: Sequence[PoolletSettings], fleet_wide: FleetSettings, ambient: HostInputs
 ) -> AgentThreads:
-    """Raises RepoError, SetupError, HostSecretsError, OSError."""
+    """All poollets of one process. Raises RepoError, SetupError, HostSecretsError, OSError.
+
+    They share one GitSync, so they must agree on the repo and on whose signatures count. When a ref moves
+    all of them are woken: a pass that finds nothing new costs little.
+    """
     first = hosts[0]
     for other in hosts[1:]:
         if (other.repo, other.signatures) != (first.repo, first.signatures):
@@ -264,6 +297,11 @@ def build_threads(
 def build_worker(
     settings: PoolletSettings, ref: str, remote: GitSync, waker: Waker, ambient: HostInputs
 ) -> AgentWorker:
+    """One poollet of the process: lease, publisher, a client and a poller for each runtime, and the agent.
+
+    `waker` ends the agent's rest; the pollers wake it when lists differ. The publisher is registered
+    before the first fetch, so that the first snapshot reads its ref.
+    """
     instance = str(uuid.uuid4())
     lease = ReportLease(settings.name, host_id(settings), instance, ref)
     publisher = ReportPublisher(lease, ambient.clock, ambient.chance, milliseconds(settings.intervals.push))

@@ -10,10 +10,13 @@ from datetime import UTC, datetime
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """`now_ms` is Unix time. `moment_ms` never jumps and begins anywhere."""
+    """`now_ms` is Unix time, for stamps that people and other hosts read. `moment_ms` never jumps and begins
+    anywhere: all waits, timeouts and orders of events on this host are counted with it. The two are never
+    compared."""
 
     now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
     moment_ms: Callable[[], int] = lambda: time.monotonic_ns() // 1_000_000
 
     def now(self) -> datetime:
+        """The Unix time as a date in UTC."""
         return datetime.fromtimestamp(self.now_ms() / 1000, UTC)

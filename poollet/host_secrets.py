@@ -1,5 +1,12 @@
 """The operator's file of access data on the host: read, checked, and read again when it changes.
 
+Theory of operation. At the start a file that cannot be used ends the process, with the cure. Later it does
+not: the content that was read last stays in use and the log says why, so that a slip of the editor
+detaches no volume. Each pass asks for the content; the file is opened only when its stamp (time, size,
+inode, mode) differs.
+
+A file that the group or others may access is refused, whatever it contains.
+
 Must never happen: a value of the file in an error, a log or a report.
 """
 
@@ -42,6 +49,8 @@ class SecretsFile:
             self._seen, self._secrets = _stamp(path), load(path)
 
     def current(self) -> HostSecrets:
+        """The content in use. Called in each pass, so it opens the file only when it changed. A file that
+        turned bad is tried again when its stamp differs once more."""
         if self._path is None:
             return self._secrets
         try:
@@ -57,6 +66,7 @@ class SecretsFile:
 
 
 def load(path: Path) -> HostSecrets:
+    """Raises HostSecretsError: no file, rights for others, or not the form of FORM."""
     try:
         mode = path.stat().st_mode
         data = path.read_bytes()
@@ -68,6 +78,7 @@ def load(path: Path) -> HostSecrets:
 
 
 def parse_secrets(path: Path, data: bytes) -> HostSecrets:
+    """The file's form is {namespace/name: {key: base64}}. Errors name the entry and the key, never the value."""
     values = read(data.decode("utf-8", "replace"))
     if isinstance(values, Unreadable):
         raise HostSecretsError(f"{path}:{values.line}: {values.message}", FORM)
@@ -86,6 +97,7 @@ def parse_secrets(path: Path, data: bytes) -> HostSecrets:
 
 
 def _plain(path: Path, where: str, value: object) -> bytes:
+    """The value, decoded. `validate` refuses characters that a lenient decoder would skip in silence."""
     try:
         return base64.b64decode(str(value), validate=True)
     except binascii.Error:
@@ -93,6 +105,7 @@ def _plain(path: Path, where: str, value: object) -> bytes:
 
 
 def _stamp(path: Path) -> tuple[int, ...]:
+    """What differs when the file was edited, replaced by rename, or got other rights."""
     try:
         found = path.stat()
     except OSError as error:

@@ -1,4 +1,13 @@
-"""One pass and what follows from it, without threads that wait: for cron, for tests, and for a host that leaves."""
+"""One pass and what follows from it, without threads that wait: for cron, for tests, and for a host that leaves.
+
+Theory of operation. A round is: fetch all refs, probe and list every runtime, run one pass of each agent,
+push. Rounds follow each other until each report is pushed and the agents are at rest, because one pass is
+seldom enough: the first report has to land before the host may be changed, and a list after an action has
+to show its effect.
+
+It ends with an error after PATIENCE_MS, when the remote cannot be used, or when another run has the report
+lease.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +26,16 @@ def run(running: AgentThreads) -> str:
 
 
 def leave(running: AgentThreads) -> str:
-    """The last report of a host that leaves for good; nothing is changed."""
+    """The last report of a host that leaves for good; nothing is changed. Guests keep running: `leaving`
+    closes the gates."""
     for member in running.members:
         member.agent.leaving = "leaving"
     return _run_until(running, lambda: True)
 
 
 def _run_until(running: AgentThreads, is_done: Callable[[], bool]) -> str:
+    """Rounds until each publisher has pushed what it has to say and `is_done`. Returns why that is not
+    reached, in words for the operator, or an empty text."""
     end_ms = running.clock.moment_ms() + PATIENCE_MS
     remote = running.remote
     while running.clock.moment_ms() < end_ms:

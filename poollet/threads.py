@@ -1,5 +1,18 @@
 """The threads of a process: one for Git, one for each poollet, two for each runtime. Owns when they start, wait and end.
 
+Theory of operation. Threads hand each other news, never work: each reads the newest state when it wakes,
+so a wake that comes twice or for nothing does no harm.
+
+    thread     waits for                                       then does
+    ---------  ----------------------------------------------  ------------------------------------------------
+    remote     a ref moved, a report is due, the poll is due   fetch where a look is due; push all due reports
+    poollet-N  a ref moved, lists differ, a recheck is due     one pass of its agent; wakes `remote` to push
+    poll-R     a list is requested, the interval is over       probe and list its runtime (runtime_poller.py)
+    watch-R    the runtime's events                            request a list
+
+`stop` has an order that must be kept: first the passes end, then the actions under way, then one last pass
+with `leaving` set makes the last report, and only then `remote` pushes it and ends.
+
 What a pass does is in git_sync.py and agent.py.
 """
 
@@ -40,7 +53,8 @@ class AgentWorker:
 
 
 class AgentThreads:
-    """`start`, then `wait` until it is over, then `stop`."""
+    """`start`, then `wait` for `has_ended` or a signal, then `stop`, then `close`. A run without threads
+    (run_once.py) uses its parts only."""
 
     def __init__(
         self,
@@ -50,6 +64,7 @@ class AgentThreads:
         clock: Clock,
         chance: random.Random,
     ) -> None:
+        """`poll_seconds` is the time between two looks at the remote; jitter spreads the looks of a fleet."""
         self.remote, self.members = remote, members
         self.refs = Waker()  # woken when a ref moved
         self._poll, self.clock, self._chance = poll_seconds, clock, chance
@@ -64,6 +79,7 @@ class AgentThreads:
         ]
 
     def start(self) -> None:
+        """The pollers first, so that lists are on their way when the first pass asks for them."""
         for member in self.members:
             for observer in member.observers:
                 observer.start()
@@ -71,7 +87,8 @@ class AgentThreads:
             thread.start()
 
     def stop(self, leaving: Leaving) -> None:
-        """Finish what is under way; the last report says that it is the last."""
+        """Finish what is under way; the last report says that it is the last. Threads are waited for with a
+        limit, actions under way until their calls end."""
         self._is_stopping.set()
         for member in self.members:
             for observer in member.observers:
@@ -96,6 +113,9 @@ class AgentThreads:
         self.remote.repo.close()
 
     def _serve_remote(self) -> None:
+        """Fetches when a look is due, and pushes each time it wakes. A remote that cannot be used is tried
+        with growing pauses, and no report is pushed on what was not fetched: the publishers see to that
+        themselves."""
         backoff = Backoff(1.0, MOST_BACKOFF_SECONDS, chance=self._chance)
         next_look = self._seconds()
         reason = WakeReason.CALLED
@@ -126,6 +146,8 @@ class AgentThreads:
                 self._is_stopping.wait(LEAST_GAP_SECONDS)
 
     def _serve(self, member: AgentWorker) -> None:
+        """Passes of one agent until the process stops. With nothing to wait for it lists the runtimes once in
+        LONGEST_REST_SECONDS: wakes are a hint, and a lost one must not leave drift in place."""
         agent = member.agent
         is_fresh = True
         while not self._is_stopping.is_set():

@@ -1,4 +1,11 @@
-"""`gitvirt poollet`: the agent of one host, or of several in one process, and how a host joins a fleet."""
+"""`gitvirt poollet`: the agent of one host, or of several in one process, and how a host joins a fleet.
+
+This module only declares the arguments. The verbs are imported when they are called, so that `gitvirt
+--help` loads no gRPC and no Git.
+
+Limits: a verb reads settings, builds the process and words its errors. What a poollet does is not decided
+here.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +25,8 @@ SIGTERM ends it and leaves guests running; the next poollet continues. See docs/
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of both actions. One that repeats a setting of poollet.yaml takes precedence over the
+    file."""
     parser.add_argument("action", nargs="?", choices=("join",), help="add this host to the fleet")
     parser.add_argument(
         "--config",
@@ -54,6 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    """Runs the poollet, or lets the host join. Returns the exit code; errors are CommandErrors."""
     # Read when gRPC is loaded: its handlers at a fork serve programs that go on in the child, and ours are git and runtimes.
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     if arguments.action == "join":

@@ -1,4 +1,13 @@
-"""`gitvirt poollet join`: the host's ssh key, and its entry for the fleet's gitvirt.yaml, printed or committed to a branch."""
+"""`gitvirt poollet join`: the host's ssh key, and its entry for the fleet's gitvirt.yaml, printed or committed to a branch.
+
+A host joins by a reviewed change: the entry permits its pools, and people merge it. So the entry goes to a
+new branch and never to the source or target branch. Without `--branch` this command calls no remote.
+
+A second call changes nothing: an existing key is shown again, and an entry that is in the file already
+stays as it is.
+
+Must never happen: an existing key is overwritten; the private key is printed.
+"""
 
 from __future__ import annotations
 
@@ -24,15 +33,18 @@ from schemas.settings import fleet
 from schemas.settings.fleet import FleetSettings
 from schemas.settings.host import PoolletSettings
 
+# ssh-keygen asks for nothing, so a call that takes longer hangs.
 KEY_SECONDS = 30
 OTHER_KEY = "choose another file with --key FILE"
 BY_HAND = "add it by hand: `gitvirt poollet join` without --branch prints it"
+# The line `poollets:` with its entries below, the same line with an empty mapping, and how far the entries are indented.
 BLOCK = re.compile(r"^poollets:[^\S\n]*(#.*)?$", re.MULTILINE)
 EMPTY = re.compile(r"^poollets:[^\S\n]*\{\}[^\S\n]*(#.*)?$", re.MULTILINE)
 ENTRY_INDENT = re.compile(r"\n(?:[^\S\n]*(?:#[^\n]*)?\n)*([^\S\n]+)[^\s#]")
 
 
 def run(arguments: argparse.Namespace) -> int:
+    """Show the key if one is named, then print the entry, or commit it with --branch."""
     found = settings.hosts(arguments)
     if len(found) > 1:
         raise CommandError("one host joins at a time", "name one --config", Exit.USAGE)
@@ -54,6 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def show_key(terminal: Terminal, key: Path, one: PoolletSettings) -> None:
+    """Print the public half of the key and what it is for; the key is created first if it does not exist."""
     public = key.with_name(f"{key.name}.pub")
     if not key.exists():
         make_key(key, one.name)
@@ -70,7 +83,8 @@ def show_key(terminal: Terminal, key: Path, one: PoolletSettings) -> None:
 
 
 def make_key(key: Path, name: str) -> None:
-    """Without a passphrase, for this account alone."""
+    """Without a passphrase, for this account alone: the poollet uses it unattended. A folder that is created
+    for it is closed to others."""
     command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", f"poollet {name}", "-f", str(key)]
     try:
         key.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -79,12 +93,16 @@ def make_key(key: Path, name: str) -> None:
         raise CommandError("ssh-keygen is not installed", "install OpenSSH's client") from None
     except OSError as error:
         raise CommandError(f"cannot create the key {key}: {error.strerror}", OTHER_KEY) from None
+    except subprocess.TimeoutExpired:
+        cause = f"cannot create the key {key}: ssh-keygen did not end within {KEY_SECONDS} s"
+        raise CommandError(cause, OTHER_KEY) from None
     if done.returncode != 0:
         raise CommandError(f"cannot create the key {key}: {printable(done.stderr.strip())}", OTHER_KEY)
 
 
 def entry(one: PoolletSettings, indent: str) -> str:
-    """Its lines below `poollets:`. The pools are those that it announces."""
+    """Its lines below `poollets:`. The pools are those that it announces: those of the settings, else one of
+    each kind with the host's name, as bootstrap.pools_of does it."""
     machines = [pool.name for pool in one.pools if pool.kind == "MachinePool"]
     volumes = [pool.name for pool in one.pools if pool.kind == "VolumePool"]
     if not one.pools:
@@ -98,7 +116,12 @@ def entry(one: PoolletSettings, indent: str) -> str:
 
 
 def with_entry(text: str, one: PoolletSettings) -> str:
-    """The settings with the entry, nothing else of them moved. A CommandError where that is not possible."""
+    """The settings with the entry, nothing else of them moved. A CommandError where that is not possible.
+
+    The text is edited rather than written again, so that comments and layout of people's file stay. The
+    result is parsed before it is used: it must hold the known poollets and this one, else the entry is
+    left to people.
+    """
     known = fleet.parse(text.encode())
     if not isinstance(known, FleetSettings):
         raise CommandError("gitvirt.yaml has problems", "run `gitvirt validate` to see them")
@@ -119,6 +142,8 @@ def with_entry(text: str, one: PoolletSettings) -> str:
 
 
 def commit(one: PoolletSettings, branch: str) -> None:
+    """Commit the entry to `branch`, which is created from the source branch if it does not exist. Raises
+    RepoError and CommandError."""
     ref, source = HEADS + branch, HEADS + one.repo.source
     if ref == source or ref == HEADS + one.repo.target:
         raise CommandError(
@@ -136,6 +161,8 @@ def commit(one: PoolletSettings, branch: str) -> None:
 
 
 def commit_entry(repo: Repo, snapshot: Snapshot, one: PoolletSettings, ref: str, ambient: HostInputs) -> None:
+    """One commit with that one file changed. A branch that exists is continued by compare-and-swap, so
+    nothing that others pushed to it is lost. An unchanged file is a success: the entry is there."""
     base = snapshot.target or snapshot.source
     file = repo.file(base, fleet.PATH) if base else None
     if file is None:

@@ -1,4 +1,19 @@
-"""Runs poollets: until they are told to stop, once, or to say that the host leaves."""
+"""Runs poollets: until they are told to stop, once, or to say that the host leaves.
+
+Theory of operation. The order of the start, and each step is undone in reverse at the end:
+
+    lock_name            a second poollet of the name on this host ends here, before it starts or calls anything
+    runtimes             those with `start:` begin to run, or are adopted if they answer already
+    fleet_settings       waits for a remote that cannot be used; --once and --leave do not wait
+    build_threads        opens the repo and connects the parts
+    serve_until_stopped  or run_once, then the threads stop and the repo is closed
+
+Guests outlive all of that: the end of a poollet changes no guest. Only `--end-runtimes` ends simulated
+guests, because they are part of their runtime's process.
+
+Exit codes are those of reconciler.cli.exits. A run that stepped down for another one fails, so that
+systemd shows it.
+"""
 
 from __future__ import annotations
 
@@ -46,6 +61,8 @@ FLEET_CURE = "`gitvirt init` writes a gitvirt.yaml with the fleet's id; push it 
 
 
 def run(arguments: argparse.Namespace) -> int:
+    """Environment, clock, chance and version are read here and passed on as arguments. Errors of all parts
+    become CommandErrors with a cure here, with control characters made visible."""
     logs.configure_logging(arguments.log, arguments.log_level)
     hosts = settings.hosts(arguments)
     ambient = HostInputs(os.environ, Path.cwd(), Clock(), random.SystemRandom(), version("gitvirt"))
@@ -63,6 +80,8 @@ def run(arguments: argparse.Namespace) -> int:
 def serve(
     hosts: Sequence[PoolletSettings], arguments: argparse.Namespace, ambient: HostInputs, opened: ExitStack
 ) -> int:
+    """The steps of the start, as in the theory of operation. `opened` undoes them, also after an error in the
+    middle."""
     for one in hosts:
         opened.callback(os.close, bootstrap.lock_name(one))
     stop, supervisor = StopSignal(), ServiceNotifier.of(os.environ)
@@ -84,7 +103,8 @@ def serve(
 
 
 def what_stays(children: RuntimeProcesses, *, ends_runtimes: bool) -> str:
-    """A simulated guest is part of its runtime; one of libvirt's needs none to run. Only what was started here ends."""
+    """What the last log line says about guests. A simulated guest is part of its runtime; one of libvirt's
+    needs none to run. Only what was started here ends."""
     own = {child.kind for child in children.own_processes} if ends_runtimes else set()
     if not own:
         return "guests keep running" + (found_running(children) if ends_runtimes else "")
@@ -93,6 +113,7 @@ def what_stays(children: RuntimeProcesses, *, ends_runtimes: bool) -> str:
 
 
 def found_running(children: RuntimeProcesses) -> str:
+    """The end of that line: runtimes that were adopted, which this poollet never stops."""
     names = ", ".join(child.name for child in children.adopted_processes)
     return f"; runtimes that it did not start keep running: {names}" if names else ""
 
@@ -101,7 +122,8 @@ def found_running(children: RuntimeProcesses) -> str:
 def runtimes(
     hosts: Sequence[PoolletSettings], arguments: argparse.Namespace, ambient: HostInputs
 ) -> Iterator[RuntimeProcesses]:
-    """The runtimes that are to be started run meanwhile, and go on afterwards unless they are to end."""
+    """The runtimes that are to be started run meanwhile, and go on afterwards unless they are to end. A host
+    that leaves starts none: it only reports."""
     children = RuntimeProcesses([child for one in hosts for child in bootstrap.children(one)], ambient.chance)
     if not arguments.leave:
         children.start()
@@ -118,7 +140,12 @@ def serve_until_stopped(
     ambient: HostInputs,
     supervisor: ServiceNotifier,
 ) -> None:
-    """Ready once each host's first report is on its ref, or the host waits as a candidate."""
+    """Ready once each host's first report is on its ref, or the host waits as a candidate.
+
+    systemd is told so then, and not before: a host that cannot write its report does not serve. Ends by a
+    signal, or when every poollet of the process has stepped down or a thread failed; the latter two are
+    errors.
+    """
     place = address.parse_address(hosts[0].repo.url, ambient.here)
     with ExitStack() as around:
         around.enter_context(run_housekeeping(running.remote.repo.housekeep))
@@ -147,7 +174,8 @@ def serve_until_stopped(
 
 
 def ends_with_threads(ended: threading.Event) -> None:
-    """A thread that breaks ends the process: half a poollet would go on saying that all is well."""
+    """A thread that breaks ends the process: half a poollet would go on saying that all is well. systemd
+    starts it again, and the next run continues from the report."""
 
     def broke(what: threading.ExceptHookArgs) -> None:
         name = what.thread.name if what.thread else ""
@@ -159,6 +187,7 @@ def ends_with_threads(ended: threading.Event) -> None:
 
 
 def why_not(found: RemoteUnavailable | tuple[Problem, ...]) -> tuple[str, str]:
+    """Cause and cure of settings that cannot be read; of several problems the first one."""
     if isinstance(found, RemoteUnavailable):
         return found.cause, found.cure
     for problem in found:

@@ -1,4 +1,14 @@
-"""poollet.yaml and what the command line puts in its place."""
+"""poollet.yaml and what the command line puts in its place.
+
+    --config FILE, one or more   each file is one poollet
+    none                         /etc/gitvirt/poollet.yaml; --name with --repo needs no file where that does not exist
+    --name, --runtime, --socket  replace the setting of the one poollet; with several files they are refused
+
+All is checked before any repo is asked or runtime is started: names, addresses, and that no two files
+share a name.
+
+Limits: it reads files and arguments, opens no repo and no socket.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +29,13 @@ from schemas.problem import Problem
 from schemas.settings import host
 from schemas.settings.host import PoolletSettings
 
+# The name becomes the last part of a Git ref and the name of a lock file.
 NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")  # as the schema of the file has it
 
 
 def hosts(arguments: argparse.Namespace) -> list[PoolletSettings]:
-    """One for each file; a CommandError says what is wrong with one."""
+    """The settings of each poollet of the process, in the order of the files; a CommandError says what is
+    wrong with one."""
     if arguments.name and not NAME.fullmatch(arguments.name):
         cure = "use lower case letters, digits, - and ., with a letter or digit at both ends"
         raise CommandError(f"{printable(arguments.name)!r} is not a name for a poollet", cure, Exit.USAGE)
@@ -70,6 +82,8 @@ def socket_of(text: str) -> str:
 
 
 def read(path: Path) -> PoolletSettings:
+    """One file. Each problem is printed with its place before the CommandError, so that all of them can be
+    fixed at once."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -85,6 +99,8 @@ def read(path: Path) -> PoolletSettings:
 
 
 def show_values(problem: Problem) -> str:
+    """A problem as one line, and its hint below it. What came from the file is printed with control
+    characters made visible."""
     hint = f"\n  {problem.hint}" if problem.hint else ""
     return printable(f"{place(problem)}: {problem.code} {problem.message}") + printable(hint).replace(
         "\\n", "\n"
@@ -92,6 +108,9 @@ def show_values(problem: Problem) -> str:
 
 
 def apply_arguments(one: PoolletSettings, arguments: argparse.Namespace) -> PoolletSettings:
+    """The settings with the arguments in the place of the file's. `--socket` and `--runtime` are about the
+    first runtime; without a volume socket the one socket serves both. A runtime to be started needs a
+    socket, because that is how it is found."""
     repo = one.repo
     if arguments.repo:
         repo = replace(repo, url=arguments.repo)

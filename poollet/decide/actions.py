@@ -1,4 +1,11 @@
-"""What is done to one object next, as data: the calls in their order, and what became of them. Values only."""
+"""What is done to one object next, as data: the calls in their order, and what became of them. Values only.
+
+The decision makes ObjectActions, the executor carries them out and returns CallResults, and the next
+decision reads these. Calls are compared by value: a call that is decided again is the same call, which is
+how retry.py knows it.
+
+Texts of these types name labels, ids and classes of changes only, because a call may carry a secret.
+"""
 
 from __future__ import annotations
 

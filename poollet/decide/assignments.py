@@ -146,6 +146,8 @@ def read_order(
 
 
 def gate_input(document: LiveDocument, object: Ordered) -> GateInput:
+    """What one document alone tells the gates. Grant, number of documents, and what the host knows are added
+    by the callers."""
     is_paused = object.metadata.annotations.get(live_layout.PAUSED) == "true"
     return GateInput(is_retained=document.is_retained, is_paused=is_paused)
 
@@ -153,7 +155,9 @@ def gate_input(document: LiveDocument, object: Ordered) -> GateInput:
 def gated_intent(
     at: GateInput, document: LiveDocument, object: Ordered, same: tuple[LiveDocument, ...]
 ) -> Intent:
-    """Several documents of one uid contradict each other: whichever is right, doing nothing is."""
+    """What the document orders once the gates were asked. Several documents of one uid contradict each other:
+    whichever is right, doing nothing is. A retained volume is charged and reported, any other closed gate
+    leaves the object as it is."""
     gate = closed_gate(at, CallEffect.CHANGE)
     if gate is None:
         return ordered_intent(object)
@@ -169,6 +173,8 @@ def intent(document: LiveDocument, object: Ordered) -> Intent:
 
 
 def ordered_intent(object: Ordered) -> Intent:
+    """Deletion comes before eviction. An eviction counts for the assignment that it names: an older one was
+    answered. Snapshots are not evicted, because they are where their volume is."""
     if object.metadata.is_deleting:
         return Withdraw("deleted")
     if not isinstance(object, VolumeSnapshot):

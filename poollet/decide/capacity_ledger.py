@@ -1,7 +1,19 @@
-"""The capacity that is left in each pool during one decision pass: admission asks the same `fits` as the scheduler. Counts; orders nothing.
+"""The capacity that is left in each pool during one decision pass: admission asks the same `fits` as the scheduler. Counts; orders
+nothing.
 
-A pool is charged with every order for it, whether the object exists yet or not, with objects that have no order, and with
-foreign objects. An object on the host is charged with the larger of its actual and its desired size.
+Theory of operation. A ledger is made for each decision and only ever charged, in this order
+(decide.admit):
+
+    1. orders that are not new: the larger of actual and desired size
+    2. objects without an order, and foreign ones: what is listed
+    3. objects that shall grow: they were charged with the new size; where that overdraws the pool, they stay as they are
+    4. new objects, the highest priority first: charged if they fit, else rejected with each shortfall
+
+What exists is charged whether it fits or not, so a pool may be overdrawn; then nothing new is admitted.
+
+    the runtime states             unit of the charge
+    cpu and memory                 the vector of the class, and 1 of its class count where the runtime counts classes
+    only counts of classes         shares of the host: a machine of a class that fits N times takes 1/N
 
 Must never happen: a host takes an object that does not fit beside all that it is charged with.
 """
@@ -107,6 +119,8 @@ class FreeCapacity:
                 return {}
 
     def _iri_machine(self, pool: PoolId, machine: RuntimeMachine) -> Vector:
+        """What a listed machine takes: its class, its local disks, and one of the class count. A class that
+        is not on `live` takes what its disks take: its size is not known here."""
         name, known = machine.spec.class_name, self._facts.pools.get(pool)
         if known is not None and known.shares is not None:
             return {SHARE: known.shares.get(name, 0)}
@@ -135,6 +149,7 @@ def take_larger(vectors: Iterable[Vector]) -> dict[str, int]:
 
 
 def _stock(pool: PoolFacts) -> dict[str, int]:
+    """What a pool can give away in all: its vector, or the whole host in shares."""
     return dict(pool.allocatable or {}) if pool.shares is None else {SHARE: WHOLE_HOST}
 
 
@@ -143,6 +158,7 @@ def _counts(pool: PoolFacts, resource: str) -> bool:
 
 
 def _reason(short: Shortfall) -> report.ReportedReason:
+    """A shortfall as the report carries it: resource, need and what is left, in the units of manifests."""
     need, have = format_amount(short.resource, short.need), format_amount(short.resource, max(0, short.have))
     message = f"{short.resource}: {need} needed, {have} left"
     return report.ReportedReason("Insufficient", message, short.resource, need, have)

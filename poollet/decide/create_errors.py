@@ -45,6 +45,7 @@ NO_ERRORS = CreateErrors()
 
 
 def group_errors(errors: Iterable[CallError], desired: RuntimeObject) -> CreateErrors:
+    """The errors of a creation by what has to be fixed: the networks, the images, or something else."""
     found = tuple(classify_error(error, desired) for error in errors)
     return CreateErrors(
         networks=tuple(one for one in found if one.code == NETWORK_NOT_READY),
@@ -65,6 +66,7 @@ def classify_error(error: CallError, desired: RuntimeObject) -> CallError:
 
 
 def list_images(desired: RuntimeObject) -> Iterable[str]:
+    """Every image that the runtime has to find to create the object."""
     match desired:
         case RuntimeMachine():
             disks = (disk.local_disk for disk in desired.spec.volumes)

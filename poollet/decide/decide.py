@@ -45,6 +45,11 @@ KINDS = (RuntimeVolume, RuntimeSnapshot, RuntimeMachine)
 
 
 def decide(inputs: DecisionInput) -> Decision:
+    """The next decision. Called by the agent in each pass, and once more with the same inputs it has the same result.
+
+    Machines are planned before volumes, and orphans after all, because only then is it known which objects
+    have an order.
+    """
     facts = inputs.facts
     inventory = Inventory(inputs.observed, inputs.executor, inputs.memory, facts.fleet)
     current = DecisionPass(inputs, inputs.view or LiveView(commit=""), inventory)
@@ -137,6 +142,8 @@ def admit(ordered_objects: list[OrderedObject], ordered: set[Ref], current: Deci
 
 
 def is_new(ordered_object: OrderedObject, current: DecisionPass) -> bool:
+    """Ordered, not there, and never reported as created: only such an object has to fit. One that existed
+    before is charged and created again even where the pool is overdrawn, because `live` counts it there."""
     return (
         isinstance(ordered_object.order.intent, Ensure)
         and isinstance(ordered_object.presence, Absent)
@@ -153,6 +160,7 @@ def is_over(ordered_object: OrderedObject, current: DecisionPass) -> bool:
 
 
 def charge_with_observed(ordered_object: OrderedObject, current: DecisionPass) -> Vector:
+    """The larger of what its order and its listed objects take: a resize needs room for both."""
     order = ordered_object.order
     there = [
         current.ledger.object_charge(pool_id(order), found)
@@ -188,6 +196,8 @@ def admit_growth(ordered_object: OrderedObject, current: DecisionPass) -> None:
 
 
 def needs_growth(order: HostOrder, there: RuntimeObject) -> bool:
+    """Whether the order changes the size of the listed object. A class by another name may also be smaller:
+    admit_growth compares."""
     match order.object, there:
         case Machine() as machine, RuntimeMachine():
             return machine.spec.machine_class_ref.name != there.spec.class_name
@@ -234,6 +244,8 @@ def observe_only(current: DecisionPass) -> dict[Key, Entry]:
 
 
 def observe_entry(key: Key, entry: Entry, current: DecisionPass) -> Entry:
+    """The entry with what is listed now, while no orders are known. An object that is missing keeps its
+    entry: without orders nothing confirms that it should be gone."""
     pool, ref = current.inputs.facts.pools.get(memory.pool_of(entry)), ref_of(key, entry)
     if entry.phase in FINAL or pool is None:
         return entry

@@ -42,6 +42,7 @@ class HostSecrets:
     by_name: Mapping[tuple[str, str], Mapping[str, bytes]] = field(default_factory=dict)
 
     def get(self, namespace: str, name: str) -> Mapping[str, bytes] | None:
+        """All values of one entry; None where the file has none of that name."""
         return self.by_name.get((namespace, name))
 
     def __repr__(self) -> str:

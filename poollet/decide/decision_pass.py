@@ -1,7 +1,17 @@
 """The accumulator of one decision: its inputs, and the entries, actions and memory that it has come to so far.
 
-The modules that plan machines, volumes and snapshots read it and put their actions here; none of them reads another one's state.
-Every call on an ordered object passes `plan_action`, where the gates are asked: an action with a closed gate is withheld whole.
+Theory of operation. The modules that plan machines, volumes and snapshots read it and put their actions
+here; none of them reads another one's state. Every call on an ordered object passes `plan_action`:
+
+    a gate is closed for any of its calls   the action is withheld whole; its retries stay as they are
+    all are open                            the calls that are due by retry.py become one action
+    none is due                             no action; the decision rechecks when the first one is
+
+A call that is withheld counts no try, and the errors that were reported stay reported: a gate that closes
+for a moment must not change the report.
+
+What is remembered is rebuilt in each pass: an object that is not mentioned again is forgotten, and
+`carry_over` keeps what belongs to objects that no plan has touched this time.
 """
 
 from __future__ import annotations
@@ -43,6 +53,8 @@ class OrderedObject:
 
 
 class DecisionPass:
+    """One decision under way. Never kept: the next pass begins with a new one and the Memory of this one."""
+
     def __init__(self, inputs: DecisionInput, view: LiveView, inventory: Inventory) -> None:
         self.inputs = inputs
         self.view = view
@@ -68,12 +80,15 @@ class DecisionPass:
         return self.inputs.now_ms
 
     def provider(self, runtime: str) -> str:
+        """The name that the runtime gives itself, which is the scheme of the ids in the report."""
         return self.inputs.facts.providers.get(runtime, runtime)
 
     def plan_action(
         self, order: HostOrder, needed: tuple[Call, ...], events: tuple[EventText, ...] = ()
     ) -> RetryDecision:
-        """Calls that pass the gates and are due become the action on the object."""
+        """Calls that pass the gates and are due become the action on the object. Returns what the report says
+        of the needed calls, due or not. The precondition is taken from the `live` that the calls follow
+        from."""
         key, at = order.key, self.gates.get(order.ref, GateInput(self.inputs.host))
         precondition = digest_orders(order.ref.uid, self.view) if needed else ""
         action = ObjectAction(order.ref, order.runtime, key.namespace, key.name, needed, events, precondition)
@@ -90,6 +105,8 @@ class DecisionPass:
         return choose_calls(action.calls, known, self.now_ms)
 
     def add_due_calls(self, whole: ObjectAction) -> RetryDecision:
+        """Past the gates: for plan_action, and for orphans, whose gates were asked by their own input. A
+        repetition without effect records no event again."""
         ref, needed = whole.ref, whole.calls
         self._planned.add(ref)
         found = choose_calls(needed, self.retries_of(ref), self.now_ms)
@@ -124,6 +141,7 @@ class DecisionPass:
                 self.retries.setdefault(ref, self.retries_of(ref))
 
     def recheck_at(self, at_ms: int) -> None:
+        """Another decision is needed by then even if nothing happens."""
         self._again_ms.append(at_ms)
 
     @property
@@ -131,6 +149,7 @@ class DecisionPass:
         return min(self._again_ms, default=None)
 
     def remember_missing(self, ref: Ref, unconfirmed: UnconfirmedAbsent) -> None:
+        """One list lacks the object: the first such list counts, and another one is needed."""
         self.missing[ref] = unconfirmed.missing
         self.recheck_at(unconfirmed.recheck_at_ms)
 

@@ -1,14 +1,17 @@
 """The dependencies of a machine or a volume: each part resolved, or the reason why it is not ready yet.
 
-Reads `live` and the lists of this host's runtimes. Waits for nothing and orders nothing: a part that is not ready leaves the
-object pending, and the next decision resolves it again.
+Theory of operation. Reads `live` and the lists of this host's runtimes. Waits for nothing and orders
+nothing: a part that is not ready leaves the object pending, and the next decision resolves it again. Every
+part is resolved, also after one failed, so that people see all that is missing at once. A part that is not
+ready never changes what a running machine has.
 
-A machine reaches a volume by the access data of this host's own runtime, else by the access data on `live`. Git never contains access
-secrets. For a volume on this host they come from its runtime; for a volume on another host the operator puts them into this host's
-secrets file under the volume's namespace and name.
+A machine reaches a volume by the access data of this host's own runtime, else by the access data on
+`live`. Git never contains access secrets. For a volume on this host they come from its runtime; for a
+volume on another host the operator puts them into this host's secrets file under the volume's namespace
+and name.
 
-Must never happen: a machine attaches a volume whose claim it does not hold (`check_claim`); an object that merely has
-the name of a machine's own volume or interface is used as such (`is_owned`).
+Must never happen: a machine attaches a volume whose claim it does not hold (`check_claim`); an object that
+merely has the name of a machine's own volume or interface is used as such (`is_owned`).
 """
 
 from __future__ import annotations
@@ -82,6 +85,7 @@ class VolumeDependencies:
 
 
 def not_ready(*parts: object) -> tuple[NotReady, ...]:
+    """Those of the parts that are not ready, in their order."""
     return tuple(part for part in parts if isinstance(part, NotReady))
 
 
@@ -124,6 +128,8 @@ def resolve_volume(order: HostOrder, volume: Volume, lookups: Lookups) -> Volume
 def check_class(
     kind: Kind, pool_kind: Kind, name: str, order: HostOrder, lookups: Lookups
 ) -> NotReady | None:
+    """A class has to be on `live`, and the runtime of the pool has to offer it with the same capabilities. A
+    runtime may offer other classes; those are not used."""
     if not isinstance(lookups.objects.get(Key(kind, "", name)), MachineClass | VolumeClass):
         return NotReady("ClassMissing", f"{kind} {name} does not exist on live")
     if name not in lookups.facts.pools[(pool_kind, order.pool)].classes:
@@ -238,6 +244,7 @@ def check_claim(machine: Machine, volume: Volume) -> NotReady | None:
 
 
 def is_owned(object: Volume | InterfaceObject, machine: Machine) -> bool:
+    """By uid: a name may be taken by an object that people wrote."""
     return any(owner.uid == machine.metadata.uid for owner in object.metadata.owner_references)
 
 
@@ -284,6 +291,7 @@ def resolve_ignition(machine: Machine, lookups: Lookups) -> bytes | NotReady:
 
 
 def resolve_encryption(volume: Volume, lookups: Lookups) -> VolumeEncryption | NotReady | None:
+    """The key of a volume, from the Secret that it names; None where it is not encrypted."""
     if volume.spec.encryption is None:
         return None
     found = read_secret(volume.namespace, volume.spec.encryption.secret_ref.name, lookups)

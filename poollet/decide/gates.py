@@ -1,7 +1,8 @@
 """May the agent act on this object now? All answers in one table, asked in its order by one function. Pure.
 
-Theory of operation. An action on an object passes these gates, the first closed one wins and names the reason. The first
-five hold for the whole host, the next ones for what `live` says of the object, the rest for what the runtime lists:
+Theory of operation. An action on an object passes these gates, the first closed one wins and names the
+reason. The first five hold for the whole host, the next ones for what `live` says of the object, the rest
+for what the runtime lists:
 
     gate               closed when                                             blocks
     FleetChanged       gitvirt.yaml names another fleet                        create change remove discard fence
@@ -21,11 +22,21 @@ five hold for the whole host, the next ones for what `live` says of the object, 
     Answered           this assignment was reported gone or rejected           create change
     Insufficient       the pool has no room for it                             create
 
-Effects: *discard* removes an orphan by order of people, *fence* powers off a machine that `live` assigns to another host, *report*
-writes an entry about it. A fence needs no lease and no landed report: it is the one thing a host that was cut off still has to do.
+Effects: *discard* removes an orphan by order of people, *fence* powers off a machine that `live` assigns
+to another host, *report* writes an entry about it. A fence needs no lease and no landed report: it is the
+one thing a host that was cut off still has to do.
 
-A call that all gates let pass waits further for what it needs: dependencies and the volume's claim (dependencies), for its next
-attempt (retry), and right before it is made `live` is asked once more (preconditions).
+Who asks, and when: assignments.py asks for *report* and *change* with what a document says; decide.py adds
+the host, the presence and the capacity; decision_pass.plan_action asks for the effect of each call;
+orphans.py asks for *fence* and *discard*; the agent asks for *change* on the whole host and cancels what
+is queued when that is closed.
+
+Why a report has to land first: two runs of one name would both act until one of them loses a push. After the first push
+of this run the other one finds another run's report on the ref, and stops.
+
+A call that all gates let pass waits further for what it needs: dependencies and the volume's claim
+(dependencies), for its next attempt (retry), and right before it is made `live` is asked once more
+(preconditions).
 
 Must never happen: a call is made that did not pass here; a removal without a document that orders it.
 """
@@ -129,6 +140,7 @@ def closed_gate(at: GateInput, effect: CallEffect) -> Gate | None:
 
 
 def effect_of(call: Call) -> CallEffect:
+    """A change of any kind is one effect: the gates do not tell an attach from a power-off."""
     match call:
         case CreateCall():
             return CallEffect.CREATE

@@ -1,7 +1,29 @@
 """The objects on this host: each by its uid, whether it is really missing, and which machine holds a disk.
 
-A list that lacks an object proves nothing by itself: a runtime that just started, or has a problem, may answer with less than it has.
-An object is missing when two lists in a row lack it, some time apart, and longer where no removal was called for.
+Theory of operation. A list that lacks an object proves nothing by itself: a runtime that just started, or
+has a problem, may answer with less than it has. The presence of an object is decided in this order; the
+first row that fits counts:
+
+    the list failed, or none was made                          Unknown
+    an action on it runs, or ended after the list was begun    InFlight
+    one object of the uid, at the runtime of its pool          Present
+    several, or one at another runtime                         Duplicates
+    never reported, no id on `live`, not to be removed,
+        and no action of this run                              Absent, by one list
+    two lists lack it, far enough apart                        Absent
+    else                                                       UnconfirmedAbsent
+
+    apart by     where
+    EXPECTED_MS  its removal was called for, or it was never reported
+    CONFIRM_MS   it was reported, and other objects are listed
+    EMPTY_MS     it was reported, and the list is empty: a runtime that lost its disk lists nothing
+
+While a runtime does not answer, its last list still counts for capacity and for who holds a disk, never
+for presence.
+
+Limits: it knows no orders and no documents.
+
+Must never happen: an object that exists counts as Absent.
 """
 
 from __future__ import annotations
@@ -25,6 +47,8 @@ EXPECTED_MS = 300  # between two lists that lack an object which was being remov
 
 
 class ListedObject(NamedTuple):
+    """An object with the name of the runtime that lists it."""
+
     runtime: str
     object: RuntimeObject
 
@@ -56,6 +80,8 @@ class Absent:
 
 @dataclass(frozen=True, slots=True)
 class Present:
+    """One object of the uid, where its pool's runtime is."""
+
     object: RuntimeObject
 
 
@@ -70,6 +96,7 @@ Presence = Unknown | InFlight | UnconfirmedAbsent | Absent | Present | Duplicate
 
 
 def is_ours(object: RuntimeObject, kind: RuntimeKind, fleet: str) -> bool:
+    """Of this fleet, and with a uid. All others are foreign: charged, and never touched."""
     return object.labels.get(live_layout.FLEET) == fleet and bool(object.labels.get(UID_LABELS[kind]))
 
 
@@ -117,9 +144,13 @@ class Inventory:
         return self.missing(ref, answer, was_there=was_there)
 
     def shows_last_action(self, ref: Ref, listing: Listing) -> bool:
+        """Whether the list was begun after the last action on the object ended. One that was begun before may
+        show the state before it, or one in the middle."""
         return ref not in self.executor.busy and self.executor.ended_ms.get(ref, -1) < listing.started_ms
 
     def missing(self, ref: Ref, listing: Listing, *, was_there: bool) -> Absent | UnconfirmedAbsent:
+        """Whether enough lists lack it. The first one that did is remembered; an action since then starts the
+        wait again."""
         since = self.memory.missing.get(ref)
         if since is None or since.since_ms <= self.executor.ended_ms.get(ref, -1):
             since = Missing(

@@ -1,5 +1,11 @@
 """What is known from before. All of it may be lost: the report and the runtimes' lists bring back what must not be.
 
+    survives a restart, by the report   entries, orphans, the error of each object's calls
+    lost with the process               which list first lacked an object, since when a removal runs, the tries of calls, the cache
+
+What is lost makes the host slower and never wrong: a missing object is confirmed again, a guest gets its
+time to power off again, a call is tried at once.
+
 `Memory` belongs to the decision, which takes one and returns the next.
 """
 
@@ -60,6 +66,7 @@ class Memory:
 
 
 def pool_of(entry: Entry) -> PoolId:
+    """The pool of an entry, with the kind that its name is unique in."""
     kind = Kind.MACHINE_POOL if isinstance(entry, report.MachineReport) else Kind.VOLUME_POOL
     return kind, entry.pool
 
@@ -77,6 +84,7 @@ def from_report(last: report.Report) -> Memory:
 
 
 def restore_memory(entries: Mapping[Key, Entry], orphans: tuple[report.Orphan, ...]) -> Memory:
+    """The Memory of a process that knows only these entries."""
     return Memory(entries=entries, orphans=orphans, retries=dict(_read_errors(entries)))
 
 

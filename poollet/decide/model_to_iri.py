@@ -91,10 +91,12 @@ def machine_annotations(
 
 
 def power(machine: Machine) -> Power:
+    """The desired power; `live` has a word, the runtime an enumeration."""
     return Power.ON if machine.spec.power == "On" else Power.OFF
 
 
 def local_disk(disk: MachineVolume, desired: DesiredLocalDisk) -> Disk:
+    """A disk that belongs to the machine and is removed with it. Without an image it is empty."""
     image = Image(image=desired.image) if desired.image else None
     return Disk(
         name=disk.name,

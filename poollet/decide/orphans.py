@@ -1,4 +1,18 @@
-"""Objects with our labels and no order: reported, charged, and left alone until people say that they may go."""
+"""Objects with our labels and no order: reported, charged, and left alone until people say that they may go.
+
+Theory of operation. An object of this fleet is an orphan when no assignment of this host names it. What is
+done depends on `live`:
+
+    `live` says of its uid                              the host
+    assigned to another host                            powers the machine off (fence), keeps disks and definition
+    a file in .gitvirt/orphans/ that names its pool     removes it; a volume only when no machine may have it attached
+    nothing                                             reports it
+
+The fence comes first: a machine that runs on two hosts may destroy its disks. An orphan that is not listed
+once stays reported until two lists lack it, so that the reconciler does not give its room away.
+
+Must never happen: an object is removed because `live` does not mention it.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +39,8 @@ FENCED = "`live` assigns it to host {}; it does not run here, and its data is ke
 
 
 def list_unordered(current: DecisionPass, ordered: Collection[Ref]) -> list[tuple[Ref, ListedObject]]:
+    """Every listed object of this fleet that no order here is about, in a stable order. Duplicates of one uid
+    come one by one."""
     return [
         (ref, found)
         for ref in sorted(current.inventory.ours, key=lambda ref: (NAMES[ref.kind], ref.uid))
@@ -53,6 +69,7 @@ def report_orphans(current: DecisionPass, ordered: Collection[Ref]) -> tuple[rep
 
 
 def report_orphan(ref: Ref, found: ListedObject, current: DecisionPass) -> report.Orphan | None:
+    """Its entry. None for an object on a runtime without a pool of its kind: no pool can be charged for it."""
     pool = find_pool(found, current.inputs.facts.pools)
     if pool is None:
         return None
@@ -130,6 +147,8 @@ def remove_if_ordered(ref: Ref, found: ListedObject, current: DecisionPass) -> N
 def add_calls(
     ref: Ref, found: ListedObject, calls: tuple[Call, ...], event: EventText, current: DecisionPass
 ) -> None:
+    """The gates were asked by the caller for its own effect. The precondition is a digest as for orders: the
+    file, or the assignment to another host, must still be there right before the call."""
     namespace, name = model_to_iri.read_name(ref, found.object.labels)
     precondition = digest_orders(ref.uid, current.view)
     current.add_due_calls(ObjectAction(ref, found.runtime, namespace, name, calls, (event,), precondition))

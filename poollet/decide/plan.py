@@ -66,6 +66,8 @@ KEPT = "kept: the volume already holds data, and its deletionPolicy is not Delet
 
 
 def plan_object(ordered_object: OrderedObject, current: DecisionPass) -> Entry:
+    """The plan by presence, as in the table. Every branch returns an entry: an ordered object is always
+    reported."""
     order, before = ordered_object.order, current.before(ordered_object.order)
     if before is not None and before.phase in FINAL and not isinstance(order.intent, Withdraw):
         return before
@@ -91,6 +93,7 @@ def plan_object(ordered_object: OrderedObject, current: DecisionPass) -> Entry:
 
 
 def plan_absent(order: HostOrder, current: DecisionPass) -> Entry:
+    """By the intent of an object that does not exist here."""
     has_data = not isinstance(order.object, Machine)
     match order.intent:
         case Withdraw():
@@ -121,6 +124,7 @@ def report_lost(order: HostOrder, current: DecisionPass) -> Entry:
 
 
 def plan_missing(order: HostOrder, current: DecisionPass) -> Entry:
+    """Creates it, or rejects it with the shortfalls that admission found."""
     if reasons := current.refusals.get(order.ref):
         return new_entry(order, "rejected", reasons)
     match order.object:
@@ -133,6 +137,7 @@ def plan_missing(order: HostOrder, current: DecisionPass) -> Entry:
 
 
 def plan_present(order: HostOrder, there: RuntimeObject, current: DecisionPass) -> Entry:
+    """By the intent of an object that exists here."""
     match order.intent:
         case Withdraw(reason):
             return plan_removal(order, there, reason, current)
@@ -148,6 +153,7 @@ def plan_present(order: HostOrder, there: RuntimeObject, current: DecisionPass) 
 
 
 def plan_existing(order: HostOrder, there: RuntimeObject, current: DecisionPass) -> Entry:
+    """Brings it to the desired state. A snapshot never changes."""
     match order.object, there:
         case Machine() as machine, RuntimeMachine():
             return change_machine(order, machine, there, current)
@@ -158,6 +164,8 @@ def plan_existing(order: HostOrder, there: RuntimeObject, current: DecisionPass)
 
 
 def plan_removal(order: HostOrder, there: RuntimeObject, reason: str, current: DecisionPass) -> Entry:
+    """Removes it, unless its data must be kept or something holds it. What blocks the removal is reported,
+    and the calls wait for it."""
     calls = removal_calls(order.ref, there, current)
     blocked: tuple[NotReady, ...] = ()
     if isinstance(order.object, Volume) and isinstance(there, RuntimeVolume):

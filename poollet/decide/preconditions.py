@@ -40,10 +40,12 @@ def digest_orders(uid: str, view: LiveView) -> str:
 
 
 def still_holds(action: ObjectAction, view: LiveView) -> bool:
+    """Whether the action's order is the same on this `live`. An action without a digest never holds."""
     return action.precondition != "" and action.precondition == digest_orders(action.ref.uid, view)
 
 
 def _encode_order(document: LiveDocument) -> bytes:
+    """What one document orders, as bytes that are equal when the order is. Observed state and labels are not part of it."""
     object = document.object
     assert isinstance(object, Machine | Volume | VolumeSnapshot)
     order = type(intent(document, object)).__name__

@@ -55,6 +55,8 @@ PERMANENT = frozenset(("Unimplemented", "InvalidArgument", "NetworkNotOffered"))
 
 
 class Outcome(Enum):
+    """How the last try of a call ended, as in the table above."""
+
     NOT_MADE = "not made"
     ORDERED = "ordered"
     ACCEPTED = "accepted"
@@ -76,6 +78,7 @@ class Attempt:
 
     @property
     def is_permanent(self) -> bool:
+        """Whether the same call has the same outcome until the runtime is another one."""
         return self.error is not None and self.error.code in PERMANENT
 
     @property
@@ -130,6 +133,8 @@ def is_update(call: Call) -> bool:
 
 
 def record_result(attempt: Attempt, result: CallResult) -> Attempt:
+    """The attempt after the executor's result. Equal results in a row make the wait longer; another one
+    starts over."""
     if result.is_skipped:
         return replace(attempt, outcome=Outcome.NOT_MADE, at_ms=result.at_ms)
     is_like_last = (result.error is None) == (attempt.error is None)

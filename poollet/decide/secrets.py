@@ -64,6 +64,7 @@ def read_secret(namespace: str, name: str, lookups: Lookups) -> SecretValues | N
 
 
 def read_secret_key(namespace: str, name: str, key: str, lookups: Lookups) -> bytes | NotReady:
+    """One value of a secret; a key that it lacks is a reason of its own."""
     found = read_secret(namespace, name, lookups)
     if isinstance(found, NotReady):
         return found

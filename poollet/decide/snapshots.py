@@ -25,6 +25,8 @@ from schemas.model import Volume, VolumeSnapshot
 
 
 def create_snapshot(order: HostOrder, snapshot: VolumeSnapshot, current: DecisionPass) -> Entry:
+    """The creation, once the volume is available on the same runtime: the data is copied there. Until then it
+    is pending."""
     source = find_source(order, snapshot, current)
     if isinstance(source, NotReady):
         return report_pending(order, (summarize_problems(SOURCE_READY, [source]),))
@@ -56,6 +58,7 @@ def find_source(order: HostOrder, snapshot: VolumeSnapshot, current: DecisionPas
 def report_snapshot(
     order: HostOrder, there: RuntimeSnapshot, known: Conditions, current: DecisionPass
 ) -> Entry:
+    """The entry of a snapshot that exists; `known` takes precedence over what its runtime states."""
     status = iri_to_report.snapshot_status(there, current.provider(order.runtime))
     is_ready = there.status.state is SnapshotState.READY and not there.deleted_at
     ready = condition(READY, is_ready, status.state or "Unknown")

@@ -42,6 +42,8 @@ from schemas.model import Volume, VolumeClass
 
 
 def create_volume(order: HostOrder, volume: Volume, current: DecisionPass) -> Entry:
+    """The creation, once class, key and source are ready. A refusal that is final rejects the assignment; any
+    other error is retried."""
     needs = dependencies.resolve_volume(order, volume, current.lookups)
     if not current.ledger.is_known((Kind.VOLUME_POOL, order.pool)):
         return report_pending(order, (unknown_pool_condition(order.pool),))
@@ -60,6 +62,7 @@ def create_volume(order: HostOrder, volume: Volume, current: DecisionPass) -> En
 
 
 def desired_spec(volume: Volume, needs: VolumeDependencies) -> RuntimeVolumeSpec:
+    """With complete dependencies only."""
     assert volume.spec.volume_class_ref is not None
     assert not isinstance(needs.encryption, NotReady)
     assert not isinstance(needs.source, NotReady)
@@ -72,6 +75,8 @@ def desired_spec(volume: Volume, needs: VolumeDependencies) -> RuntimeVolumeSpec
 
 
 def expand_volume(order: HostOrder, volume: Volume, there: RuntimeVolume, current: DecisionPass) -> Entry:
+    """Makes the volume as large as desired, and reports what about it cannot change. Its data is never
+    touched."""
     step = expand(order, volume, there, current)
     calls = (step,) if isinstance(step, UpdateCall) else ()
     blocked = (step,) if isinstance(step, NotReady) else ()
@@ -139,6 +144,8 @@ def expand(
 
 
 def report_volume(order: HostOrder, there: RuntimeVolume, known: Conditions, current: DecisionPass) -> Entry:
+    """The entry of a volume that exists, with the machines that have it attached, by uid: the reconciler
+    releases no claim of such a machine."""
     status = iri_to_report.volume_status(there, current.provider(order.runtime))
     conditions = (*known, *runtime_conditions(there, known), *iri_to_report.access_conditions(there))
     holders = find_holder_ids(order, there, current)

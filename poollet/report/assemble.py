@@ -1,6 +1,17 @@
 """The whole report: who reports, the pools, the entries of the decision, the events. Pure.
 
-A transition time changes only when its status does, so that two reports of a converged host are the same bytes.
+Theory of operation. A host that converged must produce the same bytes in each pass, because a push that
+differs makes the reconciler work. Three things would make them differ, and are removed here:
+
+    times       a condition keeps the time of the last report while its status is the same
+    numbers     an error of a call keeps its first text while only numbers and ids in it change
+    order       entries have the order of their names; conditions were sorted by type before
+
+A pool keeps its times by its name. An object keeps them by its uid: another object of the same name begins
+with new ones.
+
+Must never happen: an entry of the decision is left out, or two passes with equal inputs report different
+bytes.
 """
 
 from __future__ import annotations
@@ -74,6 +85,7 @@ def _carry_time(one: ReportedCondition, last: ReportedCondition | None, at: str)
 
 
 def mask_numbers(message: str) -> str:
+    """The text with each number or id replaced, so that texts which differ only in these are equal."""
     return NUMBERS.sub("#", message)
 
 
@@ -85,6 +97,7 @@ def stamp(moment: datetime) -> str:
 def _date(
     found: Mapping[AnyName, AnyReport], before: Mapping[AnyName, AnyReport], at: str
 ) -> dict[AnyName, AnyReport]:
+    """Each entry with the times that the last report had for it."""
     return {name: _date_conditions(one, before.get(name), at) for name, one in found.items()}
 
 

@@ -1,4 +1,8 @@
-"""Names and reasons of conditions, and how they are made. Conditions carry no times here: `assemble` knows when each one changed."""
+"""Names and reasons of conditions, and how they are made. Conditions carry no times here: `assemble` knows when each one changed.
+
+The reason is one word that programs compare, the message a sentence for people. No message repeats its
+reason, and no program reads a message.
+"""
 
 from __future__ import annotations
 
@@ -33,6 +37,8 @@ Truth = Literal["True", "False", "Unknown"]
 
 
 def condition(type: str, status: Truth | bool, reason: str, message: str = "") -> report.ReportedCondition:
+    """A condition without times. The message is cut to what a report can carry: a report with a longer one
+    would be unreadable."""
     value: Truth = status if isinstance(status, str) else "True" if status else "False"
     return report.ReportedCondition(type=type, status=value, reason=reason, message=message[:MAX_TEXT])
 
@@ -53,6 +59,8 @@ def duplicates_condition(objects: Iterable[tuple[str, str]]) -> report.ReportedC
 
 
 def unknown_pool_condition(pool: str) -> report.ReportedCondition:
+    """Of an object that waits for the first answer of its runtime: a pool of unknown capacity admits nothing
+    and rejects nothing."""
     return condition(CLASS_READY, False, "PoolUnknown", f"the capacity of pool {pool} is not known yet")
 
 

@@ -1,4 +1,15 @@
-"""Entries of objects in the report, where the three kinds agree: new, pending, rejected, or with conditions added. Pure."""
+"""Entries of objects in the report, where the three kinds agree: new, pending, rejected, or with conditions added. Pure.
+
+Theory of operation. An entry answers one assignment, which it names by id. Its phase is what the
+reconciler acts on:
+
+    present     accepted by this pool; without an id in its status it is not created yet
+    unknown     whether it exists cannot be told now; the reconciler waits
+    rejected    refused, with reasons; final for this assignment, and another pool is tried
+    gone        does not exist here; final, and what an order to delete or to evict waits for
+
+Must never happen: an entry says `gone` while the object may exist.
+"""
 
 from __future__ import annotations
 
@@ -31,15 +42,17 @@ ENTRIES: Mapping[
 def new_entry(
     order: HostOrder, phase: Phase = "present", reasons: tuple[report.ReportedReason, ...] = ()
 ) -> Entry:
-    """The answer to an assignment, without a status."""
+    """The answer to an assignment, without a status: all that `gone` and `rejected` need."""
     return ENTRIES[order.key.kind](order.ref.uid, order.assignment, phase, order.pool, reasons)
 
 
 def rejection_reasons(errors: Iterable[CallError]) -> tuple[report.ReportedReason, ...]:
+    """The errors of a runtime as reasons of a rejection; messages are cut to what a report can carry."""
     return tuple(report.ReportedReason(one.code, one.message[:MAX_TEXT]) for one in errors)
 
 
 def empty_status(entry: Entry) -> Status:
+    """The status of an entry's kind with nothing known."""
     match entry:
         case report.MachineReport():
             return report.ReportedMachineStatus()
@@ -58,7 +71,8 @@ def report_pending(order: HostOrder, known: Conditions = ()) -> Entry:
 
 
 def with_conditions(entry: Entry, known: Conditions) -> Entry:
-    """The entry with these conditions in place of those of the same type."""
+    """The entry with these conditions in place of those of the same type. Its phase becomes `present`: there
+    is something to say about an object that the runtime lists."""
     status = entry.status or empty_status(entry)
     conditions = sort_conditions((*known, *without_types(status.conditions, known)))
     return replace(entry, phase="present", status=replace(status, conditions=conditions))

@@ -1,4 +1,11 @@
-"""Recent events of one poollet, for its report: what became of actions, and whether `live` is applied. Counted, bounded, the newest kept."""
+"""Recent events of one poollet, for its report: what became of actions, and whether `live` is applied.
+
+Theory of operation. Events are equal when subject, reason, message and type are. An equal one is counted,
+gets a new `last` and moves to the end, so that a call that fails again and again takes one place. Beyond
+MOST_KEPT the oldest is dropped. The list is part of the report, so a restart continues with it.
+
+Events are for people: no program decides by them, and one that is lost changes nothing.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +35,7 @@ class Events:
     """Any thread may record."""
 
     def __init__(self, name: str, clock: Clock) -> None:
+        """`name` is the poollet, which is the subject of its own events."""
         self._poollet = Subject("Poollet", name)
         self._clock = clock
         self._events: dict[tuple[Subject, EventText], ReportedEvent] = {}
@@ -55,7 +63,8 @@ class Events:
             self.record(subject, event)
 
     def record(self, subject: Subject, event: EventText) -> None:
-        """What happens again comes last again, with its count."""
+        """What happens again comes last again, with its count. The message is cut before events are compared:
+        what is cut off would tell two events apart that look the same in the report."""
         event = event._replace(message=event.message[:LONGEST_MESSAGE])
         at = stamp(self._clock.now())
         with self._writing:

@@ -1,7 +1,9 @@
 """Runtime objects converted into report status, in the words of the model.
 
-A report has limits for the length of texts and lists. A text that is too long is cut; access data that is too long is left out, because a
-part of it reaches nothing.
+A runtime is another program, and what it returns is not trusted to fit. A report has limits for the length
+of texts and lists, and one file that breaks a limit is unreadable as a whole. So a text that is too long
+is cut, and a state that this version does not know is left out. Access data that is too long is left out
+as a whole, because a part of it reaches nothing.
 
 Must never happen: a report contains a secret, or is unreadable because of what a runtime returned.
 """
@@ -110,10 +112,12 @@ def attached_interfaces(
 
 
 def limit_ips(found: Iterable[str]) -> tuple[str, ...]:
+    """Addresses that a report can carry: none that is too long, and not more than MOST_IPS."""
     return tuple(ip for ip in found if len(ip) <= LONGEST_IP)[:MOST_IPS]
 
 
 def attachment_state(status: AttachmentStatus | None) -> Literal["Pending", "Attached"]:
+    """A device without a status is on its way."""
     return "Attached" if status is not None and status.state is AttachmentState.ATTACHED else "Pending"
 
 
@@ -130,6 +134,8 @@ def runtime_conditions(machine: RuntimeMachine) -> tuple[report.ReportedConditio
 
 
 def volume_status(volume: RuntimeVolume, provider: str) -> report.ReportedVolumeStatus:
+    """State, size and access of a volume. Access data goes to `live`, where machines on other hosts find it;
+    its secrets do not."""
     access = volume.status.access
     there = volume.status.resources
     return report.ReportedVolumeStatus(
@@ -160,6 +166,7 @@ def access_conditions(volume: RuntimeVolume) -> tuple[report.ReportedCondition, 
 
 
 def snapshot_status(snapshot: RuntimeSnapshot, provider: str) -> report.ReportedSnapshotStatus:
+    """State and size of a snapshot. A size of zero is not known yet, and is left out."""
     return report.ReportedSnapshotStatus(
         snapshot_id=full_id(provider, snapshot.id),
         state=SNAPSHOT_STATES.get(snapshot.status.state),
@@ -168,6 +175,7 @@ def snapshot_status(snapshot: RuntimeSnapshot, provider: str) -> report.Reported
 
 
 def _truth(status: str) -> Literal["True", "False", "Unknown"] | None:
+    """The status of a condition, if it is one of the three words."""
     match status:
         case "True" | "False" | "Unknown":
             return status

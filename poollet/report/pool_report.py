@@ -1,6 +1,24 @@
 """What a host reports about its pools: classes by name and equal capabilities, capacity, addresses, conditions. Pure.
 
-A runtime that does not answer leaves its pool as it was last reported, with the reason. Use is never subtracted here.
+Theory of operation. What the runtime has, and what of that may be used:
+
+    capacity      what the runtime states: the host's vector, and how many machines of each class
+    allocatable   capacity without the reserve of poollet.yaml
+    classes       those on `live` that the runtime offers under the same name with equal capabilities
+
+Use is never subtracted here: the reconciler charges what it assigned, and the host's own admission what it
+lists. A class that has the same name and other capabilities is not offered, and a condition names it: a
+machine of it would be smaller or larger than people ordered.
+
+    the runtime                 state of a machine pool     of a volume pool
+    --------------------------  --------------------------  ------------------
+    answers                     Ready                       Available
+    never answered              Pending                     Pending
+    answered before, not now    Error, the rest as it was   Unavailable, the rest as it was
+    answers, `live` is held     Error                       Unavailable
+    any, the host leaves        Offline                     Unavailable where it was Available
+
+Must never happen: a pool that was known reports no capacity because its runtime does not answer now.
 """
 
 from __future__ import annotations
@@ -107,7 +125,8 @@ def volume_pool(
     wanted: DeclaredClasses,
     last: report.VolumePoolReport | None,
 ) -> tuple[report.VolumePoolReport, PoolFacts]:
-    """As machine_pool, for storage."""
+    """As machine_pool, for storage. A runtime that states no storage has as much as its largest class can
+    still get."""
     pending = report.ReportedVolumePoolStatus(state="Pending", reachable_from=configured.reachable_from)
     entry = report.VolumePoolReport(
         status=pending, labels=configured.labels, runtime=configured.runtime or ""
@@ -205,10 +224,12 @@ def _whole(capabilities: Mapping[str, Quantity]) -> dict[str, int]:
 
 
 def _stock(capacity: Mapping[str, int]) -> dict[str, int]:
+    """The runtime's numbers in the units of a pool: whole cores become thousandths."""
     return {name: count * MILLIS if name == CPU else count for name, count in capacity.items()}
 
 
 def _reserve(configured: Configured) -> dict[str, Quantity]:
+    """What poollet.yaml keeps back of this pool for the host itself."""
     return {name: parse(value) for name, value in configured.reserved.items()}
 
 
@@ -230,6 +251,7 @@ def _unlike(names: list[str]) -> tuple[report.ReportedCondition, ...]:
 
 
 def _addresses(addresses: Iterable[iri.HostAddress]) -> tuple[report.ReportedAddress, ...]:
+    """Those of a known type that a report can carry."""
     return tuple(
         report.ReportedAddress(one.type, one.address)
         for one in addresses
@@ -238,6 +260,7 @@ def _addresses(addresses: Iterable[iri.HostAddress]) -> tuple[report.ReportedAdd
 
 
 def _node_info(about: iri.RuntimeInfo) -> dict[str, str]:
+    """What people see about the host; empty values are left out."""
     node = about.host.node_info
     info = {
         "architecture": node.architecture,
@@ -255,4 +278,5 @@ def _node_info(about: iri.RuntimeInfo) -> dict[str, str]:
 
 
 def _labels(labels: Mapping[str, str]) -> dict[str, str]:
+    """A value of more than 63 characters is left out: cut, it would be another value."""
     return {name: value for name, value in labels.items() if len(value) <= 63}

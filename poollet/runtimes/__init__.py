@@ -1,1 +1,8 @@
-"""The gRPC side of the agent: lists of the runtimes in, calls out."""
+"""The gRPC side of the agent: lists of the runtimes in, calls out.
+
+runtime_client reads (runtime_lists is what it returns), runtime_poller decides when, executor makes the
+calls that change objects, and runtime_processes runs runtimes that the poollet starts by itself.
+
+Limits: none of them reads Git, a report or a document, and none chooses a call: the executor makes those
+that it is given.
+"""

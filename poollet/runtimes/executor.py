@@ -1,9 +1,29 @@
 """Runs actions against the runtimes: several objects at once, one action for each object.
 
-Owns what is under way and what the last action of each object came to. It decides nothing: which actions, in which order, and when a
-call is tried again is worked out by pure code (decide/retry.py).
+Theory of operation. An action of an object passes these states:
 
-Must never happen: two actions of one object at the same time; a call whose order `live` does not contain any more.
+    submitted    its object is busy: another action of the same object is left out until this one ended
+    queued       waits for a worker of its runtime; `cancel_queued` ends it without a call
+    running      before each call `still_valid` asks the newest `live`; "no" cancels the rest
+    ended        its results and the time are kept for the next decisions, and `on_end` is called
+
+    how it ended         results                             what the decision makes of it
+    -------------------  ----------------------------------  ---------------------------------------------
+    complete             each call accepted                  lists requested before the end do not count
+    one call failed      that error, the calls after it      the same; retry.py says when each call
+                         skipped                             is made again
+    cancelled            the calls made so far               decided again from the new `live`
+    a fault of our own   as a failed call, code Internal     retried as a transient error
+
+An action that made no call changed nothing, so lists stay valid for its object.
+
+Owns what is under way and what the last action of each object came to.
+
+Limits: it decides nothing. Which actions, in which order, and when a call is tried again is worked out by
+pure code (decide/retry.py). A log line names calls by type only, because what they carry may be secret.
+
+Must never happen: two actions of one object at the same time; a call whose order `live` does not contain
+any more.
 """
 
 from __future__ import annotations
@@ -45,6 +65,7 @@ StillValid = Callable[[ObjectAction], bool]  # whether `live` still orders the a
 
 
 def accept_all(_: ObjectAction) -> bool:
+    """For tests of the executor alone. A poollet always asks `live`."""
     return True
 
 
@@ -93,6 +114,7 @@ class Executor:
 
     @property
     def is_idle(self) -> bool:
+        """Whether no action is queued or running."""
         return not self._busy
 
     def submit(self, actions: Sequence[ObjectAction]) -> None:
@@ -149,6 +171,8 @@ class Executor:
         return error
 
     def _take_up(self, action: ObjectAction, results: list[CallResult], done: Future[Ending]) -> None:
+        """The end of an action in its worker, or of one that was cancelled in the queue, which leaves no
+        result."""
         with self._lock:
             self._futures.pop(action.ref, None)
             if done.cancelled():

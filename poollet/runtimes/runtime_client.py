@@ -35,6 +35,7 @@ class RuntimeState:
 
     @property
     def is_known(self) -> bool:
+        """Whether it has ever answered completely; with an `error` it does not answer now."""
         return self.about is not None and self.offers is not None
 
     @property
@@ -44,7 +45,12 @@ class RuntimeState:
 
 
 class RuntimeClient:
-    """`kinds` are the lists that are fetched; `now_ms` is a clock that never jumps."""
+    """The last answers of one runtime. `kinds` are the lists that are fetched; `now_ms` is a clock that never jumps.
+
+    A probe asks who the runtime is and what it offers, and sets the fleet's classes where it offers
+    others. A runtime that cannot be configured keeps its own classes. Each fetch makes new values, so that
+    a reader may keep what it got.
+    """
 
     def __init__(
         self, name: str, runtime: Runtime, kinds: tuple[RuntimeKind, ...], now_ms: Callable[[], int]
@@ -62,6 +68,7 @@ class RuntimeClient:
 
     @property
     def state(self) -> RuntimeState:
+        """The last answer to a probe. Any thread may read it."""
         return self._state
 
     @property
@@ -110,6 +117,8 @@ class RuntimeClient:
             return any(_differs(before.get(key), found) for key, found in lists.items())
 
     def _fetch_list(self, kind: RuntimeKind, of_server: Listing | ListFailed | None) -> Listing | ListFailed:
+        """The list of one kind, or ListFailed with the last one. A runtime without snapshots lists none,
+        unless it had some before: then it is broken, and they are not gone."""
         known = self._lists.get(ListKey(self.name, kind))
         last = known.last if isinstance(known, ListFailed) else known
         if isinstance(of_server, ListFailed):
@@ -129,6 +138,8 @@ class RuntimeClient:
         return Listing(last.number + 1 if last else 1, started_ms, found)
 
     def _fetch_offers(self, desired: RuntimeClasses | None) -> Offers:
+        """What the runtime offers, after it was given the desired classes where it offers others. Classes
+        that it refused are not set again until they change."""
         offers = self.runtime.offers()
         if desired is None or desired == self._refused or _are_offered(desired, offers):
             return offers
@@ -141,6 +152,7 @@ class RuntimeClient:
 
 
 def _differs(before: Listing | ListFailed | None, now: Listing | ListFailed) -> bool:
+    """Whether the agent has something new to decide. A list that failed again differs in nothing."""
     if isinstance(before, Listing) and isinstance(now, Listing):
         return before.objects != now.objects
     return type(before) is not type(now)

@@ -55,6 +55,7 @@ class RuntimePoller:
         self._requested.set()
 
     def start(self) -> None:
+        """Both threads. They are daemons: a call that hangs does not keep the process from ending."""
         for thread in self._threads:
             thread.start()
 
@@ -64,10 +65,13 @@ class RuntimePoller:
         self._requested.set()
 
     def join(self, seconds: float) -> None:
+        """Waits so long for each thread; one that hangs in a call is left."""
         for thread in self._threads:
             thread.join(seconds)
 
     def _poll(self) -> None:
+        """The rows of the table above. `polls` counts rounds since the last requested list, `probed` is when
+        the last probe began."""
         polls, probed = 0, 0.0
         while not self._over.is_set():
             start = time.monotonic()
@@ -94,6 +98,8 @@ class RuntimePoller:
                 self._over.wait(BURST_SECONDS)
 
     def _watch(self) -> None:
+        """Reads events as long as the runtime sends them, and subscribes again when that ends. While it is
+        not watched, the interval alone decides how old a list may be."""
         while not self._over.is_set():
             try:
                 subscription = self.client.runtime.watch()

@@ -1,7 +1,15 @@
 """Runtime processes that a poollet starts by itself, and starts again with growing pauses when they end.
 
-A runtime outlives its poollet, so that an upgrade of the poollet touches no guest: the next poollet adopts the runtime at its socket. The
-runtime ends with its poollet only if `stop(ends=True)` says so.
+Theory of operation. One supervisor thread for each runtime looks every CHECK_SECONDS:
+
+    its own process runs                      nothing
+    its own process ended                     wait a pause that grows, unless it ran for STEADY_SECONDS; then look again
+    none of its own, the socket answers       nothing: the runtime is adopted
+    none of its own, no answer                start one, in a session of its own
+
+A runtime outlives its poollet, so that an upgrade of the poollet touches no guest: the next poollet adopts
+the runtime at its socket. The runtime ends with its poollet only if `stop(ends=True)` says so, and an
+adopted one never does.
 
 Must never happen: a second runtime is started beside one that answers at the socket.
 """
@@ -41,6 +49,7 @@ class RuntimeProcess:
 
     @property
     def command(self) -> list[str]:
+        """The command line: this Python and this installation, so that both have one version."""
         listen = [word for address in self.addresses for word in ("--listen", address)]
         return [sys.executable, "-m", "reconciler", "runtime", self.kind, *listen, *self.options]
 
@@ -66,6 +75,7 @@ class RuntimeProcesses:
         return tuple(supervisor.runtime for supervisor in self._supervisors if not supervisor.has_started)
 
     def stop(self, *, ends: bool) -> None:
+        """Ends the supervisors, and with `ends` the processes that they started."""
         for supervisor in self._supervisors:
             supervisor.is_stopping.set()
         for supervisor in self._supervisors:

@@ -1,7 +1,15 @@
 """Fetches and pushes for all poollets of a process that share a repo: one snapshot, one push of all due reports, one index of `live`.
 
-Owns the repo and the index. Its calls may hang with the network; the agents never wait for them. Whoever reads the index, or makes it
-advance, holds `live_lock`.
+Theory of operation. `fetch` and `push` are called by the Git thread alone and may hang with the network;
+the agents never wait for them. The agents call `follow` and `advance`, which read the mirror only.
+
+    live_lock    held by whoever reads the index of `live`, or makes it advance
+    no lock      cached_verdict: a verdict on the present head, for the threads that are about to make a call
+
+A verdict is kept for VERDICT_KEPT_MS, by head and last applied commit, because agents of one process may
+have applied different commits, and because a signer's key may expire while no ref moves.
+
+Owns the repo and the index.
 """
 
 from __future__ import annotations
@@ -127,6 +135,8 @@ class GitSync:
         return True
 
     def _read_reports(self, snapshot: Snapshot) -> None:
+        """Hands each publisher the commit of its ref. One that cannot be read leaves its publisher as it was:
+        the others are not held up."""
         for publisher in self.publishers:
             try:
                 publisher.on_fetch(self.repo, snapshot.reports.get(publisher.ref.rpartition("/")[2]))
@@ -134,7 +144,9 @@ class GitSync:
                 log.warning("report cannot be read ref=%s cause=%s", publisher.ref, error.cause)
 
     def _select_met(self, due: Sequence[Due], outcome: object) -> list[Due]:
-        """The reports that the outcome is about: a push of several fails as a whole when one ref conflicts."""
+        """The reports that the outcome is about: a push of several fails as a whole when one ref conflicts.
+        The rest is pushed again without those; where the outcome names none of them, or all, it is about
+        all."""
         match outcome:
             case PushConflict(refs):
                 met = [one for one in due if refs.get(one[0].ref, one[1].expected) != one[1].expected]

@@ -1,7 +1,16 @@
 """An index of the target branch, kept up to date at the cost of what changed: decoded objects by key, by pool and by uid.
 
-It decides nothing: which commit to apply is live_policy.py's, and what the objects order is worked out by pure code that reads a view of
-this. One thread at a time advances it.
+Theory of operation. `advance` compares two commits, decodes the files that differ, and only then changes
+the index. So an error while reading leaves it at the old commit, and the next call tries again. A file
+that is malformed keeps its last good objects and is named in `unreadable_files`: its objects are neither
+removed nor changed by what it says now.
+
+    _files                what each path contains, in the order of its documents
+    _places, _objects     documents by key; the one that references lead to
+    _pools, _assigned     documents with an assignment, by pool and by uid, also where two have one key
+
+Limits: it decides nothing. Which commit to apply is live_policy.py's, and what the objects order is worked
+out by pure code that reads a view of this. One thread at a time advances it.
 """
 
 from __future__ import annotations
@@ -132,6 +141,7 @@ class LiveIndex:
         return bool(files or others or orphans)
 
     def _set(self, data: bytes) -> None:
+        """Settings that cannot be read leave the last good ones in effect."""
         settings = fleet.parse(data)
         if isinstance(settings, FleetSettings):
             self.settings = settings
@@ -140,6 +150,7 @@ class LiveIndex:
             self.unreadable_files[fleet.PATH] = settings
 
     def _apply_ignore(self, ignore: Ignore) -> None:
+        """The ignore file decides about every document, so all indexes are built again. It changes seldom."""
         files, self._files = self._files, {}
         for index in (self._places, self._kinds, self._objects, self._pools, self._assigned):
             index.clear()
@@ -148,6 +159,7 @@ class LiveIndex:
             self._put(path, objects)
 
     def _put(self, path: str, objects: tuple[Object, ...]) -> None:
+        """The documents of a path take the place of those that it had."""
         for index, old in enumerate(self._files.pop(path, ())):
             self._remove(LivePlace(path, index), old)
         if objects:

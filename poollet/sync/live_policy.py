@@ -1,14 +1,26 @@
 """May a head of `live` be applied? It is signed where that is required, and contains the last applied commit.
 
-Theory of operation.
+Theory of operation. A host obeys one line of history: each commit that it applies contains the one that it
+applied before.
 
-    head of `live`                                       verdict
-    missing                                              LiveMissing: nothing is applied
-    does not contain the last applied commit             LiveRewritten, unless a commit that it adds approves it
-    not signed as `signatures` requires                  LiveUntrusted: the last good commit stays applied
-    any other                                            applied
+    head of `live`                         verdict          `use`               may_apply
+    -------------------------------------  ---------------  ------------------  ---------
+    missing                                LiveMissing      none                no
+    lacks the last applied commit          LiveRewritten    that commit         no
+    ... and a commit that it adds          as for a first start, from here on
+        approves it
+    not signed as `signatures` requires    LiveUntrusted    last good commit    yes, if there is one
+    any other                              applied          the head            yes
 
-At the very first start no commit was applied, so any signed head is. It must not read the files.
+Why an untrusted head leaves the last good commit applied, and a rewritten one does not: the untrusted head
+still contains the good commit, and no trusted commit has taken its orders back. A rewritten branch may
+grant the pools to another host, and the commit that this host applied is not on it.
+
+At the very first start no commit was applied, so any signed head is. The approval names the fleet, the
+last applied commit and the first commit of the new branch, so that it cannot be used again for another
+branch.
+
+Limits: it reads commits and signatures, never the files of a tree.
 
 Must never happen: a host goes back to an older `live`, or to another one, without an approval.
 """
@@ -46,11 +58,15 @@ class LiveVerdict:
 
     @property
     def may_apply(self) -> bool:
+        """Whether the orders at `use` may be carried out. Asked when a pass reads `live`, and again right
+        before each call."""
         return self.use is not None and self.hold in (None, LiveRejection.UNTRUSTED)
 
 
 @dataclass(frozen=True, slots=True)
 class Trust:
+    """Which signatures are required, and who checks them. From the host's own settings."""
+
     mode: SignatureMode
     verifier: Verifier
 
@@ -98,6 +114,7 @@ def has_approval(repo: Repo, head: ObjectId, old: ObjectId, digest: str) -> bool
 
 
 def _rewritten(good: ObjectId, digest: str) -> str:
+    """For people: what happened, and the trailer that approves it if it was meant so."""
     return (
         f"the live branch was rewritten: it does not contain {good[:12]}, the last commit applied here. Nothing is changed "
         f"here until a source commit with the trailer `{approval_trailer(digest)}` has reached live"

@@ -1,6 +1,14 @@
 """What one poollet makes of `live`: which commit it applies, for which fleet, and what its pools' conditions say when it does not.
 
-Owns the last applied commit and the fleet whose objects are on this host. It decides nothing about objects.
+Theory of operation. `read` gives the agent one reading of `live`, `mark_applied` notes after the decision
+that its commit was applied, and the report carries that commit (`liveCommit`) over a restart. `holds` asks
+the newest fetched `live`, not that of the pass: an action may have waited for minutes.
+
+A host belongs to the fleet whose id its last report names. When gitvirt.yaml names another id, nothing is
+applied: all objects here would count as foreign, and would be created a second time.
+
+Owns the last applied commit and the fleet whose objects are on this host. It decides nothing about
+objects.
 """
 
 from __future__ import annotations
@@ -38,6 +46,7 @@ class LiveState:
 
     @property
     def is_applied(self) -> bool:
+        """Whether orders of this reading may be carried out, and its commit counts as applied."""
         return self.view is not None and self.is_own_fleet
 
     @property
@@ -89,11 +98,13 @@ class LiveSync:
         return LiveState(verdict, settings, view, is_own, problem)
 
     def contains(self, state: LiveState, commit: ObjectId | None) -> bool:
-        """Whether `live` has that commit; of no commit, whether there is a `live`."""
+        """Whether `live` has that commit; of no commit, whether there is a `live`. A commit that the mirror
+        lacks is not in it."""
         head = state.verdict.use
         return head is not None and (commit is None or self.git.repo.is_descendant(head, commit))
 
     def mark_applied(self, state: LiveState) -> None:
+        """Only a commit that may be applied becomes the one that later heads have to contain."""
         if state.is_applied:
             self.last_applied = state.verdict.use
 
@@ -114,6 +125,8 @@ class LiveSync:
     def _holds(
         self, check: Callable[[LiveView], bool], verdict: LiveVerdict, orders: LiveView | None
     ) -> bool:
+        """The verdict may be newer than the view: then the view says nothing about what `live` orders now,
+        and the answer is no."""
         settings = self.git.live.settings
         is_own = settings is not None and settings.fleet.id == self.fleet
         if not verdict.may_apply or not is_own:
@@ -137,6 +150,8 @@ class LiveSync:
 
 
 def _problem(verdict: LiveVerdict, last_applied: ObjectId | None) -> LiveProblem | None:
+    """None while all is well. Before the first `live` a missing one is a problem that holds nothing back: the
+    host may report."""
     if not verdict.message:
         return None
     is_first = verdict.hold is LiveRejection.MISSING and last_applied is None

@@ -28,6 +28,8 @@ class PoolGrant:
 
 @dataclass(frozen=True, slots=True)
 class LiveDocument:
+    """One document and where it is: its path says whether it is current, deleting, or retained."""
+
     path: str
     object: Object
 
@@ -91,6 +93,8 @@ def assigned_pool(object: Object) -> PoolId | None:
 
 
 def grants_of(objects: Lookup, pools: Pools) -> dict[PoolId, PoolGrant]:
+    """The grants of these pools. A pool without a document or without a host has none: nothing of it is acted
+    on."""
     found: dict[PoolId, PoolGrant] = {}
     for kind, name in pools:
         pool = objects.get(Key(kind, "", name))

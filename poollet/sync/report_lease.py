@@ -134,6 +134,8 @@ class ReportLease:
         return verdict
 
     def _judge_own(self, by: PoolletReport) -> LeaseVerdict:
+        """Two runs on one host. A run that finds the report of another one takes the ref over once; when that
+        other run writes again after this run's report has landed, both are alive and this one ends."""
         if by.instance in {self.instance, *self._replaced}:
             return Acquire()
         if self.has_landed:
@@ -144,6 +146,9 @@ class ReportLease:
         return Acquire()
 
     def _judge_other(self, by: PoolletReport | None, grants: Grants, moment_ms: int) -> LeaseVerdict:
+        """The rows of the table for a report of another host. Grants come before heartbeats: a host that has
+        them all needs no wait, and while another host has one this host never takes the ref, however long
+        that other one gives no sign of life."""
         writer = name_writer(by)
         if grants is None:
             return Wait(
@@ -179,6 +184,7 @@ class ReportLease:
         self._seen = found
 
     def _wait_for_live(self, by: PoolletReport | None) -> str:
+        """For people: `live` has to be written again first, or the other host's report deleted by hand."""
         writer = name_writer(by)
         return (
             f"{writer} wrote the report of {self.name}, and `live` lacks what that host applied: it is lost or was rewound. Waiting until "
@@ -187,6 +193,7 @@ class ReportLease:
         )
 
     def _ways_out(self, others: Mapping[PoolId, str], grants: Mapping[PoolId, PoolGrant]) -> str:
+        """For people: the two commits that end a Candidate's wait, as commands to copy."""
         # One trailer for both kinds of a name that one host has. Every pool is named: with one left out this host stays a candidate.
         hosts = sorted({(name, host) for (_, name), host in others.items()})
         names = sorted({name for name, _ in hosts})
@@ -213,6 +220,8 @@ def name_writer(by: PoolletReport | None) -> str:
 
 
 def _timeout_ms(by: PoolletReport | None) -> int:
+    """The heartbeat timeout that the other host's own interval implies; the shortest one where that is
+    unknown."""
     return (
         fleet.MIN_HEARTBEAT_TIMEOUT_MILLISECONDS
         if by is None

@@ -197,6 +197,7 @@ class ReportPublisher:
             return self._draft(pending), pending
 
     def _pending(self, *, is_last: bool) -> PendingReport | None:
+        """What is to be pushed now by the verdict; None while that is nothing, or not due yet."""
         now_ms = self._clock.moment_ms()
         match self._verdict:
             case Acquire() if self._offer is not None and not self.ended:
@@ -215,12 +216,15 @@ class ReportPublisher:
                 return None
 
     def _owes_candidate(self) -> bool:
+        """Whether candidate.json has to be written. One of another host is replaced once in a run, so that
+        two candidates do not overwrite each other for ever."""
         there = self._contents.files.get(CANDIDATE)
         if self._candidate is None or (there is not None and _is_same_candidate(there, self._candidate)):
             return False
         return there is None or not self._has_replaced
 
     def _without_candidate(self) -> PendingReport | None:
+        """At a clean end: the report without this host's candidate.json. That of another host stays."""
         there = self._contents.files.get(CANDIDATE)
         if there is None or self._candidate is None or not _is_same_candidate(there, self._candidate):
             return None
@@ -258,6 +262,8 @@ class ReportPublisher:
                     return None
 
     def _due_ms(self, offer: PendingReport) -> int:
+        """When the offer may be pushed: news after the shortest pause between pushes, a heartbeat before its
+        interval is over, and neither before the pause after a failed push."""
         is_news = offer.essence != self._essence
         pause_ms = self._least_ms if is_news else round(offer.interval_ms * HEARTBEAT_AT)
         due_ms = self._written_ms + pause_ms
@@ -287,6 +293,8 @@ class ReportPublisher:
         self._after_ms = self._clock.moment_ms() + round(1000 * self._backoff.next())
 
     def _on_pushed(self, commit: ObjectId, written: Draft, pending: PendingReport) -> None:
+        """The ref holds what was written. Known without a fetch, so that the next report is a difference from
+        it."""
         files = {**self._contents.files, **written.edits}
         own = self._contents.own_commit if pending.is_candidate else commit
         contents = RefContents(
@@ -334,6 +342,7 @@ def _is_same_candidate(one: bytes, other: bytes) -> bool:
 
 
 def _writer(contents: RefContents) -> PoolletReport | None:
+    """Who wrote the report; None where poollet.json is missing or unreadable, which counts as another host's."""
     data = contents.files.get(POOLLET)
     found = read_file(POOLLET, data) if data is not None else None
     return found if isinstance(found, PoolletReport) else None

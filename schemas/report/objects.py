@@ -1,4 +1,16 @@
-"""The types of a report: what one poollet states about its pools and the objects on them. Frozen; msgspec (de)serializes them."""
+"""The types of a report: what one poollet states about its pools and the objects on them. Frozen; msgspec (de)serializes them.
+
+A type has one field for each property of its JSON Schema, in the schema's spelling. The schema sets the
+limits of lengths and the words that are allowed; a type only gives the values a shape. A default is left
+out of the file, so a field that is added later does not change the bytes of older reports.
+
+    phase      the answer to an assignment
+    ---------  ---------------------------------------------------------------------------------------
+    present    accepted: it exists, or is to be created (then its status has no id)
+    gone       does not exist on the host; final for the assignment
+    unknown    the host cannot tell now; the last status may be repeated
+    rejected   the host refuses it, with `reasons`; final for the assignment
+"""
 
 from __future__ import annotations
 
@@ -45,7 +57,9 @@ class RuntimeReport(ReportPart, frozen=True):
 
 
 class PoolletReport(ReportPart, frozen=True):
-    """Who reports, and which commit of the target branch it has applied."""
+    """Who reports, and which commit of the target branch it has applied. Read first: it says which host and
+    which run wrote the ref. `interval` is when the next heartbeat is due at the latest, and the heartbeat
+    timeout follows from it."""
 
     fleet: str
     name: str
@@ -94,7 +108,8 @@ class ReportedPoolStatus(ReportPart, frozen=True):
 
 
 class AnnouncedPool(ReportPart, frozen=True, kw_only=True):
-    """What the host says of a pool of either kind, beside its status."""
+    """What the host says of a pool of either kind, beside its status. `epoch` is the grant that the host acts
+    under, or acted under last; a lost `live` continues above it."""
 
     uid: str | None = None
     labels: dict[str, str] = {}
@@ -158,7 +173,8 @@ class ReportedMachineStatus(ReportPart, frozen=True):
 
 
 class AssignmentReport(ReportPart, frozen=True):
-    """What the host says of one assignment, beside the status of its object."""
+    """What the host says of one assignment, beside the status of its object. `uid` and `assignment` name
+    both: an entry about an older assignment of the same object does not answer the present one."""
 
     uid: str
     assignment: str

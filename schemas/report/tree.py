@@ -161,7 +161,8 @@ def layout_of(path: str) -> tuple[str, type[ReportPart], int] | None:
 
 
 def unreadable_file(path: str, *found: tuple[str, str]) -> UnreadableFile:
-    """An unreadable file, with the pointer and the message of each problem."""
+    """An unreadable file, with the pointer and the message of each problem. The hint names versions, the
+    usual cause."""
     hint = "the poollet and the reconciler may have different versions: compare `gitvirt version` on both"
     problems = (Violation(pointer, "GV620", message, hint).locate(path) for pointer, message in found)
     return UnreadableFile(path, tuple(problems))

@@ -24,15 +24,13 @@ FOLDERS_ALLOWED = {
 # Functions that are longer, and why.
 FUNCTIONS_ALLOWED: dict[str, str] = {}
 # The least share of docstrings and comments, in percent of all lines. It may only grow, up to 15 for all packages together.
-EXPLAINING = {"schemas": 16, "reconciler": 9, "poollet": 11, "iri": 14}
+EXPLAINING = {"schemas": 16, "reconciler": 9, "poollet": 17, "iri": 14}
 EXPLAINING_TOGETHER = 12
 # Packages whose docstring does not say yet what they must not touch. The list may only shrink.
 WITHOUT_LIMITS = frozenset(
     """
-    schemas/report
     reconciler reconciler/cli reconciler/decide reconciler/gitstore reconciler/loop reconciler/plan reconciler/query
     reconciler/schedule reconciler/world reconciler/write
-    poollet poollet/cli poollet/decide poollet/report poollet/runtimes poollet/sync
     iri iri/cli iri/client iri/exec iri/libvirt iri/server iri/simulated iri/wire
     """.split()  # noqa: SIM905
 )

@@ -110,6 +110,7 @@ def attachment_conditions(needs: MachineDependencies, there: RuntimeMachine) -> 
 def list_not_attached(
     kind: str, desired: Mapping[str, object], there: tuple[AttachmentStatus, ...]
 ) -> list[tuple[str, str]]:
+    """Devices of a running guest that the runtime has accepted and not attached yet."""
     arrived = {entry.name for entry in there if entry.state is AttachmentState.ATTACHED}
     return [
         ("NotAttached", f"{kind} {name} is not attached yet")

@@ -101,6 +101,7 @@ def find_volumes_in_use(needs: MachineDependencies, holders: Mapping[str, set[st
 
 
 def find_holders(disk: Disk, holders: Mapping[str, set[str]]) -> set[str]:
+    """Machines that have this disk's volume attached; a local disk has no other holder."""
     return holders.get(disk.connection.handle, set()) if disk.connection is not None else set()
 
 

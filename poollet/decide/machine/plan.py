@@ -1,6 +1,21 @@
 """Creates a machine, or brings one that is there to the desired state: what differs is updated, what cannot change is reported.
 
-On means on: a guest that powered off by itself is started again. A restart is a power-off, and a power-on once it is off.
+Theory of operation of power. `spec.power` is desired and not a command: on means on, so a guest that
+powered off by itself is started again, ever more rarely if it does so again and again (retry.py). A
+restart is asked for by a token in an annotation:
+
+    token on `live`       token on the host's machine   the guest    step
+    none, or the same     any                           any          power as desired
+    another one           the old one                   not off      power off
+    another one           the old one                   off          the token is recorded, then power as desired
+
+A machine whose power is Off has nothing to restart: its token is recorded at once. The token is recorded on
+the runtime's object, so a restart is carried out once, also when the poollet restarts in the middle.
+
+Drift is a difference although the desired state is the one that the host had reached before
+(`observedRevision`). It is corrected like any change; only the event says that it was not ordered.
+
+Must never happen: a machine is created while one of its volumes is attached to another machine.
 """
 
 from __future__ import annotations
@@ -32,6 +47,9 @@ OFF = frozenset((MachineState.SUSPENDED, MachineState.TERMINATED, MachineState.S
 
 
 def create_machine(order: HostOrder, machine: Machine, current: DecisionPass) -> Entry:
+    """The creation, once everything that the machine needs is ready; until then it is pending, with all that
+    is missing. A refusal of the runtime rejects the assignment, unless the machine ran here before: then
+    it stays here and waits."""
     was_there = current.was_reported(order)
     needs = dependencies.resolve_machine(order, machine, current.lookups)
     if not current.ledger.is_known((Kind.MACHINE_POOL, order.pool)):
@@ -53,6 +71,8 @@ def create_machine(order: HostOrder, machine: Machine, current: DecisionPass) ->
 def change_machine(
     order: HostOrder, machine: Machine, there: RuntimeMachine, current: DecisionPass
 ) -> report.MachineReport:
+    """The changes of a machine that exists, and its entry. `observedRevision` moves on once nothing differs
+    any more and the runtime has observed the last change."""
     known = find_unchanged(order, there, current)
     if known is not None:
         current.plan_action(order, ())
@@ -147,6 +167,7 @@ def restart_token(machine: Machine, there: RuntimeMachine) -> str:
 
 
 def is_restarting(machine: Machine, token: str) -> bool:
+    """Whether a restart is requested that is not recorded as carried out."""
     requested = machine.metadata.annotations.get(live_layout.RESTART, "")
     return requested != "" and requested != token
 
@@ -173,6 +194,7 @@ def resize_changes(
     needs: MachineDependencies,
     current: DecisionPass,
 ) -> tuple[list[RuntimeChange], tuple[NotReady, ...]]:
+    """Another class, if it is offered and the pool has room. When the guest sees it is up to the runtime."""
     name = machine.spec.machine_class_ref.name
     if there.spec.class_name == name:
         return [], ()

@@ -42,6 +42,8 @@ def collect_facts(order: HostOrder, current: DecisionPass) -> tuple[object, ...]
 
 
 def find_unchanged(order: HostOrder, there: RuntimeMachine, current: DecisionPass) -> CachedMachine | None:
+    """What is cached of the machine, if no input changed: document, runtime object and lookups are compared by
+    identity, because comparing contents would cost what the cache saves; the few facts of the host by value."""
     known = current.inputs.memory.unchanged.get(order.ref)
     if known is None or known.document is not order.object or known.there is not there:
         return None

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from poollet.cli.join import with_entry
+from poollet.cli import join as joining
+from poollet.cli.join import make_key, with_entry
 from reconciler.cli.exits import CommandError
 from schemas.settings import fleet
 from schemas.settings.host import PoolletSettings, PoolSettings, RepoSettings
@@ -94,3 +95,16 @@ def test_an_entry_is_proposed_on_a_branch(tmp_path: Path) -> None:
     code, _, wrong = join(ground, "--branch", "main")
     assert code == 2
     assert "not a branch to propose on" in wrong
+
+
+def test_an_ssh_keygen_that_hangs_is_an_error_with_a_cure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "ssh-keygen"
+    program.write_text("#!/bin/sh\nexec tail -f /dev/null\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setattr(joining, "KEY_SECONDS", 0.2)
+    with pytest.raises(CommandError, match="did not end within") as found:
+        make_key(tmp_path / "key", "host-1")
+    assert found.value.cure == joining.OTHER_KEY
