@@ -281,7 +281,7 @@ def crowd(count: int = 9) -> Small:
     return Small().pool("a").add(*(machine(f"other{number}", on="a") for number in range(count)))
 
 
-def paused(name: str) -> Any:
+def pause(name: str) -> Any:
     return machine(name, on="a", annotations={live_layout.PAUSED: "true"})
 
 
@@ -293,7 +293,7 @@ HOLDS: dict[str, tuple[Callable[[], Small], Mapping[str, int]]] = {
         {"1 of 1 would be deleted: all of them": 1},
     ),
     "two are absent and paused": (
-        lambda: crowd().add(paused("m1"), paused("m2")).leave_source(
+        lambda: crowd().add(pause("m1"), pause("m2")).leave_source(
             Key(Kind.MACHINE, "default", "m1"), Key(Kind.MACHINE, "default", "m2")
         ),
         {"it is paused; remove the annotation gitvirt.dev/paused first": 2},
@@ -320,7 +320,7 @@ def test_each_reason_that_holds_something_is_listed_once(
 
 
 def test_only_what_exceeds_the_limit_has_a_trailer_that_approves_it() -> None:
-    found = crowd(0).add(machine("web", on="a"), paused("m1"))
+    found = crowd(0).add(machine("web", on="a"), pause("m1"))
     found.leave_source(WEB, Key(Kind.MACHINE, "default", "m1"))
     review = review_deletions(found)
     by_key = {each.keys: each.trailer for each in pending_approvals(found, review)}
