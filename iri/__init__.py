@@ -9,7 +9,7 @@ It knows no Git and no pools, and reads YAML only in iri.cli. A call passes thro
     exec/         consoles: a one-time URL, a WebSocket, a pty at each end
     simulated/, libvirt/      the two runtimes behind a server
 
-The values that pass: machine, volume and host (frozen structs), change (what may be changed, and the rules for it),
+The values that pass: machine, volume and host (frozen structs, with metadata in common), change (what may be changed, and the rules for it),
 identity (ids from labels), errors, address. runtime is the protocol that client, simulated and libvirt implement; the
 contract suite in tests/iri/contract states its promises as tests. journal, workqueue, timer_queue and backoff help runtimes.
 """

@@ -11,6 +11,8 @@ from enum import IntEnum
 
 import msgspec
 
+from iri.metadata import RuntimeMetadata
+
 
 class Power(IntEnum):
     """The desired power."""
@@ -156,15 +158,9 @@ class MachineDetail(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     reason: str = ""  # of the state, in CamelCase: "GuestPowerOff", "Crash", ...
 
 
-class RuntimeMachine(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """`generation` counts changes of spec, not of annotations. Times are Unix nanoseconds; 0 is unset, as on the wire."""
+class RuntimeMachine(RuntimeMetadata, frozen=True, kw_only=True, gc=False):
+    """A machine of one runtime: what was ordered (`spec`), what exists (`status`), and what only people read (`detail`)."""
 
-    id: str = ""
-    labels: Mapping[str, str] = {}
-    annotations: Mapping[str, str] = {}
-    generation: int = 0
-    created_at: int = 0
-    deleted_at: int = 0
     spec: RuntimeMachineSpec = RuntimeMachineSpec()
     status: RuntimeMachineStatus = RuntimeMachineStatus()
     detail: MachineDetail = MachineDetail()

@@ -10,6 +10,8 @@ from enum import IntEnum
 
 import msgspec
 
+from iri.metadata import RuntimeMetadata
+
 
 class VolumeState(IntEnum):
     """ERROR: the volume cannot be created; its detail has the reason."""
@@ -108,15 +110,9 @@ class VolumeDetail(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     message: str = ""
 
 
-class RuntimeVolume(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """As RuntimeMachine: `generation` counts changes of spec, times are Unix nanoseconds."""
+class RuntimeVolume(RuntimeMetadata, frozen=True, kw_only=True, gc=False):
+    """A volume of one runtime. Its data exists once the state is AVAILABLE; before that, only the order for it."""
 
-    id: str = ""
-    labels: Mapping[str, str] = {}
-    annotations: Mapping[str, str] = {}
-    generation: int = 0
-    created_at: int = 0
-    deleted_at: int = 0
     spec: RuntimeVolumeSpec = RuntimeVolumeSpec()
     status: RuntimeVolumeStatus = RuntimeVolumeStatus()
     detail: VolumeDetail = VolumeDetail()
@@ -146,14 +142,8 @@ class SnapshotStatus(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     size: int = 0  # bytes
 
 
-class RuntimeSnapshot(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class RuntimeSnapshot(RuntimeMetadata, frozen=True, kw_only=True, gc=False):
     """A volume's data at one moment. It outlives its volume."""
 
-    id: str = ""
-    labels: Mapping[str, str] = {}
-    annotations: Mapping[str, str] = {}
-    generation: int = 0
-    created_at: int = 0
-    deleted_at: int = 0
     spec: SnapshotSpec = SnapshotSpec()
     status: SnapshotStatus = SnapshotStatus()
