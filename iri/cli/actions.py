@@ -1,6 +1,9 @@
 """Verbs that have actions of their own: `gitvirt iri get`, `gitvirt runtime libvirt`. One module for each action.
 
 A module of an action has EXAMPLES, `add_arguments` and `run`, as a module of a verb has.
+
+The verb's module sets `run = run_action`. The namespace carries the chosen action twice: `action` is its name, for messages that point
+to its --help, and `run_action` is its function. So no verb has a table of functions that could miss one.
 """
 
 from __future__ import annotations

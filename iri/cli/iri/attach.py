@@ -1,4 +1,8 @@
-"""`gitvirt iri attach`: attaches volumes or network interfaces to a machine, one per document of a file."""
+"""`gitvirt iri attach`: attaches volumes or network interfaces to a machine, one per document of a file.
+
+Documents are attached in order, one call each. The first error ends the command, and what was attached before it stays. `Attached`
+means that the order is recorded: the machine's status says ATTACHED once the guest has the device.
+"""
 
 from __future__ import annotations
 
@@ -42,6 +46,7 @@ class Device(NamedTuple):
     detach: Callable[[str], MachineChange]  # with a name
 
 
+# Both directions in one table, because `detach` accepts exactly the nouns that can be attached.
 DEVICES: Mapping[Noun, Device] = {
     Noun.VOLUME: Device(pb.Volume, lambda disk: AttachVolume(freeze(Disk, disk)), DetachVolume),
     Noun.INTERFACE: Device(

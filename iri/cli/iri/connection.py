@@ -2,6 +2,9 @@
 
 The cure depends on the error's class alone. What a runtime or a socket path contributes to a message is made printable,
 because it may contain control characters.
+
+An address on the command line is used for every endpoint, because one runtime may serve machines and volumes at one socket. A
+verb that needs one kind connects to that endpoint alone, so a host without volumes can still show its machines.
 """
 
 from __future__ import annotations

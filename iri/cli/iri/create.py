@@ -1,4 +1,9 @@
-"""`gitvirt iri create`: creates machines, volumes or snapshots from a file, one per document."""
+"""`gitvirt iri create`: creates machines, volumes or snapshots from a file, one per document.
+
+A document is the message of the interface with the metadata and the spec that a caller may set; id and status are the runtime's own.
+With a uid label the call is idempotent: the runtime answers with the object that exists, unchanged. Documents are sent in order. The
+first error ends the command, and what was created before it stays.
+"""
 
 from __future__ import annotations
 

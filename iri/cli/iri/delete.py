@@ -1,4 +1,8 @@
-"""`gitvirt iri delete`: orders removals and does not wait for them. An object that does not exist is not an error."""
+"""`gitvirt iri delete`: orders removals and does not wait for them. An object that does not exist is not an error.
+
+`deleted` means that the order is recorded. The object is listed until nothing of it is left, and a volume that a machine still has
+waits for that machine. Ids are handled in order; any error but "not found" ends the command before the ids after it.
+"""
 
 from __future__ import annotations
 

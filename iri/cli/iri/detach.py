@@ -1,4 +1,8 @@
-"""`gitvirt iri detach`: detaches volumes or network interfaces. A device that is not attached is not an error."""
+"""`gitvirt iri detach`: detaches volumes or network interfaces. A device that is not attached is not an error.
+
+The call records the order and returns. A running guest releases a device in its own time, or never; the machine's status lists the
+device until then. Names are handled in order. Any error but "not found" ends the command, and the names after it keep their devices.
+"""
 
 from __future__ import annotations
 

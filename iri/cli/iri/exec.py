@@ -1,6 +1,14 @@
 """`gitvirt iri exec`: attaches this terminal to a machine's serial console.
 
 `gitvirt console` uses `attach_terminal` too, once it has found the machine.
+
+    how the session ends                           exit status
+    the program behind the console ended           its own; 0 where the runtime reports none
+    Ctrl-], or the end of a file as input          0
+    Ctrl-C where it is not sent to the guest       that of an interrupt
+    it could not begin, or was cut off             1, with the reason
+
+Must never happen: the console's URL is printed, because whoever has it may attach once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""`gitvirt iri expand`: gives a volume a larger size."""
+"""`gitvirt iri expand`: gives a volume a larger size.
+
+The size is that of the whole volume, not what is added. The runtime refuses to shrink a volume. The call records the size and
+returns; the data grows later, also under a running guest, which is why the message says "will have".
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,13 @@
-"""`gitvirt iri get`: the objects of a runtime, the classes that it offers, its recent events, its version."""
+"""`gitvirt iri get`: the objects of a runtime, the classes that it offers, its recent events, its version.
+
+    noun                     answered by                                   -o json and yaml show
+    machine, volume, ...     List; details from the host service           messages, without the details
+    status                   Status of every runtime of this host          the two Status responses
+    events                   ListEvents of every runtime of this host      Event messages
+    version                  Version                                       name and version
+
+A field that is 0 or empty is left out of JSON and YAML, as irictl leaves it out. Nothing here changes an object.
+"""
 
 from __future__ import annotations
 
@@ -60,6 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    """Checks the arguments before it connects: a wrong option never waits for a runtime."""
     noun: Noun = arguments.noun
     terminal = out()
     _check_arguments(arguments)
@@ -142,6 +152,7 @@ def _status(terminal: Terminal, arguments: argparse.Namespace) -> None:
 
 
 def _amount(resource: str, count: int) -> str:
+    """Memory and storage with a unit, such as 10Gi; every other resource as a bare count."""
     return str(units(count)) if resource in ("memory", "storage") else str(count)
 
 

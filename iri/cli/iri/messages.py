@@ -7,6 +7,15 @@ one difference: an unknown key, which irictl drops silently, is an error here th
     render_message: message in -> values, with the values of secret maps and bytes hidden by default
 
 Must never happen: an error message quotes a value, because a secret may be in the wrong field.
+
+    field      written as                            refused
+    message    keys and values                       a key that the message does not have, with the closest one as the hint
+    map        keys and values                       a key that is not text
+    list       a list                                a single value
+    enum       number, name, or the name's end       any other value, with all of them as the hint
+    bytes      base64, broken into lines or not      other text
+    string     text                                  a number or a boolean: YAML has changed it already
+    integer    a whole number                        10Gi, with the number of bytes as the hint
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""The kinds on the command line of `gitvirt iri`, under all the names that people type, irictl's among them."""
+"""The kinds on the command line of `gitvirt iri`, under all the names that people type, irictl's among them.
+
+A noun is accepted in any letter case, under its own name, under irictl's short name, and in the plural where there can be several.
+Output and help always show the first of these. Each action names the nouns that it takes; the error for another one suggests the
+closest of them.
+"""
 
 from __future__ import annotations
 

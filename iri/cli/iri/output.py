@@ -1,7 +1,9 @@
 """How `gitvirt iri` shows objects: as a table, as ids, or as messages in YAML or JSON.
 
 YAML and JSON have the field names of the messages, so what `get` shows can be edited and given to `create`. Secrets are
-hidden in every form unless --show-secrets is given.
+hidden in every form unless --show-secrets is given. Tables are for people and may change; scripts read JSON, or ids (`-o name`).
+
+A table has these columns from left to right: id and name, those of the kind, state and age, and with `-o wide` the kind's wide ones.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ STATE_STYLES: Mapping[str, TextStyle] = {
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
+    """-o and --show-secrets, for verbs that show objects."""
     parser.add_argument(
         "-o", "--output", choices=FORMATS, default="table", help="how to show it (default: table)"
     )
@@ -74,10 +77,12 @@ def show_object(terminal: Terminal, arguments: argparse.Namespace, item: Runtime
 
 
 def value_of(item: RuntimeObject, with_secrets: bool) -> dict[str, object]:
+    """The object's message. Its detail is not in it: another call of the interface carries that, and `create` could not take it."""
     return render_message(OBJECT_CALLS[type(item)].encode(item), with_secrets=with_secrets)
 
 
 def name_of(item: RuntimeObject) -> str:
+    """The name by which a poollet labels what it creates; empty for an object without such a label."""
     return next((item.labels[label] for label in NAME_LABELS if label in item.labels), "")
 
 
@@ -133,6 +138,7 @@ SNAPSHOT_COLUMNS: list[Column[RuntimeSnapshot]] = [
     Column("VOLUME", lambda snapshot: snapshot.spec.volume_id),
     Column("SIZE", lambda snapshot: str(units(snapshot.status.size))),
 ]
+# The columns of a kind get objects of that kind alone, which the type of the table cannot say.
 COLUMNS: Mapping[RuntimeKind, list[Column[RuntimeObject]]] = {
     RuntimeMachine: MACHINE_COLUMNS,  # type: ignore[dict-item]
     RuntimeVolume: VOLUME_COLUMNS,  # type: ignore[dict-item]

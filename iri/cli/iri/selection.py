@@ -1,4 +1,7 @@
-"""Selects the objects that `gitvirt iri` shows: with their details, oldest first."""
+"""Selects the objects that `gitvirt iri` shows: with their details, oldest first.
+
+One list, then one call for the details of those objects. Limits: sorts for people only; a caller that needs every change watches.
+"""
 
 from __future__ import annotations
 

@@ -20,6 +20,7 @@ AnyMessage = TypeVar("AnyMessage", bound=Message)
 
 
 def add_file(parser: argparse.ArgumentParser, *, is_required: bool = True) -> None:
+    """The option -f, named as irictl names it. Optional for `update`, whose other noun takes no file."""
     parser.add_argument(
         "-f",
         "--filename",

@@ -1,4 +1,8 @@
-"""`gitvirt iri update`: changes the power of a machine, or the connection of one of its volumes."""
+"""`gitvirt iri update`: changes the power of a machine, or the connection of one of its volumes.
+
+Both are desired state: the call records it, and the machine follows later. A volume's document replaces device and connection of the
+attachment that has its name; so a volume that was resized or got another key stays attached.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +22,7 @@ from reconciler.cli.terminal import out, printable
 EXAMPLES = """examples:
   gitvirt iri update power --machine-id 3f2c9a1e-... --power off
   gitvirt iri update volume --machine-id 3f2c9a1e-... -f volume.yaml"""
+# Words for people; the numbers are those of the enum, which irictl takes.
 POWERS = {"on": Power.ON, "0": Power.ON, "off": Power.OFF, "1": Power.OFF}
 
 

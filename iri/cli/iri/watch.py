@@ -2,6 +2,9 @@
 
 A notice of the runtime only says when to list; a line is printed for each object that differs from the last list, and
 for each that is missing from it. Where a runtime has no watch, objects are listed every second.
+
+A notice is only a reason to list, so a notice that was lost or came twice does no harm. The lines of an object are its differences
+between two lists: states that came and went in between are not shown.
 """
 
 from __future__ import annotations
@@ -89,11 +92,13 @@ class GrowingTable:
         self._terminal.stream.flush()
 
     def _cell(self, column: Column[RuntimeObject], item: RuntimeObject, is_gone: bool) -> str:
+        """In the last line of an object the state is `Gone`; its other cells are those that were known last."""
         if is_gone and column.title == "STATE":
             return self._terminal.paint(GONE, TextStyle.DIM)
         return style_rows(self._terminal, column, item)
 
     def _row(self, row: list[str], together: list[list[str]]) -> None:
+        """Pads each cell to the widest so far. A column never shrinks: the lines above it are printed already."""
         before = self._widths or [0] * len(row)
         self._widths = [max(old, *(width(other[i]) for other in together)) for i, old in enumerate(before)]
         cells = [cell + " " * (wide - width(cell)) for cell, wide in zip(row, self._widths, strict=True)]

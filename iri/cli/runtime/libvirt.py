@@ -1,6 +1,13 @@
 """`gitvirt runtime libvirt`: serves this host's machines and volumes.
 
 libvirt's Python library is imported only when the server is built: hosts without libvirt have no such library.
+
+    what fails at the start                              the cure that the command prints
+    libvirt does not answer                              start libvirtd, or another `uri`
+    another runtime has the folder or this libvirtd      that of the StartupError, which names the other runtime
+    an address is in use                                 another --listen
+    the runtime's folder cannot be written               root, or another `folder`
+    the settings contradict each other                   docs/libvirt.md
 """
 
 from __future__ import annotations
@@ -66,6 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _server(settings: Settings, addresses: list[Address], socket_mode: int) -> LibvirtServer:
+    """Errors of the library and of the settings end here, those of the start in `run`."""
     try:
         # Loads libvirt, which only hosts with libvirt have.
         from iri.libvirt.runtime import LibvirtRuntime

@@ -15,10 +15,12 @@ from reconciler.cli.sd_notify import ServiceNotifier
 from reconciler.cli.stop_signal import StopSignal
 from reconciler.cli.terminal import out, printable
 
+# IronCore's well-known paths, where clients look when they are given no address.
 DEFAULT_SOCKETS = ("/var/run/iri-machineprovider.sock", "/var/run/iri-volumeprovider.sock")
 
 
 def add_server_arguments(parser: argparse.ArgumentParser) -> None:
+    """--listen and --verbose, which every runtime has."""
     parser.add_argument(
         "--listen",
         action="append",
@@ -29,6 +31,7 @@ def add_server_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def parse_addresses(arguments: argparse.Namespace) -> list[Address]:
+    """Those of --listen, else the well-known sockets. Every service is served at each address."""
     try:
         return [parse(address) for address in arguments.listen or DEFAULT_SOCKETS]
     except IRIError as error:
@@ -37,7 +40,11 @@ def parse_addresses(arguments: argparse.Namespace) -> list[Address]:
 
 
 def serve(arguments: argparse.Namespace, build: Callable[[], Server]) -> None:
-    """Serves until a signal. The sockets are announced only once they accept connections."""
+    """Serves until a signal. The sockets are announced only once they accept connections.
+
+    The signal handlers are installed before the server is built, so a signal during a slow start stops it in order too. `ready` on
+    standard output and the word to systemd mean the same: from now on calls are answered.
+    """
     if arguments.verbose:
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     stop, supervisor = StopSignal(), ServiceNotifier.of(os.environ)

@@ -44,7 +44,10 @@ def read_document(path: str, option: str, example: str, decode: Callable[[bytes]
 
 
 def resolve_quantities(value: object, *, within: bool = False) -> object:
-    """The value with whole numbers for quantities such as 256Gi, below each key that holds counts."""
+    """The value with whole numbers for quantities such as 256Gi, below each key that holds counts.
+
+    Text elsewhere stays as it is: a name may look like a quantity.
+    """
     if isinstance(value, dict):
         return {
             key: resolve_quantities(item, within=within or key in COUNTS or str(key).endswith("Bytes"))

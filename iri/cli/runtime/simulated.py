@@ -1,4 +1,8 @@
-"""`gitvirt runtime simulated`: serves a simulated host, with its control service."""
+"""`gitvirt runtime simulated`: serves a simulated host, with its control service.
+
+Without --state the host ends with the process. With it, one process at a time owns the state log in that directory, and the next start
+goes on as if the host had run all the time. A seed counts only for a new host: a state log has its own. The profile is read again at each start.
+"""
 
 from __future__ import annotations
 
@@ -48,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    """Serves until a signal. An error of the start that reaches this function is that of an address."""
     try:
         serve(arguments, lambda: _server(arguments))
     except IRIError as error:
