@@ -3,6 +3,8 @@
 Each call checks its request, calls one method of the runtime, and answers at once: it has recorded an order, not carried
 it out. The calls of all kinds and of all changes are alike, so each sort of call is one function here, over the tables
 of iri.wire.calls. All are safe to call from several threads, as the runtime is.
+
+Must never happen: a request reaches the runtime before all of it is checked.
 """
 
 from __future__ import annotations

@@ -114,7 +114,10 @@ def check_annotations(request: machine_pb.UpdateMachineAnnotationsRequest) -> No
 
 
 def check_part(request: Message, name: str, check: Callable[[Any, str], None]) -> None:
-    """A part that the request must have, checked under its name."""
+    """A part that the request must have, checked under its name.
+
+    Absent and empty differ on the wire: a part that is absent is an error here, never a default.
+    """
     require_part(request, name, name)
     check(getattr(request, name), name)
 
@@ -221,6 +224,7 @@ def check_classes(request: host_pb.SetClassesRequest) -> None:
 
 
 # What a change must have beside the object's id.
+# One entry for each change that the interface has; `object_services` looks it up for every such call.
 CHANGE_CHECKS: Mapping[type[RuntimeChange], Callable[[Any], None]] = {
     SetAnnotations: check_annotations,
     SetPower: lambda request: check_power(request.power, "power"),

@@ -5,6 +5,11 @@ NOT_SERVING; watches end; calls under way may finish within FINISH_SECONDS. Heal
 
 A runtime that has something of its own to start and to stop subclasses Server: its `start` comes before the sockets
 exist, its `stop` after the last call has returned.
+
+    limit                   what happens beyond it
+    calls at once           gRPC answers RESOURCE_EXHAUSTED before a handler runs
+    threads                 further calls wait for one; each watch keeps one for as long as it lasts
+    size of a message       the call fails; a response is never cut
 """
 
 from __future__ import annotations

@@ -2,6 +2,13 @@
 
 A host that is down can still be controlled, and no fault delays or fails a control call (see faults.fault_injection):
 otherwise a test could not end what it has begun. Numbers of enums are those of the .proto file.
+
+    calls          what they change                               lasts
+    clock          time; everything due by then has happened      in the state log
+    faults         which calls fail or are late                   until they are cleared, or the process ends
+    guest, host    what happens inside a guest, or to the host    in the state log
+    behavior,      how the host works from now on                 until the process ends
+    profile
 """
 
 from __future__ import annotations
@@ -75,10 +82,12 @@ class ControlService:
         return pb.ListFaultsResponse(faults=[encode(pb.Fault, rule) for rule in self._rules.list_rules()])
 
     def clear_faults(self, request: pb.ClearFaultsRequest) -> pb.ClearFaultsResponse:
+        """One by its id, NotFound without it; all without an id. Calls that are delayed at present stay delayed."""
         self._rules.clear(request.id)
         return pb.ClearFaultsResponse()
 
     def act_on_guest(self, request: pb.ActOnGuestRequest) -> pb.ActOnGuestResponse:
+        """FailedPrecondition unless the guest runs; Unavailable while the host is down, because no guest runs then."""
         _require_value(pb.GuestAction.values(), request.action, "action")
         with self._host.lock() as now_ns:
             guest = self._host.find(SimulatedMachine, request.machine_id)

@@ -1,4 +1,7 @@
-"""The client of gitvirt.sim.v1alpha1.Control: the clock, guests, faults and profile of a simulated host."""
+"""The client of gitvirt.sim.v1alpha1.Control: the clock, guests, faults and profile of a simulated host.
+
+Programs use it to bring a host into a state that a real one reaches only by accident or by waiting. Only a simulated host answers.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +32,7 @@ class ControlClient:
         self.call(pb.SetClockRequest(mode=pb.CLOCK_MANUAL))
 
     def run_clock(self, rate: float = 1.0) -> None:
+        """From now on `rate` seconds of the host pass in a real one."""
         self.call(pb.SetClockRequest(mode=pb.CLOCK_REAL, rate=rate))
 
     def advance(self, seconds: float) -> None:
@@ -39,10 +43,12 @@ class ControlClient:
         self.call(pb.ActOnGuestRequest(machine_id=machine_id, action=pb.GuestAction.ValueType(action)))
 
     def act_on_host(self, action: HostAction, down_seconds: float = 0) -> None:
+        """The host is away for so long on its own clock, and answers Unavailable meanwhile. A stopped clock must be advanced to bring it back."""
         down_ns = round(down_seconds * SECOND_NS)
         self.call(pb.ActOnHostRequest(action=pb.HostAction.ValueType(action), down_nanoseconds=down_ns))
 
     def set_behavior(self, name: str, **flags: bool) -> None:
+        """Which provider the host imitates, with single deviations switched on or off."""
         self.call(pb.SetBehaviorRequest(behavior=pb.Behavior(name=name, flags=flags)))
 
     def update_profile(self, json: bytes) -> None:

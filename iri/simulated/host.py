@@ -6,9 +6,20 @@ Theory of operation. There are two kinds of change, and only one of them is writ
     a call's effect            `commit`        state log (memory of the kernel), then state, then disk, then the answer
     something becoming due     `run_due`       state only: a restart computes it again from record, clock and seed
 
-`locked` brings the host up to the present time first, so a call never sees a state that is out of date; everything due
+`lock` brings the host up to the present time first, so a call never sees a state that is out of date; everything due
 is applied in order of its time, with `event_time_ns` saying that time. The lock is held for microseconds: the caller
 waits for the disk after it has left the lock, and callers that wait together share one flush.
+
+    a call commits                                                when it fails there
+    1. the changed records are encoded and appended as one entry  nothing has changed; the call raises Unavailable
+    2. they replace those in memory, and every index follows      no I/O, so nothing fails here
+    3. what follows at once: notices, freed volumes, consoles     no I/O of the log
+    4. the log is rewritten, when most of it is out of date       the call raises Unavailable; its effect stays
+    5. the lock is left, and the entry waited for                 the call raises Unavailable; its effect stays
+    6. the answer
+
+So Unavailable from a host with a log means that the call may have taken effect, as it does for every runtime. Time is not
+logged as it passes: the log has the clock's line (see `clock`), and due times are in the records.
 
 Must never happen: a call is answered before its effect is on disk; state has an effect that the log lacks; something
 that is computed again after a restart comes out differently (it depends on the seed and the record alone).
@@ -75,6 +86,7 @@ class SimulatedHost:
 
     @property
     def classes(self) -> RuntimeClasses:
+        """Those that a call has set, else the profile's."""
         return self.record.classes or self.profile.classes
 
     def event_time_ns(self) -> int:
@@ -125,6 +137,7 @@ class SimulatedHost:
         self.run_due()
 
     def next_due_ns(self) -> int | None:
+        """For those who wait for the host. None: nothing will happen by itself, however long they wait."""
         with self._lock:
             return self.state.timers.next_due()
 
@@ -145,6 +158,7 @@ class SimulatedHost:
             self._rewrite(self._log)
 
     def add_events(self, subject: RuntimeObject, events: tuple[ObjectEvent, ...]) -> None:
+        """The host adds the object and the time: that at which the event was due, not that of the call that applied it."""
         for reason, action, message, is_warning in events:
             self.journal.event(subject, reason, action, message, is_warning=is_warning)
 
@@ -196,6 +210,7 @@ class SimulatedHost:
         self._consoles.setdefault(machine_id, []).append(console)
 
     def has_console(self, machine_id: str, console: Console) -> bool:
+        """Asked by the thread that keeps the host of an open console up to date; False ends that thread."""
         with self._lock:
             return console in self._consoles.get(machine_id, [])
 

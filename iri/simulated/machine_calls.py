@@ -3,6 +3,9 @@
 Every function is called with the host locked; `now_ns` is the time at which it was locked. Refusals come before the
 commit, in this order: volumes of other machines, images and networks, the rules of iri.change, class, room on the host. A
 call that is refused has changed nothing.
+
+What a call begins ends later, on the host's clock, in `machine_lifecycle` (power) and `hotplug` (devices). A call that asks for
+what the record says already writes nothing, with one exception: power On for a guest that ended starts it again.
 """
 
 from __future__ import annotations
@@ -215,6 +218,7 @@ def restart_host(host: SimulatedHost, down_ns: int, now_ns: int, *, is_crash: bo
 
 
 def find_class_resources(host: SimulatedHost, name: str) -> Mapping[str, int]:
+    """They are recorded with the machine: another set of classes changes no machine that exists."""
     return host.find_class("machine", host.classes.machines, name).resources
 
 

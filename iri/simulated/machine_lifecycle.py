@@ -18,6 +18,9 @@ A new class and the devices of a machine that is off take effect at the next boo
 
 Must never happen: a machine is published as off while a guest may still run; REMOVING is left for another phase.
 Devices on their way in or out are in hotplug.
+
+All functions are called with the host locked. They take the time as an argument and their durations from the seed, so a host that
+replays its log after a restart comes to the same phases at the same times.
 """
 
 from __future__ import annotations
@@ -85,6 +88,7 @@ class SimulatedMachine(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def object(self) -> RuntimeMachine:
+        """The name that it has in the records of all kinds."""
         return self.machine
 
     @property
@@ -254,6 +258,7 @@ def lose_power(guest: SimulatedMachine) -> SimulatedMachine:
 
 
 def start_boot(guest: SimulatedMachine, from_ns: int, model: HostModel) -> SimulatedMachine:
+    """From now, or from the later time at which images and devices are there."""
     due_ns = model.after(from_ns, model.times.boot, "boot", guest.machine.id, boot_count(guest))
     return enter_phase(guest, MachinePhase.BOOTING, model, due_ns)
 
@@ -279,6 +284,7 @@ def refresh_status(guest: SimulatedMachine, model: HostModel) -> SimulatedMachin
 
 
 def change_detail(guest: SimulatedMachine, **changes: object) -> SimulatedMachine:
+    """Spec and status stay the identical objects, by which the indexes see that nothing of theirs has changed."""
     detail = replace(guest.machine.detail, **changes)
     return replace(guest, machine=replace(guest.machine, detail=detail))
 
@@ -303,15 +309,18 @@ def choose_mac(interface: RuntimeNetworkInterface, digest: str) -> str:
 
 
 def stop_due_ns(guest: SimulatedMachine, now_ns: int, model: HostModel) -> int:
+    """When a stop that begins now has ended. A guest that hangs does not answer the power button and takes `forced_stop`."""
     duration = model.times.forced_stop if guest.is_hung else model.times.stop
     return model.after(now_ns, duration, "stop", guest.machine.id, boot_count(guest))
 
 
 def is_to_be_on(machine: RuntimeMachine, model: HostModel) -> bool:
+    """By the order, unless the imitated provider ignores orders about power."""
     return machine.spec.power is not Power.OFF or model.quirks.ignores_power
 
 
 def boot_count(guest: SimulatedMachine) -> int:
+    """Part of what a duration depends on, so that each boot takes a time of its own, and the same one in every run."""
     return guest.machine.detail.boots
 
 

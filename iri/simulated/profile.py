@@ -2,6 +2,9 @@
 
 A JSON document whose keys are public. It is decoded strictly: an unknown key is an error that names it. A profile may be
 changed while the host runs; existing objects keep what they have.
+
+Limits: a profile decides only what begins from now on. Sizes, classes and due times of what exists are in the records, and a
+capacity that is lowered below what is promised takes nothing away: it only refuses more.
 """
 
 from __future__ import annotations
@@ -63,6 +66,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     behavior_flags: Mapping[str, bool] = {}
 
     def __post_init__(self) -> None:
+        """Refused here, not in the middle of a later call. Decoding turns the ValueError into InvalidArgument."""
         if any(total < 0 for total in self.capacity.values()):
             raise ValueError("capacity is not negative")
         if any(factor < 1 for factor in self.overcommit.values()):
@@ -87,6 +91,7 @@ def parse_profile(document: bytes, onto: Profile | None = None) -> Profile:
 
 
 def format_profile(profile: Profile) -> bytes:
+    """Every key with its present value, so that the document can be edited and given back."""
     return msgspec.json.format(msgspec.json.encode(profile), indent=2)
 
 

@@ -3,6 +3,9 @@
 The provider `gitvirt` has no flag set: it keeps every promise of iri.runtime. The others are IronCore's providers as
 their code behaves today; docs/iri.md lists what that means for a caller. A flag never changes how a host works inside,
 only what a caller can see of it, so that a caller can be tested against each deviation alone.
+
+A deviation is one `if` where the promise is kept otherwise. Must never happen: a flag makes the host break a promise to itself, such as
+a record that a restart would read differently.
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ class ProviderQuirks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     gives_no_reasons: bool = False
 
 
+# What IronCore's providers have in common.
 STOCK = ProviderQuirks(
     duplicates=True, has_no_generations=True, has_no_host_service=True, gives_no_reasons=True
 )

@@ -2,6 +2,9 @@
 
 Each method locks the host, calls the module that does the work, and returns. A host has no thread of its own, so what
 falls due between calls is applied by whoever waits for it: a subscription, or the thread of an open console.
+
+Limits: nothing here computes or stores anything about objects; that is in the modules called, and in the host. Errors pass
+unchanged, because all of them are IRIErrors already.
 """
 
 from __future__ import annotations
@@ -99,10 +102,12 @@ class SimulatedRuntime:
                 self.host.commit(host_record=replace(self.host.record, classes=classes))
 
     def objects(self, kind: type[AnyObject]) -> Mapping[str, AnyObject]:
+        """The identical mapping until an object of the kind changes, so a caller can tell by identity that nothing has."""
         with self.host.lock():
             return self.host.state.objects(kind)
 
     def create(self, desired: AnyObject) -> AnyObject:
+        """The object as it was recorded. Whatever takes time begins now and ends on the host's clock."""
         with self.host.lock() as now_ns:
             match desired := intern_keys(desired):
                 case RuntimeMachine():
@@ -113,6 +118,7 @@ class SimulatedRuntime:
                     return volume_calls.create_snapshot(self.host, desired, now_ns)
 
     def change(self, id: str, change: RuntimeChange) -> None:
+        """A volume can only be expanded; every other change is one of a machine."""
         with self.host.lock() as now_ns:
             if isinstance(change, ExpandVolume):
                 volume_calls.expand(self.host, self.host.find(SimulatedVolume, id), change, now_ns)
@@ -120,6 +126,7 @@ class SimulatedRuntime:
                 machine_calls.change(self.host, self.host.find(SimulatedMachine, id), change, now_ns)
 
     def remove(self, kind: type[AnyObject], id: str) -> None:
+        """The object is listed until its removal is due; a running guest is shut down first."""
         with self.host.lock() as now_ns:
             if kind is RuntimeMachine:
                 machine_calls.remove(self.host, self.host.find(SimulatedMachine, id), now_ns)
@@ -129,10 +136,12 @@ class SimulatedRuntime:
                 volume_calls.remove(self.host, self.host.find(SimulatedSnapshot, id), now_ns)
 
     def events(self) -> Sequence[RuntimeEvent]:
+        """Everything that is due has happened, and has its event, before the journal is read."""
         with self.host.lock():
             return self.host.journal.events()
 
     def watch(self) -> Subscription:
+        """A subscription that applies what is due while its holder waits. Without one, an idle host remains as the last call left it."""
         return DueSubscription(self.host, self.host.journal.watch())
 
     def console(self, machine_id: str) -> Console:

@@ -1,4 +1,8 @@
-"""A simulated host behind sockets: its calls, its consoles and its control service, started and stopped together."""
+"""A simulated host behind sockets: its calls, its consoles and its control service, started and stopped together.
+
+The fault rules come before every call of the runtime's own services and before none of the control service. Rules and the count of
+calls are in memory alone: a new process begins without any.
+"""
 
 from __future__ import annotations
 

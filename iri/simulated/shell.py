@@ -1,6 +1,12 @@
 """The operating system of a simulated guest at its serial console: a login, a prompt, a few commands.
 
 It runs in a thread on the slave side of a real pty, so that echo, line editing and window sizes are the kernel's own.
+
+One thread for each open console, which waits for a line most of the time. The other side of the pty is a PtyConsole (iri.exec); whichever
+side hangs up first ends the thread. The shell sees the machine through GuestAccess alone, and each use of that locks the host, so a
+command prints the machine as it is now.
+
+Limits: a command is a method of Shell. Nothing that is typed starts a program or reaches a file of the real host.
 """
 
 from __future__ import annotations
@@ -66,6 +72,7 @@ class Shell:
         self._user = ""
 
     def exit_status(self) -> int:
+        """Waits for the end of the session, at most a second: the console is read to its end a moment before."""
         self._is_ended.wait(1)
         return self._status
 
@@ -81,6 +88,7 @@ class Shell:
             closed()
 
     def say(self, text: str) -> None:
+        """An OSError means that the line was hung up, and ends the session."""
         os.write(self._terminal, f"{text}\n".encode())
 
     def _session(self) -> None:
@@ -112,6 +120,7 @@ class Shell:
         return line.decode("utf-8", "replace")
 
     def _run(self, words: list[str]) -> int:
+        """By the first word. The result is what `status` prints next, and in the end the status of the session."""
         command = COMMANDS.get(words[0])
         if command is None:
             self.say(f"{words[0]}: command not found")

@@ -1,6 +1,8 @@
 """What calls about volumes and snapshots do to the host, as machine_calls does for machines.
 
 Every function is called with the host locked. A volume is removed once no machine has it: see volume_lifecycle.
+
+Refusals come in this order: class, source, room on the host. A call that is refused has changed nothing.
 """
 
 from __future__ import annotations

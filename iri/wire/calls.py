@@ -3,6 +3,9 @@
 IronCore names the fields of a request after the kind ("machine", "machine_id"), so one class serves all three kinds.
 Every change of iri.change is exactly one call: its request has the object's id first, then the fields of the change.
 Resize is a call of gitvirt's host service, because IronCore has none.
+
+A kind's row says everything that differs between the kinds on the wire. So client, server and `gitvirt iri` have one piece of code for
+all of them, and a new kind is a new row.
 """
 
 from __future__ import annotations

@@ -43,6 +43,7 @@ def decode_event(message: pb.Event, default: RuntimeKind) -> RuntimeEvent:
 
 
 def encode_notice(notice: ChangeNotice) -> host_pb.WatchEventsResponse:
+    """A RESYNC is about no object: its kind is ALL, and its id is empty."""
     return host_pb.WatchEventsResponse(
         kind=OBJECT_KINDS[notice.kind], id=notice.id, change=CHANGES[notice.what]
     )

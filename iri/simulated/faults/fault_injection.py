@@ -24,7 +24,10 @@ CONTROL_CALLS = frozenset(method.name for method in SERVICE.methods)
 
 
 def wrap_calls(host: SimulatedHost, rules: FaultRules) -> CallWrapper:
-    """What a server enters around each call. A provider without a host service is imitated here too."""
+    """What a server enters around each call. A provider without a host service is imitated here too.
+
+    The missing host service is imitated inside of the rules, so that such calls are counted and can be delayed as well.
+    """
 
     @contextmanager
     def wrap(call: str) -> Iterator[None]:
@@ -40,7 +43,10 @@ def wrap_calls(host: SimulatedHost, rules: FaultRules) -> CallWrapper:
 
 
 class FaultInjectingRuntime:
-    """Implements iri.runtime.Runtime in front of another one."""
+    """Implements iri.runtime.Runtime in front of another one.
+
+    A change has the name of its own call, so a rule can make AttachVolume fail and leave other changes alone.
+    """
 
     def __init__(self, runtime: Runtime, wrapper: CallWrapper) -> None:
         self._runtime = runtime

@@ -104,6 +104,7 @@ class FaultRules:
                 raise errors.NotFound(f"fault {id} does not exist")
 
     def calls(self) -> Mapping[str, int]:
+        """How often each call was made since the start, failed ones included."""
         with self._lock:
             return dict(self._calls)
 

@@ -2,6 +2,9 @@
 
 An address that a machine brings in its spec is taken too; two machines may bring the same one, which is reported as an
 event and not refused, as on a real network. Nothing here is on disk: it is computed from the machines' records.
+
+A lease is chosen once, when the interface is attached, and recorded with its machine. So addresses stay what they are over a
+restart, in whatever order the records are read again.
 """
 
 from __future__ import annotations
@@ -18,7 +21,10 @@ PREFIX_LENGTH = 16  # of a network without a cidr: room for a whole fleet on one
 
 
 class AddressRange:
-    """The host addresses of one IPv4 network. The first is the gateway's."""
+    """The host addresses of one IPv4 network. The first is the gateway's.
+
+    No address below `_cursor` is free, so finding one does not begin at the start of a range that is nearly full.
+    """
 
     def __init__(self, network: ipaddress.IPv4Network) -> None:
         self.network = network
@@ -91,6 +97,7 @@ class SimulatedNetworks:
         return [str(ipaddress.IPv4Address(address)) for address in shared]
 
     def _range(self, interface: RuntimeNetworkInterface) -> AddressRange:
+        """Made at the first use of the network."""
         key = _key(interface)
         found = self._ranges.get(key)
         if found is None:
@@ -104,6 +111,7 @@ class SimulatedNetworks:
 
 
 def _key(interface: RuntimeNetworkInterface) -> tuple[str, str]:
+    """Interfaces that name one network with different cidrs are on different networks."""
     return interface.network_id, interface.attributes.get("cidr", "")
 
 
@@ -130,6 +138,7 @@ def _network(network_id: str, cidr: str) -> ipaddress.IPv4Network:
 
 
 def _ipv4(text: str) -> int:
+    """0, which no guest has, for text that is not an IPv4 address."""
     try:
         return int(ipaddress.IPv4Address(text))
     except ValueError:

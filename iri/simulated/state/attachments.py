@@ -20,12 +20,14 @@ class Attachments:
         self._machines: dict[str, set[str]] = {}  # ids by handle
 
     def add_volume(self, volume_id: str) -> None:
+        """From its first record on: a machine may name a volume by its handle before the volume is ready."""
         self._volumes[volume_handle(volume_id)] = volume_id
 
     def drop_volume(self, volume_id: str) -> None:
         self._volumes.pop(volume_handle(volume_id), None)
 
     def is_attached(self, volume_id: str) -> bool:
+        """By the spec or by the status of any machine."""
         return bool(self._machines.get(volume_handle(volume_id)))
 
     def require_free(self, disk: Disk, machine_id: str) -> None:

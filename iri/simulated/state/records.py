@@ -2,6 +2,9 @@
 
 A record holds all that a restart cannot compute again. Its encoding is msgpack by field name, so fields may be added
 with a default; a log with fields of another version is refused, never guessed at.
+
+Not in a record, because a restart computes it again: indexes, listed objects, timers, and every step that has become due since the
+record was committed. Lost with the process: events, faults, watches and open consoles.
 """
 
 from __future__ import annotations
@@ -52,10 +55,12 @@ HOST_RECORD = ("facts", "")
 
 
 def encode_record(record: Record) -> LogChange:
+    """Kind and id are the key in the log, where the last record of a key counts."""
     return NAMES[type(record)], record.object.id, msgspec.msgpack.encode(record)
 
 
 def encode_host_record(host_record: HostRecord) -> LogChange:
+    """Under a key that no object has."""
     return (*HOST_RECORD, msgspec.msgpack.encode(host_record))
 
 

@@ -143,12 +143,14 @@ class StateLog:
 
     @contextlib.contextmanager
     def _translate_errors(self) -> Iterator[None]:
+        """The disk is full, or broken: the call that needed it fails, and the process goes on."""
         try:
             yield
         except OSError as error:
             raise StateLogError(f"the state cannot be written: {self._path}: {error.strerror}") from error
 
     def _write(self, data: bytes) -> None:
+        """`write` may take less than all of it."""
         rest = memoryview(data)
         while rest:
             rest = rest[os.write(self._file, rest) :]
@@ -184,6 +186,7 @@ class StateLog:
 
 
 def frame_entry(payload: bytes) -> bytes:
+    """The entry as it is in the file: header, then payload."""
     length, checksum = len(payload), zlib.crc32(payload)
     return FRAME.pack(length, checksum, _header_checksum(length, checksum)) + payload
 
@@ -210,8 +213,10 @@ def read_entries(data: bytes, path: Path) -> Iterator[tuple[int, list[LogChange]
 
 
 def _header_checksum(length: int, checksum: int) -> int:
+    """The header has its own, or a damaged length would look like an entry that a crash cut off, and the rest of the log would be dropped."""
     return zlib.crc32(length.to_bytes(4, "little") + checksum.to_bytes(4, "little"))
 
 
 def _private(path: str, flags: int) -> int:
+    """For the owner alone: the records have whole specs, with keys and Ignition data."""
     return os.open(path, flags, 0o600)

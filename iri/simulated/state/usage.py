@@ -1,6 +1,9 @@
 """How much of the host is promised: each machine by its class and its local disks, each volume by its size.
 
 Promised, not used: a machine that is off is charged in full, because it may be started at any time.
+
+Room is checked only where a record grows. So a host whose limit was lowered refuses new objects, and still starts, shrinks and
+removes those that it has.
 """
 
 from __future__ import annotations
@@ -38,6 +41,7 @@ def _machine_charge(guest: SimulatedMachine) -> Counter[str]:
 
 
 def sum_local_disks(disks: tuple[Disk, ...], default_bytes: int) -> int:
+    """A disk that names no size takes `default_bytes`, the profile's."""
     local = (disk.local_disk for disk in disks)
     return sum(disk.size_bytes or default_bytes for disk in local if disk is not None)
 
@@ -49,6 +53,7 @@ class Usage:
         self._charged: Counter[str] = Counter()
 
     def totals(self) -> Mapping[str, int]:
+        """By resource, without those of which nothing is promised."""
         return {resource: amount for resource, amount in self._charged.items() if amount}
 
     def update(self, before: Record | None, after: Record | None) -> None:
