@@ -1,4 +1,11 @@
-"""Where a domain's devices come from, once storage, networks, images and first-boot data are prepared. Frozen and pure."""
+"""Where a domain's devices come from, once storage, networks, images and first-boot data are prepared. Frozen and pure.
+
+The values between the parts: storage, networks and seed make them, `domain.devices` turns them into XML. So none of these parts imports
+another, and a new kind of source is a new type here.
+
+Must never happen: a secret is in one of them. They end up in a domain's XML, which every user of the host may read; a key is named by
+the UUID of a libvirt secret.
+"""
 
 from __future__ import annotations
 

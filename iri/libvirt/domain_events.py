@@ -1,6 +1,8 @@
 """libvirt's events about domains, as frozen values. Knows no libvirt.
 
 An event says that something has happened, seldom what: the domain is observed after each, and the observation counts.
+
+`connect.event_callbacks` makes these on libvirt's event thread, and `machines.event_watcher` reads them on its own.
 """
 
 from __future__ import annotations

@@ -11,6 +11,8 @@ pool) before it reads or changes anything there, and keeps it until it stops.
 
 Must never happen: the lock file is deleted (a second process could then lock a new file of the same name); a reader of the
 owner's name keeps a process from acquiring (readers take the lock shared and briefly, so `acquire` tries twice).
+
+Limits: it keeps other runtimes out; all threads of this one share it.
 """
 
 from __future__ import annotations
@@ -50,6 +52,7 @@ def lock_holder(folder: Path) -> str | None:
 
 
 def _read_pid(handle: int) -> str:
+    """Empty for text that is not a number: the file may be of another version, or half written."""
     written = os.pread(handle, 20, 0).decode("ascii", "replace").strip()
     return written if written.isdigit() else ""
 
@@ -90,6 +93,7 @@ class FolderLock:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def release(self) -> None:
+        """No effect when it is not held. The file stays: see above."""
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1

@@ -56,6 +56,7 @@ class LibvirtdOwner:
         raise Unavailable("another runtime is starting on this libvirtd")
 
     def _try_record(self) -> bool:
+        """Returns False when another runtime was faster; the caller then reads whose record it is."""
         try:
             description = f"{PREFIX}{self._folder}"
             self._secrets.define(secret_document(str(uuid.uuid4()), usage=USAGE, description=description))

@@ -10,6 +10,9 @@ The order of a start is the order of what may be relied on:
 
 A step that fails undoes those before it, and the process ends with the reason. The end is the reverse order; guests run on. Must
 never happen: an object of libvirt is changed before the third step, which proves that no other runtime has it.
+
+Threads: one reads libvirt's events, one reconnects, one observes after events, one asks for addresses, one collects garbage; two work
+queues reconcile machines and volumes. Calls run on the threads of the server. What they share is locked in its own module.
 """
 
 from __future__ import annotations
@@ -157,6 +160,7 @@ class LibvirtRuntime:
         return self._volumes.objects(kind)
 
     def create(self, wanted: AnyObject) -> AnyObject:
+        """Returns once the object is recorded where libvirt or the pool keeps it; what it is made of follows."""
         match wanted:
             case RuntimeMachine():
                 return self._machines.create(wanted)
@@ -178,6 +182,7 @@ class LibvirtRuntime:
             self._volumes.remove(kind, id)
 
     def events(self) -> Sequence[RuntimeEvent]:
+        """Those of this process: libvirt keeps no events, so a restart begins without any."""
         return self._journal.events()
 
     def watch(self) -> Subscription:

@@ -27,6 +27,7 @@ def replace_file(path: Path, data: bytes, mode: int = READABLE) -> None:
 
 
 def sync_folder(folder: Path) -> None:
+    """A rename or a removal in the folder is on disk when it returns."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)

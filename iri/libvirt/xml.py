@@ -1,4 +1,7 @@
-"""XML built from elements, never from pasted text: a value of a spec stays the text or the attribute that it was put in as."""
+"""XML built from elements, never from pasted text: a value of a spec stays the text or the attribute that it was put in as.
+
+Limits: no schema is checked here. libvirt checks what it is given, and golden files hold what is rendered.
+"""
 
 from __future__ import annotations
 

@@ -5,6 +5,9 @@ through that QEMU. Both questions are answered from libvirt's documents and not 
 disk that its machine has detached, and a person can have made a domain with `virsh`.
 
 Both configurations of each domain count: a domain that is off has its disks too.
+
+Cost: a call reads the document of every domain of the host. So callers ask when something is created, attached or deleted, not in
+each reconciliation.
 """
 
 from __future__ import annotations
@@ -123,6 +126,7 @@ def _backup(target: str, into: str, secret_id: str) -> Element:
 
 
 def _is_copying(raw: libvirt.virConnect, domain_id: str) -> bool:
+    """Whether a job runs on the domain; libvirt allows one at a time."""
     return bool(raw.lookupByUUIDString(domain_id).jobInfo()[0] != libvirt.VIR_DOMAIN_JOB_NONE)
 
 
@@ -142,6 +146,7 @@ def _files(domain: Element) -> Iterator[str]:
 
 
 def _is(source: Element, where: DataSource) -> bool:
+    """By the path or the image alone. Two clusters may have an image of the same name; such a volume counts as in use, which is safe."""
     if isinstance(where, FileSource):
         return source.get("file") == where.path
     return source.get("protocol") == "rbd" and source.get("name") == where.image

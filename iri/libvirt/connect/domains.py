@@ -3,6 +3,12 @@
 The UUID of a domain is the id of its machine, so every call is by id, and a domain that a person has renamed is still found. Each
 domain has a persistent definition and, while it runs, a live one. `CONFIG` changes the first, `LIVE` the second; callers that mean
 both make two calls, because a guest may refuse the live one for a long time.
+
+    libvirt's answer                        here
+    no such domain                          NotFound: it was undefined, by us or by a person
+    the domain is in another state          FailedPrecondition: observe again
+    QEMU does not answer                    TimedOut: the call may have taken effect
+    libvirtd is away                        Unavailable, at once
 """
 
 from __future__ import annotations
@@ -89,6 +95,7 @@ class LibvirtDomains:
         self._link.call(write_metadata, "recording")
 
     def next_boot_document(self, id: str) -> str:
+        """With its secrets, so that it can be defined again as it is. Must not be logged."""
         flags = libvirt.VIR_DOMAIN_XML_INACTIVE | libvirt.VIR_DOMAIN_XML_SECURE
         return self._call(id, lambda domain: str(domain.XMLDesc(flags)), "reading the domain")
 
@@ -120,9 +127,11 @@ class LibvirtDomains:
         self._call(id, lambda domain: domain.createWithFlags(0), "starting the machine")
 
     def press_power_button(self, id: str) -> None:
+        """A request: the guest may be deaf to it, and libvirt does not tell."""
         self._call(id, lambda domain: domain.shutdownFlags(POWER_BUTTON), "pressing the power button")
 
     def ask_agent_to_power_off(self, id: str) -> None:
+        """Blocks until the agent answers, or libvirt gives up on it."""
         self._call(id, lambda domain: domain.shutdownFlags(AGENT), "asking the guest's agent to power off")
 
     def force_off(self, id: str) -> None:
@@ -130,6 +139,7 @@ class LibvirtDomains:
         self._call(id, lambda domain: domain.destroyFlags(0), "switching the machine off")
 
     def resume(self, id: str) -> None:
+        """For a guest that an I/O error has paused. One whose disk still fails is paused again."""
         self._call(id, lambda domain: domain.resume(), "resuming the machine")
 
     def undefine(self, id: str) -> None:
@@ -137,6 +147,7 @@ class LibvirtDomains:
         self._call(id, lambda domain: domain.undefineFlags(UNDEFINE), "undefining the domain")
 
     def set_autostart(self, id: str, *, is_on: bool) -> None:
+        """Whether libvirt starts the domain when the host boots, before this runtime runs."""
         self._call(id, lambda domain: domain.setAutostart(int(is_on)), "setting autostart")
 
     def is_autostart(self, id: str) -> bool:
@@ -166,6 +177,7 @@ class LibvirtDomains:
         return self._call(id, lambda domain: int(domain.blockInfo(target)[0]), "measuring a disk")
 
     def grow_disk(self, id: str, target: str, size_bytes: int) -> None:
+        """The size that QEMU shows to the guest. The data must have that size already, or grows with it."""
         self._call(id, lambda domain: domain.blockResize(target, size_bytes, BYTES), "growing a disk")
 
     def _call(self, id: str, action: Callable[[libvirt.virDomain], T], doing: str) -> T:

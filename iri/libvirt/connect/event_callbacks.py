@@ -2,6 +2,8 @@
 
 There is one loop for the process, on its own thread, started before the first connection and never ended. It calls nothing but
 listeners that return at once: while a callback runs, no connection of the process hears of anything.
+
+The library's objects end here: what leaves is a DomainEvent. A callback must not call into its own connection.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import libvirt
 from iri.libvirt.domain_events import DomainEvent, EventKind
 
 log = logging.getLogger(__name__)
+# The loop is the process's, not a connection's: it is registered once.
 _starting = threading.Lock()
 _threads: list[threading.Thread] = []
 LIFECYCLE = {
@@ -49,10 +52,12 @@ def ensure_running() -> None:
 
 
 def ignore_error(context: object, error: object) -> None:
+    """For libvirt's own report of errors, which go to standard error otherwise; each is raised as an exception too."""
     del context, error
 
 
 def _run() -> None:
+    """Never ends: without the loop no connection of the process gets events or notices that it is dead."""
     while True:
         try:
             libvirt.virEventRunDefaultImpl()

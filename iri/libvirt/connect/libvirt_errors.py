@@ -2,6 +2,8 @@
 
 Only `link` translates, once for each call. So no other package sees an exception of the library, and each message begins with what
 the runtime was doing. A broken connection is Unavailable whatever its code says: `link` checks that first.
+
+The message keeps libvirt's own words: they name the file, the device or the permission, which no class can.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from iri.errors import (
 
 T = TypeVar("T")
 D = TypeVar("D")
+# By what a caller does next: gone, wrong for ever, not on this host, maybe later, or after something has been freed.
 MEANINGS: dict[int, type[IRIError]] = {
     libvirt.VIR_ERR_NO_DOMAIN: NotFound,
     libvirt.VIR_ERR_NO_DOMAIN_METADATA: NotFound,

@@ -7,6 +7,11 @@
 
 Guests run on while libvirtd is away. Events are lost meanwhile, so listeners of `on_connected` observe everything again. Must
 never happen: a call waits for libvirtd to come back; a connection is released inside one of its own callbacks.
+
+    thread                runs                                         may block
+    any caller            `call`                                       as long as libvirtd takes for it
+    libvirt's event loop  listeners, `_on_closed`                      never
+    libvirt-link          `_reconnect`, callbacks of `on_connected`    yes
 """
 
 from __future__ import annotations
@@ -127,6 +132,7 @@ class LibvirtLink:
             listener(event)
 
     def _on_closed(self, raw: libvirt.virConnect, reason: int, context: object) -> None:
+        """Called by libvirt inside of the connection that died, so it only marks it: the reconnecting thread releases it."""
         del context
         log.warning("connection to libvirt lost reason=%d", reason)
         self._mark_lost(raw)
@@ -139,6 +145,7 @@ class LibvirtLink:
                 self._is_lost.set()
 
     def _reconnect_when_lost(self) -> None:
+        """The reconnecting thread. A loss that another thread has made good already needs nothing."""
         while self._is_lost.wait() and not self._closing.is_set():
             self._is_lost.clear()
             if self._raw is None:

@@ -43,6 +43,7 @@ class MachineSecrets:
             number += 1
 
     def get(self, id: str) -> bytes:
+        """Empty when no value is stored, or its first piece is lost."""
         return b"".join(self._pieces(id))
 
     def owners(self) -> frozenset[str]:
@@ -66,4 +67,5 @@ class MachineSecrets:
 
 
 def piece_uuid(id: str, number: int) -> str:
+    """Depends on the machine and the number alone, so pieces are found without a list."""
     return str(uuid.uuid5(uuid.UUID(id), f"piece {number}"))

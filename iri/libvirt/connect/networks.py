@@ -3,6 +3,8 @@
 libvirt has a persistent definition of a network and, while the network is active, a live one. Reservations are changed in both, so
 that a restart of libvirtd loses none and running guests get their address at the next request. A definition is changed only while
 the network is stopped: `networks.networks` stops it first.
+
+Limits: decides nothing. Which networks are needed, and which are ours, is `networks.networks`'s to know.
 """
 
 from __future__ import annotations
@@ -65,6 +67,7 @@ class LibvirtNetworks:
         )
 
     def undefine(self, name: str) -> None:
+        """Only a stopped network disappears with its definition; a running one would stay until it is stopped."""
         self._call(name, lambda network: network.undefine(), "removing a network")
 
     def reserve(self, name: str, mac: str, address: str) -> None:
@@ -72,6 +75,7 @@ class LibvirtNetworks:
         self._update(name, libvirt.VIR_NETWORK_UPDATE_COMMAND_ADD_LAST, mac, address)
 
     def release(self, name: str, mac: str, address: str) -> None:
+        """libvirt refuses to release what is not reserved; the caller releases what it has observed."""
         self._update(name, libvirt.VIR_NETWORK_UPDATE_COMMAND_DELETE, mac, address)
 
     def is_used(self, name: str) -> bool:
@@ -100,6 +104,7 @@ class LibvirtNetworks:
 
 
 def _document(domain: libvirt.virDomain) -> str:
+    """Empty for a domain that went away since it was listed."""
     return default_if_missing(libvirt.VIR_ERR_NO_DOMAIN, "<domain/>", domain.XMLDesc)
 
 

@@ -21,7 +21,7 @@ ARCHITECTURE, MEMORY_MIB, CPUS = 0, 1, 2  # of what virNodeGetInfo answers
 
 
 class LibvirtNode:
-    """Questions about the host, and guests that end with this process."""
+    """Questions about the host, and guests that end with this process. Thread-safe: it keeps nothing."""
 
     def __init__(self, link: LibvirtLink) -> None:
         self._link = link

@@ -4,6 +4,12 @@ libvirt logs the first such call for each guest as a taint, so callers use it on
 
 Replies are QEMU's and change between its versions. Whatever cannot be parsed is FailedPrecondition, never an empty answer: an empty
 answer would mean that nothing is leaked, or that everything libvirt knows is.
+
+    to remove       command         refused by QEMU while
+    a device        device_del      it does not refuse: the guest decides, later
+    an interface    netdev_del      it does not refuse, so the device must be gone before
+    a block node    blockdev-del    a device or another node uses it
+    a key           object-del      not relied on: the nodes that it decrypts are removed before
 """
 
 from __future__ import annotations
@@ -73,6 +79,7 @@ class QemuMonitor:
 
 @contextlib.contextmanager
 def parsing() -> Iterator[None]:
+    """What cannot be parsed is an error, never an empty answer: see above."""
     try:
         yield
     except (ValueError, LookupError, TypeError, AttributeError) as error:

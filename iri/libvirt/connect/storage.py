@@ -3,6 +3,12 @@
 libvirt keeps a list of the volumes of each pool and does not notice what others do to the folder. So the runtime refreshes a pool
 after each rename, and a volume that libvirt does not know is looked for once more after a refresh. A refresh is refused while any
 volume of the pool is being created, which takes seconds for an encrypted one; the calls here wait for that, up to a minute.
+
+    secret                              described by                        read back
+    ownership of a libvirtd             `libvirtd_owner`                    its description alone
+    keys and Ignition data of machines  `machine_secrets`                   yes
+    passphrases and Ceph keys           `volumes.secrets`                   only where a Ceph pool needs it
+    the marker of a pool                `volumes.pool_marker`               yes
 """
 
 from __future__ import annotations
@@ -56,6 +62,7 @@ class StoragePools:
         self._link.call(ensure, f"starting storage pool {name}")
 
     def pool_path(self, name: str) -> str:
+        """The folder that libvirt uses, which may differ from the settings: an existing pool is used as it is."""
         document = self._call_pool(name, lambda pool: str(pool.XMLDesc(0)), "reading storage pool")
         return parse(document).findtext("target/path", "")
 

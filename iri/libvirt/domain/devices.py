@@ -3,6 +3,10 @@
 One builder serves both: a device that was plugged in must not differ from one that the domain was defined with, or the next boot
 would show the guest another device. The alias is the device's identity (see `names`);
 the target is a name that libvirt needs and guests do not see.
+
+    the guest sees a disk by      its serial number, which is the device name of the spec
+    the guest sees a nic by       its MAC address
+    libvirt and we see both by    the alias
 """
 
 from __future__ import annotations

@@ -6,6 +6,13 @@ is not rendered again: a resize replaces the class's part in libvirt's text (`re
 
 Must never happen: a secret is in the document, which every user of the host may read; a value of a spec becomes markup (`xml` builds
 elements); a running guest lacks a free port for a device that its class allows to be plugged.
+
+    part                      decided by
+    name, UUID, metadata      the machine
+    memory, processors        its class (resources) and the operator's traits of the class
+    domain type, machine      the host's platform, and the traits
+    firmware, kernel          traits, or the first disk whose image brings a kernel
+    devices                   the spec, through prepared sources; the rest is the same for every machine
 """
 
 from __future__ import annotations

@@ -25,6 +25,8 @@ ESCAPE = re.compile(r"_([0-9a-f]{2})")
 
 
 class DeviceKind(Enum):
+    """The second word of an alias."""
+
     DISK = "disk"
     NIC = "nic"
 
@@ -80,6 +82,7 @@ def escape(name: str) -> str:
 
 
 def unescape(text: str) -> str:
+    """Never raises: an alias of another program may look like one of ours."""
     raw = ESCAPE.sub(lambda found: chr(int(found.group(1), 16)), text)
     return raw.encode("latin-1", "replace").decode(errors="replace")
 

@@ -60,7 +60,7 @@ class LeakedDevices(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_leaked(state: QemuState, locations: Iterable[str]) -> LeakedDevices:
-    """`places` are those of disks that are to be attached, or were when libvirtd died."""
+    """`locations` are those of disks that are to be attached, or were when libvirtd died. Their backing images are searched too."""
     root = parse(state.document)
     aliases = {found.get("name", "") for found in root.iterfind("devices/*/alias")}
     known = {int(index) for found in root.iter("source") if (index := found.get("index", "")).isdigit()}

@@ -84,6 +84,7 @@ def merge_secrets(spec: RuntimeMachineSpec, secrets: SpecSecrets) -> RuntimeMach
 
 
 def merge_disk_secrets(disk: Disk, secrets: SpecSecrets) -> Disk:
+    """A disk that the secrets do not name had none."""
     if disk.connection is None or disk.name not in secrets.disks:
         return disk
     secret_data, encryption_data = secrets.disks[disk.name]
@@ -99,6 +100,7 @@ def encode_secrets(secrets: SpecSecrets) -> bytes:
 
 
 def decode_secrets(data: bytes) -> SpecSecrets:
+    """Raises DecodeError for data that this runtime has not written: the machine counts as unreadable then."""
     return msgspec.msgpack.decode(data, type=SpecSecrets)
 
 

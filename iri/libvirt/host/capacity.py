@@ -4,6 +4,10 @@ Huge pages are memory that only classes backed by them can use; the rest of the 
 reserve a part of each resource for the host, and promise more than there is of each (`overcommit`), but never more huge pages.
 
 Quantities are those of the empty host: the reconciler subtracts what it has placed, and the runtime itself refuses no machine by them.
+
+    class             its memory comes from                            overcommit
+    ordinary          memory that is not huge pages, less reserved     as the operator set it
+    on huge pages     huge pages alone                                 never: a page is there or not
 """
 
 from __future__ import annotations
@@ -67,6 +71,7 @@ def quantity(
 
 
 def _page_size_name(size: int) -> str:
+    """As Kubernetes names them: hugepages-2Mi, hugepages-1Gi."""
     for unit, name in ((GIB, "Gi"), (MIB, "Mi"), (KIB, "Ki")):
         if size % unit == 0:
             return f"{size // unit}{name}"

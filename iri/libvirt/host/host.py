@@ -8,6 +8,9 @@
 
 What the host has is asked again for each new connection: a host changes only while libvirt is away or by a restart. Classes set
 by a poollet are kept in a file, so that a restarted runtime refuses no machine for lack of its class.
+
+Limits: counts nothing that runs. Offers are those of the empty host, and no machine is refused here for lack of room: libvirt refuses a
+guest that does not start, and the scheduler has subtracted what it placed.
 """
 
 from __future__ import annotations
@@ -220,6 +223,7 @@ def host_id(uuid_: str, uri: str) -> str:
 
 
 def node_info(facts: HostFacts) -> NodeInfo:
+    """For people; no decision of the runtime depends on it."""
     return NodeInfo(
         architecture=facts.architecture,
         operating_system=operating_system(),

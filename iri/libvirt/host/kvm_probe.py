@@ -117,6 +117,7 @@ class KvmProbe:
         return False
 
     def _delete_log(self) -> None:
+        """libvirt's log of the probe. KVM is used even where the log cannot be deleted."""
         try:
             self._log.unlink(missing_ok=True)
         except PermissionError as error:

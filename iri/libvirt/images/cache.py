@@ -110,6 +110,7 @@ class ImageCache:
         return None
 
     def remember(self, name: str, cached: CachedName) -> None:
+        """Replaced by a rename, so a reader finds the old note or the new one. A note that a crash loses costs one transfer."""
         path = self.folder / "names" / key(name)
         written = path.with_name(f"{path.name}.{os.getpid()}.{time.monotonic_ns()}")
         written.write_bytes(msgspec.json.encode(cached))
@@ -117,7 +118,10 @@ class ImageCache:
 
     def collect(self, used: Set[str], *, now: float, unused_seconds: float, most_bytes: int) -> int:
         """Removes blobs that are not in use: those unused for `unused_seconds`, then the longest unused while the cache has more
-        than `most_bytes`. `used` holds file names. Returns the bytes freed."""
+        than `most_bytes`. `used` holds file names. Returns the bytes freed.
+
+        The caller has proved that `used` is complete: with an incomplete set a disk would lose its backing file.
+        """
         files = sorted(_files(self.folder / "blobs"), key=lambda entry: entry[1].st_mtime)
         total = sum(_bytes(status) for _, status in files)
         freed = 0
@@ -146,6 +150,7 @@ def key(name: str) -> str:
 
 
 def digest_of(path: Path, algorithm: str) -> Digest:
+    """Reads the whole file; for large images that takes longer than anything else here."""
     with path.open("rb") as file:
         return Digest(algorithm, hashlib.file_digest(file, algorithm).hexdigest())
 

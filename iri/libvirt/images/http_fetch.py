@@ -11,6 +11,13 @@
 The validator is an ETag or a Last-Modified date. It is noted before the first byte is written, so that a partial file never has the
 validator of other content. Must never happen: bytes of two versions are mixed in one file; credentials go to another host or over
 a connection without TLS after a redirect.
+
+    error                          class                 the partial file
+    the server is away, or slow    Unavailable           stays: the next attempt continues it
+    401, 403, a bad certificate    FailedPrecondition    stays
+    404, 410                       NotFound              stays
+    too large                      InvalidArgument       the caller discards it
+    no space left                  ResourceExhausted     the caller discards it
 """
 
 from __future__ import annotations
@@ -69,6 +76,7 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
 
 
 def _host(url: str) -> str:
+    """With its port: two ports of one machine are two servers."""
     return urllib.request.Request(url).host or ""  # noqa: S310 -- parsed, not opened
 
 
@@ -93,6 +101,7 @@ def open_url(
 
 
 def _refusal(url: str, code: int) -> IRIError:
+    """The message names host and path, never the query, which may hold a key."""
     status = f"{code} {http.client.responses.get(code, '')}".rstrip()
     message = f"{_host(url)} answers {status} for {path_of(url)}"
     if code in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE):
@@ -103,6 +112,7 @@ def _refusal(url: str, code: int) -> IRIError:
 
 
 def _unreachable(url: str, reason: object) -> IRIError:
+    """An untrusted certificate is a matter for a person, so it is not Unavailable, which is retried for ever."""
     if isinstance(reason, ssl.SSLCertVerificationError):
         return FailedPrecondition(f"{_host(url)} is not trusted: {reason.verify_message}")
     return Unavailable(f"{_host(url)} does not answer: {reason}")
@@ -181,6 +191,7 @@ def _validator(headers: Message) -> str:
 
 
 def _refuse_size(total: int, start: int, limits: FetchLimits, into: Path) -> None:
+    """Before the first byte is fetched, where the server says how many there will be. `total` is 0 where it does not."""
     if total > limits.max_bytes:
         raise InvalidArgument(f"the image has {total} bytes; at most {limits.max_bytes} are allowed")
     free = shutil.disk_usage(into.parent).free
@@ -236,6 +247,7 @@ def read(response: http.client.HTTPResponse, limit: int) -> bytes:
 
 @contextmanager
 def translate_interruptions() -> Iterator[None]:
+    """A transfer that breaks off can be continued: Unavailable."""
     try:
         yield
     except (OSError, http.client.HTTPException) as error:

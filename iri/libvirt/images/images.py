@@ -12,6 +12,13 @@ digest is checked with its server each time, and served from the cache when the 
 
 `refuse` is quick and asks no server: calls use it, so a spec that can never work is refused at once. Must never happen: a spec reads a
 file outside of the folders that the operator allows, by a link or by a name; an image that was not inspected becomes a disk.
+
+    reference        how its content is checked
+    with a digest    before it enters the cache; other content is an error and is discarded
+    URL without one  the file is inspected before it enters the cache
+    any              inspected before it becomes a disk, once in the life of the process
+
+Threads: any number may ask for one image. The first locks its partial file and fetches; the others wait for the lock and find the blob.
 """
 
 from __future__ import annotations
@@ -208,6 +215,7 @@ class Images:
         return msgspec.structs.replace(image, boot=boot)
 
     def _layer(self, registry: Registry, layer: Digest, tell: Tell) -> Path:
+        """One file of an OCI image, fetched by its digest and kept as a blob like any other."""
         url = registry.blob_url(layer)  # its content is verified by its digest when it enters the cache
         return self._ensure_blob(
             layer, lambda partial: self._fetch(url, partial, registry.headers(), "", tell)

@@ -6,6 +6,8 @@ their own.
 
 An index names one manifest for each architecture. A manifest names a config and layers: the rootfs, which becomes the disk, and
 optionally a kernel with an initramfs, which the hypervisor loads. The config has the kernel's command line.
+
+Limits: reads bytes that `registry` has fetched and verified. What a digest names is fetched by `images`.
 """
 
 from __future__ import annotations
@@ -122,10 +124,12 @@ def parse_command_line(config: bytes) -> str:
 
 
 def _blob(descriptor: Descriptor) -> Digest:
+    """The digest of a layer or of the config. It alone is relied on, not the size."""
     if descriptor.size < 0:
         _refuse("one of its layers has a negative size")
     return digests.parse(descriptor.digest)
 
 
 def _refuse(reason: str) -> NoReturn:
+    """InvalidArgument: no retry with this manifest can succeed."""
     raise InvalidArgument(f"the OCI artifact is not a disk image: {reason}")

@@ -117,7 +117,7 @@ def _check_header(file: BinaryIO, head: bytes, size: int) -> int:
 
 
 def _refuse_features(head: bytes) -> int:
-    """A bit that is unknown here may change the meaning of the rest of the file."""
+    """Of a version 3 header. A bit that is unknown here may change the meaning of the rest of the file. Returns the known ones."""
     incompatible = FEATURES.unpack_from(head, HEADER.size)[0]
     if incompatible & DATA_FILE:
         raise InvalidArgument(SEPARATE_DATA)

@@ -5,6 +5,9 @@ file:///srv/images/debian.qcow2#sha256=<hex>    the same, with the digest that i
 https://example.org/debian.qcow2#sha256=<hex>   fetched over HTTP(S)
 registry.example.org/os/debian:12               an OCI artifact, by tag
 registry.example.org/os/debian@sha256:<hex>     or by the digest of its manifest; `oci://` may come before it
+
+The form decides the kind, in this order: a slash at the beginning is a path, then `scheme://`, and everything else is an OCI reference.
+Nothing is looked up and nothing is completed but the tag `latest`, so a text is read in the same way on every host.
 """
 
 from __future__ import annotations
@@ -30,6 +33,8 @@ OCI = re.compile(
 
 
 class FileReference(msgspec.Struct, frozen=True):
+    """`digest`: what the file must have; None takes what it has when it is copied."""
+
     path: str
     digest: Digest | None = None
 
@@ -88,10 +93,12 @@ def _normal(path: str) -> str:
 
 
 def _digest(fragment: str) -> Digest | None:
+    """Of the text behind a #; None without one."""
     return digests.parse(fragment) if fragment else None
 
 
 def _url(text: str) -> UrlReference:
+    """Without the fragment, which is ours and never goes to the server."""
     try:
         parts = urlsplit(text)
         _ = parts.port  # urlsplit checks it only now

@@ -67,6 +67,7 @@ class Registry:
         return self._url(f"blobs/{digest}")
 
     def headers(self) -> dict[str, str]:
+        """Empty until a challenge was answered, and where the registry asks for nothing."""
         return {"Authorization": self._authorization} if self._authorization else {}
 
     def blob(self, digest: Digest, limit: int) -> bytes:
@@ -76,6 +77,7 @@ class Registry:
         return body
 
     def _manifest(self, wanted: str, digest: Digest | None) -> tuple[bytes, ManifestDocument]:
+        """The bytes as well as the document: a manifest's own digest is that of its bytes."""
         body = self._get(self._url(f"manifests/{wanted}"), ACCEPT, oci_manifest.LARGEST_MANIFEST)
         if digest is not None:
             _refuse_other(body, digest, "manifest")
@@ -139,6 +141,8 @@ def _refuse_other(body: bytes, digest: Digest, what: str) -> None:
 
 
 class RegistryLogin(msgspec.Struct, frozen=True):
+    """`auth` is `user:password` in base64, exactly as the header wants it."""
+
     auth: str = ""
 
 

@@ -3,6 +3,8 @@ a thread of its own.
 
 libvirt reports no event when a guest gets an address. So a machine is asked for it 1 s after its interfaces changed, then ever more
 slowly up to once a minute, for as long as it runs: a lease can change at any time. Addresses end with the run of the guest.
+
+Limits: nothing is decided by addresses, so a query that fails or comes late only shows an old list.
 """
 
 from __future__ import annotations
@@ -45,6 +47,7 @@ class AddressPoller:
             self._queue.wake(id, POLLS.delay(0))
 
     def _macs(self, id: str) -> tuple[str, ...]:
+        """Of the running guest: one that is off has no addresses to learn."""
         guest = self._deps.store.find(id)
         live = guest.observed.live if guest is not None else None
         return tuple(live.nics.values()) if live is not None else ()

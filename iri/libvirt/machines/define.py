@@ -51,12 +51,14 @@ def define_with_devices(deps: MachineDeps, guest: Guest) -> Guest | None:
 
 
 def prepare_disks(deps: MachineDeps, guest: Guest) -> tuple[tuple[Disk, PreparedDisk], ...]:
+    """Idempotent, and called before each start too: what a disk needs on the host may be gone since the last one."""
     return tuple((disk, deps.disks.prepare(guest.id, disk)) for disk in guest.record.spec.volumes)
 
 
 def connect_interfaces(
     deps: MachineDeps, guest: Guest
 ) -> tuple[tuple[RuntimeNetworkInterface, NicSource], ...]:
+    """Idempotent, and called before each start too: a network may have been stopped since the last one."""
     nics = guest.record.spec.network_interfaces
     return tuple((nic, deps.interfaces.connect(guest.id, nic)) for nic in nics)
 

@@ -50,6 +50,7 @@ class MachineDeps:
         return self.store.journal
 
     def folder(self, id: str) -> Path:
+        """The machine's own, with its console, its first-boot data and its log. Removed with the machine."""
         return self.machines_folder / id
 
     def warn(self, guest: Guest, reason: str, action: str, message: str) -> None:
@@ -59,6 +60,7 @@ class MachineDeps:
     def record_event(
         self, guest: Guest, reason: str, action: str, message: str, *, is_warning: bool = False
     ) -> None:
+        """No effect once the machine is gone: its last event is recorded before it is dropped."""
         machine = self.store.machines.get(guest.id)
         if machine is not None:
             self.journal.event(machine, reason, action, message, is_warning=is_warning)

@@ -36,6 +36,7 @@ class EventWatcher:
         self._thread.start()
 
     def close(self) -> None:
+        """Handles the events that are queued already, then ends the thread."""
         self._events.put(None)
         if self._thread.is_alive():
             self._thread.join()
@@ -45,6 +46,7 @@ class EventWatcher:
         self._events.put(event)
 
     def _work(self) -> None:
+        """One event at a time, in libvirt's order. An event that cannot be handled is dropped: the next observation has what it was about."""
         while (event := self._events.get()) is not None:
             if self._deps.store.find(event.domain_id) is None:
                 continue  # a domain that is not ours

@@ -5,6 +5,15 @@ showed last. All other fields are this process's memory, and each may be lost: a
 and must reach the same end, only later (a delay begins again, a device is asked for again).
 
 The listed object follows from these alone (`to_runtime_machine`). Its state is not stored anywhere, so it cannot disagree with them.
+
+    observed                                     state          reason in the detail
+    deletion ordered                             TERMINATING    as before
+    a start that libvirtd never finished         PENDING
+    on                                           RUNNING
+    off, never built                             PENDING
+    off, desired off, autostart off as well      SUSPENDED      PowerOff; empty after a restart of the runtime
+    off, desired on, it ended by itself          TERMINATED     GuestPowerOff, Crash, SwitchedOff
+    off otherwise                                PENDING        it is about to start, or to be switched off for good
 """
 
 from __future__ import annotations
@@ -85,6 +94,7 @@ class Guest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def desired_devices(self) -> dict[Alias, Disk | RuntimeNetworkInterface]:
+        """Those of the spec by alias; a device that was exchanged under its name has another alias."""
         spec = self.record.spec
         devices: tuple[Disk | RuntimeNetworkInterface, ...] = (*spec.volumes, *spec.network_interfaces)
         return {alias_of(device): device for device in devices}
@@ -100,7 +110,10 @@ class Guest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def with_observation(guest: Guest, observed: DomainState, now: float) -> Guest:
-    """The guest with a new observation. Notes what started, ended or was detached since the last one."""
+    """The guest with a new observation. Notes what started, ended or was detached since the last one.
+
+    The only place that turns what libvirt shows into what the runtime remembers. Pure, so the order of observations is all that counts.
+    """
     lost = guest.observed.aliases - observed.aliases
     detached = (guest.detached | lost) - observed.aliases
     after = replace(guest, observed=observed, detached=detached)
@@ -213,7 +226,10 @@ def interface_details(guest: Guest) -> tuple[InterfaceDetail, ...]:
 
 
 def derive_conditions(guest: Guest) -> tuple[RuntimeCondition, ...]:
-    """Without transition times, which `with_conditions` adds."""
+    """Without transition times, which `with_conditions` adds.
+
+    The first row that applies makes Ready; CrashLoop comes beside it, and never makes a machine unready by itself.
+    """
     failure = guest.failure
     if failure is not None:
         ready = ("False", failure.reason, failure.message)

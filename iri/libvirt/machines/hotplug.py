@@ -177,6 +177,7 @@ def remember_size(deps: MachineDeps, id: str, alias: Alias, size: int) -> None:
 
 
 def record_success(deps: MachineDeps, guest: Guest, alias: Alias, verb: Literal["Attach", "Detach"]) -> None:
+    """One event for each device, once both configurations have it, or neither."""
     is_disk = alias.kind == DeviceKind.DISK.value
     what, kind = ("volume", "Volume") if is_disk else ("network interface", "NetworkInterface")
     message = f"{what} {alias.name} is {verb.lower()}ed"

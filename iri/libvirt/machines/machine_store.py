@@ -5,6 +5,12 @@ Rules. A record is written to libvirt before any caller sees it. Two changes to 
 
 Must never happen: a secret is written into the domain's metadata, which every user of the host may read; an older observation
 replaces a newer one (`observe` holds the machine's lock); a lock is held on the map while libvirt is called.
+
+    lock                  held while                                   never while
+    a machine's own       its record or observation is replaced        an image is fetched, or a guest is waited for
+    the map               the two maps are replaced, in memory         libvirt or a secret is asked for anything
+
+A machine's own lock may be taken twice by one thread. It is taken before the map's, never after.
 """
 
 from __future__ import annotations
@@ -58,16 +64,20 @@ class MachineStore:
         return self._listed
 
     def ids(self) -> frozenset[str]:
+        """Of the machines whose record could be read; `unreadable` has the others."""
         return frozenset(self._guests)
 
     def guests(self) -> tuple[Guest, ...]:
+        """A copy: machines may come and go while the caller reads it."""
         with self._lock:
             return tuple(self._guests.values())
 
     def find(self, id: str) -> Guest | None:
+        """None without such a machine. Without a lock: the answer may be outdated at once, and changes go through `update`."""
         return self._guests.get(id)
 
     def get(self, id: str) -> Guest:
+        """As `find`, for calls of the interface: NotFound without such a machine."""
         guest = self._guests.get(id)
         if guest is None:
             raise NotFound(f"machine {id} does not exist")

@@ -13,6 +13,8 @@ then the one over volumes, so that two machines cannot get one volume.
 
 Must never happen: a call returns success before the record is in libvirt; a refused request leaves anything behind; one volume is
 in the records of two machines.
+
+Limits: no call waits for a guest, for an image or for a pool that is away; only for libvirt, and for another call with volumes.
 """
 
 from __future__ import annotations
@@ -85,14 +87,17 @@ class Machines:
             self._queue.wake(id)
 
     def close(self) -> None:
-        """Guests run on; they are not reconciled any more."""
+        """Guests run on; they are not reconciled any more. The queue is closed last: the others wake machines in it."""
         self._gc.close()
         self._address_poller.close()
         self._watcher.close()
         self._queue.close()
 
     def create(self, wanted: RuntimeMachine) -> RuntimeMachine:
-        """Idempotent by the machine's uid. The domain is defined before the call returns, so a crash afterwards loses nothing."""
+        """Idempotent by the machine's uid. The domain is defined before the call returns, so a crash afterwards loses nothing.
+
+        Order: refuse, then secrets, then the domain. Nothing is left behind by a refusal, and secrets without a domain are collected.
+        """
         id = derive_id(RuntimeMachine, wanted.labels) or str(uuid.uuid4())
         with self._deps.store.lock(id), self._lock_volumes(wanted.spec.volumes):
             existing = self._deps.store.machines.get(id)
@@ -119,7 +124,10 @@ class Machines:
         return made
 
     def change(self, id: str, change: MachineChange) -> None:
-        """The record changes before the call returns; the running guest follows in a later reconciliation."""
+        """The record changes before the call returns; the running guest follows in a later reconciliation.
+
+        A change is refused as a whole, before anything is written. One that changes nothing writes nothing and still wakes the machine.
+        """
         store = self._deps.store
         with store.lock(id), self._lock_volumes(disks_of(change)):
             guest = store.get(id)

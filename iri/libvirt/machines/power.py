@@ -59,6 +59,7 @@ def next_restart(guest: Guest, rules: PowerSettings, now: float) -> tuple[int, f
 
 
 def start(deps: MachineDeps, guest: Guest) -> None:
+    """The boot is counted before it begins, so a crash in between shows one boot too many, never one too few."""
     deps.store.edit_record(guest.id, lambda record: replace(record, boots=record.boots + 1))
     with deps.starts:
         enable_autostart(deps, guest)
@@ -113,6 +114,7 @@ def stop_step(deps: MachineDeps, guest: Guest) -> float:
 
 
 def force_off(deps: MachineDeps, guest: Guest, why: str) -> None:
+    """As if the power were cut; the reason goes into the event, because the guest may lose data. No error when it is off already."""
     deps.warn(guest, "ForcedOff", "Stop", f"the machine was switched off: {why}")
     with contextlib.suppress(FailedPrecondition):  # the guest ended meanwhile
         deps.domains.force_off(guest.id)

@@ -114,6 +114,7 @@ def remove_once(monitor: QemuMonitor, id: str, found: LeakedDevices) -> list[str
 
 
 def describe_remaining(found: LeakedDevices, refusals: list[str]) -> str:
+    """For people: what is left, why, and what to do about it."""
     if found.devices:
         what = f"{', '.join(found.devices)}, and the guest does not release it (asked again)"
     else:

@@ -22,6 +22,10 @@ An error becomes the machine's failure (condition Ready=False with the error as 
 Must never happen: a guest is started while its record says off, also by libvirt's autostart (so autostart is disabled before a
 guest is stopped); data is deleted without an ordered deletion; two threads reconcile one machine (the work queue guarantees
 that); an error of libvirt or of the host leaves this module.
+
+What a step may rely on: the work queue runs one reconciliation of a machine at a time, while calls may change its record at any moment. So a
+step reads the record again under the machine's lock before it writes a document that was made from it (`define`, `resize`), and
+a call that changes a record wakes the machine afterwards. A step that worked on an older record is followed by another one.
 """
 
 from __future__ import annotations
@@ -125,6 +129,7 @@ def forget_restarts_when_steady(deps: MachineDeps, guest: Guest) -> float | None
 
 
 def soonest(*delays: float | None) -> float | None:
+    """None when nothing is waited for."""
     return min((delay for delay in delays if delay is not None), default=None)
 
 

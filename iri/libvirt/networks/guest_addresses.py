@@ -33,6 +33,8 @@ class LearnedFrom(Enum):
 
 
 class AddressSource(Protocol):
+    """What libvirt knows of one guest; `LibvirtDomains` is one. Raises NotFound without the machine."""
+
     def has_agent(self, machine_id: str) -> bool: ...
     def learn(self, machine_id: str, source: LearnedFrom) -> Learned: ...
 

@@ -17,6 +17,8 @@ UP = 0x1
 
 
 class Route(msgspec.Struct, frozen=True):
+    """A network that the host reaches, and the device through which it does."""
+
     network: ipaddress.IPv4Network
     device: str
 

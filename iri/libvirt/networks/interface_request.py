@@ -10,6 +10,8 @@ isolated network of that identity. The attributes `vlan`, `cidr`, `dhcp`, `nat` 
 
 An attribute that would have no effect is refused: a person who wrote it expects one. Must never happen: a text of a spec reaches the
 name of a device or of a libvirt network without being one that the operator wrote; isolated networks are named by a digest.
+
+Called twice for an interface: when a spec asks for it, to refuse, and when it is connected, by the policy of that time.
 """
 
 from __future__ import annotations
@@ -71,6 +73,7 @@ def isolated_identity(network_id: str) -> str:
 
 
 def _parse_named(network: str, interface: RuntimeNetworkInterface, policy: NetworkPolicy) -> NetworkNic:
+    """The network must be in the policy; whether it exists and runs is asked later, by `networks`."""
     if network not in policy.named:
         raise _not_offered(interface, f"libvirt network {network!r}", "networks.named", policy.named)
     _refuse_attributes(interface, "vlan", "cidr", "dhcp", "nat")
@@ -93,6 +96,7 @@ def _parse_bridge(name: str, interface: RuntimeNetworkInterface, policy: Network
 
 
 def _parse_isolated(id: str, interface: RuntimeNetworkInterface, policy: NetworkPolicy) -> IsolatedNetwork:
+    """The identity is any text; it becomes a name only by its digest."""
     if not policy.on_demand.allowed:
         raise NetworkNotOffered(
             f"interface {interface.name}: this host creates no networks on demand; name one of the host's (libvirt:<network>"

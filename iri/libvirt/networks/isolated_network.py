@@ -3,6 +3,8 @@
 All names follow from the identity by a digest: an identity can be any text, a device's name has at most 15 bytes. So the same
 identity has the same network after a restart, and nothing has to be remembered. Machines of different owners that name the same
 identity share a network: identities are the fleet's to give.
+
+Limits: decides nothing about policy. What a spec may ask for is `interface_request`'s to check before.
 """
 
 from __future__ import annotations

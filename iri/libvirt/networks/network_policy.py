@@ -48,6 +48,7 @@ class OnDemand(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             ipaddress.IPv4Network(subnet)
 
     def has_subnet(self, subnet: ipaddress.IPv4Network) -> bool:
+        """Whether the whole subnet lies in one of the allowed ranges."""
         return any(subnet.subnet_of(ipaddress.IPv4Network(allowed)) for allowed in self.subnets)
 
 

@@ -4,6 +4,12 @@ Only a network with NAT serves DNS: the host's resolver would be a way out of ev
 
 libvirt adds defaults to a definition. So a network is never compared as text, but by its `shape`: the parts that a spec decides, read
 from our own document and from libvirt's by the same function. Reservations come and go while the network runs and are not part of it.
+
+    part of the shape          a difference means
+    forward                    NAT was added or removed
+    bridge                     a device of another name
+    ip, dhcp                   other addresses for the host or for guests
+    (not in it) reservations   changed in place, see `networks._reserve`
 """
 
 from __future__ import annotations
@@ -57,6 +63,7 @@ def render_network(network: IsolatedNetwork) -> xml.Element:
 
 
 def _addresses(root: xml.Element, subnet: Subnet) -> None:
+    """The host's own address in the network and, with DHCP, the range for guests. Leases are short, so an address is free again soon."""
     length = ipaddress.IPv4Network(subnet.network).prefixlen
     ip = xml.child(root, "ip", address=subnet.host, prefix=length)
     if subnet.dhcp:

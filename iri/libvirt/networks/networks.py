@@ -14,6 +14,9 @@ from the interfaces of running guests, which libvirt knows. So whatever a crash 
 Connecting and pruning hold one lock, and prune asks for the specs while it holds the lock. Must never happen: a network is removed
 between `connect` and the start of the guest that needs it; a network without our metadata is changed; a new network overlaps a
 route of the host.
+
+Limits: only networks with our metadata, and bridges with one of our names, are changed or removed. What the operator made is looked
+at and never touched.
 """
 
 from __future__ import annotations
@@ -124,6 +127,7 @@ class Networks:
             )
 
     def _ensure_ready(self, network: IsolatedNetwork) -> None:
+        """Every obstacle is one of the host's present state: NetworkNotReady, which is retried."""
         try:
             self._ensure(network)
         except FailedPrecondition as error:
@@ -203,6 +207,7 @@ class Networks:
                 self._store.reserve(name, request.mac, address)
 
     def _release_reservations(self, network: ObservedNetwork, needed: frozenset[tuple[str, str]]) -> None:
+        """Those that no interface needs any more; only while no running guest uses the network."""
         for mac, address in network.reservations - needed:
             self._store.release(network.name, mac, address)
 

@@ -2,6 +2,9 @@
 
 libvirtd knows nothing of them afterwards, and cannot start the network while its bridge exists. Only bridges with one of our
 names and without a port are ever removed.
+
+Uses the program `ip`, because libvirt knows nothing of these bridges. One that cannot be removed is logged and left: the next
+collection tries again.
 """
 
 from __future__ import annotations
@@ -39,6 +42,7 @@ def remove(bridge: str) -> bool:
 
 
 def _ip(*arguments: str) -> str:
+    """Raises CalledProcessError when `ip` fails, and FileNotFoundError without the program."""
     return subprocess.run(
         ["ip", *arguments], check=True, capture_output=True, text=True, timeout=SECONDS
     ).stdout
@@ -51,6 +55,7 @@ class StaleBridges:
         self._before: frozenset[str] = frozenset()
 
     def confirm(self, active: Iterable[str]) -> frozenset[str]:
+        """`active`: the bridges of running networks. Returns those that were unused now and the last time."""
         now = our_bridges() - frozenset(active)
         confirmed = now & self._before
         self._before = now

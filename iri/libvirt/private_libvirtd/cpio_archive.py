@@ -18,6 +18,7 @@ class CpioArchive:
         self._count = 0
 
     def add(self, name: str, mode: int, data: bytes = b"", device: tuple[int, int] = (0, 0)) -> None:
+        """`mode` has the file's type as well; `device` is for device nodes alone."""
         self._count += 1
         encoded = name.encode() + b"\0"
         numbers = (self._count, mode, 0, 0, 1, 0, len(data), 0, 0, *device, len(encoded), 0)
@@ -42,6 +43,7 @@ class CpioArchive:
         self.add(name, stat.S_IFLNK | 0o777, target.encode())
 
     def to_gzip(self) -> bytes:
+        """Ends the archive: nothing can be added afterwards. No time is written, so equal archives are equal bytes."""
         self.add("TRAILER!!!", 0)
         return gzip.compress(bytes(self._written), 1, mtime=0)
 

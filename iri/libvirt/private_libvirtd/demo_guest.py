@@ -2,6 +2,8 @@
 
 Nothing is fetched. init.sh is the guest's first process: it loads the modules in their order, takes the host name from the first-boot
 disk, gets an address by DHCP and serves a shell at the console. The power button switches the guest off, as with any other guest.
+
+Limits: for the demo and the tests. Nothing of it is used for machines that a poollet orders.
 """
 
 from __future__ import annotations

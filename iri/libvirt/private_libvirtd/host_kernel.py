@@ -2,6 +2,8 @@
 
 Looks for the kernel of the machine itself, any other installed one, and one that was unpacked into a folder (tools/guest-kernel).
 Fetches nothing.
+
+A kernel counts as usable only with the modules of its own release: a guest with another release's could load none of them.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ class HostKernel:
     modules: tuple[Path, ...]
 
     def unpack_modules(self) -> Iterator[tuple[str, bytes]]:
+        """Name and content of each, in the order in which they load."""
         for path in self.modules:
             yield module_name(path), read_module(path)
 

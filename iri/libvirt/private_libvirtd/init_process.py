@@ -38,6 +38,7 @@ remember_owner = 0
 
 
 def run(*arguments: str | Path) -> None:
+    """Raises CalledProcessError: a namespace that is half prepared must not run a libvirtd."""
     subprocess.run([str(argument) for argument in arguments], check=True)
 
 

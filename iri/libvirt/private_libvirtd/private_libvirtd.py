@@ -128,5 +128,6 @@ class PrivateLibvirtd:
             raise Unavailable(f"cannot run a private libvirtd: {self._last_lines()}")
 
     def _last_lines(self) -> str:
+        """Of the first process: libvirtd has a log of its own beside it."""
         lines = (self.folder / "first.log").read_text(errors="replace").splitlines()
         return " / ".join(line.strip() for line in lines[-LAST_LINES:]) or "no output"

@@ -40,6 +40,8 @@ class EfiVariable(msgspec.Struct, frozen=True):
 
 
 class _Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A variable as the annotation has it, before its parts are checked."""
+
     name: str
     uuid: str
     value: str
@@ -77,6 +79,7 @@ def _check_variable(one: _Written) -> EfiVariable:
 
 
 def _bytes(value: str) -> bytes:
+    """Text as UTF-8; anything else behind `base64:`."""
     if value.startswith(BASE64):
         return base64.b64decode(value.removeprefix(BASE64), validate=True)
     return value.encode()
@@ -126,4 +129,5 @@ def _entry(variable: EfiVariable) -> bytes:
 
 
 def _align(offset: int) -> int:
+    """Entries begin at multiples of four bytes, or the firmware reads past them."""
     return (offset + 3) & ~3

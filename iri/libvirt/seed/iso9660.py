@@ -81,10 +81,12 @@ def _descriptor(type_: int, label: bytes, escapes: bytes, sectors: int, tables: 
 
 
 def _path_table(order: str, folder: int) -> bytes:
+    """One entry, the root, in the byte order that `order` names."""
     return struct.pack(f"{order}BBIH", 1, 0, folder, 1) + ROOT + b"\0"
 
 
 def _folder(sector: int, files: Mapping[bytes, tuple[int, int]]) -> bytes:
+    """The root's entries for itself and its parent, then the files by name, as the standard demands."""
     records = [_record(ROOT, sector, SECTOR, FOLDER_FLAG), _record(PARENT, sector, SECTOR, FOLDER_FLAG)]
     records += [_record(name, *files[name], 0) for name in sorted(files)]
     return _sector(b"".join(records))

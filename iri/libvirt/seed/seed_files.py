@@ -1,4 +1,10 @@
-"""Writes a machine's first-boot data into the machine's folder. A file is complete or absent. QEMU's user may own the files."""
+"""Writes a machine's first-boot data into the machine's folder. A file is complete or absent. QEMU's user may own the files.
+
+file            kept or replaced                                     read by
+seed.iso        replaced whenever the data differs                   cloud-init, at each boot
+ignition.ign    replaced whenever the data differs                   Ignition, at the first boot
+nvram.fd        written once: the firmware stores its own in it      the firmware, at each boot
+"""
 
 from __future__ import annotations
 
@@ -40,6 +46,7 @@ class SeedWriter:
             raise ResourceExhausted(f"cannot write the machine's first-boot data: {error.strerror}") from None
 
     def _write_variables(self, path: Path, variables: tuple[EfiVariable, ...]) -> Path | None:
+        """Only for a machine that brings variables; libvirt makes the store of any other from its own template."""
         if not variables:
             return None
         if path.exists():

@@ -1,6 +1,11 @@
 """What the reconciler needs from the storage of one pool: a protocol with one implementation for each kind of storage.
 
 Every method is crash-safe: a record says whether its data is complete, and incomplete data is created again from the start.
+
+    promise                              kept by                                                     so that
+    a record outlives its data           `add_record` first, `delete` of the record last             a start finds what is half done
+    data is complete or absent           another name until it is complete, or the record's state    half of it is never a disk
+    a step may be cut off anywhere       each one begins by removing what an earlier try left        it is simply called again
 """
 
 from __future__ import annotations
@@ -26,7 +31,8 @@ class StorageBackend(Protocol):
     def open(self) -> StoredRecords:
         """Starts the pool, finishes interrupted work, and reads all records."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Releases the pool for another runtime. May be called for a pool that was never opened."""
 
     def add_record(self, record: Record) -> None:
         """Stores the record of a new object durably. Raises FailedPrecondition when data of that name has no record."""
@@ -52,7 +58,8 @@ class StorageBackend(Protocol):
     def is_attached(self, record: VolumeRecord) -> bool:
         """Whether a domain has it as a disk, running or not."""
 
-    def access(self, record: VolumeRecord) -> Access: ...
+    def access(self, record: VolumeRecord) -> Access:
+        """What a machine needs to attach the volume, with the key where there is one. Only for a volume that is ready."""
 
     def space(self) -> PoolSpace:
         """The space as last measured; quick, whatever state the storage is in."""

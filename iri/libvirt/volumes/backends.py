@@ -9,6 +9,8 @@
 
 A pool that does not answer when the runtime starts holds up nothing but itself. What lies in it is unknown, not absent. Must never
 happen: an object is reported as missing while a pool is unopened; an image is removed while a pool cannot be read.
+
+The order of a pool's start matters: its records are in the catalog before it is marked open, so that no list is complete too early.
 """
 
 from __future__ import annotations
@@ -89,6 +91,7 @@ class Backends:
         self._unopened.pop(name, None)
 
     def unopened_names(self) -> tuple[str, ...]:
+        """A copy, because pools are opened meanwhile."""
         return tuple(self._unopened)
 
     def require_all_open(self) -> None:

@@ -2,6 +2,8 @@
 
 Without pools in the settings there is one, a folder below the runtime's own. Local disks of machines are files, so they go to the first
 pool that holds files; a host with Ceph pools alone offers none.
+
+Limits: the only module that knows all backends. A new kind of pool needs settings, XML, a backend, and a row in `backend` here.
 """
 
 from __future__ import annotations

@@ -3,6 +3,13 @@
 Frozen objects in a map under one lock, which is never held during I/O. Knows no libvirt. An entry is replaced only after its record
 is stored, so a list never shows what a crash could take back. An object that has not changed stays the identical object, so that
 callers can compare by identity.
+
+    the record says                  the last attempt    listed as
+    volume, ready                    any                 AVAILABLE with access data; a failure in its detail
+    volume, not ready                succeeded, none     PENDING
+    volume, not ready                failed              ERROR with the reason; it is tried again all the same
+    snapshot, not ready              failed              FAILED
+    snapshot, retired                any                 not at all; its data stays for the volumes on it
 """
 
 from __future__ import annotations
@@ -48,6 +55,7 @@ class CatalogEntry(msgspec.Struct, frozen=True):
 def make_entry(
     record: Record, backend: StorageBackend, failure: VolumeDetail = NO_FAILURE, failures: int = 0
 ) -> CatalogEntry:
+    """The listed object is derived here, once for each record, and kept as long as it is equal."""
     return CatalogEntry(record, backend, _listed_object(record, backend, failure), failure, failures)
 
 
@@ -77,6 +85,7 @@ class Catalog:
         self._lock = threading.Lock()
 
     def get(self, id: str) -> CatalogEntry | None:
+        """Without the lock: an entry is frozen, and replaced as a whole."""
         return self._all.get(id)
 
     def require(self, kind: type[RuntimeVolume] | type[RuntimeSnapshot], id: str) -> CatalogEntry:
@@ -108,6 +117,7 @@ class Catalog:
             return tuple(self._all.values())
 
     def objects(self, kind: type[Stored]) -> Mapping[str, Stored]:
+        """Of that kind, without what is not listed."""
         return {
             entry.record.id: entry.listed
             for entry in self.all()

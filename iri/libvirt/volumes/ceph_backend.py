@@ -116,7 +116,7 @@ class CephBackend:
             return error
 
     def close(self) -> None:
-        pass
+        """Nothing is held: Ceph has no lock of ours, so a pool must belong to one runtime by its settings."""
 
     def add_record(self, record_: Record) -> None:
         """Creates an empty image to carry the record; `create_data` replaces the image."""
@@ -136,6 +136,7 @@ class CephBackend:
         self._rbd.rename(new, record_.name)
 
     def write_record(self, record_: Record) -> None:
+        """In place: Ceph replaces the value of a key in one step."""
         self._rbd.set_metadata(record_.name, RECORD, record.encode(record_).decode())
 
     def create_data(self, record_: VolumeRecord, base: SnapshotRecord | None, tell: Tell) -> int:
@@ -239,6 +240,7 @@ class CephBackend:
             self._delete_unused(parent)
 
     def _os_image_of(self, record_: Record) -> str:
+        """The imported OS image that it is a clone of; empty for none, and for an image that is gone."""
         with contextlib.suppress(NotFound):
             parent = self._rbd.parent(record_.name)
             return parent if parent.startswith(OS_IMAGE) else ""
@@ -259,6 +261,7 @@ class CephBackend:
         return False
 
     def access(self, record_: VolumeRecord) -> Access:
+        """With the pool's user and key: a machine of any host can open the image with them."""
         return Access(
             driver=DRIVER,
             handle=names.handle(record_.id),
@@ -267,6 +270,7 @@ class CephBackend:
         )
 
     def space(self) -> PoolSpace:
+        """As of the last `measure`: Ceph may take seconds to answer."""
         return self._space
 
     def measure(self) -> None:
@@ -277,9 +281,11 @@ class CephBackend:
         )
 
     def backing_files(self) -> Set[str]:
+        """None: images in Ceph have no files of this host below them."""
         return frozenset()
 
     def _source(self, record_: VolumeRecord) -> RbdSource:
+        """To look for domains that have it. Without a secret, which only an attached disk has."""
         return RbdSource(
             image=self._rbd.spec(record_.name),
             monitors=tuple(address(monitor) for monitor in self._pool.monitors),

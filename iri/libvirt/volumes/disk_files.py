@@ -4,6 +4,10 @@ libvirt.
 QEMU locks bytes of an image that it has open. A copy takes the locks that forbid others to write and then asks whether one writes
 already; so it never copies half of a write, and a guest that starts meanwhile fails to start and is started again later. Files that
 are copied or overwritten are opened without following a link. Must never happen: a file is copied or overwritten while a QEMU writes to it.
+
+    bytes of an image that QEMU locks     meaning                       here
+    101                                   a QEMU writes to it           asked for; another's lock refuses the copy
+    201, 203                              no one may write, resize      locked while the copy lasts
 """
 
 from __future__ import annotations

@@ -63,6 +63,7 @@ class LocalDisks:
     def prepare(
         self, machine_id: str, name: str, wanted: RuntimeLocalDisk, architecture: str, tell: Tell
     ) -> PreparedDisk:
+        """Idempotent. Fetches the image first, without the lock: another machine's disk does not wait for that."""
         self._backend.require_mounted()
         image = None
         if wanted.image is not None and wanted.image.image:
@@ -83,6 +84,7 @@ class LocalDisks:
         )
 
     def _make(self, path: Path, size: int, image: LocalImage | None) -> None:
+        """libvirt creates the file under another name. The rename makes it a disk, and a refresh has libvirt see that."""
         partial = path.with_name(f"{path.name}{PARTIAL}")
         partial.unlink(missing_ok=True)
         self._storage.refresh(self._backend.name)
@@ -102,11 +104,13 @@ class LocalDisks:
             self._storage.resize(self._backend.name, path.name, size)
 
     def release(self, machine_id: str, name: str) -> None:
+        """No error when there is none: the attachment may have been a volume."""
         self._backend.require_mounted()
         with record_files.translate_os_errors(f"deleting the local disk {name}"):
             (self._backend.folder / names.local_disk(machine_id, name)).unlink(missing_ok=True)
 
     def forget(self, machine_id: str) -> None:
+        """Complete or not. Only after an ordered deletion of the machine."""
         self._backend.require_mounted()
         with (
             self._making,
@@ -177,6 +181,7 @@ class VolumeDisks:
             self._refuse_local(disk.name, disk.local_disk)
 
     def _refuse_local(self, name: str, wanted: RuntimeLocalDisk) -> None:
+        """Needs a pool for files, a size or an image, and an image that this host may use."""
         if self._local is None:
             raise FailedPrecondition(f"disk {name}: this host has no pool for local disks")
         has_image = wanted.image is not None and bool(wanted.image.image)
@@ -220,6 +225,7 @@ class VolumeDisks:
         return PreparedDisk(source=source)
 
     def _prepare_local(self, machine_id: str, disk: Disk) -> PreparedDisk:
+        """A full pool is relieved of unused images before the next attempt."""
         assert self._local is not None
         assert disk.local_disk is not None
         try:

@@ -9,6 +9,13 @@ a snapshot has the copy as its backing file; the copy stays until the last such 
 Must never happen: anything is created, changed or deleted in a folder whose disk is not mounted (`require_mounted` compares the
 pool's marker before each change); a file is changed behind the back of a QEMU that has it open; data is deleted after its record, so
 that nothing would find what an interrupted deletion left.
+
+    to make            from nothing or an image      a new qcow2 file, over the image where there is one
+                       from a snapshot               a new qcow2 file over the snapshot's; of an encrypted one a copy
+    to grow            no guest has it               libvirt resizes the file
+                       a guest has it                its QEMU does, and the guest sees it
+    to snapshot        no guest has it               the file is copied, locked against a QEMU that would write
+                       a guest has it                its QEMU copies it, as of one moment
 """
 
 from __future__ import annotations
@@ -96,6 +103,7 @@ class FileBackend:
             raise Unavailable(f"storage pool {self.name} cannot be reached: {error}") from None
 
     def close(self) -> None:
+        """Gives the folder to another runtime."""
         self._lock.release()
 
     def add_record(self, record: Record) -> None:
@@ -129,6 +137,7 @@ class FileBackend:
         return self._storage.size(self.name, self._file(record))
 
     def _create(self, record: VolumeRecord, backing: tuple[str, str] | None) -> None:
+        """Tried several times where it is encrypted: see `secrets.retry_luks`."""
         file = self._file(record)
         secret = self._passphrases.id(record.name) if record.is_encrypted else ""
         new = NewVolume(name=file, size_bytes=record.desired_bytes, backing=backing, secret_id=secret)
@@ -138,6 +147,7 @@ class FileBackend:
         )
 
     def base_for_clone(self, snapshot: SnapshotRecord) -> str:
+        """The snapshot itself; of an encrypted one, which is copied, what the copy rests on."""
         return snapshot.base if snapshot.is_encrypted else snapshot.id
 
     def grow_data(self, record: VolumeRecord) -> int:
@@ -193,6 +203,7 @@ class FileBackend:
         return bool(self._disk_users.find(self._source(record)))
 
     def access(self, record: VolumeRecord) -> Access:
+        """The path, and the limits of the class, which travel with the volume to the machine that attaches it."""
         attributes = {"path": str(self._path(record)), "format": "qcow2"}
         limits = {"iops": record.iops, "tps": record.tps}
         attributes |= {name: str(value) for name, value in limits.items() if value}
@@ -208,6 +219,7 @@ class FileBackend:
         """Does nothing: `space` asks the filesystem each time."""
 
     def backing_files(self) -> Set[str]:
+        """Read from the disks themselves. Raises Unavailable while the pool's disk is not mounted: then nothing is known."""
         self.require_mounted()
         return disk_files.backing_names(self.folder)
 

@@ -30,6 +30,7 @@ def handle(volume_id: str) -> str:
 
 
 def secret_usage(name: str) -> str:
+    """As `virsh secret-list` shows it."""
     return f"gitvirt/{name}"
 
 

@@ -110,6 +110,7 @@ class PoolMarkers:
         return written | {match["pool"] for match in matches if match is not None}
 
     def _note(self, pool: str) -> Path:
+        """The file that has the pool's marker; the pool's name, quoted, is the file's."""
         return self._notes / quote(pool, safe="")
 
 
@@ -132,6 +133,7 @@ def _read_file(path: Path) -> str:
 
 
 def _write_marker(path: Path, marker: str) -> None:
+    """On disk when it returns, before anything relies on it."""
     with record_files.translate_os_errors(f"writing {path}"):
         replace_file(path, f"{marker}\n".encode())
 

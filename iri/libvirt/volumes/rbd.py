@@ -10,6 +10,13 @@ A clone needs its parent's snapshot, and Ceph refuses to remove a snapshot that 
 made, and before it is removed its clones are flattened: each gets its own copy of the data.
 
 Must never happen: the key is in a command line, which every user of the host can read; a command waits for input.
+
+    exit of the command                  error
+    ENOENT, EEXIST, EINVAL               NotFound, AlreadyExists, InvalidArgument
+    ENOSPC, EDQUOT                       ResourceExhausted; of `qemu-img` by its text
+    ETIMEDOUT, EHOSTUNREACH, refused     Unavailable
+    any other                            FailedPrecondition
+    no exit in time                      TimedOut; the process is killed
 """
 
 from __future__ import annotations
@@ -109,6 +116,7 @@ class Rbd:
         replace_file(self.conf, conf.encode(), PRIVATE)
 
     def images(self) -> list[str]:
+        """Of the whole pool, also those that are not ours."""
         return self._read(list[str], "ls", self._pool.ceph_pool)
 
     def size(self, image: str) -> int:
@@ -131,6 +139,7 @@ class Rbd:
         self._rbd("create", self.spec(image), "--size", _mib(size_bytes))
 
     def resize(self, image: str, size_bytes: int) -> None:
+        """Only to grow: without another option Ceph refuses to shrink an image."""
         self._rbd("resize", self.spec(image), "--size", _mib(size_bytes), "--no-progress")
 
     def rename(self, image: str, to: str) -> None:
@@ -138,6 +147,7 @@ class Rbd:
         self._rbd("mv", self.spec(image), self.spec(to))
 
     def metadata(self, image: str, key: str) -> str:
+        """NotFound without the key, and without the image."""
         return self._rbd("image-meta", "get", self.spec(image), key).removesuffix("\n")
 
     def set_metadata(self, image: str, key: str, value: str) -> None:
@@ -158,6 +168,7 @@ class Rbd:
                 raise
 
     def clone(self, image: str, snapshot: str, to: str) -> None:
+        """Of a protected snapshot. Shares its data until it is flattened."""
         self._rbd("clone", f"{self.spec(image)}@{snapshot}", self.spec(to))
 
     def flatten(self, image: str) -> None:
@@ -178,6 +189,7 @@ class Rbd:
             return
 
     def drop_snapshot(self, image: str, name: str) -> None:
+        """Flattens the clones first, which takes as long as copying them takes."""
         spec = f"{self.spec(image)}@{name}"
         for child in self.children(image, name):
             self._rbd("flatten", child, "--no-progress", seconds=COPY_SECONDS)
@@ -217,9 +229,11 @@ class Rbd:
         self._run("qemu-img", "convert", *options, str(source), target, seconds=COPY_SECONDS)
 
     def spec(self, image: str) -> str:
+        """As commands and libvirt name it: pool/image."""
         return f"{self._pool.ceph_pool}/{image}"
 
     def _read(self, type: type[Answer], *arguments: str) -> Answer:
+        """The answer of a command as a value. Output of another shape is Unavailable, never an empty answer."""
         answer = self._rbd(*arguments, "--format", "json")
         try:
             return msgspec.json.decode(answer, type=type)
@@ -261,4 +275,5 @@ class Rbd:
 
 
 def _mib(size_bytes: int) -> str:
+    """Rounded up: an image is never smaller than was asked for."""
     return f"{-(-size_bytes // MIB)}M"

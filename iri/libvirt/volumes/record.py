@@ -4,6 +4,12 @@ Passphrases are never in it: libvirt's secret store has them for as long as they
 
 A record is a format on disk. `format` is raised when an older runtime would misread it, and such a record is refused: its object is
 left alone, and its name is not used again. Fields are only ever added, each with a default.
+
+    field                                    decided                  changes
+    base, is_encrypted, wipe, tps, iops      when it is created       never (`base` of a snapshot: when its data is there)
+    spec.resources                           by the caller            grows only
+    status                                   by the reconciler        when data is complete or has grown
+    deleted_at                               by the caller            once
 """
 
 from __future__ import annotations
@@ -51,6 +57,7 @@ class VolumeRecord(StoredObject, frozen=True, kw_only=True, tag="volume"):
 
     @property
     def name(self) -> str:
+        """Of its file, its image and its secret."""
         return f"volume-{self.id}"
 
     @property
@@ -64,6 +71,7 @@ class VolumeRecord(StoredObject, frozen=True, kw_only=True, tag="volume"):
 
     @property
     def desired_bytes(self) -> int:
+        """What was asked for, rounded as every pool rounds it."""
         return round_up(requested_bytes(self.volume.spec))
 
     @property
@@ -108,6 +116,7 @@ def round_up(size_bytes: int) -> int:
 
 
 def passphrase(spec: RuntimeVolumeSpec) -> bytes | None:
+    """None for a volume that is not encrypted, and for a request that brings none."""
     return spec.encryption.secret_data.get(PASSPHRASE) if spec.encryption else None
 
 
@@ -121,11 +130,13 @@ def without_secrets(spec: RuntimeVolumeSpec) -> RuntimeVolumeSpec:
 
 
 def with_available_size(record: VolumeRecord, size_bytes: int) -> VolumeRecord:
+    """The data is complete and has that size."""
     status = RuntimeVolumeStatus(state=VolumeState.AVAILABLE, resources=Resources(storage_bytes=size_bytes))
     return replace(record, volume=replace(record.volume, status=status))
 
 
 def encode(record: Record) -> bytes:
+    """JSON, which people can read beside the data."""
     return msgspec.json.encode(record)
 
 

@@ -47,10 +47,12 @@ class RecordFiles:
         return StoredRecords(tuple(found), damaged)
 
     def write(self, record_: Record) -> None:
+        """Replaces the record that is there. Writers are serialized by `record_writer`."""
         with translate_os_errors(f"writing the record of {record_.name}"):
             replace_file(self._folder / f"{record_.name}.json", record.encode(record_))
 
     def delete(self, name: str) -> None:
+        """No error when there is none. On disk when it returns."""
         with translate_os_errors(f"deleting the record of {name}"):
             (self._folder / f"{name}.json").unlink(missing_ok=True)
             sync_folder(self._folder)

@@ -74,6 +74,7 @@ class RecordWriter:
     def record_event(
         self, entry: CatalogEntry, reason: str, action: str, message: str, *, is_warning: bool = False
     ) -> None:
+        """About the object as it is listed."""
         self._journal.event(entry.listed, reason, action, message, is_warning=is_warning)
 
     def _notify(self, entry: CatalogEntry, what: ChangeType) -> None:

@@ -40,6 +40,7 @@ class Passphrases:
         return names.secret_id(usage if type == "volume" else f"{type} {usage}")
 
     def value(self, name: str) -> bytes:
+        """Only of one that is not private."""
         return self._secrets.value(self.id(name))
 
     def drop(self, name: str, type: SecretType = "volume") -> None:

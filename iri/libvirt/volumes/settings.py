@@ -3,6 +3,9 @@
 A pool's name is its name in libvirt. Values become file names, parts of commands and of Ceph's configuration, so each is matched
 against a pattern here, once, before anything uses it. Several pools may be of one type; each class uses one pool, and a volume stays
 in the pool in which it was created, whatever the settings say later.
+
+Limits: changes no volume that exists. A pool that is no longer listed is left as it is; `pool_marker` remembers that its disks may need
+images of this host.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 QEMU runs as another user: it may enter a pool's folder and not list it, and libvirt gives it each volume while a guest uses that. Sizes
 are bytes. A volume's backing file is named with its format: QEMU must not probe the format of data that a guest may have written.
+
+Limits: makes documents and sends none. Values are bytes and names that `settings` and `names` have checked.
 """
 
 from __future__ import annotations

@@ -2,6 +2,14 @@
 
 Everything that decides how an object is stored is decided here, once, and written into its record: size, encryption, limits, wiping,
 the source. InvalidArgument means that no retry can succeed; FailedPrecondition that another object is not ready yet.
+
+    refused                                            as
+    no size; both sources; encrypted without a key     InvalidArgument
+    smaller than its snapshot                          InvalidArgument
+    encrypted from a snapshot that is not              InvalidArgument
+    a snapshot of a volume that is not available       FailedPrecondition
+
+Limits: asks for no space, no image and no pool: `volumes` does, before and after.
 """
 
 from __future__ import annotations
@@ -57,6 +65,7 @@ def new_volume_record(
 
 
 def _check(spec: RuntimeVolumeSpec) -> None:
+    """What every volume needs, whatever it is made from."""
     if requested_bytes(spec) <= 0:
         raise InvalidArgument("a volume needs a size")
     source = spec.volume_data_source
@@ -78,6 +87,7 @@ def _check_against(spec: RuntimeVolumeSpec, snapshot: SnapshotRecord) -> None:
 
 
 def new_snapshot_record(wanted: RuntimeSnapshot, source: Record) -> SnapshotRecord:
+    """Its size, encryption and wiping are those of the volume at this moment."""
     assert isinstance(source, VolumeRecord)
     if not source.is_ready or source.volume.deleted_at:
         raise FailedPrecondition(f"volume {source.id} is not available")

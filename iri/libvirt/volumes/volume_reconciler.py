@@ -54,6 +54,7 @@ class VolumeReconciler:
         self._files_in_use = files_in_use
 
     def is_converged(self, entry: CatalogEntry) -> bool:
+        """Whether waking it would change nothing."""
         match entry.record:
             case VolumeRecord(volume=volume) as record:
                 has_size = record.actual_bytes >= record.desired_bytes
@@ -108,6 +109,7 @@ class VolumeReconciler:
         return None
 
     def _base(self, record: VolumeRecord) -> SnapshotRecord | None:
+        """The snapshot that the volume starts as; None for one from an image or from nothing."""
         if record.source.snapshot_data_source is None:
             return None
         entry = self._writer.catalog.get(record.source.snapshot_data_source.snapshot_id)
@@ -146,9 +148,11 @@ class VolumeReconciler:
         return 0
 
     def _record_size(self, record: VolumeRecord, size: int) -> None:
+        """The volume is ready and has that size; a call may have asked for more meanwhile."""
         self._writer.update(record.id, VolumeRecord, lambda now: with_available_size(now, size))
 
     def _finish_deletion(self, entry: CatalogEntry, what: str) -> None:
+        """The last event, then the catalog; what it rested on may be deletable now."""
         self._writer.record_event(entry, "Removed", "Delete", f"the {what} is deleted")
         self._writer.drop(entry)
         self._wake(entry.record.base)

@@ -123,6 +123,7 @@ class Volumes:
         return self._reconciler.reconcile(key)
 
     def _reopen_pool(self, name: str) -> float | None:
+        """Once more for a pool that could not be reached. Any error is logged and tried again: the process runs already."""
         if name not in self.backends.unopened_names():
             return None
         try:
@@ -149,6 +150,7 @@ class Volumes:
                 self._queue.wake(entry.record.id)
 
     def objects(self, kind: type[Stored]) -> Mapping[str, Stored]:
+        """Unavailable until every pool has been read."""
         self.backends.require_all_open()
         return self._catalog.objects(kind)
 
@@ -205,6 +207,7 @@ class Volumes:
         return self._writer.add(record, backend)
 
     def _new_volume(self, wanted: RuntimeVolume) -> tuple[VolumeRecord, StorageBackend]:
+        """Refusals in this order: class, pool, snapshot, request, image, space."""
         volume_class = self._volume_class(wanted.spec.class_name)
         backend = self.backends.for_class(volume_class.name)
         base, snapshot = self._snapshot_base(wanted, backend)
@@ -218,6 +221,7 @@ class Volumes:
     def _snapshot_base(
         self, wanted: RuntimeVolume, backend: StorageBackend
     ) -> tuple[str, SnapshotRecord | None]:
+        """The backing file of the volume and the snapshot it starts as; none for other sources. The snapshot must be ready, in the same pool."""
         source = wanted.spec.volume_data_source
         if source is None or source.snapshot_data_source is None:
             return "", None
@@ -267,6 +271,7 @@ class Volumes:
         return self._catalog.get(id)
 
     def _require(self, kind: type[RuntimeVolume] | type[RuntimeSnapshot], id: str) -> CatalogEntry:
+        """NotFound only once every pool has been read: before that, it may be in one of them."""
         try:
             return self._catalog.require(kind, id)
         except NotFound:
