@@ -8,6 +8,8 @@ MOST_STEPS = 64  # beyond these no delay grows, and no power overflows
 
 
 class ExponentialDelay(msgspec.Struct, frozen=True):
+    """`delay` grows by `factor` with each attempt. It has no randomness, so tests can name the moment of each."""
+
     first_seconds: float
     longest_seconds: float
     factor: float = 2.0

@@ -164,6 +164,7 @@ def replace_disk(disks: tuple[Disk, ...], disk: Disk) -> tuple[Disk, ...]:
 
 
 def refuse_shared_device(disk: Disk, other: Disk) -> None:
+    """Two disks of a machine cannot have one device name. A disk without a name shares nothing."""
     if disk.device and other.device == disk.device:
         raise FailedPrecondition(f"volume {other.name} has device {disk.device} already")
 

@@ -22,6 +22,8 @@ WATCHERS = 16
 
 
 class Journal:
+    """One for each runtime. Thread-safe; no call waits for a watcher."""
+
     def __init__(self, now: Callable[[], int], *, events_kept: int = EVENTS_KEPT) -> None:
         """`now` gives Unix nanoseconds."""
         self._now = now
@@ -32,6 +34,7 @@ class Journal:
     def event(
         self, subject: RuntimeObject, reason: str, action: str, message: str, *, is_warning: bool = False
     ) -> None:
+        """For people: about the object as it is now, with its labels, so that the event can be selected after the object is gone."""
         event = RuntimeEvent(
             kind=type(subject),
             id=subject.id,
@@ -46,17 +49,20 @@ class Journal:
             self._events.append(event)
 
     def events(self) -> tuple[RuntimeEvent, ...]:
+        """Oldest first; at most EVENTS_KEPT, and none older than EVENTS_KEPT_SECONDS."""
         oldest = self._now() // 1_000_000_000 - EVENTS_KEPT_SECONDS
         with self._lock:
             return tuple(event for event in self._events if event.time >= oldest)
 
     def notice(self, kind: RuntimeKind, id: str, what: ChangeType) -> None:
+        """For programs: an object has changed. Call it after the change can be listed, or a watcher lists too early."""
         with self._lock:
             watchers = tuple(self._watchers)
         for watcher in watchers:
             watcher.put(ChangeNotice(kind, id, what))
 
     def watch(self) -> Watcher:
+        """ResourceExhausted beyond WATCHERS: each one may keep NOTICES_PENDING notices."""
         watcher = Watcher(self._forget)
         with self._lock:
             if len(self._watchers) >= WATCHERS:
@@ -80,6 +86,7 @@ class Watcher:
         self._changed = threading.Condition()
 
     def put(self, notice: ChangeNotice) -> None:
+        """Never waits. Notices of one object become one, and too many objects one RESYNC."""
         with self._changed:
             if self._is_closed:
                 return
@@ -92,6 +99,7 @@ class Watcher:
             self._changed.notify()
 
     def next(self, timeout_seconds: float) -> tuple[ChangeNotice, ...]:
+        """Everything since the last call, at once when there is something. Empty after the timeout, and once it is closed."""
         with self._changed:
             self._changed.wait_for(
                 lambda: self._pending or self._is_resync or self._is_closed, timeout_seconds
@@ -103,6 +111,7 @@ class Watcher:
             return resync + notices
 
     def close(self) -> None:
+        """Wakes a `next` that waits in another thread. May be called again."""
         self._forget(self)
         with self._changed:
             self._is_closed = True

@@ -62,5 +62,6 @@ class TimerQueue(Generic[Key, Time]):
             yield due, key
 
     def _tidy(self) -> None:
+        """Drops all entries that do not count any more, so that the heap stays in proportion to the keys."""
         self._heap = [entry for entry in self._heap if self._due.get(entry[2]) == entry[0]]
         heapq.heapify(self._heap)

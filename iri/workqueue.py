@@ -14,6 +14,8 @@ after the present run. A run that raises is logged and tried again after a minut
 
 Must never happen: two threads work on one key at the same time; a wake is forgotten; one key's bug ends the work on others.
 The queue does not know what the work is. Times are those of the monotonic clock and are never compared with zero.
+
+Limits: it gives no result back and promises no order between keys. A key is only a name: the work reads what there is to do.
 """
 
 from __future__ import annotations
@@ -72,6 +74,7 @@ class WorkQueue(Generic[Key]):
             self._changed.notify()
 
     def _run(self) -> None:
+        """What each thread does until the queue is closed."""
         while (key := self._take()) is not None:
             try:
                 after_seconds = self._work(key)

@@ -75,6 +75,7 @@ class Client:
         self._details = {kind: DetailMerger(calls) for kind, calls in OBJECT_CALLS.items() if calls.detail}
 
     def close(self) -> None:
+        """Ends the connections. Who holds a watch or a console closes that first."""
         for connection in self._connections.values():
             connection.close()
 
@@ -102,6 +103,7 @@ class Client:
         )
 
     def set_classes(self, classes: RuntimeClasses) -> None:
+        """Unimplemented for a runtime without a host service: its classes are its operator's alone."""
         machines = [encode(machine_pb.MachineClass, offered) for offered in classes.machines]
         volumes = [encode(volume_pb.VolumeClass, offered) for offered in classes.volumes]
         request = host_pb.SetClassesRequest(machine_classes=machines, volume_classes=volumes)
@@ -142,6 +144,7 @@ class Client:
         return self._details[kind].merge(items, response)
 
     def create(self, desired: AnyObject) -> AnyObject:
+        """The object as the runtime has recorded it. Idempotent by its uid label."""
         calls: ObjectCalls[AnyObject] = OBJECT_CALLS[type(desired)]
         return calls.decode_created(self._call(calls.create, calls.create_request(desired)))
 
@@ -149,6 +152,7 @@ class Client:
         self._call(*build_change_call(id, change))
 
     def remove(self, kind: type[AnyObject], id: str) -> None:
+        """Orders the removal. NotFound once the object is gone."""
         calls = OBJECT_CALLS[kind]
         self._call(calls.remove, calls.remove_request(id))
 

@@ -55,6 +55,7 @@ class WebSocketConsole:
             self._ended.set()
 
     def _receive(self) -> None:
+        """Waits for one message and handles it."""
         try:
             self._handle(self._connection.recv())
         except ConnectionClosed:

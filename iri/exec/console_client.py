@@ -111,6 +111,7 @@ class OutputReceiver(threading.Thread):
             self._keyboard.wake()
 
     def _show(self, data: bytes) -> None:
+        """Until all of it is written: a pipe takes less at a time."""
         rest = memoryview(data)
         while rest:
             rest = rest[os.write(self._screen, rest) :]

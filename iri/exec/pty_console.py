@@ -54,6 +54,7 @@ class PtyConsole:
                     return
 
     def resize(self, columns: int, rows: int) -> None:
+        """The kernel tells the program behind the pty. Without effect once the console is closed."""
         with self._in_use() as is_open, contextlib.suppress(OSError):
             if is_open:
                 set_window_size(self._master, columns, rows)

@@ -51,5 +51,6 @@ def websocket_url(url: str) -> str:
 
 
 def _without_token(url: str) -> str:
+    """Scheme and host alone; the path is the key."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}"

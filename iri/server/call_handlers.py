@@ -110,6 +110,7 @@ def build_streaming(
 
 
 def decode_request(request_type: type[Message], data: bytes) -> Message:
+    """InvalidArgument for bytes that are not such a message. They are never quoted: see above."""
     try:
         return request_type.FromString(data)
     except DecodeError:

@@ -95,5 +95,6 @@ class ActiveWatch:
         self.is_closed = False
 
     def close(self) -> None:
+        """Called by the thread that serves the stream, by gRPC when the caller disconnects, and by `stop`. May be called again."""
         self.is_closed = True
         self.subscription.close()

@@ -136,6 +136,7 @@ def build_change_calls(runtime: Runtime, service: Methods) -> dict[str, Call]:
 
 
 def build_change_call(runtime: Runtime, change: type[RuntimeChange], method: MethodDescriptor) -> Call:
+    """One function for each call that changes an object: id, check, change. The answer is empty: the change is recorded, not made."""
     field = id_field(method)
 
     def apply(request: Any) -> Message:

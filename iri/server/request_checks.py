@@ -60,6 +60,7 @@ def require_name(value: str, field: str) -> None:
 
 
 def require_part(message: Message, name: str, field: str) -> None:
+    """Of a message field. Scalars cannot be told from their defaults on the wire, so they have checks of their own."""
     if not message.HasField(name):
         raise InvalidArgument(f"{field} is missing")
 
@@ -81,6 +82,7 @@ def check_keys(mapping: Mapping[str, object], field: str) -> None:
 
 
 def check_not_negative(value: int, field: str) -> None:
+    """For sizes and limits, which are signed on the wire."""
     if value < 0:
         raise InvalidArgument(f"{field} is negative")
 
@@ -103,6 +105,7 @@ def check_object(value: Any, field: str) -> None:
 
 
 def check_power(value: int, field: str) -> None:
+    """proto3 lets any number through; only those of the enum are orders."""
     if value not in machine_pb.Power.values():
         raise InvalidArgument(f"{field} is neither POWER_ON (0) nor POWER_OFF (1)")
 

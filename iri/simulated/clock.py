@@ -56,6 +56,7 @@ class SimulatedClock:
         return self._state.rate == 0
 
     def now_ns(self) -> int:
+        """The host's time now, as Unix nanoseconds. Never less than in any call before."""
         with self._lock:
             return self._now()
 

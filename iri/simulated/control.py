@@ -67,6 +67,7 @@ class ControlService:
         return pb.AdvanceClockResponse(clock=self._clock())
 
     def _clock(self) -> pb.Clock:
+        """The state of the clock as every call about the clock answers it."""
         clock = self._host.clock
         mode = pb.CLOCK_MANUAL if clock.is_manual else pb.CLOCK_REAL
         return pb.Clock(now=clock.now_ns(), mode=mode, rate=clock.state.rate)

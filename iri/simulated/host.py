@@ -238,6 +238,7 @@ class SimulatedHost:
         self.add_events((after or before).object, events)
 
     def _compute_step(self, record: Record, due_ns: int) -> tuple[Record | None, tuple[ObjectEvent, ...]]:
+        """By the kind of the record; all three functions are pure."""
         match record:
             case SimulatedMachine():
                 return machine_lifecycle.step(record, due_ns, self.model)
@@ -283,5 +284,6 @@ class SimulatedHost:
 
 
 def _close_all(consoles: list[Console]) -> None:
+    """A copy, because each console drops itself from the list when it ends."""
     for console in list(consoles):
         console.close()

@@ -137,6 +137,7 @@ def block_detaches(pending: Pending) -> Pending:
 
 
 def _finish(status: RuntimeMachineStatus, one: PendingDevice) -> RuntimeMachineStatus:
+    """The status once the device has arrived, or has left."""
     if one.is_attach:
         entry = AttachmentStatus(name=one.name, handle=one.handle, state=AttachmentState.ATTACHED)
         return _put_entry(status, one.is_disk, entry)
@@ -158,6 +159,7 @@ def _put_entry(status: RuntimeMachineStatus, is_disk: bool, entry: AttachmentSta
 
 
 def _describe(one: PendingDevice) -> ObjectEvent:
+    """The event of a device that has arrived or left, in the words of the libvirt runtime."""
     what, action = ("volume", "Volume") if one.is_disk else ("network interface", "NetworkInterface")
     verb = "Attach" if one.is_attach else "Detach"
     return ObjectEvent(

@@ -212,6 +212,7 @@ class DueSubscription:
                 return notices
 
     def close(self) -> None:
+        """Ends a `next` that waits in another thread."""
         self._is_closed = True
         self._watcher.close()
 

@@ -59,5 +59,6 @@ class SeededRandom:
         return str(uuid.UUID(bytes=self._digest(what, 16), version=4))
 
     def _digest(self, what: tuple[str | int, ...], size_bytes: int) -> bytes:
+        """Of the seed and the purpose. No state, so the order of questions does not matter."""
         purpose = "\0".join(map(str, what)).encode()
         return hashlib.blake2b(purpose, digest_size=size_bytes, key=self._key).digest()

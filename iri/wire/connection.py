@@ -161,6 +161,7 @@ class ResponseStream:
 
 
 def decode_response(method: MethodDescriptor, data: bytes) -> Message:
+    """Internal when it is not such a message: the other side is not the runtime that it should be, or a broken one."""
     try:
         return message_factory.GetMessageClass(method.output_type).FromString(data)
     except DecodeError:

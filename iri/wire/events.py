@@ -38,6 +38,7 @@ def encode_event(event: RuntimeEvent) -> pb.Event:
 
 
 def decode_event(message: pb.Event, default: RuntimeKind) -> RuntimeEvent:
+    """`default` is the kind for events of a runtime that does not name it."""
     named = message.spec.involved_object_meta.annotations.get(KIND_ANNOTATION, "")
     return freeze(RuntimeEvent, message, kind=KINDS.get(named, default))
 
@@ -61,6 +62,7 @@ def decode_notice(message: host_pb.WatchEventsResponse) -> ChangeNotice:
 def select_events(
     events: Iterable[RuntimeEvent], kinds: Collection[RuntimeKind], query: EventQuery
 ) -> list[pb.Event]:
+    """Those of the kinds that the service serves, in the order in which they are given."""
     return [encode_event(event) for event in events if event.kind in kinds and is_selected(event, query)]
 
 

@@ -25,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    """One call for each id, in the order given."""
     kind, endpoint = KINDS[arguments.noun]
     terminal = out()
     with connect_runtimes(arguments, endpoint) as client:

@@ -28,6 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    """One call for each name, in the order given."""
     terminal, noun = out(), arguments.noun
     machine_id = printable(arguments.machine_id)
     with connect_runtimes(arguments, MACHINE) as client:

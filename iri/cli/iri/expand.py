@@ -39,6 +39,7 @@ def parse_size(text: str) -> int:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    """Prints what is ordered, not what is there: the data grows later."""
     with connect_runtimes(arguments, VOLUME) as client:
         client.change(arguments.id, ExpandVolume(Resources(storage_bytes=arguments.size)))
     size = quantity.units(arguments.size)

@@ -56,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    """Reads the settings and the addresses, then serves. Each error of the start has its cure in the table above."""
     settings, addresses = read_libvirt_settings(arguments.settings), parse_addresses(arguments)
     try:
         serve(arguments, lambda: _server(settings, addresses, int(arguments.socket_mode, 8)))

@@ -61,6 +61,7 @@ class MachineSecrets:
         return self._link.call(list_owners, "listing the secrets")
 
     def _pieces(self, id: str) -> Iterator[bytes]:
+        """In their order, up to the first number that has none."""
         with contextlib.suppress(NotFound):
             for number in itertools.count():
                 yield self._secrets.value(piece_uuid(id, number))

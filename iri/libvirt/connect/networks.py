@@ -91,6 +91,7 @@ class LibvirtNetworks:
         return self._link.call(is_in_use, "looking for users of a network")
 
     def _update(self, name: str, command: int, mac: str, address: str) -> None:
+        """In the definition, and in the running network where it runs."""
         document = xml.text(reservation(mac, address))
 
         def update_reservation(network: libvirt.virNetwork) -> None:

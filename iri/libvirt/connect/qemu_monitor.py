@@ -68,6 +68,7 @@ class QemuMonitor:
         self._ask(id, "object-del", id=name)
 
     def _ask(self, domain_id: str, command: str, /, **arguments: str) -> Any:
+        """One command of QMP, past libvirt. The reply is parsed here, so that a refusal is an error and never an answer."""
         request = json.dumps({"execute": command, "arguments": arguments})
 
         def ask(raw: libvirt.virConnect) -> str:

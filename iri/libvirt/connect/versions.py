@@ -30,6 +30,7 @@ def daemon(uri: str, seconds: float = SECONDS) -> tuple[str, str] | None:
 
 
 def _ask(uri: str, found: list[tuple[str, str]]) -> None:
+    """Appends both versions to `found`, or nothing: a libvirtd that does not answer has no version to show."""
     libvirt.registerErrorHandler(ignore_error, None)  # it would print every error that is also raised
     try:
         raw = libvirt.openReadOnly(uri)

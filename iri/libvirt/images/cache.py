@@ -40,6 +40,8 @@ LOCK = ".lock"
 
 
 class CachedName(msgspec.Struct, frozen=True):
+    """What a URL had at its last answer."""
+
     digest: Digest
     validator: str
 
@@ -156,6 +158,7 @@ def digest_of(path: Path, algorithm: str) -> Digest:
 
 
 def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """Files that are removed meanwhile are left out."""
     for path in folder.iterdir():
         with suppress(FileNotFoundError):
             yield path, path.stat()

@@ -67,6 +67,7 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(
         self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: http.client.HTTPMessage, newurl: str
     ) -> urllib.request.Request | None:  # fmt: skip
+        """Called by urllib for each redirect of a chain."""
         if req.full_url.startswith("https://") and not newurl.startswith("https://"):
             raise FailedPrecondition(f"{_host(req.full_url)} redirects to a URL without TLS")
         redirected = super().redirect_request(req, fp, code, msg, headers, newurl)
@@ -224,6 +225,7 @@ def _receive(
 
 
 def _read_chunk(response: http.client.HTTPResponse) -> bytes:
+    """What has arrived, up to CHUNK bytes; empty at the end of the body."""
     with translate_interruptions():
         return response.read1(CHUNK)
 

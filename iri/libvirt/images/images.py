@@ -108,6 +108,7 @@ class Images:
             return self._ensure(text, architecture, tell)
 
     def _ensure(self, text: str, architecture: str, tell: Tell) -> LocalImage:
+        """By the kind of reference. What the operator does not allow is refused before anything is fetched."""
         match named := reference.parse(text):
             case FileReference():
                 digest, path = self._copy_file(named)

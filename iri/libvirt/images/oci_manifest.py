@@ -37,12 +37,16 @@ OS = "linux"
 
 
 class Descriptor(msgspec.Struct, frozen=True):
+    """One blob, as a manifest or an index names it."""
+
     digest: str = ""
     size: int = 0
     media_type: str = msgspec.field(name="mediaType", default="")
 
 
 class ManifestPlatform(msgspec.Struct, frozen=True):
+    """What the manifest's content runs on; empty where the index does not say."""
+
     architecture: str = ""
     os: str = ""
 

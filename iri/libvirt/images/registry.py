@@ -35,6 +35,8 @@ NESTING = 2  # an index may name another, no deeper
 
 
 class Token(msgspec.Struct, frozen=True):
+    """Registries use the one name or the other."""
+
     token: str = ""
     access_token: str = ""
 

@@ -59,6 +59,7 @@ class Consoles:
             console.close()
 
     def _forget_session(self, machine_id: str, console: SocketConsole) -> None:
+        """From now on another user may open the machine's console."""
         with self._lock:
             if self._open.get(machine_id) is console:
                 del self._open[machine_id]
@@ -93,6 +94,7 @@ class SocketConsole:
         """A serial line has no size."""
 
     def close(self) -> None:
+        """Ends a `read` that waits in another thread. May be called again."""
         # Shut down first: a thread that waits in `read` wakes up before the descriptor can be used again.
         with contextlib.suppress(OSError):
             self._line.shutdown(socket.SHUT_RDWR)

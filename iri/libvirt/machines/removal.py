@@ -66,6 +66,7 @@ def delete_log(deps: MachineDeps, guest: Guest) -> None:
 
 
 def forget_machine(deps: MachineDeps, guest: Guest) -> None:
+    """The end of a machine whose domain is gone: its log, its last event, its place in the lists, and what waited for it."""
     # A thread of libvirt writes the last line of a guest that ended, maybe after the first deletion of the log.
     delete_log(deps, guest)
     deps.record_event(guest, "Removed", "Remove", "the machine is deleted")

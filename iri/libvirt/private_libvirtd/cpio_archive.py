@@ -28,6 +28,7 @@ class CpioArchive:
         self._pad()
 
     def add_folders(self, *names: str) -> None:
+        """Each before the files in it."""
         for name in names:
             self.add(name, stat.S_IFDIR | 0o755)
 

@@ -100,10 +100,12 @@ class Backends:
             self._require_open(name)
 
     def _require_open(self, name: str) -> None:
+        """Raises Unavailable with the reason for which the pool could not be read last."""
         if (reason := self._unopened.get(name)) is not None:
             raise Unavailable(f"storage pool {name} cannot be reached: {reason}")
 
     def close(self) -> None:
+        """Every pool, opened or not."""
         for backend in self:
             backend.close()
 

@@ -115,6 +115,7 @@ class FileBackend:
         self.write_record(record)
 
     def write_record(self, record: Record) -> None:
+        """Only into the pool's own disk: see `require_mounted`."""
         self.require_mounted()
         self._records.write(record)
 

@@ -70,11 +70,15 @@ Answer = TypeVar("Answer")
 
 
 class Parent(msgspec.Struct, frozen=True):
+    """The image that a clone shares data with."""
+
     pool: str
     image: str
 
 
 class Info(msgspec.Struct, frozen=True):
+    """What `rbd info` says of an image, as far as it is used. `size` is in bytes, header of LUKS included."""
+
     size: int
     parent: Parent | None = None
 
@@ -128,6 +132,7 @@ class Rbd:
         return parent.image if parent is not None and parent.pool == self._pool.ceph_pool else ""
 
     def exists(self, image: str) -> bool:
+        """Raises where the cluster does not answer: that proves nothing."""
         try:
             self.size(image)
         except NotFound:

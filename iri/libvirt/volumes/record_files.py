@@ -59,6 +59,7 @@ class RecordFiles:
 
 
 def _read_body(path: Path) -> bytes:
+    """A record that cannot be read counts as damaged, never as absent."""
     try:
         return path.read_bytes()
     except OSError as error:

@@ -149,10 +149,12 @@ class FaultRules:
         return None
 
     def _is_spared(self, rule: FaultRule) -> bool:
+        """By chance, with another draw for each call; the same seed and the same calls give the same hits."""
         self._count += 1
         return self._random.share("fault", rule.id, self._count) >= rule.probability
 
     def _count_down(self, rule: FaultRule) -> None:
+        """With the lock held. A rule that has hit `times` times is dropped; one without a count stays."""
         if rule.times == 1:
             del self._rules[rule.id]
         elif rule.times:
