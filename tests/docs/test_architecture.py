@@ -80,14 +80,13 @@ def test_the_text_explains_each_part_of_the_drawing() -> None:
 
 
 def diagrams() -> dict[str, list[str]]:
-    """The rooms of each package's diagram, in their order."""
+    """The rooms of each package's diagram, in their order. Lines that are indented deeper continue a room's line."""
     found = {}
     for _, text in PAGE.blocks:
         package, *lines = text.splitlines()
         if re.fullmatch(r"[a-z_.]+", package):
-            found[package] = [
-                name.strip() for line in lines for name in line.strip().partition("  ")[0].split(",")
-            ]
+            rooms = [line.strip().partition("  ")[0] for line in lines if re.match(r"  \S", line)]
+            found[package] = [name.strip() for room in rooms for name in room.split(",")]
     return found
 
 
@@ -99,3 +98,29 @@ def test_every_package_of_ours_has_a_diagram() -> None:
 def test_a_diagram_shows_every_room_of_its_package(package: str) -> None:
     folder = ROOT / package.replace(".", "/")
     assert sorted(diagrams()[package]) == sorted(path.parent.name for path in folder.glob("*/__init__.py"))
+
+
+def placements() -> dict[str, str]:
+    """By which words the page recognizes the functions of each room."""
+    listed = rows(PAGE.section("Where does this function belong?"))[1:]
+    return {room.strip("`"): words for room, words, _ in listed}
+
+
+def test_a_function_of_any_room_can_be_placed() -> None:
+    drawn = {f"{package}.{room}" for package, names in diagrams().items() for room in names}
+    # A package itself is listed where it has modules of its own beside its rooms.
+    assert drawn <= placements().keys() <= drawn | {"schemas", "poollet", "iri"}
+
+
+@pytest.mark.parametrize("room", placements())
+def test_a_room_defines_the_types_that_it_is_recognized_by(room: str) -> None:
+    types = set(re.findall(r"`([A-Z]\w*[a-z]\w*)`", placements()[room]))
+    defined: set[str] = set()
+    for path in sorted((ROOT / room.replace(".", "/")).rglob("*.py")):
+        for node in ast.parse(path.read_text("utf-8")).body:
+            match node:
+                case ast.ClassDef(name):
+                    defined.add(name)
+                case ast.Assign([ast.Name(name)]):
+                    defined.add(name)
+    assert types <= defined, types - defined
