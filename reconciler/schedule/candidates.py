@@ -10,7 +10,7 @@ import heapq
 from collections.abc import Iterator
 
 from reconciler.schedule import scores
-from reconciler.schedule.eligible import EligibleCache, Entry, domain_of
+from reconciler.schedule.eligible import NO_DOMAIN, EligibleCache, Entry, domain_of
 from reconciler.schedule.request import Request
 from reconciler.schedule.terms import Term
 from reconciler.schedule.volumes import Bound, bind
@@ -48,6 +48,7 @@ class Candidates:
         apart = Term(namespace, anti.selector, anti.topology_key) if anti else None
         self.crowd = apart if anti is not None and not anti.is_required else None
         self.apart = apart if anti is not None and anti.is_required else None
+        self.must_spread = spread is not None and spread.is_required
         self.skew_of_one = int(spread is not None and spread.selector.matches(dict(request.labels)))
         eligible = cache.get(request)
         self.static = eligible.static
@@ -79,7 +80,7 @@ class Candidates:
         if self.is_improving:
             self.catch_up()
         if self.spread is None:
-            return self.best(self.queue(""), request)
+            return self.best(self.queue(NO_DOMAIN), request)
         counts = self.cluster.tally(self.spread)
         least = smallest(self.floor, counts)
         while self.open:
@@ -91,11 +92,11 @@ class Candidates:
             if found is not None:
                 return found
             heapq.heappop(self.open)
-        return None
+        return None if self.must_spread else self.best(self.queue(NO_DOMAIN), request)
 
     def is_skewed(self, count: int, least: int) -> bool:
         rule = self.request.spread
-        return rule is not None and rule.is_required and count + self.skew_of_one - least > rule.max_skew
+        return rule is not None and self.must_spread and count + self.skew_of_one - least > rule.max_skew
 
     def catch_up(self) -> None:
         """Fuller is better: pools touched meanwhile have better entries than those in the heap."""

@@ -17,6 +17,7 @@ from schemas.model.capacity import Vector
 
 Entry = tuple[int, int, str, int]  # crowd, -points, pool, when that was so: smallest first
 Sort = tuple[object, ...]
+NO_DOMAIN = ""
 Looks = tuple[Mapping[str, object], Mapping[object, PoolView]]  # how each looks, and one of each look
 
 
@@ -148,6 +149,8 @@ class EligibleCache:
                 name: domain_of(self.cluster, request, name) for name in self.cluster.pools
             }
         found = {domain for name, domain in where.items() if static.of(name) is not None}
+        if not request.spread.is_required:
+            found.discard(NO_DOMAIN)  # no count is kept of those without the label, so they come after all others
         return TopologyDomains(
             where, tuple(sorted(found)), tuple(sorted(filters.domains_of(self.cluster, request, key) | found))
         )
@@ -201,8 +204,9 @@ class EligibleCache:
 
 
 def domain_of(cluster: ClusterState, request: Request, pool: str) -> str:
-    """Without spread all pools are one domain, and so are those without the label where spread is but a wish."""
-    return "" if request.spread is None else cluster.domain(request.spread.topology_key, pool) or ""
+    """Without spread all pools are one domain, and so are those without the label where spread is a preference."""
+    spread = request.spread
+    return NO_DOMAIN if spread is None else cluster.domain(spread.topology_key, pool) or NO_DOMAIN
 
 
 def relevant_labels(request: Request) -> tuple[str, ...]:

@@ -119,7 +119,7 @@ def state(**changes: object) -> ClusterState:
     return found
 
 
-def crowded(*pools: str) -> ClusterState:
+def crowded_state(*pools: str) -> ClusterState:
     """With a machine of WEB on each."""
     found = state()
     for number, name in enumerate(pools):
@@ -163,28 +163,28 @@ DYNAMIC = {
     "apart from none": (f.anti_affinity, state(), "a", machine("m", anti_affinity=APART), []),
     "apart from one there": (
         f.anti_affinity,
-        crowded("a"),
+        crowded_state("a"),
         "a",
         machine("m", anti_affinity=APART),
         [Reason(Predicate.ANTI_AFFINITY, "a has a machine that it must keep apart from")],
     ),
     "apart from one in its zone": (
         f.anti_affinity,
-        crowded("a"),
+        crowded_state("a"),
         "a",
         machine("m", anti_affinity=APART_BY_ZONE),
         [Reason(Predicate.ANTI_AFFINITY, f"{ZONE}=a has a machine that it must keep apart from")],
     ),
     "apart from one in another zone": (
         f.anti_affinity,
-        crowded("b"),
+        crowded_state("b"),
         "a",
         machine("m", anti_affinity=APART_BY_ZONE),
         [],
     ),
     "rather apart": (
         f.anti_affinity,
-        crowded("a"),
+        crowded_state("a"),
         "a",
         machine("m", anti_affinity=AntiAffinityRule(WEB, is_required=False)),
         [],
@@ -192,21 +192,21 @@ DYNAMIC = {
     "even": (f.spread, state(), "a", machine("m", spread=SpreadRule(WEB, ZONE)), []),
     "uneven": (
         f.spread,
-        crowded("a"),
+        crowded_state("a"),
         "a",
         machine("m", spread=SpreadRule(WEB, ZONE)),
         [Reason(Predicate.SPREAD, f"{ZONE}=a would have 2 more than the emptiest", "maxSkew", "2", "1")],
     ),
     "uneven as far as it may be": (
         f.spread,
-        crowded("a"),
+        crowded_state("a"),
         "a",
         machine("m", spread=SpreadRule(WEB, ZONE, max_skew=2)),
         [],
     ),
     "rather even": (
         f.spread,
-        crowded("a"),
+        crowded_state("a"),
         "a",
         machine("m", spread=SpreadRule(WEB, ZONE, is_required=False)),
         [],

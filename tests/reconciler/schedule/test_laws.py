@@ -90,12 +90,12 @@ def fresh(pools: list[PoolView], volume_pools: list[VolumePoolView]) -> ClusterS
 
 @given(POOLS, VOLUME_POOLS, MACHINES, POLICIES)
 def test_never_overcommits_and_charges_once(
-    pools: list[PoolView], volume_pools: list[VolumePoolView], asked: list[Request], policy: Policy
+    pools: list[PoolView], volume_pools: list[VolumePoolView], requests: list[Request], policy: Policy
 ) -> None:
     on = fresh(pools, volume_pools)
-    decisions = schedule(asked, on, policy)
-    assert sorted(decision.key for decision in decisions) == sorted(request.key for request in asked)
-    charges = {request.key: request.charge for request in asked}
+    decisions = schedule(requests, on, policy)
+    assert sorted(decision.key for decision in decisions) == sorted(request.key for request in requests)
+    charges = {request.key: request.charge for request in requests}
     for each in pools:
         here = [
             charges[decision.key]
@@ -120,15 +120,15 @@ def test_never_overcommits_and_charges_once(
 def test_the_order_of_input_does_not_matter(
     pools: list[PoolView],
     volume_pools: list[VolumePoolView],
-    asked: list[Request],
+    requests: list[Request],
     policy: Policy,
     draw: random.Random,
 ) -> None:
-    want = schedule(asked, fresh(pools, volume_pools), policy)
-    draw.shuffle(asked)
+    want = schedule(requests, fresh(pools, volume_pools), policy)
+    draw.shuffle(requests)
     draw.shuffle(pools)
     draw.shuffle(volume_pools)
-    got = schedule(asked, fresh(pools, volume_pools), policy)
+    got = schedule(requests, fresh(pools, volume_pools), policy)
     assert {(d.key, getattr(d, "pool", None), getattr(d, "volumes", None)) for d in got} == {
         (d.key, getattr(d, "pool", None), getattr(d, "volumes", None)) for d in want
     }
@@ -137,11 +137,11 @@ def test_the_order_of_input_does_not_matter(
 @given(POOLS, VOLUME_POOLS, MACHINES, POLICIES)
 @settings(max_examples=300)
 def test_schedule_and_explain_agree(
-    pools: list[PoolView], volume_pools: list[VolumePoolView], asked: list[Request], policy: Policy
+    pools: list[PoolView], volume_pools: list[VolumePoolView], requests: list[Request], policy: Policy
 ) -> None:
     """Whoever was refused last is refused by each pool; whoever is placed next would go where explain ranks it first."""
     on = fresh(pools, volume_pools)
-    for request in sorted(asked, key=lambda one: one.key):
+    for request in sorted(requests, key=lambda one: one.key):
         fits = [row for row in explain(request, on, policy) if isinstance(row, Fit)]
         (decision,) = schedule([request], on, policy)
         if isinstance(decision, Unschedulable):
@@ -155,11 +155,11 @@ def test_schedule_and_explain_agree(
 
 
 @given(POOLS, MACHINES)
-def test_adding_a_pool_unplaces_nobody_who_asks_for_nothing_special(
-    pools: list[PoolView], asked: list[Request]
+def test_one_more_pool_never_makes_a_plain_machine_unschedulable(
+    pools: list[PoolView], requests: list[Request]
 ) -> None:
     """Capacity alone: with equal requests one more pool never makes fewer fit."""
-    plain = [machine(request.key.name) for request in asked]
+    plain = [machine(request.key.name) for request in requests]
     before = where(schedule(plain, build_cluster_state(pools)))
     more = [*pools, pool("extra", allocatable={"cpu": 2000, "memory": 8 * GIB}, classes=frozenset({"small"}))]
     assert set(before) <= set(where(schedule(plain, build_cluster_state(more))))

@@ -71,7 +71,7 @@ def machine(draw: random.Random, number: int, pool_count: int) -> Request:
     spread = SpreadRule(
         same, draw.choice([ZONE, "host"]), draw.choice([1, 2]), is_required=draw.random() < 0.5
     )
-    said_no = PastRejection(f"p{draw.randrange(pool_count):03}", "no image")
+    rejection = PastRejection(f"p{draw.randrange(pool_count):03}", "no image")
 
     def some(share: float, value: T, otherwise: T) -> T:
         return value if draw.random() < share else otherwise
@@ -88,7 +88,7 @@ def machine(draw: random.Random, number: int, pool_count: int) -> Request:
         spread=some(0.15, spread, None),
         volumes=some(0.1, (volume,), ()),
         volume_pools=some(0.05, (f"v{draw.randrange(0, pool_count, 2):03}",), ()),
-        rejections=some(0.05, (said_no,), ()),
+        rejections=some(0.05, (rejection,), ()),
         pinned=some(0.05, f"p{draw.randrange(pool_count):03}", ""),
     )
 
@@ -98,28 +98,28 @@ def world(seed: int, count: int, machines: int) -> tuple[ClusterState, ClusterSt
     draw = random.Random(seed)
     hosts, stores = pools(draw, count, is_alike=seed % 2 == 0), volume_pools(draw, count)
     used = {pool.name: {"cpu": 500 * draw.randrange(3)} for pool in hosts[:: 2 + seed % 2]}
-    asked = [machine(draw, number, count) for number in range(machines)]
-    return build_cluster_state(hosts, stores, used), build_cluster_state(hosts, stores, used), asked
+    requests = [machine(draw, number, count) for number in range(machines)]
+    return build_cluster_state(hosts, stores, used), build_cluster_state(hosts, stores, used), requests
 
 
 @pytest.mark.parametrize("policy", list(Policy))
 @pytest.mark.parametrize(("seed", "count"), [(0, 60), (1, 60), (2, 9), (3, 9)])
 def test_a_pass_decides_as_one_by_one_would(seed: int, count: int, policy: Policy) -> None:
-    at_once, in_turn, asked = world(seed, count, 4 * PATIENCE)
-    by_key = {request.key: request for request in asked}
-    found = schedule(asked, at_once, policy)
-    assert sum(isinstance(decision, Placed) for decision in found) > len(asked) // 8
+    at_once, in_turn, requests = world(seed, count, 4 * PATIENCE)
+    by_key = {request.key: request for request in requests}
+    found = schedule(requests, at_once, policy)
+    assert sum(isinstance(decision, Placed) for decision in found) > len(requests) // 8
     for decision in found:
         assert schedule([by_key[decision.key]], in_turn, policy) == (decision,)
     assert at_once.free == in_turn.free
     assert at_once.volume_free == in_turn.volume_free
 
 
-def test_what_is_equally_full_stays_together_as_if_looked_at_anew() -> None:
-    on, _, asked = world(4, 60, 400)
+def test_updated_fills_equal_fills_computed_from_all_pools() -> None:
+    on, _, requests = world(4, 60, 400)
     fills = Fills(on)
-    for start in range(0, len(asked), 40):
-        schedule(asked[start : start + 40], on)
+    for start in range(0, len(requests), 40):
+        schedule(requests[start : start + 40], on)
         fills.update()
         assert sorted(fills.names.values()) == sorted(Fills(on).names.values())
         assert {name for names in fills.names.values() for name in names} == set(on.pools)
@@ -127,10 +127,10 @@ def test_what_is_equally_full_stays_together_as_if_looked_at_anew() -> None:
 
 @pytest.mark.parametrize("policy", list(Policy))
 def test_a_ranking_is_in_the_order_of_what_the_policy_gives(policy: Policy) -> None:
-    on, _, asked = world(5, 60, 3 * PATIENCE)
+    on, _, requests = world(5, 60, 3 * PATIENCE)
     ranking = Ranking(Fills(on), policy, CHARGES[1])
     ranking.refresh()
-    schedule(asked, on, policy)
+    schedule(requests, on, policy)
     assert len(on.touched) > PATIENCE
     ranking.refresh()
     want = sorted((-ranking.points(name), name) for name in on.pools)
@@ -138,20 +138,25 @@ def test_a_ranking_is_in_the_order_of_what_the_policy_gives(policy: Policy) -> N
 
 
 @pytest.mark.parametrize("words", [("x", "x", "x"), ("c", "b", "a"), ("a", "b", "a")])
-def test_the_words_of_a_rejection_decide_nothing_and_each_request_is_told_its_own(
+def test_the_text_of_a_rejection_decides_nothing_and_each_request_keeps_its_own(
     words: tuple[str, str, str],
 ) -> None:
     requests = [
         Request(
-            Key(Kind.MACHINE, "default", f"m{i}"), "c0", {"cpu": 1000}, rejections=(PastRejection("b", said),)
+            Key(Kind.MACHINE, "default", f"m{i}"),
+            "c0",
+            {"cpu": 1000},
+            rejections=(PastRejection("b", words_of_one),),
         )
-        for i, said in enumerate(words)
+        for i, words_of_one in enumerate(words)
     ]
     pools = [PoolView(name, {"cpu": 1000}, classes=frozenset({"c0"})) for name in "ab"]
     first, *others = schedule(requests, build_cluster_state(pools))
     assert isinstance(first, Placed)
     assert (first.key.name, first.pool) == ("m0", "a")
-    for decision, said in zip(others, words[1:], strict=True):
+    for decision, words_of_one in zip(others, words[1:], strict=True):
         assert isinstance(decision, Unschedulable)
-        told = {refusal.pool: [reason.message for reason in refusal.reasons] for refusal in decision.refusals}
-        assert told["b"] == [said]
+        messages = {
+            refusal.pool: [reason.message for reason in refusal.reasons] for refusal in decision.refusals
+        }
+        assert messages["b"] == [words_of_one]

@@ -52,8 +52,8 @@ def test_a_pool_is_refused_for_the_volume_pools_that_reach_it_alone() -> None:
     on = build_cluster_state(pools, [local("a"), local("b")])
     rows = explain(machine(size=11), on)
     assert all(isinstance(row, Refusal) for row in rows)
-    told = {row.pool: list(map(about, row.reasons)) for row in rows if isinstance(row, Refusal)}
-    assert told == {
+    reasons = {row.pool: list(map(about, row.reasons)) for row in rows if isinstance(row, Refusal)}
+    assert reasons == {
         "a": [("default/data", "a", "storage is short")],
         "b": [("default/data", "b", "storage is short")],
         "c": [("default/data", "", "no volume pool reaches it")],
@@ -64,7 +64,7 @@ def about(reason: Reason) -> tuple[str, str, str]:
     return reason.volume, reason.volume_pool, reason.message
 
 
-def test_a_pin_to_a_volume_pool_that_does_not_reach_is_said() -> None:
+def test_a_pin_to_a_volume_pool_out_of_reach_is_a_reason() -> None:
     rows = explain(machine(pinned="a"), build_cluster_state(pools, [local("a"), local("b")]))
     assert [type(row) for row in rows] == [Fit, Refusal, Refusal]
     refused = rows[2]

@@ -116,14 +116,14 @@ def test_a_pool_near_its_volumes_comes_first() -> None:
 
 def test_priority_goes_first_then_size_then_name() -> None:
     on = build_cluster_state([pool("a", allocatable={"cpu": 2000, "memory": 64 * GIB})])
-    asked = [
+    requests = [
         machine("c"),
         machine("b"),
         machine("a"),
         machine("z", priority=1),
         machine("y", charge={"cpu": 1000, "memory": 8 * GIB}),
     ]
-    assert set(where(schedule(asked, on))) == {"z", "y"}
+    assert set(where(schedule(requests, on))) == {"z", "y"}
 
 
 def test_a_higher_priority_gets_the_room() -> None:
@@ -176,14 +176,14 @@ def test_another_namespace_is_not_counted() -> None:
 
 def test_soft_anti_affinity_prefers_and_does_not_forbid() -> None:
     on = build_cluster_state([pool("a"), pool("b", allocatable={"cpu": 4000, "memory": 16 * GIB})])
-    asked = [machine(f"m{i}", anti_affinity=AntiAffinityRule(WEB, is_required=False)) for i in range(4)]
-    assert Counter(where(schedule(asked, on)).values()) == {"a": 2, "b": 2}
+    requests = [machine(f"m{i}", anti_affinity=AntiAffinityRule(WEB, is_required=False)) for i in range(4)]
+    assert Counter(where(schedule(requests, on)).values()) == {"a": 2, "b": 2}
 
 
 def test_spread_keeps_the_skew_and_waits_rather_than_break_it() -> None:
     pools = [pool("a"), pool("b", labels={ZONE: "b"}, allocatable={"cpu": 2000, "memory": 64 * GIB})]
-    asked = [machine(f"m{i}", spread=SpreadRule(WEB, ZONE, 1)) for i in range(8)]
-    decisions = schedule(asked, build_cluster_state(pools))
+    requests = [machine(f"m{i}", spread=SpreadRule(WEB, ZONE, 1)) for i in range(8)]
+    decisions = schedule(requests, build_cluster_state(pools))
     assert Counter(where(decisions).values()) == {"a": 3, "b": 2}
     waiting = next(decision for decision in decisions if isinstance(decision, Unschedulable))
     rows = {refusal.pool: {reason.predicate for reason in refusal.reasons} for refusal in waiting.refusals}
@@ -192,8 +192,8 @@ def test_spread_keeps_the_skew_and_waits_rather_than_break_it() -> None:
 
 def test_a_soft_spread_goes_on_where_there_is_room() -> None:
     pools = [pool("a"), pool("b", labels={ZONE: "b"}, allocatable={"cpu": 2000, "memory": 64 * GIB})]
-    asked = [machine(f"m{i}", spread=SpreadRule(WEB, ZONE, 1, is_required=False)) for i in range(8)]
-    assert Counter(where(schedule(asked, build_cluster_state(pools))).values()) == {"a": 6, "b": 2}
+    requests = [machine(f"m{i}", spread=SpreadRule(WEB, ZONE, 1, is_required=False)) for i in range(8)]
+    assert Counter(where(schedule(requests, build_cluster_state(pools))).values()) == {"a": 6, "b": 2}
 
 
 def test_those_already_there_are_counted() -> None:
@@ -272,10 +272,10 @@ def test_a_volume_for_a_machine_that_stands_already_lands_where_that_reaches() -
 
 def test_pools_that_tell_class_counts_only_are_not_overfilled_across_classes() -> None:
     stock = pool("p", allocatable={SHARE: WHOLE_HOST}, shares={"small": share(3), "big": share(1)})
-    asked = [*(machine(f"m{i}") for i in range(9)), machine("big", machine_class="big", priority=-1)]
-    assert len(where(schedule(asked, build_cluster_state([stock])))) == 3
-    asked = [machine("big", machine_class="big", priority=1), *asked[:9]]
-    assert set(where(schedule(asked, build_cluster_state([stock])))) == {"big"}
+    requests = [*(machine(f"m{i}") for i in range(9)), machine("big", machine_class="big", priority=-1)]
+    assert len(where(schedule(requests, build_cluster_state([stock])))) == 3
+    requests = [machine("big", machine_class="big", priority=1), *requests[:9]]
+    assert set(where(schedule(requests, build_cluster_state([stock])))) == {"big"}
 
 
 def test_quota_refuses_with_need_and_have() -> None:
