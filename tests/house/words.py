@@ -38,6 +38,12 @@ COVERED = (
     "poollet",
     "tests/poollet",
     "tests/reconciler/decide",
+    "tests/reconciler/schedule",
+    "tests/reconciler/plan",
+    "tests/reconciler/write",
+    "tests/reconciler/loop",
+    "tests/reconciler/gitstore",
+    "tests/reconciler/query",
 )
 # Texts for people outside of Python: pages, the descriptions in JSON Schemas, and files that users copy.
 PAGES = (

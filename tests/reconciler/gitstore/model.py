@@ -50,15 +50,15 @@ class Shelf:
         self.reads.append(id)
         return self.objects[id].data
 
-    def edited(self, tree: ObjectId | None, edits: Mapping[str, Edit]) -> ObjectId:
+    def edit_tree(self, tree: ObjectId | None, edits: Mapping[str, Edit]) -> ObjectId:
         done = edit_tree(self.read, tree, edits)
         self.objects |= done.objects
         return done.tree
 
-    def stored(self, model: Model) -> ObjectId:
+    def store_model(self, model: Model) -> ObjectId:
         edits: dict[str, Edit] = {}
         for path, (mode, content) in model.items():
             blob = hash_object(ObjectType.BLOB, content)
             self.objects[blob.id] = blob
             edits[path] = ExistingBlob(mode, blob.id)
-        return self.edited(None, edits)
+        return self.edit_tree(None, edits)

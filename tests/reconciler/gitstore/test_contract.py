@@ -36,7 +36,7 @@ from tests.reconciler.gitstore.worlds import (
 from tests.servers.fixtures import StartedOnDemand
 from tests.servers.places import KINDS, place
 
-# A path is what "mirror" is. gitolite makes a repo anew when asked for one that is gone, so "gone" cannot be played there.
+# A path is what "mirror" is. gitolite creates a repo again when asked for one that is gone, so "gone" cannot be played there.
 SERVED = [pytest.param(kind, marks=pytest.mark.long) for kind in KINDS if kind not in ("path", "gitolite")]
 
 

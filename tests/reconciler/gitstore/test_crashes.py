@@ -136,7 +136,7 @@ def test_every_step_fails(world: MirrorWorld, tmp_path: Path, how: How) -> None:
         judge(world, directory, life(world, directory, Steps(at, how)))
 
 
-def killed(world: MirrorWorld, directory: Path, times: int) -> None:
+def kill_repeatedly(world: MirrorWorld, directory: Path, times: int) -> None:
     chance = random.Random(times)
     landed: list[str] = []
     for _ in range(times):
@@ -159,10 +159,10 @@ def killed(world: MirrorWorld, directory: Path, times: int) -> None:
 
 @pytest.mark.timeout(300)
 def test_killed_at_any_moment(world: MirrorWorld, tmp_path: Path) -> None:
-    killed(world, tmp_path / "killed", 5)
+    kill_repeatedly(world, tmp_path / "killed", 5)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(1200)
 def test_killed_at_many_moments(world: MirrorWorld, tmp_path: Path) -> None:
-    killed(world, tmp_path / "killed", 60)
+    kill_repeatedly(world, tmp_path / "killed", 60)

@@ -24,7 +24,7 @@ def at(root: Path) -> Store:
     return Store(objects, MemoryTransport(objects), Refs())
 
 
-def made(root: Path, versions: list[bytes | None]) -> list[str]:
+def make_commits(root: Path, versions: list[bytes | None]) -> list[str]:
     """A commit for each, which has something else too."""
     commits = []
     for number, version in enumerate(versions):
@@ -52,7 +52,7 @@ def test_the_newest_that_can_be_used(
     tmp_path: Path, versions: list[bytes | None], target: str, index: int | None, is_there: bool
 ) -> None:
     root = init(tmp_path / "repo")
-    commits = made(root, versions)
+    commits = make_commits(root, versions)
     found = read_effective_settings(at(root), commits[-1])
     assert (found.settings.branches.target if found.settings else "") == target
     assert found.commit == (None if index is None else commits[index])
@@ -62,7 +62,7 @@ def test_the_newest_that_can_be_used(
 
 def test_only_so_far_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = init(tmp_path / "repo")
-    commits = made(root, [GOOD % b"one", BROKEN, BROKEN])
+    commits = make_commits(root, [GOOD % b"one", BROKEN, BROKEN])
     monkeypatch.setattr(module, "COMMITS_AT_MOST", 1)
     assert read_effective_settings(at(root), commits[-1]).settings is None
     assert read_effective_settings(at(root), commits[1]).settings is not None
@@ -71,9 +71,9 @@ def test_only_so_far_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 def test_of_a_merge_what_the_branch_had(tmp_path: Path) -> None:
     """A commit that never was a head of the branch says nothing of it."""
     root = init(tmp_path / "repo")
-    began = made(root, [GOOD % b"one"])[0]
+    began = make_commits(root, [GOOD % b"one"])[0]
     git(root, "checkout", "-q", "-b", "side")
-    made(root, [GOOD % b"side", BROKEN])
+    make_commits(root, [GOOD % b"side", BROKEN])
     git(root, "checkout", "-q", "-B", "trunk", began)
     git(root, "merge", "-q", "--no-ff", "-m", "merge", "side")
     found = read_effective_settings(at(root), git(root, "rev-parse", "HEAD"))
@@ -82,7 +82,7 @@ def test_of_a_merge_what_the_branch_had(tmp_path: Path) -> None:
 
 def test_a_link_and_a_branch_that_is_not_there(tmp_path: Path) -> None:
     root = init(tmp_path / "repo")
-    began = made(root, [GOOD % b"one"])[0]
+    began = make_commits(root, [GOOD % b"one"])[0]
     (root / PATH).unlink()
     (root / PATH).symlink_to("number")
     commit(root, {"number": b"2"})

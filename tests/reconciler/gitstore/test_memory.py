@@ -1,4 +1,4 @@
-"""What only the remote in memory does: stand on a checkout, and fail where it is told to."""
+"""What only the remote in memory does: serve a checkout, and fail where a test tells it to."""
 
 from __future__ import annotations
 

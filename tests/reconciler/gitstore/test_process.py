@@ -84,7 +84,7 @@ def test_a_missing_program_is_a_value() -> None:
 
 
 def _is_alive(pid: int) -> bool:
-    """A zombie that nobody reaps is dead enough."""
+    """A zombie that no parent reaps is dead enough."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:

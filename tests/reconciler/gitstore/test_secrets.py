@@ -103,7 +103,7 @@ def test_nothing_ever_holds_a_credential(
     repo = bare(web.repos / f"secrets{os.getpid()}-{mode.replace(' ', '-')}.git")
     access = from_environment({"GITVIRT_USERNAME": "ann", "GITVIRT_TOKEN": TOKEN})
     outcomes: list[object] = []
-    with arranged(mode, web, repo, access) as (url, arranged_access):
+    with arrange(mode, web, repo, access) as (url, arranged_access):
         transport = GitTransport(mirror, parse_address(url, Path("/")), arranged_access, dict(os.environ))
         seconds = 0.4 if mode == "silent" else 30
         first = commit(mirror, "first")
@@ -111,8 +111,8 @@ def test_nothing_ever_holds_a_credential(
         outcomes.append(transport.push([RefUpdate(MAIN, None, first)], seconds))
         outcomes.append(transport.fetch([MAIN], seconds))
     watch.stop.set()
-    said = capfd.readouterr()
-    everything = [repr(outcomes), repr(transport), said.out, said.err, caplog.text]
+    output = capfd.readouterr()
+    everything = [repr(outcomes), repr(transport), output.out, output.err, caplog.text]
     everything += [arguments.decode("utf-8", "replace") for arguments in watch.seen]
     everything += [path.read_text("utf-8", "replace") for path in mirror.rglob("*") if path.is_file()]
     if mode == "gone":  # git ends before the watch can see it
@@ -124,7 +124,7 @@ def test_nothing_ever_holds_a_credential(
 
 
 @contextlib.contextmanager
-def arranged(
+def arrange(
     mode: str, web: WebServer, repo: Path, access: RemoteAccess
 ) -> Iterator[tuple[str, RemoteAccess]]:
     """The URL and the access with which this goes wrong."""

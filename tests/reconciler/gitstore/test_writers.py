@@ -41,10 +41,10 @@ def test_all_land_on_one_ref_and_none_is_overwritten(remote: Place, tmp_path: Pa
         f"writer-{number}/{turn}.yaml" for number in range(WRITERS) for turn in range(turns)
     }
     for number in range(WRITERS):
-        told = repository.git(
+        output = repository.git(
             remote.repo, "log", "--reverse", "--format=%s", f"--author=writer-{number} ", LIVE
         )
-        assert told.splitlines() == [f"{number}.{turn}" for turn in range(turns)]
+        assert output.splitlines() == [f"{number}.{turn}" for turn in range(turns)]
     repository.git(remote.repo, "fsck", "--strict")
 
 

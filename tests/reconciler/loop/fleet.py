@@ -61,7 +61,7 @@ class Clock:
 
 @dataclass
 class People:
-    """Somebody with a clone, who pushes and, when others were first, tries again on top of theirs."""
+    """A person with a clone, who pushes and, when others were first, tries again on top of theirs."""
 
     repo: Repo
     clock: Callable[[], datetime]
@@ -69,7 +69,7 @@ class People:
 
     def push(self, files: Mapping[str, str | None], message: str = "change", **trailers: str) -> str:
         while True:
-            head = snapped(self.repo).source
+            head = take_snapshot(self.repo).source
             edits: dict[str, Edit] = {
                 path: text.encode() if text is not None else None for path, text in files.items()
             }
@@ -107,9 +107,9 @@ class Host:
     reported: dict[tuple[str, ...], MachineReport] = field(default_factory=dict)
 
     def work(self) -> None:
-        found = snapped(self.repo)
+        found = take_snapshot(self.repo)
         epoch = self._epoch(found)
-        said: dict[tuple[str, ...], MachineReport] = {}
+        machine_reports: dict[tuple[str, ...], MachineReport] = {}
         for document in documents(self.repo, found.target, Kind.MACHINE):
             record = record_of(document.kind, document.body)
             order = record.assignment
@@ -120,10 +120,10 @@ class Host:
             is_ordered = record.is_deleting or (
                 status.evict is not None and status.evict.assignment == order.id
             )
-            said[document.key.namespace, document.key.name] = self._obey(
+            machine_reports[document.key.namespace, document.key.name] = self._obey(
                 document.key, record.uid, order.id, is_ordered
             )
-        self._report(found, said, epoch)
+        self._report(found, machine_reports, epoch)
 
     def _epoch(self, found: Snapshot) -> int:
         """Of the grant of its pool, where that is its own on `live`; else 0."""
@@ -146,7 +146,9 @@ class Host:
         status = ReportedMachineStatus(machine_id=f"sim://{uid}", state="Running", conditions=(ready,))
         return MachineReport(uid=uid, assignment=order, pool=self.name, phase="present", status=status)
 
-    def _report(self, found: Snapshot, said: Mapping[tuple[str, ...], MachineReport], epoch: int) -> None:
+    def _report(
+        self, found: Snapshot, machine_reports: Mapping[tuple[str, ...], MachineReport], epoch: int
+    ) -> None:
         status = ReportedPoolStatus(
             state="Ready",
             available_machine_classes=(ObjectRef(name="small"),),
@@ -157,7 +159,7 @@ class Host:
                 fleet=FLEET, name=self.name, host_id=self.name, instance=INSTANCE, interval="15s"
             ),
             pools={self.name: PoolReport(status=status, epoch=epoch)},
-            machines=said,
+            machines=machine_reports,
         )
         edits: dict[str, Edit] = dict(render(report))
         self.repo.write(
@@ -177,7 +179,7 @@ class Host:
         )
 
 
-def snapped(repo: Repo) -> Snapshot:
+def take_snapshot(repo: Repo) -> Snapshot:
     found = repo.snapshot()
     assert isinstance(found, Snapshot), found
     return found
@@ -230,4 +232,4 @@ class Cast:
         settle([self.reconciler], self.hosts, self.clock)
 
     def on_live(self, kind: Kind) -> list[Document]:
-        return documents(self.looker, snapped(self.looker).target, kind)
+        return documents(self.looker, take_snapshot(self.looker).target, kind)

@@ -1,4 +1,4 @@
-"""What happens between a tick's read and its push: nobody's edit is lost, and nobody's push is overwritten."""
+"""What happens between a tick's read and its push: no edit is lost, and no push is overwritten."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.reconciler.loop.fleet import (
     machine,
     reconciler,
     settle,
-    snapped,
+    take_snapshot,
     texts,
 )
 
@@ -54,7 +54,7 @@ class Site:
 
     def live(self) -> dict[str, str]:
         looker = self.world.client()
-        return texts(looker, snapped(looker).target)
+        return texts(looker, take_snapshot(looker).target)
 
     def settle(self) -> None:
         settle([self.reconciler], [self.host], self.clock)
@@ -94,11 +94,11 @@ def test_who_loses_the_race_reads_again_and_writes_nothing_twice(site: Site) -> 
     assert len(site.host.made) == 1
 
 
-def test_a_stray_commit_on_the_target_branch_is_mended(site: Site) -> None:
+def test_a_stray_commit_on_the_target_branch_is_undone(site: Site) -> None:
     site.settle()
     before = site.live()
     stray = People(site.world.client(), site.clock)
-    head = snapped(stray.repo)
+    head = take_snapshot(stray.repo)
     site.world.move("refs/heads/main", head.target or "")
     stray.push({"m/web.yaml": before["m/web.yaml"] + "# mine now\n", "x.yaml": "a: 1"})
     site.world.move(LIVE, site.world.refs()["refs/heads/main"])
@@ -160,7 +160,7 @@ def test_pushes_keep_their_distance_and_what_came_meanwhile_goes_together(site: 
     before = site.world.refs()[LIVE]
     assert loop.step() == 30
     looker = site.world.client()
-    snapped(looker)
+    take_snapshot(looker)
     made = list(looker.commits(site.world.refs()[LIVE], before))
     assert len([each for each in made if b"Reconciler: one" in looker.read(each)]) == 1
 

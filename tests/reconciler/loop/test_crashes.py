@@ -25,7 +25,7 @@ from tests.reconciler.loop.fleet import (
     People,
     machine,
     reconciler,
-    snapped,
+    take_snapshot,
     texts,
 )
 
@@ -55,8 +55,8 @@ def story(client: Callable[[], Repo], start: Start, steps: Steps) -> dict[str, s
     people = People(client(), lambda: START)
     hosts = [Host(client(), f"host-{n}", clock) for n in range(2)]
     life: Reconciler | None = None
-    for deed in DEEDS:
-        people.push(deed)
+    for edits in DEEDS:
+        people.push(edits)
         for _ in range(40):
             clock.go(1)
             for host in hosts:
@@ -74,9 +74,9 @@ def story(client: Callable[[], Repo], start: Start, steps: Steps) -> dict[str, s
             raise AssertionError("no rest")
     assert sum(len(host.made) for host in hosts) == 5
     looker = client()
-    head = snapped(looker).target
+    head = take_snapshot(looker).target
     assert isinstance(reconciler(client()).tick(clock), NoChange)
-    assert snapped(looker).target == head
+    assert take_snapshot(looker).target == head
     return {path: VOLATILE.sub("-", text) for path, text in texts(looker, head).items()}
 
 
@@ -137,11 +137,11 @@ class Disk:
 def disk(tmp_path: Path) -> Iterator[Callable[[Steps], dict[str, str]]]:
     made: list[Disk] = []
 
-    def told(steps: Steps) -> dict[str, str]:
+    def outcomes(steps: Steps) -> dict[str, str]:
         made.append(Disk(tmp_path / f"story-{len(made)}"))
         return story(made[-1].world.client, made[-1].start, steps)
 
-    yield told
+    yield outcomes
     for each in made:
         each.close()
 

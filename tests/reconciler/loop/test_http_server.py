@@ -42,22 +42,22 @@ def test_metrics(site: Site) -> None:
 def test_health(site: Site) -> None:
     status, body = site.get("/healthz")
     assert (status, json.loads(body)) == (200, {"ok": True, "reason": "wrote 1f2e"})
-    site.health = Health(False, "network: nobody answers, 90 s ago")
+    site.health = Health(False, "network: no answer, 90 s ago")
     status, body = site.get("/healthz")
-    assert (status, json.loads(body)) == (503, {"ok": False, "reason": "network: nobody answers, 90 s ago"})
+    assert (status, json.loads(body)) == (503, {"ok": False, "reason": "network: no answer, 90 s ago"})
 
 
 def test_anything_else_is_not_there(site: Site) -> None:
     assert site.get("/")[0] == 404
 
 
-def test_a_client_that_says_nothing_holds_up_nobody(site: Site) -> None:
+def test_a_client_that_sends_nothing_delays_no_other(site: Site) -> None:
     host, _, port = site.listener.address.rpartition(":")
     with socket.create_connection((host, int(port))):
         assert site.get("/metrics")[0] == 200
 
 
-def test_an_address_that_is_taken_is_said(site: Site) -> None:
+def test_an_address_in_use_is_an_error_that_says_so(site: Site) -> None:
     _, _, port = site.listener.address.rpartition(":")
     with pytest.raises(OSError, match="in use"):
         HttpServer("127.0.0.1", int(port), lambda: b"", lambda: site.health)

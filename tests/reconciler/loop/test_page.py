@@ -17,7 +17,7 @@ BLOCK = re.compile(r"(```console\n\$ git (?P<command>[^\n]*)\n).*?^(```)$", re.D
 ID = re.compile(r"\b[0-9a-f]{40}\b|^[0-9a-f]{7}\b", re.MULTILINE)
 
 
-def told(folder: Path) -> MirrorWorld:
+def build_world(folder: Path) -> MirrorWorld:
     """A fleet from its first commit on: four web servers, a database, and one web server less."""
     world, clock = MirrorWorld(folder), Clock()
     ann = People(world.client(), clock)
@@ -36,7 +36,7 @@ def told(folder: Path) -> MirrorWorld:
 
 
 def test_the_history_that_the_page_shows(tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    world = told(tmp_path)
+    world = build_world(tmp_path)
     page = PAGE.read_text()
     made = BLOCK.sub(
         lambda match: f"{match[1]}{git(world.repo, *match['command'].split())}\n{match[3]}", page

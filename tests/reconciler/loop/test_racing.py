@@ -31,7 +31,7 @@ from tests.reconciler.loop.fleet import (
     People,
     documents,
     machine,
-    snapped,
+    take_snapshot,
     texts,
 )
 from tests.servers.repository import git
@@ -136,7 +136,7 @@ def until(is_so: Callable[[], bool], crowd: Crowd) -> None:
 
 
 def running(looker: Repo) -> int:
-    found = documents(looker, snapped(looker).target, Kind.MACHINE)
+    found = documents(looker, take_snapshot(looker).target, Kind.MACHINE)
     statuses = [record_of(each.kind, each.body).status for each in found]
     return sum(isinstance(status, MachineStatus) and status.state == "Running" for status in statuses)
 
@@ -148,8 +148,8 @@ def once_each(hosts: list[Host], machines: int) -> None:
 
 
 def nothing_lost(looker: Repo, machines: int) -> None:
-    """Line by line, what people wrote stands in the same file of both branches."""
-    found = snapped(looker)
+    """Line by line, what people wrote is in the same file of both branches."""
+    found = take_snapshot(looker)
     source, live = texts(looker, found.source), texts(looker, found.target)
     assert len(source) == machines + 2
     assert sum("seen by Ann" in text for text in source.values()) == machines // 2

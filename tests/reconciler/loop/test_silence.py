@@ -51,8 +51,8 @@ class Site(Cast):
         raise AssertionError(name)
 
     def truth(self, name: str, type: str) -> str:
-        said = condition(self.pool(name).status.conditions, type)
-        return said.status if said is not None else ""
+        ready = condition(self.pool(name).status.conditions, type)
+        return ready.status if ready is not None else ""
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
     made.world.close()
 
 
-def test_a_ref_that_is_deleted_changes_nothing_before_its_grace_is_over(site: Site) -> None:
+def test_a_deleted_report_ref_changes_nothing_before_the_heartbeat_timeout(site: Site) -> None:
     before = site.world.refs()[LIVE]
     assert site.where() == {"a", "b"}
     (lost,) = [host for host in site.hosts if host.name == "b"]
@@ -77,7 +77,7 @@ def test_a_ref_that_is_deleted_changes_nothing_before_its_grace_is_over(site: Si
     site.settle()
     assert site.truth("b", "Ready") == "Unknown"
     assert site.where() == {"a", "b"}
-    # Its poollet pushes it anew, and all is as it was.
+    # Its poollet pushes it again, and all is as it was.
     site.hosts.append(lost)
     site.settle()
     site.settle()

@@ -16,7 +16,7 @@ from tests.reconciler.loop.fleet import (
     machine,
     reconciler,
     settle,
-    snapped,
+    take_snapshot,
     texts,
 )
 
@@ -30,7 +30,7 @@ class Site(Cast):
         self.people.push({"gitvirt.yaml": SETTINGS, "classes/small.yaml": SMALL})
 
     def live(self) -> dict[str, str]:
-        return texts(self.looker, snapped(self.looker).target)
+        return texts(self.looker, take_snapshot(self.looker).target)
 
     def states(self) -> dict[str, tuple[str, str]]:
         """Machine -> pool, state."""
@@ -97,7 +97,7 @@ def test_a_machine_that_is_removed_goes_in_two_steps(site: Site) -> None:
     outcome = site.reconciler.tick(site.clock)
     assert isinstance(outcome, Committed)
     assert "deletionTimestamp" in site.live()["m/a.yaml"]
-    assert "m/a.yaml" not in texts(site.looker, snapped(site.looker).source)
+    assert "m/a.yaml" not in texts(site.looker, take_snapshot(site.looker).source)
     site.settle()
     assert "m/a.yaml" not in site.live()
     assert sum(len(host.running) for host in site.hosts) == 4
@@ -126,7 +126,7 @@ def test_a_pool_may_say_no(site: Site) -> None:
     assert site.states()["web"] == ("host-1", "Running")
 
 
-def test_a_malformed_file_stops_nobody_and_deletes_nothing(site: Site) -> None:
+def test_a_malformed_file_stops_no_other_file_and_deletes_nothing(site: Site) -> None:
     site.people.push({f"m/{name}.yaml": machine(name) for name in ("a", "b", "c", "d", "e")})
     site.settle()
     before = site.live()
@@ -137,9 +137,9 @@ def test_a_malformed_file_stops_nobody_and_deletes_nothing(site: Site) -> None:
     assert {path: text for path, text in after.items() if path != "m/f.yaml"}.keys() == before.keys()
     assert "deletionTimestamp" not in "".join(after.values())
     assert site.states()["a"][1] == "Running"
-    site.people.push({"m/a.yaml": machine("a", "   # mended")})
+    site.people.push({"m/a.yaml": machine("a", "   # fixed")})
     site.settle()
-    assert "# mended" in site.live()["m/a.yaml"]
+    assert "# fixed" in site.live()["m/a.yaml"]
     assert site.states()["a"] == ("host-0", "Running") or site.states()["a"] == ("host-1", "Running")
     assert sum(len(host.made) for host in site.hosts) == 6
 
@@ -178,11 +178,11 @@ def test_subjects_read_well(site: Site) -> None:
 @pytest.mark.parametrize(
     ("broken", "folder"),
     [
-        pytest.param(machine("a") + "oops: [", "deleting", id="nobody can tell what is in it"),
+        pytest.param(machine("a") + "oops: [", "deleting", id="its content is unreadable"),
         pytest.param(machine("a", spec="  power: Sideways\n"), "frozen", id="it names the object"),
     ],
 )
-def test_what_nobody_can_use_now_lives_on_when_its_file_is_given_to_another(
+def test_an_object_whose_manifest_is_malformed_stays_when_another_takes_its_file(
     site: Site, broken: str, folder: str
 ) -> None:
     site.people.push({"m/a.yaml": machine("a"), "m/b.yaml": machine("b"), "m/c.yaml": machine("c")})
@@ -193,10 +193,10 @@ def test_what_nobody_can_use_now_lives_on_when_its_file_is_given_to_another(
     path = f".gitvirt/{folder}/Machine/default/a.yaml"
     assert "deletionTimestamp" not in site.live()[path]
     assert (site.states()["a"], site.states()["d"][1]) == (before, "Running")
-    site.people.push({"n/a.yaml": machine("a", "   # mended")})
+    site.people.push({"n/a.yaml": machine("a", "   # fixed")})
     site.settle()
     assert site.states()["a"] == before
-    assert "# mended" in site.live()["n/a.yaml"]
+    assert "# fixed" in site.live()["n/a.yaml"]
     assert path not in site.live()
     assert sum(len(host.made) for host in site.hosts) == 4
 

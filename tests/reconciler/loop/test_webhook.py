@@ -1,4 +1,4 @@
-"""POST /webhook over a real socket: who knows the secret wakes the loop, and nobody does more than that."""
+"""POST /webhook over a real socket: who knows the secret wakes the loop, and can do no more than that."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SECRET = b"correct horse"
 BODY = b'{"ref": "refs/heads/main"}' * 5000
 
 
-def signed(body: bytes, secret: bytes = SECRET) -> str:
+def sign(body: bytes, secret: bytes = SECRET) -> str:
     return "sha256=" + hmac.new(secret, body, sha256).hexdigest()
 
 
@@ -52,12 +52,12 @@ def site() -> Iterator[Site]:
 
 
 def test_github_proves_it_by_a_signature_of_the_body(site: Site) -> None:
-    assert site.post(BODY, {SIGNATURE: signed(BODY)}) == (202, "looking\n")
+    assert site.post(BODY, {SIGNATURE: sign(BODY)}) == (202, "looking\n")
     assert site.wakes == 1
 
 
 def test_names_of_headers_are_written_in_any_case(site: Site) -> None:
-    assert site.post(BODY, {SIGNATURE.lower(): signed(BODY)})[0] == 202
+    assert site.post(BODY, {SIGNATURE.lower(): sign(BODY)})[0] == 202
     assert site.wakes == 1
 
 
@@ -70,17 +70,17 @@ def test_gitlab_says_the_secret(site: Site) -> None:
     "headers",
     [
         pytest.param({}, id="no proof"),
-        pytest.param({SIGNATURE: signed(BODY + b" ")}, id="signature of another body"),
-        pytest.param({SIGNATURE: signed(BODY, b"guessed")}, id="signature by another secret"),
-        pytest.param({SIGNATURE: signed(BODY).removeprefix("sha256=")}, id="signature of no kind"),
+        pytest.param({SIGNATURE: sign(BODY + b" ")}, id="signature of another body"),
+        pytest.param({SIGNATURE: sign(BODY, b"guessed")}, id="signature by another secret"),
+        pytest.param({SIGNATURE: sign(BODY).removeprefix("sha256=")}, id="signature of no kind"),
         pytest.param({SIGNATURE: ""}, id="empty signature"),
         pytest.param({TOKEN: "guessed"}, id="another token"),
         pytest.param({TOKEN: ""}, id="empty token"),
         pytest.param({TOKEN: "s\u00e9cret"}, id="a token that is not ASCII"),
-        pytest.param({TOKEN: SECRET.decode(), SIGNATURE: signed(b"")}, id="one of two proofs is wrong"),
+        pytest.param({TOKEN: SECRET.decode(), SIGNATURE: sign(b"")}, id="one of two proofs is wrong"),
     ],
 )
-def test_who_does_not_know_the_secret_wakes_nobody(site: Site, headers: dict[str, str]) -> None:
+def test_a_request_without_the_secret_wakes_nothing(site: Site, headers: dict[str, str]) -> None:
     status, words = site.post(BODY, headers)
     assert status == 401
     assert SECRET.decode() not in words

@@ -14,7 +14,7 @@ WEB = Key(Kind.MACHINE, "default", "web-1")
 PLACED = MachineStatus(assignment=Assignment(pool="a", id="1"))
 
 
-def said(reason: str, status: str = "False", message: str = "") -> Condition:
+def ready_condition(reason: str, status: str = "False", message: str = "") -> Condition:
     return msgspec.convert(
         {"type": "Ready", "status": status, "reason": reason, "message": message}, Condition
     )
@@ -28,28 +28,32 @@ def of(**changes: object) -> MachineStatus:
     ("before", "after", "want", "words"),
     [
         pytest.param(
-            PLACED, of(state="Pending"), True, "default/web-1 is pending", id="being pending is no news"
+            PLACED, of(state="Pending"), True, "default/web-1 is pending", id="being pending can wait"
         ),
         pytest.param(
-            of(state="Pending"), of(state="Running"), False, "default/web-1 is running", id="running is"
+            of(state="Pending"),
+            of(state="Running"),
+            False,
+            "default/web-1 is running",
+            id="running cannot wait",
         ),
         pytest.param(
-            of(conditions=(said("ImagePulling"),)),
-            of(conditions=(said("VolumesPending"),)),
+            of(conditions=(ready_condition("ImagePulling"),)),
+            of(conditions=(ready_condition("VolumesPending"),)),
             True,
             "default/web-1: volumes pending",
             id="another reason for the same",
         ),
         pytest.param(
-            of(conditions=(said("A"),)),
-            of(conditions=(said("A", message="waits for volume data"),)),
+            of(conditions=(ready_condition("A"),)),
+            of(conditions=(ready_condition("A", message="waits for volume data"),)),
             True,
             "default/web-1: waits for volume data",
             id="other words for the same",
         ),
         pytest.param(
-            of(conditions=(said("A"),)),
-            of(conditions=(said("B", "True"),)),
+            of(conditions=(ready_condition("A"),)),
+            of(conditions=(ready_condition("B", "True"),)),
             False,
             "default/web-1: b",
             id="come true",

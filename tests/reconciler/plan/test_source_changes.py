@@ -40,7 +40,7 @@ DATA = Key(Kind.VOLUME, "default", "data")
             {"spec": {"image": "a"}},
             {"spec": {"image": "b"}},
             SourceChange(DATA, fields=("spec.image",), effect=Effect.RECREATE),
-            id="made anew",
+            id="recreated",
         ),
     ],
 )

@@ -22,7 +22,7 @@ QUOTA = Reason(Predicate.QUOTA, "quota small of namespace default", "requests.cp
 @pytest.mark.parametrize(
     ("refusals", "want"),
     [
-        pytest.param((), "", id="nobody was asked"),
+        pytest.param((), "", id="without a refusal"),
         pytest.param(
             (Refusal("a", (SHORT,)),),
             "a with memory 52Gi more",
@@ -69,10 +69,10 @@ QUOTA = Reason(Predicate.QUOTA, "quota small of namespace default", "requests.cp
 )
 def test_remedy(refusals: tuple[Refusal, ...], want: str) -> None:
     assert suggest(refusals) == want
-    assert suggest(tuple(reworded(refusal) for refusal in refusals)) == want, "no message is read back"
+    assert suggest(tuple(reword(refusal) for refusal in refusals)) == want, "no message is read back"
 
 
-def reworded(refusal: Refusal) -> Refusal:
+def reword(refusal: Refusal) -> Refusal:
     return replace(refusal, reasons=tuple(replace(each, message="~") for each in refusal.reasons))
 
 

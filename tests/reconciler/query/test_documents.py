@@ -63,7 +63,7 @@ class Made:
                 return machine(f"m{number}").encode()
 
 
-def loaded(source: ManifestSource, processes: int) -> LoadedFiles:
+def load(source: ManifestSource, processes: int) -> LoadedFiles:
     paths = source.listing(lambda path, is_folder: False).files
     batches = list(split_batches(paths))
     if processes == 1:
@@ -80,7 +80,7 @@ def loaded(source: ManifestSource, processes: int) -> LoadedFiles:
 
 @pytest.mark.parametrize("processes", [2, 3])
 def test_several_processes_load_what_one_loads(processes: int) -> None:
-    one, several = loaded(Made(), 1), loaded(Made(), processes)
+    one, several = load(Made(), 1), load(Made(), processes)
     assert several.entries == one.entries
     for field in ("problems", "findings", "unreadable", "refused"):
         assert sorted(getattr(several, field)) == sorted(getattr(one, field)), field
@@ -137,7 +137,7 @@ def test_several_processes_read_a_revision(tmp_path: Path) -> None:
     init(tmp_path)
     commit(tmp_path, {f"m/{number}.yaml": machine(f"m{number}").encode() for number in range(1_200)})
     source = RevisionSource(open_revision(tmp_path, "HEAD"))
-    one, several = loaded(source, 1), loaded(source, 2)
+    one, several = load(source, 1), load(source, 2)
     assert len(one.entries) == 1_200
     assert several.entries == one.entries
 

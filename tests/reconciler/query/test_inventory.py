@@ -25,7 +25,7 @@ FILES = {
 @pytest.mark.parametrize("kind", Kind)
 def test_of_one_kind_as_of_all(kind: Kind) -> None:
     scene = Scene(FILES)
-    whole, part = (read_inventory(scene.store, scene.heads[MAIN], asked) for asked in (None, kind))
+    whole, part = (read_inventory(scene.store, scene.heads[MAIN], kinds) for kinds in (None, kind))
     assert part.of(kind) == whole.of(kind)
     assert {item.key.name for item in whole.of(Kind.MACHINE)} == set("mscjea")
 
@@ -36,7 +36,7 @@ def test_files_of_other_kinds_are_passed_over() -> None:
         item.key.name
         for item in read_inventory(scene.store, scene.heads[MAIN], Kind.MACHINE).of(Kind.NETWORK)
     }
-    assert names == {"n"}  # from the files that a machine stands in too
+    assert names == {"n"}  # also from files that hold a machine
 
 
 @pytest.mark.parametrize(

@@ -72,8 +72,8 @@ def test_a_path_that_is_not_there(place: Path) -> None:
 
 def test_what_a_scope_concerns() -> None:
     scope = Scope(Path("/"), "", ("a.yaml", "folder/"))
-    asked = ("a.yaml", "folder/b.yaml", "a.yaml.bak", "folder.yaml", "other/folder/b.yaml")
-    assert [scope.concerns(path) for path in asked] == [True, True, False, False, False]
+    paths = ("a.yaml", "folder/b.yaml", "a.yaml.bak", "folder.yaml", "other/folder/b.yaml")
+    assert [scope.concerns(path) for path in paths] == [True, True, False, False, False]
     assert Scope(Path("/"), "").concerns("anything")
 
 
@@ -127,6 +127,6 @@ def test_short_branch(name: str, want: str) -> None:
     assert short_branch(name) == want
 
 
-def test_a_repo_elsewhere_is_named_by_its_whole_path(place: Path) -> None:
+def test_a_repo_outside_the_current_folder_is_named_by_its_whole_path(place: Path) -> None:
     (scope,) = find_scopes([str(place / "checkout" / "site")], place / "lone")
     assert scope.prefix == f"{place}/checkout/site/"

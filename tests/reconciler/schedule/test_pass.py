@@ -44,6 +44,7 @@ def pools(draw: random.Random, count: int, *, is_alike: bool) -> list[PoolView]:
             labels={ZONE: f"z{i % 3}", "host": f"h{i}"} if i % 9 else {"host": f"h{i}"},
             taints=draw.choice(TAINTS),
             is_cordoned=i % 11 == 7,
+            why_not_ready="no report" if i % 13 == 5 else "",
             classes=frozenset({"c0", "c1", "c2"}),
         )
         for i in range(count)

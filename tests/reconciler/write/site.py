@@ -1,4 +1,4 @@
-"""A ground for writeback, made of texts: what stands in the source and on the target branch, as a World would tell it."""
+"""Files of source and live for tests of `reconciler.write`, given as texts, with the View that a World would have of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commit messages: subjects that read well, lines that nobody's words can break out of."""
+"""Commit messages: subjects that read well, lines that no text of a person or a host can end early."""
 
 import msgspec
 import pytest
@@ -107,7 +107,7 @@ def test_a_line_of_the_body_does_not_repeat_a_state(reason: str, line: str) -> N
     assert f"- {line}" in message(changes, [], "main").split("\n")
 
 
-def test_nobody_adds_a_trailer_or_a_paragraph_by_his_words() -> None:
+def test_no_reason_and_no_path_adds_a_trailer_or_a_paragraph() -> None:
     evil = "no\n\nSource-Commit: 0000\nGitvirt-Approve: 1111"
     text = message(
         [Change(WEB, Action.WITHDRAW, PLACED, NOTHING, evil)], ["a\nSource-Commit: 1.yaml"] * 5, "main"

@@ -86,7 +86,7 @@ Small: TypeAlias = Seam | Tmpfs
 
 
 def kinds() -> list[str]:
-    """A container may keep even root from mounting; the seam stands in for that everywhere."""
+    """A container may keep even root from mounting; the seam plays that everywhere."""
     can_mount = (
         subprocess.run(("unshare", "--mount", "true"), capture_output=True, check=False).returncode == 0
     )

@@ -1,4 +1,4 @@
-"""run_housekeeping on a schedule: a real mirror stays tidy while it is read and written, and trouble is no end."""
+"""run_housekeeping on a schedule: a real mirror stays tidy while it is read and written, and an error does not end it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The mirror on disk: what may happen to it, and that it mends itself. Nothing in it is worth keeping."""
+"""The mirror on disk: what may happen to it, and that it repairs itself. Nothing in it is worth keeping."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ def main(world: MirrorWorld) -> str:
     return put(people, MAIN, FILES)
 
 
-def reopened(world: MirrorWorld, mirror: Mirror, **options: object) -> tuple[Mirror, Store]:
+def reopen(world: MirrorWorld, mirror: Mirror, **options: object) -> tuple[Mirror, Store]:
     """As the next process finds it."""
     again = Mirror(mirror.folder, str(world.repo), **options)  # type: ignore[arg-type]
     world.mirrors.append(again)
     return again, Store(again, world.transport(again), Refs(), seconds=30)
 
 
-def closed(world: MirrorWorld) -> Mirror:
+def closed_mirror(world: MirrorWorld) -> Mirror:
     """A mirror that has fetched everything, of a process that is over."""
     snap(world.client())
     mirror = world.mirrors.pop()
@@ -94,33 +94,33 @@ def test_however_many_packs_there_are_few_are_open(world: MirrorWorld, main: str
 
 
 def test_fetched_objects_are_not_fetched_again(world: MirrorWorld, main: str) -> None:
-    mirror = closed(world)
+    mirror = closed_mirror(world)
     before = pack_files(mirror, ".pack")
-    again, store = reopened(world, mirror)
+    again, store = reopen(world, mirror)
     assert again.refs()[MAIN] == main
     assert snap(store).source == main
     assert pack_files(again, ".pack") == before
 
 
 def test_one_process_at_a_time(world: MirrorWorld, main: str) -> None:
-    mirror = closed(world)
-    first, _ = reopened(world, mirror)
+    mirror = closed_mirror(world)
+    first, _ = reopen(world, mirror)
     with pytest.raises(InUseError):
         Mirror(mirror.folder, str(world.repo), patience=0.1)
     world.mirrors.remove(first)
     first.close()
-    reopened(world, mirror, patience=0)
+    reopen(world, mirror, patience=0)
 
 
 def test_a_child_that_outlives_its_parent_keeps_the_lock(world: MirrorWorld, main: str) -> None:
-    mirror = closed(world)
+    mirror = closed_mirror(world)
     held = Mirror(mirror.folder, str(world.repo))
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=(held.lock,))
     held.close()
     with pytest.raises(InUseError):
         Mirror(mirror.folder, str(world.repo), patience=0.1)
     child.communicate(b"\n")
-    reopened(world, mirror)
+    reopen(world, mirror)
 
 
 def test_several_commands_look_at_one_remote(world: MirrorWorld, main: str, tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def cut(path: Path, keep: int) -> None:
     path.write_bytes(path.read_bytes()[:keep])
 
 
-def scribbled(path: Path) -> None:
+def corrupt_file(path: Path) -> None:
     """One byte in the middle is another."""
     path.chmod(0o600)
     data = bytearray(path.read_bytes())
@@ -155,7 +155,7 @@ DAMAGES: dict[str, Callable[[Mirror], object]] = {
     "half a marker": lambda m: cut(m.folder / "mirror.json", 9),
     "no config": lambda m: (m.repo / "config").write_text("[core\n"),
     "no HEAD": lambda m: (m.repo / "HEAD").unlink(),
-    "no objects": lambda m: (m.repo / "objects").rename(m.folder / "elsewhere"),
+    "no objects": lambda m: (m.repo / "objects").rename(m.folder / "aside"),
     "a pack is gone": lambda m: pack_files(m, ".pack")[0].unlink(),
     "all packs are gone": lambda m: shutil.rmtree(m.repo / "objects/pack"),
     "a pack is cut": lambda m: cut(max(pack_files(m, ".pack"), key=size), 40),
@@ -174,11 +174,11 @@ def size(path: Path) -> int:
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_mirror_is_created_again(world: MirrorWorld, main: str, damage: str) -> None:
-    mirror = closed(world)
+    mirror = closed_mirror(world)
     for path in pack_files(mirror, ""):
         path.chmod(0o600)
     DAMAGES[damage](mirror)
-    again, store = reopened(world, mirror)
+    again, store = reopen(world, mirror)
     found = store.snapshot()
     if isinstance(found, RemoteUnavailable):  # what only git notices takes a second look
         found = store.snapshot()
@@ -189,9 +189,9 @@ def test_a_damaged_mirror_is_created_again(world: MirrorWorld, main: str, damage
 
 
 def test_the_next_snapshot_repairs_damage_that_a_read_found(world: MirrorWorld, main: str) -> None:
-    mirror = closed(world)
-    scribbled(max(pack_files(mirror, ".pack"), key=size))
-    _, store = reopened(world, mirror)
+    mirror = closed_mirror(world)
+    corrupt_file(max(pack_files(mirror, ".pack"), key=size))
+    _, store = reopen(world, mirror)
     assert snap(store).source == main
     with pytest.raises(DamageError):
         content(store, main)
@@ -200,14 +200,14 @@ def test_the_next_snapshot_repairs_damage_that_a_read_found(world: MirrorWorld, 
 
 
 def test_another_remote_is_another_mirror(world: MirrorWorld, main: str, tmp_path: Path) -> None:
-    mirror = closed(world)
+    mirror = closed_mirror(world)
     (tmp_path / "other").mkdir()
     other = MirrorWorld(tmp_path / "other")
-    elsewhere = put(other.client(), MAIN, {"b": b"1"})
+    head = put(other.client(), MAIN, {"b": b"1"})
     again = Mirror(mirror.folder, str(other.repo))
     other.mirrors.append(again)
     assert again.refs() == {}
-    assert snap(Store(again, other.transport(again), Refs())).source == elsewhere
+    assert snap(Store(again, other.transport(again), Refs())).source == head
     with pytest.raises(DamageError):
         again.get(main)
     other.close()
@@ -251,16 +251,16 @@ def leave(mirror: Mirror) -> None:
         place.write_bytes(b"")
 
 
-def left(mirror: Mirror) -> list[str]:
+def temporary_files(mirror: Mirror) -> list[str]:
     return [name for name in LEFT if (mirror.repo / name).exists()]
 
 
 def test_the_next_process_removes_the_leftovers_of_a_crash(world: MirrorWorld, main: str) -> None:
-    mirror = closed(world)
+    mirror = closed_mirror(world)
     packs = pack_files(mirror, ".pack")
     leave(mirror)
-    again, store = reopened(world, mirror)
-    assert left(again) == []
+    again, store = reopen(world, mirror)
+    assert temporary_files(again) == []
     assert pack_files(again, ".pack") == packs  # it was not thrown away
     assert snap(store).source == main
 
@@ -273,7 +273,7 @@ def test_leftovers_of_a_killed_fetch_do_not_stop_this_process(world: MirrorWorld
     second = put(people, MAIN, {"b": b"1"}, base=main)
     leave(mirror)
     assert snap(robot).source == second
-    assert left(mirror) == []
+    assert temporary_files(mirror) == []
 
 
 TIDY = RepackLimits(packs=4, garbage=20, loose_refs=3)
@@ -281,7 +281,7 @@ TIDY = RepackLimits(packs=4, garbage=20, loose_refs=3)
 
 class TestHousekeeping:
     def tidy(self, world: MirrorWorld, main: str) -> tuple[Mirror, Store]:
-        return reopened(world, closed(world), allowed=TIDY)
+        return reopen(world, closed_mirror(world), allowed=TIDY)
 
     def test_packs_stay_few(self, world: MirrorWorld, main: str) -> None:
         mirror, robot = self.tidy(world, main)
@@ -365,7 +365,7 @@ class TestHousekeeping:
         mirror.point({LIVE: behind[LIVE]})  # the push had landed, the mirror's ref was not moved
         world.mirrors.remove(mirror)
         mirror.close()
-        mirror, robot = reopened(world, mirror, allowed=RepackLimits(packs=1, garbage=-1000))
+        mirror, robot = reopen(world, mirror, allowed=RepackLimits(packs=1, garbage=-1000))
         mirror.repack([])
         assert snap(robot).target == after  # is here already, so nothing is fetched
         last = put(robot, LIVE, {"last": b""}, base=after)
@@ -432,7 +432,7 @@ def test_a_removed_mirror_is_fetched_again(world: MirrorWorld, main: str, moves:
         snap(other)
         head = put(other, MAIN, {"new": b"1"}, base=main)
     found = robot.snapshot()
-    for _ in range(3):  # what is found to be missing is mended by the next look
+    for _ in range(3):  # what is found to be missing is fetched by the next look
         try:
             if isinstance(found, Snapshot) and content(robot, found.source):
                 break

@@ -68,7 +68,7 @@ def test_decoding_gives_back_what_was_encoded(
     assert (found.tree, found.parents, found.time) == (given.tree, given.parents, given.time)
     assert found.author.email == "e@x"
     assert found.message == message.replace("\0", "").rstrip("\n") + "\n"
-    # What cannot stand in the field is left out, and nothing else.
+    # What the field cannot hold is left out, and nothing else.
     assert found.author.name == name.translate(dict.fromkeys(map(ord, "<>\n\0"))).strip()
 
 
@@ -144,7 +144,7 @@ TRAILERS = [
 
 @pytest.mark.parametrize("message", TRAILERS)
 def test_trailers_are_those_that_git_finds(message: str) -> None:
-    # --unfold joins lines as we do; --no-divider, since a commit is no mail.
+    # --unfold joins lines as we do; --no-divider, since a commit is not a mail.
     done = subprocess.run(
         ("git", "interpret-trailers", "--parse", "--unfold", "--no-divider"),
         input=message.encode() + b"\n", capture_output=True, check=True,
@@ -159,9 +159,9 @@ def test_trailers_are_those_that_git_finds(message: str) -> None:
     st.dictionaries(st.sampled_from(["A", "Source-Commit"]), st.text("x :\n", max_size=5)),
 )
 def test_trailers_that_are_added_are_found(message: str, trailers: dict[str, str]) -> None:
-    told = add_trailers("title\n\n" + message, list(trailers.items()))
+    amended = add_trailers("title\n\n" + message, list(trailers.items()))
     want = tuple((key, " ".join(value.split())) for key, value in trailers.items())
-    assert parse_trailers(told)[-len(want) :] == want or not want
+    assert parse_trailers(amended)[-len(want) :] == want or not want
 
 
 def test_trailers_continue_those_that_are_there() -> None:

@@ -17,7 +17,7 @@ OBJECTS = st.builds(
 )
 
 
-def verified(directory: Path, made: pack.Pack) -> dict[str, tuple[str, int]]:
+def verify_pack(directory: Path, made: pack.Pack) -> dict[str, tuple[str, int]]:
     """What `git verify-pack` reads: id -> (type, size). It checks every checksum."""
     place = directory / f"pack-{made.name}"
     place.with_suffix(".pack").write_bytes(made.data)
@@ -34,7 +34,7 @@ def test_git_verifies_and_finds_everything(
     repo = init(tmp_path_factory.mktemp("packs"))
     made = pack.build_pack(objects)
     want = {object.id: (object.type.name.lower(), len(object.data)) for object in objects}
-    assert verified(repo, made) == want
+    assert verify_pack(repo, made) == want
     assert pack.read_index(made.idx) == sorted(want)
 
 

@@ -27,13 +27,15 @@ def as_model(shelf: Shelf, tree: str) -> Model:
 @given(models())
 def test_what_is_stored_is_what_is_listed(model: Model) -> None:
     shelf = Shelf()
-    assert as_model(shelf, shelf.stored(model)) == model
+    assert as_model(shelf, shelf.store_model(model)) == model
 
 
 @given(models())
 def test_files_come_in_gits_own_order(model: Model) -> None:
     shelf = Shelf()
-    paths = [file.path.encode("utf-8", "surrogateescape") for file in files(shelf.read, shelf.stored(model))]
+    paths = [
+        file.path.encode("utf-8", "surrogateescape") for file in files(shelf.read, shelf.store_model(model))
+    ]
     assert paths == sorted(paths)  # by bytes, which is how git ls-files sorts
 
 
@@ -44,7 +46,7 @@ def test_the_id_of_a_tree_is_the_one_that_git_gives_it(
 ) -> None:
     shelf = Shelf()
     repo = init(tmp_path_factory.mktemp("git"))
-    tree = shelf.stored(model)
+    tree = shelf.store_model(model)
     index = b"".join(
         b"%o %b\t%b\0" % (mode, blob(content).encode(), path.encode("utf-8", "surrogateescape"))
         for path, (mode, content) in model.items()
@@ -56,7 +58,7 @@ def test_the_id_of_a_tree_is_the_one_that_git_gives_it(
 @given(models(), models())
 def test_the_difference_is_what_differs(old: Model, new: Model) -> None:
     shelf = Shelf()
-    changes = list(diff_trees(shelf.read, shelf.stored(old), shelf.stored(new)))
+    changes = list(diff_trees(shelf.read, shelf.store_model(old), shelf.store_model(new)))
     assert len({change.path for change in changes}) == len(changes)
     found = {change.path: (change.before, change.after) for change in changes}
     want = {
@@ -72,7 +74,7 @@ def test_the_difference_is_what_differs(old: Model, new: Model) -> None:
 @given(models(), st.booleans())
 def test_the_difference_to_nothing_is_everything(model: Model, is_gone: bool) -> None:
     shelf = Shelf()
-    tree = shelf.stored(model)
+    tree = shelf.store_model(model)
     changes = list(diff_trees(shelf.read, *((tree, None) if is_gone else (None, tree))))
     listed = list(files(shelf.read, tree))
     assert [change.before if is_gone else change.after for change in changes] == listed
@@ -90,30 +92,30 @@ def test_edits_do_what_the_model_does(model: Model, edits: dict[str, Edit]) -> N
         if isinstance(edit, bytes):
             mode = want[path][0] if path in want and want[path][0] is not FileMode.LINK else FileMode.FILE
             want[path] = (mode, edit)
-    tree = shelf.stored(model)
+    tree = shelf.store_model(model)
     if all(fits(path, want) for path in want):
-        done = shelf.edited(tree, edits)
-        assert done == shelf.stored(want)
+        done = shelf.edit_tree(tree, edits)
+        assert done == shelf.store_model(want)
     else:
         with pytest.raises(PathError):
-            shelf.edited(tree, edits)
+            shelf.edit_tree(tree, edits)
 
 
 @given(models(), models())
 def test_the_edits_of_a_difference_lead_from_one_tree_to_the_other(old: Model, new: Model) -> None:
     shelf = Shelf()
-    before, after = shelf.stored(old), shelf.stored(new)
+    before, after = shelf.store_model(old), shelf.store_model(new)
     edits: dict[str, Edit] = {
         change.path: ExistingBlob(change.after.mode, change.after.id) if change.after else None
         for change in diff_trees(shelf.read, before, after)
     }
-    assert shelf.edited(before, edits) == after
+    assert shelf.edit_tree(before, edits) == after
 
 
 @given(models())
 def test_edits_that_change_nothing_make_no_objects(model: Model) -> None:
     shelf = Shelf()
-    tree = shelf.stored(model)
+    tree = shelf.store_model(model)
     edits: dict[str, Edit] = {
         path: content for path, (mode, content) in model.items() if mode is not FileMode.LINK
     }
@@ -127,12 +129,12 @@ def wide() -> tuple[Shelf, str]:
     model = {
         f"f{folder}/m{place}": (FileMode.FILE, b"%d" % place) for folder in range(50) for place in range(20)
     }
-    return shelf, shelf.stored(model)
+    return shelf, shelf.store_model(model)
 
 
 def test_a_difference_reads_only_what_changed() -> None:
     shelf, tree = wide()
-    other = shelf.edited(tree, {"f7/m3": b"new"})
+    other = shelf.edit_tree(tree, {"f7/m3": b"new"})
     shelf.reads.clear()
     changes = list(diff_trees(shelf.read, tree, other))
     assert [change.path for change in changes] == ["f7/m3"]
@@ -158,7 +160,7 @@ def test_a_wide_folder_differs_where_it_was_edited(
     for place, suffix in renamed.items():
         if (name := f"m{place:03}") in new:
             new[name[: -len(suffix)] + suffix + "-"] = new.pop(name)
-    changes = diff_trees(shelf.read, shelf.stored(old), shelf.stored(new))
+    changes = diff_trees(shelf.read, shelf.store_model(old), shelf.store_model(new))
     want = sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))
     assert [change.path for change in changes] == want
 
@@ -190,14 +192,14 @@ def test_a_folder_is_not_taken_over_as_a_file() -> None:
 @pytest.mark.parametrize("mode", [FileMode.EXECUTABLE, FileMode.LINK, FileMode.SUBMODULE])
 def test_an_existing_blob_keeps_its_mode(mode: FileMode) -> None:
     shelf = Shelf()
-    tree = shelf.edited(None, {"x/y": ExistingBlob(mode, "1" * 40)})
+    tree = shelf.edit_tree(None, {"x/y": ExistingBlob(mode, "1" * 40)})
     assert list(files(shelf.read, tree)) == [File("x/y", mode, "1" * 40)]
 
 
 def test_a_file_becomes_a_folder_and_a_folder_a_file_in_one_step() -> None:
     shelf = Shelf()
-    tree = shelf.edited(None, {"a": b"1", "b/c": b"2"})
-    after = shelf.edited(tree, {"a": None, "a/x": b"3", "b/c": None, "b": b"4"})
+    tree = shelf.edit_tree(None, {"a": b"1", "b/c": b"2"})
+    after = shelf.edit_tree(tree, {"a": None, "a/x": b"3", "b/c": None, "b": b"4"})
     assert as_model(shelf, after) == {"a/x": (FileMode.FILE, b"3"), "b": (FileMode.FILE, b"4")}
     paths = [
         (change.path, change.before is None, change.after is None)

@@ -55,7 +55,7 @@ def client(mirror: Path) -> Client:
 
 
 @pytest.fixture
-def hosted(web: WebServer) -> Iterator[str]:
+def hosted_repo(web: WebServer) -> Iterator[str]:
     """A repo on the web server, with an account ann."""
     web.allow("ann", "right-password")
     repo = bare(web.repos / f"denied{os.getpid()}.git")
@@ -68,13 +68,13 @@ def hosted(web: WebServer) -> Iterator[str]:
 def all_of(transport: GitTransport) -> list[RemoteUnavailable]:
     """What listing, fetching and pushing each say; all must fail, and alike."""
     first = commit(transport.mirror, "first")
-    said = (
+    outcomes = (
         transport.list_refs([MAIN], SECONDS),
         transport.fetch([MAIN], SECONDS),
         transport.push([RefUpdate(MAIN, None, first)], SECONDS),
     )
-    assert all(isinstance(each, RemoteUnavailable) for each in said), said
-    return [each for each in said if isinstance(each, RemoteUnavailable)]
+    assert all(isinstance(each, RemoteUnavailable) for each in outcomes), outcomes
+    return [each for each in outcomes if isinstance(each, RemoteUnavailable)]
 
 
 @pytest.mark.parametrize(
@@ -88,16 +88,18 @@ def all_of(transport: GitTransport) -> list[RemoteUnavailable]:
     ids=["nothing", "wrong password", "wrong user", "wrong way"],
 )
 def test_a_web_server_that_does_not_know_us(
-    client: Client, web: WebServer, hosted: str, access: RemoteAccess
+    client: Client, web: WebServer, hosted_repo: str, access: RemoteAccess
 ) -> None:
-    for each in all_of(client.at(web.url(hosted), access)):
+    for each in all_of(client.at(web.url(hosted_repo), access)):
         assert each.kind is RemoteErrorKind.AUTH
         assert "token" in each.cure
         assert not each.is_unknown
 
 
-def test_an_account_that_is_revoked_and_given_back(client: Client, web: WebServer, hosted: str) -> None:
-    transport = client.at(web.url(hosted), RemoteAccess(username="ann", token=SecretValue("right-password")))
+def test_an_account_that_is_revoked_and_given_back(client: Client, web: WebServer, hosted_repo: str) -> None:
+    transport = client.at(
+        web.url(hosted_repo), RemoteAccess(username="ann", token=SecretValue("right-password"))
+    )
     first = commit(client.mirror, "first")
     assert isinstance(transport.list_refs([MAIN], SECONDS), RefsListed)
     web.revoke("ann")
@@ -108,11 +110,11 @@ def test_an_account_that_is_revoked_and_given_back(client: Client, web: WebServe
 
 
 def test_a_token_that_was_rotated_on_disk_is_used_at_once(
-    client: Client, web: WebServer, hosted: str, tmp_path: Path
+    client: Client, web: WebServer, hosted_repo: str, tmp_path: Path
 ) -> None:
     token = tmp_path / "token"
     token.write_text("right-password\n")
-    transport = client.at(web.url(hosted), RemoteAccess(username="ann", token_file=token))
+    transport = client.at(web.url(hosted_repo), RemoteAccess(username="ann", token_file=token))
     assert isinstance(transport.list_refs([MAIN], SECONDS), RefsListed)
     web.allow("ann", "new-password")
     assert isinstance(transport.list_refs([MAIN], SECONDS), RemoteUnavailable)
@@ -120,9 +122,11 @@ def test_a_token_that_was_rotated_on_disk_is_used_at_once(
     assert isinstance(transport.list_refs([MAIN], SECONDS), RefsListed)
 
 
-def test_a_reader_may_not_write(client: Client, web: WebServer, hosted: str) -> None:
-    repository.git(web.repos / hosted, "config", "http.receivepack", "false")
-    transport = client.at(web.url(hosted), RemoteAccess(username="ann", token=SecretValue("right-password")))
+def test_a_reader_may_not_write(client: Client, web: WebServer, hosted_repo: str) -> None:
+    repository.git(web.repos / hosted_repo, "config", "http.receivepack", "false")
+    transport = client.at(
+        web.url(hosted_repo), RemoteAccess(username="ann", token=SecretValue("right-password"))
+    )
     assert isinstance(transport.list_refs([MAIN], SECONDS), RefsListed)
     outcome = transport.push([RefUpdate(MAIN, None, commit(client.mirror, "first"))], SECONDS)
     assert isinstance(outcome, RemoteUnavailable)
@@ -131,8 +135,10 @@ def test_a_reader_may_not_write(client: Client, web: WebServer, hosted: str) -> 
     assert "right" in outcome.cure
 
 
-def test_a_missing_token_file_is_named(client: Client, web: WebServer, hosted: str, tmp_path: Path) -> None:
-    for each in all_of(client.at(web.url(hosted), RemoteAccess(token_file=tmp_path / "gone"))):
+def test_a_missing_token_file_is_named(
+    client: Client, web: WebServer, hosted_repo: str, tmp_path: Path
+) -> None:
+    for each in all_of(client.at(web.url(hosted_repo), RemoteAccess(token_file=tmp_path / "gone"))):
         assert each.kind is RemoteErrorKind.AUTH
         assert str(tmp_path / "gone") in each.cause
 
@@ -145,12 +151,12 @@ def test_a_token_never_goes_over_plain_http_to_another_machine(client: Client) -
 
 @pytest.mark.parametrize("is_bearer", [False, True], ids=["basic", "bearer"])
 def test_a_redirect_to_another_host_gets_no_credentials(
-    client: Client, web: WebServer, hosted: str, is_bearer: bool
+    client: Client, web: WebServer, hosted_repo: str, is_bearer: bool
 ) -> None:
     """127.0.0.1 sends us on to localhost at another port, which asks for a password and writes down what it gets."""
     before = web.read_redirected()
     access = RemoteAccess(username="ann", token=SecretValue("right-password"), is_bearer=is_bearer)
-    for each in all_of(client.at(web.url(hosted, place="moved"), access)):
+    for each in all_of(client.at(web.url(hosted_repo, place="moved"), access)):
         assert each.kind in (RemoteErrorKind.AUTH, RemoteErrorKind.PROTOCOL)
     leaked = web.read_redirected().removeprefix(before)
     assert "authorization=[-]" in leaked or is_bearer
@@ -158,21 +164,21 @@ def test_a_redirect_to_another_host_gets_no_credentials(
 
 
 def test_a_certificate_of_an_unknown_authority(
-    client: Client, web: WebServer, hosted: str, tmp_path: Path
+    client: Client, web: WebServer, hosted_repo: str, tmp_path: Path
 ) -> None:
-    stranger = authority(tmp_path / "pki", "stranger").ca
+    unknown_authority = authority(tmp_path / "pki", "stranger").ca
     token = SecretValue("right-password")
     for access in (
         RemoteAccess(username="ann", token=token),
-        RemoteAccess(username="ann", token=token, ca_file=stranger),
+        RemoteAccess(username="ann", token=token, ca_file=unknown_authority),
     ):
-        for each in all_of(client.at(web.url(hosted, "https"), access)):
+        for each in all_of(client.at(web.url(hosted_repo, "https"), access)):
             assert each.kind is RemoteErrorKind.AUTH
             assert "CA" in each.cure
 
 
-def test_a_certificate_of_another_host(client: Client, web: WebServer, hosted: str) -> None:
-    url = web.url(hosted, "https").replace("127.0.0.1", "127.0.0.2")
+def test_a_certificate_of_another_host(client: Client, web: WebServer, hosted_repo: str) -> None:
+    url = web.url(hosted_repo, "https").replace("127.0.0.1", "127.0.0.2")
     access = RemoteAccess(username="ann", token=SecretValue("right-password"), ca_file=web.authority.ca)
     with proxy(always_to="127.0.0.1") as there:
         through = dataclasses.replace(access, proxy=SecretValue(f"http://127.0.0.1:{there.port}"))
@@ -198,28 +204,28 @@ def test_a_missing_file_is_named(client: Client, url: str, access: RemoteAccess)
         assert each.cause == "cannot read /no/file"
 
 
-def test_client_certificates(client: Client, web: WebServer, hosted: str, tmp_path: Path) -> None:
-    stranger = authority(tmp_path / "pki", "stranger").issue("stranger")
+def test_client_certificates(client: Client, web: WebServer, hosted_repo: str, tmp_path: Path) -> None:
+    unknown = authority(tmp_path / "pki", "stranger").issue("stranger")
     known = RemoteAccess(ca_file=web.authority.ca)
-    wrong = dataclasses.replace(known, certificate_file=stranger.certificate, key_file=stranger.key)
+    wrong = dataclasses.replace(known, certificate_file=unknown.certificate, key_file=unknown.key)
     for access in (known, wrong):
-        for each in all_of(client.at(web.mutual_url(hosted), access)):
+        for each in all_of(client.at(web.mutual_url(hosted_repo), access)):
             assert "client certificate" in each.cure
 
 
-def test_a_proxy_that_wants_a_password(client: Client, web: WebServer, hosted: str) -> None:
+def test_a_proxy_that_wants_a_password(client: Client, web: WebServer, hosted_repo: str) -> None:
     access = RemoteAccess(username="ann", token=SecretValue("right-password"), ca_file=web.authority.ca)
     with proxy("ann", "proxy-password") as there:
         for place in (f"http://127.0.0.1:{there.port}", f"http://ann:wrong@127.0.0.1:{there.port}"):
             through = dataclasses.replace(access, proxy=SecretValue(place))
-            for each in all_of(client.at(web.url(hosted, "https"), through)):
+            for each in all_of(client.at(web.url(hosted_repo, "https"), through)):
                 assert each.kind is RemoteErrorKind.AUTH
                 assert "proxy" in each.cure
         assert there.asked == []
 
 
 @pytest.mark.parametrize("place", ["settings", "environment"])
-def test_the_proxy_is_used(client: Client, web: WebServer, hosted: str, place: str) -> None:
+def test_the_proxy_is_used(client: Client, web: WebServer, hosted_repo: str, place: str) -> None:
     access = RemoteAccess(username="ann", token=SecretValue("right-password"), ca_file=web.authority.ca)
     with proxy() as there:
         address = f"http://127.0.0.1:{there.port}"
@@ -228,13 +234,13 @@ def test_the_proxy_is_used(client: Client, web: WebServer, hosted: str, place: s
             access = dataclasses.replace(access, proxy=SecretValue(address))
         else:
             ambient["https_proxy"] = address
-        transport = dataclasses.replace(client.at(web.url(hosted, "https"), access), ambient=ambient)
+        transport = dataclasses.replace(client.at(web.url(hosted_repo, "https"), access), ambient=ambient)
         assert isinstance(transport.list_refs([MAIN], SECONDS), RefsListed)
         assert there.asked == [f"CONNECT 127.0.0.1:{web.https} HTTP/1.1"]
 
 
-def test_bearer_tokens(client: Client, web: WebServer, hosted: str) -> None:
-    url = web.url(hosted, place="bearer")
+def test_bearer_tokens(client: Client, web: WebServer, hosted_repo: str) -> None:
+    url = web.url(hosted_repo, place="bearer")
     assert isinstance(
         client.at(url, RemoteAccess(token=SecretValue(BEARER), is_bearer=True)).list_refs([], SECONDS),
         RefsListed,
@@ -311,8 +317,8 @@ def test_gitolite_hides_what_one_may_not_see(client: Client, gitolite: GitoliteS
         assert "DENIED" in each.cause
 
 
-def test_the_persons_own_git_configuration_speaks_only_when_asked(
-    client: Client, web: WebServer, hosted: str, tmp_path: Path
+def test_the_persons_own_git_configuration_is_used_only_on_request(
+    client: Client, web: WebServer, hosted_repo: str, tmp_path: Path
 ) -> None:
     """Their credential helper, and their name for the server."""
     config = tmp_path / "gitconfig"
@@ -321,8 +327,8 @@ def test_the_persons_own_git_configuration_speaks_only_when_asked(
         '[credential]\n  helper = "!echo username=ann; echo password=right-password;:"\n'
     )
     ambient = dict(os.environ) | {"GIT_CONFIG_GLOBAL": str(config)}
-    url = f"http://fleet.example/git/{hosted}"
+    url = f"http://fleet.example/git/{hosted_repo}"
     own = dataclasses.replace(client.at(url, RemoteAccess(uses_own_config=True)), ambient=ambient)
     assert isinstance(own.list_refs([], SECONDS), RefsListed)
-    blank = dataclasses.replace(client.at(web.url(hosted)), ambient=ambient)
+    blank = dataclasses.replace(client.at(web.url(hosted_repo)), ambient=ambient)
     assert isinstance(blank.list_refs([], SECONDS), RemoteUnavailable)

@@ -92,9 +92,9 @@ def test_which_addresses_stay_on_this_machine(text: str, want: bool) -> None:
     ),
 )
 def test_no_address_and_no_error_ever_holds_a_password(scheme: str, user: str, secret: str) -> None:
-    """Whatever stands before the host, well escaped or not: either it is refused in words that do not repeat it, or it
-    was no password and git would not take it for one."""
-    said, place = "", ""
+    """Whatever precedes the host, well escaped or not: either it is refused in words that do not repeat it, or it
+    was not a password and git would not take it for one."""
+    words, place = "", ""
     try:
         place = (
             parse_address(f"{scheme}://{user}:{secret}@host/f", HERE)
@@ -102,6 +102,6 @@ def test_no_address_and_no_error_ever_holds_a_password(scheme: str, user: str, s
             .partition("/")[0]
         )
     except AddressError as error:
-        said = f"{error} {error.cure}"
-    assert not set(said) & set("XYZ")
+        words = f"{error} {error.cure}"
+    assert not set(words) & set("XYZ")
     assert "@" not in place

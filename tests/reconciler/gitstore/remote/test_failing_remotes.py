@@ -142,7 +142,7 @@ def test_a_fetch_cut_in_the_middle_leaves_the_mirror_as_it_was(remote: Place, mi
 
 @pytest.mark.parametrize("remote", ["http"], indirect=True)
 def test_a_push_that_lands_after_we_gave_up(remote: Place, mirror: Path) -> None:
-    """The server's hook takes longer than we wait; nobody may believe that nothing happened."""
+    """The server's hook takes longer than we wait; the outcome may not claim that nothing happened."""
     repository.hook(remote.repo, "pre-receive", "#!/bin/sh\nsleep 2\n")
     first = commit(mirror, "first")
     transport = remote.transport(mirror)
@@ -190,7 +190,7 @@ def test_a_lock_left_behind_on_the_server_is_the_servers_trouble_and_no_refusal(
 
 
 @pytest.mark.parametrize("remote", ["path"], indirect=True)
-def test_a_server_that_says_no_once_is_asked_again(remote: Place, mirror: Path) -> None:
+def test_a_request_that_a_server_refuses_once_is_sent_again(remote: Place, mirror: Path) -> None:
     """As when another push holds the ref's lock at that moment."""
     mark = remote.repo / "was-here"
     repository.hook(remote.repo, "update", f"#!/bin/sh\n[ -e {mark} ] || {{ touch {mark}; exit 1; }}\n")
@@ -230,10 +230,10 @@ def test_a_port_without_a_server_is_a_network_error(mirror: Path) -> None:
 )
 def test_no_such_repo(remote: Place, mirror: Path, kind: RemoteErrorKind, cure: str) -> None:
     transport = remote.transport(mirror)
-    elsewhere = parse_address(transport.address.url.replace("/fleets/", "/nothing/") + "-gone", Path("/"))
+    other_place = parse_address(transport.address.url.replace("/fleets/", "/nothing/") + "-gone", Path("/"))
     for outcome in (
-        dataclasses.replace(transport, address=elsewhere).fetch([MAIN], SECONDS),
-        dataclasses.replace(transport, address=elsewhere).list_refs([MAIN], SECONDS),
+        dataclasses.replace(transport, address=other_place).fetch([MAIN], SECONDS),
+        dataclasses.replace(transport, address=other_place).list_refs([MAIN], SECONDS),
     ):
         assert isinstance(outcome, RemoteUnavailable)
         assert outcome.kind is kind

@@ -158,10 +158,12 @@ URL = "unable to access 'https://h/f.git/': "
     ],
 )
 def test_words(words: str, trouble: RemoteErrorKind, cause: str, cure: str) -> None:
-    said = diagnose(words)
-    assert (said.kind, cause in said.cause, cure in said.cure) == (trouble, True, True), said
-    assert not said.cause.startswith(("fatal:", "error:", "remote:"))
-    assert not said.is_unknown
+    diagnosis = diagnose(words)
+    assert (diagnosis.kind, cause in diagnosis.cause, cure in diagnosis.cure) == (trouble, True, True), (
+        diagnosis
+    )
+    assert not diagnosis.cause.startswith(("fatal:", "error:", "remote:"))
+    assert not diagnosis.is_unknown
 
 
 @pytest.mark.parametrize("lie", ["Could not resolve host", "Authentication failed for", "cannot lock ref"])
@@ -173,9 +175,9 @@ def test_errors_of_the_server_are_not_taken_for_our_own(lie: str) -> None:
 
 @given(st.text())
 def test_any_words_give_a_cause_and_a_cure(words: str) -> None:
-    said = diagnose(words)
-    assert said.cure
-    assert "\n" not in said.cause
+    diagnosis = diagnose(words)
+    assert diagnosis.cure
+    assert "\n" not in diagnosis.cause
 
 
 def test_the_servers_words_come_first_and_the_reason_last() -> None:

@@ -105,16 +105,16 @@ def test_everybody_writes_their_own_ref_and_no_other(
     owners = {MAIN: "ann", LIVE: "reconciler", ONE: "host-1", TWO: "host-2"}
     for ref, owner in owners.items():
         assert by(owner).push([RefUpdate(ref, None, first)], SECONDS) == RefsPushed({ref: first})
-    for ref, stranger in (
+    for ref, account in (
         (LIVE, "ann"),
         (LIVE, "host-1"),
         (MAIN, "reconciler"),
         (TWO, "host-1"),
         (ONE, "reconciler"),
     ):
-        outcome = by(stranger).push([RefUpdate(ref, first, second)], SECONDS)
-        assert isinstance(outcome, PushRefused), (stranger, ref, outcome)
-        assert stranger in outcome.words
+        outcome = by(account).push([RefUpdate(ref, first, second)], SECONDS)
+        assert isinstance(outcome, PushRefused), (account, ref, outcome)
+        assert account in outcome.words
         assert ref in outcome.words
     both = by("host-1").push([RefUpdate(ONE, first, second), RefUpdate(TWO, first, second)], SECONDS)
     assert isinstance(both, PushRefused)

@@ -30,8 +30,8 @@ def reftable(place: Path) -> None:
     """By its settings alone, which is what a git that is too old for it sees."""
     commit(init(place), {"a": b"1"})
     config = place / ".git/config"
-    told = config.read_text().replace("repositoryformatversion = 0", "repositoryformatversion = 1")
-    config.write_text(told + "[extensions]\n\trefStorage = reftable\n")
+    text = config.read_text().replace("repositoryformatversion = 0", "repositoryformatversion = 1")
+    config.write_text(text + "[extensions]\n\trefStorage = reftable\n")
 
 
 @pytest.mark.parametrize(

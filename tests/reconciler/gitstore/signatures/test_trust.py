@@ -1,4 +1,4 @@
-"""Which commits must be signed, told as histories: capital letters are signed by a signer, small ones are not."""
+"""Which commits must be signed, given as histories: capital letters are signed by a signer, small ones are not."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 
 @dataclass(frozen=True)
-class Told:
-    """A history told as `name: parents`, whose commits are named by their letter, padded to an id."""
+class History:
+    """A history given as `name: parents`, whose commits are named by their letter, padded to an id."""
 
     data: dict[ObjectId, bytes] = field(default_factory=dict)
 
     def add(self, name: str, parents: Sequence[str], sign: Sign | None) -> None:
         who = Identity("Ann", "ann@example.org")
-        told = Commit(EMPTY_TREE, tuple(map(named, parents)), who, NOW, f"commit {name}")
-        self.data[named(name)] = encode_commit(told, sign)
+        commits = Commit(EMPTY_TREE, tuple(map(id_of, parents)), who, NOW, f"commit {name}")
+        self.data[id_of(name)] = encode_commit(commits, sign)
 
     def read(self, id: ObjectId) -> bytes:
         return self.data[id]
@@ -53,7 +53,7 @@ class Told:
         return found
 
 
-def named(letter: str) -> ObjectId:
+def id_of(letter: str) -> ObjectId:
     return letter.encode().hex().ljust(40, "0")
 
 
@@ -71,30 +71,30 @@ def verifier(key: Path) -> Verifier:
     return Verifier(parse_signers([key.with_suffix(".pub").read_text()]), dict(os.environ))
 
 
-def ruled(
+def judge(
     history: str, good: str, key: Path, verifier: Verifier, mode: SignatureMode = SignatureMode.ENFORCE
 ) -> TrustVerdict:
-    told = Told()
+    commits = History()
     head = ""
     for word in history.split():
         head, _, parents = word.partition(":")
-        told.add(head, parents, SshSigner(key, dict(os.environ)) if head.isupper() else None)
-    return judge_head(told, named(head), named(good) if good else None, verifier, mode, NOW)
+        commits.add(head, parents, SshSigner(key, dict(os.environ)) if head.isupper() else None)
+    return judge_head(commits, id_of(head), id_of(good) if good else None, verifier, mode, NOW)
 
 
 @pytest.mark.parametrize(
     ("history", "good", "use", "untrusted"),
     [
         pytest.param("A", "", "A", "", id="the first head is signed"),
-        pytest.param("a B:a", "", "B", "", id="the first head vouches for all below"),
+        pytest.param("a B:a", "", "B", "", id="the first head approves all below"),
         pytest.param("A b:A", "", "", "b", id="the first head is not signed"),
         pytest.param("A B:A C:B", "A", "C", "", id="all are signed"),
         pytest.param("A", "A", "A", "", id="nothing is new"),
         pytest.param("a", "a", "a", "", id="what was good before is not asked again"),
         pytest.param("A B:A c:B", "A", "B", "c", id="held at the newest good one"),
-        pytest.param("A b:A C:b", "A", "A", "b", id="to build on it unaware vouches for nothing"),
+        pytest.param("A b:A C:b", "A", "A", "b", id="to build on it unaware approves nothing"),
         pytest.param("A b:A C:b d:C", "A", "A", "bd", id="every one is named, the oldest first"),
-        pytest.param("A b:A c:b M:Ac", "A", "M", "", id="a signed merge vouches for what it brings in"),
+        pytest.param("A b:A c:b M:Ac", "A", "M", "", id="a signed merge approves what it brings in"),
         pytest.param("A b:A m:Ab", "A", "A", "m", id="an unsigned merge of anything"),
         pytest.param("A b:A C:b M:AC", "A", "M", "", id="the way out: a signed merge onto the last good one"),
         pytest.param("A B:A c:A M:cB", "B", "B", "c", id="a merge the other way round hides nothing"),
@@ -109,7 +109,7 @@ def ruled(
 def test_the_head_that_is_used(
     history: str, good: str, use: str, untrusted: str, key: Path, verifier: Verifier
 ) -> None:
-    ruling = ruled(history, good, key, verifier)
+    ruling = judge(history, good, key, verifier)
     assert letter(ruling.use) == use
     assert "".join(letter(each.commit) for each in ruling.untrusted) == untrusted
     assert all(each.fault is SignatureFault.UNSIGNED for each in ruling.untrusted)
@@ -118,24 +118,24 @@ def test_the_head_that_is_used(
 
 
 def test_warn_uses_the_head_and_says_so(key: Path, verifier: Verifier) -> None:
-    ruling = ruled("A b:A C:b", "A", key, verifier, SignatureMode.WARN)
+    ruling = judge("A b:A C:b", "A", key, verifier, SignatureMode.WARN)
     assert letter(ruling.use) == "C"
     assert not ruling.is_head_refused
-    assert ruling.message == f"used although commit {named('b')[:12]}: it is not signed"
+    assert ruling.message == f"used although commit {id_of('b')[:12]}: it is not signed"
 
 
 def test_off_looks_at_nothing(key: Path) -> None:
     blind = Verifier(Signers(), {"PATH": "/nonexistent"})
-    assert ruled("a b:a", "a", key, blind, SignatureMode.OFF) == TrustVerdict(named("b"), named("b"))
+    assert judge("a b:a", "a", key, blind, SignatureMode.OFF) == TrustVerdict(id_of("b"), id_of("b"))
 
 
 def test_the_condition_says_where_why_and_what_to_do(key: Path, verifier: Verifier) -> None:
-    held = ruled("A b:A c:b", "A", key, verifier).message
+    held = judge("A b:A c:b", "A", key, verifier).message
     assert held.startswith(
-        f"not used, keeping {named('A')[:12]}: commit {named('b')[:12]}: it is not signed (and 1 more); "
+        f"not used, keeping {id_of('A')[:12]}: commit {id_of('b')[:12]}: it is not signed (and 1 more); "
     )
     assert "signed merge" in held
-    assert ruled("a", "", key, verifier).message.startswith("not used: commit")
+    assert judge("a", "", key, verifier).message.startswith("not used: commit")
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=12), st.data())
@@ -150,16 +150,18 @@ def test_enforced_never_follows_past_an_unsigned_commit(are_signed: list[bool], 
                 else BadSignature(SignatureFault.UNSIGNED, "it is not signed")
             )
 
-    told = Told()
+    commits = History()
     names = [f"{number + 1:040x}" for number in range(len(are_signed))]
     for number, is_signed in enumerate(are_signed):
         parents = (names[number - 1],) if number else ()
         message = "good" if is_signed else "change"
-        told.data[names[number]] = encode_commit(
+        commits.data[names[number]] = encode_commit(
             Commit(EMPTY_TREE, parents, Identity("a", "b"), NOW, message)
         )
     start = data.draw(st.integers(0, len(names) - 1))
-    ruling = judge_head(told, names[-1], names[start], ByMessage(Signers(), {}), SignatureMode.ENFORCE, NOW)
+    ruling = judge_head(
+        commits, names[-1], names[start], ByMessage(Signers(), {}), SignatureMode.ENFORCE, NOW
+    )
     news = are_signed[start + 1 :]
     first_bad = news.index(False) if False in news else len(news)
     assert ruling.use == names[start + first_bad]

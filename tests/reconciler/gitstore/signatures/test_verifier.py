@@ -50,7 +50,7 @@ def gpg_ann(ring: Keyring) -> str:
     return ring.new("ann")
 
 
-def signed(sign: Callable[[bytes], str] | None, message: str = "change\n\nAs wanted: é.") -> bytes:
+def signed_commit(sign: Callable[[bytes], str] | None, message: str = "change\n\nAs wanted: é.") -> bytes:
     return encode_commit(Commit(EMPTY_TREE, (), Identity("Ann", "ann@example.org"), NOW, message), sign)
 
 
@@ -67,7 +67,7 @@ def fault(verdict: GoodSignature | BadSignature) -> SignatureFault | None:
 
 
 def test_good_by_ssh_and_git_agrees(ann: Path, tmp_path: Path) -> None:
-    data = signed(SshSigner(ann, HERE))
+    data = signed_commit(SshSigner(ann, HERE))
     assert ssh_verifier(public(ann)).verify(data, NOW) == GoodSignature("ann@example.org")
     allowed = tmp_path / "allowed"
     allowed.write_text(f"ann@example.org {public(ann)}\n")
@@ -89,26 +89,28 @@ def test_a_commit_that_git_signed_is_good(ann: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["rsa", "ecdsa", "ed25519"])
 def test_every_kind_of_ssh_key(tmp_path: Path, kind: str) -> None:
     key = new_key(tmp_path / "key", "host-1", kind)
-    assert ssh_verifier(public(key)).verify(signed(SshSigner(key, HERE)), NOW) == GoodSignature("host-1")
+    assert ssh_verifier(public(key)).verify(signed_commit(SshSigner(key, HERE)), NOW) == GoodSignature(
+        "host-1"
+    )
 
 
 def test_a_key_that_an_agent_holds(ann: Path, short_folder: Path) -> None:
     with ssh_agent(short_folder / f"sign{os.getpid()}", ann) as socket:
         sign = SshSigner(ann.with_suffix(".pub"), HERE | {"SSH_AUTH_SOCK": str(socket)})
-        assert fault(ssh_verifier(public(ann)).verify(signed(sign), NOW)) is None
+        assert fault(ssh_verifier(public(ann)).verify(signed_commit(sign), NOW)) is None
 
 
 def test_unsigned(ann: Path) -> None:
-    assert fault(ssh_verifier(public(ann)).verify(signed(None), NOW)) is SignatureFault.UNSIGNED
+    assert fault(ssh_verifier(public(ann)).verify(signed_commit(None), NOW)) is SignatureFault.UNSIGNED
 
 
 def test_unknown_signer(ann: Path, gpg_ann: str, ring: Keyring, tmp_path: Path) -> None:
-    stranger = new_key(tmp_path / "stranger", "stranger")
-    verdict = ssh_verifier(public(ann)).verify(signed(SshSigner(stranger, HERE)), NOW)
+    unknown = new_key(tmp_path / "stranger", "stranger")
+    verdict = ssh_verifier(public(ann)).verify(signed_commit(SshSigner(unknown, HERE)), NOW)
     assert isinstance(verdict, BadSignature)
     assert verdict.fault is SignatureFault.UNKNOWN_SIGNER
     assert "SHA256:" in verdict.words
-    by_gpg = signed(GpgSigner(gpg_ann, HERE, ring.home))
+    by_gpg = signed_commit(GpgSigner(gpg_ann, HERE, ring.home))
     assert fault(ssh_verifier(public(ann)).verify(by_gpg, NOW)) is SignatureFault.UNKNOWN_SIGNER
     assert (
         fault(Verifier(parse_signers(["0" * 40]), HERE, ring.home).verify(by_gpg, NOW))
@@ -120,9 +122,9 @@ def test_unknown_signer(ann: Path, gpg_ann: str, ring: Keyring, tmp_path: Path) 
 @pytest.mark.parametrize("what", [b"As wanted", b"tree 4b825dc", b"Ann <ann@"])
 def test_tampered(ann: Path, gpg_ann: str, ring: Keyring, name: str, what: bytes) -> None:
     sign = SshSigner(ann, HERE) if name == "ssh" else GpgSigner(gpg_ann, HERE, ring.home)
-    data = signed(sign).replace(what, what[:-1] + bytes([what[-1] ^ 1]))
+    data = signed_commit(sign).replace(what, what[:-1] + bytes([what[-1] ^ 1]))
     verifier = Verifier(parse_signers([public(ann), gpg_ann]), HERE, ring.home)
-    assert fault(verifier.verify(signed(sign), NOW)) is None
+    assert fault(verifier.verify(signed_commit(sign), NOW)) is None
     assert fault(verifier.verify(data, NOW)) is SignatureFault.TAMPERED
 
 
@@ -131,11 +133,11 @@ def test_a_signature_of_something_else(ann: Path) -> None:
         def __call__(self, payload: bytes) -> str:
             return SshSigner(ann, HERE)(b"another text")
 
-    assert fault(ssh_verifier(public(ann)).verify(signed(ForMail()), NOW)) is SignatureFault.TAMPERED
+    assert fault(ssh_verifier(public(ann)).verify(signed_commit(ForMail()), NOW)) is SignatureFault.TAMPERED
 
 
 def test_an_ssh_key_counts_within_its_time(ann: Path) -> None:
-    data = signed(SshSigner(ann, HERE))
+    data = signed_commit(SshSigner(ann, HERE))
     line = f'valid-after="20200101",valid-before="20300601" {public(ann)}'
     verifier = ssh_verifier(line)
     assert fault(verifier.verify(data, datetime(2025, 1, 1, tzinfo=UTC))) is None
@@ -144,7 +146,7 @@ def test_an_ssh_key_counts_within_its_time(ann: Path) -> None:
 
 
 def test_good_by_gpg(gpg_ann: str, ring: Keyring) -> None:
-    data = signed(GpgSigner(gpg_ann, HERE, ring.home))
+    data = signed_commit(GpgSigner(gpg_ann, HERE, ring.home))
     assert Verifier(parse_signers([gpg_ann.lower()]), HERE, ring.home).verify(data, NOW) == GoodSignature(
         gpg_ann
     )
@@ -152,7 +154,7 @@ def test_good_by_gpg(gpg_ann: str, ring: Keyring) -> None:
 
 def test_an_openpgp_key_that_expired(ring: Keyring) -> None:
     old = ring.new("old", expires="20d")
-    data = signed(GpgSigner(old, HERE, ring.home))
+    data = signed_commit(GpgSigner(old, HERE, ring.home))
     verifier = Verifier(parse_signers([old]), HERE, ring.home)
     assert fault(verifier.verify(data, NOW + timedelta(seconds=1))) is None
     assert fault(verifier.verify(data, NOW + timedelta(days=21))) is SignatureFault.EXPIRED
@@ -160,7 +162,7 @@ def test_an_openpgp_key_that_expired(ring: Keyring) -> None:
 
 def test_an_openpgp_key_that_was_revoked(ring: Keyring) -> None:
     gone = ring.new("gone")
-    data = signed(GpgSigner(gone, HERE, ring.home))
+    data = signed_commit(GpgSigner(gone, HERE, ring.home))
     verifier = Verifier(parse_signers([gone]), HERE, ring.home)
     assert fault(verifier.verify(data, NOW)) is None
     ring.revoke(gone)
@@ -168,7 +170,7 @@ def test_an_openpgp_key_that_was_revoked(ring: Keyring) -> None:
 
 
 def test_a_keyring_without_the_key(gpg_ann: str, ring: Keyring, short_folder: Path) -> None:
-    data = signed(GpgSigner(gpg_ann, HERE, ring.home))
+    data = signed_commit(GpgSigner(gpg_ann, HERE, ring.home))
     with keyring(short_folder / f"empty{os.getpid()}") as empty:
         assert (
             fault(Verifier(parse_signers([gpg_ann]), HERE, empty.home).verify(data, NOW))
@@ -188,7 +190,7 @@ def test_a_keyring_without_the_key(gpg_ann: str, ring: Keyring, short_folder: Pa
     ids=["another kind", "no base64", "another magic", "two", "another hash"],
 )
 def test_a_signature_that_cannot_be_checked_is_not_good(ann: Path, spoil: Callable[[bytes], bytes]) -> None:
-    data = signed(SshSigner(ann, HERE))
+    data = signed_commit(SshSigner(ann, HERE))
     assert spoil(data) != data
     assert fault(ssh_verifier(public(ann)).verify(spoil(data), NOW)) is SignatureFault.UNREADABLE
 
@@ -197,7 +199,7 @@ def test_without_the_programs_nothing_is_good(ann: Path, gpg_ann: str, ring: Key
     signers = parse_signers([public(ann), gpg_ann])
     nowhere = Verifier(signers, {"PATH": "/nonexistent"}, ring.home)
     for sign in (SshSigner(ann, HERE), GpgSigner(gpg_ann, HERE, ring.home)):
-        assert fault(nowhere.verify(signed(sign), NOW)) is SignatureFault.UNREADABLE
+        assert fault(nowhere.verify(signed_commit(sign), NOW)) is SignatureFault.UNREADABLE
 
 
 def test_signing_says_why_it_cannot(ann: Path, ring: Keyring, tmp_path: Path) -> None:
@@ -222,7 +224,7 @@ def test_a_full_disk_leaves_no_lasting_verdict(
     kept = (tmp_path / "gone", Path(tempfile.gettempdir()))
     verifier = Verifier(parse_signers([public(ann), gpg_ann]), HERE, ring.home)
     for sign in (SshSigner(ann, HERE), GpgSigner(gpg_ann, HERE, ring.home)):
-        data = signed(sign)
+        data = signed_commit(sign)
         for folder, want in zip(kept, (SignatureFault.UNREADABLE, None), strict=True):
             monkeypatch.setattr(tempfile, "tempdir", str(folder))
             assert fault(verifier.verify(data, NOW)) is want
@@ -231,7 +233,7 @@ def test_a_full_disk_leaves_no_lasting_verdict(
 def test_a_verdict_is_kept_for_a_while_only(ann: Path, tmp_path: Path) -> None:
     path = dict(HERE)
     verifier = Verifier(parse_signers([public(ann)]), path)
-    data = signed(SshSigner(ann, HERE))
+    data = signed_commit(SshSigner(ann, HERE))
     assert fault(verifier.verify(data, NOW)) is None
     path["PATH"] = "/nonexistent"
     assert fault(verifier.verify(data, NOW + KEEPS / 2)) is None
@@ -240,8 +242,8 @@ def test_a_verdict_is_kept_for_a_while_only(ann: Path, tmp_path: Path) -> None:
 
 
 def test_taken_apart_gives_back_what_was_signed() -> None:
-    assert split_commit(signed(lambda payload: "-----BEGIN X\nline\n-----END X\n")) == SignedCommit(
-        signed(None), "-----BEGIN X\nline\n-----END X\n"
+    assert split_commit(signed_commit(lambda payload: "-----BEGIN X\nline\n-----END X\n")) == SignedCommit(
+        signed_commit(None), "-----BEGIN X\nline\n-----END X\n"
     )
 
 

@@ -1,4 +1,4 @@
-"""A folder on disk: whatever stands in it becomes a path or a finding; nothing hangs, nothing is followed."""
+"""A folder on disk: whatever is in it becomes a path or a finding; nothing hangs, nothing is followed."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def nothing_ignored(path: str, is_folder: bool) -> bool:
     return False
 
 
-def listed(root: Path) -> files.FileListing:
+def list_folder(root: Path) -> files.FileListing:
     return files.list_files(root, nothing_ignored)
 
 
 def only_problem(root: Path) -> Problem:
-    (problem,) = listed(root).problems
+    (problem,) = list_folder(root).problems
     return problem
 
 
@@ -31,13 +31,15 @@ def test_files_come_in_order_with_paths_from_the_root(tmp_path: Path) -> None:
     for path in ("b/two.yaml", "a.yaml", "b/c/deep.json", "b/one.txt"):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text("x")
-    assert listed(tmp_path) == files.FileListing(("a.yaml", "b/one.txt", "b/two.yaml", "b/c/deep.json"), ())
+    assert list_folder(tmp_path) == files.FileListing(
+        ("a.yaml", "b/one.txt", "b/two.yaml", "b/c/deep.json"), ()
+    )
 
 
 def test_git_folder_is_not_entered(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git/config.yaml").write_text("x")
-    assert listed(tmp_path) == files.FileListing((), ())
+    assert list_folder(tmp_path) == files.FileListing((), ())
 
 
 def test_ignored_folders_are_not_entered(tmp_path: Path) -> None:
@@ -54,11 +56,11 @@ def test_submodules_and_nested_clones_are_named_and_left(tmp_path: Path) -> None
     (tmp_path / "module/a.yaml").write_text("x")
     problem = only_problem(tmp_path)
     assert (problem.file, problem.code, problem.severity) == ("module", "GV182", Severity.WARNING)
-    assert not listed(tmp_path).files
+    assert not list_folder(tmp_path).files
 
 
 @pytest.mark.parametrize(
-    ("target", "severity", "said"),
+    ("target", "severity", "words"),
     [
         ("real.yaml", Severity.NOTICE, "to real.yaml"),
         (".", Severity.NOTICE, "to ."),  # a loop for whoever follows it
@@ -69,7 +71,7 @@ def test_submodules_and_nested_clones_are_named_and_left(tmp_path: Path) -> None
     ],
 )
 def test_links_are_named_and_never_followed(
-    tmp_path: Path, target: str, severity: Severity, said: str
+    tmp_path: Path, target: str, severity: Severity, words: str
 ) -> None:
     root = tmp_path / "root"
     root.mkdir()
@@ -78,8 +80,8 @@ def test_links_are_named_and_never_followed(
     (root / "link").symlink_to(target)
     problem = only_problem(root)
     assert (problem.file, problem.code, problem.severity) == ("link", "GV181", severity)
-    assert said in problem.message
-    assert listed(root).files == ("real.yaml",)
+    assert words in problem.message
+    assert list_folder(root).files == ("real.yaml",)
     assert files.read_file(root, "link") == problem
 
 
@@ -90,7 +92,7 @@ def test_pipes_and_sockets_do_not_hang(tmp_path: Path) -> None:
         os.chdir(tmp_path)  # the name of a socket may be 108 bytes long
         listener.bind("socket.yaml")
         os.chdir(here)
-        problems = listed(tmp_path).problems
+        problems = list_folder(tmp_path).problems
         assert [(problem.file, problem.code) for problem in problems] == [
             ("pipe.yaml", "GV183"),
             ("socket.yaml", "GV183"),
@@ -102,7 +104,7 @@ def test_pipes_and_sockets_do_not_hang(tmp_path: Path) -> None:
 def test_unprintable_names_are_reported_and_read(tmp_path: Path, name: bytes) -> None:
     (tmp_path / os.fsdecode(name)).write_bytes(b"text")
     assert only_problem(tmp_path).code == "GV184"
-    (path,) = listed(tmp_path).files
+    (path,) = list_folder(tmp_path).files
     assert os.fsencode(path) == name
     assert files.read_file(tmp_path, path) == b"text"
 
