@@ -2,6 +2,18 @@
 
 Entries are corrected when they come to the top: within a pass pools only get fuller and counts only grow, so an entry that is
 out of date promises too much (and where a policy rewards fullness, every touched pool gets a fresh entry before it is used).
+
+The order of an entry is: crowd, -points, name. `crowd` is how many machines of a preferred anti-affinity are in the pool's domain, so a
+preference for distance comes before every score. With spread, the domain with the fewest machines comes before all of that.
+
+Life of an entry:
+
+    eligible order -> Queue -> top -> out of date? -> replaced by its present value, and compared again
+                                  -> up to date  -> `room` says yes: taken, and it stays for the next request
+                                                 -> `room` says no: dropped for the rest of the group
+
+Dropping is right because nothing in a pass makes room, and because all requests of a group are equal. It would be wrong for
+another group, so each group has queues of its own.
 """
 
 from __future__ import annotations
@@ -20,7 +32,10 @@ Taken = tuple[str, int, Bound]
 
 
 class Queue:
-    """Entries by rank: those that come as they stood when the order was made, and those that were corrected since."""
+    """Entries by rank: those that come as they were when the order was made, and those that were corrected since.
+
+    `coming` must be sorted. It is read lazily: of 10,000 eligible pools a group usually reads a few.
+    """
 
     def __init__(self, coming: Iterator[Entry]) -> None:
         self.coming = coming
@@ -28,6 +43,7 @@ class Queue:
         self.heap: list[Entry] = []
 
     def top(self) -> Entry | None:
+        """The least entry, which is then `heap[0]`: callers replace or pop it there. None when all are used up."""
         heap = self.heap
         while self.next is not None and (not heap or self.next < heap[0]):
             heapq.heappush(heap, self.next)
@@ -36,7 +52,10 @@ class Queue:
 
 
 class Candidates:
-    """Built once a pass for each group; `take` may then be asked as often as the group has requests."""
+    """Built once a pass for each group; `take` may then be asked as often as the group has requests.
+
+    `take` charges nothing. The caller must call `ClusterState.place` with the answer before it asks again, or the same room is given twice.
+    """
 
     def __init__(self, request: Request, cache: EligibleCache) -> None:
         self.cluster = cache.cluster
@@ -60,12 +79,14 @@ class Candidates:
         self.floor = [(0, domain) for domain in domains.counted] if domains else []
 
     def queue(self, domain: str) -> Queue:
+        """The queue of one topology domain, made when it is first asked for; without spread there is one for all pools."""
         found = self.queues.get(domain)
         if found is None:
             found = self.queues[domain] = Queue(self.eligible.of(domain))
         return found
 
     def entry(self, pool: str) -> Entry:
+        """What the pool is worth now. The last field is the moment: how many machines were placed in the pass by then."""
         crowd = 0
         if (
             self.crowd is not None
@@ -87,14 +108,16 @@ class Candidates:
             count = smallest(self.open, counts)
             domain = self.open[0][1]
             if self.is_skewed(count, least):
-                return None
+                return None  # every other domain has at least as many machines, so it would be skewed too
             found = self.best(self.queue(domain), request)
             if found is not None:
                 return found
-            heapq.heappop(self.open)
+            heapq.heappop(self.open)  # full for this group, now and for the rest of the pass
         return None if self.must_spread else self.best(self.queue(NO_DOMAIN), request)
 
     def is_skewed(self, count: int, least: int) -> bool:
+        """`least` is over all domains that count, also those without a pool that could take the request: a full zone still
+        keeps the others from running ahead of it. `filters.spread` says the same to people."""
         rule = self.request.spread
         return rule is not None and self.must_spread and count + self.skew_of_one - least > rule.max_skew
 
@@ -108,7 +131,9 @@ class Candidates:
         self.seen = len(touched)
 
     def best(self, queue: Queue, request: Request) -> Taken | None:
-        """Drops what cannot take the request: nothing in a pass makes room."""
+        """Drops what cannot take the request: nothing in a pass makes room.
+
+        An entry is compared with the present only when its pool was touched since, or when a crowd may have grown in its domain."""
         touched_at, has_crowd = self.cluster.touched_at, self.crowd is not None
         while (top := queue.top()) is not None:
             pool = top[2]
@@ -124,12 +149,14 @@ class Candidates:
         return None
 
     def room(self, pool: str, request: Request) -> Bound | None:
+        """A place for each volume, () where there are none, or None if the pool cannot take the request at this moment."""
         cluster = self.cluster
         if fits(cluster.charge(pool, request), cluster.free[pool]) or self.is_kept_away(pool):
             return None
         return bind(cluster, cluster.pools[pool], request.volumes) if request.volumes else ()
 
     def is_kept_away(self, pool: str) -> bool:
+        """By required anti-affinity: the request's own rule, or that of a machine that is there. `filters.anti_affinity` in one bit."""
         cluster = self.cluster
         if self.apart is not None:
             domain = cluster.domain(self.apart.topology_key, pool)

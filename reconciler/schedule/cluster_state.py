@@ -1,4 +1,13 @@
-"""What is free and which machines are where, while one pass places requests. It only ever gets fuller."""
+"""What is free and which machines are where, while one pass places requests. It only ever gets fuller.
+
+`place` is the one method that charges. The caller must have asked `fits` first: a charge is never refused here, and `free` may then be
+negative. It may be negative from the start too, where a host reports less than what is assigned to it; such a pool takes nothing more.
+
+Counts of machines (tallies) are kept by term and brought up to date with each placement, so that asking costs a look-up. A tally that is
+first asked for late counts `placed` once; both ways give the same numbers. `population` is only asked once for each term.
+
+Limits: this is memory of one pass. It reads no World, no clock and no files; `reconciler.decide` fills it.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +35,10 @@ Population = Callable[
 
 @dataclass(slots=True)
 class Quota:
-    """What a namespace may still take."""
+    """What a namespace may still take. Several may limit one namespace; a request must fit all of them.
+
+    Resources that `free` does not name are not limited.
+    """
 
     name: str
     free: dict[str, int]
@@ -38,7 +50,11 @@ def no_machines(_namespace: str, _selector: Selector) -> Mapping[str, int]:
 
 @dataclass(slots=True)
 class ClusterState:
-    """`free` and `volume_free` are what is left of each pool."""
+    """`free` and `volume_free` are what is left of each pool, in the base units of `schemas.model.capacity`.
+
+    `touched` has one pool name for each machine placed in this pass, in order. Its length is the clock of the pass: indexes note it
+    and read what came after it. It must only be appended to.
+    """
 
     pools: Mapping[str, PoolView]
     volume_pools: Mapping[str, VolumePoolView] = field(default_factory=dict)
@@ -84,7 +100,9 @@ class ClusterState:
         return self._by_reach
 
     def hold(self, namespace: str, anti: AntiAffinityRule, pool: str) -> None:
-        """A machine placed on `pool` asks for distance; that binds those who come later too."""
+        """A machine placed on `pool` asks for distance; that binds those who come later too.
+
+        Called for machines that were there before the pass when the state is built, and by `place` for those of the pass."""
         if anti.is_required and (domain := self.domain(anti.topology_key, pool)) is not None:
             term = Term(namespace, anti.selector, anti.topology_key)
             self._held.setdefault(term, set()).add(domain)
@@ -110,6 +128,7 @@ class ClusterState:
             tally[domain] += 1
 
     def terms(self) -> Iterable[Term]:
+        """The rules of machines that are there: labels that one of these counts make requests unequal."""
         return self._held
 
     def held_against(self, request: Request) -> Sequence[tuple[Term, set[str]]]:
@@ -128,10 +147,13 @@ class ClusterState:
         )
 
     def quota_of(self, request: Request) -> tuple[Quota, ...]:
+        """Quotas that limit the request: those of its namespace, and none if it uses nothing that a quota counts."""
         return self.quotas.get(request.key.namespace, ()) if request.quota else ()
 
     def place(self, request: Request, pool: str, volumes: Iterable[tuple[VolumeRequest, str]]) -> None:
-        """Charges the request. The caller has asked `fits` before."""
+        """Charges the request. The caller has asked `fits` before.
+
+        `pool` is empty for a volume alone. All that changes in a pass changes here, so that no index misses a placement."""
         if pool:
             take(self.free[pool], self.charge(pool, request))
             self.machines[pool] += 1
@@ -149,6 +171,7 @@ class ClusterState:
 
 
 def take(free: dict[str, int], charge: Vector) -> None:
+    """Also below zero, and with a negative charge to add: the sums of volumes before are kept this way."""
     for resource, need in charge.items():
         free[resource] = free.get(resource, 0) - need
 
@@ -159,7 +182,7 @@ def build_cluster_state(
     used: Mapping[str, Vector] | None = None,
     volume_used: Mapping[str, Vector] | None = None,
 ) -> ClusterState:
-    """A cluster whose pools are as full as `used` says."""
+    """A cluster whose pools are as full as `used` says. Charges of pools that do not exist are passed over."""
     machine_pools = {pool.name: pool for pool in pools}
     storage_pools = {pool.name: pool for pool in volume_pools}
     result = ClusterState(pools=machine_pools, volume_pools=storage_pools)

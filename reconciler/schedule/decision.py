@@ -1,4 +1,8 @@
-"""What the scheduler answers: a place with its score, or every reason against every pool."""
+"""What the scheduler answers: a place with its score, or every reason against every pool.
+
+A refusal is data: `reconciler.plan.suggestion` computes from its fields what would make the object fit, the condition of the object
+shows them, and `gitvirt plan` prints them. So a predicate is part of the public contract (`docs/plan.md` lists all), and a message is not.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,11 @@ from schemas.kinds import Key
 
 
 class Predicate(StrEnum):
-    """Why a pool is refused. Words for conditions and reports: one in CamelCase each."""
+    """Why a pool is refused. Words for conditions and reports: one in CamelCase each.
+
+    QUOTA and NO_POOLS concern the request as such, and every other one a pool.
+    VOLUME is about volumes that have a pool already, VOLUME_CAPACITY about those that are to be placed together with the machine.
+    """
 
     READY = "PoolNotReady"
     CORDON = "PoolCordoned"
@@ -63,6 +71,8 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
+    """The request was charged to the cluster state. `volumes` has a pool for each volume that came with it, by key."""
+
     key: Key
     pool: str  # empty for a volume alone
     volumes: tuple[tuple[Key, str], ...]
@@ -71,6 +81,8 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Unschedulable:
+    """Nothing was charged. The refusals are of the moment of decision: a request decided later in the pass may find other ones."""
+
     key: Key
     refusals: tuple[Refusal, ...]
 

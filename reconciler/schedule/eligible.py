@@ -2,6 +2,17 @@
 
 The static filters hold for the whole pass, so each is asked once for all pools that look the same to a request. What a pool is worth
 changes as it fills, so the order is computed again once much was placed since (see the theory in `reconciler.schedule`).
+
+Two keys must be complete, or requests would share what is not theirs:
+
+    sort  what of a request its static filters and static score read     `EligibleCache.sort_of`
+    look  what of a pool they read                                       `EligibleCache.looks_by`
+
+A static filter or score that reads another field needs that field in its key. Where a request names pools (a pin, a past rejection, volumes
+that are placed), names are part of the look, and each pool is asked.
+
+The topology domains of a required spread are those of eligible pools. For a preferred one, pools without the label come after all others:
+they have no domain whose machines could be counted.
 """
 
 from __future__ import annotations
@@ -44,7 +55,11 @@ class TopologyDomains:
 
 
 class Eligible:
-    """Gives out entries, the best first, and looks no further than it is asked: few requests ever see the end."""
+    """Gives out entries, the best first, and looks no further than it is asked: few requests ever see the end.
+
+    Several groups read one: each iterator of `of` begins at the front, and what one has read of `coming` is kept for the others.
+    Entries are as of `made_at`; who reads them corrects those that are out of date.
+    """
 
     def __init__(self, static: StaticFilterResult, domains: TopologyDomains | None, ranking: Ranking) -> None:
         self.static = static
@@ -56,6 +71,7 @@ class Eligible:
         self.dealt: dict[str, list[Entry]] = {}
 
     def of(self, domain: str) -> Iterator[Entry]:
+        """The entries of one topology domain; of all pools where there is no spread."""
         if self.domains is None:
             yield from self.entries()
             return
@@ -76,6 +92,7 @@ class Eligible:
         return False
 
     def entries(self) -> Iterator[Entry]:
+        """Sorted. Levels of the ranking are in order already; a static score mixes them, and then all must be sorted."""
         look_of, worth, at = self.static.look_of, self.static.worth, self.made_at
         if len(look_of) == 1:  # pinned, as a rule: one need not be looked for among all
             for name, look in look_of.items():
@@ -97,7 +114,7 @@ class Eligible:
 
 
 class EligibleCache:
-    """Eligible pools by sort of request."""
+    """Eligible pools by sort of request. One for a pass: it must not outlive the cluster state that it was made for."""
 
     def __init__(self, cluster: ClusterState, policy: scores.Policy) -> None:
         self.cluster = cluster
@@ -109,6 +126,7 @@ class EligibleCache:
         self.where: dict[str, Mapping[str, str]] = {}  # by topology key
 
     def ranking(self, charge: Vector) -> Ranking:
+        """All sorts with the same charge share one: the policy reads nothing else of a request."""
         key = tuple(sorted(charge.items()))
         found = self.rankings.get(key)
         if found is None:
@@ -117,6 +135,7 @@ class EligibleCache:
         return found
 
     def get(self, request: Request) -> Eligible:
+        """Asked once for each group. The static part is kept for the pass; the order is replaced when the ranking is newer."""
         sort, ranking = self.sort_of(request), self.ranking(request.charge)
         ranking.refresh()
         found = self.kept.get(sort)
@@ -128,6 +147,7 @@ class EligibleCache:
         return found
 
     def sort_of(self, request: Request) -> Sort:
+        """Anti-affinity, priority and labels are left out: they decide by what is placed, which no static filter reads."""
         return (
             request.machine_class,
             tuple(sorted(request.charge.items())),
@@ -140,6 +160,8 @@ class EligibleCache:
         )
 
     def domains(self, request: Request, static: StaticFilterResult) -> TopologyDomains | None:
+        """None without spread. A domain counts for the skew where the request's selector names one of its pools, even if no pool of
+        it can take the request now: a cordoned zone does not make room for more in the others."""
         if request.spread is None:
             return None
         key = request.spread.topology_key
@@ -150,7 +172,9 @@ class EligibleCache:
             }
         found = {domain for name, domain in where.items() if static.of(name) is not None}
         if not request.spread.is_required:
-            found.discard(NO_DOMAIN)  # no count is kept of those without the label, so they come after all others
+            found.discard(
+                NO_DOMAIN
+            )  # no count is kept of those without the label, so they come after all others
         return TopologyDomains(
             where, tuple(sorted(found)), tuple(sorted(filters.domains_of(self.cluster, request, key) | found))
         )
@@ -190,6 +214,8 @@ class EligibleCache:
         return look_of, samples
 
     def is_eligible(self, pool: PoolView, request: Request) -> bool:
+        """Every filter whose answer cannot change in a pass. `reachable` is dynamic only in that it takes the cluster: volume pools of
+        placed volumes stay the same."""
         cluster = self.cluster
         if any(any(predicate(pool, request)) for predicate in filters.STATIC_FILTERS):
             return False
@@ -210,6 +236,7 @@ def domain_of(cluster: ClusterState, request: Request, pool: str) -> str:
 
 
 def relevant_labels(request: Request) -> tuple[str, ...]:
+    """The labels of pools that the static filters read for this request: part of how a pool looks to it."""
     keys = {key for key, _ in request.selector}
     if request.spread is not None:
         keys.add(request.spread.topology_key)

@@ -1,6 +1,14 @@
 """Whether a pool can take a request: one predicate a function, each giving every reason it has.
 
 STATIC_FILTERS hold for a whole pass; DYNAMIC_FILTERS look at what is free and placed by now.
+
+A filter gives nothing for a pool that it lets pass, and every reason otherwise: who is refused shall see all causes at once, not the first.
+Reasons are made for people and programs alike, so `schedule` asks `any(...)` of the same generators that `explain` lists.
+
+A pool that is not known has no usable report, so it is not ready. Its classes and capacity are not held against it as well: what it offers
+and has is unknown, and "no such class" would name a false cause.
+
+Must never happen: a filter that depends on the clock or on another request of the pass; a static one that reads the cluster state.
 """
 
 from __future__ import annotations
@@ -28,6 +36,7 @@ def cordon(pool: PoolView, _request: Placeable) -> Reasons:
 
 
 def taints(pool: PoolView, request: Placeable) -> Reasons:
+    """NoExecute refuses like NoSchedule here; that it also evicts is decided in `reconciler.decide`."""
     for taint in pool.taints:
         if taint.effect != "PreferNoSchedule" and not any(
             one.tolerates(taint) for one in request.tolerations
@@ -51,12 +60,14 @@ def offers(pool: PoolView, request: Placeable) -> Reasons:
 
 
 def rejections(pool: PoolView, request: Placeable) -> Reasons:
+    """The host said no before and its backoff is not over. The reason is the host's own text."""
     for rejection in request.rejections:
         if rejection.pool == pool.name:
             yield Reason(Predicate.REJECTED, rejection.reason)
 
 
 def pin(pool: PoolView, request: Placeable) -> Reasons:
+    """A person named the pool. It lifts no other filter: a pinned machine still needs room and tolerations."""
     if request.pinned and request.pinned != pool.name:
         ref = "machinePoolRef" if isinstance(request, Request) else "volumePoolRef"
         yield Reason(Predicate.PINNED, f"{ref} names {request.pinned}")
@@ -74,6 +85,7 @@ STATIC_FILTERS: tuple[Callable[[PoolView, Placeable], Reasons], ...] = (
 
 
 def capacity(cluster: ClusterState, pool: PoolView, request: Request) -> Reasons:
+    """The one fit function, as in the host's own admission (`schemas.model.capacity.fits`)."""
     return shortfalls(pool, cluster.charge(pool.name, request), cluster.free[pool.name])
 
 
@@ -88,6 +100,7 @@ def reachable(cluster: ClusterState, pool: PoolView, request: Request) -> Reason
 
 
 def anti_affinity(cluster: ClusterState, pool: PoolView, request: Request) -> Reasons:
+    """In both directions: what the request keeps apart from, and what is there and keeps apart from it. A preference refuses nothing."""
     anti = request.anti_affinity
     if anti is not None and anti.is_required:
         domain = cluster.domain(anti.topology_key, pool.name)
@@ -108,7 +121,10 @@ def anti_affinity(cluster: ClusterState, pool: PoolView, request: Request) -> Re
 
 
 def spread(cluster: ClusterState, pool: PoolView, request: Request) -> Reasons:
-    """Eligible domains are those of pools that the selector of the request names."""
+    """Eligible domains are those of pools that the selector of the request names.
+
+    The request itself counts if its own rule selects it; a rule may also count other machines alone. A pool without the label is
+    refused, since nothing could keep the count there."""
     rule = request.spread
     if rule is None or not rule.is_required:
         return
@@ -154,6 +170,7 @@ def volume_reasons(
 
 
 def shortfalls(pool: PoolView, need: Vector, free: Vector) -> Reasons:
+    """What is short, as people read amounts. A pool that is overcommitted has 0 and not a negative amount."""
     if not pool.is_known:
         return
     for short in fits(need, free):
@@ -182,4 +199,5 @@ def domains_of(cluster: ClusterState, request: Request, topology_key: str) -> se
 
 
 def where(topology_key: str, domain: str) -> str:
+    """A domain for people: `zone=a`, or the pool's name where each pool is a domain."""
     return f"{topology_key}={domain}" if topology_key else domain

@@ -2,6 +2,12 @@
 
 Hosts come in batches, and one is as full as the next: pools that are equally full are worth the same and are kept together,
 so that an order costs what differs, not what there is.
+
+`Fills` is shared by all rankings of a pass, and a `Ranking` exists for each charge. Both note `at`, how many machines were placed when they were
+last computed. `Fills.update` looks at pools touched since; `Ranking.refresh` computes a new order only when more than its patience
+were placed. Until then its order is out of date, which `Candidates` corrects entry by entry.
+
+Order of calls: `fills.update` before `rank`, since `rank` asks one pool of each fill for all of them.
 """
 
 from __future__ import annotations
@@ -49,6 +55,7 @@ class Fills:
         return self.numbers.setdefault(fill, len(self.numbers))
 
     def update(self) -> None:
+        """Moves pools that were touched since to the list of their new fill. Costs what was touched."""
         touched = self.cluster.touched
         if self.at == len(touched):
             return
@@ -69,7 +76,7 @@ class Fills:
 
 
 def without(names: list[str], some: list[str]) -> list[str]:
-    """Both are looked up rather than gone through: of many names few go at a time."""
+    """`names` is sorted and has each of `some`. Both are looked up rather than gone through: of many names few go at a time."""
     stay = names.copy()
     for name in some:
         del stay[bisect_left(stay, name)]
@@ -88,6 +95,7 @@ class Ranking:
         self.known: dict[int, int] = {}  # -points by fill
 
     def points(self, pool: str) -> int:
+        """What the policy gives the pool now, and not as of `at`."""
         cluster = self.fills.cluster
         return self.worth(cluster, cluster.pools[pool], self.needs)
 
@@ -101,6 +109,7 @@ class Ranking:
             self.rank()
 
     def rank(self) -> None:
+        """Points are kept by fill, for good: a fill holds everything that a policy reads, so its worth never changes."""
         levels: list[Level] = []
         known = self.known
         for fill, names in self.fills.names.items():

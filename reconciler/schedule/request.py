@@ -1,6 +1,10 @@
 """What the scheduler is asked: machines with the volumes that must be placed along with them, and the pools there are.
 
 Light, frozen, hashable where it counts: requests that ask for the same are one group.
+
+`reconciler.decide.placement` makes these of the World: `requests` of objects that need a pool, `schedule_input` of pools. Everything that a
+placement may depend on is in these fields. A field that is added here and decides something must also be added to the signature of a
+request (`scheduler.signature_of`) and, if a static filter reads it, to its sort (`EligibleCache.sort_of`).
 """
 
 from __future__ import annotations
@@ -26,6 +30,9 @@ class AntiAffinityRule:
 
 @dataclass(frozen=True, slots=True)
 class SpreadRule:
+    """Evenly over the values of a pool label. Required: no value may have more than `max_skew` machines more than the emptiest.
+    Else values with fewer machines are preferred, and `max_skew` does not matter."""
+
     selector: Selector
     topology_key: str
     max_skew: int = 1
@@ -45,6 +52,8 @@ class PastRejection:
 
 @dataclass(frozen=True, slots=True)
 class VolumeRequest:
+    """A volume that has no pool yet. Its volume class, not its machine, decides which volume pools offer it."""
+
     key: Key
     volume_class: str
     charge: Vector
@@ -101,7 +110,7 @@ class PoolView:
 
 @dataclass(frozen=True, slots=True)
 class VolumePoolView(PoolView):
-    """`reachable_from` names the machine pools that can attach its volumes; None means all."""
+    """`reachable_from` names the machine pools that can attach its volumes; None means all. With a selector the names do not count."""
 
     reachable_from: frozenset[str] | None = None
     machine_pool_selector: Labels = ()

@@ -1,4 +1,12 @@
-"""Deciding all requests of a pass, and explaining one of them. The package says why both give the same answer."""
+"""Deciding all requests of a pass, and explaining one of them. The package says why both give the same answer.
+
+`schedule` is called once in a tick, with every request (`reconciler.decide.decide`), and charges the cluster state as it goes. `explain` charges
+nothing; `gitvirt explain` and the refusals of a decision come from it. A request is decided with what was placed before it in the pass,
+so its refusals may name room that a request of higher priority has just taken.
+
+Once a request of a run is refused, the rest of its run is refused with the same rows: they are equal, and nothing makes room. Only the
+text of past rejections may differ within a run, so rows are kept by that text.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +54,9 @@ def schedule(
 
 
 def decide(request: Request, on: ClusterState, policy: Policy, candidates: Candidates | None) -> Decision:
-    """`candidates` are those of the request's group; None for a volume alone."""
+    """`candidates` are those of the request's group; None for a volume alone.
+
+    Quota comes first and alone: no pool could cure it, and a person must."""
     if over := over_quota(request, on):
         return Unschedulable(request.key, (over,))
     if candidates is None:
@@ -105,10 +115,12 @@ def explain(
 
 
 def refusals(request: Request, on: ClusterState, policy: Policy) -> tuple[Refusal, ...]:
+    """A full scan of all pools, with every filter. Costly, so `schedule` calls it once for a run of equal requests."""
     return tuple(row for row in explain(request, on, policy) if isinstance(row, Refusal))
 
 
 def rejection_reasons(request: Request, on: ClusterState, pool: PoolView) -> Iterator[Reason]:
+    """All that speaks against one pool; nothing exactly where `schedule` would accept it."""
     for static in filters.STATIC_FILTERS:
         yield from static(pool, request)
     for dynamic in filters.DYNAMIC_FILTERS:
@@ -118,6 +130,7 @@ def rejection_reasons(request: Request, on: ClusterState, pool: PoolView) -> Ite
 
 
 def volume_rows(request: Request, on: ClusterState) -> Iterator[Fit | Refusal]:
+    """Rows for a volume without an unplaced machine: they name volume pools, or the machine pool that is missing."""
     if not on.volume_pools:
         yield Refusal("", (Reason(Predicate.NO_POOLS, "there are no volume pools"),))
     near_pool = on.pools.get(request.near_pool)
@@ -132,6 +145,7 @@ def volume_rows(request: Request, on: ClusterState) -> Iterator[Fit | Refusal]:
 
 
 def over_quota(request: Request, on: ClusterState) -> Refusal | None:
+    """A refusal without a pool, with every resource of every quota that is short."""
     reasons = []
     for quota in on.quota_of(request):
         limited = {resource: need for resource, need in request.quota.items() if resource in quota.free}
@@ -170,7 +184,10 @@ def queue(requests: Iterable[Request], on: ClusterState) -> list[list[Request]]:
 
 
 def signature_of(request: Request, terms: Terms) -> Signature:
-    """What makes requests equal to the scheduler. Of the labels that is only who counts them."""
+    """What makes requests equal to the scheduler. Of the labels that is only who counts them.
+
+    A request with volumes is equal to none: its volumes have names, pins and charges of their own. The priority is not in it, since
+    `queue` groups by that too, and a namespace only where a rule or a quota reads it."""
     counted = terms.counting(request.key.namespace, request.labels)
     return (
         request.key.namespace if request.anti_affinity or request.spread or request.quota else "",

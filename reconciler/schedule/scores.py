@@ -1,4 +1,11 @@
-"""How good a pool that fits is, in whole millionths: the same everywhere, whatever the machine's floating point says."""
+"""How good a pool that fits is, in whole millionths: the same everywhere, whatever the machine's floating point says.
+
+score = policy + soft taints + volume locality. The policy's part changes as a pool fills, and a `Ranking` keeps its order; the other two
+are the static score, which holds for a pass. Weights are such that a soft taint loses against any fullness, and a volume of the same zone
+is worth a quarter of an empty pool.
+
+A score only orders pools that fit. It must never refuse one: that is what filters are for, and they give reasons.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +33,7 @@ Needs = tuple[tuple[str, int], ...]
 
 
 def scored_needs(charge: Vector) -> Needs:
-    """The resources that a score looks at: counts of a class say nothing beside them."""
+    """The resources that a score looks at: counts of a class say nothing beside them. In the order of the charge."""
     return tuple(
         (resource, need) for resource, need in charge.items() if not resource.startswith("class/")
     ) or tuple(charge.items())
@@ -41,6 +48,10 @@ def free_share(needs: Needs, free: Vector, allocatable: Vector) -> int:
             total += (free.get(resource, 0) - wanted) * WHOLE // whole
             count += 1
     return total // count if count else 0
+
+
+# One function for each policy. Each reads a pool's free and allocatable vectors and its number of machines, and nothing else: `Fills` tells
+# pools apart by exactly these, and a policy that read more would be given a worth that belongs to another pool.
 
 
 def most_free(cluster: ClusterState, pool: PoolView, needs: Needs) -> int:
@@ -63,6 +74,7 @@ BY_POLICY: dict[Policy, Callable[[ClusterState, PoolView, Needs], int]] = {
 
 
 def soft_taints(pool: PoolView, request: Request) -> int:
+    """Zero or negative: each PreferNoSchedule taint without a toleration. Other effects are filters."""
     if not pool.taints:
         return 0
     return SOFT_TAINT * sum(

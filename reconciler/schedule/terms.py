@@ -1,4 +1,9 @@
-"""Which machines a rule counts, and finding the rules that count a given machine without asking each of them."""
+"""Which machines a rule counts, and finding the rules that count a given machine without asking each of them.
+
+A term is what spread and anti-affinity have in common: a namespace, a selector and a topology key. Equal rules of a thousand machines are one
+term and one tally. `Terms` is the index: a selector with labels matches only machines that have its first label, so a term is filed under
+that label, and a selector without labels under None, where every machine looks.
+"""
 
 from __future__ import annotations
 
@@ -38,6 +43,7 @@ class Terms:
             self.found.clear()
 
     def counting(self, namespace: str, labels: Labels) -> tuple[Term, ...]:
+        """The terms that count such a machine, each once. Answers are kept until a term is added: many machines have equal labels."""
         if not self.filed:
             return ()
         found = self.found.get((namespace, labels))

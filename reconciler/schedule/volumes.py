@@ -1,4 +1,11 @@
-"""Where the volumes of one machine go, given where the machine would go: all of them, or none."""
+"""Where the volumes of one machine go, given where the machine would go: all of them, or none.
+
+The search is greedy: the largest volume first, each to the pool that is freest then. It may miss a packing that exists, when pools are
+nearly full; it never overcommits one. It is the same search for the decision (`bind`) and for its explanation (`unbound`), so there is a reason
+exactly where there is no place.
+
+Nothing is charged here. What the volumes before took is in `taken`, beside the cluster state; `ClusterState.place` charges the result.
+"""
 
 from __future__ import annotations
 
@@ -59,6 +66,7 @@ def reasons_against(
     volume: VolumeRequest,
     taken: Taken,
 ) -> Iterable[Reason]:
+    """As `filters.volume_reasons`, with the volumes before counted in the need: people read what all of them take together."""
     together = taken.get(volume_pool.name)
     if together is None:
         return filters.volume_reasons(cluster, volume_pool, pool, volume)
