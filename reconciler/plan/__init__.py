@@ -2,4 +2,8 @@
 
 types -> source_changes (what people changed), suggestion (what would make an object fit), significance (whether a status is worth a commit).
 It must not decide anything, nor know files or Git.
+
+Life of a Plan: `reconciler.decide` makes one in each tick, also in a tick that changes nothing; `reconciler.write` turns its changes into text
+edits; `reconciler.loop` logs and counts it; then it is dropped. Nothing is read back from a plan: the next tick decides again from
+the snapshot, so a plan that could not be written (a conflict, a network that is down) does no harm.
 """

@@ -1,4 +1,11 @@
-"""What is new about a status, for whoever tells it: a word, and whether it is worth a commit of its own. Pure."""
+"""What is new about a status, for whoever tells it: a word, and whether it is worth a commit of its own. Pure.
+
+A fleet that starts up reports a stream of small news: pulling an image, waiting for a volume, a revision that was seen. A commit for each would
+drown `git log`, so a tick that has only such news to write is deferred (`reconciler.loop.outcome.Deferred`), and the next real
+commit takes them along. What a person or a program may wait for (Running, Ready, an address) is never minor.
+
+Limits: this compares fields of two records. It never reads a message to learn a state; `words_of` is for commit subjects alone.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +28,7 @@ def state_of(change: Change) -> str:
 
 
 def condition_of(change: Change) -> Condition | None:
-    """The first condition that says something else than before."""
+    """The first condition that says something else than before. Times do not count, nor does the order or the loss of a condition."""
     before, after = (_conditions(status) for status in _statuses(change))
     known = {each.type: (each.status, each.reason, each.message) for each in before}
     news = (each for each in after if known.get(each.type) != (each.status, each.reason, each.message))
@@ -35,7 +42,10 @@ def words_of(condition: Condition) -> str:
 
 
 def is_minor(change: Change) -> bool:
-    """Whether it can wait for the next commit: nothing but words, revisions and being pending is new."""
+    """Whether it can wait for the next commit: nothing but words, revisions and being pending is new.
+
+    Everything that is not bookkeeping must be equal in both records. So a field that is added to a status is news by default, and
+    it cannot be forgotten here."""
     if change.action is not Action.STATUS or change.before is None or change.after is None:
         return False
     before, after = change.before.status, change.after.status

@@ -1,4 +1,9 @@
-"""What people changed in the source, and when that takes effect on what runs. Pure: two versions of a document in."""
+"""What people changed in the source, and when that takes effect on what runs. Pure: two versions of a document in.
+
+`gitvirt plan` prints this, so that the author of a pull request learns that a field alone does not restart or move a machine. It is
+information: no decision depends on it. What the host really does with a changed field is decided by the poollet, which compares
+desired and observed state (`poollet.decide`); the table here must agree with that, and a field without an entry takes effect live.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,8 @@ from schemas.kinds import Key, Kind
 
 
 class Effect(StrEnum):
-    """Of several changes to one object the last named here counts."""
+    """Of several changes to one object the last named here counts. The order is that of patience: at once, when the scheduler next
+    chooses a pool, when the guest next boots, never for this object (it must be recreated)."""
 
     LIVE = "live"
     NEXT_PLACEMENT = "next placement"
@@ -52,7 +58,9 @@ Documents = Mapping[Key, Mapping[str, object]]
 
 
 def compare_sources(before: Documents, after: Documents) -> tuple[SourceChange, ...]:
-    """Documents of the source as they were reconciled last, and as they are now."""
+    """Documents of the source as they were reconciled last, and as they are now. Sorted by key.
+
+    `status` at the top is passed over: people may leave a copy of it in their file, and the reconciler never reads it from there."""
     found: list[SourceChange] = []
     for key in sorted(before.keys() | after.keys()):
         if key not in before:
@@ -75,6 +83,7 @@ def effect(kind: Kind, fields: Sequence[str]) -> Effect:
 
 
 def _differing(before: object, after: object, path: str = "") -> Iterator[str]:
+    """Mappings are compared field by field; a list is one value, because its items have no names to print."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for name in sorted(before.keys() | after.keys()):
             if path or name != "status":

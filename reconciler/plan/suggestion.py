@@ -1,4 +1,12 @@
-"""The smallest change that would make an object fit somewhere, by why each pool refused it. Pure."""
+"""The smallest change that would make an object fit somewhere, by why each pool refused it. Pure.
+
+One pool is proposed: the one with the least effort, then the fewest reasons, then the smallest share that is short, then by name. The
+effort is the sum over all reasons of a pool, because all of them must be cured. Reasons that concern no pool (a quota) come in addition.
+
+Everything is computed from the fields of a reason. A message is never read: it is for people, and its words may change.
+
+Must never happen: a proposal that would not be enough. Where one reason has no amount, an amount beside it for the same volumes is left out.
+"""
 
 from __future__ import annotations
 
@@ -38,6 +46,7 @@ def suggest(refusals: Sequence[Refusal]) -> str:
 
 
 def _effort(reasons: Iterable[Reason]) -> tuple[int, int, float]:
+    """Compared between pools only. The last part is the one float of this package; it breaks ties and places nothing."""
     reasons = tuple(reasons)
     weight = sum(_EFFORT[reason.predicate] for reason in reasons)
     return weight, len(reasons), sum(_share_short(reason) for reason in reasons)
@@ -62,6 +71,7 @@ def _steps(reasons: Iterable[Reason]) -> str:
 
 
 def is_short(reason: Reason) -> bool:
+    """Whether an amount is missing that can be named."""
     return bool(reason.need and reason.have) and not is_rounded_away(reason)
 
 
@@ -70,6 +80,7 @@ def is_rounded_away(reason: Reason) -> bool:
     return bool(reason.need) and reason.need == reason.have
 
 
+# A predicate is in one of two places: with a text of its own here, or with a case in `_step` that uses the amounts of the reason.
 TAKES_VOLUMES = "a volume pool that takes its volumes"
 _FIXED = {
     Predicate.READY: "the pool ready",

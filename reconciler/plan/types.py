@@ -1,6 +1,9 @@
 """The Plan of a tick and what it is made of: what is to change, why, and what cannot be done now. Frozen values only.
 
 Whoever prints, writes or counts a plan imports these; nothing here decides or formats.
+
+A change says what a record becomes, and not how a file is edited: the same plan is printed before a merge, written after it, and compared in
+tests. `before` and `after` are whole records, so a writer never needs to ask the World what else it must keep.
 """
 
 from __future__ import annotations
@@ -104,7 +107,8 @@ class PendingApproval:
 
 @dataclass(frozen=True, slots=True)
 class UnschedulableObject:
-    """One refusal for each pool, with every reason of it."""
+    """One refusal for each pool, with every reason of it. It is in the plan of the tick that tried; objects without a pool that were not
+    tried again keep the condition of their last try."""
 
     key: Key
     refusals: tuple[Refusal, ...]
@@ -112,7 +116,7 @@ class UnschedulableObject:
 
 @dataclass(frozen=True, slots=True)
 class PoolUsage:
-    """How full a pool is before a plan and after it. Amounts are in the base units of schemas.model.capacity."""
+    """How full a pool is before a plan and after it. Amounts are in the base units of schemas.model.capacity: millicores and bytes."""
 
     pool: Key
     allocatable: Vector

@@ -1,4 +1,16 @@
-"""Which file of the target branch each object's document belongs into once a plan is carried out. Pure."""
+"""Which file of the target branch each object's document belongs into once a plan is carried out. Pure.
+
+An object has one home at most. By where it comes from:
+
+    declared                       the file that people wrote it in
+    generated, announced           a file of its own under .gitvirt/ (`schemas.live_layout`)
+    retained                       .gitvirt/retained/, as soon as the plan retains it
+    left the source, or frozen     where it is; under .gitvirt/deleting/ or frozen/ if the source needs that path for something else
+    its document goes              none
+
+Two reasons move a document: people moved it, or people reused its path. Both may happen while the object still exists on a host, and its
+record must go along, or the host would take its order for a new object.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +46,7 @@ class DocumentPaths:
         self._stuck = stuck
 
     def change(self, key: Key) -> Change | None:
+        """What the plan does to it; nothing to an object that is stuck, though the plan may want to."""
         return None if key in self._stuck else self._changes.get(key)
 
     def record(self, key: Key) -> Record | None:
@@ -57,6 +70,7 @@ class DocumentPaths:
         return replace(record, status=replace(record.status, assignment=after))
 
     def home(self, key: Key) -> str | None:
+        """The one path where its document belongs afterwards; None when there is to be none."""
         change, known = self.change(key), self._view.objects.get(key)
         if change is not None:
             if change.after is None:
@@ -90,6 +104,7 @@ class DocumentPaths:
             )  # it may be what it was taken back from, or is lost from there
 
     def _standing_home(self, known: ObjectState) -> str | None:
+        """The home of an object that no change moves. Also called for objects with a change that only edits their record."""
         if known.key in self._stuck:
             return known.live.path if known.live else None
         match known.origin:
@@ -119,6 +134,7 @@ class DocumentPaths:
 
     @cached_property
     def _folders(self) -> frozenset[str]:
+        """Folders above files of the source that are new: where one takes the path of a file, that file has to move."""
         return frozenset(
             path[:end]
             for path in self._news

@@ -1,4 +1,11 @@
-"""The draft of the one commit that a plan becomes."""
+"""The draft of the one commit that a plan becomes.
+
+Called once in a tick, after the plan and before the push. It reads blobs of the snapshot and nothing else, so a draft that loses its push is
+thrown away and made again from the next snapshot. `expected` of the draft is the head of live in the snapshot: the store pushes only if
+live is still there (compare-and-swap), so that no commit of another reconciler or of a person is overwritten unread.
+
+Cost follows change: the files that are looked at are those that differ between two snapshots, and those of objects that the plan changes.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +77,9 @@ def draft(plan: Plan, view: View, paths: Iterable[str], read: Read, signing: Sig
 def _edits(
     changes: Mapping[Key, Change], view: View, concerned: Collection[str], read: Read
 ) -> tuple[dict[str, Edit], tuple[Problem, ...], frozenset[Key]]:
-    """Until nothing new is stuck: an object that cannot move to its new file must stay in its old one."""
+    """Until nothing new is stuck: an object that cannot move to its new file must stay in its old one.
+
+    Each pass adds to `stuck` or ends, so it ends; most ticks need one. Objects that are stuck are also left out of the message."""
     stuck: frozenset[Key] = frozenset()
     problems: dict[str, Problem] = {}
     while True:
@@ -110,6 +119,7 @@ def _keys_at(view: View, path: str) -> Iterable[Key]:
 
 
 def _differs(wanted: Edit, file: File | None) -> bool:
+    """By the id of the blob, so that the old content is not read again."""
     if wanted is None or file is None:
         return wanted is not None or file is not None
     if isinstance(wanted, ExistingBlob):

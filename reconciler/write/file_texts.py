@@ -1,6 +1,10 @@
 """The bytes of one file of the target branch: a function of what people wrote there and of the records of its documents.
 
 The same view gives the same bytes, so writing what was read changes nothing.
+
+All edits go through `schemas.edit`, which splices fields into the text and reads the result back. It refuses what it cannot do safely; then the answer is `Unwritable`, and the whole file stays as live has it.
+
+An index is valid for one text: documents are edited first and removed afterwards, from the last to the first.
 """
 
 from __future__ import annotations
@@ -35,6 +39,8 @@ class Unwritable:
 
 
 class FileTexts:
+    """Made for each attempt to draft, since the homes of objects depend on which ones are stuck. `read` gives a blob of the snapshot."""
+
     def __init__(self, view: View, document_paths: DocumentPaths, read: Read) -> None:
         self._view = view
         self._paths = document_paths
@@ -113,6 +119,9 @@ class FileTexts:
             yield done
 
     def _is_over(self, retained: ObjectState) -> bool:
+        """Whether this plan ends its retention: the same uid is declared again and takes the data back, or it is lost with its pool.
+
+        Another uid of the same name is another volume. It must never take the document, and with it the data, of a retained one."""
         change = self._paths.change(retained.key)
         if change is None or (change.before is None) is (change.after is None):
             return False
@@ -122,6 +131,7 @@ class FileTexts:
         return record.uid == retained.record.uid and not (is_lost and retained.key in self._view.objects)
 
     def _part(self, key: Key, path: str) -> bytes | Unwritable:
+        """One document of a file of the reconciler: rendered from the change's body, or cut out of where it is now."""
         change, record = self._paths.change(key), self._paths.record(key) or NOTHING
         if change is not None and change.body is not None:
             try:

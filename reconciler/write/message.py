@@ -1,6 +1,12 @@
 """What a commit of the reconciler says: a subject that reads well in `git log --oneline`, and a line for each change.
 
 Pure. Words that come from people or poollets stay on one line, so that none of them ends the message early.
+
+That is a matter of safety: the last paragraph of a message holds the trailers, by which later ticks know the source commit that was
+reconciled (`Source-Commit`). A reason or a file name with a line break could forge one. So every line goes through `_line`, which replaces
+what is not printable and bounds the length.
+
+Nothing reads these messages back but `gitvirt history`, which shows the line of an object and takes no state from it.
 """
 
 from __future__ import annotations
@@ -88,6 +94,7 @@ def _noun(kind: Kind) -> str:
 
 
 def _word(change: Change) -> str:
+    """What a subject counts changes by: `running`, `scheduled`, `volumes pending`."""
     if change.action is not Action.STATUS:
         return change.action.noun
     if state := state_of(change):
@@ -118,6 +125,7 @@ def _name_files(files: Sequence[str]) -> str:
 
 
 def _line(text: str) -> str:
+    """One line, without control characters, of at most LONGEST_LINE characters."""
     if not text.isprintable():
         text = "".join(character if character.isprintable() else " " for character in text)
     return text if len(text) <= LONGEST_LINE else f"{text[: LONGEST_LINE - 1]}…"

@@ -1,4 +1,8 @@
-"""Documents cut out of files and put together again. Pure: text in, text out; nothing inside a document changes."""
+"""Documents cut out of files and put together again. Pure: text in, text out; nothing inside a document changes.
+
+Where a document begins and ends is the reader's judgement (`schemas.edit.document_spans`), so an index here is the index of the same document
+there. Line ends stay as they are.
+"""
 
 from __future__ import annotations
 
