@@ -83,7 +83,8 @@ def condition(type: str, status: str = "False", reason: str = "", message: str =
 
 
 def record(state: str = "", *conditions: Condition) -> Record:
-    return Record(uid="u", status=MachineStatus(state=state, conditions=conditions))
+    status = msgspec.structs.replace(MachineStatus(conditions=conditions), state=state)
+    return Record(uid="u", status=status)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from reconciler.schedule.volumes import bind, unbound
 from tests.reconciler.schedule.boards import GIB, ZONE, pool, volume, volume_pool
 
 
-def sized(name: str, size: int, **changes: object) -> VolumeRequest:
+def volume_of(name: str, size: int, **changes: object) -> VolumeRequest:
     return volume(name, charge={"storage": size * GIB}, **changes)
 
 
@@ -31,21 +31,21 @@ def cluster_of(*stores: VolumePoolView) -> ClusterState:
     ("stores", "volumes", "want"),
     [
         pytest.param([], [], {}, id="no volumes"),
-        pytest.param([], [sized("d", 1)], None, id="no volume pools"),
-        pytest.param([store("x", 10), store("y", 90)], [sized("d", 5)], {"d": "y"}, id="the pool with the larger free share"),
-        pytest.param([store("x", 10), store("y", 10)], [sized("d", 5)], {"d": "x"}, id="equal pools: the first by name"),
-        pytest.param([store("x", 10), store("y", 90)], [sized("d", 5, pinned="x")], {"d": "x"}, id="a pin"),
-        pytest.param([store("x", 10)], [sized("d", 10)], {"d": "x"}, id="exactly as much as there is"),
-        pytest.param([store("x", 10)], [sized("d", 11)], None, id="more than there is"),
-        pytest.param([store("x", 10)], [sized("a", 4), sized("b", 6)], {"a": "x", "b": "x"}, id="two that fill one pool"),
-        pytest.param([store("x", 10)], [sized("a", 5), sized("b", 6)], None, id="each would fit, both do not"),
-        pytest.param([store("x", 10), store("y", 6)], [sized("a", 6), sized("b", 10)], {"a": "y", "b": "x"}, id="the larger chooses first"),
-        pytest.param([store("x", 10), store("y", 10)], [sized("b", 6), sized("a", 6)], {"a": "x", "b": "y"}, id="equal volumes choose by name"),
-        pytest.param([store("x", 90, reachable_from=FAR)], [sized("d", 5)], None, id="the only pool is out of reach"),
-        pytest.param([store("x", 90, reachable_from=FAR), store("y", 10, reachable_from=NEAR)], [sized("d", 5)], {"d": "y"}, id="a pool within reach before a larger one"),
-        pytest.param([store("x", 90, is_cordoned=True), store("y", 10)], [sized("d", 5)], {"d": "y"}, id="a cordoned pool"),
-        pytest.param([store("x", 90, classes=frozenset({"slow"})), store("y", 10)], [sized("d", 5)], {"d": "y"}, id="a pool of another class"),
-        pytest.param([store("x", 10)], [sized("a", 5), sized("b", 1, pinned="gone")], None, id="one of two has no pool"),
+        pytest.param([], [volume_of("d", 1)], None, id="no volume pools"),
+        pytest.param([store("x", 10), store("y", 90)], [volume_of("d", 5)], {"d": "y"}, id="the pool with the larger free share"),
+        pytest.param([store("x", 10), store("y", 10)], [volume_of("d", 5)], {"d": "x"}, id="equal pools: the first by name"),
+        pytest.param([store("x", 10), store("y", 90)], [volume_of("d", 5, pinned="x")], {"d": "x"}, id="a pin"),
+        pytest.param([store("x", 10)], [volume_of("d", 10)], {"d": "x"}, id="exactly as much as there is"),
+        pytest.param([store("x", 10)], [volume_of("d", 11)], None, id="more than there is"),
+        pytest.param([store("x", 10)], [volume_of("a", 4), volume_of("b", 6)], {"a": "x", "b": "x"}, id="two that fill one pool"),
+        pytest.param([store("x", 10)], [volume_of("a", 5), volume_of("b", 6)], None, id="each would fit, both do not"),
+        pytest.param([store("x", 10), store("y", 6)], [volume_of("a", 6), volume_of("b", 10)], {"a": "y", "b": "x"}, id="the larger chooses first"),
+        pytest.param([store("x", 10), store("y", 10)], [volume_of("b", 6), volume_of("a", 6)], {"a": "x", "b": "y"}, id="equal volumes choose by name"),
+        pytest.param([store("x", 90, reachable_from=FAR)], [volume_of("d", 5)], None, id="the only pool is out of reach"),
+        pytest.param([store("x", 90, reachable_from=FAR), store("y", 10, reachable_from=NEAR)], [volume_of("d", 5)], {"d": "y"}, id="a pool within reach before a larger one"),
+        pytest.param([store("x", 90, is_cordoned=True), store("y", 10)], [volume_of("d", 5)], {"d": "y"}, id="a cordoned pool"),
+        pytest.param([store("x", 90, classes=frozenset({"slow"})), store("y", 10)], [volume_of("d", 5)], {"d": "y"}, id="a pool of another class"),
+        pytest.param([store("x", 10)], [volume_of("a", 5), volume_of("b", 1, pinned="gone")], None, id="one of two has no pool"),
     ],
 )  # fmt: skip
 def test_volumes_are_bound_together_or_not_at_all(
@@ -63,11 +63,11 @@ def test_volumes_are_bound_together_or_not_at_all(
 
 def test_a_volume_without_a_machine_may_go_to_every_volume_pool() -> None:
     cluster = cluster_of(store("x", 90, reachable_from=FAR), store("y", 10, reachable_from=NEAR))
-    assert [name for _, name in bind(cluster, None, (sized("d", 5),)) or ()] == ["x"]
+    assert [name for _, name in bind(cluster, None, (volume_of("d", 5),)) or ()] == ["x"]
 
 
 def test_bound_volumes_are_in_the_order_of_their_keys() -> None:
-    bound = bind(cluster_of(store("x", 90)), None, (sized("b", 1), sized("c", 9), sized("a", 5)))
+    bound = bind(cluster_of(store("x", 90)), None, (volume_of("b", 1), volume_of("c", 9), volume_of("a", 5)))
     assert [each.key.name for each, _ in bound or ()] == ["a", "b", "c"]
 
 
@@ -78,28 +78,28 @@ def about(reason: Reason) -> tuple[str, str, str, str, str]:
 @pytest.mark.parametrize(
     ("stores", "volumes", "want"),
     [
-        pytest.param([], [sized("d", 1)], [("default/d", "", "there are no volume pools", "", "")], id="no volume pools"),
+        pytest.param([], [volume_of("d", 1)], [("default/d", "", "there are no volume pools", "", "")], id="no volume pools"),
         pytest.param(
             [store("x", 9, reachable_from=FAR)],
-            [sized("d", 1)],
+            [volume_of("d", 1)],
             [("default/d", "", "no volume pool reaches it", "", "")],
             id="none within reach",
         ),
         pytest.param(
             [store("x", 9)],
-            [sized("d", 10)],
+            [volume_of("d", 10)],
             [("default/d", "x", "storage is short", "10Gi", "9Gi")],
             id="too large",
         ),
         pytest.param(
             [store("x", 10)],
-            [sized("a", 6), sized("b", 5)],
+            [volume_of("a", 6), volume_of("b", 5)],
             [("default/b", "x", "storage is short", "11Gi", "10Gi")],
             id="the need includes what the volumes before take",
         ),
         pytest.param(
             [store("x", 9), store("y", 8, is_cordoned=True)],
-            [sized("d", 10)],
+            [volume_of("d", 10)],
             [
                 ("default/d", "x", "storage is short", "10Gi", "9Gi"),
                 ("default/d", "y", "it is cordoned (spec.unschedulable)", "", ""),
@@ -109,7 +109,7 @@ def about(reason: Reason) -> tuple[str, str, str, str, str]:
         ),
         pytest.param(
             [store("x", 9), store("y", 9, reachable_from=FAR)],
-            [sized("d", 5, pinned="y")],
+            [volume_of("d", 5, pinned="y")],
             [
                 ("default/d", "x", "volumePoolRef names y", "", ""),
                 ("default/d", "y", "p cannot attach its volumes", "", ""),
