@@ -14,28 +14,29 @@ is missing from `on_pool` that live assigns there (its pool's change would not r
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 
 from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.record import ASSIGNABLE, PLACED
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, MachinePoolStatus, Object, Volume, VolumePoolStatus
 from schemas.validate import Declaration
+from schemas.validate.network import canonical_address
 from schemas.validate.references import references
-from schemas.validate.tree import derived_name
+from schemas.validate.tree import derived_name, interfaces_of
 
 POOL_OF = {Kind.MACHINE: Kind.MACHINE_POOL, Kind.VOLUME: Kind.VOLUME_POOL}
 
 
 class Index:
-    """A map from a key to some keys that costs little where most have one only: a single value is kept without a set around it."""
+    """A map from a key, or something else that objects share, to some keys. It costs little where most have one only: a single value is kept without a set around it."""
 
     __slots__ = ("_held",)
 
     def __init__(self) -> None:
-        self._held: dict[Key, Key | set[Key]] = {}
+        self._held: dict[Hashable, Key | set[Key]] = {}
 
-    def add(self, at: Key, value: Key) -> None:
+    def add(self, at: Hashable, value: Key) -> None:
         found = self._held.get(at)
         if found is None:
             self._held[at] = value
@@ -44,7 +45,7 @@ class Index:
         elif found != value:
             self._held[at] = {found, value}
 
-    def discard(self, at: Key, value: Key) -> None:
+    def discard(self, at: Hashable, value: Key) -> None:
         found = self._held.get(at)
         if isinstance(found, set):
             found.discard(value)
@@ -53,7 +54,7 @@ class Index:
         elif found == value:
             del self._held[at]
 
-    def get(self, at: Key) -> Collection[Key]:
+    def get(self, at: Hashable) -> Collection[Key]:
         found = self._held.get(at)
         if found is None:
             return ()
@@ -70,6 +71,10 @@ class Relations:
         self.uses: dict[Key, tuple[Key, ...]] = {}
         # Whose documents refer to an object.
         self.users = Index()
+        # Whose own text names a pool.
+        self.pinned = Index()
+        # Interfaces with the same fixed address, and machines whose ephemeral ones have it: see `addresses`.
+        self.at_address = Index()
         # Generated objects of an owner.
         self.owned = Index()
         # What live assigns to a pool.
@@ -102,12 +107,8 @@ class Relations:
         key = known.key
         for used in self.uses.pop(key, ()):
             self.users.discard(used, key)
-        for owner in owners(known):
-            self.owned.discard(owner, key)
-        if pool := pool_of(known):
-            self.on_pool.discard(pool, key)
-        if holder := holder_of(known):
-            self.held.discard(holder, key)
+        for index, at in self._entries(known):
+            index.discard(at, key)
         self.waiting.discard(key)
         self.evicting.discard(key)
         self.absent.discard(key)
@@ -122,12 +123,8 @@ class Relations:
         self.uses[key] = tuple(uses(known))
         for used in self.uses[key]:
             self.users.add(used, key)
-        for owner in owners(known):
-            self.owned.add(owner, key)
-        if pool := pool_of(known):
-            self.on_pool.add(pool, key)
-        if holder := holder_of(known):
-            self.held.add(holder, key)
+        for index, at in self._entries(known):
+            index.add(at, key)
         if is_waiting(known):
             self.waiting.add(key)
             if isinstance(record.status, PLACED) and record.status.rejections:
@@ -143,6 +140,19 @@ class Relations:
         elif known.origin is Origin.LEAVING:
             self.absent.add(key)
         self.live_counts[key.kind] += known.live is not None
+
+    def _entries(self, known: ObjectState) -> Iterator[tuple[Index, Hashable]]:
+        """Where the object can be looked up, besides by its references."""
+        if pin := pinned_pool(known):
+            yield self.pinned, pin
+        for address in addresses(known):
+            yield self.at_address, address
+        for owner in owners(known):
+            yield self.owned, owner
+        if pool := pool_of(known):
+            yield self.on_pool, pool
+        if holder := holder_of(known):
+            yield self.held, holder
 
 
 def uses(known: ObjectState) -> set[Key]:
@@ -215,6 +225,24 @@ def pin_of(object: Object) -> str:
         case _:
             return ""
     return pin.name if pin is not None else ""
+
+
+def pinned_pool(known: ObjectState) -> Key | None:
+    """The pool that its text names, declared or not."""
+    pin = pin_of(known.object)
+    return Key(POOL_OF[known.key.kind], "", pin) if pin else None
+
+
+def addresses(known: ObjectState) -> Iterator[tuple[str, ...]]:
+    """The fixed addresses of an interface, or of a machine's ephemeral ones. A MAC address counts in the whole fleet, any other
+    one in its network."""
+    if known.key.kind not in (Kind.MACHINE, Kind.NETWORK_INTERFACE):
+        return
+    for source in interfaces_of(Declaration("", 0, known.key, known.object)):
+        network = known.key.namespace, source.spec.network_ref.name
+        yield from ((*network, canonical_address(ip.value)) for ip in source.spec.ips if ip.value)
+        if source.spec.mac_address:
+            yield (source.spec.mac_address.lower(),)
 
 
 def has_waiting_request(known: ObjectState) -> bool:

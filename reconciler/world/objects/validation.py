@@ -2,8 +2,8 @@
 
 The same rules that `gitvirt validate` has; here they see an object, what it refers to, and who else refers to that. Which
 objects must be seen together is said twice, and both must agree: `keys_concerned` names whose findings a change can alter,
-`find_errors` gathers around each what its rules look at. A rule of schemas.validate that looks further needs both extended;
-the law "small updates give what one update gives" fails otherwise.
+`seen_beside` what its rules look at. A rule of schemas.validate that looks further needs both extended; otherwise the error of one
+object remains after people corrected another one, until the process starts again.
 
 Only declared and generated objects are judged: what is frozen or leaving stays as it was accepted. An error blocks its own
 object, in `decide`; it never freezes a file and never takes an assignment away.
@@ -11,10 +11,10 @@ object, in `decide`; it never freezes a file and never takes an assignment away.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from reconciler.world.objects.object_state import ObjectState, Origin
-from reconciler.world.objects.relations import POOL_OF, Relations, pin_of
+from reconciler.world.objects.relations import Relations, addresses, pinned_pool, uses
 from reconciler.world.source.tree_index import TreeIndex
 from schemas.kinds import Key, Kind
 from schemas.problem import Severity
@@ -25,22 +25,64 @@ from schemas.validate.identity import duplicate_finding
 OWN = (Kind.VOLUME, Kind.NETWORK_INTERFACE)  # one machine at a time may have it
 JUDGED = frozenset({Origin.DECLARED, Origin.GENERATED})
 GUESSING = ("GV310", "GV312")
+# Of all that a namespace declares, which no change may cost. The ledger counts what is placed, and the scheduler asks that.
+OF_NAMESPACES = ("GV501",)
+POOLS = (Kind.MACHINE_POOL, Kind.VOLUME_POOL)
 ON_TARGET = ValidationPolicy(is_target=True)
 
 
 def keys_concerned(
-    changed: Iterable[Key], known: Mapping[Key, ObjectState], relations: Relations
+    touched: Iterable[Key],
+    changed: Mapping[Key, tuple[ObjectState | None, ObjectState | None]],
+    relations: Relations,
 ) -> set[Key]:
-    """Those whose findings a change of these objects can alter."""
+    """Those whose findings a change of these objects can alter. `changed` has each as it was and as it is: what an object no
+    longer uses is free for others."""
     found: set[Key] = set()
-    for key in changed:
+    for key in {*touched, *changed}:
         found.add(key)
-        found.update(relations.users.get(key))
-        if key.kind is Kind.MACHINE and key in known:
-            for used in relations.uses.get(key, ()):
-                if used.kind in OWN:
-                    found.update(relations.users.get(used))
+        for user in relations.users.get(key):
+            found.add(user)
+            if (
+                user.kind is Kind.VOLUME_SNAPSHOT
+            ):  # a volume that is restored from it is compared with this one
+                found.update(relations.users.get(user))
+    for key, (before, after) in changed.items():
+        if key.kind in POOLS and (before is None or after is None or before.object != after.object):
+            for pinned in relations.pinned.get(key):
+                found.add(pinned)
+                found.update(relations.users.get(pinned))
+        if before != after:
+            for known in (before, after):
+                found.update(rivals(known, relations) if known is not None else ())
     return found
+
+
+def rivals(known: ObjectState, relations: Relations) -> Iterator[Key]:
+    """What has, as it does, something that one object alone may have: a volume, an interface, an address."""
+    if known.key.kind is Kind.MACHINE:
+        for used in uses(known):
+            if used.kind in OWN:
+                yield from relations.users.get(used)
+    for address in addresses(known):
+        yield from relations.at_address.get(address)
+
+
+def seen_beside(one: ObjectState, known: Mapping[Key, ObjectState], relations: Relations) -> Iterator[Key]:
+    """What the rules look at when they judge an object: what it uses and what they compare that with, and its rivals."""
+    pin = pinned_pool(one)
+    if pin is not None:
+        yield pin
+    for used in relations.uses.get(one.key, ()):
+        yield used
+        if used in known and (pin := pinned_pool(known[used])) is not None:
+            yield pin
+        if used.kind is Kind.VOLUME_SNAPSHOT:
+            yield from relations.uses.get(used, ())
+    for rival in rivals(one, relations):
+        yield rival
+        # An ephemeral entry counts only until its object was generated.
+        yield from (used for used in relations.uses.get(rival, ()) if used.kind in OWN)
 
 
 def find_errors(
@@ -50,15 +92,11 @@ def find_errors(
     judged = {key: known[key] for key in keys if key in known and known[key].origin in JUDGED}
     around = dict(judged)
     for one in judged.values():
-        for used in (*relations.uses.get(one.key, ()), *_pinned_pools(one)):
-            if used in known:
-                around[used] = known[used]
-            if used.kind in OWN:
-                around.update({user: known[user] for user in relations.users.get(used) if user in known})
+        around.update({key: known[key] for key in seen_beside(one, known, relations) if key in known})
     found: dict[str, list[Finding]] = {}
     tree = Tree(tuple(_entries(around)))
     for finding in check_tree(tree, ON_TARGET):
-        if finding.severity is Severity.ERROR:
+        if finding.severity is Severity.ERROR and finding.code not in OF_NAMESPACES:
             # What else a name may have meant is for those to say who see all of them: gitvirt validate.
             plain = finding._replace(hint="") if finding.code in GUESSING else finding
             found.setdefault(finding.object, []).append(plain)
@@ -68,12 +106,6 @@ def find_errors(
         if own:
             by_key[key] = own
     return by_key
-
-
-def _pinned_pools(known: ObjectState) -> tuple[Key, ...]:
-    """A pin is not among the references of an object, and a rule asks whether the pool is declared."""
-    pin = pin_of(known.object)
-    return (Key(POOL_OF[known.key.kind], "", pin),) if pin else ()
 
 
 def _entries(around: Mapping[Key, ObjectState]) -> Iterable[AnyDeclaration]:

@@ -28,7 +28,7 @@ def validate_changes(state: State, touched: set[Key], changed: Changed, has_new_
     if state.is_fresh or has_new_rules:
         keys = {*state.objects, *state.faults}
     else:
-        keys = keys_concerned({*touched, *changed}, state.objects, state.relations)
+        keys = keys_concerned(touched, changed, state.relations)
     found = find_errors(keys, state.objects, state.relations, state.source)
     for key in keys:
         before, after = state.faults.get(key, ()), found.get(key, ())

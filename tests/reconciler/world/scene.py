@@ -37,6 +37,13 @@ SETTINGS = f"fleet:\n  id: {FLEET}\n"
 SMALL = "apiVersion: compute.ironcore.dev/v1alpha1\nkind: MachineClass\nmetadata: {name: small}\ncapabilities: {cpu: 2, memory: 4Gi}\n"
 FAST = "apiVersion: storage.ironcore.dev/v1alpha1\nkind: VolumeClass\nmetadata: {name: fast}\ncapabilities: {tps: 100Mi, iops: 1000}\n"
 
+LAN = "apiVersion: networking.ironcore.dev/v1alpha1\nkind: Network\nmetadata: {name: lan}\nspec: {}\n"
+SNAPSHOT = (
+    "apiVersion: storage.ironcore.dev/v1alpha1\nkind: VolumeSnapshot\nmetadata: {name: before}\n"
+    "spec: {volumeRef: {name: data}}\n"
+)
+RESTORED = "  dataSource: {volumeSnapshotRef: {name: before}}\n"
+
 
 def machine(name: str, spec: str = "", meta: str = "", size: str = "small") -> str:
     return (
@@ -56,6 +63,32 @@ def pool(name: str, spec: str = "", labels: str = "{}") -> str:
     return (
         f"apiVersion: compute.ironcore.dev/v1alpha1\nkind: MachinePool\nmetadata:\n  name: {name}\n  labels: {labels}\n"
         + spec
+    )
+
+
+def interface(name: str, address: str = "10.0.0.5", mac: str = "") -> str:
+    fixed = f"  ips: [{{value: {address}}}]\n" if address else ""
+    return (
+        f"apiVersion: networking.ironcore.dev/v1alpha1\nkind: NetworkInterface\nmetadata: {{name: {name}}}\n"
+        f"spec:\n  networkRef: {{name: lan}}\n{fixed}" + (f"  macAddress: {mac}\n" if mac else "")
+    )
+
+
+def attached(name: str) -> str:
+    return f"  networkInterfaces:\n    - name: eth\n      networkInterfaceRef: {{name: {name}}}\n"
+
+
+def ephemeral(address: str) -> str:
+    return (
+        "  networkInterfaces:\n    - name: eth\n      ephemeral:\n        networkInterfaceTemplate:\n"
+        f"          spec: {{networkRef: {{name: lan}}, ips: [{{value: {address}}}]}}\n"
+    )
+
+
+def volume_pool(rack: str) -> str:
+    return (
+        "apiVersion: storage.ironcore.dev/v1alpha1\nkind: VolumePool\nmetadata: {name: store-a}\n"
+        f"spec: {{machinePoolSelector: {{rack: {rack}}}}}\n"
     )
 
 

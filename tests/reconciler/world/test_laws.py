@@ -18,17 +18,24 @@ from schemas.model.part import Selector
 from schemas.report import MachineReport, Orphan, ReportedMachineStatus
 from tests.reconciler.world.scene import (
     FLEET,
+    LAN,
     LIVE,
+    RESTORED,
     SETTINGS,
     SMALL,
+    SNAPSHOT,
     Scene,
     assigned,
+    attached,
+    ephemeral,
+    interface,
     machine,
     pool,
     recorded,
     report,
     using,
     volume,
+    volume_pool,
 )
 
 UIDS = [f"6d0d0f8e-8d5b-4a53-9b53-00000000000{number}" for number in range(3)]
@@ -40,6 +47,9 @@ EPHEMERAL = (
     "  volumes:\n    - name: scratch\n      ephemeral:\n        volumeTemplate:\n"
     "          spec: {volumeClassRef: {name: fast}, resources: {storage: 1Gi}}\n"
 )
+FIXED = ephemeral("10.0.0.5")
+MAC = "02:00:00:00:00:01"
+PINNED = "  machinePoolRef: {name: pool-a}\n"
 LABELLED = "  labels: {app: web}\n"
 APART = "  antiAffinity:\n    labelSelector: {matchLabels: {app: web}}\n"
 
@@ -47,24 +57,54 @@ machines = st.builds(
     machine,
     st.sampled_from(NAMES),
     st.sampled_from(
-        ["", "  power: Off\n", using("data"), EPHEMERAL, APART, "  machinePoolRef: {name: pool-a}\n"]
+        [
+            "",
+            "  power: Off\n",
+            using("data"),
+            EPHEMERAL,
+            APART,
+            PINNED,
+            using("data") + PINNED,
+            attached("x"),
+            FIXED,
+        ]
     ),
     st.sampled_from(["", LABELLED]),
     st.sampled_from(["small", "big"]),
 )
-volumes = st.builds(volume, st.sampled_from(["data", "more"]), size=st.sampled_from(["1Gi", "2Gi"]))
-pools = st.builds(pool, st.sampled_from(POOLS), st.sampled_from(["", "spec: {unschedulable: true}\n"]))
+volumes = st.builds(
+    volume,
+    st.sampled_from(["data", "more"]),
+    st.sampled_from(["", "  volumePoolRef: {name: store-a}\n", RESTORED]),
+    st.sampled_from(["1Gi", "2Gi"]),
+)
+interfaces = st.builds(
+    interface,
+    st.sampled_from(["x", "y"]),
+    st.sampled_from(["10.0.0.5", "10.0.0.6"]),
+    st.sampled_from(["", MAC]),
+)
+pools = st.builds(
+    pool,
+    st.sampled_from(POOLS),
+    st.sampled_from(["", "spec: {unschedulable: true}\n"]),
+    st.sampled_from(["{}", "{rack: a}"]),
+) | st.builds(volume_pool, st.sampled_from(["a", "b"]))
 others = st.sampled_from(
     [
         "a: [",
         "apiVersion: v2\nkind: Chart\nmetadata: {name: web-1}\n",
         machine("web-1").replace("machineClassRef", "machineClass"),
         SMALL.replace("small", "big"),
+        LAN,
+        SNAPSHOT,
         "apiVersion: core.ironcore.dev/v1alpha1\nkind: ResourceQuota\nmetadata: {name: q}\nspec: {hard: {requests.cpu: 4}}\n",
         "apiVersion: v1\nkind: Secret\nmetadata: {name: key}\nstringData: {a: b}\n",
     ]
 )
-documents = st.lists(machines | volumes | pools | others, min_size=1, max_size=2).map("---\n".join)
+documents = st.lists(machines | volumes | interfaces | pools | others, min_size=1, max_size=2).map(
+    "---\n".join
+)
 fleets = st.sampled_from(
     [
         SETTINGS,
