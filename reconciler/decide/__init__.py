@@ -8,4 +8,10 @@ decide -> one need for each object that something happened to, by its kind and s
     apply_report, obstacles, references, outcome   the rules and ends that these share
 placement -> the input of `reconciler.schedule`
 compose -> needs and placements as one change for each object
+
+Every rule takes an immutable `ObjectEdit`, returns another one, and ends in one `Need`. A need states what the record is
+afterwards; no rule compares it with a text, because `write` does that.
+
+Limits: reads only the World (`reconciler.world.view.View`) and its arguments. It reads no clock (`now` is given), no file and no
+ref, never asks a host, and never changes the World: a rule that did would decide otherwise than after a restart.
 """

@@ -1,4 +1,24 @@
-"""What a pool says of its assignment, taken into the record: what is reported, a rejection, the end, an adoption. Pure."""
+"""What the report of the assigned pool does to an object's record: new status, a rejection, the end of an assignment, an adoption. Pure.
+
+Theory of operation
+-------------------
+`view.accepted_reports` has already refused what a host may not state: only the report of the host with the grant of the pool
+counts, and only about the assignment that `live` has. Here the phase that it reports decides:
+
+    phase      object                                             effect
+    present    any                                                status as reported
+    unknown    any                                                status as reported; the runtime did not answer, which is not an end
+    rejected   machine, or volume that was never made             assignment ends; the pool is in the rejections, with a count
+    rejected   snapshot                                           none: a snapshot exists on the pool of its volume and nowhere else
+    gone       machine, snapshot, or volume that was never made   assignment ends
+    rejected,  volume that was made, and no order to leave        none but a condition: placed again, it would be empty
+    gone
+
+Nothing of this applies to a pool whose heartbeat expired: its last report says what was, and the object may run on.
+
+Must never happen: an assignment ends because a report is absent; a volume with data is placed again because of one report; an
+object of the same name with another uid is adopted; an object that two hosts report is adopted by one of them.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +51,10 @@ class PoolFact:
 
 
 def apply_report(edit: ObjectEdit, fact: PoolFact) -> ObjectEdit:
-    """With what the pool's word means for the assignment. What a lost pool report last stays as it is on live."""
+    """The edit after the report in `fact`, by the table above; the same edit where nothing is reported or the pool is lost.
+
+    Machines, volumes and snapshots call it first, once they are known to stay. For what is deleted, `deletion` reads the report.
+    """
     assignment, report = edit.assignment, fact.report
     if assignment is None:
         return edit
@@ -59,9 +82,11 @@ def apply_report(edit: ObjectEdit, fact: PoolFact) -> ObjectEdit:
 
 
 def under_grant(edit: ObjectEdit, requests: PoolRequests, view: View) -> ObjectEdit:
-    """With its assignment as the grant of its pool has it after this tick: moved along, or released with a destroyed host.
+    """With its assignment as the grant of its pool is after this tick: moved along, or released with a destroyed host.
 
-    This holds whatever else is to happen to the object, also while it is paused: its host is gone, or another one.
+    It comes before every other rule, and applies to paused objects and to ordered deletions too: the host is gone, or
+    another one. The status that `requests` writes in this tick counts more than the one on `live`, so that pool and assignments
+    change in one commit. The data of a volume that is released here was on the destroyed host.
     """
     assignment = edit.assignment
     if assignment is None:
@@ -80,13 +105,13 @@ def under_grant(edit: ObjectEdit, requests: PoolRequests, view: View) -> ObjectE
 
 
 def has_data(edit: ObjectEdit) -> bool:
-    """A volume that was made. No word of its pool but on an order ends that: it would come back empty."""
+    """Whether the object is a volume that was made, and is not ordered to leave. Then no report may end its assignment."""
     status = edit.record.status
     return isinstance(status, VolumeStatus) and status.volume_id != "" and edit.evict is None
 
 
 def update_status(edit: ObjectEdit, report: ObjectReport) -> ObjectEdit:
-    """With what is reported as its status."""
+    """With what is reported as its status. A report that brings nothing new is not a change, or each heartbeat would be a commit."""
     status = status_from_report(edit.record, report, edit.now)
     if status == edit.record.status:
         return edit
@@ -97,7 +122,11 @@ def update_status(edit: ObjectEdit, report: ObjectReport) -> ObjectEdit:
 
 
 def adoption_claims(view: View, edit: ObjectEdit, fact: PoolFact) -> tuple[ObjectReport, ...]:
-    """Who reports that it is there, while live assigns it to no pool. A host that loses its grant in this tick gets nothing."""
+    """Hosts that report an object which `live` assigns to no pool: candidates for an adoption, after `live` was lost.
+
+    A host that loses its grant in this tick is not one of them: the object would be adopted and released by turns. An assignment that
+    ends in this tick is not adopted either, because `known` is asked, not the edit.
+    """
     if edit.known.record.assignment is not None:
         return ()
     kind = POOL_OF[edit.known.key.kind]
@@ -109,7 +138,11 @@ def adoption_claims(view: View, edit: ObjectEdit, fact: PoolFact) -> tuple[Objec
 
 
 def adopt(view: View, edit: ObjectEdit, report: ObjectReport) -> ObjectEdit | None:
-    """Back where a poollet has it, with the uid that it has there; None when that is another object of the same name."""
+    """Assigned again to the pool that reports it, with the uid and the assignment id of the report; None for another object of that name.
+
+    The ids stay as the host knows them, so that the host goes on without a change. Only an object without a uid on
+    `live` takes the uid of a report; with another uid there, it is another life of that name, and what the host has is an orphan.
+    """
     if edit.record.uid not in ("", report.uid) and edit.before is not None and edit.before.uid:
         return None
     grant = view.grant(Key(POOL_OF[edit.known.key.kind], "", report.pool))
@@ -125,7 +158,11 @@ Rejections = tuple[Rejection, ...]
 def record_rejection(
     before: Sequence[Rejection], of: Assignment, reasons: Sequence[ReportedReason], now: datetime
 ) -> Rejections:
-    """With the refusal of one more assignment. One entry a pool, in the order of their names."""
+    """With one more rejection. One entry a pool, sorted by name; `count` grows with each one, and the backoff with it.
+
+    `reason` is the first code, for programs; `message` joins all reasons, for people. Entries are not removed when their backoff ends:
+    the count must survive it.
+    """
     earlier = {each.pool: each for each in before}
     last = earlier.get(of.pool)
     first = reasons[0] if reasons else ReportedReason(code="Rejected", message="no reason given")
@@ -141,11 +178,13 @@ def record_rejection(
 
 
 def describe_reason(reason: ReportedReason) -> str:
+    """The message of a pool, with both amounts where it names them."""
     need = f" (needs {reason.need}, has {reason.have})" if reason.need else ""
     return f"{reason.message}{need}"
 
 
 def next_retry(rejections: Sequence[Rejection], now: datetime) -> datetime | None:
+    """When the first pool that refused the object may be asked again; None when no backoff is running."""
     return min(
         (end for each in active_rejections(rejections, now) if (end := retry_at(each)) is not None),
         default=None,

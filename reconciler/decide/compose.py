@@ -1,4 +1,15 @@
-"""Needs and placements put together into the Plan of a tick. Pure: it adds what a placement means, and decides nothing else."""
+"""Needs and placements put together into the Plan of a tick. Pure: it adds what a placement means, and decides nothing else.
+
+A placement changes more than the object that was placed: a machine takes its unplaced volumes along and claims those that are free.
+The scheduler knows neither records nor claims, so that is done here. Then each need becomes one change, or none when its record is
+the one that `live` has.
+
+Limits: it asks no filter and no report; whether an object may be placed was decided before. It reads requests and reviews only to
+list what awaits approval.
+
+Must never happen: two changes for one key; a document removed without the phase DROP; a change for a record that stays the same,
+because each tick would then write a commit.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +69,11 @@ def compose(
 
 
 def decide_assigned(view: View, needs: dict[Key, Need], decision: Placed, now: datetime) -> Iterator[Need]:
-    """The assignments, and the volumes claimed for the machine that needs them."""
+    """The needs of a placed machine and its volumes, or of a volume placed alone, with assignment and claim.
+
+    The grant is the one that this tick writes, not the one that `live` has. A volume that another machine holds keeps that claim; one
+    that has no need in this tick is left for the next one, in which `volume_claim` grants it.
+    """
     on = dict(decision.volumes)
     if decision.key.kind is Kind.MACHINE:
         on[decision.key] = decision.pool
@@ -84,6 +99,7 @@ def decide_assigned(view: View, needs: dict[Key, Need], decision: Placed, now: d
 
 
 def apply_unschedulable(view: View, need: Need, decision: Unschedulable, now: datetime) -> Need:
+    """The need with the reason why no pool took it. It stays unplaced, and is tried again when something makes room."""
     why = summary(decision.refusals)
     edit = (
         edit_of(view, need, now)
@@ -102,12 +118,13 @@ def summary(refusals: tuple[Refusal, ...]) -> str:
 
 
 def edit_of(view: View, need: Need, now: datetime) -> ObjectEdit:
+    """The edit of a need, to go on where its rules ended."""
     known = view.objects.get(need.key) or new_object_state(need)
     return ObjectEdit(known, need.record, now, need.change_reasons, need.due)
 
 
 def new_object_state(need: Need) -> ObjectState:
-    """One that this tick makes."""
+    """The state of an object that this tick generates: the World does not have it before its document is on `live`."""
     assert need.body is not None, "what the world does not know is made by its owner"
     return ObjectState(
         key=need.key,
@@ -118,6 +135,11 @@ def new_object_state(need: Need) -> ObjectState:
 
 
 def change_of(need: Need) -> Change | None:
+    """The change of a need, or None when `live` would stay the same.
+
+    A retained volume is a change although its record stays: its document moves. An object without uid and document of its own,
+    such as a Secret, has no record to write.
+    """
     after: Record | None = need.record
     if isinstance(need, Remove) and need.phase is DeletionPhase.DROP:
         after = None
@@ -131,7 +153,10 @@ def change_of(need: Need) -> Change | None:
 
 
 def main_reason(need: Need) -> ChangeReason:
-    """What names the change. Why an object lost its pool is told along with where it goes next."""
+    """The heaviest reason, in the order of `Action`: it names the change in commit, plan and metrics.
+
+    A placement is named together with why the object lost its last pool.
+    """
     if not need.change_reasons:
         return ChangeReason(Action.SYNC if need.before is None else Action.STATUS)
     first = min(need.change_reasons, key=lambda why: WEIGHT[why.action])
@@ -142,7 +167,10 @@ def main_reason(need: Need) -> ChangeReason:
 
 
 def pending_approvals(view: View, review: DeletionReview | None = None) -> Iterator[PendingApproval]:
-    """All that waits for a person, whether or not anything changes."""
+    """All that waits for a person, whether or not anything changes.
+
+    While a lost `live` waits for reports that is all there is: what is absent cannot be judged before the objects are known again.
+    """
     if view.head.held is not None:
         yield PendingApproval(view.head.held.message, trailer=view.head.held.trailer)
     if view.missing_hosts:

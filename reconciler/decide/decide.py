@@ -109,7 +109,7 @@ def decide_needs(
 def evaluate(
     view: View, dirty: Iterable[Key], facts: TickFacts, now: datetime, needs: dict[Key, Need]
 ) -> None:
-    """Adds the need of each. Machines come before network interfaces, which take over what is seen of those."""
+    """Adds the need of each. By the order of kinds in a key, machines come before the network interfaces that repeat what is reported of them."""
     for key in sorted(dirty):
         known = view.objects.get(key)
         if known is not None:
@@ -117,7 +117,12 @@ def evaluate(
 
 
 def affected_keys(view: View, dirty: Collection[Key], ended: Collection[Key]) -> set[Key]:
-    """What is looked at: all that is dirty, what is decided together with it, and what waits for consent."""
+    """All that is evaluated: what is dirty, what is decided together with it, and all that is absent.
+
+    Four things are decided together: what is on a pool whose grant ends; all machines on tainted pools, when one with an order to leave
+    changes, because its end lets the next one leave; the machines of a volume; the volumes, interfaces and generated objects of a machine.
+    The cost is that of what changed and of its neighbors, never that of the fleet.
+    """
     found = {*dirty, *view.relations.absent}
     for key in ended:
         found |= {*view.relations.on_pool.get(key)}
@@ -137,7 +142,10 @@ def affected_keys(view: View, dirty: Collection[Key], ended: Collection[Key]) ->
 
 
 def start_edit(view: View, known: ObjectState, now: datetime, requests: PoolRequests) -> ObjectEdit:
-    """With an identity, a status to write into, and its assignment under the grant of its pool."""
+    """The edit that every rule begins with: an identity, a status to write into, and the assignment as its grant is after this tick.
+
+    A new object gets its uid here. A volume that was retained under its name comes back here, before any rule could take it for a new one.
+    """
     record = known.record
     if (kept := retained_volume_for(view, known)) is not None:
         return under_grant(restore(known, kept, now), requests, view)
@@ -155,7 +163,7 @@ def start_edit(view: View, known: ObjectState, now: datetime, requests: PoolRequ
 
 @dataclass(frozen=True, slots=True)
 class TickFacts:
-    """What was decided before the single objects."""
+    """What was decided before the single objects, and is the same for all of them."""
 
     review: DeletionReview
     requests: PoolRequests
@@ -163,6 +171,10 @@ class TickFacts:
 
 
 def decide_object(view: View, edit: ObjectEdit, facts: TickFacts) -> Need:
+    """The one need of one object. Deletion comes first, whatever the kind; then the rules of the kind.
+
+    A pool that is absent and still announced is not a deletion: it stays, as an announced pool.
+    """
     known = edit.known
     if known.key in view.relations.absent and not deletion.is_announced(view, known.key):
         return deletion.order_deletion(observe(view, edit), facts.review)
@@ -185,7 +197,10 @@ def decide_object(view: View, edit: ObjectEdit, facts: TickFacts) -> Need:
 
 
 def observe(view: View, edit: ObjectEdit) -> ObjectEdit:
-    """With what is reported of it, whatever becomes of it."""
+    """With what is reported of it. For objects that are deleted and for kinds without rules of their own; the others apply reports themselves.
+
+    A deletion must know what was reported since `live` was written: a volume that turns out to be made is retained.
+    """
     report = view.accepted_reports(edit.known.key).report
     if report is None or report.phase not in ("present", "unknown") or is_released(edit):
         return edit
@@ -193,11 +208,12 @@ def observe(view: View, edit: ObjectEdit) -> ObjectEdit:
 
 
 def is_released(edit: ObjectEdit) -> bool:
-    """In this tick: what is reported is about an assignment that ended."""
+    """Whether its assignment ended in this tick. What is reported is then about a host that is destroyed."""
     return edit.assignment is None and edit.known.record.assignment is not None
 
 
 def pool_fact(view: View, edit: ObjectEdit, requests: PoolRequests) -> PoolFact:
+    """What the rules must know about the pool of the assignment. A pool that is not known is lost, not gone."""
     assignment, known = edit.assignment, edit.known
     if assignment is None:
         return PoolFact(ended=requests.ended)
@@ -207,6 +223,10 @@ def pool_fact(view: View, edit: ObjectEdit, requests: PoolRequests) -> PoolFact:
 
 
 def generated_needs(view: View, owner: Need, now: datetime, requests: PoolRequests) -> Iterator[Need]:
+    """Needs of the objects that a machine's entries generate, after that of the machine; they replace needs made without the entry.
+
+    None for a machine that is going: its objects are absent, and deleted by the rules of deletion.
+    """
     known = view.objects[owner.key]
     if not known.is_active or owner.record.is_deleting:
         return
@@ -217,7 +237,11 @@ def generated_needs(view: View, owner: Need, now: datetime, requests: PoolReques
 
 
 def order_evictions(view: View, needs: Iterable[Need], now: datetime) -> Iterator[Drain]:
-    """The order to leave for as many as may leave at once, the least important first; the others wait for their edit."""
+    """Orders to leave for as many machines as may leave at once, the least important first. The others are looked at again soon.
+
+    Orders on `live` count until the machine has left. The stricter of the old and the new `limits.evict` applies, so that a commit
+    cannot raise the limit that it uses.
+    """
     needs = tuple(needs)
     ended = {need.key for need in needs if need.key in view.relations.evicting and not is_evicted(need)}
     before = view.rules.before
@@ -243,7 +267,7 @@ def priority(view: View, key: Key) -> int:
 
 
 def annotate(view: View, need: Need, now: datetime) -> Need:
-    """With what is told of any object: that its file is frozen, that a poollet claims what is not its own."""
+    """With conditions that any object may have beside its need: its file is frozen, or a poollet reports it without the right to."""
     known = view.objects.get(need.key)
     if known is None:
         return need
@@ -267,7 +291,7 @@ def annotate(view: View, need: Need, now: datetime) -> Need:
 
 
 def why_frozen(view: View, known: ObjectState) -> str:
-    """The problem of the object itself, wherever it is declared now; else that of its file."""
+    """For a message: the problem of the object itself, wherever it is declared now; else that of its file."""
     frozen = view.frozen
     own = [each for found in frozen.values() for each in found if each.object == str(known.key)]
     places = [place.path for place in (known.source, known.live) if place is not None]

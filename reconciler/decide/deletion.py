@@ -55,9 +55,10 @@ OVER_LIMIT = "DeletionLimitExceeded"  # the reason of DELETION_HELD that an appr
 
 @dataclass(frozen=True, slots=True)
 class DeletionReview:
-    """About everything that is absent: why it is held, by reason; what is not in `why` may be ordered gone.
+    """Of all that is absent at once. What is not in `why` may be ordered gone in this tick.
 
-    `held` groups what one approval is asked for. `idle` are approvals of something else.
+    `why` has the reason, as a word and as a message. `held` groups by kind what exceeds the limits, and `trailer` is the one line that
+    approves all of it. `idle` are approvals that match nothing here; they are answered, never kept for later.
     """
 
     why: Mapping[Key, tuple[str, str]]
@@ -67,11 +68,16 @@ class DeletionReview:
 
 
 def is_paused(known: ObjectState) -> bool:
+    """Whether people asked that nothing is done to it. An order that was given before waits too."""
     return known.object.metadata.annotations.get(live_layout.PAUSED) == "true"
 
 
 def review_deletions(view: View) -> DeletionReview:
-    """Looks at all that is absent at once, because how much goes is counted over all of it."""
+    """Judges all that is absent at once, because the limits count all of it.
+
+    What is held for a reason of its own counts too, but no approval is asked for it. The order matters: only what no other
+    reason holds is in the digest, so that an approval never covers what may still be declared.
+    """
     why: dict[Key, tuple[str, str]] = {}
     free: dict[Kind, list[ObjectState]] = defaultdict(list)
     counted: dict[Kind, int] = defaultdict(int)
@@ -98,7 +104,7 @@ def review_deletions(view: View) -> DeletionReview:
 
 
 def hold_reason(view: View, known: ObjectState) -> tuple[str, str] | None:
-    """What no approval helps against."""
+    """Why this deletion is held whatever people approve: reason and message of the first hold of the table above, without the limits."""
     if why_unverified := view.why_unverified(known.key):
         return UNVERIFIED, why_unverified
     if is_paused(known):
@@ -118,7 +124,11 @@ def hold_reason(view: View, known: ObjectState) -> tuple[str, str] | None:
 
 
 def may_hold_data(view: View, known: ObjectState) -> bool:
-    """A volume that is retained once it was made, on a pool whose last word may be older than that."""
+    """Whether the pool may have made the volume since its last report.
+
+    Such a volume would be retained once it is known to be made (see `is_retained`). An order to delete it, on the strength of an old report,
+    would destroy data. A destroyed host is the exception: nothing is left of what it made.
+    """
     volume, record = known.object, known.record
     if not isinstance(volume, Volume) or volume.spec.deletion_policy is not None or record.assignment is None:
         return False
@@ -133,6 +143,11 @@ def may_hold_data(view: View, known: ObjectState) -> bool:
 def kinds_over_limit(
     view: View, free: Mapping[Kind, list[ObjectState]], counted: Mapping[Kind, int]
 ) -> Iterable[tuple[Kind, str, tuple[Key, ...]]]:
+    """Kinds of which too much would be deleted, with the reason and the keys that await approval.
+
+    `free` has what nothing else holds; `counted` has all that is absent. Either all of a kind is over the limit or nothing of it:
+    an order for some of it would be a choice that no person made.
+    """
     before = view.rules.before
     limit = stricter(before.limits.delete, view.rules.settings.limits.delete)
     for kind in sorted(free):
@@ -144,12 +159,15 @@ def kinds_over_limit(
 
 
 def approval_subject(known: ObjectState) -> str:
-    """What stands for the object in the digest; a kind without uids goes by its name."""
+    """What represents the object in the digest: its uid, or its key for a kind without uids.
+
+    A uid belongs to one life of an object, so an approval never applies to a successor of the same name.
+    """
     return known.record.uid or str(known.key)
 
 
 def follows_its_owner(view: View, known: ObjectState) -> bool:
-    """A generated object whose owner is going or gone."""
+    """Whether it is a generated object whose owner is ordered gone, or no longer exists. It is not counted: its owner was."""
     owner = owner_of(known)
     if owner is None:
         return False
@@ -166,7 +184,7 @@ def is_announced(view: View, key: Key) -> bool:
 
 
 def order_deletion(edit: ObjectEdit, review: DeletionReview) -> Remove:
-    """The first phase."""
+    """The first phase: hold, retain or order an object that is absent. No host does anything before the order is on `live`."""
     known = edit.known
     held = review.why.get(known.key)
     if held is not None:
@@ -185,7 +203,10 @@ def order_deletion(edit: ObjectEdit, review: DeletionReview) -> Remove:
 
 
 def finish_deletion(view: View, edit: ObjectEdit) -> Remove:
-    """The second phase."""
+    """The second phase: an ordered deletion waits, ends, or turns out to be that of a volume with data.
+
+    A claim that ended is released here too: the host detaches the volume before it deletes it.
+    """
     if reason := waiting_for(view, edit):
         if is_retained(edit) and not is_paused(edit.known):
             # Its deletion was ordered before its runtime was known to have created it, and its host kept it.
@@ -202,7 +223,11 @@ def finish_deletion(view: View, edit: ObjectEdit) -> Remove:
 
 
 def waiting_for(view: View, edit: ObjectEdit) -> str:
-    """What a document that is ordered gone still waits for."""
+    """What an ordered deletion still waits for, or an empty text when its document may go.
+
+    Only a report of the present assignment ends the wait: `gone`, or `rejected`, with which it was never created. A report
+    that is absent, or a pool that is lost, ends nothing.
+    """
     known, report = edit.known, view.accepted_reports(edit.known.key).report
     if is_paused(known):
         return "it is paused"
@@ -218,7 +243,15 @@ def waiting_for(view: View, edit: ObjectEdit) -> str:
 
 
 def is_retained(edit: ObjectEdit) -> bool:
-    """A volume that holds data, or may: its policy decides, and without one only what a machine brought along goes."""
+    """Whether the data of a volume stays after its deletion.
+
+    deletionPolicy   the data
+    Delete           goes
+    Retain           stays, made or not
+    none             stays once it was made, except that of a volume that a machine's entry generated
+
+    A volume on no pool has no data. Everything that is not a volume goes.
+    """
     known, volume = edit.known, edit.known.object
     if not isinstance(volume, Volume) or edit.assignment is None:
         return False
@@ -241,4 +274,5 @@ def was_made(status: Status | None) -> bool:
 
 
 def remove(edit: ObjectEdit, step: DeletionPhase, reason: str) -> Remove:
+    """The need for this phase. `reason` is for people."""
     return Remove(**edit.need_fields(), phase=step, reason=reason)

@@ -1,4 +1,13 @@
-"""How much may be deleted at once without asking a person. Pure counting; who is to go is decided elsewhere."""
+"""How much may be deleted at once without an approval. Pure counting; `deletion` decides which objects it is about.
+
+    the deletion would leave      an approval is needed
+    nothing of a kind             always, even for the only object
+    half or less, of 3 or more    always
+    more                          when both `count` and `percent` of limits.delete are exceeded
+
+Orders that were given before are counted until their objects are gone. Otherwise a script that removes one file a minute
+would delete everything without an approval.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +26,12 @@ class DeletionCounts:
 
 
 def stricter(old: DeleteLimit, new: DeleteLimit) -> DeleteLimit:
-    """A commit that raises the limit and uses it at once is held by the old one."""
+    """The smaller of each number. A commit that raises the limit and uses it at once is held by the old one."""
     return DeleteLimit(count=min(old.count, new.count), percent=min(old.percent, new.percent))
 
 
 def why_over_limit(losses: DeletionCounts, limit: DeleteLimit) -> str:
-    """Why a person must approve this, or nothing."""
+    """Why this deletion needs an approval, or an empty text. More losses never need less of it: the tests hold it to that."""
     if losses.absent <= 0:
         return ""
     lost, total = losses.going + losses.absent, losses.total

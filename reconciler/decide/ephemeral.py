@@ -1,4 +1,9 @@
-"""Objects that a machine's entries stand for: created when it is accepted, rewritten when the entry changes. Pure."""
+"""Objects that a machine's ephemeral entries generate: created when the machine is accepted, rewritten when the entry changes. Pure.
+
+They exist on `live` alone, and the machine owns them. Their end is not decided here: an object whose entry or owner is gone is
+absent, and `deletion` has the rules for that. Called by `decide` after the machines, because a machine that is blocked before it was
+placed generates nothing.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +29,10 @@ from schemas.model import Machine, NetworkInterface, Object, Volume, decode
 def owned_objects(
     view: View, owner: Need, owner_known: ObjectState
 ) -> Iterator[tuple[ObjectState, Expansion]]:
-    """What the machine's entries become, as known already or as it will be. Nothing for one that cannot go on."""
+    """Each generated object of the machine, as known already or as it will be, with the document that its entry gives.
+
+    No object for a machine that is blocked and on no pool. One that is placed and blocked since keeps those that it has.
+    """
     machine = owner_known.object
     if not isinstance(machine, Machine) or (isinstance(owner, Blocked) and owner.record.assignment is None):
         return
@@ -46,7 +54,7 @@ def new_object(view: View, expansion: Expansion) -> ObjectState:
 
 
 def differs(known: ObjectState, expansion: Expansion) -> bool:
-    """Whether live has it otherwise than the machine's entry says now."""
+    """Whether its document on `live` has to be written: it is not there yet, or the entry of the machine has changed."""
     if known.live is None:
         return True
     wanted = decode(expansion.key.kind, expansion.body)
@@ -54,7 +62,10 @@ def differs(known: ObjectState, expansion: Expansion) -> bool:
 
 
 def normalize(found: Object, wanted: Object) -> Object:
-    """Without what the reconciler writes into it."""
+    """`found` with everything from `wanted` that the reconciler itself writes, so that two of them differ only by the entry.
+
+    Pool reference and claim of a volume are the reconciler's; labels and annotations are compared as they are.
+    """
     metadata = msgspec.structs.replace(
         wanted.metadata, labels=found.metadata.labels, annotations=found.metadata.annotations
     )
@@ -69,7 +80,10 @@ def normalize(found: Object, wanted: Object) -> Object:
 
 
 def decide_generated(view: View, edit: ObjectEdit, expansion: Expansion, owner: Need, fact: PoolFact) -> Need:
-    """Of one generated object. A volume is placed with its owner, or near it when that is placed already."""
+    """The need of one generated object, with its document where that has to be written.
+
+    A volume is placed with its owner, or near it when that is placed already; an interface shows what `owner` becomes in this tick.
+    """
     found: Need
     if expansion.key.kind is Kind.VOLUME:
         found = decide_volume(view, edit, fact)

@@ -1,4 +1,15 @@
-"""Whether a placed machine has to leave its pool, and whether it may. Pure; who goes first is decided elsewhere."""
+"""Whether a placed machine has to leave its pool, and whether it may. Pure; `decide.order_evictions` says which one goes first.
+
+    cause                                             when                            data on the host
+    people pinned it to another pool                  that pool can take it           must be accepted as lost
+    NoExecute taint that it does not tolerate         at once                         must be accepted as lost
+    NoExecute taint with tolerationSeconds            when the seconds are over       must be accepted as lost
+    drain, with the value `force`                     as the taint                    counts as accepted
+
+Accepted: `drain --force`, or `onPoolLost: Replace` in the machine. Only machines are evicted; volumes keep their pool.
+
+Must never happen: an eviction destroys local data that no person gave up; a machine leaves a pool for one that cannot take it.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +28,7 @@ FORCED = "force"
 
 @dataclass(frozen=True, slots=True)
 class EvictionCause:
-    """`after_seconds` of being tolerated. `is_forced` says that local data may be lost."""
+    """Why a machine has to leave. `after_seconds` is how long it is tolerated; `is_forced` says that local data may be lost."""
 
     reason: str
     message: str
@@ -26,7 +37,10 @@ class EvictionCause:
 
 
 def eviction_cause(machine: Machine, pool: str, pin: str, taints: Sequence[Taint]) -> EvictionCause | None:
-    """The first cause to leave: people pinned it elsewhere, or a NoExecute taint that it tolerates no longer."""
+    """The cause that applies first: a pin to another pool, then the taint that is tolerated for the shortest time.
+
+    If one of several taints is a forced drain, the loss of data is accepted whichever taint comes first.
+    """
     if pin and pin != pool:
         return EvictionCause("PinnedElsewhere", f"machinePoolRef names {pin} now")
     causes = [
@@ -54,16 +68,21 @@ def taint_cause(taint: Taint, tolerations: Sequence[Toleration]) -> EvictionCaus
 
 
 def has_local_disk(machine: Machine) -> bool:
+    """Whether a disk of it exists on its host alone and goes with it."""
     return any(disk.local_disk is not None for disk in machine.spec.volumes)
 
 
 def accepts_data_loss(machine: Machine, cause: EvictionCause) -> bool:
-    """Whether people said that what is on the host may be lost."""
+    """Whether people accepted, in the drain or in the machine, that what is on the host may be lost."""
     return cause.is_forced or machine.spec.on_pool_lost == "Replace"
 
 
 def why_pool_rejects(view: View, key: Key, machine: Machine, pin: str) -> str:
-    """In words that stay while the reasons do, or nothing. Volumes that it would leave behind are for consent to decide."""
+    """Why the pool that people pinned the machine to cannot take it now, or an empty text. The machine then stays where it is.
+
+    The message has no amounts: they change with each placement, and the condition would be written with each tick. Volumes that
+    the machine would leave behind are not looked at; `machine.drain` asks about those.
+    """
     pool = view.pools.get(pin)
     if pool is None:
         return f"pool {pin} does not exist"

@@ -1,4 +1,8 @@
-"""What a network interface needs: the status that its machine's pool sees. Pure."""
+"""What a network interface needs: the status that the pool of its machine reports. Pure.
+
+An interface has no pool and no assignment of its own, so it is never placed, evicted or adopted. `decide` evaluates it after the
+machines: it repeats what this tick makes of them.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,10 @@ from schemas.model import MachineNetworkInterfaceStatus, MachineStatus, NetworkI
 
 
 def update_interface(view: View, edit: ObjectEdit, needs: Mapping[Key, Need]) -> ObjectEdit:
-    """`needs` has what this tick makes of the machines."""
+    """With the state and addresses that the first machine which names it reports; empty when no machine reports it.
+
+    `needs` has what this tick makes of the machines; a machine that is not in it is as the World has it.
+    """
     status = edit.record.status
     if not isinstance(status, NetworkInterfaceStatus):
         return edit
@@ -37,6 +44,7 @@ def decide_interface(view: View, edit: ObjectEdit, needs: Mapping[Key, Need]) ->
 
 
 def cards(record: Record, key: Key) -> tuple[MachineNetworkInterfaceStatus, ...]:
+    """What the machine of this record reports about that interface."""
     status = record.status
     if not isinstance(status, MachineStatus):
         return ()

@@ -1,4 +1,28 @@
-"""What a machine that is declared, or frozen as it was, needs. Pure; a placed one is left where it is unless a cause says otherwise."""
+"""What a machine needs that is declared, or frozen as it was. Pure; a placed one stays where it is unless there is a cause to leave.
+
+Theory of operation
+-------------------
+The first row that applies decides. Before it, the assignment follows its grant (`under_grant`); deletions never come here.
+
+    paused                                                 Keep, and no report is applied
+    -- then what its pool reports is applied --
+    unassigned, one host reports it                        Adopt
+    unassigned, several hosts report it                    Blocked
+    unassigned, an obstacle                                Blocked
+    unassigned                                             Place
+    ordered to leave                                       Drain; the order is never taken back
+    its pool is lost                                       PoolUnreachable
+    a cause to leave, and data that people did not give up   Drain, held by DataLossApprovalRequired
+    a cause to leave, tolerated for now                    Keep, looked at again when the time is over
+    a cause to leave                                       Drain, due: `order_evictions` gives the orders
+    an obstacle, or a class that the pool does not offer   Blocked; the guest runs on
+    otherwise                                              Keep
+
+A lost pool comes before every cause to leave: an order that no host reads would only hold one of the few evictions at once.
+
+Must never happen: a machine that may still run is placed a second time; silence of a pool moves a machine; an obstacle
+stops a guest that runs.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +52,7 @@ from schemas.model import Evict, Machine
 
 
 def decide_machine(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
+    """By the table above. `fact` is about the pool of the assignment as it is after this tick's grants."""
     if is_paused(edit.known):
         return keep(edit.clear_condition(ACCEPTED))
     edit = apply_report(edit, fact)
@@ -37,6 +62,7 @@ def decide_machine(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
 
 
 def decide_unassigned(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
+    """Adopt it, block it, or find a pool. A pool that refused it is asked again when its backoff ends, so the need is due then."""
     edit = edit.clear_condition(EVICTION)
     if (adopted := adopt_reported(view, edit, fact)) is not None:
         return adopted
@@ -47,6 +73,10 @@ def decide_unassigned(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
 
 
 def decide_assigned(view: View, edit: ObjectEdit) -> Need:
+    """The lower half of the table: order, lost pool, cause to leave, obstacle.
+
+    A pin to a pool that cannot take the machine is not a cause to leave; a condition shows why it was not moved.
+    """
     machine, assignment = edit.known.object, edit.assignment
     assert isinstance(machine, Machine), "by the kind of its key"
     assert assignment is not None, "the caller asked"
@@ -72,7 +102,11 @@ def decide_assigned(view: View, edit: ObjectEdit) -> Need:
 
 
 def drain(view: View, edit: ObjectEdit, machine: Machine, cause: EvictionCause) -> Need:
-    """It is to leave: when it is tolerated no longer, when people consent to what is lost by it, and when its turn comes."""
+    """The need of a machine that has a cause to leave.
+
+    First the data: what only this host has must be given up by people. Then the time: tolerationSeconds begin when the condition first
+    shows the cause, so the start is on `live` and survives a restart. Last the turn, which `order_evictions` decides.
+    """
     bound = data_on_host(view, edit, machine)
     if bound and not accepts_data_loss(machine, cause):
         message = (
@@ -95,7 +129,10 @@ def drain(view: View, edit: ObjectEdit, machine: Machine, cause: EvictionCause) 
 
 
 def data_on_host(view: View, edit: ObjectEdit, machine: Machine) -> str:
-    """What of the machine is on this host and nowhere else, or nothing."""
+    """Which data of the machine is on this host alone, for a message; empty when there is none.
+
+    A volume pool that exactly this machine pool reaches is on this host.
+    """
     if has_local_disk(machine):
         return "its local disk"
     pool = edit.record.pool
@@ -112,7 +149,7 @@ def data_on_host(view: View, edit: ObjectEdit, machine: Machine) -> str:
 
 
 def order_eviction(drain: Drain, known: ObjectState, now: datetime) -> Drain:
-    """The order to leave, when it is this machine's turn."""
+    """The order to leave, when it is this machine's turn. The assignment stays until its pool reports that the machine is gone."""
     edit = ObjectEdit(known, drain.record, now, drain.change_reasons, drain.due)
     assignment = edit.assignment
     assert assignment is not None, "only a placed machine drains"
@@ -125,6 +162,7 @@ def order_eviction(drain: Drain, known: ObjectState, now: datetime) -> Drain:
 
 
 def class_not_offered(machine: Machine, pool: PoolState) -> str:
+    """Why a placed machine does not fit its pool any more, or an empty text. A pool that reports nothing is not asked."""
     name = machine.spec.machine_class_ref.name
     if pool.announced is None or name in pool.classes:
         return ""

@@ -1,6 +1,7 @@
 """What one object needs in this tick, as a closed union. Values only.
 
 Each need carries the record that the object has afterwards as far as no placement changes it, and the reasons that led there.
+The scheduler gets a request for each `Place`; `compose` makes changes of all of them. Nothing but a `Remove` with the phase DROP removes a document.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Place(NeedBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keep(NeedBase):
-    """Nothing but what is reported."""
+    """No decision: the record has what is reported, and conditions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +59,8 @@ class Adopt(NeedBase):
 
 
 class DeletionPhase(StrEnum):
+    """How far a deletion is; `deletion` has the table. Only DROP removes the document."""
+
     HOLD = "hold"  # a person has to confirm, or the source leaves doubt
     WAIT = "wait"  # for those who use it, or for its pool to state that it is gone
     ORDER = "order"  # the deletion timestamp
@@ -67,6 +70,8 @@ class DeletionPhase(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remove(NeedBase):
+    """It left the source, or its deletion is ordered. `reason` is for people."""
+
     phase: DeletionPhase
     reason: str = ""
 

@@ -1,4 +1,8 @@
-"""Editing one object's record, rule by rule, with the reasons of what changed. Immutable: each step gives another edit."""
+"""Editing one object's record, rule by rule, with the reasons of what changed. Immutable: each step gives another edit.
+
+Rules never build a record by hand: what an assignment, its end or a condition means for the other fields is written here once.
+The ids are derived from commits, not drawn: two ticks on the same snapshot, on different machines, decide the same ids.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +31,7 @@ from schemas.model import Assignment, Condition, Evict, MachineStatus, Rejection
 
 
 class ObjectEdit(msgspec.Struct, frozen=True):
-    """`known.record` is where it began."""
+    """`record` is what the rules made so far of `known.record`; `change_reasons` say why, in order; `due` is when to look again."""
 
     known: ObjectState
     record: Record
@@ -37,6 +41,7 @@ class ObjectEdit(msgspec.Struct, frozen=True):
 
     @property
     def before(self) -> Record | None:
+        """What `live` has; None for an object that is not there yet."""
         return self.known.record if self.known.live is not None else None
 
     @property
@@ -45,6 +50,7 @@ class ObjectEdit(msgspec.Struct, frozen=True):
 
     @property
     def evict(self) -> Evict | None:
+        """The order to leave its pool, if there is one."""
         status = self.record.status
         return status.evict if isinstance(status, PLACED) else None
 
@@ -54,10 +60,11 @@ class ObjectEdit(msgspec.Struct, frozen=True):
         return status.rejections if isinstance(status, PLACED) else ()
 
     def log_change(self, action: Action, reason: str = "") -> ObjectEdit:
+        """With one more reason. Only for a change: a reason without a change of the record is not written."""
         return replace(self, change_reasons=(*self.change_reasons, ChangeReason(action, reason)))
 
     def recheck_by(self, due: datetime | None) -> ObjectEdit:
-        """The answer may be another one at `due`."""
+        """The answer may be another one at `due`. The earliest of several moments counts, and None changes nothing."""
         if due is None or (self.due is not None and self.due <= due):
             return self
         return replace(self, due=due)
@@ -66,6 +73,7 @@ class ObjectEdit(msgspec.Struct, frozen=True):
         return replace(self, record=replace(self.record, **changes))
 
     def with_status(self, **changes: Any) -> ObjectEdit:
+        """The same edit for an object without a status: kinds without one ignore what rules say about it."""
         status = self.record.status
         return self if status is None else self.with_record(status=replace(status, **changes))
 
@@ -95,7 +103,7 @@ class ObjectEdit(msgspec.Struct, frozen=True):
         return self.record.condition(type)
 
     def assign(self, pool: str, id: str, grant: Grant) -> ObjectEdit:
-        """Under the grant that the pool has when this tick is written."""
+        """Bound to a pool, under the grant that the pool has when this tick is written. The host acts on it only if host and epoch are its own."""
         assignment = Assignment(pool=pool, id=id, host=grant.host, epoch=grant.epoch)
         return self.with_record(pool=pool).with_status(assignment=assignment)
 
@@ -110,7 +118,10 @@ class ObjectEdit(msgspec.Struct, frozen=True):
         }
 
     def unassign(self) -> ObjectEdit:
-        """Bound to no pool. What was reported from there is no more; what the reconciler itself knows stays."""
+        """Bound to no pool. What was reported from there is removed; what the reconciler itself knows stays.
+
+        Rejections stay, or the next tick would ask the same pool again. The order to leave ends with the assignment that it names.
+        """
         status, fresh = self.record.status, empty_status(self.known.key.kind)
         if not isinstance(status, ASSIGNED) or fresh is None:
             return self

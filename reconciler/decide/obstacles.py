@@ -1,4 +1,10 @@
-"""Why an object cannot go on as it is declared. Pure; each reason is one word and a sentence."""
+"""Why an object cannot go on as it is declared. Pure; each reason is one word and a sentence.
+
+In this order: what validation finds wrong with it, a reference to an object that does not exist, a secret that cannot be decrypted;
+and for machines a volume that another machine holds, a retained volume that comes back first, a name that is taken.
+
+An obstacle keeps an unplaced object from being placed. A placed one runs on; it does not get what it cannot have. Obstacles never delete.
+"""
 
 from __future__ import annotations
 
@@ -22,16 +28,19 @@ DECIDED_HERE = frozenset({"GV320"})
 
 
 class Obstacle(NamedTuple):
+    """`reason` is a word for programs, or the code of a problem; `message` is a sentence for people."""
+
     reason: str
     message: str
 
 
 def first_obstacle(view: View, known: ObjectState) -> Obstacle | None:
-    """The first there is."""
+    """The one that conditions show. The others appear when it is gone."""
     return next(obstacles(view, known), None)
 
 
 def obstacles(view: View, known: ObjectState) -> Iterator[Obstacle]:
+    """All of them, the one to show first. Lazy, because most callers want one."""
     for fault in view.faults.get(known.key, ()):
         if fault.severity is Severity.ERROR and fault.code not in DECIDED_HERE:
             yield Obstacle(fault.code, fault.message)
@@ -60,7 +69,7 @@ def missing_references(view: View, known: ObjectState, reported: Collection[str]
 
 
 def sealed_secrets(view: View, known: ObjectState) -> Iterator[Obstacle]:
-    """Secrets that cannot be decrypted."""
+    """Secrets that cannot be decrypted. A guest that boots with the encrypted text would run, and be wrong."""
     entry = Declaration("", 0, known.key, known.object)
     for name in sorted({each.name for each in references(entry) if each.kind is Kind.SECRET}):
         found = view.objects.get(Key(Kind.SECRET, known.key.namespace, name))
@@ -69,7 +78,10 @@ def sealed_secrets(view: View, known: ObjectState) -> Iterator[Obstacle]:
 
 
 def taken_names(view: View, known: ObjectState, machine: Machine) -> Iterator[Obstacle]:
-    """What its ephemeral entries become must not belong to another owner."""
+    """Names of its generated objects that another object has.
+
+    An object of another owner is never taken over; one of an earlier life of this machine must be gone first.
+    """
     for each in expansions(machine, known.record.uid):
         there = view.objects.get(each.key)
         if there is None:

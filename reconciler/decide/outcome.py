@@ -1,4 +1,7 @@
-"""How the rules of several kinds end alike: left as it is, blocked, waiting for its pool, adopted. Pure."""
+"""How the rules of several kinds end alike: left as it is, blocked, waiting for its pool, adopted. Pure.
+
+None of these ends an assignment. That is `apply_report`'s, by the report of the pool, and `under_grant`'s, by a destroyed host.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,12 @@ from schemas.kinds import Key
 
 
 def keep(edit: ObjectEdit) -> Keep:
+    """As the edit has it: nothing more is decided."""
     return Keep(**edit.need_fields())
 
 
 def block(edit: ObjectEdit, reason: str, message: str) -> Blocked:
-    """A placed one keeps running; it just does not get what it cannot have."""
+    """It cannot go on. A placed one keeps running, and its condition shows the reason; an unplaced one is not scheduled either."""
     after = edit.set_condition(ACCEPTED, "False", reason, message)
     if edit.assignment is None:
         after = after.set_condition(SCHEDULED, "False", "Blocked", message)
@@ -28,6 +32,7 @@ def block(edit: ObjectEdit, reason: str, message: str) -> Blocked:
 
 
 def wait_for_pool(view: View, edit: ObjectEdit, pool: str, consequence: str = "") -> PoolUnreachable:
+    """The heartbeat of its pool expired: only the condition Ready says so, and everything else stays as it was last reported."""
     status = status_of(view, Key(POOL_OF[edit.known.key.kind], "", pool))
     host = edit.assignment.host if edit.assignment is not None else ""
     # From the tick on in which the assignment follows the pool: its new host has not reported then.

@@ -1,4 +1,11 @@
-"""What a pool needs: the status that its poollet reports, and a document of its own when no file declares it. Pure."""
+"""What a pool needs: the status that its poollet reports, and a document of its own when no file declares it. Pure.
+
+In this order: the status as reported, what became of people's requests about its host, the grant, the mismatch of hosts, the document.
+The order matters: requests name the grant that `live` has, and a new grant is written over what they leave.
+`reconciler.world.pools.grants` has the rules of grants; here they are only written.
+
+Limits: it touches no object on the pool. Assignments follow the grant by `under_grant`, each in its own record.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +30,11 @@ from schemas.model import GrantedHost
 
 
 def decide_pool(view: View, edit: ObjectEdit, requests: PoolRequests = NO_REQUESTS) -> Need:
+    """The need of a pool of either kind, declared or announced.
+
+    The document is written for a pool that no file declares: when it is new, when its labels change, and when its declaration left the
+    source. A pool that no longer reports keeps its document, and with it the grant and the epoch.
+    """
     known = edit.known
     state = view.find_pool(known.key)
     if state is None:
@@ -57,6 +69,7 @@ def with_grant(edit: ObjectEdit, state: PoolState) -> ObjectEdit:
 
 
 def with_requests(edit: ObjectEdit, requests: PoolRequests) -> ObjectEdit:
+    """With what this tick makes of the requests about its host: fields for programs, conditions for people."""
     after = requests.status.get(edit.known.key)
     if after is not None:
         edit = edit.with_status(
@@ -90,6 +103,7 @@ def with_mismatch(edit: ObjectEdit, state: PoolState) -> ObjectEdit:
 
 
 def announcement(key: Key, labels: Mapping[str, str]) -> Mapping[str, Value]:
+    """The document of a pool that no file declares: its name and the labels that its poollet reports."""
     metadata: dict[str, Value] = {"name": key.name}
     if labels:
         metadata["labels"] = dict(sorted(labels.items()))

@@ -91,7 +91,10 @@ NO_REQUESTS = PoolRequests()
 
 
 def judge_requests(view: View) -> PoolRequests:
-    """Those on `live` that wait, and those of the new source commits, the oldest first."""
+    """Judges the requests on `live` that wait, and those of new source commits, the oldest first.
+
+    Called at the start of every tick and by `deletion`, which needs the pools whose host is destroyed. It gives the same answer both times.
+    """
     confirmations = [each for each in view.head.confirmations if each.about in TRAILERS]
     if not confirmations and not view.relations.pool_requests:
         return NO_REQUESTS
@@ -207,7 +210,11 @@ def judge_pool(view: View, key: Key, status: PoolStatus) -> PoolStatus:
 
 
 def next_state(view: View, key: Key, status: PoolStatus, former: str, request: Request) -> RequestState:
-    """By the table above. `former` is the host that it takes the grant from."""
+    """The state after this tick, by the table above. `former` is the host that the request takes the grant from.
+
+    A report that is newer than the one recorded with the request shows that the host lives; then the request is over for good, even if the host
+    falls silent later. Its notice has the command that repeats it.
+    """
     if status.host is None or status.host.id != former:
         return "Void"
     seen = view.host_seen(key, former)
@@ -228,6 +235,7 @@ def requests_to_tell(before: PoolStatus | None, after: PoolStatus) -> Iterator[R
 
 
 def describe_request(key: Key, status: PoolStatus, request: Request) -> PoolNotice:
+    """The condition that displays a request, with the command to repeat it where its host turned out to live."""
     commit, host = request.commit[:DIGITS], request.host
     if isinstance(request, DestroyRequest):
         type, former, stated = DESTROYED, host, f"commit {commit} states that host {host} is destroyed"
@@ -263,6 +271,7 @@ def command_of(about: Confirm, name: str, host: str) -> str:
 
 
 def pools_named(name: str) -> tuple[Key, Key]:
+    """A trailer has a name only; a host may have the pools of both kinds by that name."""
     return Key(Kind.MACHINE_POOL, "", name), Key(Kind.VOLUME_POOL, "", name)
 
 

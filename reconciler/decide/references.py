@@ -1,4 +1,7 @@
-"""Who uses what: machines their volumes and interfaces, everybody their classes, secrets and networks. Pure look-ups."""
+"""Who uses what: machines their volumes and interfaces, all kinds their classes, secrets and networks. Pure look-ups.
+
+By the indexes of `View.relations`, never by a walk over all objects: what a look-up costs depends on the object's own users.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from schemas.validate.tree import derived_name
 
 
 def volumes_of(machine: Machine) -> Iterator[Key]:
-    """All that it attaches, generated ones too, in the order of its entries."""
+    """Volumes that its entries name or generate, in the order of the entries, whether or not they exist. A local disk is not a volume."""
     for disk in machine.spec.volumes:
         if disk.volume_ref is not None:
             yield Key(Kind.VOLUME, machine.namespace, disk.volume_ref.name)
@@ -22,7 +25,7 @@ def volumes_of(machine: Machine) -> Iterator[Key]:
 
 
 def interfaces_of(machine: Machine) -> Iterator[Key]:
-    """The same of network interfaces."""
+    """Network interfaces that its entries name or generate, in the order of the entries."""
     for port in machine.spec.network_interfaces:
         name = (
             port.network_interface_ref.name
@@ -33,7 +36,7 @@ def interfaces_of(machine: Machine) -> Iterator[Key]:
 
 
 def owner_of(known: ObjectState) -> Key | None:
-    """The machine that a generated object goes with."""
+    """The machine that a generated object belongs to; None for a declared object."""
     for owner in known.record.owners:
         return Key(Kind(owner.kind), known.key.namespace, owner.name)
     return None
@@ -49,9 +52,9 @@ def machines_of(view: View, used: ObjectState) -> tuple[ObjectState, ...]:
 
 
 def blocking_users(view: View, known: ObjectState) -> tuple[ObjectState, ...]:
-    """Whoever keeps the object from going: all that refer to it and are still on live or in the source.
+    """All objects that refer to this one, and so keep its document: for a pool, also what is assigned to it.
 
-    A snapshot may outlive its volume. An owner holds what one of its entries still asks for.
+    A snapshot may outlive its volume, so it is not one of them. An owner is one while an entry of it still generates the object.
     """
     keys = {key for key in view.relations.users.get(known.key) if key.kind is not Kind.VOLUME_SNAPSHOT}
     if known.key.kind in (Kind.MACHINE_POOL, Kind.VOLUME_POOL):
@@ -70,5 +73,6 @@ def has_entry(owner: ObjectState, generated: Key) -> bool:
 
 
 def list_users(users: tuple[ObjectState, ...]) -> str:
+    """For a message: the first three, and how many more there are."""
     first = ", ".join(str(each.key) for each in users[:3])
     return first if len(users) <= 3 else f"{first} and {len(users) - 3} more"

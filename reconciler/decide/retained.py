@@ -1,5 +1,20 @@
-"""Volumes whose data is retained: one that is declared again is what it was, and never an empty one of the same name; one whose pool
-is destroyed is gone with it. Pure.
+"""Volumes whose data is retained: how one comes back, and how it ends. Pure.
+
+Theory of operation
+-------------------
+`deletion` retains a volume: its document moves to `.gitvirt/retained/`, with uid, assignment and status, and the pool is still charged for it.
+
+    event                                             effect
+    a file declares a volume of that name, and        it is that volume again: same uid, same pool, same data, no claim
+    exactly one of that name is retained
+    ... and several of that name are retained         none comes back: a person must say which one is meant
+    its host is destroyed (Pool-Destroyed)            the document goes: the data is lost with the host
+    its pool is lost, or unknown                      nothing
+
+To delete the data for good, people declare the volume again with `deletionPolicy: Delete`, and then remove it.
+
+Must never happen: an empty volume under the name of one whose data is retained, while there is one only; a retained document that is
+dropped because its pool is silent; two objects with one uid.
 """
 
 from __future__ import annotations
@@ -20,7 +35,10 @@ from schemas.kinds import Key, Kind
 
 
 def retained_volume_for(view: View, known: ObjectState) -> ObjectState | None:
-    """The volume of that name whose data was kept when it was declared no more, if there is exactly one."""
+    """The retained volume that this new declaration brings back: the only one of its name, or None.
+
+    A generated volume never brings one back: it belongs to another life of its machine.
+    """
     if known.key.kind is not Kind.VOLUME or known.origin is not Origin.DECLARED or known.live is not None:
         return None
     kept = [each for each in view.retained_volumes.values() if each.key == known.key]
@@ -28,13 +46,13 @@ def retained_volume_for(view: View, known: ObjectState) -> ObjectState | None:
 
 
 def restore(known: ObjectState, kept: ObjectState, now: datetime) -> ObjectEdit:
-    """With its identity, its pool and its data."""
+    """The edit of a volume that comes back, with identity, pool and data. Its old claim and its deletion ended with its former life."""
     record = msgspec.structs.replace(kept.record, deletion_timestamp="", claim=None)
     return ObjectEdit(known, record, now).log_change(Action.ADOPT, f"its data was retained on {record.pool}")
 
 
 def is_being_restored(view: View, key: Key) -> bool:
-    """It is assigned to its pool from this tick on: whatever needs it is placed by that, in the next one."""
+    """Whether a retained volume comes back in this tick. A machine that needs it is placed in the next one, where it can reach the volume."""
     known = view.objects.get(key)
     return known is not None and retained_volume_for(view, known) is not None
 

@@ -1,6 +1,9 @@
 """What a volume snapshot that stays needs. Pure.
 
-A snapshot is never placed: once its volume is made it gets the assignment of that, host and epoch too, and keeps it when the volume goes.
+A snapshot is never placed: once its volume is made it gets the assignment of the volume, with host and epoch, and keeps it when the
+volume goes. It has its own assignment so that it can outlive its volume, and be deleted by an order of its own.
+
+Must never happen: a snapshot is assigned to a pool that does not have its volume; an assigned snapshot moves.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from schemas.model import VolumeSnapshot
 
 
 def decide_snapshot(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
+    """Paused, reported, unassigned, lost pool, assigned: in this order. An assigned one is not asked for obstacles: it exists already."""
     if is_paused(edit.known):
         return keep(edit)
     edit = apply_report(edit, fact)
@@ -30,6 +34,10 @@ def decide_snapshot(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
 
 
 def assign_with_volume(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
+    """Adopt it, block it, or take the assignment of its volume.
+
+    A volume that was not made yet gives none: its pool may still refuse it, and another pool would have it then.
+    """
     snapshot = edit.known.object
     assert isinstance(snapshot, VolumeSnapshot), "by the kind of its key"
     claims = adoption_claims(view, edit, fact)

@@ -1,4 +1,20 @@
-"""What a volume that stays needs. Pure. Its data is never moved: no taint and no pin takes a volume off its pool."""
+"""What a volume that stays needs. Pure. Its data is never moved: no taint and no pin takes a volume off its pool.
+
+The first row that applies decides, after its assignment followed its grant:
+
+    paused                                            Keep, and no report is applied
+    -- then what its pool reports is applied, and its claim is granted or released --
+    unassigned, one host reports it                   Adopt
+    unassigned, several hosts report it               Blocked
+    unassigned, without a class                       Keep: it is provided from outside
+    unassigned, an obstacle                           Blocked
+    unassigned, its machine is placed                 Place, near the pool of the machine
+    unassigned, its machine is not placed             Keep: it is placed together with the machine
+    unassigned                                        Place
+    its pool is lost                                  PoolUnreachable
+    an obstacle                                       Blocked; what has it attached keeps it
+    otherwise                                         Keep
+"""
 
 from __future__ import annotations
 
@@ -17,6 +33,7 @@ from schemas.model import Volume
 
 
 def decide_volume(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
+    """By the table above, for declared and for generated volumes."""
     if is_paused(edit.known):
         return keep(edit.clear_condition(ACCEPTED))
     edit = update_claim(view, apply_report(edit, fact))
@@ -51,7 +68,7 @@ def decide_unassigned(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
 
 
 def users_of(view: View, known: ObjectState) -> tuple[ObjectState, ...]:
-    """Machines that stay and ask for it; its owner is one even before live has it."""
+    """Machines that stay and need it, sorted by key; its owner is one even before `live` has the volume."""
     owner = owner_of(known)
     return tuple(
         each

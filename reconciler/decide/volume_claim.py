@@ -1,4 +1,20 @@
-"""The attach fence: which machine holds a volume. Given when a placed machine needs it, taken back when the machine releases it. Pure."""
+"""The attach fence: which machine holds a volume. Pure.
+
+Theory of operation
+-------------------
+A host attaches a volume only to the machine that its claim on `live` names, by name and uid. So two guests never write to one volume.
+
+    claim   event                                                           claim
+    none    a placed machine that stays needs the volume                    that machine; of several the one that has it attached,
+                                                                            else the first by name
+    M       the host of the volume reports it attached to M                 M, whatever else is true
+    M       M does not exist, or is another machine of that name            none
+    M       M is on no pool                                                 none
+    M       M needs it no longer, and M's host reports M without it         none
+    M       M needs it no longer, and M's host reports nothing about it     M
+
+Must never happen: a claim for a second machine while the first may have the volume attached; a claim that ends because a host is silent.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +29,7 @@ from schemas.report.objects import ReportedMachineStatus
 
 
 def update_claim(view: View, edit: ObjectEdit) -> ObjectEdit:
-    """The volume with the claim that it should have, given where machines are."""
+    """With the claim that it should have now. One that ends and the next one may be in the same tick: the holder has released the volume."""
     edit = release_claim(view, edit)
     if edit.record.claim is not None or edit.assignment is None:
         return edit
@@ -22,13 +38,14 @@ def update_claim(view: View, edit: ObjectEdit) -> ObjectEdit:
 
 
 def release_claim(view: View, edit: ObjectEdit) -> ObjectEdit:
-    """Without the claim of a holder that released it. One that is ordered gone needs that too: its host waits for it."""
+    """Without the claim of a holder that released it. A volume that is ordered gone needs that too: its host waits for it."""
     held = edit.record.claim
     reason = "" if held is None else release_reason(view, edit.known, held)
     return edit.with_record(claim=None).log_change(Action.CLAIM, reason) if reason else edit
 
 
 def grant_claim(edit: ObjectEdit, machine: str, uid: str) -> ObjectEdit:
+    """With the claim of that machine. Only for a volume without a claim, or with this one."""
     claim = ClaimRef(name=machine, uid=uid)
     if edit.record.claim == claim:
         return edit
@@ -36,7 +53,7 @@ def grant_claim(edit: ObjectEdit, machine: str, uid: str) -> ObjectEdit:
 
 
 def release_reason(view: View, volume: ObjectState, claim: ClaimRef) -> str:
-    """Why the holder holds it no longer, or nothing."""
+    """Why the claim ends, by the table above; an empty text while the holder may have the volume attached."""
     report = view.accepted_reports(volume.key).report
     if report is not None and claim.uid in report.attached_to:
         return ""
@@ -51,11 +68,12 @@ def release_reason(view: View, volume: ObjectState, claim: ClaimRef) -> str:
 
 
 def is_requested_by(volume: Key, machine: ObjectState) -> bool:
+    """Whether an entry of the machine names or generates the volume."""
     return isinstance(machine.object, Machine) and volume in volumes_of(machine.object)
 
 
 def is_attached(view: View, volume: ObjectState, machine: ObjectState) -> bool:
-    """As far as the machine's own poollet says; a poollet that reports nothing has not released it."""
+    """Whether the machine may have it attached, as far as its own host reports. A host that reports nothing has not released it."""
     report = view.accepted_reports(machine.key).report
     if report is None or report.phase == "unknown" or not isinstance(report.status, ReportedMachineStatus):
         return report is None or report.phase in ("present", "unknown")
@@ -66,7 +84,7 @@ def is_attached(view: View, volume: ObjectState, machine: ObjectState) -> bool:
 
 
 def next_holder(view: View, volume: ObjectState) -> ObjectState | None:
-    """A placed machine that asks for it: the one that has it already, else the first by name."""
+    """The machine that gets a free volume: of those that are placed, stay and need it the one that has it attached, else the first by name."""
     report = view.accepted_reports(volume.key).report
     attached = report.attached_to if report is not None else ()
     asking = [
@@ -80,7 +98,11 @@ def next_holder(view: View, volume: ObjectState) -> ObjectState | None:
 
 
 def claim_conflict(view: View, machine: ObjectState) -> str:
-    """Why the machine cannot have one of its volumes now: another one holds it, or asked before. Nothing when it can."""
+    """Why the machine cannot have one of its volumes now, or an empty text.
+
+    Another machine holds the volume. Or no claim exists, this machine is not placed, and another one comes first: a placed one, else the first
+    by name. So of several that wait, one is placed, and which one does not depend on the order of files.
+    """
     if not isinstance(machine.object, Machine):
         return ""
     for key in volumes_of(machine.object):
@@ -104,4 +126,5 @@ def claim_conflict(view: View, machine: ObjectState) -> str:
 
 
 def by_place(machine: ObjectState) -> tuple[bool, Key]:
+    """Placed machines first, then by key."""
     return machine.record.assignment is None, machine.key

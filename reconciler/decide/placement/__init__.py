@@ -1,6 +1,12 @@
-"""From the world to what the scheduler is asked: run, plan and explain ask it here and nowhere else, so they agree.
+"""From the World to the input of the scheduler: run, plan and explain build it here and nowhere else, so they agree.
 
-Costs what is asked about and the number of pools, never the number of machines.
+    requests         needs `Place` -> one request for a machine with its volumes, or for a volume alone
+    schedule_input   pools, charges and needs of this tick -> what is free, and which machines are where
+    quotas           quotas of a namespace -> what an object uses of them, and what is left
+
+The cost depends on the requests and the number of pools, never on the number of machines.
+
+Limits: it chooses no pool and refuses none; filters and scores are `reconciler.schedule`'s, which in turn knows no World.
 """
 
 from reconciler.decide.placement.requests import requests

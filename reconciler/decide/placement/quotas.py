@@ -1,4 +1,9 @@
-"""What an object takes of the quotas of its namespace, and what is left of them: by what is placed, not by what is declared."""
+"""What an object uses of the quotas of its namespace, and what is left of them: by what is placed, not by what is declared.
+
+A quota is a limit for placing, not for declaring: an object over it waits, and what is placed already stays. Amounts are in the base
+units of `schemas.model.capacity`. A quota with a scope counts under its own resource names (`requests.cpu of NAME`), so that one request
+can be compared with several quotas at once.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +21,7 @@ _REQUESTS = "requests."
 
 
 def machine_need(view: View, namespace: str, size: MachineClass) -> dict[str, int]:
+    """What one machine of that class uses of each quota that it falls under."""
     return _with_scopes(view, namespace, Kind.MACHINE, size.name, _machine(size))
 
 
@@ -27,6 +33,7 @@ def volume_need(view: View, namespace: str, spec: VolumeSpec) -> dict[str, int]:
 
 
 def quotas(view: View, namespace: str) -> tuple[Quota, ...]:
+    """What is left of each quota, sorted by name. It may be negative: a quota can be lowered below its use."""
     return tuple(
         Quota(quota.name, _amounts_left(view, namespace, quota)) for quota in quotas_of(view, namespace)
     )
@@ -40,7 +47,7 @@ def quotas_of(view: View, namespace: str) -> Iterator[ResourceQuota]:
 
 
 def sum_used(view: View, namespace: str, quota: ResourceQuota) -> dict[str, int]:
-    """By what is placed, in the words that `needs` uses."""
+    """What placed objects use of the quota, by resource. A class that is gone counts as a machine without resources."""
     ledger, total = view.ledger, dict[str, int]()
     for (kind, class_name), count in ledger.placed.get(namespace, {}).items():
         if not count or not covers(quota, SCOPES[kind], class_name):

@@ -35,7 +35,10 @@ from schemas.validate.tree import derived_name
 
 
 def requests(view: View, places: Iterable[Place], now: datetime) -> tuple[Request, ...]:
-    """In the order of their keys. A machine of a class that is not there cannot be asked for, and is left out."""
+    """One request for each machine and each volume alone, machines first, sorted by key. A machine of a missing class has none.
+
+    A volume that belongs to a machine's request has none of its own, or it could be placed where that machine cannot reach it.
+    """
     needs = {each.key: each for each in places}
     found: list[Request] = []
     taken: set[Key] = set()
@@ -93,7 +96,7 @@ def _machine(view: View, need: Place, others: Mapping[Key, Place], now: datetime
 
 
 def _volumes(view: View, machine: Machine) -> Iterator[tuple[Key, VolumeSpec]]:
-    """Those that it refers to, as far as they are there, and those that its ephemeral entries become."""
+    """Volumes that it names, as far as they exist, and those that its ephemeral entries generate, whether or not they exist yet."""
     for entry in machine.spec.volumes:
         if entry.volume_ref:
             key = Key(Kind.VOLUME, machine.namespace, entry.volume_ref.name)

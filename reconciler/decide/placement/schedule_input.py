@@ -36,7 +36,11 @@ def policy(view: View) -> Policy:
 def build_cluster_state(
     view: View, requests: Iterable[Request], needs: Iterable[NeedBase] = ()
 ) -> ClusterState:
-    """As live has it, and as this pass has already decided: what `needs` release is free, what they take back is taken."""
+    """What the scheduler may use: as `live` has it, changed by what this tick has decided already.
+
+    What `needs` release is free, what they adopt or restore is used. Everything that can be counted is counted by the World's ledgers;
+    here only differences are added.
+    """
     requests = tuple(requests)
     made = empty_cluster_state(
         (replace(_view(PoolView, state), shares=state.shares) for _, state in sorted(view.pools.items())),
