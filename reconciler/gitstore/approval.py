@@ -32,6 +32,8 @@ LEAST_DIGITS = 12  # that a person has to type
 
 
 class HoldKind(StrEnum):
+    """Part of the digest, so that an approval of one kind is never one of another with the same subjects."""
+
     DELETION = "deletion"
     SOURCE = "source"
     LIVE = "live"
@@ -46,7 +48,8 @@ def approval_trailer(digest: str) -> str:
 
 
 def is_approval_of(value: str, digest: str) -> bool:
-    """Whether `value`, as a person typed it into the trailer, names this digest."""
+    """Whether `value`, as a person typed it into the trailer, names this digest. A beginning is enough, but not a short one that
+    another digest may share."""
     return len(value) >= LEAST_DIGITS and digest.startswith(value.lower())
 
 

@@ -1,6 +1,13 @@
 """The real Repo put together: a mirror in a directory, the git program for the way to the remote, the store over both.
 
 Owns where mirrors live. It must not decide what is read or written.
+
+A mirror belongs to one process at a time and to one remote address. Its folder is named after the address, so two remotes never share objects. When
+the folder is in use (a plan beside a running reconciler), the next of a few places is taken; the last try waits for the first. Each
+place is a whole copy: it costs disk and one full fetch, and it can be deleted while no process uses it.
+
+The child processes of git inherit the lock of the mirror. If this process is killed while a fetch runs, the lock is held until that fetch has
+ended, and the next process does not work in a mirror that is still being written.
 """
 
 from __future__ import annotations

@@ -1,6 +1,11 @@
 """Problems of a repo that a person has to fix. Each error has the cause, the cure and a problem code.
 
-A lost race or a missing network is not here: those are outcomes, values that the caller expects.
+A conflict or a missing network is not here: those are outcomes, values that the caller expects.
+
+The tree is flat, since no caller tells these apart but by code: a verb prints cause and cure and ends, the loop makes a Failed of them. The one
+exception is DamageError, which the store answers by a thorough check of the mirror before its next fetch.
+
+A new error needs an entry in docs/problems.md under its code, and texts that were cleaned of credentials where they quote git or a server.
 """
 
 from __future__ import annotations

@@ -1,6 +1,14 @@
 """Conditions under which a remote cannot be reconciled, or a person must look at the source head first. Pure but for reading.
 
 Returns Problems; the caller decides what to hold back because of them.
+
+Three guards, and what each prevents:
+
+    of_refs      an empty or wrong source branch, read as "all objects are deleted"
+    of_history   a rewritten source, whose missing objects no person meant to delete
+    Collisions   two paths that are one file on macOS or Windows: a checkout there would lose one, and a commit delete it
+
+They only look. That a fleet is blocked, or that a deletion awaits approval, is decided in `reconciler.world` and `reconciler.decide`.
 """
 
 from __future__ import annotations
@@ -78,6 +86,7 @@ class Collisions:
 
 
 def _folder(tree: bytes) -> tuple[_Groups, _Folders]:
+    """The names in one folder that are alike, and the folders in it."""
     folded: defaultdict[str, list[str]] = defaultdict(list)
     folders = []
     for mode, raw_name, id in entries(tree):

@@ -1,6 +1,12 @@
 """A Git remote and its clients in memory: for simulations, for `plan`, for tests. The same objects with the same ids.
 
 Ships with the package and passes the contract suites of the real ones. It must not know disks or processes.
+
+Objects are encoded and hashed as Git does it, so a plan that was made in memory names the ids that the real commit will have, apart from its time
+and author. `move` is the compare-and-swap of a server with a lock of this process: pushes of several threads are as atomic as real ones.
+
+The twin can fail where the real one can: `fault` before a call (nothing happened), or after it (it happened, and the answer was lost).
+The second is the case that a client must survive: its next push of the same commits finds its own result.
 """
 
 from __future__ import annotations

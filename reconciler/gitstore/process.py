@@ -1,6 +1,15 @@
 """Runs one program with a deadline, in a process group of its own that ends with it.
 
 Knows nothing of repos. No shell, no inherited input, bounded output; past the deadline the whole group is gone.
+
+Git starts programs of its own (ssh, index-pack, helpers), and a remote may stall any of them. So each call has its own session: a signal to the
+group reaches all of them. The end is TERM, a second to clean up lock files, then KILL. Only then is the leader reaped: while it is a zombie,
+the number of the group belongs to no other process that could be hit instead.
+
+Outputs are read while input is written, both without blocking, or a program that fills one pipe while we fill the other would stop for ever.
+
+Must never happen: a program outlives its deadline; half of an output passes for the whole; a credential in an argument, where every user
+of the machine can read it (they travel in the environment of one process, see `remote.git_command`).
 """
 
 from __future__ import annotations
@@ -150,6 +159,7 @@ def _exchange(process: subprocess.Popen[bytes], given: bytes, deadline: float) -
 
 
 def _feed(selector: selectors.BaseSelector, stream: IO[bytes], rest: memoryview) -> memoryview:
+    """Writes what the pipe takes now, and closes it at the end. That a program reads no further is not an error here: its status decides."""
     try:
         rest = rest[os.write(stream.fileno(), rest) :]
     except BrokenPipeError:

@@ -1,6 +1,12 @@
 """Makes foreign text fit to be shown: no credential, no control character, no flood.
 
-The only border: whatever git or a server said passes through a Redactor before it goes anywhere else."""
+The only border: whatever git or a server wrote passes through a Redactor before it goes anywhere else. It ends up in logs, in conditions on the target
+branch and in answers of /healthz, and from a branch a secret cannot be taken back.
+
+Two nets: the secrets that are known, in each spelling that a program may print (as they are, percent-encoded, in base64, with the user name); and
+patterns for those that are not known, such as a password in a URL of the server's own message. Unprintable characters are replaced,
+because an escape sequence in a server's message could rewrite a person's terminal.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +31,7 @@ class SecretValue:
     _value: str = field(repr=False)
 
     def reveal(self) -> str:
+        """The value itself. Call it only where it is handed to git, to a header or to a Redactor."""
         return self._value
 
     def __str__(self) -> str:

@@ -1,6 +1,12 @@
 """The interface of the Git store: a snapshot to read, the difference between two, and one way to write.
 
 Owns the `Repo` protocol and its values. It must not know how they come about: store.py does, over a mirror or in memory.
+
+The order of calls: `snapshot`, any number of reads of what it names, then at most one `write` of drafts that were made from it. A draft carries the
+head that it was made for (`expected`), so a caller cannot overwrite what it has not read: if the ref moved, the write is a PushConflict and the
+caller starts again with a snapshot. That is the whole concurrency control of gitvirt; gitvirt needs neither a lock nor a leader.
+
+Errors of the remote are values of the outcome. Only a defect of the copy (`DamageError`) and a defect of the caller raise.
 """
 
 from __future__ import annotations
@@ -48,6 +54,8 @@ class FileChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
+    """The author of a commit. Author and committer are one, since nothing commits for another one here."""
+
     name: str
     email: str
 

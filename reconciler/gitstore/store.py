@@ -235,6 +235,7 @@ class Store(ObjectReader):
 
 
 def _own_disk(error: OSError) -> RemoteUnavailable:
+    """A full disk of ours stops a tick like a remote that is away, and is retried like it."""
     reason = error.strerror or str(error)
     return RemoteUnavailable(
         RemoteErrorKind.MIRROR,
@@ -249,12 +250,14 @@ def _wanted_names(refs: Refs) -> list[str]:
 
 
 def _reports(refs: Refs) -> tuple[str, ...]:
+    """Folders end in `/`; a poollet names its own report ref alone, so that it does not fetch those of other hosts."""
     if isinstance(refs.reports, tuple):
         return refs.reports
     return (refs.reports,) if refs.reports else ()
 
 
 def _snapshot(refs: Refs, have: Mapping[str, ObjectId], default_branch: str | None) -> Snapshot:
+    """Reports by the rest of their ref's name. The source and the target are never reports, even if a setting puts them below."""
     reports: dict[str, ObjectId] = {}
     for wanted in _reports(refs):
         folder = wanted[: wanted.rindex("/") + 1]

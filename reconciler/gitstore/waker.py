@@ -2,6 +2,17 @@
 
 Owns the threads that look, and the one place where a loop waits. Being woken says "look now", never what changed: a loop
 must be right without any of this, and with wakes that were not needed.
+
+Three sources wake, and each has a gap that the next one closes:
+
+    watch_refs    milliseconds after a ref of a repo on this disk moved; blind on network file systems
+    poll_remote   after `interval` at most; blind while the remote cannot be used, and then wakes when it is back
+    timeout       the loop's own rest ends
+
+`stop` is remembered: once called, every later wait ends at once with STOPPED, whatever else woke it. A signal handler may call `wake` and `stop`,
+because SimpleQueue is safe to enter again; a lock or a Condition here could stop the process in its own handler.
+
+Must never happen: a wake between a tick's snapshot and the loop's wait is lost. It is queued, and the wait returns at once.
 """
 
 from __future__ import annotations

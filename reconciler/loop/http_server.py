@@ -1,4 +1,12 @@
-"""/metrics, /healthz and /webhook over HTTP. Owns the socket and its threads; reads and decides nothing."""
+"""/metrics, /healthz and /webhook over HTTP. Owns the socket and its threads; reads and decides nothing.
+
+Each request has a thread, and a client may not hold one for ever: SECONDS_FOR_A_WORD bounds the silence between two of its bytes, and a
+timer ends the connection after the whole time of a request, however slowly it goes on. The loop never waits for a client: metrics and health
+are read from other threads while a tick runs, and the webhook only wakes it.
+
+Limits: plain HTTP, without TLS and without accounts. /metrics and /healthz tell no content of the repo beyond counts and the last
+error; whoever may not know these must not reach the address.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +29,7 @@ METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Health(NamedTuple):
-    """`words` say why, whether it is well or not."""
+    """`words` say why, whether it is well or not. A service manager or a probe reads `is_well`; `words` are for people."""
 
     is_well: bool
     words: str
@@ -124,6 +132,7 @@ class _Answers(BaseHTTPRequestHandler):
         self._answer(status, "text/plain", words.encode() + b"\n")
 
     def _answer(self, status: HTTPStatus, kind: str, body: bytes) -> None:
+        """The whole answer at once, with its length: a client need not wait for the connection to end."""
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))

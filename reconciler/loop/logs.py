@@ -1,6 +1,9 @@
 """How log lines look: for people, or one JSON object a line. Owns the format of the root logger, and nothing that is logged.
 
-A message is a constant with key=value behind it; in JSON the pairs are fields of their own.
+A message is a constant with key=value behind it; in JSON the pairs are fields of their own. So a log can be searched by the constant.
+Values come from people and servers: a line of text has its control characters replaced, so that no value forges a second line.
+
+Credentials never reach a log, because `reconciler.gitstore.redaction` cleans what git and servers print before it becomes an outcome.
 """
 
 from __future__ import annotations
@@ -35,6 +38,8 @@ class LineFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
+    """One object a line, with `time`, `level`, `logger`, `message`, and each pair of the message as a field."""
+
     def format(self, record: logging.LogRecord) -> str:
         found: dict[str, object] = {
             "time": _stamp(record),

@@ -1,5 +1,28 @@
 """Tick after tick until told to stop. Owns when the next one comes: woken, due, after the least interval between pushes, or
 less and less often while something is wrong.
+
+Theory of operation
+-------------------
+A tick never raises and never waits; its outcome says how long to rest. A wake (a ref moved, a webhook) ends every rest early.
+
+    outcome       rest until the next tick                                          counts as success
+    Committed     the interval between pushes if the fleet has one, else none:      yes
+                  what was written is read back, and the next tick finds no change
+    NoChange      `interval` give or take a fifth, or until something is due        yes
+    Deferred      until its status has to be written                                yes
+    Conflict      0 to 50 ms, doubling up to 5 s, drawn at random from 0 on         no
+    Failed        1 s, doubling up to 5 min, drawn from the upper half              no
+    TickBlocked   `interval` give or take a fifth                                   no
+    RefsChanged   none: the loop opens the other refs first                         no
+
+The two backoffs differ in purpose. After a conflict another reconciler has just won, and rivals must not meet again, so the wait may be
+zero. After a failure the remote is in trouble, and a fleet that comes back at once would keep it there. A success resets both.
+
+Settings may name other refs than those that are read. The loop then opens those, and goes on there. Branches whose settings name each other
+would switch for ever, so after MAX_SWITCHES without a tick that ended the loop reports it as a failure. If the source that settings
+name does not exist, the loop goes back to the refs it was started with, since the settings there may be fixed by then.
+
+Must never happen: two ticks at once; a tick while the waker has said STOPPED; a log line for a tick that changed nothing.
 """
 
 from __future__ import annotations
@@ -42,7 +65,9 @@ MAX_SWITCHES = 5
 
 @dataclass(frozen=True, slots=True)
 class LoopIntervals:
-    """Seconds. `interval` is how long a tick may be away when nothing wakes; `push` overrides the settings of the fleet."""
+    """Seconds. `interval` is how long a tick may be away when nothing wakes; `push` overrides the settings of the fleet.
+
+    `interval` bounds how late a moved ref is seen where no watch and no webhook works: the loop must be right with it alone."""
 
     interval: float = 10.0
     push: float | None = None
@@ -167,16 +192,19 @@ class Loop:
                 assert_never(outcome)
 
     def _mark_success(self) -> None:
+        """A tick ended well, whether it wrote or not. This is what health counts from."""
         self._conflicts.reset()
         self._failures.reset()
         self._last_end = self.clock()
         self.on_success()
 
     def _until_due(self, plan: Plan, most: float) -> float:
+        """Seconds to the earliest moment at which something happens by time alone (a timeout, a backoff), and `most` at most."""
         due = self.reconciler.next_due(plan)
         return most if due is None else min(most, max(0.0, (due - self.clock()).total_seconds()))
 
     def _push_seconds(self) -> float:
+        """The least interval between two pushes; 0 means as soon as there is something to write."""
         return self.reconciler.push_seconds if self.pace.push is None else self.pace.push
 
     def _log_outcome(self, outcome: Outcome) -> None:
@@ -217,6 +245,7 @@ class Loop:
         self._logged_trouble = text
 
     def _log_plan(self, plan: Plan) -> None:
+        """Problems and approvals that the last plan did not have. What is still so is not logged again; /metrics has the counts."""
         if self._logged_trouble:
             log.info("reconciling again")
         problems = {str(problem): problem for problem in plan.problems}

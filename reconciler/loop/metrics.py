@@ -1,4 +1,8 @@
-"""What the reconciler counts. Owns the names: they are a contract with whoever draws or alerts on them (docs/reconciler.md)."""
+"""What the reconciler counts. Owns the names: they are a contract with whoever draws or alerts on them (docs/reconciler.md).
+
+Counters grow for as long as the process lives and start at zero with it; gauges say what is so after the last tick. Labels come from closed
+sets (outcomes, actions, severities, kinds) and never from names of objects, so their number does not grow with a fleet.
+"""
 
 from __future__ import annotations
 
@@ -50,6 +54,7 @@ class Metrics:
             self._problems.labels(severity).set(counts[severity])
 
     def count_changes(self, plan: Plan) -> None:
+        """Called once the plan is on the target branch, and not for a push that lost."""
         for action, count in Tally(change.action.value for change in plan.changes).items():
             self._changes.labels(action).inc(count)
 

@@ -1,6 +1,10 @@
 """How a tick ended. A closed union: who waits how long, what is logged and what is counted follow from it.
 
 Each outcome carries the `label` that metrics count it by (docs/run.md).
+
+An outcome is a value and never an exception, because each of them is expected: to lose a push is how several reconcilers share a fleet, and a
+remote that is away is an ordinary hour. `reconciler.loop.loop` has the table of what follows from each. A new outcome is added here, and
+`assert_never` then names every place that must handle it.
 """
 
 from __future__ import annotations

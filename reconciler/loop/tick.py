@@ -1,5 +1,26 @@
 """One tick: one read, pure decisions, one write. Owns the order of the steps and what is carried from tick to tick, which is
 nothing but caches: a new Reconciler does the same on the same repo.
+
+Theory of operation
+-------------------
+The steps, and the outcome with which each may end the tick:
+
+    1. snapshot of all refs                                  Failed (the remote cannot be used)
+    2. is there anything to reconcile (`gitstore.guards`)    TickBlocked, RefsChanged to the default branch
+    3. first tick only: which settings are effective         RefsChanged
+    4. World.advance: what changed since the last snapshot   TickBlocked (the source is unfit)
+    5. the refs that the settings name; lost reports         RefsChanged, TickBlocked (a lost live waits for reports)
+    6. make_plan: decide and schedule. Pure
+    7. draft: text edits and a message                       NoChange, Deferred (only minor status)
+    8. push by compare-and-swap                              Committed, NoChange, Conflict, Failed
+
+Nothing after step 1 asks the remote again before the push, so all decisions of a tick are about one moment. `World.acknowledge` is called only
+when live is known to be as planned: after a conflict or a failed push the changes stay dirty, and the next tick decides them again.
+
+A defect in the code, or an object of the repo that cannot be read, ends the tick as Failed, and the World is built again from nothing. What
+it knew of heartbeats is kept: hosts must not appear expired, or alive, because a tick failed.
+
+Must never happen: a second read within a tick; a push of a plan that was made for another head of live; an exception out of `tick`.
 """
 
 from __future__ import annotations
@@ -46,7 +67,9 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class CommitIdentity:
-    """Who reconciles, as the commits say it; and how long it waits for news before it writes what is none."""
+    """Who reconciles, as the commits say it; and how long it waits for news before it writes what is none.
+
+    `name` goes into a trailer of each commit, so that people see which of several reconcilers wrote it. No decision reads it."""
 
     name: str = ""
     status_delay: timedelta = timedelta(0)
@@ -55,7 +78,9 @@ class CommitIdentity:
 
 @dataclass(frozen=True, slots=True)
 class ProcessInputs:
-    """What the process gives: the environment that signatures are checked in, and what was read before it."""
+    """What the process gives: the environment that signatures are checked in, and what was read before it.
+
+    `readings` is a cache of parsed files that may be on disk. Without it a start reads every file again, and decides the same."""
 
     ambient: Mapping[str, str] = field(default_factory=dict)
     readings: ParseCache = field(default_factory=ParseCache)
@@ -162,6 +187,7 @@ class Reconciler:
         return self._write(plan, written)
 
     def _status_due(self, now: datetime) -> datetime:
+        """Counted from the first minor status that waits, so that a stream of them is not put off for ever."""
         self._minor_since = self._minor_since or now
         return self._minor_since + self.who.status_delay
 
@@ -198,6 +224,7 @@ class Reconciler:
         return draft(plan, self.world, paths, self.repo.read, signing)
 
     def _write(self, plan: Plan, written: Written) -> Outcome:
+        """The one push of a tick. Without an answer the outcome is Failed, though the push may have landed: the next snapshot shows it."""
         for problem in written.problems:
             text = "cannot write into a file file=%s code=%s cause=%s"
             log.warning(text, problem.file, problem.code, problem.message)

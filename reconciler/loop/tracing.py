@@ -1,6 +1,9 @@
 """Traces, where OpenTelemetry is installed and an endpoint is configured by its own environment variables; else nothing.
 
 Owns the one place that knows OpenTelemetry. Spans say how long the steps of a tick took, never what people wrote.
+
+OpenTelemetry is an extra of the package and is imported only when an endpoint is configured: a reconciler without traces neither needs
+nor loads it. Spans go out from a thread of the library, so a tick never waits for a collector.
 """
 
 from __future__ import annotations

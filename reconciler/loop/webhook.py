@@ -1,6 +1,12 @@
 """What a forge sends after a push: look now. Owns who is believed; what the message tells is never read.
 
 With a secret a message must prove that its sender knows it, as GitHub does (and Gitea and Forgejo with it), or GitLab.
+
+A webhook is a hint and never a source of truth: it ends a rest early, and the tick then asks the remote what is there. So a forged, repeated
+or lost message can cost a request to the remote, and can change nothing. `Paced` bounds that cost. The body is read for its signature
+only and thrown away in pieces, so a large message uses no memory.
+
+Must never happen: a proof compared in a time that depends on the secret; a message that waits for a tick, since forges give up within seconds.
 """
 
 from __future__ import annotations
@@ -53,6 +59,7 @@ class Paced:
             self._now()
 
     def _now(self) -> None:
+        """In the caller's thread or the timer's. The lock is free when `wake` is called: that may come back here."""
         with self._lock:
             self._is_due, self._last = False, time.monotonic()
         self._wake()
@@ -60,6 +67,8 @@ class Paced:
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
+    """Without a secret every sender is believed, which is acceptable because a message can only wake."""
+
     wake: Callable[[], None]
     secret: bytes = b""
 

@@ -1,4 +1,12 @@
-"""The whole way from a source to Problems: list, read, check each, check all together, say where."""
+"""The whole way from a source to Problems: list, read, check each, check all together, say where.
+
+The order matters. Settings come first, since they say which paths are manifests; then paths that are ignored; then each document by itself;
+then all of them together (references, uniqueness, quotas) and, if there is an earlier revision, what may not change between the two. Even
+when a person names one file, the whole repo is read: a reference can only be judged with all objects known. Only the problems are
+then narrowed to the named paths.
+
+Nothing here knows the rules; `schemas.validate` has them, and the reconciler asks the same ones.
+"""
 
 from __future__ import annotations
 
@@ -40,6 +48,8 @@ class CheckRequest:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
+    """What `gitvirt validate` prints. `foreign` counts documents of other tools, which are neither checked nor wrong."""
+
     problems: tuple[Problem, ...]  # files as the caller names them
     files: tuple[str, ...]
     objects: int
@@ -47,6 +57,7 @@ class CheckResult:
 
 
 def check(request: CheckRequest, progress: Progress) -> CheckResult:
+    """Never raises for the content of files: whatever is wrong with them is a problem in the result."""
     source, scope = request.source, request.scope
     policy, wrong_settings = read_policy(source, request.branch)
     if request.earlier:
@@ -79,6 +90,7 @@ def check(request: CheckRequest, progress: Progress) -> CheckResult:
 
 
 def build_tree(loaded: LoadedFiles, request: CheckRequest) -> Tree:
+    """All objects as the rules see them. Refused and unreadable ones are in it by name, so that a reference to one is not called missing."""
     entries = loaded.entries
     if request.stream:  # what a stream declares takes the place of what the repo says about the same object
         given = {entry.key for entry in entries if entry.path == request.stream}
@@ -114,10 +126,13 @@ def find_unread(scope: Scope, listing: FileListing, manifests: list[str]) -> Ite
 
 
 def concerns(scope: Scope, finding: Finding) -> bool:
+    """Also a finding in another file, when a named one is part of it: two files that declare one object."""
     return scope.concerns(finding.path) or any(scope.concerns(path) for path in finding.also)
 
 
 def text_reader(source: ManifestSource) -> Callable[[str], str | None]:
+    """Texts for the line numbers of findings. A finding in a file that cannot be read again has no line."""
+
     def text(path: str) -> str | None:
         data = source.read(path)
         return None if isinstance(data, Problem) else data.decode("utf-8", "replace")

@@ -1,4 +1,11 @@
-"""Files into entries: read, parse, check each document by itself. In this process, or in several when it is worth it."""
+"""Files into entries: read, parse, check each document by itself. In this process, or in several when it is worth it.
+
+Files are worked on in batches. Batches may end in any order; their results are joined by number, so that the entries, and with them the
+problems, come in the same order whatever the number of processes. Documents are decoded in this process only: objects are costly to move
+between processes, plain values are not.
+
+`unreadable` matters beyond its own problem: a file that may declare anything must not make the objects in it count as removed.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +39,8 @@ class WorkerLostError(Exception):
 
 @dataclass(slots=True)
 class FileResults:
+    """What is known of several files besides their documents."""
+
     problems: list[Problem] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)  # files that may hold anything
     refused: list[Key] = field(default_factory=list)  # identities whose documents are invalid
@@ -69,6 +78,7 @@ def load(
 
 
 def split_batches(paths: Sequence[str]) -> Iterator[Sequence[str]]:
+    """So large that a batch costs more than handing it over, and so small that the last one does not keep a single process busy."""
     return (paths[start : start + BATCH] for start in range(0, len(paths), BATCH))
 
 
@@ -90,6 +100,7 @@ def join_batches(
 
 
 def decode_batch(batch: ParsedFiles, policy: ValidationPolicy, loaded: LoadedFiles) -> list[AnyDeclaration]:
+    """The objects of a batch; findings of rules that look at one document alone are added to `loaded`."""
     entries: list[AnyDeclaration] = []
     for document in batch.documents:
         object = decode(document.kind, document.body)
@@ -100,6 +111,7 @@ def decode_batch(batch: ParsedFiles, policy: ValidationPolicy, loaded: LoadedFil
 
 
 def parse_files(source: ManifestSource, paths: Sequence[str], then: Ids) -> ParsedFiles:
+    """Runs in this process or in a worker, and reads the source only. `then` are ids of blobs at the earlier revision."""
     batch = ParsedFiles()
     for path in paths:
         data = source.read(path)

@@ -1,4 +1,8 @@
-"""Which paths of a source are passed over: what .gitvirtignore names, and folders of other tools."""
+"""Which paths of a source are passed over: what .gitvirtignore names, and folders of other tools.
+
+A .gitvirtignore that cannot be read ignores nothing: to read too many files gives problems that a person sees, and to read too few would
+hide objects.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ from schemas.problem import Problem
 
 
 def read_ignored_paths(source: ManifestSource) -> tuple[IsIgnored, tuple[Problem, ...]]:
+    """A test for paths, and what is wrong with .gitvirtignore. That the file is missing is not a problem."""
     data = source.read(PATH)
     if isinstance(data, Problem):
         is_absent = data.code == "GV185"

@@ -1,4 +1,11 @@
-"""Objects from the files of a commit, and reports from theirs. What does not read is left out and counted."""
+"""Objects from the files of a commit, and reports from theirs. What does not read is left out and counted.
+
+For verbs that print (`get`, `describe`, `top`, `tree`): they show what is there and decide nothing. For decisions this would be wrong,
+since a file that does not read leaves its objects out here; `reconciler.world` keeps such objects as frozen.
+
+The first look at a file is for its bytes alone: a file that cannot hold the wanted kind is not parsed. That saves most of the time of
+`get machines` on a large fleet.
+"""
 
 from __future__ import annotations
 
@@ -48,6 +55,7 @@ class FleetInventory:
     beside: tuple[InventoryItem, ...] = ()
 
     def of(self, kind: Kind) -> list[InventoryItem]:
+        """By key, with retained volumes beside the declared ones of the same name."""
         every = (*self.items.values(), *self.beside)
         return sorted((item for item in every if item.key.kind is kind), key=lambda item: item.key)
 
@@ -88,6 +96,7 @@ def _is_of_others(data: bytes, kind: Kind) -> bool:
 
 
 def read_manifests(repo: Repo, commit: ObjectId | None) -> Iterator[tuple[str, bytes]]:
+    """By the commit's own .gitvirtignore. Links and submodules have no content that Git stores here, and are passed over."""
     if commit is None:
         return
     ignore = repo.file(commit, PATH)
@@ -105,4 +114,5 @@ def read_reports(repo: Repo, snapshot: Snapshot) -> Mapping[str, report.Report]:
 
 
 def read_report(repo: Repo, commit: ObjectId) -> report.Report:
+    """As the host wrote it. Whether it is accepted (signature, grant, heartbeat) is decided in `reconciler.world.reports`, and not here."""
     return report.read({file.path: repo.read(file.id) for file in repo.files(commit)})

@@ -2,6 +2,9 @@
 
 On the target branch each commit has the one before as first parent; a second parent is the source head that it merged. A
 person's commits are looked for only there where the file differs, so a long quiet history costs a few tree reads a commit.
+
+The line of a commit's body that names the object is shown to people and read by no program: no state is taken from it. A commit without
+such a line shows its subject.
 """
 
 from __future__ import annotations
@@ -60,6 +63,7 @@ def list_source_commits(
 
 
 def history_entry(id: ObjectId, commit: Commit, key: Key, *, is_of_people: bool) -> HistoryEntry:
+    """The name must be a whole word of the line: `default/web` is not in a line about `default/web-1`."""
     subject, _, body = commit.message.partition("\n")
     named = re.compile(rf"(?<![\w./-]){re.escape(f'{key.namespace}/{key.name}'.lstrip('/'))}(?![\w/-])")
     line = next((line for line in body.splitlines() if line.startswith("- ") and named.search(line)), None)

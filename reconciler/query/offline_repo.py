@@ -1,5 +1,15 @@
 """A checkout as a Repo in memory: the files on disk, or a revision, as the source; the target branch and the reports as last
 fetched. Nothing is written to the checkout, and no network is used.
+
+This is how `gitvirt plan` shows what a change would do before it is merged: the same reconciler code runs on a Repo in memory. The order of steps
+in `open_offline_repo` is a contract:
+
+    1. effective settings: they name the branches            4. the source is put upon what was reconciled last, as a
+    2. the refs of the checkout                                 merge would, if it is a branch that began earlier
+    3. the files on disk laid over the source                5. the Repo is opened
+
+Objects of the checkout are read where they are (`fallback`), so nothing is copied. What makes the plan less than certain (a fetch that is old, a
+branch that is not here) is a note, and every note is printed: a plan must not look better than what it is made of.
 """
 
 from __future__ import annotations
@@ -94,6 +104,8 @@ def find_committed_settings(request: OfflineRequest) -> EffectiveSettings:
 
 
 class _Desk:
+    """The Repo while it is put together. Each step adds commits to a remote in memory; none changes the checkout."""
+
     def __init__(self, request: OfflineRequest, refs: Refs, now: datetime) -> None:
         around = revision.find_checkout(request.root)
         self.is_whole = around is not None and around.root in (None, request.root.resolve())
@@ -111,6 +123,8 @@ class _Desk:
         return self.remote.refs.get(self.source)
 
     def fetch(self, target: str, reports: str) -> None:
+        """Refs of the checkout, as if they had just been fetched. The target is that of origin if there is one, since a local branch of
+        that name may be anything."""
         root, refs = self.request.root, revision.list_refs(self.request.root)
         if self.request.source:
             refs["HEAD"] = revision.open_revision(root, self.request.source).commit
@@ -180,6 +194,7 @@ class _Desk:
     def _draft(
         self, message: str, base: ObjectId | None, edits: dict[str, Edit], second: ObjectId | None = None
     ) -> Draft:
+        """A commit on the source in memory. Its author shows that no person made it."""
         return Draft(
             ref=self.source,
             expected=self.head,

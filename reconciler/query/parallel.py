@@ -1,6 +1,9 @@
 """Reading and parsing in several processes at once. Worth its start for thousands of files.
 
 This process works too: it takes a batch whenever the others have enough to do, and what they bring is decoded here.
+
+Workers are forked and read the source through the memory they share with this process, so nothing is sent to them but the number of a batch.
+A worker that the system kills (out of memory) ends the whole run with WorkerLostError: to go on without its files would make their objects look removed.
 """
 
 from __future__ import annotations
@@ -61,6 +64,7 @@ def parse_in_parallel(
 
 
 def start_worker(parse: Parse) -> None:
+    """The first call in a worker. Without garbage collection it does not touch, and so not copy, the memory it shares."""
     global _parse
     _parse = parse
     gc.disable()
@@ -90,6 +94,7 @@ def parse_batch(number: int) -> PackedBatch:
 
 
 def unpack_batch(packed: PackedBatch) -> tuple[int, ParsedFiles]:
+    """In this process. marshal is safe here alone: it reads what a worker of the same program wrote."""
     number, batch, rows = packed
     kinds = {kind.value: kind for kind in Kind}
     for path, index, kind_name, namespace, name, api_version, body in marshal.loads(rows):  # noqa: S302 - our own process wrote it

@@ -1,4 +1,8 @@
-"""Machines, volumes and free capacity of each pool, by the assignments on the target branch. The one charge, as everywhere."""
+"""Machines, volumes and free capacity of each pool, by the assignments on the target branch. The one charge, as everywhere.
+
+Assignments count, not what a host reports: a machine that is assigned and not yet created uses capacity, and so does a retained volume, whose data
+is still there. A machine whose class is missing counts with an empty charge, because what it uses is unknown.
+"""
 
 from __future__ import annotations
 
@@ -36,6 +40,7 @@ class PoolUse:
 
 
 def list_machine_pools(inventory: FleetInventory) -> list[PoolUse]:
+    """Also pools without machines. A machine that is assigned to a pool which does not exist is in none of them."""
     classes = {item.key.name: item.object for item in inventory.of(Kind.MACHINE_CLASS)}
     return [
         PoolUse(pool, machines=machines, used=add(charge_item(item, classes) for item in machines))
@@ -73,6 +78,7 @@ def pool_of(item: InventoryItem) -> str:
 
 
 def charge_item(item: InventoryItem, classes: Mapping[str, object]) -> Vector:
+    """The same charge as in scheduling and in the host's admission; nothing where the class is missing."""
     machine = item.object
     assert isinstance(machine, Machine)
     machine_class = classes.get(machine.spec.machine_class_ref.name)

@@ -1,4 +1,10 @@
-"""What people mean by the paths they name: which repo is to be checked, and which part of it they ask about."""
+"""What people mean by the paths they name: which repo is to be checked, and which part of it they ask about.
+
+A repo here is the nearest folder above with a gitvirt.yaml, else the Git checkout around it, else the folder itself. One checkout may hold several (an
+`examples/` folder), and paths of one call may belong to different ones; each is checked by itself. A file outside of any repo is checked alone.
+
+Limits: looks at names and kinds of files only, and loads no Git library, because `gitvirt validate` in a pre-commit hook must start fast.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +17,8 @@ SETTINGS = "gitvirt.yaml"
 
 
 class NoSuchPathError(Exception):
+    """A person named a path that does not exist. To check nothing and succeed would be the worst answer."""
+
     def __init__(self, path: str) -> None:
         super().__init__(path)
         self.path = path
@@ -88,6 +96,7 @@ def find_settings_folder(folder: Path) -> Path | None:
 
 
 def find_git_top(folder: Path) -> Path | None:
+    """The nearest folder above with a `.git`, which is a file in a linked worktree and in a submodule."""
     return next((above for above in (folder, *folder.parents) if (above / ".git").exists()), None)
 
 

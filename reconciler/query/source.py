@@ -1,4 +1,8 @@
-"""Where manifests are read from: a folder on disk, a Git revision, or a stream laid over one of them."""
+"""Where manifests are read from: a folder on disk, a Git revision, or a stream laid over one of them.
+
+All of them give the same two things: a listing of paths and the bytes of one. What cannot be read comes back as a Problem, never as an exception, so
+that one unreadable file does not end a check. Links and submodules are reported and never followed: Git stores no content behind them.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,8 @@ if TYPE_CHECKING:  # it brings the Git library, which a folder does without
 
 
 class ManifestSource(Protocol):
+    """Files by their paths from the root of a repo, `/` between the parts. A worker process may read it too, so it holds no open file."""
+
     def listing(self, is_ignored: IsIgnored) -> FileListing:
         """All files, by their paths from the root."""
 
@@ -25,6 +31,8 @@ class ManifestSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FolderSource:
+    """The files on disk, as they are now, also those that Git does not track."""
+
     root: Path
 
     def listing(self, is_ignored: IsIgnored) -> FileListing:

@@ -67,7 +67,6 @@ class Candidates:
         apart = Term(namespace, anti.selector, anti.topology_key) if anti else None
         self.crowd = apart if anti is not None and not anti.is_required else None
         self.apart = apart if anti is not None and anti.is_required else None
-        self.must_spread = spread is not None and spread.is_required
         self.skew_of_one = int(spread is not None and spread.selector.matches(dict(request.labels)))
         eligible = cache.get(request)
         self.static = eligible.static
@@ -113,13 +112,13 @@ class Candidates:
             if found is not None:
                 return found
             heapq.heappop(self.open)  # full for this group, now and for the rest of the pass
-        return None if self.must_spread else self.best(self.queue(NO_DOMAIN), request)
+        return self.best(self.queue(NO_DOMAIN), request)  # none has no domain where the spread is required
 
     def is_skewed(self, count: int, least: int) -> bool:
         """`least` is over all domains that count, also those without a pool that could take the request: a full zone still
         keeps the others from running ahead of it. `filters.spread` says the same to people."""
         rule = self.request.spread
-        return rule is not None and self.must_spread and count + self.skew_of_one - least > rule.max_skew
+        return rule is not None and rule.is_required and count + self.skew_of_one - least > rule.max_skew
 
     def catch_up(self) -> None:
         """Fuller is better: pools touched meanwhile have better entries than those in the heap."""

@@ -1,6 +1,9 @@
 """Housekeeping on a schedule, in a thread of its own: whoever reads and writes the repo goes on meanwhile.
 
 It must not decide what is tidied; the repo knows. What goes wrong is logged and tried again at the next turn.
+
+Without it a mirror still works: each fetch and each write leaves a pack, reads get slower and the disk fuller. So an error here is a warning and
+never stops a loop.
 """
 
 from __future__ import annotations

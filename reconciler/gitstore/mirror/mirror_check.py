@@ -1,6 +1,10 @@
 """Whether a mirror is whole, and what a crash left in it. Looks and sweeps; the mirror decides whether to build it again.
 
 Only for a mirror that no other process uses at this moment.
+
+Two depths. `is_sound` costs milliseconds and is asked at each start: refs name commits that can be read, and packs are complete. `is_damaged` reads
+every object and costs seconds, so the store asks for it only after a read or a fetch has failed. A mirror that fails either is built again;
+to repair one would be code for cases that a fetch solves.
 """
 
 from __future__ import annotations

@@ -1,4 +1,12 @@
-"""Commits as bytes, and the trailers at the end of their messages. Pure: knows the format, not where commits are kept."""
+"""Commits as bytes, and the trailers at the end of their messages. Pure: knows the format, not where commits are kept.
+
+Writing is strict and reading is lenient. What gitvirt writes, every Git accepts: one line for each header, UTF-8, no NUL, a time with its zone. What it reads
+was written by any tool in any year: an encoding that is unknown or a time that makes no sense spoils its own field and no other. Only
+a commit without a tree or a committer is malformed.
+
+Trailers carry state between ticks (`Source-Commit`) and consent of people (`Gitvirt-Approve`). They are read as Git reads them, from the last paragraph
+alone; a line that looks like one further up is text.
+"""
 
 from __future__ import annotations
 
@@ -107,6 +115,7 @@ def _plain(text: str) -> str:
 
 
 def _stamp(time: datetime) -> str:
+    """Seconds since 1970 and the zone, as Git has them. A time without a zone is a mistake of the caller, not UTC."""
     if time.tzinfo is None:
         raise ValueError("the time of a commit needs a zone")
     return f"{int(time.timestamp())} {time.strftime('%z')[:5]}"

@@ -1,4 +1,10 @@
-"""Makes new blobs, trees and commits of a draft. Stores nothing and pushes nothing."""
+"""Makes new blobs, trees and commits of a draft. Stores nothing and pushes nothing.
+
+A draft becomes one commit, or two: if it merges a new source commit and also removes files, the first commit merges and keeps these files, and the
+second removes them. In a merge that drops a file Git follows the parent that lacks it too, and `git log -- FILE` would not show the end.
+
+The same draft gives the same ids, unless it is signed. So a push that is repeated after a lost answer finds its own commit on the remote.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,9 @@
 """Objects as one pack and its index, as Git keeps them on disk. Two files whatever their number, where loose objects
-are one file each."""
+are one file each.
+
+A pack and its index are plain bytes here; `mirror.mirror` writes them, the pack first and the index last, because Git looks for indexes. The format
+is version 2 of both, with SHA-1.
+"""
 
 from __future__ import annotations
 

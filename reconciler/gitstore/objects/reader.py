@@ -1,4 +1,8 @@
-"""Reads commits and trees through a cache: the new root of one tick is the old root of the next."""
+"""Reads commits and trees through a cache: the new root of one tick is the old root of the next.
+
+Trees are cached because a difference reads the same ones in tick after tick; blobs are not, since each is read once when it is new. The cache is
+bounded by bytes and drops what was used longest ago. An object never changes under its id, so a cached one is never out of date.
+"""
 
 from __future__ import annotations
 

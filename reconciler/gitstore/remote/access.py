@@ -1,6 +1,11 @@
 """Credentials for a remote, and what proves the remote's own identity. Read from the environment or the host's settings.
 
 Owns credentials until they are handed to git. They never appear in a URL, an argument, an error or a log.
+
+The environment overrides the settings of a host, which a person may have written once for all of its programs. A token in a file is read for each
+call and never kept, so that a new one takes effect without a restart.
+
+Limits: nothing here talks to a remote or knows an address; `git_command` decides which credential may go to which origin.
 """
 
 from __future__ import annotations

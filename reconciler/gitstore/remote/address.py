@@ -1,6 +1,9 @@
 """Addresses of remotes: what git accepts, minus addresses that would leak a credential or run a program.
 
 Pure. A parsed address never holds a password, so it can appear in arguments, logs and errors.
+
+Refused are forms that git would take and that are dangerous in the settings of a service: `ext::` and its like, which run a program; a leading `-`,
+which is an option to git or ssh; a password or a query in a URL, which every process list shows. A refusal does not repeat the text that it refuses.
 """
 
 from __future__ import annotations

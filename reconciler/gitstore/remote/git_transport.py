@@ -1,7 +1,30 @@
 """The transport by the git program: one process a call, with a deadline and without any configuration of the person or the machine.
 
 Owns how refs are listed, fetched and pushed. It never touches a ref of the mirror except by fetching it, keeps nothing
-between calls, and decides who lost a race by reading the refs again, never by an error's text.
+between calls, and decides who won by reading the refs again, never by an error's text.
+
+# Theory of operation
+
+A **push** is a compare-and-swap of all its refs. `--force-with-lease=REF:OLD` makes the server compare, and `--atomic` makes several refs one change. What git
+answers is not enough to know how it ended: an answer can be lost after the server moved the refs, and a lock of another push looks like a
+refusal. So after anything but success the refs are listed:
+
+| refs on the remote now | git's answer | outcome |
+|---|---|---|
+| all at the new commits | any | RefsPushed: an answer was lost |
+| one of them at a third commit | any | PushConflict |
+| all as before | a rejection of the server | the same push once more; then PushRefused, or RemoteUnavailable for a full disk |
+| all as before | none, or an error on the way | RemoteUnavailable, is_unknown: the server may still be working on it (not for auth and mirror) |
+| cannot be listed | any | RemoteUnavailable, is_unknown, unless git failed before it sent anything |
+
+Of a push's seconds a part is kept back for that listing. A **fetch** moves refs of the mirror only all together (`--atomic`), and removes those that the remote
+no longer has (`--prune`). A name that does not exist fails a whole fetch; then the refs are listed, and the fetch is made without it.
+
+# Must never happen
+
+- Two writers both learn that they moved a ref from the same commit.
+- A push that may have landed is reported as one that did not.
+- The configuration of a person (an alias, a hook, insteadOf) changes what a daemon does, unless the person asked for it.
 """
 
 from __future__ import annotations
@@ -265,6 +288,7 @@ def _parse_refs(output: str, wanted: Sequence[str]) -> RefsListed | RemoteUnavai
 
 
 def _push_arguments(url: str, updates: Sequence[RefUpdate]) -> list[str]:
+    """An empty value after the colon of the lease means that the ref must not exist; an empty source deletes the ref."""
     arguments = ["--porcelain", "--no-verify"]
     if len(updates) > 1:
         # Alone a ref is atomic by nature, and not every server knows the word.
@@ -274,6 +298,8 @@ def _push_arguments(url: str, updates: Sequence[RefUpdate]) -> list[str]:
 
 
 def _verdict(declined: PushDeclined) -> PushRefused | RemoteUnavailable:
+    """Whether a rule rejected it, which a person must solve, or the server could not do it just now. Of several refs in an atomic
+    push, only those with a reason of their own count."""
     rejected = declined.rejected.items()
     causes = {ref: reason for ref, reason in rejected if not FOLLOWS_ANOTHER.fullmatch(reason)}
     causes = causes or dict(rejected)

@@ -1,6 +1,9 @@
 """What the store asks of a remote: list refs, fetch them into the mirror, move them by compare-and-swap.
 
 Owns the protocol and its outcomes, which are values. It must not know how bytes travel; git_transport.py does.
+
+A push has four ends, and a caller must keep them apart: it happened; another writer was first (read again); the server does not want it (a person must
+act); or the remote could not be used, where `is_unknown` says whether it may have happened nevertheless.
 """
 
 from __future__ import annotations

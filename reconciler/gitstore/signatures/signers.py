@@ -1,4 +1,8 @@
-"""Whose signatures count, as people write it: ssh public keys, lines of an allowed_signers file, OpenPGP fingerprints. Pure."""
+"""Whose signatures count, as people write it: ssh public keys, lines of an allowed_signers file, OpenPGP fingerprints. Pure.
+
+A list that cannot be read in full is an error as a whole. To skip a line would refuse the commits of a person who may sign, and to ignore an option that
+narrows a key would accept more than was meant.
+"""
 
 from __future__ import annotations
 

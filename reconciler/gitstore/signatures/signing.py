@@ -1,4 +1,8 @@
-"""Signs commits with the programs people sign with, ssh-keygen and gpg. Owns no key and never asks for a passphrase."""
+"""Signs commits with the programs people sign with, ssh-keygen and gpg. Owns no key and never asks for a passphrase.
+
+A signature is made after the commit's bytes are final and becomes a header of it, so a signed commit has an id of its own each time. If it cannot be made, nothing
+is written: a fleet that requires signatures must not get an unsigned commit because an agent was away for a moment.
+"""
 
 from __future__ import annotations
 

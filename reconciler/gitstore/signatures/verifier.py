@@ -1,6 +1,12 @@
 """Whether a commit is signed by one of the signers. Asks ssh-keygen and gpg; a commit that they cannot judge is not good.
 
 Owns a cache of verdicts. Knows single commits only; trust.py decides which of them must be signed.
+
+For ssh, the key in the signature is looked up among the signers first, and ssh-keygen is then asked with that one key: it proves the signature, and this module
+decides whose it is and whether the key is valid at the given time. For OpenPGP, gpg answers both; its exit status is not read, but its
+status lines are, which are made for programs.
+
+Verdicts are kept for minutes, not for ever, because keys expire and are revoked. A verdict of "could not be checked here" is never kept.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""What a person's checkout says of itself: its remote, when it last fetched, and who commits. Asks no remote."""
+"""What a person's checkout says of itself: its remote, when it last fetched, and who commits. Asks no remote.
+
+Here the person's own Git configuration counts, unlike in a mirror: a verb that runs in a checkout acts for that person. All answers are hints for messages
+and defaults; an answer that cannot be found is None or empty, and never an error.
+"""
 
 from __future__ import annotations
 
