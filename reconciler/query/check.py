@@ -118,7 +118,8 @@ def load_past(
 
 
 def find_unread(scope: Scope, listing: FileListing, manifests: list[str]) -> Iterator[Finding]:
-    """Files that the caller named and whose names are not those of manifests."""
+    """Files that the caller named and whose names are not those of manifests. Without a finding, a person would take a file that was
+    never read for one without problems."""
     others = set(listing.files) - set(manifests) if scope.named else set()
     for path in others.intersection(scope.named):
         if not files.has_manifest_name(path):

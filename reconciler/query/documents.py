@@ -34,7 +34,10 @@ BATCH = 500
 
 
 class WorkerLostError(Exception):
-    """Another process ended in the middle of its work, as the system does to one when memory runs out."""
+    """Another process ended in the middle of its work, as the system does to one when memory runs out.
+
+    The whole check fails then. It could be repeated with one process, but the memory is short, and a verdict on a part of the files is worthless.
+    """
 
 
 @dataclass(slots=True)

@@ -60,6 +60,7 @@ class FleetInventory:
         return sorted((item for item in every if item.key.kind is kind), key=lambda item: item.key)
 
     def get(self, kind: Kind, namespace: str, name: str) -> InventoryItem | None:
+        """The namespace is passed over for kinds that have none, so that a caller need not know which these are."""
         return self.items.get(Key(kind, namespace if kind.is_namespaced else "", name))
 
 

@@ -186,6 +186,7 @@ class _Desk:
         repo.write([self._draft("as if it were merged", last, edits, second=last)])
 
     def open(self) -> Store:
+        """A Repo of what is there so far, with its first snapshot taken, so that it can be read and written at once."""
         objects = MemoryObjects(self.remote)
         repo = Store(objects, MemoryTransport(objects), self.refs)
         repo.snapshot()

@@ -31,7 +31,7 @@ AHEAD = 4  # batches that wait for each other process: it is not to run dry whil
 Parse: TypeAlias = Callable[[int], ParsedFiles]
 PackedBatch: TypeAlias = tuple[int, ParsedFiles, bytes]  # the documents apart, as `parse_batch` packs them
 
-# Of the processes that `fork` made: what is to be done comes with their memory.
+# Of the processes that `fork` made: what is to be done comes with their memory. In the process that forks it stays None.
 _parse: Parse | None = None
 
 

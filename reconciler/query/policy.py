@@ -28,7 +28,8 @@ def read_policy(source: ManifestSource, branch: str) -> tuple[ValidationPolicy, 
 
 
 def compare_settings(source: ManifestSource, earlier: ManifestSource, name: str) -> tuple[Problem, ...]:
-    """What the change from the revision called `name` does to the fleet as a whole."""
+    """What the change from the revision called `name` does to the fleet as a whole. Nothing is reported if the earlier settings were unusable:
+    then there is nothing that must stay."""
     before = earlier.read(fleet.PATH)
     if isinstance(before, Problem):
         return ()

@@ -49,6 +49,7 @@ def list_machine_pools(inventory: FleetInventory) -> list[PoolUse]:
 
 
 def list_volume_pools(inventory: FleetInventory) -> list[PoolUse]:
+    """Like `list_machine_pools`. A volume is charged by its own size; its class only says where it may be."""
     return [
         PoolUse(
             pool,

@@ -39,6 +39,7 @@ def find_revision_scopes(
 
 
 def path_inside(path: Path, checkout: Checkout) -> str:
+    # By text alone and without following links: the revision decides what the path is, and not the disk.
     """The path from the top of the repo; of a bare repo only the whole can be meant."""
     relative = "." if checkout.root is None else os.path.relpath(path, checkout.root)
     return "" if relative == "." else relative

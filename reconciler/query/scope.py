@@ -25,7 +25,7 @@ class NoSuchPathError(Exception):
 
 
 class NotAFileError(NoSuchPathError):
-    """A pipe or a device."""
+    """A pipe or a device. Standard input is named `-`; to open a pipe here could wait for ever."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # it brings the Git library, which a folder does without
 
 
 class ManifestSource(Protocol):
-    """Files by their paths from the root of a repo, `/` between the parts. A worker process may read it too, so it holds no open file."""
+    """Files by their paths from the root of a repo, `/` between the parts. Forked workers read it too."""
 
     def listing(self, is_ignored: IsIgnored) -> FileListing:
         """All files, by their paths from the root."""
@@ -54,7 +54,7 @@ class FilesSource(FolderSource):
 
 @dataclass(frozen=True, slots=True)
 class OverlaySource:
-    """A source with one file put in place of its own, or added."""
+    """A source with one file put in place of its own, or added: how `validate -` checks a stream together with the repo it belongs to."""
 
     below: ManifestSource
     path: str

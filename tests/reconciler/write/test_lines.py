@@ -1,0 +1,134 @@
+"""Lines of commit messages and cuts of files: each action, each kind and each marker once."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.plan.types import Action, Change
+from reconciler.world.record import NOTHING, Record
+from reconciler.write.message import LONGEST_LINE, MOST_NAMES, message, of, sentence, subject
+from reconciler.write.yaml_documents import cut_document, join_documents, remove_documents
+from schemas.kinds import Key, Kind
+from schemas.model import MachineStatus
+
+WEB = Key(Kind.MACHINE, "default", "web")
+ON_A = Record(uid="u", pool="a", status=MachineStatus())
+RUNNING = Record(uid="u", pool="a", status=MachineStatus(state="Running"))
+
+
+@pytest.mark.parametrize(
+    ("key", "want"),
+    [
+        pytest.param(WEB, "default/web", id="a machine without its kind"),
+        pytest.param(Key(Kind.MACHINE_POOL, "", "rack-a1"), "rack-a1", id="a machine pool without its kind"),
+        pytest.param(Key(Kind.VOLUME, "default", "data"), "volume default/data", id="a volume"),
+        pytest.param(Key(Kind.VOLUME_POOL, "", "ceph"), "volume pool ceph", id="a kind of two words"),
+        pytest.param(
+            Key(Kind.NETWORK_INTERFACE, "default", "web-lan"),
+            "network interface default/web-lan",
+            id="a network interface",
+        ),
+    ],
+)
+def test_the_name_of_an_object_in_a_message(key: Key, want: str) -> None:
+    assert of(key) == want
+
+
+@pytest.mark.parametrize(
+    ("action", "before", "after", "want"),
+    [
+        pytest.param(Action.SCHEDULE, NOTHING, ON_A, "schedule default/web onto a", id="schedule"),
+        pytest.param(Action.ADOPT, None, ON_A, "adopt default/web on a", id="adopt"),
+        pytest.param(Action.EVICT, ON_A, ON_A, "evict default/web from a", id="evict"),
+        pytest.param(Action.WITHDRAW, ON_A, NOTHING, "withdraw default/web from a", id="withdraw"),
+        pytest.param(Action.REMOVE, ON_A, None, "remove default/web from a", id="remove"),
+        pytest.param(Action.REMOVE, NOTHING, None, "remove default/web", id="remove what was on no pool"),
+        pytest.param(Action.MARK_DELETED, ON_A, ON_A, "order the deletion of default/web", id="order a deletion"),
+        pytest.param(Action.AWAIT_APPROVAL, ON_A, ON_A, "hold the deletion of default/web", id="hold a deletion"),
+        pytest.param(Action.RETAIN, ON_A, ON_A, "retain default/web", id="retain"),
+        pytest.param(Action.GENERATE, None, NOTHING, "generate default/web", id="generate"),
+        pytest.param(Action.CLAIM, ON_A, ON_A, "claim default/web", id="claim, without its pool"),
+        pytest.param(Action.BLOCKED, ON_A, ON_A, "default/web is blocked", id="blocked"),
+        pytest.param(Action.UNSCHEDULABLE, NOTHING, NOTHING, "default/web is unschedulable", id="unschedulable"),
+        pytest.param(Action.STATUS, ON_A, RUNNING, "default/web is running", id="a new state"),
+        pytest.param(Action.STATUS, RUNNING, RUNNING, "default/web: updated", id="other status"),
+    ],
+)  # fmt: skip
+def test_each_action_is_one_sentence(
+    action: Action, before: Record | None, after: Record | None, want: str
+) -> None:
+    assert sentence(Change(WEB, action, before, after)) == want
+
+
+@pytest.mark.parametrize(
+    ("changes", "files", "restored", "want"),
+    [
+        pytest.param(0, [], ["a.yaml"], "put back a.yaml, which others changed here", id="restored alone"),
+        pytest.param(0, [], list("abcd"), "put back 4 files, which others changed here", id="many restored"),
+        pytest.param(0, ["a"], ["b"], "sync main: a", id="people's files name the commit"),
+        pytest.param(1, ["a"], ["b"], "schedule default/m0 onto a", id="one change"),
+        pytest.param(2, ["a"], ["b"], "2 scheduled", id="two changes"),
+        pytest.param(1234, [], [], "1,234 scheduled", id="thousands"),
+    ],
+)
+def test_the_subject_names_what_weighs_most(
+    changes: int, files: list[str], restored: list[str], want: str
+) -> None:
+    done = [
+        Change(Key(Kind.MACHINE, "default", f"m{n}"), Action.SCHEDULE, NOTHING, ON_A) for n in range(changes)
+    ]
+    assert subject(done, files, "main", restored) == want
+    assert message(done, files, "main", restored).startswith(want)
+
+
+@pytest.mark.parametrize(
+    ("count", "want"),
+    [(1, "sync main: f0"), (MOST_NAMES, "sync main: f0, f1, f2"), (MOST_NAMES + 1, "sync main: 4 files")],
+)
+def test_few_files_are_named_and_many_are_counted(count: int, want: str) -> None:
+    assert subject([], [f"f{n}" for n in range(count)], "main") == want
+
+
+@pytest.mark.parametrize(
+    ("reason", "want"),
+    [
+        pytest.param("two\nlines", "two lines", id="a line break"),
+        pytest.param("a\x1b[31mb", "a [31mb", id="an escape sequence"),
+        pytest.param("x" * 999, None, id="a long reason is cut"),
+    ],
+)
+def test_a_reason_stays_on_its_line(reason: str, want: str | None) -> None:
+    lines = message([Change(WEB, Action.BLOCKED, ON_A, ON_A, reason)], [], "main").split("\n")
+    assert len(lines) == 3
+    assert len(lines[2]) <= LONGEST_LINE
+    assert lines[2].endswith(f": {want}" if want else "…")
+
+
+@pytest.mark.parametrize(
+    ("text", "index", "want", "rest"),
+    [
+        pytest.param("a: 1\n", 0, "a: 1\n", None, id="the only document"),
+        pytest.param("a: 1\n---\nb: 2\n", 0, "a: 1\n", "---\nb: 2\n", id="the first of two"),
+        pytest.param("a: 1\n---\nb: 2\n", 1, "b: 2\n", "a: 1\n", id="the last of two"),
+        pytest.param("a: 1\n---\nb: 2", 1, "b: 2\n", "a: 1\n", id="without a final line end"),
+        pytest.param("a: 1\r\n---\r\nb: 2\r\n", 1, "b: 2\r\n", "a: 1\r\n", id="line ends of Windows"),
+        pytest.param("# x\na: 1\n---\n# y\nb: 2 # z\n", 1, "# y\nb: 2 # z\n", "# x\na: 1\n", id="comments"),
+    ],
+)
+def test_a_document_is_cut_out_and_the_rest_stays(text: str, index: int, want: str, rest: str | None) -> None:
+    data = text.encode()
+    assert cut_document(data, index).decode() == want
+    left = remove_documents(data, [index])
+    assert (left.decode() if left is not None else None) == rest
+
+
+@pytest.mark.parametrize(
+    ("parts", "want"),
+    [
+        pytest.param(["a: 1\n"], "a: 1\n", id="one"),
+        pytest.param(["a: 1\n", "b: 2\n"], "a: 1\n---\nb: 2\n", id="two"),
+        pytest.param(["a: 1\n", "---\nb: 2\n"], "a: 1\n---\nb: 2\n", id="a marker is not written twice"),
+    ],
+)
+def test_documents_are_joined_by_one_marker(parts: list[str], want: str) -> None:
+    assert join_documents([part.encode() for part in parts]).decode() == want
