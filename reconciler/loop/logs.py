@@ -67,6 +67,6 @@ def _stamp(record: logging.LogRecord) -> str:
 
 
 def log_event(log: logging.Logger, level: int, event: str, fields: Mapping[str, object]) -> None:
-    """One line with the fields that say something."""
+    """One line with the fields that say something. Empty ones are left out, so a reader may not count on a name being there."""
     pairs = {name: value for name, value in fields.items() if value not in ("", 0, None)}
     log.log(level, " ".join((event, *(f"{name}=%s" for name in pairs))), *pairs.values())

@@ -135,5 +135,5 @@ def parse_files(source: ManifestSource, paths: Sequence[str], then: Ids) -> Pars
 
 
 def hash_blob(data: bytes) -> str:
-    """What Git would call these bytes."""
+    """What Git would call these bytes. Computed here, so that a folder without Git can be compared with a revision."""
     return hashlib.sha1(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).hexdigest()

@@ -110,7 +110,7 @@ def read_manifests(repo: Repo, commit: ObjectId | None) -> Iterator[tuple[str, b
 
 
 def read_reports(repo: Repo, snapshot: Snapshot) -> Mapping[str, report.Report]:
-    """By the name of the poollet."""
+    """By the name of the poollet, which is the rest of its ref's name. Also those that the reconciler would not accept."""
     return {name: read_report(repo, commit) for name, commit in snapshot.reports.items()}
 
 

@@ -54,7 +54,8 @@ def list_history(repo: Repo, head: ObjectId, path: str, key: Key) -> Iterator[Hi
 def list_source_commits(
     repo: Repo, head: ObjectId, since: ObjectId | None, path: str, key: Key
 ) -> Iterator[HistoryEntry]:
-    """The commits that a merge brought and that changed the file against each of their parents."""
+    """The commits that a merge brought and that changed the file against each of their parents. A merge of people that only takes over
+    one side's file is left out: the commit on that side is in the list."""
     for id in repo.commits(head, since):
         commit = decode_commit(repo.read(id))
         now = repo.file(id, path)

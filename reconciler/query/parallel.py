@@ -38,7 +38,8 @@ _parse: Parse | None = None
 def parse_in_parallel(
     source: ManifestSource, batches: Sequence[Sequence[str]], then: Ids, processes: int
 ) -> Iterator[tuple[int, ParsedFiles]]:
-    """Each batch with its number, in the order in which they get done."""
+    """Each batch with its number, in the order in which they get done. Raises WorkerLostError. If the caller stops reading, the pool
+    ends its workers before this returns."""
     gc.freeze()  # what exists already is shared with the others, as long as no process writes to it
     others = processes - 1
     context = multiprocessing.get_context("fork")

@@ -71,7 +71,8 @@ def group_by_pool(
 
 
 def pool_of(item: InventoryItem) -> str:
-    """Where the reconciler put it; nowhere is empty."""
+    """Where the reconciler put it; nowhere is empty. The assignment counts and not `machinePoolRef`, which may be a pin to a pool that refused
+    it."""
     found = item.object
     if not isinstance(found, Machine | Volume) or found.status.assignment is None:
         return ""

@@ -58,7 +58,8 @@ def split_path(path: str, files: Collection[str]) -> tuple[str | None, str]:
 
 
 def find_root(path: str, files: Collection[str]) -> str | None:
-    """The nearest folder that has settings."""
+    """The nearest folder that has settings, at or above `path`. Only names are compared, so settings that are broken count too:
+    validate must find that repo to say what is wrong with it."""
     folder = PurePosixPath(path)
     for above in (folder, *folder.parents):
         if str(above / SETTINGS) in files:
