@@ -42,9 +42,8 @@ from poollet.sync.report_lease import ReportLease
 from poollet.sync.report_publisher import ReportPublisher
 from poollet.threads import AgentThreads, AgentWorker
 from reconciler.gitstore.bootstrap import open_store
-from reconciler.gitstore.effective_settings import read_effective_settings
+from reconciler.gitstore.effective_settings import read_effective_settings, read_settings, settings_blob
 from reconciler.gitstore.errors import InUseError
-from reconciler.gitstore.objects.tree import FileMode
 from reconciler.gitstore.redaction import SecretValue
 from reconciler.gitstore.remote import address as addresses
 from reconciler.gitstore.remote.access import RemoteAccess, from_environment
@@ -137,15 +136,12 @@ def _settings_at(repo: Repo, snapshot: Snapshot) -> FleetSettings | tuple[Proble
     """`live` comes first, because the poollet acts on `live`. Where it has no settings that can be used,
     those of the source count, as on a fleet whose reconciler has not run yet. A symbolic link counts as no
     file."""
-    file = repo.file(snapshot.target, fleet.PATH) if snapshot.target else None
-    if file is not None and file.mode is not FileMode.LINK:
-        kept = fleet.parse(repo.read(file.id))
-        if isinstance(kept, FleetSettings):
-            return kept
-    else:
-        kept = ()
+    blob = settings_blob(repo.file(snapshot.target, fleet.PATH)) if snapshot.target else None
+    settings, problems = read_settings(repo, blob)
+    if settings is not None:
+        return settings
     found = read_effective_settings(repo, snapshot.source)
-    return found.settings or found.problems or kept
+    return found.settings or found.problems or problems
 
 
 def host_id(settings: PoolletSettings) -> str:
