@@ -87,7 +87,9 @@ def open_offline_repo(
 
 
 def find_committed_settings(request: OfflineRequest) -> EffectiveSettings:
-    """At the revision that is asked about, or HEAD. A folder inside another repo has none."""
+    """At the revision that is asked about, or HEAD. A folder inside another repo has none.
+
+    A shallow clone may lack the commit with the last usable settings. That is an error here, since defaults could name a wrong branch."""
     around = revision.find_checkout(request.root)
     if around is None or around.root not in (None, request.root.resolve()):
         return EffectiveSettings()
@@ -148,7 +150,8 @@ class _Desk:
         return f"{target} is as of its last fetch, {when}; run `git fetch` to update it"
 
     def lay_over(self) -> None:
-        """The files on disk in place of those of HEAD, as far as anybody reads them."""
+        """The files on disk in place of those of HEAD, as far as gitvirt reads them. A file that cannot be read stays as HEAD has it: left out, it
+        would look like a deletion of all its objects."""
         folder = FolderSource(self.request.root)
         is_ignored, _ = read_ignored_paths(folder)
         paths = {path for path in folder.listing(is_ignored).files if _is_read(path)}

@@ -123,7 +123,8 @@ def checked_out_branch(root: Path) -> str:
 
 
 def short_branch(name: str) -> str:
-    """The branch that a revision's name means, here or on a remote; of other names something that is not a branch."""
+    """The branch that a revision's name means, here or on a remote; of other names something that is not a branch. It is compared with
+    the names in the settings, so a wrong guess only misses a rule for that branch."""
     if name.startswith("refs/remotes/"):
         return name.split("/", 3)[-1]
     return name.removeprefix("refs/heads/").removeprefix("origin/")
