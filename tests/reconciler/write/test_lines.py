@@ -132,3 +132,8 @@ def test_a_document_is_cut_out_and_the_rest_stays(text: str, index: int, want: s
 )
 def test_documents_are_joined_by_one_marker(parts: list[str], want: str) -> None:
     assert join_documents([part.encode() for part in parts]).decode() == want
+
+
+@pytest.mark.parametrize("gone", [[0, 2], [2, 0]])
+def test_several_documents_are_removed_whatever_their_order(gone: list[int]) -> None:
+    assert remove_documents(b"a: 1\n---\nbb: 2\n---\nccc: 3\n", gone) == b"---\nbb: 2\n"
