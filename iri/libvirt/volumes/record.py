@@ -72,7 +72,7 @@ class VolumeRecord(StoredObject, frozen=True, kw_only=True, tag="volume"):
     @property
     def desired_bytes(self) -> int:
         """What was asked for, rounded as every pool rounds it."""
-        return round_up(requested_bytes(self.volume.spec))
+        return round_up(self.volume.spec.desired_bytes)
 
     @property
     def charged_bytes(self) -> int:
@@ -104,10 +104,6 @@ class SnapshotRecord(StoredObject, frozen=True, kw_only=True, tag="snapshot"):
 
 
 Record = VolumeRecord | SnapshotRecord
-
-
-def requested_bytes(spec: RuntimeVolumeSpec) -> int:
-    return spec.resources.storage_bytes if spec.resources else 0
 
 
 def round_up(size_bytes: int) -> int:

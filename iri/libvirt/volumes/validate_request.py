@@ -24,7 +24,6 @@ from iri.libvirt.volumes.record import (
     SnapshotRecord,
     VolumeRecord,
     passphrase,
-    requested_bytes,
     without_secrets,
 )
 from iri.volume import (
@@ -66,7 +65,7 @@ def new_volume_record(
 
 def _check(spec: RuntimeVolumeSpec) -> None:
     """What every volume needs, whatever it is made from."""
-    if requested_bytes(spec) <= 0:
+    if spec.desired_bytes <= 0:
         raise InvalidArgument("a volume needs a size")
     source = spec.volume_data_source
     if source is not None and None not in (source.image_data_source, source.snapshot_data_source):
@@ -78,7 +77,7 @@ def _check(spec: RuntimeVolumeSpec) -> None:
 def _check_against(spec: RuntimeVolumeSpec, snapshot: SnapshotRecord) -> None:
     """A volume made from a snapshot keeps its content: it cannot be smaller, and has the encryption that the content has."""
     size = snapshot.snapshot.status.size
-    if requested_bytes(spec) < size:
+    if spec.desired_bytes < size:
         raise InvalidArgument(f"snapshot {snapshot.id} needs a volume of at least {size} bytes")
     if spec.encryption is not None and not snapshot.is_encrypted:
         raise InvalidArgument(
