@@ -64,6 +64,7 @@ def compose(
         changes=tuple(change for need in ordered if (change := change_of(need)) is not None),
         pending_approvals=tuple(pending_approvals(view, review)),
         unschedulable=tuple(sorted(unplaced, key=lambda each: each.key)),
+        pool_requests=() if view.missing_hosts else judge_requests(view).answers,
         due=tuple((need.key, need.due) for need in ordered if need.due is not None),
     )
 
@@ -185,8 +186,6 @@ def pending_approvals(view: View, review: DeletionReview | None = None) -> Itera
             alone[message, key.kind].append(key)
     for (message, kind), waiting_keys in sorted(alone.items()):
         yield PendingApproval(message, kind, tuple(waiting_keys))
-    for answer in judge_requests(view).answers:
-        yield PendingApproval(answer)
     for each in review.idle:
         message = f"{each.about}: {each.value[:DIGITS]} (commit {each.commit[:12]}) matches nothing that awaits approval here"
         meant = (

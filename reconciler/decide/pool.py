@@ -10,23 +10,26 @@ Limits: it touches no object on the pool. Assignments follow the grant by `under
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 
 from reconciler.decide.need import Keep, Need
 from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.outcome import keep
-from reconciler.decide.pool_requests import NO_REQUESTS, PoolRequests, command_of
+from reconciler.decide.pool_requests import DIGITS, NO_REQUESTS, PoolRequests, command_of
 from reconciler.plan.types import Action
 from reconciler.world.changes import Confirm
 from reconciler.world.objects.object_state import Origin
 from reconciler.world.pools.grants import POOL_STATUS
 from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.pools.pool_status import update_pool_status
-from reconciler.world.record import DESTROYED, HOST_MISMATCH, HOST_MOVED
+from reconciler.world.record import DESTROYED, HOST_MISMATCH, HOST_MOVED, moment
 from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.view import View
 from schemas.edit.fields import Value
 from schemas.kinds import Key, api_version
 from schemas.model import GrantedHost
+
+ANSWERED = timedelta(days=1)  # for so long a pool has the condition of a request that has no effect
 
 
 def decide_pool(view: View, edit: ObjectEdit, requests: PoolRequests = NO_REQUESTS) -> Need:
@@ -70,13 +73,17 @@ def with_grant(edit: ObjectEdit, state: PoolState) -> ObjectEdit:
 
 def with_requests(edit: ObjectEdit, requests: PoolRequests) -> ObjectEdit:
     """With what this tick makes of the requests about its host: fields for programs, conditions for people."""
-    after = requests.status.get(edit.known.key)
-    if after is not None:
+    edit = end_answers(edit)
+    after, was = requests.status.get(edit.known.key), edit.record.status
+    if after is not None and isinstance(was, POOL_STATUS):
         edit = edit.with_status(
             host=after.host, epoch=after.epoch, destroyed=after.destroyed, move=after.move
         )
-        gone = {DESTROYED: after.destroyed, HOST_MOVED: after.move}
-        edit = edit.clear_condition(*(type for type, request in gone.items() if request is None))
+        replaced = {
+            DESTROYED: was.destroyed is not None and after.destroyed is None,
+            HOST_MOVED: was.move is not None and after.move is None,
+        }
+        edit = edit.clear_condition(*(type for type, is_replaced in replaced.items() if is_replaced))
     before = edit
     for each in requests.notices.get(edit.known.key, ()):
         edit = edit.set_condition(each.type, each.status, each.reason, each.message)
@@ -85,8 +92,19 @@ def with_requests(edit: ObjectEdit, requests: PoolRequests) -> ObjectEdit:
     return edit
 
 
+def end_answers(edit: ObjectEdit) -> ObjectEdit:
+    """Without the conditions of requests that were refused or void for so long that people have read why."""
+    for type in (DESTROYED, HOST_MOVED):
+        found = edit.condition(type)
+        if found is not None and found.status == "False":
+            ends = (moment(found.last_transition_time) or edit.now) + ANSWERED
+            edit = edit.clear_condition(type) if ends <= edit.now else edit.recheck_by(ends)
+    return edit
+
+
 def with_mismatch(edit: ObjectEdit, state: PoolState) -> ObjectEdit:
-    """Names the other host, and the commands that say what became of the one with the grant, for as long as the other is there."""
+    """Names the other host, and the commands that say what became of the one with the grant, for as long as the other is there. Once
+    one of them waits, another would only take its place: then the message names that one instead."""
     status, other = edit.record.status, state.other_host
     host = status.host.id if isinstance(status, POOL_STATUS) and status.host is not None else ""
     if not host or other in ("", host):
@@ -94,10 +112,15 @@ def with_mismatch(edit: ObjectEdit, state: PoolState) -> ObjectEdit:
     name = edit.known.key.name
     destroyed = command_of(Confirm.POOL_DESTROYED, name, host)
     moved = command_of(Confirm.POOL_HOST, name, other)
+    cure = (
+        f"If host {host} is destroyed with all that it had, run `{destroyed}` and `git push`. If host {other} is the same machine or has "
+        f"its disks, run `{moved}` and `git push`. Otherwise give the poollet on host {other} another name"
+    )
+    requests = (status.destroyed, status.move) if isinstance(status, POOL_STATUS) else ()
+    if waiting := [each.commit for each in requests if each is not None and each.state == "Waiting"]:
+        cure = f"Commit {waiting[0][:DIGITS]} takes effect once the heartbeat of host {host} has expired"
     message = (
-        f"pool {name} is granted to host {host}, and host {other} reports under the same poollet name. If host {host} is destroyed "
-        f"with all that it had, run `{destroyed}` and `git push`. If host {other} is the same machine or has its disks, run "
-        f"`{moved}` and `git push`. Otherwise give the poollet on host {other} another name"
+        f"pool {name} is granted to host {host}, and host {other} reports under the same poollet name. {cure}"
     )
     return edit.set_condition(HOST_MISMATCH, "True", "ReportedByAnotherHost", message)
 

@@ -3,14 +3,17 @@
 Theory of operation
 -------------------
 A trailer of a source commit names a pool and a hostID. What became of it is kept in fields of the pool's status on `live`
-(`status.destroyed`, `status.move`); conditions only display it, and nothing is read back from a message.
+(`status.destroyed`, `status.move`); conditions only display it, and nothing is read back from a message. A name may be that of a machine
+pool and of a volume pool: each kind is judged by its own grant, and the trailer is a request for each of the two that it can mean.
 
     Pool-Destroyed: NAME=A   the host A, which has the grant of NAME, is gone with all that it had
     Pool-Host: NAME=B        the host B has what A had (the same machine with a new id, or its disks)
 
     state     event                                     next       effect
-    -         A has the grant                           Waiting    commit, host and A's newest report are recorded
-    -         A has no grant, or no hostID is given     -          answered with the line to commit instead
+    -         A has the grant, and B is known           Waiting    commit, host and A's newest report are recorded
+    -         A has no grant; no host is named; no      -          answered with a reason, and the commit to make instead
+              report and no candidate of a poollet of
+              the pool has B's hostID
     Waiting   A reported after the commit               Void       none: it lives
     Waiting   the grant is not A's any more             Void       none
     Waiting   A's heartbeat is alive or unconfirmed     Waiting    none
@@ -19,6 +22,13 @@ A trailer of a source commit names a pool and a hostID. What became of it is kep
                                                                    Pool-Host: B has the grant, epoch + 1, and the assignments
                                                                    under A's grant name B and that epoch; ids stay
     Followed, Void                                      the same   a later commit may begin again
+
+`Pool-Host` does not name A: it takes the grant from the host that has it. That B must be known keeps a slip in the hostID from stopping all
+machines of the pool, and a commit that is replayed years later from moving it to a host that is long gone.
+
+The answer to a trailer outlives the tick that synced its commit: a request that waits is answered in every plan, and one that is refused or
+void for as long as its condition is there (decide/pool.py ends it after a day). The condition of a request that was followed ends when the
+host with the grant is alive.
 
 A newer request about a pool takes the place of one that still waits, of either kind. Any report by A shows that A lives, also one of a
 pool that another poollet owns by now; of a host without any report the heartbeat timeout begins when it is first asked for.
@@ -56,7 +66,10 @@ PoolStatus: TypeAlias = MachinePoolStatus | VolumePoolStatus
 Request: TypeAlias = DestroyRequest | MoveRequest
 Statuses: TypeAlias = MutableMapping[Key, PoolStatus]
 DIGITS = 12
-TRAILERS = (Confirm.POOL_DESTROYED, Confirm.POOL_HOST)
+TYPES = {
+    Confirm.POOL_DESTROYED: DESTROYED,
+    Confirm.POOL_HOST: HOST_MOVED,
+}  # of the condition that displays it
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +84,8 @@ class PoolNotice:
 
 @dataclass(frozen=True, slots=True)
 class PoolRequests:
-    """What this tick makes of all requests. `status` is the new one of the pools they are about, `answers` are for people.
+    """What this tick makes of all requests. `status` is the new one of the pools they are about, `answers` are for people: what each
+    request that is not followed waits for, or why it never will be.
 
     `ended` are the pools of which a host loses the grant in this tick.
     """
@@ -91,11 +105,12 @@ NO_REQUESTS = PoolRequests()
 
 
 def judge_requests(view: View) -> PoolRequests:
-    """Judges the requests on `live` that wait, and those of new source commits, the oldest first.
+    """Judges the requests on `live` that wait, and those of new source commits, the oldest first, and collects the answers to people.
 
-    Called at the start of every tick and by `deletion`, which needs the pools whose host is destroyed. It gives the same answer both times.
+    Called at the start of every tick, by `deletion`, which needs the pools whose host is destroyed, and by `compose` for the answers. It gives
+    the same result each time.
     """
-    confirmations = [each for each in view.head.confirmations if each.about in TRAILERS]
+    confirmations = [each for each in view.head.confirmations if each.about in TYPES]
     if not confirmations and not view.relations.pool_requests:
         return NO_REQUESTS
     statuses = {
@@ -108,8 +123,8 @@ def judge_requests(view: View) -> PoolRequests:
         for request in requests_to_tell(status_of(view, key), status):
             notice = describe_request(key, status, request)
             notices.setdefault(key, {})[notice.type] = notice
-            if request.state != "Followed":
-                answers.append(f"{about_of(request)}: {key.name}={request.host}: {notice.message}")
+    for key in sorted(after.keys() | notices.keys()):
+        answers += answers_about(view, key, notices.get(key, {}))
     ended = frozenset(
         key for key, status in after.items() if status.epoch != getattr(status_of(view, key), "epoch", 0)
     )
@@ -127,33 +142,37 @@ def record_request(
     name, _, host = request.value.partition("=")
     line = f"{request.about}: {request.value} (commit {request.commit[:DIGITS]})"
     pools = {key: found for key in pools_named(name) if (found := statuses.get(key) or status_of(view, key))}
+    type = TYPES[request.about]
     if not pools:
         near = nearest(name, sorted({*view.pools, *view.volume_pools}))
         yield f"{line}: unknown pool {name}" + (f"; did you mean {near}?" if near else "")
         return
     meant = {
-        key: status for key, status in pools.items() if host and may_be_meant(request.about, status, host)
+        key: status
+        for key, status in pools.items()
+        if host and may_be_meant(view, key, request, status, host)
     }
     for key, status in meant.items():
         statuses[key] = with_request(view, key, status, request, host)
+        notices.get(key, {}).pop(type, None)
     if not meant:
         reason, message = refusal_of(view, name, request.about, host, pools)
-        yield f"{line}: {message}"
-        type = DESTROYED if request.about is Confirm.POOL_DESTROYED else HOST_MOVED
         full = f"commit {request.commit[:DIGITS]}: {message}"
         for key in pools:
             notices.setdefault(key, {})[type] = PoolNotice(type, "False", reason, full)
 
 
-def may_be_meant(about: Confirm, status: PoolStatus, host: str) -> bool:
-    """One names the host that has the grant, the other one that has not."""
-    return status.host is not None and (status.host.id == host) == (about is Confirm.POOL_DESTROYED)
+def may_be_meant(view: View, key: Key, request: Confirmation, status: PoolStatus, host: str) -> bool:
+    """One names the host that has the grant, the other one that has not, and is there."""
+    if status.host is None or request.about is Confirm.POOL_DESTROYED:
+        return status.host is not None and status.host.id == host
+    return status.host.id != host and view.is_known_host(key, host)
 
 
 def refusal_of(
     view: View, name: str, about: Confirm, host: str, pools: Mapping[Key, PoolStatus]
 ) -> tuple[str, str]:
-    """Why it is not a request, with the line that would be one."""
+    """Why it is not a request, with the commit that would be one, where the reconciler can name it."""
     granted = sorted({status.host.id for status in pools.values() if status.host is not None})
     if not granted:
         return "NotGranted", f"no host has the grant of pool {name}; the next host that reports it gets it"
@@ -164,12 +183,17 @@ def refusal_of(
         ]
         why = f"host {host} does not have the grant of pool {name}" if host else "the trailer names no host"
         return "NotGranted" if host else "HostRequired", "; ".join((why, *cures))
-    if host:
+    if host in granted:
         return "AlreadyGranted", f"host {host} already has the grant of pool {name}"
     states = [view.pools.get(name), view.volume_pools.get(name)]
-    other = next((state.other_host for state in states if state is not None and state.other_host), "<hostID>")
-    cure = f"to move the pool, run `{command_of(about, name, other)}` and `git push`"
-    return "HostRequired", f"the trailer names no host; {cure}"
+    other = next((state.other_host for state in states if state is not None and state.other_host), "")
+    cure = (
+        "start the poollet of the new host first; the condition HostMismatch of the pool then has the commit"
+    )
+    if other:
+        cure = f"to move the pool to host {other}, run `{command_of(about, name, other)}` and `git push`"
+    why = f"no host {host} reports pool {name} or waits for it" if host else "the trailer names no host"
+    return "UnknownHost" if host else "HostRequired", f"{why}; {cure}"
 
 
 def with_request(view: View, key: Key, status: PoolStatus, request: Confirmation, host: str) -> PoolStatus:
@@ -232,6 +256,17 @@ def requests_to_tell(before: PoolStatus | None, after: PoolStatus) -> Iterator[R
     for request in (after.destroyed, after.move):
         if request is not None and (request.state == "Waiting" or request not in old):
             yield request
+
+
+def answers_about(view: View, key: Key, new: Mapping[str, PoolNotice]) -> Iterator[str]:
+    """What the pool's conditions say of requests that are not followed: those of this tick, else those of an earlier one that are
+    refused or void. A request that waits has a condition in each tick."""
+    known = view.objects[key].record
+    for about, type in TYPES.items():
+        found = known.condition(type)
+        shown = new.get(type) or (found if found is not None and found.status == "False" else None)
+        if shown is not None and shown.status != "True":
+            yield f"{about}: {key.name}: {shown.message}"
 
 
 def describe_request(key: Key, status: PoolStatus, request: Request) -> PoolNotice:

@@ -259,5 +259,9 @@ class Loop:
             approval = pending[text]
             fields = {"objects": len(approval.keys), "reason": approval.reason, "trailer": approval.trailer}
             log_event(log, logging.WARNING, "awaiting approval", fields)
-        self._logged_problems, self._logged_pending = frozenset(problems), frozenset(pending)
+        for answer in plan.pool_requests:
+            if answer not in self._logged_pending:
+                log_event(log, logging.WARNING, "pool request", {"answer": answer})
+        self._logged_problems = frozenset(problems)
+        self._logged_pending = frozenset((*pending, *plan.pool_requests))
         self._logged_trouble = ""

@@ -126,12 +126,16 @@ class PoolUsage:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`source` and `target` are the commits that it was made for; without the target there is no `live` yet. `changes` are sorted by key. `due` says which object is to be looked at again when, although nothing changes in the repo."""
+    """`source` and `target` are the commits that it was made for; without the target there is no `live` yet. `changes` are sorted by key.
+    `pool_requests` are answers to people about `Pool-Destroyed` and `Pool-Host`: what one waits for, or why it has no effect. They are
+    not approvals: no further commit is asked for. `due` says which object is to be looked at again when, although nothing changes in the
+    repo."""
 
     source: str | None
     target: str | None
     changes: tuple[Change, ...] = ()
     pending_approvals: tuple[PendingApproval, ...] = ()
+    pool_requests: tuple[str, ...] = ()
     unschedulable: tuple[UnschedulableObject, ...] = ()
     problems: tuple[Problem, ...] = ()
     due: tuple[tuple[Key, datetime], ...] = ()

@@ -152,6 +152,16 @@ class View:
             return HostSeen(heartbeat=self.reports.await_host(host, timeout))
         return max(found, key=lambda each: (each.heartbeat in NOT_EXPIRED, each.time or EVER))
 
+    def is_known_host(self, pool: Key, host: str) -> bool:
+        """Whether a poollet that may serve the pool reports from that host, or waits there as a candidate. Where there are no reports
+        at all, as in a checkout, that cannot be known: then every host is."""
+        reports = self.reports.by_poollet
+        return not reports or any(
+            host in (each.host, each.candidate.host_id if each.candidate is not None else "")
+            for name, each in reports.items()
+            if self.rules.authority.owns(name, pool)
+        )
+
     def _seen_as(self, writer: Writer) -> HostSeen:
         report, beat = self.reports.by_poollet.get(writer[0]), self.reports.heartbeats[writer]
         if report is None or report.writer != writer:

@@ -24,6 +24,7 @@ def document(plan: Plan) -> dict[str, object]:
         "actions": [_change(each) for each in phrases.by_weight(plan)],
         "unschedulable": [_unschedulable(each) for each in plan.unschedulable],
         "pendingApprovals": [_pending(each) for each in plan.pending_approvals],
+        "poolRequests": list(plan.pool_requests),
         "problems": [_problem(each) for each in sorted(plan.problems)],
         "capacity": [
             {

@@ -91,6 +91,8 @@ def _pending(plan: Plan) -> Iterator[str]:
             yield f"> - and {len(each.keys) - 10:,} more"
         if each.trailer:
             yield f"> To approve, merge a commit with the trailer {_code(each.trailer)}"
+    for answer in plan.pool_requests:
+        yield f"> **Pool request:** {_plain(answer)}"
 
 
 def _problems(plan: Plan) -> Iterator[str]:

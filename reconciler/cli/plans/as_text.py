@@ -33,6 +33,7 @@ def write(plan: Plan, terminal: Terminal, *, is_verbose: bool = False) -> None:
         ("actions", _changes(plan, paint, is_verbose)),
         ("unschedulable", _unschedulable(plan.unschedulable, paint)),
         ("awaiting approval", _pending(plan.pending_approvals, paint)),
+        ("pool requests", (f"  {paint(printable(each), TextStyle.YELLOW)}" for each in plan.pool_requests)),
         ("problems", _problems(plan.problems, paint)),
     ):
         if lines := list(found):

@@ -94,6 +94,8 @@ def summary(plan: Plan) -> str:
         parts.append(f"{len(plan.unschedulable):,} unschedulable")
     if plan.pending_approvals:
         parts.append(f"{len(plan.pending_approvals):,} awaiting approval")
+    if plan.pool_requests:
+        parts.append(many(len(plan.pool_requests), "pool request"))
     errors = sum(problem.severity == "error" for problem in plan.problems)
     if errors:
         parts.append(many(errors, "error"))

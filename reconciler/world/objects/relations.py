@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 
 from reconciler.world.objects.object_state import ObjectState, Origin
-from reconciler.world.record import ASSIGNABLE, PLACED
+from reconciler.world.record import ASSIGNABLE, DESTROYED, HOST_MOVED, PLACED
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, MachinePoolStatus, Object, Volume, VolumePoolStatus
 from schemas.validate import Declaration
@@ -90,7 +90,7 @@ class Relations:
         self.absent: set[Key] = set()
         # Those of each kind whose deletion live orders.
         self.leaving: dict[Kind, set[Key]] = {kind: set() for kind in Kind}
-        # Pools with a request of people that still waits.
+        # Pools with a request of people that still waits, or with a condition that answers one.
         self.pool_requests: set[Key] = set()
         # Machines that people pin to another pool than theirs.
         self.astray: set[Key] = set()
@@ -129,7 +129,7 @@ class Relations:
             self.waiting.add(key)
             if isinstance(record.status, PLACED) and record.status.rejections:
                 self.rejected.add(key)
-        if has_waiting_request(known):
+        if has_open_request(known):
             self.pool_requests.add(key)
         if is_astray(known):
             self.astray.add(key)
@@ -245,12 +245,16 @@ def addresses(known: ObjectState) -> Iterator[tuple[str, ...]]:
             yield (source.spec.mac_address.lower(),)
 
 
-def has_waiting_request(known: ObjectState) -> bool:
-    """Whether a pool's status has a request (Pool-Destroyed, Pool-Host) that waits until its host's heartbeat expires."""
+def has_open_request(known: ObjectState) -> bool:
+    """Whether a pool's status has a request (Pool-Destroyed, Pool-Host) that waits until its host's heartbeat expires, or a condition that
+    says why one had no effect."""
     status = known.record.status
     if not isinstance(status, MachinePoolStatus | VolumePoolStatus):
         return False
-    return any(each is not None and each.state == "Waiting" for each in (status.destroyed, status.move))
+    shown = (known.record.condition(type) for type in (DESTROYED, HOST_MOVED))
+    return any(
+        each is not None and each.state == "Waiting" for each in (status.destroyed, status.move)
+    ) or any(each is not None and each.status == "False" for each in shown)
 
 
 def keys_related_to(known: ObjectState, relations: Relations) -> Iterator[Collection[Key]]:

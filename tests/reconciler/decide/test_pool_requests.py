@@ -132,7 +132,7 @@ def test_a_trailer_without_a_matching_grant_is_answered_with_the_right_line(
     assert not found.status
     assert not found.ended
     (answer,) = found.answers
-    assert answer.startswith(f"{about}: {value} (commit ")
+    assert answer.startswith(f"{about}: a: commit {SOURCE[:12]}: ")
     assert line in answer
     (notice,) = found.notices[POOL]
     assert (notice.status, notice.reason) == ("False", reason)

@@ -6,7 +6,7 @@ import pytest
 
 from reconciler.world.pools.grants import Grant
 from tests.reconciler.lifecycle.hosts import Fleet
-from tests.reconciler.lifecycle.test_grants import NEW, condition, say
+from tests.reconciler.lifecycle.test_grants import NEW, condition, say, wait_beside
 from tests.reconciler.lifecycle.test_lives import fleet
 from tests.reconciler.world import scene
 from tests.reconciler.world.scene import REPORTS, SETTINGS, machine
@@ -21,11 +21,18 @@ def value_for(trailer: str, pool: str) -> str:
 
 @pytest.mark.parametrize("trailer", TRAILERS)
 def test_a_host_whose_pool_another_poollet_owns_by_now_still_lives(trailer: str) -> None:
-    """One commit gives the pool to another poollet and says what became of the host, which reports all the time."""
+    """One commit gives the pool to another poollet and says what became of the host, which reports all the time. A move is asked for in
+    the commit before: it has to name a host that waits for the pool."""
     world = fleet(web=machine("web"))
     first = world.pool_of("web")
+    says = {trailer: value_for(trailer, first)}
+    if trailer == "Pool-Host":
+        wait_beside(world, first)
+        world.source({"note.txt": "it has the disks"}, **says)
+        world.tick()
+        says = {}
     owner = f"poollets:\n  other:\n    pools: [{first}]\n    volumePools: [{first}]\n"
-    world.source({"gitvirt.yaml": SETTINGS + owner}, **{trailer: value_for(trailer, first)})
+    world.source({"gitvirt.yaml": SETTINGS + owner}, **says)
     world.tick()
     assert world.grant(first) == Grant(first, 1)
     world.hosts_report()
@@ -38,6 +45,14 @@ def test_a_host_whose_pool_another_poollet_owns_by_now_still_lives(trailer: str)
     assert found.reason == "HostStillReporting"
 
 
+def say_and_lose_report(world: Fleet, trailer: str, first: str) -> None:
+    """The reconciler has the request; then the ref is deleted, with the candidate that waited there."""
+    wait_beside(world, first)
+    say(world, trailer, value_for(trailer, first))
+    world.tick()
+    del world.remote.refs[REPORTS + first], world.heads[REPORTS + first]
+
+
 @pytest.mark.parametrize("is_overwritten", [False, True], ids=["deleted", "overwritten"])
 @pytest.mark.parametrize("trailer", TRAILERS)
 def test_a_host_without_any_report_is_waited_for_too(trailer: str, is_overwritten: bool) -> None:
@@ -47,9 +62,9 @@ def test_a_host_without_any_report_is_waited_for_too(trailer: str, is_overwritte
     world.silent.add(first)
     if is_overwritten:
         world.report(first, scene.report(first, pools=(f"{first}-x",), host=NEW))
+        say(world, trailer, value_for(trailer, first))
     else:
-        del world.remote.refs[REPORTS + first], world.heads[REPORTS + first]
-    say(world, trailer, value_for(trailer, first))
+        say_and_lose_report(world, trailer, first)
     world.reconciler = world.another()
     world.tick()
     world.tick(30)
@@ -63,10 +78,12 @@ def test_a_host_that_writes_its_lost_report_again_voids_the_request(trailer: str
     world = fleet(web=machine("web"))
     first = world.pool_of("web")
     world.silent.add(first)
-    del world.remote.refs[REPORTS + first], world.heads[REPORTS + first]
-    say(world, trailer, value_for(trailer, first))
+    say_and_lose_report(world, trailer, first)
     world.reconciler = world.another()
     world.tick()
+    found = condition(world, first, TRAILERS[trailer][0])
+    assert found is not None
+    assert found.reason == "WaitingForHeartbeatTimeout"
     world.silent.clear()
     world.settle()
     world.silent.add(first)
