@@ -25,7 +25,11 @@ from schemas.validate.network import canonical_address
 from schemas.validate.references import references
 from schemas.validate.tree import derived_name, interfaces_of
 
-POOL_OF = {Kind.MACHINE: Kind.MACHINE_POOL, Kind.VOLUME: Kind.VOLUME_POOL}
+POOL_OF = {
+    Kind.MACHINE: Kind.MACHINE_POOL,
+    Kind.VOLUME: Kind.VOLUME_POOL,
+    Kind.VOLUME_SNAPSHOT: Kind.VOLUME_POOL,
+}
 
 
 class Index:

@@ -175,6 +175,24 @@ def test_a_trailer_for_both_kinds_is_a_request_for_each_that_the_host_has() -> N
     assert judge_requests(world.confirm(DESTROYED, "a=h9")).status.keys() == {POOL, STORE}
 
 
+@pytest.mark.parametrize(
+    ("host", "former"),
+    [
+        pytest.param("h2", {POOL: "h1", STORE: "h9"}, id="each from the host that has it"),
+        pytest.param("h9", {POOL: "h1"}, id="one has it already"),
+        pytest.param("h1", {STORE: "h9"}, id="the other has it already"),
+    ],
+)
+def test_a_move_of_a_name_of_both_kinds_takes_each_from_its_own_host(
+    host: str, former: dict[Key, str]
+) -> None:
+    world = pool_with(status(), ALIVE)
+    stored = make_object(Kind.VOLUME_POOL, "a", {}, status={"host": {"id": "h9"}, "epoch": 1})
+    world.add(stored).volume_pool("a", grant=Grant("h9", 1))
+    found = judge_requests(world.confirm(HOST, f"a={host}")).status
+    assert {key: each.move.from_host for key, each in found.items() if each.move is not None} == former
+
+
 def test_a_newer_request_takes_the_place_of_one_that_waits() -> None:
     world = pool_with(status(destroyed=destroy()), ALIVE).confirm(HOST, "a=h2")
     found = after(world)

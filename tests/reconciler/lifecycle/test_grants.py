@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from reconciler.loop.outcome import Committed, NoChange
 from reconciler.world.pools.grants import Grant
@@ -298,6 +299,31 @@ def test_a_move_keeps_every_assignment_and_its_id() -> None:
     old.act(world.objects(), world.grant(first))
     assert WEB in old.off
     assert DATA in old.has
+
+
+@pytest.mark.parametrize("has_volume", [True, False], ids=["beside its volume", "that outlives its volume"])
+def test_a_snapshot_follows_the_grant_in_the_same_commit(has_volume: bool) -> None:
+    snapshot = (
+        "apiVersion: storage.ironcore.dev/v1alpha1\nkind: VolumeSnapshot\nmetadata: {name: daily}\n"
+        "spec:\n  volumeRef: {name: data}\n"
+    )
+    deleted = "  deletionPolicy: Delete\n"
+    world = fleet(data=volume("data", deleted), daily=snapshot, more=volume("v1"), extra=volume("v2"))
+    if not has_volume:
+        world.source({"data.yaml": None})
+        world.settle()
+        assert DATA not in world.objects()
+    daily = Key(Kind.VOLUME_SNAPSHOT, "default", "daily")
+    was = world.assignable()[daily].status.assignment
+    assert was is not None
+    wait_beside(world, was.pool)
+    world.silent.add(was.pool)
+    say(world, "Pool-Host", f"{was.pool}={NEW}")
+    world.tick()
+    world.hosts_report()
+    world.tick(80)
+    assert world.grant(was.pool, Kind.VOLUME_POOL) == Grant(NEW, 2)
+    assert world.assignable()[daily].status.assignment == replace(was, host=NEW, epoch=2)
 
 
 def test_a_move_is_void_when_the_former_host_reports() -> None:
