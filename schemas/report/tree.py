@@ -149,7 +149,7 @@ def render(report: Report) -> dict[str, bytes]:
 
 
 def encode(entry: ReportPart) -> bytes:
-    """Sorted keys, one on each line, so that diffs are small and readable."""
+    """Fields in the order of their type, keys of mappings sorted, each on a line of its own: diffs are small and readable."""
     return msgspec.json.format(msgspec.json.encode(entry, order="deterministic"), indent=2) + b"\n"
 
 

@@ -206,3 +206,90 @@ def test_what_holds_for_the_host_holds_for_its_pools(
     found = pool_report.of_host(pool, matter, leaving)
     assert found.status.state == state
     assert found.status.conditions[-1].status == follows
+
+
+HELD, WARNED = LiveProblem("LiveRewritten", "x", True), LiveProblem("LiveUntrusted", "x", False)
+
+# the state of the runtime, what is wrong with `live`, whether the host leaves, the state of the pool
+VOLUME_POOLS: dict[str, tuple[RuntimeState, LiveProblem | None, str | None, str]] = {
+    "answers": (RuntimeState(ABOUT, offers()), None, None, "Available"),
+    "answers, `live` has a warning": (RuntimeState(ABOUT, offers()), WARNED, None, "Available"),
+    "answers, `live` is held": (RuntimeState(ABOUT, offers()), HELD, None, "Unavailable"),
+    "answers, the process ends": (RuntimeState(ABOUT, offers()), None, "stopping", "Available"),
+    "answers, the host leaves": (RuntimeState(ABOUT, offers()), None, "leaving", "Unavailable"),
+    "answered before": (RuntimeState(ABOUT, offers(), "x"), None, None, "Unavailable"),
+    "never answered": (RuntimeState(), None, None, "Pending"),
+    "never answered, `live` is held": (RuntimeState(), HELD, None, "Pending"),
+    "never answered, the host leaves": (RuntimeState(), None, "leaving", "Pending"),
+}
+
+
+@pytest.mark.parametrize(
+    ("runtime_state", "problem", "leaving", "want"), VOLUME_POOLS.values(), ids=VOLUME_POOLS.keys()
+)
+def test_a_volume_pool_has_the_state_of_its_runtime_and_its_host(
+    runtime_state: RuntimeState, problem: LiveProblem | None, leaving: str | None, want: str
+) -> None:
+    disks = PoolSettings(name="host-1", kind="VolumePool", runtime="r1")
+    pool, _ = pool_report.volume_pool(disks, runtime_state, WANTED, None)
+    assert pool_report.of_host(pool, problem, leaving).status.state == want
+
+
+READY: dict[str, tuple[RuntimeState, tuple[str, str, str]]] = {
+    "answers": (RuntimeState(ABOUT, offers()), ("True", "RuntimeReady", "")),
+    "does not answer": (
+        RuntimeState(ABOUT, offers(), "refused"),
+        ("False", "RuntimeUnreachable", "refused"),
+    ),
+    "has not answered yet": (
+        RuntimeState(),
+        ("False", "RuntimePending", "the runtime has not answered yet"),
+    ),
+    "never answered, and fails": (
+        RuntimeState(error="no socket"),
+        ("False", "RuntimeUnreachable", "no socket"),
+    ),
+    "answered in part": (
+        RuntimeState(ABOUT),
+        ("False", "RuntimePending", "the runtime has not answered yet"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("runtime_state", "want"), READY.values(), ids=READY.keys())
+def test_a_pool_is_ready_while_its_runtime_answers(
+    runtime_state: RuntimeState, want: tuple[str, str, str]
+) -> None:
+    (ready,) = [one for one in machine_pool(runtime_state).status.conditions if one.type == "Ready"]
+    assert (ready.status, ready.reason, ready.message) == want
+
+
+def about(host: iri.HostInfo) -> RuntimeState:
+    return RuntimeState(iri.RuntimeInfo(name="r", version="1", host=host), offers())
+
+
+def test_labels_and_addresses_that_a_report_cannot_carry_are_left_out() -> None:
+    addresses = (
+        iri.HostAddress(type="InternalIP", address="10.0.0.1"),
+        iri.HostAddress(type="InternalIP", address=""),
+        iri.HostAddress(type="Hostname", address="x" * 254),
+        iri.HostAddress(type="Hostname", address="x" * 253),
+    )
+    labels = {"short": "x" * 63, "long": "x" * 64}
+    found = machine_pool(about(iri.HostInfo(id="h", labels=labels, addresses=addresses)))
+    assert found.labels == {"short": "x" * 63}
+    assert [one.address for one in found.status.addresses] == ["10.0.0.1", "x" * 253]
+
+
+def test_node_info_names_the_host_and_leaves_out_what_is_empty() -> None:
+    hostname = iri.HostAddress(type="Hostname", address="rack-1")
+    node = iri.NodeInfo(architecture="x86_64", cpu_model="x" * 300)
+    found = machine_pool(about(iri.HostInfo(id="h", addresses=(hostname,), node_info=node)))
+    assert found.status.node_info == {
+        "architecture": "x86_64",
+        "cpuModel": "x" * 253,
+        "hostID": "h",
+        "hostName": "rack-1",
+        "runtime": "r",
+        "runtimeVersion": "1",
+    }
