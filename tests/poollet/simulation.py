@@ -52,7 +52,7 @@ class Kill:
 
 
 @dataclass
-class Doom:
+class KillSwitch:
     """Counts a party's calls over all of its lives, and strikes once for each kill."""
 
     kills: frozenset[Kill] = frozenset()
@@ -80,7 +80,7 @@ class Doom:
                 raise KilledError(f"{kill.who} at call {kill.at}, {when}")
 
 
-class Watched:
+class RemovalCheck:
     """What a host is told to remove is held against what `live` orders at that moment."""
 
     def __init__(self, simulation: Simulation, name: str, runtime: Runtime) -> None:
@@ -94,7 +94,7 @@ class Watched:
             self._simulation.check_removed(before, self._simulation.leaving(self._name))
 
 
-class Lying(FaultInjectingRuntime):
+class RuntimeWithEmptyLists(FaultInjectingRuntime):
     """A runtime whose lists are empty in some rounds, although everything is there."""
 
     def __init__(self, simulation: Simulation, name: str, runtime: Runtime, around: CallWrapper) -> None:
@@ -122,7 +122,7 @@ class Simulation:
     true_in: dict[str, int] = field(default_factory=dict)  # the last round in which a host's lists were whole
     fleet: Fleet = field(init=False)
     time: Time = field(default_factory=Time)
-    dooms: dict[str, Doom] = field(default_factory=dict)
+    kill_switches: dict[str, KillSwitch] = field(default_factory=dict)
     machines: dict[str, StagedHost] = field(default_factory=dict)
     runs: dict[str, Run] = field(default_factory=dict)
     reconciler: Reconciler | None = None
@@ -133,7 +133,7 @@ class Simulation:
     def __post_init__(self) -> None:
         self.fleet = Fleet(is_bare=True)
         for who in (RECONCILER, *self.hosts):
-            self.dooms[who] = Doom(frozenset(kill for kill in self.kills if kill.who == who))
+            self.kill_switches[who] = KillSwitch(frozenset(kill for kill in self.kills if kill.who == who))
         for number, name in enumerate(self.hosts):
             self.machines[name] = StagedHost(self.time, self.profile, seed=number + 1)
 
@@ -234,15 +234,15 @@ class Simulation:
 
     def _reconcile(self) -> None:
         if self.reconciler is None:
-            repo = self.fleet.client(Refs(), self.dooms[RECONCILER].transport)
+            repo = self.fleet.client(Refs(), self.kill_switches[RECONCILER].transport)
             self.reconciler = Reconciler(repo, Refs(), CommitIdentity("one"))
         self.reconciler.tick(self.time.clock.now)
 
     def _host(self, name: str) -> None:
         if name not in self.runs:
             self.lives += 1
-            doom, machine = self.dooms[name], self.machines[name]
-            watched = FaultInjectingRuntime(machine.runtime, Watched(self, name, machine.runtime).around)
+            kill_switch, machine = self.kill_switches[name], self.machines[name]
+            watched = FaultInjectingRuntime(machine.runtime, RemovalCheck(self, name, machine.runtime).around)
             self.runs[name] = Run(
                 self.fleet,
                 self.time,
@@ -251,8 +251,8 @@ class Simulation:
                 host_id=self.host_ids.get(name, f"{name}'s own"),
                 instance=self.lives,
                 decide=decide,
-                fault=doom.transport,
-                runtime=Lying(self, name, watched, doom.around),
+                fault=kill_switch.transport,
+                runtime=RuntimeWithEmptyLists(self, name, watched, kill_switch.around),
             )
         self.runs[name].turn()
 

@@ -59,8 +59,8 @@ def points(behavior: str = "gitvirt") -> list[Kill]:
     whens: tuple[When, ...] = ("before", "after")
     return [
         Kill(who, at, when)
-        for who, doom in run_undisturbed(behavior).dooms.items()
-        for at in range(1, doom.calls + 1)
+        for who, kill_switch in run_undisturbed(behavior).kill_switches.items()
+        for at in range(1, kill_switch.calls + 1)
         for when in whens
     ]
 
@@ -68,7 +68,7 @@ def points(behavior: str = "gitvirt") -> list[Kill]:
 def run_with_kills(*kills: Kill, behavior: str = "gitvirt") -> Simulation:
     simulation = Simulation(HOSTS, SCRIPT, kills, replace(PROFILE, behavior=behavior))
     simulation.settle()
-    assert sum(doom.struck for doom in simulation.dooms.values())
+    assert sum(kill_switch.struck for kill_switch in simulation.kill_switches.values())
     assert simulation.outcome() == run_undisturbed(behavior).outcome()
     return simulation
 

@@ -23,7 +23,7 @@ AWAY = RemoteUnavailable(RemoteErrorKind.NETWORK, "no route", "wait")
 WEB = ("default", "web")
 
 
-class Scene:
+class UnreachableHost:
     def __init__(self, spec: str) -> None:
         self.time, self.is_away, self.instance = Time(), False, 0
         self.host = StagedHost(self.time)
@@ -68,43 +68,43 @@ class Scene:
 
 @pytest.mark.parametrize("spec", ["", REPLACE])
 def test_a_machine_that_is_switched_on_again_runs_again(spec: str) -> None:
-    scene = Scene(f"  power: Off\n{spec}")
-    assert (scene.is_on, scene.state) == (False, "Shutdown")
-    scene.order(f"  power: On\n{spec}")
-    scene.turns(12)
-    assert (scene.is_on, scene.state) == (True, "Running")
+    host = UnreachableHost(f"  power: Off\n{spec}")
+    assert (host.is_on, host.state) == (False, "Shutdown")
+    host.order(f"  power: On\n{spec}")
+    host.turns(12)
+    assert (host.is_on, host.state) == (True, "Running")
 
 
 @pytest.mark.parametrize("spec", ["", REPLACE])
 def test_a_host_without_the_remote_starts_what_it_last_read(spec: str) -> None:
-    scene = Scene(f"  power: Off\n{spec}")
-    scene.order(f"  power: On\n{spec}")
-    scene.run.remote.fetch()
-    scene.is_away = True
-    scene.turns(40)
-    assert scene.is_on
-    scene.is_away = False
-    scene.turns(40)
-    assert (scene.is_on, scene.state) == (True, "Running")
+    host = UnreachableHost(f"  power: Off\n{spec}")
+    host.order(f"  power: On\n{spec}")
+    host.run.remote.fetch()
+    host.is_away = True
+    host.turns(40)
+    assert host.is_on
+    host.is_away = False
+    host.turns(40)
+    assert (host.is_on, host.state) == (True, "Running")
 
 
 def test_a_guest_that_fails_while_the_remote_is_away_is_started_again() -> None:
-    scene = Scene(f"  power: On\n{REPLACE}")
-    scene.is_away = True
-    scene.turns(2)
-    scene.upset(GuestAction.POWEROFF)
-    scene.turns(2)
-    assert scene.is_on
+    host = UnreachableHost(f"  power: On\n{REPLACE}")
+    host.is_away = True
+    host.turns(2)
+    host.upset(GuestAction.POWEROFF)
+    host.turns(2)
+    assert host.is_on
 
 
-def run_to_end(scene: Scene) -> str:
+def run_to_end(host: UnreachableHost) -> str:
     """A run of its own that ends by itself; time passes with each look at the clock."""
 
     def moment_ms() -> int:
-        scene.time.ms += 5_000
-        return scene.time.ms
+        host.time.ms += 5_000
+        return host.time.ms
 
-    run = scene.start()
+    run = host.start()
     run.remote.fetch()
     member = AgentWorker(run.agent, (), Waker())
     return run_once.run(
@@ -113,17 +113,17 @@ def run_to_end(scene: Scene) -> str:
 
 
 def test_once_ends_when_the_machine_is_started() -> None:
-    scene = Scene("  power: Off\n")
-    assert run_to_end(scene) == ""
-    assert not scene.is_on
-    scene.order("  power: On\n")
-    assert run_to_end(scene) == ""
-    assert scene.is_on
+    host = UnreachableHost("  power: Off\n")
+    assert run_to_end(host) == ""
+    assert not host.is_on
+    host.order("  power: On\n")
+    assert run_to_end(host) == ""
+    assert host.is_on
 
 
 def test_once_reports_what_it_could_not_finish() -> None:
-    scene = Scene("  power: Off\n")
-    scene.order("  power: On\n")
-    scene.fleet.remote.hook = lambda _updates: "not now"
-    assert "not everything was done" in run_to_end(scene)
-    assert not scene.is_on
+    host = UnreachableHost("  power: Off\n")
+    host.order("  power: On\n")
+    host.fleet.remote.hook = lambda _updates: "not now"
+    assert "not everything was done" in run_to_end(host)
+    assert not host.is_on

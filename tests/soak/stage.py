@@ -31,7 +31,15 @@ from schemas.model import Machine as Declared
 from schemas.model import MachinePool, Volume, VolumePool
 from tests.iri.quick_host import PROFILE
 from tests.poollet.fleet import LIVE, REPORTS
-from tests.poollet.simulation import Doom, Kill, KilledError, Lying, Simulation, Watched, When
+from tests.poollet.simulation import (
+    Kill,
+    KilledError,
+    KillSwitch,
+    RemovalCheck,
+    RuntimeWithEmptyLists,
+    Simulation,
+    When,
+)
 from tests.poollet.stage import Run, StagedHost
 from tests.soak import laws
 
@@ -54,7 +62,7 @@ LOST = RemoteUnavailable(RemoteErrorKind.NETWORK, "the answer was lost", "wait",
 
 
 @dataclass
-class Weather(Doom):
+class Weather(KillSwitch):
     """Between one party and the remote. `meanwhile` happens in the middle of its next call."""
 
     is_away: bool = False
@@ -245,7 +253,7 @@ class Stage(Simulation):
     def _run(self, name: str) -> Run:
         self.lives += 1
         weather, machine = self.weathers[name], self.machines[name]
-        watched = FaultInjectingRuntime(machine.runtime, Watched(self, name, machine.runtime).around)
+        watched = FaultInjectingRuntime(machine.runtime, RemovalCheck(self, name, machine.runtime).around)
         return Run(
             self.fleet,
             self.time,
@@ -255,7 +263,7 @@ class Stage(Simulation):
             instance=self.lives,
             decide=decide,
             fault=weather.transport,
-            runtime=Lying(self, name, watched, weather.around),
+            runtime=RuntimeWithEmptyLists(self, name, watched, weather.around),
         )
 
     def state(self) -> dict[str, object]:

@@ -20,7 +20,7 @@ import msgspec
 import pytest
 
 from tests.iri.libvirt.world import micro_settings
-from tests.poollet.cli.process import Ground, until
+from tests.poollet.cli.process import FleetRepo, until
 from tests.servers.libvirtd import libvirtd
 
 pytestmark = pytest.mark.timeout(600)
@@ -170,33 +170,33 @@ def folder() -> Iterator[Path]:
 
 
 def test_the_reconciler_is_ready_once_a_tick_has_ended_well(folder: Path) -> None:
-    ground = Ground(folder)
-    (folder / "etc/gitvirt/reconciler.env").write_text(f"GITVIRT_REPO={ground.repo}\n")
-    ground.begin()
-    ground.commit({"gitvirt.yaml": (ground_settings(ground))}, branch="main")
+    fleet_repo = FleetRepo(folder)
+    (folder / "etc/gitvirt/reconciler.env").write_text(f"GITVIRT_REPO={fleet_repo.repo}\n")
+    fleet_repo.begin()
+    fleet_repo.commit({"gitvirt.yaml": (ground_settings(fleet_repo))}, branch="main")
     with service(UNITS[0], folder) as made:
         assert made.next_notification() == "READY=1"
         assert made.stop() == 0, made.log.read_text()
         assert made.next_notification() == "STOPPING=1"
 
 
-def ground_settings(ground: Ground) -> str:
+def ground_settings(fleet_repo: FleetRepo) -> str:
     return subprocess.run(
-        ["git", f"--git-dir={ground.repo}", "cat-file", "blob", "live:gitvirt.yaml"],
+        ["git", f"--git-dir={fleet_repo.repo}", "cat-file", "blob", "live:gitvirt.yaml"],
         capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
 
 
 def test_the_poollet_is_ready_once_its_report_is_pushed(folder: Path) -> None:
-    ground = Ground(folder)
-    ground.begin()
+    fleet_repo = FleetRepo(folder)
+    fleet_repo.begin()
     (folder / "etc/gitvirt/poollet.yaml").write_text(
-        f"name: host-1\nhostID: h\nrepo: {{url: {ground.repo}}}\n"
+        f"name: host-1\nhostID: h\nrepo: {{url: {fleet_repo.repo}}}\n"
         f"runtimes: [{{name: sim, machine: {folder}/run/gitvirt/s, volume: {folder}/run/gitvirt/s, start: simulated}}]\n"
     )
     with service(UNITS[1], folder, ["--end-runtimes"]) as made:
         assert made.next_notification() == "READY=1"
-        assert ground.head("refs/poollets/host-1")
+        assert fleet_repo.head("refs/poollets/host-1")
         assert (folder / "var/lib/gitvirt-poollet/mirror").is_dir()
         assert made.stop() == 0, made.log.read_text()
         assert made.next_notification() == "STOPPING=1"

@@ -21,7 +21,7 @@ PATIENCE_SECONDS = 60.0
 
 
 @dataclass
-class Ground:
+class FleetRepo:
     """A bare repo whose `live` the test writes."""
 
     folder: Path

@@ -13,15 +13,23 @@ from poollet.cli.join import make_key, with_entry
 from reconciler.cli.exits import CommandError
 from schemas.settings import fleet
 from schemas.settings.host import PoolletSettings, PoolSettings, RepoSettings
-from tests.poollet.cli.process import Ground
+from tests.poollet.cli.process import FleetRepo
 from tests.poollet.fleet import FLEET
 from tests.servers.repository import git
 
 ONE = PoolletSettings(name="host-1", repo=RepoSettings(url="x"))
 
 
-def join(ground: Ground, *more: str) -> tuple[int, str, str]:
-    words = ["--name", "host-1", "--repo", str(ground.repo), "--mirror", str(ground.folder / "mirror"), *more]
+def join(fleet_repo: FleetRepo, *more: str) -> tuple[int, str, str]:
+    words = [
+        "--name",
+        "host-1",
+        "--repo",
+        str(fleet_repo.repo),
+        "--mirror",
+        str(fleet_repo.folder / "mirror"),
+        *more,
+    ]
     command = [sys.executable, "-m", "reconciler", "poollet", "join", *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout, done.stderr
@@ -68,31 +76,31 @@ def test_settings_that_cannot_be_added_to_are_left_alone(settings: str) -> None:
 
 
 def test_a_key_is_made_once_and_the_entry_printed(tmp_path: Path) -> None:
-    ground, key = Ground(tmp_path), tmp_path / "keys" / "id"
-    ground.begin()
-    code, output, _ = join(ground, "--key", str(key))
+    fleet_repo, key = FleetRepo(tmp_path), tmp_path / "keys" / "id"
+    fleet_repo.begin()
+    code, output, _ = join(fleet_repo, "--key", str(key))
     assert code == 0
     assert key.stat().st_mode & 0o077 == 0
     assert key.with_name("id.pub").read_text().strip() in output
     assert "poollets:\n  host-1:\n" in output
     made = key.read_text()
-    assert join(ground, "--key", str(key))[0] == 0
+    assert join(fleet_repo, "--key", str(key))[0] == 0
     assert key.read_text() == made
 
 
 def test_an_entry_is_proposed_on_a_branch(tmp_path: Path) -> None:
-    ground = Ground(tmp_path)
-    ground.begin()
-    source = ground.commit({"gitvirt.yaml": f"fleet: {{id: {FLEET}}}\n"}, "main")
-    code, output, wrong = join(ground, "--branch", "join-host-1")
+    fleet_repo = FleetRepo(tmp_path)
+    fleet_repo.begin()
+    source = fleet_repo.commit({"gitvirt.yaml": f"fleet: {{id: {FLEET}}}\n"}, "main")
+    code, output, wrong = join(fleet_repo, "--branch", "join-host-1")
     assert (code, wrong) == (0, "")
     assert "join-host-1" in output
-    assert "host-1:" in git(ground.repo, "show", "join-host-1:gitvirt.yaml")
-    assert git(ground.repo, "rev-parse", "join-host-1^") == source
-    head = ground.head("refs/heads/join-host-1")
-    assert join(ground, "--branch", "join-host-1")[0] == 0
-    assert ground.head("refs/heads/join-host-1") == head
-    code, _, wrong = join(ground, "--branch", "main")
+    assert "host-1:" in git(fleet_repo.repo, "show", "join-host-1:gitvirt.yaml")
+    assert git(fleet_repo.repo, "rev-parse", "join-host-1^") == source
+    head = fleet_repo.head("refs/heads/join-host-1")
+    assert join(fleet_repo, "--branch", "join-host-1")[0] == 0
+    assert fleet_repo.head("refs/heads/join-host-1") == head
+    code, _, wrong = join(fleet_repo, "--branch", "main")
     assert code == 2
     assert "not a branch to propose on" in wrong
 

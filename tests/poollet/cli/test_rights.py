@@ -11,22 +11,22 @@ from iri.address import UnixAddress
 from iri.simulated.host import SimulatedHost
 from iri.simulated.server import SimulatedServer
 from tests.iri.quick_host import PROFILE
-from tests.poollet.cli.process import Ground, grants, running, until, web
+from tests.poollet.cli.process import FleetRepo, grants, running, until, web
 from tests.poollet.fleet import SETTINGS, machine_class
 from tests.servers import repository
 from tests.servers.gitolite import GitoliteServer
 
 
 @pytest.fixture
-def ground(gitolite: GitoliteServer) -> Ground:
+def fleet_repo(gitolite: GitoliteServer) -> FleetRepo:
     """The server's own copy, whose `live` an administrator writes."""
     repo = gitolite.repos / "fleet.git"
     for name in repository.git(repo, "for-each-ref", "--format=%(refname)").split():
         repository.git(repo, "update-ref", "-d", name)
-    ground = Ground(gitolite.repos)
+    fleet_repo = FleetRepo(gitolite.repos)
     files = {"gitvirt.yaml": SETTINGS, "classes/small.yaml": machine_class(), **grants(), "web-1.yaml": web()}
-    ground.commit(files)
-    return ground
+    fleet_repo.commit(files)
+    return fleet_repo
 
 
 @pytest.fixture
@@ -47,12 +47,18 @@ def config(folder: Path, server: GitoliteServer, socket: Path, name: str) -> lis
 
 
 def test_reading_and_one_ref_are_enough(
-    ground: Ground, gitolite: GitoliteServer, socket: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fleet_repo: FleetRepo,
+    gitolite: GitoliteServer,
+    socket: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("GITVIRT_SSH_CONFIG", "/dev/null")
     with running(tmp_path, *config(tmp_path, gitolite, socket, "host-1")) as one:
-        until(lambda: ground.report().machines != {})
-        until(lambda: getattr(ground.report().machines["default", "web-1"].status, "state", "") == "Running")
+        until(lambda: fleet_repo.report().machines != {})
+        until(
+            lambda: getattr(fleet_repo.report().machines["default", "web-1"].status, "state", "") == "Running"
+        )
         code, logged = one.end()
     assert code == 0, logged
     assert " error " not in logged
@@ -62,4 +68,4 @@ def test_reading_and_one_ref_are_enough(
         code, logged = other.end()
     assert "DENIED" in logged
     assert "step done" not in logged
-    assert not ground.head("refs/poollets/host-2")
+    assert not fleet_repo.head("refs/poollets/host-2")

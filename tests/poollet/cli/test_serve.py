@@ -18,31 +18,31 @@ from iri.machine import RuntimeMachine
 from iri.simulated.host import SimulatedHost
 from iri.simulated.server import SimulatedServer
 from tests.iri.quick_host import PROFILE
-from tests.poollet.cli.process import Ground, running, this_host, until, web
+from tests.poollet.cli.process import FleetRepo, running, this_host, until, web
 from tests.servers.repository import git
 
 
 @pytest.fixture
-def ground() -> Iterator[Ground]:
+def fleet_repo() -> Iterator[FleetRepo]:
     with tempfile.TemporaryDirectory(prefix="gv-") as folder:
-        yield Ground(Path(folder))
+        yield FleetRepo(Path(folder))
 
 
 @pytest.fixture
-def socket(ground: Ground) -> Iterator[Path]:
+def socket(fleet_repo: FleetRepo) -> Iterator[Path]:
     """Where a simulated host is served."""
-    place = ground.folder / "h.sock"
+    place = fleet_repo.folder / "h.sock"
     with SimulatedServer(SimulatedHost(PROFILE, 7), [UnixAddress(place)]):
         yield place
 
 
-def words(ground: Ground, socket: Path, *more: str) -> list[str]:
-    mirror = str(ground.folder / "mirror")
+def words(fleet_repo: FleetRepo, socket: Path, *more: str) -> list[str]:
+    mirror = str(fleet_repo.folder / "mirror")
     return [
         "--name",
         "host-1",
         "--repo",
-        str(ground.repo),
+        str(fleet_repo.repo),
         "--mirror",
         mirror,
         "--socket",
@@ -51,8 +51,8 @@ def words(ground: Ground, socket: Path, *more: str) -> list[str]:
     ]
 
 
-def state(ground: Ground, number: int = 1) -> str | None:
-    found = ground.report().machines.get(("default", f"web-{number}"))
+def state(fleet_repo: FleetRepo, number: int = 1) -> str | None:
+    found = fleet_repo.report().machines.get(("default", f"web-{number}"))
     return found.status.state if found is not None and found.status is not None else None
 
 
@@ -64,60 +64,62 @@ def machines(socket: Path) -> dict[str, RuntimeMachine]:
         client.close()
 
 
-def test_a_machine_from_its_order_to_its_end_and_no_restart_touches_it(ground: Ground, socket: Path) -> None:
-    ground.begin({"web-1.yaml": web()})
-    with running(ground.folder, *words(ground, socket)) as first:
-        until(lambda: state(ground) == "Running")
+def test_a_machine_from_its_order_to_its_end_and_no_restart_touches_it(
+    fleet_repo: FleetRepo, socket: Path
+) -> None:
+    fleet_repo.begin({"web-1.yaml": web()})
+    with running(fleet_repo.folder, *words(fleet_repo, socket)) as first:
+        until(lambda: state(fleet_repo) == "Running")
         (before,) = machines(socket).values()
         code, logged = first.end()
     assert code == 0, logged
-    report = ground.report()
+    report = fleet_repo.report()
     assert not report.unreadable
     assert report.poollet is not None
     assert report.poollet.leaving == "stopping"
-    with running(ground.folder, *words(ground, socket)) as second:
-        until(lambda: getattr(ground.report().poollet, "leaving", "") is None)
+    with running(fleet_repo.folder, *words(fleet_repo, socket)) as second:
+        until(lambda: getattr(fleet_repo.report().poollet, "leaving", "") is None)
         (after,) = machines(socket).values()
         assert (after.id, after.created_at, after.detail.boots) == (before.id, before.created_at, 1)
-        ground.commit({"web-1.yaml": web(more="  deletionTimestamp: '2026-05-04T12:00:00Z'\n")})
-        until(lambda: ground.report().machines["default", "web-1"].phase == "gone")
+        fleet_repo.commit({"web-1.yaml": web(more="  deletionTimestamp: '2026-05-04T12:00:00Z'\n")})
+        until(lambda: fleet_repo.report().machines["default", "web-1"].phase == "gone")
         assert not machines(socket)
-        ground.commit({"web-1.yaml": None})
-        until(lambda: not ground.report().machines)
+        fleet_repo.commit({"web-1.yaml": None})
+        until(lambda: not fleet_repo.report().machines)
         code, logged = second.end()
     assert code == 0, logged
     assert " error " not in logged
 
 
-def test_once_does_what_is_ordered_and_ends(ground: Ground, socket: Path) -> None:
-    ground.begin({f"web-{number}.yaml": web(number) for number in range(1, 6)})
-    with running(ground.folder, *words(ground, socket, "--once")) as process:
+def test_once_does_what_is_ordered_and_ends(fleet_repo: FleetRepo, socket: Path) -> None:
+    fleet_repo.begin({f"web-{number}.yaml": web(number) for number in range(1, 6)})
+    with running(fleet_repo.folder, *words(fleet_repo, socket, "--once")) as process:
         code, logged = process.end(None)
     assert code == 0, logged
     assert len(machines(socket)) == 5
-    assert {one.phase for one in ground.report().machines.values()} == {"present"}
-    with running(ground.folder, *words(ground, socket, "--leave")) as process:
+    assert {one.phase for one in fleet_repo.report().machines.values()} == {"present"}
+    with running(fleet_repo.folder, *words(fleet_repo, socket, "--leave")) as process:
         code, logged = process.end(None)
     assert code == 0, logged
-    report = ground.report()
+    report = fleet_repo.report()
     assert report.poollet is not None
     assert (report.poollet.leaving, report.pools["host-1"].status.state) == ("leaving", "Offline")
     assert len(machines(socket)) == 5
 
 
-def test_its_own_runtime_outlives_it_unless_runtimes_are_to_end(ground: Ground) -> None:
-    ground.begin({"web-1.yaml": web()})
-    socket = ground.folder / "own.sock"
-    with running(ground.folder, *words(ground, socket, "--runtime", "simulated")) as process:
-        until(lambda: state(ground) == "Running")
+def test_its_own_runtime_outlives_it_unless_runtimes_are_to_end(fleet_repo: FleetRepo) -> None:
+    fleet_repo.begin({"web-1.yaml": web()})
+    socket = fleet_repo.folder / "own.sock"
+    with running(fleet_repo.folder, *words(fleet_repo, socket, "--runtime", "simulated")) as process:
+        until(lambda: state(fleet_repo) == "Running")
         (before,) = machines(socket).values()
         code, logged = process.end()
     assert code == 0, logged
     assert "guests keep running" in logged
     assert machines(socket)[before.id].detail.boots == 1
     own = "--end-runtimes"  # and this one is not
-    with running(ground.folder, *words(ground, socket, "--runtime", "simulated", own)) as process:
-        until(lambda: getattr(ground.report().poollet, "leaving", "") is None)
+    with running(fleet_repo.folder, *words(fleet_repo, socket, "--runtime", "simulated", own)) as process:
+        until(lambda: getattr(fleet_repo.report().poollet, "leaving", "") is None)
         code, adopted = process.end()
     assert code == 0, adopted
     assert "guests keep running; runtimes that it did not start keep running: " in adopted
@@ -126,7 +128,7 @@ def test_its_own_runtime_outlives_it_unless_runtimes_are_to_end(ground: Ground) 
     os.kill(int(logged.split("runtime started")[1].split("pid=")[1].split()[0]), signal.SIGTERM)
     until(lambda: not socket.exists())
     with running(
-        ground.folder, *words(ground, socket, "--runtime", "simulated", "--end-runtimes")
+        fleet_repo.folder, *words(fleet_repo, socket, "--runtime", "simulated", "--end-runtimes")
     ) as process:
         until(lambda: socket.exists())
         code, logged = process.end()
@@ -135,41 +137,43 @@ def test_its_own_runtime_outlives_it_unless_runtimes_are_to_end(ground: Ground) 
     until(lambda: not socket.exists())
 
 
-def test_a_second_one_on_the_host_is_refused(ground: Ground, socket: Path) -> None:
-    ground.begin()
-    with running(ground.folder, *words(ground, socket)) as first:
-        until(lambda: ground.report().poollet is not None)
-        with running(ground.folder, *words(ground, socket)) as second:
+def test_a_second_one_on_the_host_is_refused(fleet_repo: FleetRepo, socket: Path) -> None:
+    fleet_repo.begin()
+    with running(fleet_repo.folder, *words(fleet_repo, socket)) as first:
+        until(lambda: fleet_repo.report().poollet is not None)
+        with running(fleet_repo.folder, *words(fleet_repo, socket)) as second:
             code, output = second.end(None)
         assert code == 1
         assert "a poollet named host-1 runs on this host already" in output
         assert first.process.poll() is None
 
 
-def test_the_host_of_another_disk_takes_over_and_the_first_says_so(ground: Ground, socket: Path) -> None:
-    ground.begin()
-    with running(ground.folder, *words(ground, socket)) as first:
-        until(lambda: ground.report().poollet is not None)
-        other = words(ground, socket, "--mirror", str(ground.folder / "another"))
-        with running(ground.folder, *other):
+def test_the_host_of_another_disk_takes_over_and_the_first_says_so(
+    fleet_repo: FleetRepo, socket: Path
+) -> None:
+    fleet_repo.begin()
+    with running(fleet_repo.folder, *words(fleet_repo, socket)) as first:
+        until(lambda: fleet_repo.report().poollet is not None)
+        other = words(fleet_repo, socket, "--mirror", str(fleet_repo.folder / "another"))
+        with running(fleet_repo.folder, *other):
             code, output = first.end(None)
     assert code == 1
     assert "another poollet named host-1 runs on this host" in output
 
 
 def test_a_host_without_the_grant_says_what_it_waits_for_and_ends_where_it_is_to_run_once(
-    ground: Ground, socket: Path
+    fleet_repo: FleetRepo, socket: Path
 ) -> None:
-    ground.begin({"web-1.yaml": web()})
-    config = ground.folder / "other.yaml"
+    fleet_repo.begin({"web-1.yaml": web()})
+    config = fleet_repo.folder / "other.yaml"
     config.write_text(
-        f"name: host-1\nhostID: another\nrepo: {{url: {ground.repo}, mirror: {ground.folder / 'other'}}}\n"
-        f"runtimes: [{{name: sim, machine: {ground.folder / 'own.sock'}, start: simulated}}]\n"
+        f"name: host-1\nhostID: another\nrepo: {{url: {fleet_repo.repo}, mirror: {fleet_repo.folder / 'other'}}}\n"
+        f"runtimes: [{{name: sim, machine: {fleet_repo.folder / 'own.sock'}, start: simulated}}]\n"
         "pools: [{name: host-1, runtime: sim}]\n"
     )
-    with running(ground.folder, *words(ground, socket)) as first:
-        until(lambda: state(ground) == "Running")
-        with running(ground.folder, "--config", str(config), "--once", "--end-runtimes") as second:
+    with running(fleet_repo.folder, *words(fleet_repo, socket)) as first:
+        until(lambda: state(fleet_repo) == "Running")
+        with running(fleet_repo.folder, "--config", str(config), "--once", "--end-runtimes") as second:
             code, logged = second.end(None)
         assert code == 1
         for part in (
@@ -178,68 +182,68 @@ def test_a_host_without_the_grant_says_what_it_waits_for_and_ends_where_it_is_to
             "--trailer 'Pool-Host: host-1=another'",
         ):
             assert part in logged
-        candidate = ground.report().candidate
+        candidate = fleet_repo.report().candidate
         assert candidate is not None
         assert candidate.host_id == "another"
         assert first.process.poll() is None
 
 
-def test_a_name_that_no_ref_can_have_is_refused_at_once(ground: Ground, socket: Path) -> None:
-    ground.begin()
-    with running(ground.folder, *words(ground, socket, "--name", "Bad Name")) as run:
+def test_a_name_that_no_ref_can_have_is_refused_at_once(fleet_repo: FleetRepo, socket: Path) -> None:
+    fleet_repo.begin()
+    with running(fleet_repo.folder, *words(fleet_repo, socket, "--name", "Bad Name")) as run:
         code, output = run.end(None)
     assert code == 2
     assert "'Bad Name' is not a name for a poollet" in output
 
 
-def test_problems_of_its_settings_are_printed(ground: Ground) -> None:
-    config = ground.folder / "poollet.yaml"
+def test_problems_of_its_settings_are_printed(fleet_repo: FleetRepo) -> None:
+    config = fleet_repo.folder / "poollet.yaml"
     config.write_text("name: host-1\nrepo: {ulr: x}\n")
-    with running(ground.folder, "--config", str(config)) as process:
+    with running(fleet_repo.folder, "--config", str(config)) as process:
         code, output = process.end(None)
     assert code == 3
     assert "url" in output
-    with running(ground.folder, "--config", str(ground.folder / "none.yaml")) as process:
+    with running(fleet_repo.folder, "--config", str(fleet_repo.folder / "none.yaml")) as process:
         code, output = process.end(None)
     assert (code, "cannot read" in output) == (1, True)
 
 
-def test_a_repo_without_a_fleet_is_named(ground: Ground, socket: Path) -> None:
-    ground.begin()
-    ground.commit({"gitvirt.yaml": None})
-    with running(ground.folder, *words(ground, socket, "--once")) as process:
+def test_a_repo_without_a_fleet_is_named(fleet_repo: FleetRepo, socket: Path) -> None:
+    fleet_repo.begin()
+    fleet_repo.commit({"gitvirt.yaml": None})
+    with running(fleet_repo.folder, *words(fleet_repo, socket, "--once")) as process:
         code, output = process.end(None)
     assert code == 1
     assert "gitvirt init" in output
 
 
-def test_several_of_one_repo_share_a_process(ground: Ground, socket: Path) -> None:
-    second = ground.folder / "second.sock"
-    ground.begin({"web-1.yaml": web(), "web-2.yaml": web(2, "host-2")})
+def test_several_of_one_repo_share_a_process(fleet_repo: FleetRepo, socket: Path) -> None:
+    second = fleet_repo.folder / "second.sock"
+    fleet_repo.begin({"web-1.yaml": web(), "web-2.yaml": web(2, "host-2")})
     configs = []
     for name, place in (("host-1", socket), ("host-2", second)):
-        path = ground.folder / f"{name}.yaml"
+        path = fleet_repo.folder / f"{name}.yaml"
         path.write_text(
-            f"name: {name}\nrepo: {{url: {ground.repo}, mirror: {ground.folder / 'mirror'}}}\n"
+            f"name: {name}\nrepo: {{url: {fleet_repo.repo}, mirror: {fleet_repo.folder / 'mirror'}}}\n"
             f"runtimes: [{{name: sim, machine: {place}}}]\n"
         )
         configs += ["--config", str(path)]
     with SimulatedServer(SimulatedHost(PROFILE, 8), [UnixAddress(second)]):
-        with running(ground.folder, *configs) as process:
-            until(lambda: state(ground) == "Running")
-            until(lambda: ("default", "web-2") in ground.report("host-2").machines)
+        with running(fleet_repo.folder, *configs) as process:
+            until(lambda: state(fleet_repo) == "Running")
+            until(lambda: ("default", "web-2") in fleet_repo.report("host-2").machines)
             code, logged = process.end()
         assert code == 0, logged
         assert len(machines(socket)) == len(machines(second)) == 1
     for name in ("host-1", "host-2"):
-        assert getattr(ground.report(name).poollet, "leaving", "") == "stopping"
+        assert getattr(fleet_repo.report(name).poollet, "leaving", "") == "stopping"
 
 
-def test_a_runtime_that_dies_is_started_again(ground: Ground) -> None:
-    ground.begin()
-    socket = ground.folder / "own.sock"
+def test_a_runtime_that_dies_is_started_again(fleet_repo: FleetRepo) -> None:
+    fleet_repo.begin()
+    socket = fleet_repo.folder / "own.sock"
     with running(
-        ground.folder, *words(ground, socket, "--runtime", "simulated", "--end-runtimes")
+        fleet_repo.folder, *words(fleet_repo, socket, "--runtime", "simulated", "--end-runtimes")
     ) as process:
         until(lambda: "runtime started" in process.log_text)
         os.kill(int(process.log_text.split("runtime started")[1].split("pid=")[1].split()[0]), signal.SIGKILL)
@@ -263,21 +267,21 @@ def test_a_thread_that_breaks_ends_the_process() -> None:
     assert "ZeroDivisionError" in done.stderr
 
 
-def test_reports_are_signed_where_a_key_is_given(ground: Ground, socket: Path) -> None:
-    ground.begin()
-    key = ground.folder / "key"
+def test_reports_are_signed_where_a_key_is_given(fleet_repo: FleetRepo, socket: Path) -> None:
+    fleet_repo.begin()
+    key = fleet_repo.folder / "key"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
-    config = ground.folder / "poollet.yaml"
+    config = fleet_repo.folder / "poollet.yaml"
     config.write_text(
-        f"name: host-1\nrepo: {{url: {ground.repo}, mirror: {ground.folder}/mirror, signingKey: {key}}}\n"
+        f"name: host-1\nrepo: {{url: {fleet_repo.repo}, mirror: {fleet_repo.folder}/mirror, signingKey: {key}}}\n"
         f"runtimes: [{{name: one, machine: {socket}}}]\npools: [{{name: host-1, runtime: one}}]\n"
     )
-    with running(ground.folder, "--config", str(config), "--once") as run:
+    with running(fleet_repo.folder, "--config", str(config), "--once") as run:
         code, logged = run.end(None)
     assert code == 0, logged
-    commit = git(ground.repo, "cat-file", "commit", ground.head("refs/poollets/host-1"))
-    allowed = ground.folder / "allowed"
+    commit = git(fleet_repo.repo, "cat-file", "commit", fleet_repo.head("refs/poollets/host-1"))
+    allowed = fleet_repo.folder / "allowed"
     allowed.write_text(f"host-1 {key.with_suffix('.pub').read_text()}")
     options = ("-c", "gpg.format=ssh", "-c", f"gpg.ssh.allowedSignersFile={allowed}")
     assert "gpgsig -----BEGIN SSH SIGNATURE" in commit
-    git(ground.repo, *options, "verify-commit", ground.head("refs/poollets/host-1"))
+    git(fleet_repo.repo, *options, "verify-commit", fleet_repo.head("refs/poollets/host-1"))

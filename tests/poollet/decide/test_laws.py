@@ -1,6 +1,6 @@
 """What holds whatever people do and whatever goes wrong: laws over long random stories of one host.
 
-Each story ends with the trouble over, and then everything converges to the desired state.
+Each history ends with the trouble over, and then everything converges to the desired state.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from poollet.runtimes.runtime_lists import ListFailed, Listing, ListKey
 from schemas import report
 from schemas.kinds import Kind
 from tests.poollet.documents import uid_of
+from tests.poollet.live_writer import Declared, LiveWriter
 from tests.poollet.site import CLASSES_THERE, Site
-from tests.poollet.steward import Declared, Steward
 
 MACHINES, VOLUMES = ("m1", "m2", "m3"), ("v1", "v2")
 TROUBLE = sorted(
@@ -58,14 +58,14 @@ def decided_twice(inputs: DecisionInput) -> Decision:
     return decision
 
 
-class Story:
+class RandomHistory:
     """One host, its people and its bad luck, drawn from a seed. Everything is checked after each turn."""
 
     def __init__(self, seed: int, behavior: str) -> None:
         self.chance = random.Random(seed)
         self.site = Site(profile=Profile(classes=CLASSES_THERE, behavior=behavior))
         self.site.decider = decided_twice
-        self.people = Steward(self.site)
+        self.people = LiveWriter(self.site)
         self.hidden: set[ListKey] = set()
         self.ever: Counter[str] = Counter()
         self.is_rough = False
@@ -230,11 +230,11 @@ class Story:
 @pytest.mark.parametrize("behavior", sorted(PROVIDERS))
 @pytest.mark.parametrize("seed", range(12))
 def test_random_histories_converge_to_the_desired_state(behavior: str, seed: int) -> None:
-    story = Story(seed, behavior)
-    story.tell(40)
-    decision = story.rest()
-    story.check_end(decision)
-    again = story.site.decide()
+    history = RandomHistory(seed, behavior)
+    history.tell(40)
+    decision = history.rest()
+    history.check_end(decision)
+    again = history.site.decide()
     assert again.actions == ()
     assert (again.machines, again.volumes, again.orphans) == (
         decision.machines,
@@ -248,26 +248,26 @@ def test_random_histories_converge_to_the_desired_state(behavior: str, seed: int
 @settings(max_examples=150, deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_many_more_random_histories_converge(behavior: str, seed: int) -> None:
-    story = Story(seed, behavior)
-    story.tell(60)
-    story.check_end(story.rest())
+    history = RandomHistory(seed, behavior)
+    history.tell(60)
+    history.check_end(history.rest())
 
 
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 2**32), order=st.randoms(use_true_random=False))
 def test_the_order_of_the_inputs_does_not_change_a_decision(seed: int, order: random.Random) -> None:
-    story = Story(seed, "gitvirt")
-    story.tell(10)
-    inputs = story.site.inputs()
+    history = RandomHistory(seed, "gitvirt")
+    history.tell(10)
+    inputs = history.site.inputs()
     assert decide(shuffle(inputs, order)) == decide(inputs)
 
 
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_the_same_input_gives_the_same_decision(seed: int) -> None:
-    story = Story(seed, "gitvirt")
-    story.tell(10)
-    inputs = story.site.inputs()
+    history = RandomHistory(seed, "gitvirt")
+    history.tell(10)
+    inputs = history.site.inputs()
     first = decide(inputs)
     assert decide(inputs) == first
     second = decide(replace(inputs, memory=first.memory))

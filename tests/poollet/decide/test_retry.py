@@ -267,7 +267,7 @@ def test_the_error_of_the_last_report_is_forgotten_when_the_call_is_not_needed()
     assert choose_calls((), Retries((), OLD), AT).retries == NO_RETRIES
 
 
-class Story:
+class RepeatedCall:
     """One call that stays needed: each second a decision, and a runtime that answers at once."""
 
     def __init__(self, call: Call = ON) -> None:
@@ -284,43 +284,45 @@ class Story:
 
 
 def test_an_update_without_effect_is_made_six_times() -> None:
-    story = Story()
-    errors = [story.decide().errors for _ in range(1_000)]
-    assert story.made_at == [0, 5, 15, 35, 75, 155]
+    repeated = RepeatedCall()
+    errors = [repeated.decide().errors for _ in range(1_000)]
+    assert repeated.made_at == [0, 5, 15, 35, 75, 155]
     assert errors.index((NO_EFFECT,)) == 16  # once the third try had none
     assert set(errors[16:]) == {(NO_EFFECT,)}
 
 
 def test_a_removal_without_effect_is_repeated_for_ever() -> None:
-    story = Story(REMOVE)
+    repeated = RepeatedCall(REMOVE)
     for _ in range(2_000):
-        story.decide()
-    assert story.made_at == [0, 5, 15, 35, 75, 155, 315, 615, 915, 1215, 1515, 1815]
+        repeated.decide()
+    assert repeated.made_at == [0, 5, 15, 35, 75, 155, 315, 615, 915, 1215, 1515, 1815]
 
 
 def test_a_guest_that_powers_itself_off_is_started_ever_more_rarely_and_never_given_up() -> None:
-    story = Story()
+    repeated = RepeatedCall()
     for _ in range(1_000):
-        found = story.decide()
+        found = repeated.decide()
         assert NO_EFFECT not in found.errors
         if found.calls:  # it runs for a second
-            story.decide(is_needed=False)
-    assert story.made_at == [0, 5, 15, 35, 75, 155, 315, 615, 915, 1215, 1515, 1815][: len(story.made_at)]
-    assert len(story.made_at) > GIVE_UP_AFTER
+            repeated.decide(is_needed=False)
+    assert (
+        repeated.made_at == [0, 5, 15, 35, 75, 155, 315, 615, 915, 1215, 1515, 1815][: len(repeated.made_at)]
+    )
+    assert len(repeated.made_at) > GIVE_UP_AFTER
 
 
 def test_a_transient_error_is_retried_ever_more_rarely_and_success_starts_over() -> None:
-    story = Story()
+    repeated = RepeatedCall()
     for _ in range(20):
-        assert story.decide(LATER).errors in ((), (LATER,))
-    assert story.made_at == [0, 1, 3, 7, 15]
+        assert repeated.decide(LATER).errors in ((), (LATER,))
+    assert repeated.made_at == [0, 1, 3, 7, 15]
     for _ in range(40):
-        story.decide()
-    assert story.made_at == [0, 1, 3, 7, 15, 31, 36, 46]
+        repeated.decide()
+    assert repeated.made_at == [0, 1, 3, 7, 15, 31, 36, 46]
 
 
 def test_a_permanent_error_is_retried_each_hour() -> None:
-    story = Story()
+    repeated = RepeatedCall()
     for _ in range(2 * HOUR // SECOND + 1):
-        story.decide(NO)
-    assert story.made_at == [0, 3600, 7200]
+        repeated.decide(NO)
+    assert repeated.made_at == [0, 3600, 7200]

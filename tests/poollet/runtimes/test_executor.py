@@ -42,7 +42,7 @@ def step(uid: str, *calls: Call, runtime: str = "r1") -> ObjectAction:
     return ObjectAction(Ref(RuntimeMachine, uid), runtime, "default", uid, calls)
 
 
-class Desk:
+class ExecutorUnderTest:
     """An executor, the time it is given, and the actions that ended."""
 
     def __init__(self, runtimes: Mapping[str, Runtime], workers: int = 0) -> None:
@@ -59,15 +59,15 @@ class Desk:
 
 def test_creating_what_exists_and_removing_what_is_gone_succeed() -> None:
     runtime = SimulatedRuntime(quick_host())
-    desk = Desk({"r1": runtime})
-    desk.execution.submit(
+    tested = ExecutorUnderTest({"r1": runtime})
+    tested.execution.submit(
         [step("m1", CreateCall(make_machine("m1"))), step("m1", CreateCall(make_machine("m1")))]
     )
     assert len(runtime.objects(RuntimeMachine)) == 1
-    desk.execution.submit([step("m2", RemoveCall(RuntimeMachine, "nobody"))])
-    assert [fault for _, fault in desk.ended] == ["", "", ""]
-    desk.execution.submit([step("m3", UpdateCall("nobody", SetPower(Power.OFF)))])
-    assert desk.ended[-1][1]
+    tested.execution.submit([step("m2", RemoveCall(RuntimeMachine, "nobody"))])
+    assert [fault for _, fault in tested.ended] == ["", "", ""]
+    tested.execution.submit([step("m3", UpdateCall("nobody", SetPower(Power.OFF)))])
+    assert tested.ended[-1][1]
 
 
 def around(error: IRIError | None, calls: list[str], only: str = "") -> FaultInjectingRuntime:
@@ -82,22 +82,22 @@ def around(error: IRIError | None, calls: list[str], only: str = "") -> FaultInj
 
 
 def test_detaching_a_volume_that_is_not_attached_succeeds() -> None:
-    desk = Desk({"r1": around(NotFound("no such"), [])})
-    desk.execution.submit([step("m1", UpdateCall("m1", DetachVolume("data")))])
-    assert desk.ended == [("m1", "")]
+    tested = ExecutorUnderTest({"r1": around(NotFound("no such"), [])})
+    tested.execution.submit([step("m1", UpdateCall("m1", DetachVolume("data")))])
+    assert tested.ended == [("m1", "")]
 
 
-def results_of(desk: Desk, uid: str) -> tuple[CallResult, ...]:
-    return desk.execution.state().results[Ref(RuntimeMachine, uid)]
+def results_of(tested: ExecutorUnderTest, uid: str) -> tuple[CallResult, ...]:
+    return tested.execution.state().results[Ref(RuntimeMachine, uid)]
 
 
 def test_the_first_error_ends_an_action_and_the_calls_after_it_are_skipped() -> None:
     calls: list[str] = []
-    desk = Desk({"r1": around(Unavailable("later"), calls, "Delete")})
+    tested = ExecutorUnderTest({"r1": around(Unavailable("later"), calls, "Delete")})
     detach, remove = UpdateCall("x", DetachVolume("data")), RemoveCall(RuntimeMachine, "x")
     create = CreateCall(make_machine("m1"))
-    desk.execution.submit([step("m1", detach, remove, create)])
-    first, second, third = results_of(desk, "m1")
+    tested.execution.submit([step("m1", detach, remove, create)])
+    first, second, third = results_of(tested, "m1")
     assert (first.call, first.error, first.is_skipped) == (detach, None, False)
     assert (second.call, second.error, second.is_skipped) == (
         remove,
@@ -107,32 +107,32 @@ def test_the_first_error_ends_an_action_and_the_calls_after_it_are_skipped() -> 
     assert (third.call, third.error, third.is_skipped) == (create, None, True)
     assert 0.5 <= second.spread <= 1.0
     assert "CreateMachine" not in calls
-    assert desk.ended == [("m1", "later")]
+    assert tested.ended == [("m1", "later")]
 
 
 def test_the_waits_of_calls_that_fail_together_are_spread() -> None:
-    desk = Desk({"r1": around(Unavailable("later"), [], "Delete")})
+    tested = ExecutorUnderTest({"r1": around(Unavailable("later"), [], "Delete")})
     names = [f"m{number}" for number in range(20)]
-    desk.execution.submit([step(name, RemoveCall(RuntimeMachine, "x")) for name in names])
-    assert len({results_of(desk, name)[0].spread for name in names}) == len(names)
+    tested.execution.submit([step(name, RemoveCall(RuntimeMachine, "x")) for name in names])
+    assert len({results_of(tested, name)[0].spread for name in names}) == len(names)
 
 
 def test_an_error_without_a_message_is_reported_with_its_name() -> None:
-    desk = Desk({"r1": around(Internal(""), [], "Delete")})
-    desk.execution.submit([step("m1", RemoveCall(RuntimeMachine, "x"))])
+    tested = ExecutorUnderTest({"r1": around(Internal(""), [], "Delete")})
+    tested.execution.submit([step("m1", RemoveCall(RuntimeMachine, "x"))])
     message = "the runtime answered Internal without a message"
-    assert results_of(desk, "m1")[0].error == CallError("Internal", message)
-    assert desk.ended == [("m1", message)]
+    assert results_of(tested, "m1")[0].error == CallError("Internal", message)
+    assert tested.ended == [("m1", message)]
 
 
 def test_results_are_kept_for_ten_minutes() -> None:
-    desk = Desk({"r1": SimulatedRuntime(quick_host())})
-    desk.execution.submit([step("m1", CreateCall(make_machine("m1")))])
-    desk.now_ms += KEPT_MS - 1
-    assert desk.execution.state().results
-    desk.now_ms += 1
-    assert not desk.execution.state().results
-    assert not desk.execution.state().ended_ms
+    tested = ExecutorUnderTest({"r1": SimulatedRuntime(quick_host())})
+    tested.execution.submit([step("m1", CreateCall(make_machine("m1")))])
+    tested.now_ms += KEPT_MS - 1
+    assert tested.execution.state().results
+    tested.now_ms += 1
+    assert not tested.execution.state().results
+    assert not tested.execution.state().ended_ms
 
 
 @pytest.mark.parametrize("valid_for", [0, 1])

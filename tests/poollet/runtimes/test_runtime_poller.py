@@ -30,7 +30,7 @@ MACHINES = ListKey("r1", RuntimeMachine)
 SMALL = RuntimeMachineClass(name="small", resources={"cpu": 1, "memory": 1 << 30})
 
 
-class Weather:
+class FailingCalls:
     """Calls by name that fail."""
 
     def __init__(self) -> None:
@@ -64,20 +64,20 @@ def until(holds: Callable[[], bool]) -> None:
 
 
 def test_lists_are_numbered_and_a_failed_list_is_not_an_empty_one() -> None:
-    weather, below = Weather(), SimulatedRuntime(quick_host())
-    one = client(FaultInjectingRuntime(below, weather.around))
+    failing, below = FailingCalls(), SimulatedRuntime(quick_host())
+    one = client(FaultInjectingRuntime(below, failing.around))
     create_machine(below)
     assert one.fetch_lists()
-    weather.fails = {"ListMachines", "ListVolumes"}
-    weather.calls.clear()
+    failing.fails = {"ListMachines", "ListVolumes"}
+    failing.calls.clear()
     assert one.fetch_lists()
     found = one.lists[MACHINES]
     assert isinstance(found, ListFailed)
     assert found.last is not None
     assert (found.last.number, len(found.last.objects)) == (1, 1)
     # A server that failed for volumes is not asked for snapshots as well.
-    assert "ListVolumeSnapshots" not in weather.calls
-    weather.fails = set()
+    assert "ListVolumeSnapshots" not in failing.calls
+    failing.fails = set()
     one.fetch_lists()
     again = one.lists[MACHINES]
     assert isinstance(again, Listing)
@@ -86,22 +86,22 @@ def test_lists_are_numbered_and_a_failed_list_is_not_an_empty_one() -> None:
 
 @pytest.mark.parametrize("is_known", [False, True])
 def test_another_server_behind_the_socket_is_a_failed_list_and_not_an_empty_one(is_known: bool) -> None:
-    weather, below = Weather(), SimulatedRuntime(quick_host())
-    one = client(FaultInjectingRuntime(below, weather.around))
+    failing, below = FailingCalls(), SimulatedRuntime(quick_host())
+    one = client(FaultInjectingRuntime(below, failing.around))
     create_machine(below)
     if is_known:
         one.fetch_lists()
-    weather.error = Unimplemented
-    weather.fails = {"ListMachines", "ListVolumes"}
+    failing.error = Unimplemented
+    failing.fails = {"ListMachines", "ListVolumes"}
     one.fetch_lists()
     assert all(isinstance(found, ListFailed) for found in one.lists.values())
 
 
 def test_a_runtime_without_a_snapshot_service_has_an_empty_list_of_snapshots() -> None:
-    weather = Weather()
-    one = client(FaultInjectingRuntime(SimulatedRuntime(quick_host()), weather.around))
-    weather.error = Unimplemented
-    weather.fails = {"ListVolumeSnapshots"}
+    failing = FailingCalls()
+    one = client(FaultInjectingRuntime(SimulatedRuntime(quick_host()), failing.around))
+    failing.error = Unimplemented
+    failing.fails = {"ListVolumeSnapshots"}
     one.fetch_lists()
     found = one.lists[ListKey("r1", RuntimeSnapshot)]
     assert isinstance(found, Listing)
@@ -127,31 +127,31 @@ def test_a_runtime_is_configured_with_the_classes_until_it_offers_them() -> None
 
 
 def test_a_runtime_that_refuses_classes_is_configured_once() -> None:
-    weather = Weather()
+    failing = FailingCalls()
     profile = type(PROFILE)(classes=PROFILE.classes, times=PROFILE.times, class_policy="fixed")
-    one = client(FaultInjectingRuntime(SimulatedRuntime(quick_host(profile)), weather.around))
+    one = client(FaultInjectingRuntime(SimulatedRuntime(quick_host(profile)), failing.around))
     one.configure(RuntimeClasses(machines=(SMALL,)))
     for _ in range(3):
         one.probe()
-    assert weather.calls.count("SetClasses") == 1
+    assert failing.calls.count("SetClasses") == 1
     assert one.state.is_known
 
 
 def test_a_brief_probe_asks_for_more_only_when_the_offers_changed() -> None:
-    weather, below = Weather(), SimulatedRuntime(quick_host())
-    one = client(FaultInjectingRuntime(below, weather.around))
+    failing, below = FailingCalls(), SimulatedRuntime(quick_host())
+    one = client(FaultInjectingRuntime(below, failing.around))
     one.configure(RuntimeClasses(machines=(SMALL,)))
     assert one.probe(is_brief=True), "nothing was known yet"
-    weather.calls.clear()
+    failing.calls.clear()
     assert not one.probe(is_brief=True)
-    assert set(weather.calls) == {"Status"}
+    assert set(failing.calls) == {"Status"}
     offers = one.state.offers
     below.set_classes(RuntimeClasses())  # the runtime restarted and forgot its classes
     assert not one.probe(is_brief=True)
     assert one.state.offers == offers == below.offers()
-    weather.fails = {"Status"}
+    failing.fails = {"Status"}
     assert one.probe(is_brief=True)
-    weather.fails = {"Version"}
+    failing.fails = {"Version"}
     one.probe(is_brief=True)
     assert one.state.error, "after an error the probe is a full one"
 
@@ -186,7 +186,7 @@ def poll(
 
 def test_a_change_that_the_runtime_announces_is_listed_at_once() -> None:
     below = SimulatedRuntime(quick_host())
-    runtime = WatchedRuntime(below, Weather().around)
+    runtime = WatchedRuntime(below, FailingCalls().around)
     with poll(runtime, 3600) as one:
         assert runtime.is_watched.wait(60)
         create_machine(below)
@@ -195,12 +195,12 @@ def test_a_change_that_the_runtime_announces_is_listed_at_once() -> None:
 
 def test_a_runtime_that_does_not_answer_is_reported_before_its_lists_are_fetched() -> None:
     """Each list may hang for as long as a call may."""
-    weather, below = Weather(), SimulatedRuntime(quick_host())
+    failing, below = FailingCalls(), SimulatedRuntime(quick_host())
     last: list[str] = []
     with poll(
-        FaultInjectingRuntime(below, weather.around), 0.05, lambda: last.append(weather.calls[-1])
+        FaultInjectingRuntime(below, failing.around), 0.05, lambda: last.append(failing.calls[-1])
     ) as one:
-        weather.fails = {"Version"}
+        failing.fails = {"Version"}
         until(lambda: bool(one.state.error) and "Version" in last)
 
 
@@ -219,28 +219,28 @@ def test_slow_lists_are_followed_by_a_long_rest(spent: float, is_answered: bool,
 
 @pytest.mark.parametrize("fails", ["Version", "ListMachines", "ListVolumeSnapshots"])
 def test_a_runtime_that_fails_one_call_is_not_answering(fails: str) -> None:
-    weather = Weather()
-    one = client(FaultInjectingRuntime(SimulatedRuntime(quick_host()), weather.around))
-    for weather.fails in (set(), {fails}, set()):
+    failing = FailingCalls()
+    one = client(FaultInjectingRuntime(SimulatedRuntime(quick_host()), failing.around))
+    for failing.fails in (set(), {fails}, set()):
         one.probe()
         one.fetch_lists()
-        assert one.is_answering is not bool(weather.fails)
+        assert one.is_answering is not bool(failing.fails)
 
 
 def test_a_runtime_without_change_events_is_listed_at_each_interval() -> None:
     host = quick_host()
     host.set_profile(replace(PROFILE, behavior="stock-libvirt"))
-    weather = Weather()
-    weather.fails = {"WatchEvents"}
+    failing = FailingCalls()
+    failing.fails = {"WatchEvents"}
     below = SimulatedRuntime(host)
-    with poll(FaultInjectingRuntime(below, weather.around), 0.05) as one:
+    with poll(FaultInjectingRuntime(below, failing.around), 0.05) as one:
         create_machine(below)
         until(lambda: len(getattr(one.lists[MACHINES], "objects", ())) == 1)
 
 
 def test_a_runtime_is_probed_although_lists_are_requested_all_the_time() -> None:
-    weather, below = Weather(), SimulatedRuntime(quick_host())
-    one = client(FaultInjectingRuntime(below, weather.around))
+    failing, below = FailingCalls(), SimulatedRuntime(quick_host())
+    one = client(FaultInjectingRuntime(below, failing.around))
     pollers: list[RuntimePoller] = []
     # Each change requests the next list at once.
     poller = RuntimePoller(one, 0.1, lambda: pollers[0].request_list())
@@ -249,7 +249,7 @@ def test_a_runtime_is_probed_although_lists_are_requested_all_the_time() -> None
     try:
         poller.request_list()
         until(lambda: one.state.about is not None)
-        weather.fails = {"Version"}
+        failing.fails = {"Version"}
         until(lambda: bool(one.state.error))
     finally:
         poller.stop()
@@ -261,18 +261,18 @@ def is_preliminary(found: RuntimeClient) -> bool:
 
 
 def test_an_answer_from_before_the_classes_were_known_is_preliminary() -> None:
-    weather = Weather()
-    runtime = FaultInjectingRuntime(SimulatedRuntime(quick_host()), weather.around)
+    failing = FailingCalls()
+    runtime = FaultInjectingRuntime(SimulatedRuntime(quick_host()), failing.around)
     found = client(runtime)
     assert not is_preliminary(found), "no answer yet"
     found.probe()
     assert is_preliminary(found)
     wanted = RuntimeClasses(machines=(SMALL,))
     found.configure(wanted)
-    weather.fails = {"Status"}
+    failing.fails = {"Status"}
     found.probe()
     assert not is_preliminary(found), "the error counts"
-    weather.fails = set()
+    failing.fails = set()
     found.probe()
     assert found.state.configured_classes == wanted
     assert not is_preliminary(found)

@@ -20,7 +20,7 @@ def web(host: str, epoch: int, assignment: int = 9, more: str = "") -> str:
     return text.replace("host-1's own", host).replace("epoch: 1", f"epoch: {epoch}")
 
 
-class Scene:
+class TwoHosts:
     """The first host runs `web` and is cut off; then a second one bears its name."""
 
     def __init__(self, more: str = "") -> None:
@@ -53,137 +53,137 @@ class Scene:
 
 
 def test_a_second_host_creates_nothing_and_says_nothing_before_the_grant_moves() -> None:
-    scene = Scene()
-    before = scene.old.files()
-    scene.time.ms += TIMEOUT_MS
-    scene.turns(scene.new, 12)
-    assert (scene.powers(scene.first), scene.powers(scene.second)) == ([Power.ON], [])
-    after = scene.old.files()
+    hosts = TwoHosts()
+    before = hosts.old.files()
+    hosts.time.ms += TIMEOUT_MS
+    hosts.turns(hosts.new, 12)
+    assert (hosts.powers(hosts.first), hosts.powers(hosts.second)) == ([Power.ON], [])
+    after = hosts.old.files()
     assert {path for path in after if before.get(path) != after[path]} == {"candidate.json"}
 
 
 def test_the_host_that_gets_the_grant_creates_it_and_the_former_one_powers_it_off() -> None:
-    scene = Scene()
-    scene.turns(scene.new, 2)
-    scene.grant("second", 2)
-    scene.turns(scene.new, 8)
-    assert (scene.entry.phase, scene.entry.assignment) == ("present", uid(9))
-    assert scene.powers(scene.second) == [Power.ON]
+    hosts = TwoHosts()
+    hosts.turns(hosts.new, 2)
+    hosts.grant("second", 2)
+    hosts.turns(hosts.new, 8)
+    assert (hosts.entry.phase, hosts.entry.assignment) == ("present", uid(9))
+    assert hosts.powers(hosts.second) == [Power.ON]
     # The former host is back: it fences what is no longer its own, and waits.
-    scene.turns(scene.old, 4)
-    assert scene.powers(scene.first) == [Power.OFF]
-    assert "`live` grants pool host-1 to host second" in scene.old.publisher.waiting
-    assert scene.new.report().poollet.host_id == "second"  # type: ignore[union-attr]
-    assert len(scene.first.runtime.objects(RuntimeMachine)) == 1, "its data stays"
+    hosts.turns(hosts.old, 4)
+    assert hosts.powers(hosts.first) == [Power.OFF]
+    assert "`live` grants pool host-1 to host second" in hosts.old.publisher.waiting
+    assert hosts.new.report().poollet.host_id == "second"  # type: ignore[union-attr]
+    assert len(hosts.first.runtime.objects(RuntimeMachine)) == 1, "its data stays"
 
 
 def test_a_former_host_that_is_restarted_powers_off_too() -> None:
-    scene = Scene()
-    scene.grant("second", 2)
-    scene.turns(scene.new, 8)
-    again = scene.run("first", scene.first, 3)
-    scene.turns(again, 4)
-    assert scene.powers(scene.first) == [Power.OFF]
-    scene.turns(scene.new, 4)
-    assert scene.powers(scene.second) == [Power.ON]
+    hosts = TwoHosts()
+    hosts.grant("second", 2)
+    hosts.turns(hosts.new, 8)
+    again = hosts.run("first", hosts.first, 3)
+    hosts.turns(again, 4)
+    assert hosts.powers(hosts.first) == [Power.OFF]
+    hosts.turns(hosts.new, 4)
+    assert hosts.powers(hosts.second) == [Power.ON]
 
 
 def test_a_host_with_a_new_id_has_its_machines_off_until_the_grant_moves_to_that_id() -> None:
     """It cannot be told from a clone of the host that has the grant, whose machines run."""
-    scene = Scene()
-    before = list(scene.first.runtime.objects(RuntimeMachine))
-    scene.new = scene.run("second", scene.first, 2)
-    scene.turns(scene.new, 4)
-    assert scene.powers(scene.first) == [Power.OFF]
-    scene.grant("second", 2)
-    scene.turns(scene.new, 8)
-    assert (scene.entry.phase, scene.powers(scene.first)) == ("present", [Power.ON])
-    assert list(scene.first.runtime.objects(RuntimeMachine)) == before
+    hosts = TwoHosts()
+    before = list(hosts.first.runtime.objects(RuntimeMachine))
+    hosts.new = hosts.run("second", hosts.first, 2)
+    hosts.turns(hosts.new, 4)
+    assert hosts.powers(hosts.first) == [Power.OFF]
+    hosts.grant("second", 2)
+    hosts.turns(hosts.new, 8)
+    assert (hosts.entry.phase, hosts.powers(hosts.first)) == ("present", [Power.ON])
+    assert list(hosts.first.runtime.objects(RuntimeMachine)) == before
 
 
 def test_what_the_former_host_answered_is_no_answer_of_the_new_one() -> None:
     """It said that web is gone; the new host is asked again, for its own part."""
-    scene = Scene(more=GOING)
-    assert scene.old.report().machines[WEB].phase == "gone"
-    scene.grant("second", 2)
-    scene.turns(scene.new, 8)
-    assert (scene.entry.phase, scene.powers(scene.second)) == ("present", [Power.ON])
+    hosts = TwoHosts(more=GOING)
+    assert hosts.old.report().machines[WEB].phase == "gone"
+    hosts.grant("second", 2)
+    hosts.turns(hosts.new, 8)
+    assert (hosts.entry.phase, hosts.powers(hosts.second)) == ("present", [Power.ON])
 
 
 def test_a_report_of_an_unknown_host_is_not_remembered() -> None:
-    scene = Scene(more=GOING)
-    scene.fleet.commit({"poollet.json": None}, REPORTS + "host-1")
-    scene.grant("first", 1)
-    again = scene.run("first", scene.first, 3)
-    scene.turns(again, 8)
+    hosts = TwoHosts(more=GOING)
+    hosts.fleet.commit({"poollet.json": None}, REPORTS + "host-1")
+    hosts.grant("first", 1)
+    again = hosts.run("first", hosts.first, 3)
+    hosts.turns(again, 8)
     assert again.report().machines[WEB].phase == "present"
 
 
 @pytest.mark.parametrize("leaving", ["stopping", "leaving"])
 def test_the_farewell_of_the_granted_host_gives_nothing_away(leaving: str) -> None:
-    scene = Scene()
-    scene.old.agent.leaving = leaving  # type: ignore[assignment]
-    scene.turns(scene.old, 2)
-    scene.turns(scene.new, 20)
-    assert not scene.new.publisher.has_landed
-    assert scene.powers(scene.second) == []
+    hosts = TwoHosts()
+    hosts.old.agent.leaving = leaving  # type: ignore[assignment]
+    hosts.turns(hosts.old, 2)
+    hosts.turns(hosts.new, 20)
+    assert not hosts.new.publisher.has_landed
+    assert hosts.powers(hosts.second) == []
 
 
 @pytest.mark.parametrize("is_rewound", [False, True], ids=["lost", "rewound to before the grant"])
 def test_a_second_host_writes_no_report_while_live_lacks_what_the_first_one_applied(is_rewound: bool) -> None:
     """Its report is what a lost `live` is written again from: without it the machines would be placed a second time."""
-    scene = Scene()
-    before, head = scene.old.files(), scene.fleet.head()
-    del scene.fleet.remote.refs[LIVE]
+    hosts = TwoHosts()
+    before, head = hosts.old.files(), hosts.fleet.head()
+    del hosts.fleet.remote.refs[LIVE]
     if is_rewound:
-        scene.fleet.commit({"gitvirt.yaml": SETTINGS, "classes/small.yaml": machine_class()})
+        hosts.fleet.commit({"gitvirt.yaml": SETTINGS, "classes/small.yaml": machine_class()})
     for _ in range(40):
-        scene.turns(scene.new, 1)
-    after = scene.old.files()
+        hosts.turns(hosts.new, 1)
+    after = hosts.old.files()
     assert {path for path in after.keys() | before.keys() if before.get(path) != after.get(path)} == set()
-    assert scene.powers(scene.second) == []
-    assert "git push origin --delete refs/poollets/host-1" in scene.new.publisher.waiting
+    assert hosts.powers(hosts.second) == []
+    assert "git push origin --delete refs/poollets/host-1" in hosts.new.publisher.waiting
     # `live` is back: it says whose the pool is.
     assert head is not None
-    scene.fleet.remote.refs[LIVE] = head
-    scene.grant("second", 2)
-    scene.new = scene.run("second", scene.second, 3)
-    scene.turns(scene.new, 8)
-    assert scene.powers(scene.second) == [Power.ON]
+    hosts.fleet.remote.refs[LIVE] = head
+    hosts.grant("second", 2)
+    hosts.new = hosts.run("second", hosts.second, 3)
+    hosts.turns(hosts.new, 8)
+    assert hosts.powers(hosts.second) == [Power.ON]
 
 
 def test_a_second_host_writes_no_report_while_the_pool_cannot_be_read_on_live() -> None:
-    scene = Scene()
-    scene.fleet.commit({"pools/host-1.yaml": "kind: [\n"})
-    scene.new = scene.run("second", scene.second, 2)
-    scene.turns(scene.new, 40)
-    assert not scene.new.publisher.has_landed
-    scene.grant("first", 1)
-    scene.turns(scene.new, 2)
-    assert "`live` grants pool host-1 to host first" in scene.new.publisher.waiting
+    hosts = TwoHosts()
+    hosts.fleet.commit({"pools/host-1.yaml": "kind: [\n"})
+    hosts.new = hosts.run("second", hosts.second, 2)
+    hosts.turns(hosts.new, 40)
+    assert not hosts.new.publisher.has_landed
+    hosts.grant("first", 1)
+    hosts.turns(hosts.new, 2)
+    assert "`live` grants pool host-1 to host first" in hosts.new.publisher.waiting
 
 
 def test_a_cleared_grant_stops_nothing_and_starts_nothing() -> None:
-    scene = Scene()
-    scene.grant("", 2)
-    scene.turns(scene.old, 4)
-    assert scene.powers(scene.first) == [Power.ON]
-    found = scene.old.report()
+    hosts = TwoHosts()
+    hosts.grant("", 2)
+    hosts.turns(hosts.old, 4)
+    assert hosts.powers(hosts.first) == [Power.ON]
+    found = hosts.old.report()
     assert found.machines == {}
     assert [one.name for one in found.orphans] == ["web"]
 
 
 def test_a_machine_that_is_assigned_to_another_pool_is_powered_off_and_reported() -> None:
-    scene = Scene()
+    hosts = TwoHosts()
     text = machine("web", "host-2", uid(1), uid(10))
-    scene.fleet.commit({"web.yaml": text})
-    scene.turns(scene.old, 6)
-    assert scene.powers(scene.first) == [Power.OFF]
-    found = scene.old.report()
+    hosts.fleet.commit({"web.yaml": text})
+    hosts.turns(hosts.old, 6)
+    assert hosts.powers(hosts.first) == [Power.OFF]
+    found = hosts.old.report()
     assert found.machines == {}
     (orphan,) = found.orphans
     assert "to host host-2's own" in orphan.reason
     assert "Fenced" in [one.reason for one in found.events]
-    before = scene.old.files()
-    scene.turns(scene.old, 12)
-    assert scene.old.files() == before, "nothing more is written of it"
+    before = hosts.old.files()
+    hosts.turns(hosts.old, 12)
+    assert hosts.old.files() == before, "nothing more is written of it"

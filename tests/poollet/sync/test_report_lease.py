@@ -112,7 +112,7 @@ def test_a_live_older_than_the_report_gives_the_ref_to_no_host_that_is_not_grant
 
 
 @dataclass
-class Sight:
+class Fetch:
     """What a look finds: after how long, which commit, and which one of the report's writer."""
 
     after_ms: int
@@ -121,50 +121,50 @@ class Sight:
     grants: Grants = field(default_factory=dict)
 
 
-STORIES: dict[str, tuple[list[Sight], type[LeaseVerdict]]] = {
-    "it moves no more, just before its timeout": ([Sight(0, "a"), Sight(TIMEOUT_MS - 1, "a")], Wait),
-    "it moves no more": ([Sight(0, "a"), Sight(TIMEOUT_MS, "a")], Acquire),
-    "its heartbeat": ([Sight(0, "a"), Sight(1000, "b")], Candidate),
+STORIES: dict[str, tuple[list[Fetch], type[LeaseVerdict]]] = {
+    "it moves no more, just before its timeout": ([Fetch(0, "a"), Fetch(TIMEOUT_MS - 1, "a")], Wait),
+    "it moves no more": ([Fetch(0, "a"), Fetch(TIMEOUT_MS, "a")], Acquire),
+    "its heartbeat": ([Fetch(0, "a"), Fetch(1000, "b")], Candidate),
     "it moved, and just not expired since": (
-        [Sight(0, "a"), Sight(9000, "b"), Sight(8999 + TIMEOUT_MS, "b")],
+        [Fetch(0, "a"), Fetch(9000, "b"), Fetch(8999 + TIMEOUT_MS, "b")],
         Candidate,
     ),
     "it moved, and expired since": (
-        [Sight(0, "a"), Sight(9000, "b"), Sight(9000 + TIMEOUT_MS, "b")],
+        [Fetch(0, "a"), Fetch(9000, "b"), Fetch(9000 + TIMEOUT_MS, "b")],
         Acquire,
     ),
     "a candidate is not a sign of life": (
-        [Sight(0, "a"), Sight(9000, "x", "a"), Sight(TIMEOUT_MS, "x", "a")],
+        [Fetch(0, "a"), Fetch(9000, "x", "a"), Fetch(TIMEOUT_MS, "x", "a")],
         Acquire,
     ),
     "a candidate that changes or goes is none": (
-        [Sight(0, "x", "a"), Sight(9000, "y", "a"), Sight(9000, "z", "a"), Sight(TIMEOUT_MS, "z", "a")],
+        [Fetch(0, "x", "a"), Fetch(9000, "y", "a"), Fetch(9000, "z", "a"), Fetch(TIMEOUT_MS, "z", "a")],
         Acquire,
     ),
     "a heartbeat beside a candidate": (
-        [Sight(0, "x", "a"), Sight(9000, "b"), Sight(TIMEOUT_MS, "b")],
+        [Fetch(0, "x", "a"), Fetch(9000, "b"), Fetch(TIMEOUT_MS, "b")],
         Candidate,
     ),
     "a heartbeat below the next candidate": (
-        [Sight(0, "x", "a"), Sight(9000, "y", "b"), Sight(TIMEOUT_MS, "y", "b")],
+        [Fetch(0, "x", "a"), Fetch(9000, "y", "b"), Fetch(TIMEOUT_MS, "y", "b")],
         Candidate,
     ),
-    "it is granted meanwhile": ([Sight(0, "a"), Sight(1000, "a", grants=THEIRS)], Candidate),
-    "it is granted, and expired": ([Sight(0, "a", grants=THEIRS), Sight(TIMEOUT_MS, "a", grants=THEIRS)], Candidate),
+    "it is granted meanwhile": ([Fetch(0, "a"), Fetch(1000, "a", grants=THEIRS)], Candidate),
+    "it is granted, and expired": ([Fetch(0, "a", grants=THEIRS), Fetch(TIMEOUT_MS, "a", grants=THEIRS)], Candidate),
     "its grant is cleared before it expired": (
-        [Sight(0, "a", grants=THEIRS), Sight(1000, "a")],
+        [Fetch(0, "a", grants=THEIRS), Fetch(1000, "a")],
         Wait,
     ),
     "its grant is cleared, and it expired": (
-        [Sight(0, "a", grants=THEIRS), Sight(TIMEOUT_MS, "a")],
+        [Fetch(0, "a", grants=THEIRS), Fetch(TIMEOUT_MS, "a")],
         Acquire,
     ),
-    "its grant moves here": ([Sight(0, "a", grants=THEIRS), Sight(1000, "b", grants=OURS)], Acquire),
+    "its grant moves here": ([Fetch(0, "a", grants=THEIRS), Fetch(1000, "b", grants=OURS)], Acquire),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("story", "want"), STORIES.values(), ids=STORIES.keys())
-def test_watching_another_host(story: list[Sight], want: type[LeaseVerdict]) -> None:
+def test_watching_another_host(story: list[Fetch], want: type[LeaseVerdict]) -> None:
     one = lease()
     verdicts = [
         one.judge(contents(each.commit, each.own), OTHER, each.grants, 1000 + each.after_ms) for each in story

@@ -310,7 +310,7 @@ def test_no_action_starts_before_the_first_report_of_this_run(
     assert run.publisher.has_landed
 
 
-class Weather:
+class FailingPush:
     """Makes the next push fail, before or after its effect."""
 
     def __init__(self) -> None:
@@ -327,9 +327,9 @@ class Weather:
 def test_a_push_without_an_answer_is_found_out(
     fleet: Fleet, time: Time, machine: StagedHost, when: Literal["before", "after"]
 ) -> None:
-    weather = Weather()
-    run = Run(fleet, time, machine, fault=weather)
-    weather.when = when
+    failing = FailingPush()
+    run = Run(fleet, time, machine, fault=failing)
+    failing.when = when
     run.turn()
     for _ in range(3):
         time.ms += 5_000

@@ -28,7 +28,7 @@ class Declared:
 
 
 @dataclass
-class Steward:
+class LiveWriter:
     site: Site
     machines: dict[str, Declared] = field(default_factory=dict)
     volumes: dict[str, Declared] = field(default_factory=dict)
