@@ -108,9 +108,8 @@ class FreeCapacity:
             case RuntimeMachine() as machine:
                 return self._iri_machine(pool, machine)
             case RuntimeVolume() as volume:
-                desired = volume.spec.resources.storage_bytes if volume.spec.resources else 0
                 actual = volume.status.resources.storage_bytes if volume.status.resources else 0
-                size = max(desired, actual)
+                size = max(requested_bytes(volume), actual)
                 charge = {STORAGE: size}
                 counted = class_count(VOLUME, volume.spec.class_name)
                 known = self._facts.pools.get(pool)
@@ -137,6 +136,11 @@ class FreeCapacity:
     def _class(self, name: str) -> MachineClass | None:
         found = self._classes.get(Key(Kind.MACHINE_CLASS, "", name))
         return found if isinstance(found, MachineClass) else None
+
+
+def requested_bytes(volume: RuntimeVolume) -> int:
+    """The size that the runtime was ordered to provide, which may be more than the volume has so far. 0 where it states none."""
+    return volume.spec.resources.storage_bytes if volume.spec.resources is not None else 0
 
 
 def take_larger(vectors: Iterable[Vector]) -> dict[str, int]:

@@ -28,7 +28,7 @@ from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.decide import memory, orphans
 from poollet.decide.actions import RUNTIME_KINDS, CreateCall, ObjectAction, Ref
 from poollet.decide.assignments import Ensure, HostOrder, Withdraw, list_orders, other_host
-from poollet.decide.capacity_ledger import find_pool, take_larger
+from poollet.decide.capacity_ledger import find_pool, requested_bytes, take_larger
 from poollet.decide.decision import Decision, DecisionInput, by_name
 from poollet.decide.decision_pass import FINAL, DecisionPass, OrderedObject, has_id, next_memory
 from poollet.decide.inventory import Absent, Duplicates, InFlight, Inventory, Presence, Present, Unknown
@@ -202,8 +202,7 @@ def needs_growth(order: HostOrder, there: RuntimeObject) -> bool:
         case Machine() as machine, RuntimeMachine():
             return machine.spec.machine_class_ref.name != there.spec.class_name
         case Volume() as volume, RuntimeVolume():
-            has = there.spec.resources.storage_bytes if there.spec.resources is not None else 0
-            return volume.spec.storage_bytes > has
+            return volume.spec.storage_bytes > requested_bytes(there)
         case _:
             return False
 

@@ -179,6 +179,11 @@ class DecisionPass:
         return entry is not None and entry.uid == order.ref.uid and has_id(entry.status)
 
 
+def created_event(order: HostOrder) -> EventText:
+    """Of an object of any kind that is created for the first time."""
+    return EventText("Created", f"created on pool {order.pool}")
+
+
 def has_id(status: Status | MachineStatus | VolumeStatus | VolumeSnapshotStatus | None) -> bool:
     """Whether a status, in a report or on `live`, names the runtime's id of the object: it existed once."""
     match status:

@@ -6,9 +6,9 @@ from msgspec.structs import replace
 
 from iri.volume import RuntimeSnapshot, RuntimeVolume, SnapshotSpec, SnapshotState, VolumeState
 from poollet.decide import model_to_iri
-from poollet.decide.actions import CreateCall, EventText, Ref
+from poollet.decide.actions import CreateCall, Ref
 from poollet.decide.assignments import HostOrder
-from poollet.decide.decision_pass import DecisionPass
+from poollet.decide.decision_pass import DecisionPass, created_event
 from poollet.decide.memory import Entry
 from poollet.decide.secrets import NotReady
 from poollet.report import iri_to_report
@@ -33,9 +33,7 @@ def create_snapshot(order: HostOrder, snapshot: VolumeSnapshot, current: Decisio
     desired = RuntimeSnapshot(
         labels=model_to_iri.labels(order, current.inputs.facts.fleet), spec=SnapshotSpec(volume_id=source)
     )
-    found = current.plan_action(
-        order, (CreateCall(desired),), (EventText("Created", f"created on pool {order.pool}"),)
-    )
+    found = current.plan_action(order, (CreateCall(desired),), (created_event(order),))
     return report_pending(order, up_to_date_conditions(found))
 
 

@@ -12,8 +12,9 @@ from iri.volume import Resources, RuntimeVolume, RuntimeVolumeSpec, VolumeState
 from poollet.decide import create_errors, dependencies, model_to_iri
 from poollet.decide.actions import CreateCall, EventText, UpdateCall
 from poollet.decide.assignments import UID, HostOrder
+from poollet.decide.capacity_ledger import requested_bytes
 from poollet.decide.create_errors import NO_ERRORS, CreateErrors
-from poollet.decide.decision_pass import DecisionPass
+from poollet.decide.decision_pass import DecisionPass, created_event
 from poollet.decide.dependencies import VolumeDependencies
 from poollet.decide.memory import Entry
 from poollet.decide.secrets import NotReady
@@ -52,9 +53,7 @@ def create_volume(order: HostOrder, volume: Volume, current: DecisionPass) -> En
     desired = RuntimeVolume(
         labels=model_to_iri.labels(order, current.inputs.facts.fleet), spec=desired_spec(volume, needs)
     )
-    result = current.plan_action(
-        order, (CreateCall(desired),), (EventText("Created", f"created on pool {order.pool}"),)
-    )
+    result = current.plan_action(order, (CreateCall(desired),), (created_event(order),))
     errors = create_errors.group_errors(result.errors, desired)
     if errors.rejections:
         return current.reject(order, errors.rejections)
@@ -80,8 +79,7 @@ def expand_volume(order: HostOrder, volume: Volume, there: RuntimeVolume, curren
     step = expand(order, volume, there, current)
     calls = (step,) if isinstance(step, UpdateCall) else ()
     blocked = (step,) if isinstance(step, NotReady) else ()
-    has = there.spec.resources.storage_bytes if there.spec.resources is not None else 0
-    event = EventText("Expanding", f"{has} -> {volume.spec.storage_bytes} bytes")
+    event = EventText("Expanding", f"{requested_bytes(there)} -> {volume.spec.storage_bytes} bytes")
     found = current.plan_action(order, calls, (event,))
     return report_volume(order, there, up_to_date_conditions(found, blocked), current)
 
@@ -126,7 +124,7 @@ def expand(
 ) -> UpdateCall | NotReady | None:
     """The call, or why the volume cannot be as it is desired; None where nothing differs."""
     desired_bytes = volume.spec.storage_bytes
-    has = there.spec.resources.storage_bytes if there.spec.resources is not None else 0
+    has = requested_bytes(there)
     name = volume.spec.volume_class_ref.name if volume.spec.volume_class_ref is not None else ""
     change = f"{has} -> {desired_bytes} bytes"
     if there.deleted_at or desired_bytes == has:

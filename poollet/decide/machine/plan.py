@@ -29,7 +29,7 @@ from iri.machine import MachineState, Power, RuntimeGuestConfig, RuntimeMachine,
 from poollet.decide import create_errors, dependencies, model_to_iri
 from poollet.decide.actions import CreateCall, EventText, UpdateCall
 from poollet.decide.assignments import HostOrder
-from poollet.decide.decision_pass import DecisionPass
+from poollet.decide.decision_pass import DecisionPass, created_event
 from poollet.decide.dependencies import MachineDependencies
 from poollet.decide.machine import diff as machine_diff
 from poollet.decide.machine.conditions import attachment_conditions, pending_conditions, report_machine
@@ -58,7 +58,7 @@ def create_machine(order: HostOrder, machine: Machine, current: DecisionPass) ->
     if in_use or not needs.is_complete:
         return report_pending(order, pending_conditions(needs, in_use))
     desired = desired_machine(order, machine, needs, current)
-    event = EventText("Created", f"created on pool {order.pool}")
+    event = created_event(order)
     if was_there:
         event = EventText("Recreated", "the machine was missing on the host; recreating it", True)
     result = current.plan_action(order, (CreateCall(desired),), (event,))
