@@ -37,7 +37,7 @@ RUNNING, STOPPED, PENDING = MachineState.RUNNING, MachineState.STOPPED, MachineS
 MISSING = NotReady("NetworkMissing", "Network lan does not exist on live")
 
 
-def desired(power: str = "On", token: str = "", **more: Any) -> Machine:
+def make_desired(power: str = "On", token: str = "", **more: Any) -> Machine:
     annotations = {RESTART: token} if token else {}
     found = machine(spec={"power": power, **more}, annotations=annotations).object
     assert isinstance(found, Machine)
@@ -84,7 +84,7 @@ POWERS: dict[str, tuple[str, RuntimeMachine, bool, list[RuntimeChange]]] = {
 def test_power_follows_the_manifest_and_a_restart_goes_through_off(
     power: str, there: RuntimeMachine, restarting: bool, want: list[RuntimeChange]
 ) -> None:
-    assert power_changes(desired(power), there, is_restarting=restarting) == want
+    assert power_changes(make_desired(power), there, is_restarting=restarting) == want
 
 
 # desired power, requested token, the guest, the token to record, whether a restart is under way
@@ -106,12 +106,12 @@ TOKENS: dict[str, tuple[str, str, RuntimeMachine, str, bool]] = {
 def test_a_restart_is_recorded_once_the_guest_is_off(
     power: str, token: str, there: RuntimeMachine, want: str, restarting: bool
 ) -> None:
-    given = desired(power, token)
+    given = make_desired(power, token)
     found = restart_token(given, there)
     assert (found, is_restarting(given, found)) == (want, restarting)
 
 
-OWN = model_to_iri.machine_annotations(desired(), {}, "")
+OWN = model_to_iri.machine_annotations(make_desired(), {}, "")
 FOREIGN = {"example.org/owner": "team"}
 
 # the token, the annotations there, whether an interface is missing, the annotations that are set
@@ -133,7 +133,7 @@ def test_annotations_are_replaced_as_a_whole_and_keep_those_of_others(
     token: str, there: dict[str, str], is_missing: bool, want: dict[str, str] | None
 ) -> None:
     parts = needs(lan=MISSING) if is_missing else needs()
-    found = annotation_changes(desired(), guest(annotations=there), parts, token)
+    found = annotation_changes(make_desired(), guest(annotations=there), parts, token)
     assert found == ([] if want is None else [SetAnnotations(want)])
 
 
@@ -159,7 +159,7 @@ FIXED: dict[str, tuple[RuntimeMachine, bytes | NotReady, list[str]]] = {
 def test_what_a_guest_reads_at_first_boot_is_reported_and_not_changed(
     there: RuntimeMachine, ignition: bytes | NotReady, want: list[str]
 ) -> None:
-    found = immutable_field_problems(desired(), there, needs(ignition))
+    found = immutable_field_problems(make_desired(), there, needs(ignition))
     assert [one.reason for one in found] == want
 
 
@@ -181,7 +181,7 @@ EVENTS: dict[str, tuple[tuple[RuntimeChange, ...], bool, tuple[str, str, bool] |
 
 
 @pytest.mark.parametrize(("changes", "is_drift", "want"), EVENTS.values(), ids=EVENTS.keys())
-def test_drift_is_told_from_what_was_ordered(
+def test_an_event_distinguishes_drift_from_orders(
     changes: tuple[RuntimeChange, ...], is_drift: bool, want: tuple[str, str, bool] | None
 ) -> None:
     found = change_events(changes, is_drift=is_drift)

@@ -103,5 +103,5 @@ def test_conditions_are_in_the_order_of_their_types(types: tuple[str, ...], want
         ("Pending", False),
     ],
 )
-def test_reasons_of_calls_are_told_from_those_of_documents(reason: str, want: bool) -> None:
+def test_reasons_of_calls_differ_from_those_of_documents(reason: str, want: bool) -> None:
     assert (reason in CALL_REASONS) is want
