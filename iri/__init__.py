@@ -12,4 +12,7 @@ It knows no Git and no pools, and reads YAML only in iri.cli. A call passes thro
 The values that pass: machine, volume and host (frozen structs, with metadata in common), change (what may be changed, and the rules for it),
 identity (ids from labels), errors, address. runtime is the protocol that client, simulated and libvirt implement; the
 contract suite in tests/iri/contract states its promises as tests. journal, workqueue, timer_queue and backoff help runtimes.
+
+Limits: imports nothing of ours outside of `iri.cli`, and knows no fleet, no pool and no manifest. Labels,
+which the caller sets and reads back, say to whom an object belongs.
 """

@@ -11,4 +11,6 @@ A tick passes through the folders in this order, each a value that the next one 
     gitstore  Draft                     -> one commit on the target branch, by compare-and-swap
 
 `loop` decides when a tick happens and what becomes of its outcome. `query` reads whole commits for verbs that run once; `cli` holds the verbs.
+
+Limits: only `cli` may import `iri` or `poollet`. All that the control plane knows of a host comes from a report.
 """

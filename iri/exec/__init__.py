@@ -10,4 +10,6 @@ A console session passes through these modules in this order:
     pty_console       the console that a runtime opens: the master side of a pty
 
 iri.client.websocket_console is the other client: a Console object for programs.
+
+Limits: must not import a runtime. Whether a machine exists, and who may attach to it, is decided before a ticket is given.
 """

@@ -7,6 +7,8 @@ A call passes through these modules in this order:
     request_checks               what is wrong with a request, whatever the runtime
     object_services, host_service      one function per call -> a method of Runtime
     list_encoder                 objects -> an encoded list, unchanged objects encoded once
+
+Limits: knows the Runtime protocol and never which runtime it serves. Must not import the client.
 """
 
 from iri.server.server import Server

@@ -18,4 +18,7 @@ what time it is, and iri.timer_queue what is due. shell is the guest behind a co
 
 Nothing runs between calls: whatever became due is computed by the next call, so an idle machine costs its record and
 no thread.
+
+Limits: no libvirt, no guest, and no network but its sockets. Time comes from its clock and chance from its seed, so that the
+same calls at the same times give the same states.
 """

@@ -6,6 +6,9 @@
 - events           events <-> messages, and which of them a request selects
 - error_status     our errors <-> gRPC statuses
 - connection       one connection to one server (the client's side)
+
+Limits: imports neither a runtime nor the server or the client. Decides nothing: what can be decoded is passed on, whatever it
+asks for.
 """
 
 import os

@@ -2,6 +2,9 @@
 
 A verb's module has `add_arguments(parser)` and `run(arguments) -> int`. It is the composition root: it alone may
 import every package. `gitvirt --help` imports no verb at all.
+
+Limits: only verbs import it, those of `poollet.cli` and `iri.cli` too. A decision that the reconciler or a second verb needs
+belongs into a room below.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The shell around the pure parts: when a tick happens, what becomes of its outcome, what is told about it.
 
-It must not decide about objects, nor know what a manifest looks like.
+Limits: decides nothing about objects, and does not know what a manifest looks like.
 
 loop (when) -> tick (read, decide, write) -> outcome (how it ended) -> loop; beside it metrics, logs, tracing, http_server and webhook
 

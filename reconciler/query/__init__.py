@@ -9,4 +9,7 @@ Two rules hold for all of them. What cannot be read is counted and named, and do
 those that can be listed. And nothing here writes, neither to a checkout nor to a remote; `offline_repo` commits in memory only.
 
 Cost follows the size of the repo, and that is why the reconciler must not come here: its tick may cost only what changed.
+
+Limits: the reconciler itself never uses it, because reading whole commits costs the size of the repo. Nothing is kept, and
+nothing is written.
 """

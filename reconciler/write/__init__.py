@@ -1,7 +1,7 @@
 """A plan as one commit: what people wrote with what the reconciler keeps spliced in, and a message that says what was done.
 
 Pure but for reading blobs. Only paths that a change concerns are looked at, and only those that come out differently are
-written. It must not decide anything about objects, nor push.
+written. Limits: decides nothing about objects, reads blobs alone, and does not push.
 
 document_paths (which file) -> file_texts (which bytes; yaml_documents cuts and joins) -> message -> drafting (one Draft)
 

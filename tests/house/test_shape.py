@@ -23,17 +23,9 @@ FOLDERS_ALLOWED = {
 }
 # Functions that are longer, and why.
 FUNCTIONS_ALLOWED: dict[str, str] = {}
-# The least share of docstrings and comments, in percent of all lines. It may only grow, up to 15 for all packages together.
-EXPLAINING = {"schemas": 16, "reconciler": 9, "poollet": 17, "iri": 14}
-EXPLAINING_TOGETHER = 12
-# Packages whose docstring does not say yet what they must not touch. The list may only shrink.
-WITHOUT_LIMITS = frozenset(
-    """
-    reconciler reconciler/cli reconciler/gitstore reconciler/loop reconciler/plan reconciler/query
-    reconciler/schedule reconciler/world reconciler/write
-    iri iri/cli iri/client iri/exec iri/libvirt iri/server iri/simulated iri/wire
-    """.split()  # noqa: SIM905
-)
+# The least share of docstrings and comments, in percent of all lines: of each package, and of all together. It may only grow.
+EXPLAINING = {"schemas": 16, "reconciler": 11, "poollet": 18, "iri": 17}
+EXPLAINING_TOGETHER = 15
 
 PATHS = [path for package in PACKAGES for path in modules(package)]
 
@@ -103,9 +95,9 @@ def test_docstrings_and_comments_have_their_share_of_all_packages() -> None:
 
 
 def test_every_package_says_what_it_must_not_touch() -> None:
-    """The four packages, and the folders in each that data passes through. Generated code has no limits of its own."""
+    """The four packages, and the folders in each that data passes through."""
     packages = [
         path for path in PATHS if path.name == "__init__.py" and len(path.relative_to(ROOT).parts) <= 3
     ]
     silent = {name_of(path.parent) for path in packages if "Limits: " not in docstring(path)}
-    assert silent <= WITHOUT_LIMITS | {"iri/proto"}, "write a sentence `Limits: ...` into its docstring"
+    assert silent == set(), "write a sentence `Limits: ...` into its docstring"
