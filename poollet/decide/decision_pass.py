@@ -129,6 +129,13 @@ class DecisionPass:
         known = self.inputs.memory.retries.get(ref, NO_RETRIES)
         return record_results(known, self.inputs.executor.results.get(ref, ()))
 
+    def forget_reported_error(self, ref: Ref) -> None:
+        """The error that the last report carried was of an object that is gone. It must not count for one that is created under the
+        next assignment: what the runtime could not change would pass for a refusal to create."""
+        known = self.retries_of(ref)
+        if known.from_last_report is not None:
+            self.retries[ref] = known._replace(from_last_report=None)
+
     def carry_over(self, refs: Iterable[Ref]) -> None:
         """Of objects about which nothing was decided this time, all that was remembered still holds."""
         before = self.inputs.memory

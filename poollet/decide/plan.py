@@ -97,6 +97,7 @@ def plan_absent(order: HostOrder, current: DecisionPass) -> Entry:
     has_data = not isinstance(order.object, Machine)
     match order.intent:
         case Withdraw():
+            current.forget_reported_error(order.ref)
             return new_entry(order, "gone")
         case Skip(reason, message):
             return report_pending(order, (condition(UP_TO_DATE, False, reason, message),))

@@ -64,7 +64,7 @@ def empty_status(entry: Entry) -> Status:
 
 def report_pending(order: HostOrder, known: Conditions = ()) -> Entry:
     """Accepted by this pool and not created yet, so without an id."""
-    blocked = [one for one in known if one.status == "False" and one.type != READY]
+    blocked = [one for one in known if one.status == "False"]
     ready = condition(READY, False, blocked[0].reason if blocked else "Pending")
     entry, conditions = new_entry(order), sort_conditions((*known, ready))
     return replace(entry, status=replace(empty_status(entry), state="Pending", conditions=conditions))

@@ -238,3 +238,17 @@ def test_a_machine_moved_from_another_pool_is_created_soon() -> None:
         here.round(0.2)
         assert here.now_ms - started_ms < 2_000
     assert kinds_of(here.calls) == ["Create"]
+
+
+def test_an_error_that_was_reported_of_a_machine_does_not_reject_it_under_its_next_assignment() -> None:
+    here = site(machine(), profile=Profile(classes=CLASSES_THERE, behavior="stock-cloud-hypervisor"))
+    here.settle()
+    here.documents = [machine(class_name="medium")]
+    conditions = here.settle().machines[("default", "web")].status.conditions  # type: ignore[union-attr]
+    assert "Unimplemented" in {one.reason for one in conditions}
+    here.restart()
+    here.documents = [machine(class_name="medium", evicted=True)]
+    assert here.settle().machines[("default", "web")].phase == "gone"
+    here.documents = [machine(class_name="medium", round=1)]
+    assert here.settle().machines[("default", "web")].phase == "present"
+    assert [one.spec.class_name for one in here.machines().values()] == ["medium"]
