@@ -37,6 +37,8 @@ COVERED = (
     "tests/soak",
     "poollet",
     "tests/poollet",
+    "tests/reconciler/world",
+    "tests/reconciler/lifecycle",
     "tests/reconciler/decide",
     "tests/reconciler/schedule",
     "tests/reconciler/plan",

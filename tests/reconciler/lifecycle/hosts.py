@@ -134,7 +134,7 @@ class Host:
             self.name,
             self.machines,
             volume_pools=(self.name,),
-            said=machines,
+            entries=machines,
             volumes=volumes,
             orphans=orphans,
             labels=self.labels,
@@ -177,9 +177,9 @@ class Host:
         )
 
 
-def entry(key: Key, *said: Any, **more: Any) -> object:
+def entry(key: Key, *values: Any, **more: Any) -> object:
     kinds = {Kind.MACHINE: objects.MachineReport, Kind.VOLUME: objects.VolumeReport}
-    return kinds.get(key.kind, objects.SnapshotReport)(*said, **more)
+    return kinds.get(key.kind, objects.SnapshotReport)(*values, **more)
 
 
 class Fleet(Scene):
@@ -242,7 +242,7 @@ class Fleet(Scene):
                     return commits
         raise AssertionError(f"it never comes to rest: {self.plans[-1].changes}")
 
-    # What stands on live
+    # What is on live
 
     def texts(self) -> dict[str, str]:
         if LIVE not in self.heads:

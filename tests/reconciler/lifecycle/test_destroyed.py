@@ -1,4 +1,4 @@
-"""A pool that people say is destroyed, through real ticks: the word stands until it is followed, or the host shows that it lives."""
+"""A pool that people say is destroyed, through real ticks: the request waits until it is followed, or the host shows that it lives."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from schemas.kinds import Key, Kind
 from schemas.model import Assignment, Condition, MachinePool, Volume
 from tests.reconciler.lifecycle.hosts import Fleet, Host
 from tests.reconciler.lifecycle.test_grants import wait_beside
-from tests.reconciler.lifecycle.test_lives import DATA, elsewhere, fleet
+from tests.reconciler.lifecycle.test_lives import DATA, fleet, other_pool
 from tests.reconciler.world.scene import LIVE, MAIN, machine, volume
 
 ORDER, ALL_ORDERS = "refs/heads/order", "refs/heads/orders"
@@ -52,16 +52,16 @@ def condition(world: Fleet, name: str) -> Condition | None:
     raise AssertionError(f"there is no pool {name}")
 
 
-def test_the_word_stands_until_the_grace_is_over_and_is_followed_then() -> None:
+def test_the_request_waits_for_the_heartbeat_timeout_and_is_followed_then() -> None:
     world = fleet(web=machine("web"))
-    first, other = world.pool_of("web"), elsewhere(world, "web")
+    first, other = world.pool_of("web"), other_pool(world, "web")
     burnt(world, first)
     say(world, first)
     world.settle()
-    assert world.pool_of("web") == first  # its report may still be good: nobody knows it to be destroyed
-    said = condition(world, first)
-    assert said is not None
-    assert (said.status, said.reason) == ("Unknown", "WaitingForHeartbeatTimeout")
+    assert world.pool_of("web") == first  # its report may still be good: it is not known to be destroyed
+    shown = condition(world, first)
+    assert shown is not None
+    assert (shown.status, shown.reason) == ("Unknown", "WaitingForHeartbeatTimeout")
     (answer,) = world.plans[-1].pool_requests
     assert answer.startswith(f"Pool-Destroyed: {first}: commit ")
     assert answer.endswith(f"waiting until the heartbeat of host {first} expires")
@@ -72,9 +72,9 @@ def test_the_word_stands_until_the_grace_is_over_and_is_followed_then() -> None:
     world.settle(seconds=60)
     assert world.pool_of("web") == other
     assert set(world.where().values()) == {other}
-    said = condition(world, first)
-    assert said is not None
-    assert (said.status, said.reason) == ("True", "Confirmed")
+    shown = condition(world, first)
+    assert shown is not None
+    assert (shown.status, shown.reason) == ("True", "Confirmed")
     assert not world.plans[-1].pool_requests
     world.hosts_report()
     assert isinstance(world.tick(), NoChange)
@@ -102,9 +102,9 @@ def test_a_host_that_reports_after_it_lives() -> None:
     say(world, first)
     world.settle()
     world.settle()
-    said = condition(world, first)
-    assert said is not None
-    assert (said.status, said.reason) == ("False", "HostStillReporting")
+    shown = condition(world, first)
+    assert shown is not None
+    assert (shown.status, shown.reason) == ("False", "HostStillReporting")
     (answer,) = world.plans[-1].pool_requests
     assert f"is destroyed, but host {first} reported since" in answer
     head = world.heads[LIVE]
@@ -120,7 +120,7 @@ def test_a_host_that_reports_after_it_lives() -> None:
 
 
 def test_a_host_that_reported_before_the_commit_was_read_lives() -> None:
-    """Nobody reconciled meanwhile, and then the host is silent for a while: nothing that it runs is made elsewhere."""
+    """No reconciler ran meanwhile, and then the host is silent for a while: nothing that it runs is created on another pool."""
     world = fleet(web=machine("web"))
     first = world.pool_of("web")
     say(world, first)
@@ -129,9 +129,9 @@ def test_a_host_that_reported_before_the_commit_was_read_lives() -> None:
     burnt(world, first)
     world.settle()
     world.settle(seconds=60)
-    said = condition(world, first)
-    assert said is not None
-    assert (said.status, said.reason) == ("False", "HostStillReporting")
+    shown = condition(world, first)
+    assert shown is not None
+    assert (shown.status, shown.reason) == ("False", "HostStillReporting")
     assert world.pool_of("web") == first
     # Said again, it counts.
     say(world, first)
@@ -143,7 +143,7 @@ def test_a_host_that_reported_before_the_commit_was_read_lives() -> None:
 @pytest.mark.parametrize("others", [0, 2])
 def test_an_order_that_waited_for_its_review_counts_from_its_merge_on(is_nested: bool, others: int) -> None:
     world = fleet(web=machine("web"))
-    first, other = world.pool_of("web"), elsewhere(world, "web")
+    first, other = world.pool_of("web"), other_pool(world, "web")
     commit = write_for_review(world, first)
     world.source({"other.txt": "meanwhile"})
     world.now_later(60)
@@ -158,18 +158,18 @@ def test_an_order_that_waited_for_its_review_counts_from_its_merge_on(is_nested:
     for number in range(others):
         world.source({"other.txt": f"afterwards {number}"})
     world.settle()
-    said = condition(world, first)
-    assert said is not None
-    assert said.status == "Unknown"
+    shown = condition(world, first)
+    assert shown is not None
+    assert shown.status == "Unknown"
     world.settle(seconds=60)
-    said = condition(world, first)
-    assert said is not None
-    assert (said.status, said.reason) == ("True", "Confirmed")
+    shown = condition(world, first)
+    assert shown is not None
+    assert (shown.status, shown.reason) == ("True", "Confirmed")
     assert world.pool_of("web") == other
 
 
 def test_a_host_that_reported_after_the_merge_lives() -> None:
-    """Nobody reconciled since the order was written; and what came with a later merge came later."""
+    """No reconciler ran since the order was written; and what came with a later merge came later."""
     world = fleet(web=machine("web"))
     first = world.pool_of("web")
     merge(world, MAIN, write_for_review(world, first))
@@ -180,9 +180,9 @@ def test_a_host_that_reported_after_the_merge_lives() -> None:
     merge(world, MAIN, late)
     world.settle()
     world.settle(seconds=60)
-    said = condition(world, first)
-    assert said is not None
-    assert (said.status, said.reason) == ("False", "HostStillReporting")
+    shown = condition(world, first)
+    assert shown is not None
+    assert (shown.status, shown.reason) == ("False", "HostStillReporting")
     assert world.pool_of("web") == first
 
 
@@ -224,7 +224,7 @@ def retaining() -> tuple[Fleet, str]:
     return world, assignment.pool
 
 
-@pytest.mark.parametrize("is_again", [False, True], ids=["nobody wants it", "declared again meanwhile"])
+@pytest.mark.parametrize("is_again", [False, True], ids=["no longer declared", "declared again meanwhile"])
 def test_what_was_retained_there_is_gone_with_it(is_again: bool) -> None:
     """Its new host has never had that data."""
     world, first = retaining()
@@ -255,26 +255,26 @@ def test_what_was_retained_there_is_gone_with_it(is_again: bool) -> None:
 def test_what_is_retained_there_goes_along_when_the_pool_moves(is_again: bool) -> None:
     """Its new host has the disks of the former one: it must know the volume for its own."""
     world, first = retaining()
-    before = retained(world)
+    before = retained_assignment(world)
     world.silent.add(first)
     wait_beside(world, first, "new")
     world.source({"note.txt": "its disks are in another machine"}, **{"Pool-Host": f"{first}=new"})
     world.settle()
-    assert retained(world) == before
+    assert retained_assignment(world) == before
     world.settle(seconds=80)
     after = replace(before, host="new", epoch=2)
-    assert retained(world) == after
+    assert retained_assignment(world) == after
     world.hosts[first].id = "new"
     world.silent.clear()
     world.settle()
-    assert retained(world) == after
+    assert retained_assignment(world) == after
     if is_again:
         world.source({"data.yaml": volume("data")})
         world.settle()
         assert world.volume("data").status.assignment == after
 
 
-def retained(world: Fleet) -> Assignment:
+def retained_assignment(world: Fleet) -> Assignment:
     """The assignment of the volume in `.gitvirt/retained/`."""
     (found,) = [each for path, _, each in world.documents() if path == RETAINED]
     assert isinstance(found, Volume)
@@ -282,16 +282,16 @@ def retained(world: Fleet) -> Assignment:
     return found.status.assignment
 
 
-def test_what_is_retained_elsewhere_stays() -> None:
+def test_what_is_retained_on_another_pool_stays() -> None:
     world, first = retaining()
     other = "b" if first == "a" else "a"
     burnt(world, other)
     say(world, other)
     world.settle(seconds=60)
     world.settle(seconds=60)
-    said = condition(world, other)
-    assert said is not None
-    assert said.status == "True"
+    shown = condition(world, other)
+    assert shown is not None
+    assert shown.status == "True"
     assert RETAINED in world.texts()
 
 
@@ -327,7 +327,7 @@ def test_a_word_that_means_nothing_is_answered(trailer: str, value: str, says: s
     assert not world.plans[-1].pool_requests, "no pool has a condition that could say it again"
 
 
-def test_a_pool_that_nobody_knows_is_no_order_for_later() -> None:
+def test_a_request_about_an_unknown_pool_is_not_an_order_for_later() -> None:
     world = fleet(web=machine("web"))
     say(world, "c")
     world.settle()

@@ -11,7 +11,7 @@ from schemas.kinds import Key, Kind
 from schemas.model import Assignment, Condition, MachinePool, MachinePoolStatus
 from schemas.report import CandidateReport, MachineReport, Report, ReportedMachineStatus, render
 from tests.reconciler.lifecycle.hosts import Fleet, Host
-from tests.reconciler.lifecycle.test_lives import DATA, elsewhere, fleet
+from tests.reconciler.lifecycle.test_lives import DATA, fleet, other_pool
 from tests.reconciler.world import scene
 from tests.reconciler.world.scene import INSTANCE, LIVE, REPORTS, machine, using, volume
 
@@ -110,9 +110,9 @@ def test_what_a_newcomer_states_gone_or_rejected_ends_nothing() -> None:
     world = fleet(web=machine("web"))
     first, was = world.pool_of("web"), assignment(world, "web")
     for phase in ("gone", "rejected", "unknown"):
-        said = {("default", "web"): _entry(world, was.id, phase, first)}
+        entries = {("default", "web"): _entry(world, was.id, phase, first)}
         for _ in range(2):
-            world.report(first, scene.report(first, host=NEW, said=said))
+            world.report(first, scene.report(first, host=NEW, entries=entries))
             world.tick()
         assert assignment(world, "web") == was
         assert world.machine("web").status.state == "Running"
@@ -177,7 +177,7 @@ def test_a_candidate_voids_no_request_of_a_reconciler_that_starts(
 
 def test_a_candidate_voids_no_request() -> None:
     world = fleet(web=machine("web"))
-    first, other = world.pool_of("web"), elsewhere(world, "web")
+    first, other = world.pool_of("web"), other_pool(world, "web")
     world.silent.add(first)
     say(world, "Pool-Destroyed", f"{first}={first}")
     world.settle()
@@ -412,7 +412,7 @@ def test_a_replayed_trailer_cannot_hit_the_host_of_today(trailer: str) -> None:
     assert world.grant(first) == grant
 
 
-def test_a_lost_live_is_granted_anew_above_every_epoch_that_was_reported() -> None:
+def test_a_lost_live_is_granted_again_above_every_epoch_that_was_reported() -> None:
     world = fleet(web=machine("web"))
     first, was = world.pool_of("web"), assignment(world, "web")
     del world.remote.refs[LIVE], world.heads[LIVE]
@@ -429,5 +429,5 @@ def test_a_lost_live_is_granted_anew_above_every_epoch_that_was_reported() -> No
 def _as_it_was(world: Fleet, host: Host, was: Assignment) -> Report:
     (uid,) = {uid for key, (uid, _) in host.has.items() if key == WEB}
     running = ReportedMachineStatus(machine_id=f"sim://{uid}", state="Running")
-    said = {("default", "web"): MachineReport(uid, was.id, "present", host.name, status=running)}
-    return scene.report(host.name, volume_pools=(host.name,), said=said, epochs={host.name: host.epoch})
+    entries = {("default", "web"): MachineReport(uid, was.id, "present", host.name, status=running)}
+    return scene.report(host.name, volume_pools=(host.name,), entries=entries, epochs={host.name: host.epoch})

@@ -12,26 +12,26 @@ from tests.reconciler.world.scene import FAST, machine, pool, using, volume
 DATA = Key(Kind.VOLUME, "default", "data")
 
 
-def begun() -> Fleet:
+def start_fleet() -> Fleet:
     return fleet(web=machine("web", using("data")), data=volume("data"), slow=FAST.replace("fast", "slow"))
 
 
-def accepted(world: Fleet) -> Condition | None:
+def accepted_condition(world: Fleet) -> Condition | None:
     return next((each for each in world.volume("data").status.conditions if each.type == "Accepted"), None)
 
 
 def test_a_volume_that_would_become_another_stays_what_it_is() -> None:
-    world = begun()
+    world = start_fleet()
     before, hosts = world.volume("data"), {name: dict(host.has) for name, host in world.hosts.items()}
     world.source({"data.yaml": volume("data").replace("fast", "slow"), "new.yaml": machine("new")})
     world.settle()
     found = world.volume("data")
     assert (found.spec, found.metadata.uid) == (before.spec, before.metadata.uid)
     assert found.status.assignment == before.status.assignment
-    said = accepted(world)
-    assert said is not None
-    assert (said.status, said.reason) == ("False", "Frozen")
-    assert said.message.startswith("data.yaml: the class of a volume cannot change: fast -> slow")
+    shown = accepted_condition(world)
+    assert shown is not None
+    assert (shown.status, shown.reason) == ("False", "Frozen")
+    assert shown.message.startswith("data.yaml: the class of a volume cannot change: fast -> slow")
     assert any(
         change.key == DATA and "data.yaml" in change.reason for plan in world.plans for change in plan.changes
     )
@@ -46,7 +46,7 @@ def test_a_volume_that_would_become_another_stays_what_it_is() -> None:
     # Put back, it goes on as if nothing had been.
     world.source({"data.yaml": volume("data", "  deletionPolicy: Delete\n")})
     world.settle()
-    assert accepted(world) is None
+    assert accepted_condition(world) is None
     assert world.volume("data").spec.deletion_policy == "Delete"
     assert not world.plans[-1].problems
 

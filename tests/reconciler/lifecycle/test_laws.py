@@ -22,8 +22,8 @@ from schemas.kinds import Key, Kind
 from schemas.model import Machine, MachineStatus, Volume, VolumeStatus
 from schemas.report import CandidateReport, Report, render
 from tests.reconciler.lifecycle.hosts import Fleet, Host
-from tests.reconciler.lifecycle.reworded import Moment, reworded
-from tests.reconciler.lifecycle.reworded import differing as decided_otherwise
+from tests.reconciler.lifecycle.rewording import Moment, reword_moment
+from tests.reconciler.lifecycle.rewording import differing as decided_otherwise
 from tests.reconciler.lifecycle.test_lives import DRAIN, EPHEMERAL, FORCE, OFFICE
 from tests.reconciler.world.scene import FAST, INSTANCE, LIVE, REPORTS, SMALL, machine, pool, using, volume
 
@@ -101,7 +101,7 @@ class Life:
             assert plan.pending_approvals == outcome.plan.pending_approvals
             assert fresh.frozen == self.fleet.reconciler.world.frozen
             agrees(PlanInput(self.fleet.store, fresh, WorldChanges(), self.fleet.now), plan)
-            twin = reworded(Moment(self.fleet.store, snapshot, heartbeats_seen, self.fleet.now))
+            twin = reword_moment(Moment(self.fleet.store, snapshot, heartbeats_seen, self.fleet.now))
             assert decided_otherwise(plan, twin.plan()) == []
         self.check(before)
         return outcome
@@ -225,7 +225,7 @@ class Life:
 
 
 def differing(fresh: Plan, stepwise: Plan) -> list[tuple[object, object]]:
-    """What a world made anew would have changed otherwise, and what the one that was brought up to date did."""
+    """What a new world would have changed otherwise, and what the one that was brought up to date did."""
     one = {each.key: each for each in fresh.changes if not is_rewording(each)}
     other = {each.key: each for each in stepwise.changes if not is_rewording(each)}
     return [(one.get(key), other.get(key)) for key in sorted(one | other) if one.get(key) != other.get(key)]
@@ -249,7 +249,7 @@ def agrees(seen: PlanInput, plan: Plan) -> None:
     moves = [change for change in plan.changes if change.action not in QUIETLY]
     machines = [change for change in moves if change.key.kind is Kind.MACHINE]
     if len(machines) != 1 or any(change.before is not None and change.before.pool for change in moves):
-        return  # several take room from each other, and what is let go gives some back
+        return  # several take room from each other, and what is released gives some back
     (change,) = machines
     if change.after is None:
         return  # it goes, wherever it would fit
@@ -279,10 +279,10 @@ def rests(life: Life) -> None:
         raise AssertionError(f"it never comes to rest: {fleet.plans[-1].changes}")
     fleet.reconciler = fleet.another(fleet.reconciler.world.reports.heartbeats_seen)
     assert isinstance(life.tick(), NoChange)
-    explained(fleet)
+    check_explanations(fleet)
 
 
-def explained(fleet: Fleet) -> None:
+def check_explanations(fleet: Fleet) -> None:
     """Who is left without a place is told why, by the same rules."""
     snapshot, world = fleet.snapshot(), fleet.reconciler.world
     seen = PlanInput(fleet.store, world, world.advance(fleet.store, snapshot, fleet.now), fleet.now)

@@ -43,7 +43,7 @@ def fleet(*hosts: Host, **files: str) -> Fleet:
     return found
 
 
-def elsewhere(world: Fleet, name: str) -> str:
+def other_pool(world: Fleet, name: str) -> str:
     return "b" if world.pool_of(name) == "a" else "a"
 
 
@@ -69,7 +69,7 @@ def test_a_machine_from_its_declaration_to_its_end() -> None:
     assert world.machine("web").spec.priority == 7
     assert world.machine("web").status.state == "Running"
     # Evicted, and placed again elsewhere.
-    first, other = world.pool_of("web"), elsewhere(world, "web")
+    first, other = world.pool_of("web"), other_pool(world, "web")
     world.source({"pools.yaml": pool(first, DRAIN)})
     world.settle()
     assert world.pool_of("web") == other
@@ -96,7 +96,7 @@ def test_a_machine_from_its_declaration_to_its_end() -> None:
     assert world.machine("web").status.state == "Running"
 
 
-def test_a_rejected_machine_goes_to_the_next_pool_and_is_not_asked_of_the_first_again() -> None:
+def test_a_rejected_machine_goes_to_the_next_pool_and_not_to_the_first_again() -> None:
     world = Fleet({"web.yaml": machine("web")}, Host("a", machines=20, rejects={"web"}), Host("b"))
     world.settle()
     assert world.pool_of("web") == "b"
@@ -111,8 +111,8 @@ def test_rejected_by_all_it_waits_and_asks_again_after_a_while() -> None:
     world.settle()
     assert world.pool_of("web") == ""
     assert {each.pool for each in world.machine("web").status.rejections} == {"a", "b"}
-    (said,) = [each for each in world.machine("web").status.conditions if each.type == "Scheduled"]
-    assert (said.status, said.reason) == ("False", "Unschedulable")
+    (shown,) = [each for each in world.machine("web").status.conditions if each.type == "Scheduled"]
+    assert (shown.status, shown.reason) == ("False", "Unschedulable")
     world.hosts["b"].rejects.clear()
     world.settle(seconds=11)
     assert world.pool_of("web") == "b"
@@ -121,7 +121,7 @@ def test_rejected_by_all_it_waits_and_asks_again_after_a_while() -> None:
 def test_a_drain_waits_for_consent_where_data_would_be_lost() -> None:
     disk = "  volumes:\n    - name: root\n      localDisk: {}\n"
     world = fleet(web=machine("web", disk))
-    first, other = world.pool_of("web"), elsewhere(world, "web")
+    first, other = world.pool_of("web"), other_pool(world, "web")
     assert first, world.machine("web").status.conditions
     world.source({"pools.yaml": pool(first, DRAIN)})
     world.settle()
@@ -251,10 +251,10 @@ def test_a_paused_machine_is_left_alone() -> None:
     assert not world.machine("web").metadata.is_deleting
 
 
-def test_what_was_on_a_destroyed_pool_comes_back_elsewhere_with_its_volume() -> None:
+def test_what_was_on_a_destroyed_pool_comes_back_on_another_with_its_volume() -> None:
     hosts = Host("a", is_local=True), Host("b", is_local=True)
     world = fleet(*hosts, data=volume("data"), web=machine("web", using("data")))
-    first, other = world.pool_of("web"), elsewhere(world, "web")
+    first, other = world.pool_of("web"), other_pool(world, "web")
     world.silent.add(first)
     world.settle(seconds=60)
     world.source({"note.txt": "it burned"}, **{"Pool-Destroyed": f"{first}={first}"})
@@ -266,7 +266,7 @@ def test_what_was_on_a_destroyed_pool_comes_back_elsewhere_with_its_volume() -> 
     assert world.machine("web").status.state == "Running"
 
 
-def test_another_pool_moves_nobody() -> None:
+def test_another_pool_moves_no_machine() -> None:
     world = fleet(web=machine("web", EPHEMERAL), data=volume("data"), office=OFFICE)
     before = {key: found.status.assignment for key, found in world.objects().items()}
     world.hosts["c"] = Host("c", machines=1000)
@@ -298,8 +298,8 @@ def test_mass_deletion_awaits_approval() -> None:
     assert not any(found.metadata.is_deleting for found in world.objects().values())
     (held,) = [each for each in world.plans[-1].pending_approvals if each.kind is Kind.MACHINE]
     assert set(held.keys) == before
-    (said,) = [each for each in world.machine("web").status.conditions if each.type == "DeletionHeld"]
-    assert held.trailer in said.message
+    (shown,) = [each for each in world.machine("web").status.conditions if each.type == "DeletionHeld"]
+    assert held.trailer in shown.message
     assert all(host.has for host in world.hosts.values())
     world.source({"note.txt": "all of it"}, Gitvirt_Approve=held.trailer.removeprefix("Gitvirt-Approve: "))
     world.settle()
@@ -371,16 +371,16 @@ def test_a_force_push_changes_nothing() -> None:
     assert world.plans[-1].pending_approvals[0].trailer == f"Gitvirt-Approve: {digest}"
 
 
-def test_one_malformed_file_stops_nobody_and_deletes_nothing() -> None:
+def test_one_malformed_file_stops_nothing_and_deletes_nothing() -> None:
     world = fleet(web=machine("web"), two=machine("left") + "---\n" + machine("right"))
     before = {key: found.status.assignment for key, found in world.objects().items()}
     world.source({"two.yaml": "kind: [\n", "new.yaml": machine("new")})
     world.settle()
     assert {key: found.status.assignment for key, found in world.objects().items()}.items() >= before.items()
     assert world.pool_of("new") != ""
-    (said,) = [each for each in world.machine("left").status.conditions if each.type == "Accepted"]
-    assert said.reason == "Frozen"
-    # Mended without one of them: that one goes, and only that.
+    (shown,) = [each for each in world.machine("left").status.conditions if each.type == "Accepted"]
+    assert shown.reason == "Frozen"
+    # Fixed without one of them: that one goes, and only that.
     world.source({"two.yaml": machine("right")})
     world.settle()
     assert Key(Kind.MACHINE, "default", "left") not in world.objects()
@@ -396,7 +396,7 @@ def test_a_lost_live_is_rebuilt_from_what_hosts_have() -> None:
     world.reconciler = world.another()
     assert isinstance(world.tick(), TickBlocked)
     assert LIVE not in world.remote.refs
-    # Heartbeats of the same state: every host was heard of, so its objects can be taken back.
+    # Heartbeats of the same state: every host has reported, so its objects can be taken back.
     world.heads |= {REPORTS + name: commit for name, commit in reports.items()}
     for name in world.hosts:
         world.now += timedelta(seconds=1)
@@ -413,7 +413,7 @@ def test_a_lost_live_is_rebuilt_from_what_hosts_have() -> None:
 
 
 def test_a_lost_live_waits_for_a_host_that_fell_silent() -> None:
-    """What it was given after its last report nobody knows; its report is removed by hand when it never returns."""
+    """What it was given after its last report is unknown; its report is removed by hand when it never returns."""
     world = fleet(Host("a"), Host("b"), web=machine("web"))
     del world.remote.refs[LIVE], world.heads[LIVE]
     world.reconciler = world.another()
@@ -451,7 +451,7 @@ def test_a_lost_live_waits_for_a_host_whose_report_was_lost_with_it(hosts: str) 
         assert LIVE not in world.remote.refs
         outcomes.append(heartbeat(*others))
         assert len(outcomes) < 60
-    # Placed anew once its grace is over, and no sooner.
+    # Placed again once its heartbeat timeout is over, and no sooner.
     assert isinstance(outcomes[-1], Committed)
     assert world.now - before >= timedelta(seconds=50)
     assert world.pool_of("web") in ("", *others)
@@ -460,12 +460,12 @@ def test_a_lost_live_waits_for_a_host_whose_report_was_lost_with_it(hosts: str) 
 def test_a_host_that_reports_again_after_live_and_its_report_were_lost_keeps_what_it_has() -> None:
     world = fleet(web=machine("web"))
     first, before = world.pool_of("web"), world.where()
-    said = {name: host.report(world.objects()) for name, host in world.hosts.items()}
+    shown = {name: host.report(world.objects()) for name, host in world.hosts.items()}
     for ref in (LIVE, REPORTS + first):
         del world.remote.refs[ref], world.heads[ref]
     assert isinstance(world.tick(), TickBlocked)
     for name in world.hosts:
-        world.report(name, said[name])
+        world.report(name, shown[name])
     assert isinstance(world.tick(), Committed)
     assert world.where() == before
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.reconciler.lifecycle.hosts import Fleet, Host
-from tests.reconciler.lifecycle.reworded import Moment, differing, other_words, reworded
+from tests.reconciler.lifecycle.rewording import Moment, differing, other_words, reword_moment
 from tests.reconciler.lifecycle.test_lives import DRAIN, EPHEMERAL, FORCE, OFFICE
 from tests.reconciler.world.scene import machine, pool, using, volume
 
@@ -78,7 +78,7 @@ def test_other_messages_change_no_decision(acts: tuple[Act, ...]) -> None:
             fleet.tick(15)
             assert fleet.before is not None
             moment = Moment(fleet.store, fleet.before, heartbeats_seen, fleet.now)
-            twin = reworded(moment)
+            twin = reword_moment(moment)
             assert differing(moment.plan(), twin.plan()) == []
             words += twin.words() != moment.words()
             fleet.hosts_report()

@@ -1,4 +1,4 @@
-"""What a host says that cannot be read, or not heard any more, through real ticks: what live has of it stands, and nobody is moved."""
+"""A report that cannot be read, or that is not there any more, through real ticks: what live has of it stays, and nothing is moved."""
 
 from __future__ import annotations
 
@@ -78,9 +78,9 @@ def test_a_host_that_reports_what_cannot_be_read_lives_whoever_says_that_it_is_d
     world.settle()
     assert world.pool_of("web") == first
     world.settle(80)
-    said = condition(world, first)
-    assert said is not None
-    assert (said.status, said.reason) == ("False", "HostStillReporting")
+    shown = condition(world, first)
+    assert shown is not None
+    assert (shown.status, shown.reason) == ("False", "HostStillReporting")
     assert world.pool_of("web") == first
 
 
@@ -95,16 +95,16 @@ def test_a_lost_live_waits_for_reports_that_can_be_read(broken: str, waits: bool
     del world.remote.refs[LIVE], world.heads[LIVE]
     world.reconciler = world.another()
 
-    def reported(edits: dict[str, Edit]) -> None:
+    def report_edits(edits: dict[str, Edit]) -> None:
         world.now_later(1)
         for name in world.hosts:
             world._commit(REPORTS + name, edits if name == first else {}, {}, has_parents=True)
 
-    reported({broken: b"{"})
+    report_edits({broken: b"{"})
     assert isinstance(world.tick(), TickBlocked)
-    reported({})
+    report_edits({})
     assert isinstance(world.tick(), TickBlocked if waits else Committed)
-    reported({broken: tree.get(broken)})
+    report_edits({broken: tree.get(broken)})
     if waits:
         assert isinstance(world.tick(), Committed)
     after = world.machine("web").status.assignment

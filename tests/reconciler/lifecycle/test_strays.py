@@ -30,7 +30,7 @@ def running() -> Fleet:
     more = using("data").replace("name: data", "name: shared", 1)
     spec = EPHEMERAL.replace("  volumes:\n", "  volumes:\n" + more.partition("\n")[2])
     world = fleet(web=machine("web", spec), data=volume("data"), office=OFFICE)
-    # So that a machine that were placed anew would come to another pool.
+    # So that a machine that were placed again would come to another pool.
     world.source({"pools.yaml": pool(world.pool_of("web"), "spec: {unschedulable: true}\n")})
     world.settle()
     return world
@@ -61,10 +61,10 @@ def test_what_hosts_saw_meanwhile_moves_nothing(files: dict[str, bytes | None]) 
     assert {name: dict(host.has) for name, host in world.hosts.items()} == has
 
 
-def test_what_is_put_back_with_a_commit_of_people_is_told_apart() -> None:
+def test_what_is_put_back_with_a_commit_of_people_has_its_own_lines() -> None:
     world = running()
     world._commit(LIVE, {"data.yaml": None}, {})
     world.source({"new.txt": "words"})
     world.tick()
-    told = world.messages()[0]
-    assert told.startswith("sync main: new.txt\n\n- put back what others changed here: data.yaml\n")
+    found = world.messages()[0]
+    assert found.startswith("sync main: new.txt\n\n- put back what others changed here: data.yaml\n")

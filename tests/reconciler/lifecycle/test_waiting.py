@@ -1,4 +1,4 @@
-"""Whom a lost live waits for: told by name, with why and what ends it, in the log's words and in the plan's."""
+"""Whom a lost live waits for: named, with why and what ends it, in the log's words and in the plan's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.reconciler.lifecycle.hosts import Fleet, Host
 from tests.reconciler.lifecycle.test_lives import fleet
 from tests.reconciler.world.scene import LIVE, REPORTS, machine
 
-TOLD = "live was lost; it is written again once every known host has reported. Waiting for "
+WAITING = "live was lost; it is written again once every known host has reported. Waiting for "
 REFS = "refs/heads/gitvirt/poollets/"
 WAY_OUT = (
     ". Start those that are down; remove the report of one only when it is gone for good, because whatever it "
@@ -48,10 +48,10 @@ WAY_OUT = (
     ],
 )
 def test_names_why_and_what_ends_it(given: list[tuple[str, Why]], want: str) -> None:
-    assert words([MissingHost(*each) for each in given], REFS) == TOLD + want
+    assert words([MissingHost(*each) for each in given], REFS) == WAITING + want
 
 
-def told(world: Fleet) -> str:
+def why_waiting(world: Fleet) -> str:
     """What is waited for, as a tick says it; a plan says the same."""
     outcome = world.tick(seconds=10)
     assert isinstance(outcome, TickBlocked), outcome
@@ -60,25 +60,25 @@ def told(world: Fleet) -> str:
     return outcome.reason
 
 
-def test_each_is_told_until_it_is_heard_of() -> None:
+def test_each_is_named_until_it_has_reported() -> None:
     world = fleet(*(Host(name) for name in "abcd"), web=machine("web"))
     for ref in (LIVE, REPORTS + "a"):
         del world.remote.refs[ref], world.heads[ref]
     for name in "bcd":
         world._commit(REPORTS + name, {}, {}, has_parents=True)
-    assert told(world) == f"{TOLD}a (its report was removed less than its heartbeat timeout ago)"
+    assert why_waiting(world) == f"{WAITING}a (its report was removed less than its heartbeat timeout ago)"
     world._commit(REPORTS + "b", {"machines/default/odd.json": b"{"}, {}, has_parents=True)
     assert (
-        f"{TOLD}a (its report was removed less than its heartbeat timeout ago), b (what it reports cannot"
-        in told(world)
+        f"{WAITING}a (its report was removed less than its heartbeat timeout ago), b (what it reports cannot"
+        in why_waiting(world)
     )
     for _ in range(8):
         world._commit(REPORTS + "b", {}, {}, has_parents=True)
         world._commit(REPORTS + "d", {}, {}, has_parents=True)
         world.tick(seconds=10)
-    assert f"{TOLD}b (what it reports cannot be read), c (silent). Start" in told(world)
+    assert f"{WAITING}b (what it reports cannot be read), c (silent). Start" in why_waiting(world)
     world.reconciler = world.another()
-    reason = told(world)
+    reason = why_waiting(world)
     assert (
         "b (not seen to report yet), c (not seen to report yet), d (not seen to report yet). Start" in reason
     )

@@ -74,7 +74,7 @@ def interface(name: str, address: str = "10.0.0.5", mac: str = "") -> str:
     )
 
 
-def attached(name: str) -> str:
+def attach_interface(name: str) -> str:
     return f"  networkInterfaces:\n    - name: eth\n      networkInterfaceRef: {{name: {name}}}\n"
 
 
@@ -96,13 +96,13 @@ def using(volume_name: str) -> str:
     return f"  volumes:\n    - name: data\n      volumeRef:\n        name: {volume_name}\n"
 
 
-def assigned(pool_name: str, id: str = "1", uid: str = "", kind: Kind = Kind.MACHINE) -> Record:
+def assignment_record(pool_name: str, id: str = "1", uid: str = "", kind: Kind = Kind.MACHINE) -> Record:
     order = Assignment(pool=pool_name, id=id)
     status = MachineStatus(assignment=order) if kind is Kind.MACHINE else VolumeStatus(assignment=order)
     return Record(uid=uid, pool=pool_name, status=status)
 
 
-def recorded(text: str, kind: Kind, record: Record, index: int = 0) -> str:
+def with_record(text: str, kind: Kind, record: Record, index: int = 0) -> str:
     done = edit(text.encode(), index, fields(kind, record))
     assert isinstance(done, Edited), done
     return done.data.decode()
@@ -118,7 +118,7 @@ def report(
     pools: Sequence[str] = (),
     volume_pools: Sequence[str] = (),
     interval: str = "15s",
-    said: Mapping[tuple[str, str], object] | None = None,
+    entries: Mapping[tuple[str, str], object] | None = None,
     volumes: Mapping[tuple[str, str], object] | None = None,
     orphans: Sequence[object] = (),
     labels: Mapping[str, str] | None = None,
@@ -153,7 +153,7 @@ def report(
         volume_pools={
             each: VolumePoolReport(status=stored, epoch=epochs.get(each, 0)) for each in volume_pools
         },
-        machines=said or {},  # type: ignore[arg-type]
+        machines=entries or {},  # type: ignore[arg-type]
         volumes=volumes or {},  # type: ignore[arg-type]
         orphans=tuple(orphans),  # type: ignore[arg-type]
     )

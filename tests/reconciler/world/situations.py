@@ -7,9 +7,9 @@ from schemas.kinds import Key, Kind
 from schemas.report import MachineReport, ReportedMachineStatus
 from tests.reconciler.world.scene import (
     Scene,
-    assigned,
+    assignment_record,
     machine,
-    recorded,
+    with_record,
 )
 
 WEB = Key(Kind.MACHINE, "default", "web-1")
@@ -18,21 +18,21 @@ POOL_A = Key(Kind.MACHINE_POOL, "", "pool-a")
 CLASS = Key(Kind.MACHINE_CLASS, "", "small")
 UID = "6d0d0f8e-8d5b-4a53-9b53-1c1c3a3b8f10"
 A0, A1 = "00000000-0000-5000-8000-0000000000a0", "00000000-0000-5000-8000-0000000000a1"
-PLACED = assigned("pool-a", A1, UID)
+PLACED = assignment_record("pool-a", A1, UID)
 
 
 def on_pool(text: str, record: Record = PLACED, kind: Kind = Kind.MACHINE) -> str:
-    return recorded(text, kind, record)
+    return with_record(text, kind, record)
 
 
-def placed() -> Scene:
+def web_on_pool() -> Scene:
     """web-1 with its record on live, in people's own file."""
     scene = Scene({"web.yaml": machine("web-1"), "db.yaml": machine("db-1")})
     scene.live({"web.yaml": on_pool(machine("web-1"))})
     return scene
 
 
-def said(
+def web_entries(
     assignment: str = A1, phase: str = "present", uid: str = UID, pool_name: str = "pool-a"
 ) -> dict[tuple[str, str], object]:
     status = ReportedMachineStatus(state="Running")

@@ -14,7 +14,7 @@ from reconciler.world.source.parse_cache.encoding import decode, encode
 from schemas.kinds import Kind
 from schemas.model.quantity import Quantity, parse
 from schemas.validate import ValidationPolicy
-from tests.reconciler.world.scene import SMALL, assigned, machine, recorded, volume
+from tests.reconciler.world.scene import SMALL, assignment_record, machine, volume, with_record
 from tests.reconciler.world.test_laws import IDS, UIDS, documents
 
 EXAMPLES = sorted(Path(__file__).parents[3].joinpath("examples").rglob("*.yaml"))
@@ -67,7 +67,7 @@ def test_amounts_come_back_as_they_were_written(text: str, is_wanted: bool) -> N
 @pytest.mark.parametrize("is_wanted", [True, False])
 def test_records_come_back(is_wanted: bool) -> None:
     for kind, text in ((Kind.MACHINE, RICH), (Kind.VOLUME, volume("data"))):
-        written = recorded(text, kind, assigned("pool-a", IDS[0], UIDS[0], kind))
+        written = with_record(text, kind, assignment_record("pool-a", IDS[0], UIDS[0], kind))
         found = live_contents("a.yaml", written.encode(), lambda *_: is_wanted)
         assert [doc.record.pool for doc in found.docs if doc.record] == ["pool-a"]
         back("a.yaml", found)
@@ -126,5 +126,5 @@ def test_nothing_else_is_kept(name: str, text: str) -> None:
         pytest.param(msgspec.msgpack.encode({"a": 1}), id="something else"),
     ],
 )
-def test_what_was_not_written_so_is_read_anew(data: bytes) -> None:
+def test_what_was_not_written_so_is_read_again(data: bytes) -> None:
     assert decode("a.yaml", data) is None

@@ -10,14 +10,23 @@ from reconciler.world.source.contents import object_at
 from reconciler.world.world import World
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, MachineClass, Volume, VolumeSnapshotStatus
-from tests.reconciler.world.scene import FAST, LIVE, SMALL, Scene, assigned, machine, recorded, volume
+from tests.reconciler.world.scene import (
+    FAST,
+    LIVE,
+    SMALL,
+    Scene,
+    assignment_record,
+    machine,
+    volume,
+    with_record,
+)
 
 WEB = Key(Kind.MACHINE, "default", "web")
 DATA = Key(Kind.VOLUME, "default", "data")
 UID = "6d0d0f8e-8d5b-4a53-9b53-1c1c3a3b8f10"
 A1 = "00000000-0000-5000-8000-0000000000a1"
-PLACED = assigned("pool-a", A1, UID)
-STORED = assigned("pool-a", A1, UID, Kind.VOLUME)
+PLACED = assignment_record("pool-a", A1, UID)
+STORED = assignment_record("pool-a", A1, UID, Kind.VOLUME)
 SLOW = FAST.replace("fast", "slow")
 GROWING = FAST.replace("capabilities", "resizePolicy: ExpandOnly\ncapabilities")
 DISK = "  volumes:\n    - name: root\n      localDisk: {image: a}\n"
@@ -31,7 +40,7 @@ SNAPSHOT = "apiVersion: storage.ironcore.dev/v1alpha1\nkind: VolumeSnapshot\nmet
 def scene(text: str, kind: Kind, record: Record, **more: str) -> Scene:
     """The file x.yaml with its record on live, as it was accepted."""
     made = Scene({"x.yaml": text, "slow.yaml": SLOW, **{f"{name}.yaml": each for name, each in more.items()}})
-    made.live({"x.yaml": recorded(text, kind, record)})
+    made.live({"x.yaml": with_record(text, kind, record)})
     return made
 
 
@@ -158,7 +167,7 @@ def test_a_snapshot_that_was_taken_stays_that_of_its_volume() -> None:
 
 def test_a_volume_of_a_class_that_expands_grows() -> None:
     made = Scene({"classes.yaml": SMALL + "---\n" + GROWING, "x.yaml": volume("data")})
-    made.live({"x.yaml": recorded(volume("data"), Kind.VOLUME, STORED)})
+    made.live({"x.yaml": with_record(volume("data"), Kind.VOLUME, STORED)})
     made.source({"x.yaml": volume("data", size="20Gi")})
     world = made.world()
     assert not world.frozen
@@ -181,7 +190,7 @@ def cpu(world: World) -> int:
     return found.capabilities["cpu"].nano // 10**9
 
 
-def test_a_class_in_use_stays_what_it_is_until_nobody_placed_uses_it() -> None:
+def test_a_class_in_use_stays_what_it_is_until_no_placed_machine_uses_it() -> None:
     made = in_use()
     world = made.world()
     made.source({"classes.yaml": CHANGED})
@@ -191,7 +200,7 @@ def test_a_class_in_use_stays_what_it_is_until_nobody_placed_uses_it() -> None:
     assert (problem.code, problem.object) == ("GV402", "MachineClass/small")
     assert "Machine/default/web" in problem.message
     assert "waiting" not in problem.message
-    made.live()  # as a reconciler that held it: the source is gone by, and classes.yaml stays
+    made.live()  # as a reconciler that held it: the source is applied, and classes.yaml stays
     made.step(world)
     assert cpu(world) == cpu(made.world()) == 2
     made.source({"x.yaml": None})
@@ -239,7 +248,7 @@ def test_what_moves_to_another_file_may_not_change_on_the_way() -> None:
 def test_a_retained_volume_does_not_come_back_as_another() -> None:
     """Its data is what it was made as."""
     made = Scene({"slow.yaml": SLOW})
-    kept = recorded(volume("data"), Kind.VOLUME, STORED)
+    kept = with_record(volume("data"), Kind.VOLUME, STORED)
     made.live({".gitvirt/retained/Volume/default/data.yaml": kept})
     world = made.world()
     made.source({"x.yaml": volume("data").replace("fast", "slow")})
@@ -256,17 +265,17 @@ def test_the_cost_follows_what_changed() -> None:
     """A commit that changes one machine of many reads what live has of that one."""
     many = {f"m{n}.yaml": machine(f"m{n}") for n in range(40)}
     made = Scene(many)
-    made.live({path: recorded(text, Kind.MACHINE, PLACED) for path, text in many.items()})
+    made.live({path: with_record(text, Kind.MACHINE, PLACED) for path, text in many.items()})
     world = made.world()
     made.source({"m7.yaml": machine("m7", "  power: Off\n")})
     reads: list[str] = []
     read = made.store.read
 
-    def counted(id: str) -> bytes:
+    def count_read(id: str) -> bytes:
         reads.append(id)
         return read(id)
 
-    made.store.read = counted  # type: ignore[method-assign]
+    made.store.read = count_read  # type: ignore[method-assign]
     made.step(world)
     assert len(reads) < 12
     found = world.objects[Key(Kind.MACHINE, "default", "m7")].object

@@ -25,17 +25,17 @@ from tests.reconciler.world.scene import (
     SMALL,
     SNAPSHOT,
     Scene,
-    assigned,
-    attached,
+    assignment_record,
+    attach_interface,
     ephemeral,
     interface,
     machine,
     pool,
-    recorded,
     report,
     using,
     volume,
     volume_pool,
+    with_record,
 )
 
 UIDS = [f"6d0d0f8e-8d5b-4a53-9b53-00000000000{number}" for number in range(3)]
@@ -65,7 +65,7 @@ machines = st.builds(
             APART,
             PINNED,
             using("data") + PINNED,
-            attached("x"),
+            attach_interface("x"),
             FIXED,
         ]
     ),
@@ -144,15 +144,15 @@ def of_live(draw: st.DrawFn) -> Action:
     """A record in the text that the source has at a path, or what only live has."""
     name, uid, id, where = (draw(st.sampled_from(each)) for each in (NAMES, UIDS, IDS, POOLS))
     going = draw(st.sampled_from(["", "2026-05-04T12:00:00Z"]))
-    order = assigned(where, id, uid)
+    order = assignment_record(where, id, uid)
     record = Record(uid, going, order.pool, status=order.status)
-    text = recorded(machine(name, draw(st.sampled_from(["", EPHEMERAL]))), Kind.MACHINE, record)
+    text = with_record(machine(name, draw(st.sampled_from(["", EPHEMERAL]))), Kind.MACHINE, record)
     owner = OwnerReference(api_version="compute.ironcore.dev/v1alpha1", kind="Machine", name=name, uid=uid)
     made = volume(f"{name}-scratch").replace(
         "metadata:\n",
         f"metadata:\n  ownerReferences:\n    - {{apiVersion: {owner.api_version}, kind: Machine, name: {name}, uid: {uid}}}\n",
     )
-    stored = recorded(volume("data"), Kind.VOLUME, assigned(where, id, uid, Kind.VOLUME))
+    stored = with_record(volume("data"), Kind.VOLUME, assignment_record(where, id, uid, Kind.VOLUME))
     path = draw(
         st.sampled_from(
             [
@@ -176,7 +176,7 @@ def of_live(draw: st.DrawFn) -> Action:
 
 def of_report(draw: st.DrawFn) -> Action:
     name = draw(st.sampled_from(POOLS))
-    said = {
+    entries = {
         ("default", draw(st.sampled_from(NAMES))): MachineReport(
             uid=draw(st.sampled_from(UIDS)),
             assignment=draw(st.sampled_from(IDS)),
@@ -196,7 +196,7 @@ def of_report(draw: st.DrawFn) -> Action:
         fleet=draw(st.sampled_from([FLEET, FLEET, FLEET, "11111111-1111-4111-8111-111111111111"])),
         pools=draw(st.sampled_from([(name,), ("pool-a",), POOLS])),
         volume_pools=draw(st.sampled_from([(), (name,)])),
-        said=draw(st.sampled_from([{}, said])),
+        entries=draw(st.sampled_from([{}, entries])),
         orphans=draw(st.sampled_from([(), (orphan,)])),
     )
     return Action(f"report {name}: {what}", lambda scene: scene.report(name, what))
@@ -239,8 +239,8 @@ def everything(world: World, problems: object) -> dict[str, Any]:
         "owned": {key: set(world.relations.owned.get(key)) for key in keys},
         "on pool": {key: set(world.relations.on_pool.get(key)) for key in pools},
         "faults": {key: world.faults.get(key, ()) for key in keys},
-        "doubt": {key: world.why_unverified(key) for key in world.relations.absent},
-        "hearing": {key: world.accepted_reports(key) for key in keys},
+        "unverified": {key: world.why_unverified(key) for key in world.relations.absent},
+        "accepted": {key: world.accepted_reports(key) for key in keys},
         "used": {key: {r: n for r, n in world.ledger.usage(key).items() if n} for key in pools},
         "classes": {key: {r: n for r, n in world.ledger.classes(key).items() if n} for key in pools},
         "placed": {r: n for r, n in world.ledger.placed.get("default", {}).items() if n},
@@ -275,10 +275,10 @@ def test_step_by_step_is_at_once(steps: list[Action]) -> None:
     scene.step(world)
     for act in steps:
         act.run(scene)
-        told = scene.step(world)
+        found = scene.step(world)
         fresh = World(heartbeats_seen=world.reports.heartbeats_seen)
         at_once = fresh.advance(scene.store, scene.snapshot(), scene.now)
-        one, other = everything(world, told.problems), everything(fresh, at_once.problems)
+        one, other = everything(world, found.problems), everything(fresh, at_once.problems)
         assert {what: one[what] for what in one if one[what] != other[what]} == {
             what: other[what] for what in one if one[what] != other[what]
         }
@@ -295,20 +295,20 @@ def test_whatever_is_another_afterwards_is_dirty(steps: list[Action]) -> None:
         act.run(scene)
         dirty = scene.step(world).dirty
         after = everything(world, ())
-        for what in ("known", "faults", "hearing", "doubt"):
+        for what in ("known", "faults", "accepted", "unverified"):
             changed = {
                 key
                 for key in before[what].keys() | after[what].keys()
                 if before[what].get(key) != after[what].get(key)
             }
-            asked = {key for key in changed if key in before["known"] or key in after["known"]}
-            # What reports say of objects that nobody knows concerns nobody.
-            assert asked - dirty <= _of_doubt(what, asked), what
+            concerned = {key for key in changed if key in before["known"] or key in after["known"]}
+            # What reports say of objects that no document has concerns no decision.
+            assert concerned - dirty <= _keys_unverified(what, concerned), what
 
 
-def _of_doubt(what: str, keys: set[Key]) -> set[Key]:
-    """Doubts come and go with other files: whoever decides asks about all that is absent."""
-    return keys if what == "doubt" else set()
+def _keys_unverified(what: str, keys: set[Key]) -> set[Key]:
+    """Whether an absence is verified depends on other files: `decide` asks about all that is absent."""
+    return keys if what == "unverified" else set()
 
 
 def test_a_change_costs_its_own_files_whatever_else_there_is() -> None:
@@ -316,7 +316,13 @@ def test_a_change_costs_its_own_files_whatever_else_there_is() -> None:
     counts = []
     for size in (20, 400):
         scene = Scene({f"m/{number}.yaml": machine(f"m-{number}") for number in range(size)})
-        scene.live({"m/1.yaml": recorded(machine("m-1"), Kind.MACHINE, assigned("pool-a", IDS[0], UIDS[0]))})
+        scene.live(
+            {
+                "m/1.yaml": with_record(
+                    machine("m-1"), Kind.MACHINE, assignment_record("pool-a", IDS[0], UIDS[0])
+                )
+            }
+        )
         scene.report("pool-a")
         world = scene.world()
         scene.report("pool-a")

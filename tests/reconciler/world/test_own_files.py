@@ -10,8 +10,17 @@ from reconciler.world.record import NOTHING, Record
 from reconciler.world.world import World
 from schemas.kinds import Key, Kind
 from schemas.model import OwnerReference
-from tests.reconciler.world.scene import LIVE, Scene, assigned, machine, pool, recorded, report, volume
-from tests.reconciler.world.situations import CLASS, DATA, UID, WEB, on_pool, placed
+from tests.reconciler.world.scene import (
+    LIVE,
+    Scene,
+    assignment_record,
+    machine,
+    pool,
+    report,
+    volume,
+    with_record,
+)
+from tests.reconciler.world.situations import CLASS, DATA, UID, WEB, on_pool, web_on_pool
 
 
 def test_a_generated_object_is_absent_when_its_owner_has_no_entry_for_it() -> None:
@@ -46,7 +55,7 @@ def test_a_generated_object_is_absent_when_its_owner_has_no_entry_for_it() -> No
 
 
 def test_what_is_retained_is_charged_and_its_name_is_free() -> None:
-    kept = recorded(volume("data"), Kind.VOLUME, assigned("pool-v", "v1", UID, Kind.VOLUME))
+    kept = with_record(volume("data"), Kind.VOLUME, assignment_record("pool-v", "v1", UID, Kind.VOLUME))
     path = ".gitvirt/retained/Volume/default/data.yaml"
     scene = Scene({})
     scene.live({path: kept})
@@ -67,7 +76,7 @@ def test_what_is_retained_is_charged_and_its_name_is_free() -> None:
 
 
 def test_a_restart_of_the_reconciler_sees_what_others_did_to_live() -> None:
-    scene = placed()
+    scene = web_on_pool()
     scene.heads[LIVE] = scene._commit(LIVE, {"web.yaml": b"# mine\n"}, {})
     world = World()
     found = world.advance(scene.store, scene.snapshot(), scene.now)
@@ -80,7 +89,7 @@ def test_nothing_is_recorded_of_what_is_new() -> None:
 
 
 def test_what_we_wrote_ourselves_is_no_news_and_what_another_reconciler_wrote_on_top_is() -> None:
-    scene = placed()
+    scene = web_on_pool()
     world = scene.world()
     ours = scene.live({"web.yaml": on_pool(machine("web-1", "  power: Off\n"))})
     world.acknowledge(ours)
@@ -92,7 +101,7 @@ def test_what_we_wrote_ourselves_is_no_news_and_what_another_reconciler_wrote_on
 
 
 def test_a_checkout_without_reports_goes_by_what_live_says_of_pools() -> None:
-    scene = placed()
+    scene = web_on_pool()
     scene.report("pool-a", report("pool-a", volume_pools=("pool-a",)))
     seen = scene.world()
     kinds = (Kind.MACHINE_POOL, Kind.VOLUME_POOL)
@@ -106,7 +115,7 @@ def test_a_checkout_without_reports_goes_by_what_live_says_of_pools() -> None:
             if key.kind is Kind.MACHINE_POOL
             else pool("pool-a").replace("compute", "storage").replace("MachinePool", "VolumePool")
         )
-        documents.append(recorded(text, key.kind, Record(uid=UID, status=status)))
+        documents.append(with_record(text, key.kind, Record(uid=UID, status=status)))
     scene.live({".gitvirt/pools/pool-a.yaml": "---\n".join(documents)})
     snapshot = scene.snapshot()
     bare = type(snapshot)(snapshot.source, snapshot.target)

@@ -21,7 +21,15 @@ from hypothesis import strategies as st
 from reconciler.world.source.parse_cache.cache import MANY, NAME, ParseCache, cache_key
 from reconciler.world.world import World
 from schemas.kinds import Kind
-from tests.reconciler.world.scene import SETTINGS, Scene, assigned, machine, pool, recorded, volume
+from tests.reconciler.world.scene import (
+    SETTINGS,
+    Scene,
+    assignment_record,
+    machine,
+    pool,
+    volume,
+    with_record,
+)
 from tests.reconciler.world.test_laws import IDS, UIDS, Action, actions, everything
 
 ALWAYS = 2  # gitvirt.yaml of both branches, which holds nothing that could be kept
@@ -33,10 +41,10 @@ def world_of(scene: Scene, folder: Path | None) -> tuple[dict[str, object], int]
     """As a new process finds it: all that is known, and how many blobs were read for it."""
     readings = ParseCache(folder)
     world = World(readings=readings)
-    told = world.advance(scene.store, scene.snapshot(), scene.now)
+    found = world.advance(scene.store, scene.snapshot(), scene.now)
     world.acknowledge()
     readings.close()
-    return everything(world, told.problems), told.blobs_read
+    return everything(world, found.problems), found.blobs_read
 
 
 def plainly(scene: Scene) -> dict[str, object]:
@@ -46,8 +54,8 @@ def plainly(scene: Scene) -> dict[str, object]:
 def some_scene(size: int = 40) -> Scene:
     files = {f"m/{number}.yaml": machine(f"m-{number}") for number in range(size)}
     scene = Scene({**files, "pool.yaml": pool("pool-a"), "v.yaml": volume("data")})
-    record = assigned("pool-a", IDS[0], UIDS[0])
-    scene.live({path: recorded(text, Kind.MACHINE, record) for path, text in files.items()})
+    record = assignment_record("pool-a", IDS[0], UIDS[0])
+    scene.live({path: with_record(text, Kind.MACHINE, record) for path, text in files.items()})
     scene.report("pool-a")
     return scene
 
@@ -97,7 +105,7 @@ def test_what_other_rules_made_of_a_file_is_not_believed(tmp_path: Path) -> None
         assert read == ALWAYS + 43  # the source; a record is one by whatever rules
 
 
-def test_what_nobody_asks_for_any_more_goes(tmp_path: Path) -> None:
+def test_readings_that_no_file_needs_are_deleted(tmp_path: Path) -> None:
     scene = some_scene()
     world_of(scene, tmp_path)
     assert count(tmp_path) == 86
@@ -139,7 +147,7 @@ def test_other_code_believes_nothing_of_it(tmp_path: Path) -> None:
     assert world_of(scene, tmp_path)[1] == ALWAYS
 
 
-def test_it_is_for_nobody_else_and_has_no_secrets(tmp_path: Path) -> None:
+def test_it_is_for_this_account_alone_and_has_no_secrets(tmp_path: Path) -> None:
     scene = Scene(
         {
             "key.yaml": SECRET,
@@ -158,7 +166,7 @@ def test_it_is_for_nobody_else_and_has_no_secrets(tmp_path: Path) -> None:
     assert b"hunter2" not in data
 
 
-def swapped(path: Path) -> None:
+def swap_readings(path: Path) -> None:
     """Every reading under the name of another."""
     with sqlite3.connect(path) as database:
         rows = database.execute("SELECT number, body FROM reading ORDER BY number").fetchall()
@@ -168,7 +176,7 @@ def swapped(path: Path) -> None:
     database.close()
 
 
-def retyped(path: Path) -> None:
+def retype_readings(path: Path) -> None:
     with sqlite3.connect(path) as database:
         database.execute("UPDATE reading SET body = 'text' WHERE number % 2")
         database.execute("UPDATE reading SET body = 7 WHERE NOT number % 2")
@@ -202,8 +210,8 @@ DAMAGES: list[tuple[str, Callable[[Path], object]]] = [
         "zeros at the end",
         lambda path: path.write_bytes(path.read_bytes()[:8192].ljust(path.stat().st_size, b"\0")),
     ),
-    ("swapped", swapped),
-    ("retyped", retyped),
+    ("swapped", swap_readings),
+    ("retyped", retype_readings),
     ("another table", without_table),
     ("a folder", folder_there),
     ("a link", link_there),
@@ -221,7 +229,7 @@ def test_damage_means_that_blobs_are_read_again(tmp_path: Path, damage: Callable
     assert world_of(scene, tmp_path)[0] == found
 
 
-def test_a_damaged_one_is_made_anew(tmp_path: Path) -> None:
+def test_a_damaged_one_is_created_again(tmp_path: Path) -> None:
     scene = some_scene()
     world_of(scene, tmp_path)
     (tmp_path / NAME).write_bytes(b"x" * 8192)
@@ -258,7 +266,7 @@ def test_two_at_once_do_each_other_no_harm(tmp_path: Path, caplog: pytest.LogCap
     assert world_of(scene, tmp_path)[1] == ALWAYS  # it is still there
 
 
-def test_somebody_who_begins_to_write_in_between(tmp_path: Path) -> None:
+def test_another_process_may_begin_to_write_in_between(tmp_path: Path) -> None:
     scene = some_scene()
     readings = ParseCache(tmp_path)
     world = World(readings=readings)
@@ -281,10 +289,10 @@ def test_the_folder_may_go_at_any_time(tmp_path: Path) -> None:
     scene.step(world)
     shutil.rmtree(folder)
     scene.source({f"n/{number}.yaml": machine(f"n-{number}") for number in range(MANY)})
-    told = scene.step(world)
+    found = scene.step(world)
     readings.close()
     assert len(world.objects) == 44 + MANY
-    assert told.problems == ()
+    assert found.problems == ()
 
 
 FULL = """\

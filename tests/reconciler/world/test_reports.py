@@ -20,16 +20,18 @@ from tests.reconciler.world.scene import (
     pool,
     report,
 )
-from tests.reconciler.world.situations import A0, POOL_A, UID, WEB, placed, said
+from tests.reconciler.world.situations import A0, POOL_A, UID, WEB, web_entries, web_on_pool
 
 
 def test_what_a_host_keeps_back_is_not_given_away() -> None:
     """Its own admission counts so: a scheduler that did not would be rejected for ever."""
     scene = Scene({"pool.yaml": pool("pool-a", "spec: {reserved: {cpu: 1}}\n")})
-    said = report("pool-a")
-    status = msgspec.structs.replace(said.pools["pool-a"].status, allocatable={"cpu": 18, "memory": "30Gi"})
-    pools = {"pool-a": msgspec.structs.replace(said.pools["pool-a"], status=status)}
-    scene.report("pool-a", dataclasses.replace(said, pools=pools))
+    reported = report("pool-a")
+    status = msgspec.structs.replace(
+        reported.pools["pool-a"].status, allocatable={"cpu": 18, "memory": "30Gi"}
+    )
+    pools = {"pool-a": msgspec.structs.replace(reported.pools["pool-a"], status=status)}
+    scene.report("pool-a", dataclasses.replace(reported, pools=pools))
     world = scene.world()
     assert world.pools["pool-a"].allocatable == {"cpu": 17_000, "memory": 30 << 30}
     known = world.objects[POOL_A]
@@ -88,8 +90,8 @@ def fresh(world: World) -> Heartbeat | None:
     return world.pools["pool-a"].heartbeat
 
 
-def test_a_report_is_lost_when_it_does_not_change_for_its_grace() -> None:
-    scene = placed()
+def test_a_heartbeat_expires_when_the_report_does_not_change_for_its_timeout() -> None:
+    scene = web_on_pool()
     scene.report("pool-a")
     world = scene.world()
     assert fresh(world) is Heartbeat.UNCONFIRMED
@@ -105,7 +107,7 @@ def test_a_report_is_lost_when_it_does_not_change_for_its_grace() -> None:
     assert world.pools["pool-a"].why_not_ready == ""
 
 
-def test_the_grace_is_that_of_the_report() -> None:
+def test_the_heartbeat_timeout_is_that_of_the_report() -> None:
     scene = Scene({})
     scene.report("pool-a", report("pool-a", interval="1m"))
     world = scene.world()
@@ -133,7 +135,7 @@ def test_a_report_of_another_fleet_says_nothing() -> None:
     assert "GV621" in {problem.code for problem in scene.step(world).problems}
 
 
-def test_a_pool_of_somebody_else_is_not_announced() -> None:
+def test_a_pool_of_another_poollet_is_not_announced() -> None:
     scene = Scene({"pool.yaml": pool("pool-a")})
     scene.report("eve", report("eve", pools=("eve", "pool-a")))
     world = scene.world()
@@ -143,7 +145,7 @@ def test_a_pool_of_somebody_else_is_not_announced() -> None:
 
 
 def test_a_report_that_cannot_be_read_makes_its_pool_unknown_and_takes_nothing_away() -> None:
-    scene = placed()
+    scene = web_on_pool()
     scene.source({"pool.yaml": pool("pool-a")})
     scene.report("pool-a")
     world = scene.world()
@@ -155,10 +157,10 @@ def test_a_report_that_cannot_be_read_makes_its_pool_unknown_and_takes_nothing_a
 
 
 def test_the_word_of_the_pool_that_has_it_counts() -> None:
-    scene = placed()
+    scene = web_on_pool()
     scene.report("pool-a")
     world = scene.world()
-    scene.report("pool-a", report("pool-a", said=said()))
+    scene.report("pool-a", report("pool-a", entries=web_entries()))
     assert WEB in scene.step(world).dirty
     word = world.accepted_reports(WEB).report
     assert word is not None
@@ -168,17 +170,17 @@ def test_the_word_of_the_pool_that_has_it_counts() -> None:
 @pytest.mark.parametrize(
     ("poollet", "what", "is_refused"),
     [
-        ("pool-b", said(pool_name="pool-b"), True),  # not assigned there
-        ("pool-b", said(pool_name="pool-a"), True),  # not its pool
-        ("pool-b", said(A0, "gone", pool_name="pool-b"), False),  # an assignment that is over
-        ("pool-a", said(A0, "rejected"), False),
+        ("pool-b", web_entries(pool_name="pool-b"), True),  # not assigned there
+        ("pool-b", web_entries(pool_name="pool-a"), True),  # not its pool
+        ("pool-b", web_entries(A0, "gone", pool_name="pool-b"), False),  # an assignment that is over
+        ("pool-a", web_entries(A0, "rejected"), False),
     ],
 )
 def test_the_word_of_others_does_not(
     poollet: str, what: dict[tuple[str, str], object], is_refused: bool
 ) -> None:
-    scene = placed()
-    scene.report(poollet, report(poollet, said=what))
+    scene = web_on_pool()
+    scene.report(poollet, report(poollet, entries=what))
     world = scene.world()
     assert world.accepted_reports(WEB).report is None
     assert world.accepted_reports(WEB).claims == ()
@@ -187,22 +189,22 @@ def test_the_word_of_others_does_not(
 
 def test_after_a_lost_live_reports_claim_what_they_have() -> None:
     scene = Scene({"web.yaml": machine("web-1")})
-    scene.report("pool-a", report("pool-a", said=said()))
+    scene.report("pool-a", report("pool-a", entries=web_entries()))
     world = scene.world()
     assert world.is_live_lost
     assert world.missing_hosts
     assert [(each.pool, each.uid) for each in world.accepted_reports(WEB).claims] == [("pool-a", UID)]
-    scene.report("pool-a", report("pool-a", said=said()))
+    scene.report("pool-a", report("pool-a", entries=web_entries()))
     scene.step(world)
     assert not world.missing_hosts
-    scene.report("pool-b", report("pool-b", said=said(pool_name="pool-b")))
+    scene.report("pool-b", report("pool-b", entries=web_entries(pool_name="pool-b")))
     scene.step(world)
     assert len(world.accepted_reports(WEB).claims) == 2
     assert world.accepted_reports(WEB).refused
 
 
 def test_orphans_are_charged_once() -> None:
-    scene = placed()
+    scene = web_on_pool()
     orphan = Orphan(kind="Machine", pool="pool-a", id="x1", charge={"cpu": "1", "memory": "1Gi"})
     same = Orphan(
         kind="Machine",

@@ -1,4 +1,4 @@
-"""A report that is gone, or that is refused, has the same grace as one that is not seen to change."""
+"""A report that is gone, or that is refused, has the same timeout as one that is not seen to change."""
 
 from __future__ import annotations
 
@@ -16,7 +16,16 @@ from reconciler.world.world import World
 from schemas.kinds import Key, Kind
 from schemas.model import MachinePoolStatus
 from schemas.report import Orphan
-from tests.reconciler.world.scene import NOW, REPORTS, Scene, assigned, machine, pool, recorded, report
+from tests.reconciler.world.scene import (
+    NOW,
+    REPORTS,
+    Scene,
+    assignment_record,
+    machine,
+    pool,
+    report,
+    with_record,
+)
 
 WEB = Key(Kind.MACHINE, "default", "web")
 UID = "6d0d0f8e-8d5b-4a53-9b53-1c1c3a3b8f10"
@@ -25,25 +34,25 @@ RESERVED = "spec:\n  reserved: {cpu: 2}\n"
 
 
 class Quiet(Scene):
-    """web on pool-a, whose report was seen to change; both are on live. `gone` are refs that nobody has any more."""
+    """web on pool-a, whose report was seen to change; both are on live. `removed_refs` are refs that were removed."""
 
     def __init__(self) -> None:
         super().__init__({"pool.yaml": pool("pool-a", RESERVED), "web.yaml": machine("web")})
-        self.gone: set[str] = set()
+        self.removed_refs: set[str] = set()
         self.report("pool-a")
         status = update_pool_status(self.world().pools["pool-a"], Record(status=MachinePoolStatus()), NOW)
         texts = {
-            "pool.yaml": recorded(pool("pool-a", RESERVED), Kind.MACHINE_POOL, Record(status=status)),
-            "web.yaml": recorded(machine("web"), Kind.MACHINE, assigned("pool-a", A1, UID)),
+            "pool.yaml": with_record(pool("pool-a", RESERVED), Kind.MACHINE_POOL, Record(status=status)),
+            "web.yaml": with_record(machine("web"), Kind.MACHINE, assignment_record("pool-a", A1, UID)),
         }
         self.live(texts)
-        self.heard = self.world()
+        self.proven = self.world()
         self.report("pool-a")
-        self.step(self.heard)
+        self.step(self.proven)
 
     def snapshot(self) -> Snapshot:
         found = super().snapshot()
-        reports = {name: commit for name, commit in found.reports.items() if name not in self.gone}
+        reports = {name: commit for name, commit in found.reports.items() if name not in self.removed_refs}
         return Snapshot(found.source, found.target, reports, found.default_branch)
 
     def pool_is(self, world: World) -> tuple[Heartbeat | None, bool]:
@@ -56,8 +65,8 @@ def is_lost(world: World) -> bool:
     return world.pools["pool-a"].is_lost
 
 
-def gone(scene: Quiet) -> None:
-    scene.gone.add("pool-a")
+def remove_report(scene: Quiet) -> None:
+    scene.removed_refs.add("pool-a")
 
 
 def of_another_fleet(scene: Quiet) -> None:
@@ -68,31 +77,31 @@ def broken(scene: Quiet) -> None:
     scene._commit(REPORTS + "pool-a", {"poollet.json": b"{"}, {})
 
 
-def misnamed(scene: Quiet) -> None:
+def rename_in_report(scene: Quiet) -> None:
     scene.report("pool-a", report("pool-b"))
 
 
-@pytest.mark.parametrize("silence", [gone, of_another_fleet, broken, misnamed])
-def test_it_is_unknown_after_its_grace_and_not_before(silence: Callable[[Quiet], None]) -> None:
+@pytest.mark.parametrize("silence", [remove_report, of_another_fleet, broken, rename_in_report])
+def test_it_is_unknown_after_its_heartbeat_timeout_and_not_before(silence: Callable[[Quiet], None]) -> None:
     scene = Quiet()
-    world = scene.heard
+    world = scene.proven
     assert scene.pool_is(world) == (Heartbeat.ALIVE, True)
     silence(scene)
     found: WorldChanges = scene.step(world)
-    # Nobody can be asked, so nothing new goes there; but nothing there is unknown yet.
+    # Its host cannot be asked, so nothing new goes there; but nothing there is unknown yet.
     assert scene.pool_is(world) == (Heartbeat.UNCONFIRMED, True)
     assert not is_lost(world)
     assert "heartbeat timeout" in world.pools["pool-a"].why_not_ready
     assert found.due is not None
     assert found.due - scene.now <= timedelta(seconds=75)
-    anew = World(
+    another = World(
         heartbeats_seen=world.reports.heartbeats_seen
-    )  # after a failure, or another process that is told
-    scene.step(anew)
-    assert anew.pools["pool-a"] == world.pools["pool-a"]
+    )  # after a failure, or another process that knows when reports changed
+    scene.step(another)
+    assert another.pools["pool-a"] == world.pools["pool-a"]
     # Refused reports that go on changing prove nothing.
     for _ in range(4):
-        if silence is not gone:
+        if silence is not remove_report:
             silence(scene)
         scene.step(world, 10)
         assert not is_lost(world)
@@ -101,7 +110,7 @@ def test_it_is_unknown_after_its_grace_and_not_before(silence: Callable[[Quiet],
     assert not scene.pool_is(world)[1]
     assert WEB in found.dirty
     # Heard again, it is as it was.
-    scene.gone.clear()
+    scene.removed_refs.clear()
     scene.report("pool-a")
     assert WEB in scene.step(world).dirty
     scene.report("pool-a")
@@ -112,27 +121,27 @@ def test_it_is_unknown_after_its_grace_and_not_before(silence: Callable[[Quiet],
 
 def test_a_report_that_comes_back_in_time_was_never_away() -> None:
     scene = Quiet()
-    world, before = scene.heard, scene.heard.pools["pool-a"]
-    gone(scene)
+    world, before = scene.proven, scene.proven.pools["pool-a"]
+    remove_report(scene)
     scene.step(world, 30)
-    scene.gone.clear()
+    scene.removed_refs.clear()
     scene.report("pool-a")
     scene.step(world)
     assert world.pools["pool-a"] == before
     scene.step(world, 70)
-    assert not is_lost(world)  # its grace began anew
+    assert not is_lost(world)  # its timeout began again
 
 
-def test_what_it_said_of_room_stands_as_live_has_it() -> None:
+def test_its_room_is_what_live_has() -> None:
     scene = Quiet()
-    before = scene.heard.pools["pool-a"].allocatable
-    gone(scene)
-    scene.step(scene.heard)
-    assert scene.heard.pools["pool-a"].allocatable == before == {"cpu": 18_000, "memory": 40 << 30}
+    before = scene.proven.pools["pool-a"].allocatable
+    remove_report(scene)
+    scene.step(scene.proven)
+    assert scene.proven.pools["pool-a"].allocatable == before == {"cpu": 18_000, "memory": 40 << 30}
 
 
-def test_a_poollet_that_nobody_ever_heard_has_no_grace() -> None:
-    """There is nothing that stands until then."""
+def test_a_poollet_that_never_reported_has_no_heartbeat_timeout() -> None:
+    """There is nothing on live that could stay until then."""
     scene = Scene({"pool.yaml": pool("pool-a")})
     scene.live()
     world = scene.world()
@@ -144,23 +153,23 @@ def test_a_poollet_that_nobody_ever_heard_has_no_grace() -> None:
 
 def test_one_that_left_stays_offline_when_its_ref_goes() -> None:
     scene = Quiet()
-    world = scene.heard
+    world = scene.proven
     scene.report("pool-a", report("pool-a", leaving="leaving"))
     scene.step(world)
     assert world.pools["pool-a"].heartbeat is Heartbeat.LEFT
-    gone(scene)
+    remove_report(scene)
     scene.step(world)
     assert world.pools["pool-a"].why_not_ready
 
 
 def test_orphans_of_a_silent_host_make_no_room() -> None:
     scene = Quiet()
-    world = scene.heard
+    world = scene.proven
     orphan = Orphan(
         kind="Machine", pool="pool-a", id="x", uid=UID, namespace="default", name="x", charge={"cpu": "1"}
     )
     scene.report("pool-a", report("pool-a", orphans=[orphan]))
     scene.step(world)
-    gone(scene)
+    remove_report(scene)
     scene.step(world)
     assert world.pools["pool-a"].why_not_ready

@@ -9,11 +9,11 @@ from reconciler.world.changes import Confirm
 from reconciler.world.world import World
 from schemas.kinds import Kind
 from tests.reconciler.world.scene import FLEET, LIVE, MAIN, Scene, machine
-from tests.reconciler.world.situations import UID, WEB, on_pool, placed
+from tests.reconciler.world.situations import UID, WEB, on_pool, web_on_pool
 
 
 def test_a_rewritten_source_awaits_approval() -> None:
-    scene = placed()
+    scene = web_on_pool()
     last = scene.heads[MAIN]
     new = scene.force({"gitvirt.yaml": f"fleet:\n  id: {FLEET}\n"})
     world = scene.world()
@@ -34,7 +34,7 @@ def test_a_rewritten_source_awaits_approval() -> None:
 
 @pytest.mark.parametrize("kind", [HoldKind.DELETION, HoldKind.LIVE, None])
 def test_an_approval_of_something_else_is_answered_and_approves_nothing(kind: HoldKind | None) -> None:
-    scene = placed()
+    scene = web_on_pool()
     digest = "0123456789ab" if kind is None else approval_digest(FLEET, kind, [scene.heads[MAIN]])
     scene.force({})
     commit = scene.source({}, Gitvirt_Approve=digest)
@@ -45,7 +45,7 @@ def test_an_approval_of_something_else_is_answered_and_approves_nothing(kind: Ho
 
 def test_another_fleet_id_holds_everything() -> None:
     """Reports of all hosts would be a stranger's, and their machines orphans."""
-    scene = placed()
+    scene = web_on_pool()
     scene.report("pool-a")
     last = scene.heads[MAIN]
     world = scene.world()
@@ -73,7 +73,7 @@ def test_a_fork_without_live_begins_with_its_own_id() -> None:
 
 
 def test_without_a_source_branch_what_was_reconciled_last_stands() -> None:
-    scene = placed()
+    scene = web_on_pool()
     world = World()
     snapshot = scene.snapshot()
     world.advance(scene.store, type(snapshot)(None, snapshot.target), scene.now)
@@ -83,7 +83,7 @@ def test_without_a_source_branch_what_was_reconciled_last_stands() -> None:
 
 
 def test_an_empty_source_makes_all_absent_and_nothing_else() -> None:
-    scene = placed()
+    scene = web_on_pool()
     scene.source({"web.yaml": None, "db.yaml": None, "classes.yaml": None})
     world = scene.world()
     assert len(world.relations.absent) == 4
@@ -110,7 +110,7 @@ def test_without_settings_there_is_no_fleet() -> None:
 
 
 def test_settings_that_do_not_read_leave_the_last_ones_in_force() -> None:
-    scene = placed()
+    scene = web_on_pool()
     scene.source({"gitvirt.yaml": "fleet: ["})
     world = scene.world()
     assert world.rules.settings.fleet.id == FLEET
@@ -151,7 +151,7 @@ def test_settings_that_were_lost_bind_all_the_same(broken: str | None) -> None:
 
 
 def test_a_damaged_file_of_live_makes_nothing_new() -> None:
-    scene = placed()
+    scene = web_on_pool()
     scene.live({"web.yaml": "a: ["})
     world = scene.world()
     assert WEB not in world.objects
@@ -159,7 +159,7 @@ def test_a_damaged_file_of_live_makes_nothing_new() -> None:
 
 
 def test_foreign_edits_of_live_are_named_and_never_read() -> None:
-    scene = placed()
+    scene = web_on_pool()
     own = scene.heads[LIVE]
     world = scene.world()
     scene._commit(LIVE, {"web.yaml": b"a: [", "b.yaml": b"x: 1"}, {})

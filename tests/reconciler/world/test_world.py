@@ -12,13 +12,13 @@ from reconciler.world.record import Record
 from schemas.kinds import Key, Kind
 from schemas.model import Condition, Machine
 from tests.reconciler.world.scene import FLEET, SMALL, Scene, machine, using, volume
-from tests.reconciler.world.situations import CLASS, DATA, PLACED, POOL_A, UID, WEB, on_pool, placed
+from tests.reconciler.world.situations import CLASS, DATA, PLACED, POOL_A, UID, WEB, on_pool, web_on_pool
 
 GONE = "2026-05-04T12:00:00Z"
 
 
 def test_what_the_source_declares_holds_and_live_says_what_is_recorded() -> None:
-    scene = placed()
+    scene = web_on_pool()
     scene.source({"web.yaml": machine("web-1", "  power: Off\n")})
     web = scene.world().objects[WEB]
     assert (web.origin, web.record) == (Origin.DECLARED, PLACED)
@@ -34,7 +34,7 @@ def test_status_that_people_write_in_the_source_means_nothing() -> None:
 
 
 def test_what_is_gone_from_the_source_is_absent_until_it_is_ordered_gone() -> None:
-    scene = placed()
+    scene = web_on_pool()
     scene.source({"web.yaml": None})
     world = scene.world()
     assert set(world.relations.absent) == {WEB}
@@ -48,7 +48,7 @@ def test_what_is_gone_from_the_source_is_absent_until_it_is_ordered_gone() -> No
 
 
 def test_declared_again_while_it_goes_is_going_until_its_document_is_gone() -> None:
-    scene = placed()
+    scene = web_on_pool()
     going = on_pool(machine("web-1"), Record(UID, GONE, PLACED.pool, status=PLACED.status))
     scene.source({"web.yaml": None})
     scene.live({"web.yaml": None, ".gitvirt/deleting/Machine/default/web-1.yaml": going})
@@ -74,7 +74,7 @@ def test_declared_again_while_it_goes_is_going_until_its_document_is_gone() -> N
     ],
 )
 def test_a_malformed_file_freezes_what_live_has_from_it(broken: str) -> None:
-    scene = placed()
+    scene = web_on_pool()
     scene.source({"web.yaml": broken})
     world = scene.world()
     assert world.objects[WEB].origin is Origin.FROZEN
@@ -90,7 +90,7 @@ def test_a_malformed_file_freezes_what_live_has_from_it(broken: str) -> None:
 
 
 def test_an_object_that_moved_into_a_malformed_file_is_frozen() -> None:
-    scene = placed()
+    scene = web_on_pool()
     scene.source(
         {"web.yaml": None, "all.yaml": machine("web-1") + "---\n" + machine("x", "  power: Maybe\n")}
     )
@@ -98,7 +98,7 @@ def test_an_object_that_moved_into_a_malformed_file_is_frozen() -> None:
 
 
 @pytest.mark.parametrize(
-    ("id", "files", "said"),
+    ("id", "files", "shown"),
     [
         ("ignored", {".gitvirtignore": "web.yaml\n"}, ".gitvirtignore leaves it out"),
         ("unreadable elsewhere", {"web.yaml": None, "new.yaml": "a: ["}, "new.yaml cannot be read"),
@@ -109,29 +109,31 @@ def test_an_object_that_moved_into_a_malformed_file_is_frozen() -> None:
         ),
     ],
 )
-def test_what_may_still_be_declared_is_in_doubt(id: str, files: dict[str, str | None], said: str) -> None:
-    scene = placed()
+def test_the_absence_of_what_may_still_be_declared_is_unverified(
+    id: str, files: dict[str, str | None], shown: str
+) -> None:
+    scene = web_on_pool()
     scene.source(files)
     world = scene.world()
     assert set(world.relations.absent) == {WEB}
-    assert said in world.why_unverified(WEB)
+    assert shown in world.why_unverified(WEB)
 
 
-def test_doubt_ends_with_what_caused_it() -> None:
-    scene = placed()
+def test_an_absence_is_verified_once_its_cause_is_gone() -> None:
+    scene = web_on_pool()
     other = "apiVersion: kubevirt.io/v1\nkind: VM\nmetadata: {name: web-1}\n"
     scene.source({"web.yaml": None, "a.yaml": other, "b.yaml": other, "c.yaml": "a: ["})
     world = scene.world()
-    for path, said in (("a.yaml", "b.yaml has"), ("b.yaml", "c.yaml cannot"), ("c.yaml", "")):
+    for path, shown in (("a.yaml", "b.yaml has"), ("b.yaml", "c.yaml cannot"), ("c.yaml", "")):
         scene.source({path: None})
         scene.step(world)
-        assert world.why_unverified(WEB).startswith(said)
+        assert world.why_unverified(WEB).startswith(shown)
     assert world.why_unverified(WEB) == ""
 
 
 def test_what_could_not_be_read_before_and_is_the_same_now_took_nothing_in() -> None:
     """One broken file must not hold every deletion of a fleet for as long as it lies there."""
-    scene = placed()
+    scene = web_on_pool()
     scene.source({"old.yaml": "a: ["})
     scene.live()
     world = scene.world()
@@ -148,12 +150,12 @@ def test_what_could_not_be_read_before_and_is_the_same_now_took_nothing_in() -> 
 
 
 @pytest.mark.parametrize(("type", "reason"), [("DeletionHeld", "AbsenceUnverified"), ("Accepted", "Frozen")])
-def test_what_was_in_doubt_stays_so_while_anything_cannot_be_read(type: str, reason: str) -> None:
+def test_what_was_unverified_stays_so_while_any_file_cannot_be_read(type: str, reason: str) -> None:
     scene = Scene({"old.yaml": "a: ["})
     assert PLACED.status is not None
-    said = Condition(type=type, status="True", reason=reason)
+    shown = Condition(type=type, status="True", reason=reason)
     record = msgspec.structs.replace(
-        PLACED, status=msgspec.structs.replace(PLACED.status, conditions=(said,))
+        PLACED, status=msgspec.structs.replace(PLACED.status, conditions=(shown,))
     )
     scene.live({"web.yaml": on_pool(machine("web-1"), record)})
     world = scene.world()
@@ -161,14 +163,14 @@ def test_what_was_in_doubt_stays_so_while_anything_cannot_be_read(type: str, rea
     assert world.why_unverified(WEB).startswith("old.yaml cannot be read and may declare it; fix the file")
 
 
-def test_documents_of_others_leave_no_doubt() -> None:
-    scene = placed()
+def test_documents_of_others_leave_an_absence_verified() -> None:
+    scene = web_on_pool()
     scene.source({"web.yaml": None, "chart.yaml": "apiVersion: v2\nname: chart\n", "run.sh": "web-1 ["})
     assert scene.world().why_unverified(WEB) == ""
 
 
 def test_a_link_in_the_place_of_a_file_freezes_it() -> None:
-    scene = placed()
+    scene = web_on_pool()
     world = scene.world()
     scene.source({"web.yaml": None})
     scene.step(world)
@@ -176,7 +178,7 @@ def test_a_link_in_the_place_of_a_file_freezes_it() -> None:
 
 
 def test_invalid_against_other_objects_is_taken_and_faulted() -> None:
-    scene = placed()
+    scene = web_on_pool()
     world = scene.world()
     assert world.faults.get(WEB, ()) == ()
     scene.source({"web.yaml": machine("web-1", size="medium")})
@@ -217,7 +219,7 @@ def test_a_plain_secret_is_a_fault_where_the_fleet_denies_it() -> None:
 
 
 def test_one_identity_twice_is_held_against_it_and_the_one_on_live_stays() -> None:
-    scene = placed()
+    scene = web_on_pool()
     scene.source({"a.yaml": machine("web-1", "  power: Off\n")})
     world = scene.world()
     assert world.objects[WEB].source == DocumentPlace("web.yaml", 0)
@@ -234,7 +236,7 @@ def test_relations_are_known_both_ways() -> None:
 
 
 def test_a_change_of_a_class_concerns_its_machines_and_what_is_charged() -> None:
-    scene = placed()
+    scene = web_on_pool()
     world = scene.world()
     assert dict(world.ledger.usage(POOL_A)) == {"cpu": 2000, "memory": 4 << 30}
     large = SMALL.replace("small", "large").replace("cpu: 2", "cpu: 3")
@@ -252,7 +254,7 @@ def test_a_change_of_a_class_concerns_machines_that_wait() -> None:
 
 
 def test_a_step_without_news_reads_nothing_and_tells_nothing() -> None:
-    scene = placed()
+    scene = web_on_pool()
     scene.report("pool-a")
     world = scene.world()
     found = scene.step(world)
@@ -269,7 +271,7 @@ def test_a_step_without_news_reads_nothing_and_tells_nothing() -> None:
 
 
 def test_what_is_dirty_stays_so_until_it_is_done() -> None:
-    scene = placed()
+    scene = web_on_pool()
     world = scene.world()
     scene.source({"web.yaml": machine("web-1", "  power: Off\n")})
     for _ in range(2):

@@ -17,7 +17,16 @@ from schemas.model import MachineStatus, Rejection, ResourceQuota
 from schemas.model.capacity import WHOLE_HOST
 from schemas.report import PoolReport, Report, ReportedPoolStatus
 from schemas.report.objects import ObjectRef
-from tests.reconciler.world.scene import Scene, assigned, machine, pool, recorded, report, using, volume
+from tests.reconciler.world.scene import (
+    Scene,
+    assignment_record,
+    machine,
+    pool,
+    report,
+    using,
+    volume,
+    with_record,
+)
 
 UID = "6d0d0f8e-8d5b-4a53-9b53-1c1c3a3b8f10"
 SPREAD = "  antiAffinity:\n    labelSelector: {matchLabels: {app: web}}\n"
@@ -74,14 +83,14 @@ def test_ephemeral_volumes_are_volumes_of_the_request() -> None:
 
 
 def test_an_assignment_takes_capacity_and_its_end_frees_it() -> None:
-    web = recorded(machine("web-1"), Kind.MACHINE, assigned("pool-a", "1", UID))
+    web = with_record(machine("web-1"), Kind.MACHINE, assignment_record("pool-a", "1", UID))
     scene = Scene({"web.yaml": machine("web-1"), "b.yaml": machine("b")})
     scene.live({"web.yaml": web})
     scene.report("pool-a", report("pool-a", 1))
     world = scene.world()
     assert why(ask_scheduler(scene, world, place(key("b")))["b"]) == {Predicate.CAPACITY}
     assert isinstance(ask_scheduler(scene, world, place(key("web-1")))["web-1"], Placed)
-    taken_back = place(key("b"), assigned("pool-a"))
+    taken_back = place(key("b"), assignment_record("pool-a"))
     requests = placing.requests(world, [place(key("b"))], scene.now)
     room = placing.build_cluster_state(world, requests, [place(key("web-1")), taken_back])
     assert room.free["pool-a"] == {"cpu": 0, "memory": 0}
@@ -94,7 +103,7 @@ def test_a_pool_that_reports_only_class_counts_is_shared_by_them() -> None:
         available_machine_classes=(ObjectRef(name="small"),),
         capacity={"class/machine.small": 2},
     )
-    web = recorded(machine("web-1"), Kind.MACHINE, assigned("pool-a", "1", UID))
+    web = with_record(machine("web-1"), Kind.MACHINE, assignment_record("pool-a", "1", UID))
     scene = Scene({"web.yaml": machine("web-1"), "b.yaml": machine("b"), "c.yaml": machine("c")})
     scene.live({"web.yaml": web})
     base = report("pool-a")
@@ -110,7 +119,7 @@ def test_a_pool_that_reports_only_class_counts_is_shared_by_them() -> None:
 def test_anti_affinity_of_a_placed_machine_keeps_others_away() -> None:
     text = machine("web-1", SPREAD, LABELLED)
     scene = Scene({"web.yaml": text, "b.yaml": machine("b", meta=LABELLED), "c.yaml": machine("c")})
-    scene.live({"web.yaml": recorded(text, Kind.MACHINE, assigned("pool-a", "1", UID))})
+    scene.live({"web.yaml": with_record(text, Kind.MACHINE, assignment_record("pool-a", "1", UID))})
     scene.report("pool-a")
     world = scene.world()
     assert why(ask_scheduler(scene, world, place(key("b")))["b"]) == {Predicate.ANTI_AFFINITY}
@@ -127,7 +136,7 @@ def test_placement_counts_follow_the_world() -> None:
     scene.report("pool-a")
     world = scene.world()
     assert isinstance(ask_scheduler(scene, world, place(key("b")))["b"], Placed)
-    scene.live({"web.yaml": recorded(text, Kind.MACHINE, assigned("pool-a", "1", UID))})
+    scene.live({"web.yaml": with_record(text, Kind.MACHINE, assignment_record("pool-a", "1", UID))})
     scene.step(world)
     assert why(ask_scheduler(scene, world, place(key("b")))["b"]) == {Predicate.ANTI_AFFINITY}
 
@@ -152,7 +161,9 @@ def test_a_pin_binds_and_a_reference_of_the_reconciler_does_not() -> None:
     world = scene.world()
     assert Predicate.PINNED in why(ask_scheduler(scene, world, place(key("web-1")))["web-1"])
     scene = Scene({"web.yaml": machine("web-1")})
-    scene.live({"web.yaml": recorded(machine("web-1"), Kind.MACHINE, assigned("pool-b", "1", UID))})
+    scene.live(
+        {"web.yaml": with_record(machine("web-1"), Kind.MACHINE, assignment_record("pool-b", "1", UID))}
+    )
     scene.source({"web.yaml": "a: ["})
     scene.report("pool-a")
     assert isinstance(ask_scheduler(scene, scene.world(), place(key("web-1")))["web-1"], Placed)
@@ -170,7 +181,7 @@ def test_a_quota_counts_what_is_placed() -> None:
     scene = Scene(
         {**machines, "q.yaml": quota("q", "requests.cpu: 4, count/machines.compute.ironcore.dev: 9")}
     )
-    scene.live({"a.yaml": recorded(machine("a"), Kind.MACHINE, assigned("pool-a", "1", UID))})
+    scene.live({"a.yaml": with_record(machine("a"), Kind.MACHINE, assignment_record("pool-a", "1", UID))})
     scene.report("pool-a")
     world = scene.world()
     declared = world.objects[Key(Kind.RESOURCE_QUOTA, "default", "q")].object

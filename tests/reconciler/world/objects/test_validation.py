@@ -12,7 +12,7 @@ from tests.reconciler.world.scene import (
     RESTORED,
     SNAPSHOT,
     Scene,
-    attached,
+    attach_interface,
     ephemeral,
     interface,
     machine,
@@ -60,7 +60,7 @@ CHANGES = [
     ),
     Change(
         "the interface is released by the machine that had it first",
-        {"lan": LAN, "x": interface("x"), "a": machine("a", attached("x")), "b": machine("b", attached("x"))},
+        {"lan": LAN, "x": interface("x"), "a": machine("a", attach_interface("x")), "b": machine("b", attach_interface("x"))},
         {"b": ["GV321"]},
         {"a": machine("a")},
         {},

@@ -20,7 +20,7 @@ from schemas.model import (
     MoveRequest,
 )
 from tests.reconciler.decide.small import make_object
-from tests.reconciler.world.scene import Scene, machine, recorded, report
+from tests.reconciler.world.scene import Scene, machine, report, with_record
 
 ALIVE, UNCONFIRMED, EXPIRED, LEFT = Heartbeat.ALIVE, Heartbeat.UNCONFIRMED, Heartbeat.EXPIRED, Heartbeat.LEFT
 
@@ -31,7 +31,7 @@ def pool(host: str = "", epoch: int = 0, **requests: DestroyRequest | MoveReques
     return msgspec.structs.replace(found, record=msgspec.structs.replace(found.record, status=status))
 
 
-def gone(host: str, state: str = "Followed") -> DestroyRequest:
+def destroy_request(host: str, state: str = "Followed") -> DestroyRequest:
     return DestroyRequest(commit="c0ffee", host=host, state=state)  # type: ignore[arg-type]
 
 
@@ -47,12 +47,24 @@ def gone(host: str, state: str = "Followed") -> DestroyRequest:
         pytest.param(pool("", 4), 2, ALIVE, Grant("h", 5, True), id="above what live had"),
         pytest.param(pool("h", 4), 4, EXPIRED, Grant("h", 4), id="its own already"),
         pytest.param(pool("g", 4), 9, ALIVE, Grant("g", 4), id="another host has it"),
-        pytest.param(pool("", 2, destroyed=gone("h")), 1, UNCONFIRMED, Grant("", 2), id="left behind"),
-        pytest.param(pool("", 2, destroyed=gone("h")), 1, EXPIRED, Grant("", 2), id="left behind, expired"),
-        pytest.param(pool("", 2, destroyed=gone("h")), 1, ALIVE, Grant("h", 3, True), id="it came back"),
-        pytest.param(pool("", 2, destroyed=gone("g")), 0, UNCONFIRMED, Grant("", 2), id="its heir, or older"),
-        pytest.param(pool("", 2, destroyed=gone("g")), 0, ALIVE, Grant("h", 3, True), id="its heir"),
-        pytest.param(pool("", 4, destroyed=gone("c")), 1, UNCONFIRMED, Grant("", 4), id="a host before that"),
+        pytest.param(
+            pool("", 2, destroyed=destroy_request("h")), 1, UNCONFIRMED, Grant("", 2), id="left behind"
+        ),
+        pytest.param(
+            pool("", 2, destroyed=destroy_request("h")), 1, EXPIRED, Grant("", 2), id="left behind, expired"
+        ),
+        pytest.param(
+            pool("", 2, destroyed=destroy_request("h")), 1, ALIVE, Grant("h", 3, True), id="it came back"
+        ),
+        pytest.param(
+            pool("", 2, destroyed=destroy_request("g")), 0, UNCONFIRMED, Grant("", 2), id="its heir, or older"
+        ),
+        pytest.param(
+            pool("", 2, destroyed=destroy_request("g")), 0, ALIVE, Grant("h", 3, True), id="its heir"
+        ),
+        pytest.param(
+            pool("", 4, destroyed=destroy_request("c")), 1, UNCONFIRMED, Grant("", 4), id="a host before that"
+        ),
         pytest.param(None, 0, ALIVE, NO_GRANT, id="a pool that is unknown"),
     ],
 )
@@ -64,7 +76,7 @@ def test_a_pool_that_live_forgot_is_granted_above_every_epoch_that_is_known() ->
     """Its document left `live`, and is there again; reports and assignments still name the epochs of then."""
     scene = Scene({"web.yaml": machine("web")})
     status = MachineStatus(assignment=Assignment(pool="a", id="1", host="h", epoch=7))
-    live = recorded(machine("web"), Kind.MACHINE, Record(uid="u", pool="a", status=status))
+    live = with_record(machine("web"), Kind.MACHINE, Record(uid="u", pool="a", status=status))
     scene.live({"web.yaml": live})
     world = World()
     for _ in range(2):

@@ -126,7 +126,7 @@ def records(draw: st.DrawFn) -> tuple[Kind, Record]:
     )
 
 
-def written(kind: Kind, text: bytes, record: Record, base: Record = NOTHING) -> bytes:
+def write_record(kind: Kind, text: bytes, record: Record, base: Record = NOTHING) -> bytes:
     done = edit_all(text, {0: fields(kind, record, base)})
     assert isinstance(done, Edited), done
     return done.data
@@ -145,14 +145,14 @@ def test_what_is_written_is_read_and_written_again_without_a_change(
 ) -> None:
     kind, record = first
     text = TEXTS[kind].encode()
-    once = written(kind, text, record)
+    once = write_record(kind, text, record)
     assert read(once) == record
     again = edit_all(once, {0: fields(kind, record)})
     assert isinstance(again, Edited)
     assert again.means is Means.UNTOUCHED
     # And over whatever stood there before.
     if second[0] is kind:
-        assert read(written(kind, once, second[1], base=record)) == second[1]
+        assert read(write_record(kind, once, second[1], base=record)) == second[1]
 
 
 def test_a_record_of_a_text_that_says_nothing_is_that_of_its_kind() -> None:
@@ -164,10 +164,12 @@ def test_a_pin_stays_and_a_reference_of_ours_goes_with_the_assignment() -> None:
     placed = Record(pool="pool-a", status=MachineStatus(assignment=Assignment(pool="pool-a", id="1")))
     waiting = Record(status=MachineStatus())
     pinned = TEXTS[Kind.MACHINE].encode() + b"  machinePoolRef:\n    name: pool-b\n"
-    assert written(Kind.MACHINE, pinned, waiting) == pinned
-    assert b"pool-a" in written(Kind.MACHINE, pinned, placed)
+    assert write_record(Kind.MACHINE, pinned, waiting) == pinned
+    assert b"pool-a" in write_record(Kind.MACHINE, pinned, placed)
     plain = TEXTS[Kind.MACHINE].encode()
-    assert written(Kind.MACHINE, written(Kind.MACHINE, plain, placed), waiting, base=placed) == plain
+    assert (
+        write_record(Kind.MACHINE, write_record(Kind.MACHINE, plain, placed), waiting, base=placed) == plain
+    )
 
 
 def test_whole_numbers_that_are_too_large_for_the_model_are_read_all_the_same() -> None:

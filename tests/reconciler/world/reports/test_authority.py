@@ -12,13 +12,13 @@ from reconciler.world.reports.authority import AcceptedReports, Authority, accep
 from reconciler.world.reports.reports import ObjectReport
 from schemas.kinds import Key, Kind
 from schemas.settings.fleet import FleetIdentity, FleetSettings
-from tests.reconciler.world.scene import FLEET, assigned
+from tests.reconciler.world.scene import FLEET, assignment_record
 
 WEB = Key(Kind.MACHINE, "default", "web")
 DATA = Key(Kind.VOLUME, "default", "data")
 UID, OTHER = "6d0d0f8e-8d5b-4a53-9b53-1c1c3a3b8f10", "6d0d0f8e-8d5b-4a53-9b53-1c1c3a3b8f11"
 A1, A0 = "00000000-0000-5000-8000-0000000000a1", "00000000-0000-5000-8000-0000000000a0"
-PLACED = assigned("a", A1, UID)
+PLACED = assignment_record("a", A1, UID)
 GRANTS = {
     Key(Kind.MACHINE_POOL, "", "a"): Grant("host-a", 3),
     Key(Kind.VOLUME_POOL, "", "a"): Grant("host-a", 3),
@@ -104,7 +104,7 @@ def test_an_object_without_assignment_is_claimed_by_granted_hosts_alone(
     assert bool(found.claims) == is_claim
 
 
-def test_two_claims_are_both_told() -> None:
+def test_two_claims_are_both_accepted_and_refused_together() -> None:
     found = accept(NOTHING, entry(), entry(poollet="b", host="host-b", pool="b"))
     assert len(found.claims) == 2
     assert "a and b" in found.refused[0]
@@ -112,9 +112,9 @@ def test_two_claims_are_both_told() -> None:
 
 @pytest.mark.parametrize("phase", PHASES)
 def test_a_volume_goes_by_the_grant_of_its_volume_pool(phase: str) -> None:
-    record = assigned("a", A1, UID, Kind.VOLUME)
+    record = assignment_record("a", A1, UID, Kind.VOLUME)
     assert accept(record, entry(phase=phase), key=DATA).report is not None
     assert accept(record, entry(phase=phase, host="host-c"), key=DATA).report is None
-    elsewhere = assigned("b", A1, UID, Kind.VOLUME)
+    without_grant = assignment_record("b", A1, UID, Kind.VOLUME)
     report = entry(poollet="b", host="host-b", pool="b", phase=phase)
-    assert accept(elsewhere, report, key=DATA).report is None, "the volume pool of that name has no grant"
+    assert accept(without_grant, report, key=DATA).report is None, "the volume pool of that name has no grant"

@@ -25,7 +25,7 @@ from schemas.model import (
     VolumeStatus,
 )
 from schemas.report import objects as report
-from tests.reconciler.world.scene import Scene, pool, recorded
+from tests.reconciler.world.scene import Scene, pool, with_record
 from tests.reconciler.world.scene import report as report_of
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
@@ -33,7 +33,7 @@ LATER = datetime(2026, 5, 4, 13, tzinfo=UTC)
 POOL = Key(Kind.MACHINE_POOL, "", "pool-a")
 
 
-def said(
+def object_report(
     status: report.ReportedMachineStatus | report.ReportedVolumeStatus | None, phase: report.Phase = "present"
 ) -> ObjectReport:
     return ObjectReport("pool-a", "pool-a", "pool-a", "uid", "1", phase, status=status)
@@ -62,7 +62,7 @@ ORDERED = MachineStatus(
 
 
 def test_facts_are_taken_and_orders_stay() -> None:
-    status = status_from_report(Record(status=ORDERED), said(RUNNING), NOW)
+    status = status_from_report(Record(status=ORDERED), object_report(RUNNING), NOW)
     assert isinstance(status, MachineStatus)
     assert (status.state, status.machine_id) == ("Running", "sim://1")
     assert (status.assignment, status.rejections) == (ORDERED.assignment, ORDERED.rejections)
@@ -73,23 +73,23 @@ def test_facts_are_taken_and_orders_stay() -> None:
 
 
 def test_folding_the_same_again_changes_nothing_whenever_it_is() -> None:
-    once = status_from_report(Record(status=ORDERED), said(RUNNING), NOW)
-    assert status_from_report(Record(status=once), said(RUNNING), LATER) == once
+    once = status_from_report(Record(status=ORDERED), object_report(RUNNING), NOW)
+    assert status_from_report(Record(status=once), object_report(RUNNING), LATER) == once
 
 
 def test_silence_and_the_unknown_change_nothing() -> None:
-    record = Record(status=status_from_report(Record(status=ORDERED), said(RUNNING), NOW))
+    record = Record(status=status_from_report(Record(status=ORDERED), object_report(RUNNING), NOW))
     assert status_from_report(record, None, LATER) == record.status
-    assert status_from_report(record, said(None, "unknown"), LATER) == record.status
+    assert status_from_report(record, object_report(None, "unknown"), LATER) == record.status
 
 
 def test_a_volume_tells_what_it_holds_and_amounts_that_are_none_are_left_out() -> None:
     seen = report.ReportedVolumeStatus(state="Available", resources={"storage": "10Gi", "odd": "much"})
-    status = status_from_report(Record(status=VolumeStatus()), said(seen), NOW)
+    status = status_from_report(Record(status=VolumeStatus()), object_report(seen), NOW)
     assert isinstance(status, VolumeStatus)
     assert {name: str(amount) for name, amount in status.resources.items()} == {"storage": "10Gi"}
     assert status.last_state_transition_time == stamp(NOW)
-    assert status_from_report(Record(status=status), said(seen), LATER) == status
+    assert status_from_report(Record(status=status), object_report(seen), LATER) == status
 
 
 def test_an_interface_is_what_its_machine_sees_and_nothing_without_one() -> None:
@@ -142,8 +142,8 @@ def test_a_state_never_says_ready_before_the_condition_does() -> None:
     """A pool that was declared before anybody announced it: its first report proves nothing yet."""
     scene = Scene({"p.yaml": pool("pool-a")})
     record = scene.world().objects[POOL].record
-    unheard = update_pool_status(scene.world().pools["pool-a"], record, NOW)
-    scene.live({"p.yaml": recorded(pool("pool-a"), Kind.MACHINE_POOL, Record(status=unheard))})
+    not_reported = update_pool_status(scene.world().pools["pool-a"], record, NOW)
+    scene.live({"p.yaml": with_record(pool("pool-a"), Kind.MACHINE_POOL, Record(status=not_reported))})
     scene.report("pool-a")
     world = scene.world()
     first, truth, _ = ready_of(world, world.objects[POOL].record, NOW)
@@ -173,12 +173,12 @@ def test_a_pool_that_was_lost_is_ready_again_only_when_its_report_changes() -> N
     record = Record(status=ready_of(world, world.objects[POOL].record, NOW)[0])
     scene.step(world, 80)
     lost = ready_of(world, record, NOW)[0]
-    scene.live({"p.yaml": recorded(pool("pool-a"), Kind.MACHINE_POOL, Record(status=lost))})
-    anew = World()
-    scene.step(anew)
-    assert anew.pools["pool-a"].why_not_ready
-    assert ready_of(anew, anew.objects[POOL].record, LATER)[0] == lost
+    scene.live({"p.yaml": with_record(pool("pool-a"), Kind.MACHINE_POOL, Record(status=lost))})
+    another = World()
+    scene.step(another)
+    assert another.pools["pool-a"].why_not_ready
+    assert ready_of(another, another.objects[POOL].record, LATER)[0] == lost
     scene.report("pool-a")
-    scene.step(anew)
-    assert anew.pools["pool-a"].why_not_ready == ""
-    assert ready_of(anew, anew.objects[POOL].record, LATER)[1] == "True"
+    scene.step(another)
+    assert another.pools["pool-a"].why_not_ready == ""
+    assert ready_of(another, another.objects[POOL].record, LATER)[1] == "True"

@@ -69,7 +69,7 @@ def test_a_candidate_is_not_a_sign_of_life(times: int) -> None:
     assert refs.look(TIMEOUT) == {"one": Heartbeat.EXPIRED}
 
 
-def test_the_host_itself_is_heard_beside_a_candidate() -> None:
+def test_a_candidate_does_not_hide_that_the_host_itself_reports() -> None:
     refs = Refs()
     refs.write()
     refs.wait_beside()

@@ -25,7 +25,7 @@ def key(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def signing(scene: Scene, key: Path | None) -> None:
-    """From now on everybody in the scene signs, or nobody does."""
+    """From now on every party of the scene signs, or none does."""
     objects = MemoryObjects(scene.remote)
     sign = SshSigner(key, HERE) if key else None
     scene.store = Store(objects, MemoryTransport(objects), Refs(), sign=sign)
@@ -43,7 +43,7 @@ def codes(world: World, scene: Scene) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("mode", "has_signers", "is_heard", "said"),
+    ("mode", "has_signers", "is_used", "problems"),
     [
         ("enforce", True, False, ["GV621 error"]),
         ("warn", True, True, ["GV621 warning"]),
@@ -51,7 +51,9 @@ def codes(world: World, scene: Scene) -> list[str]:
         ("enforce", False, True, []),
     ],
 )
-def test_an_unsigned_report(key: Path, mode: str, has_signers: bool, is_heard: bool, said: list[str]) -> None:
+def test_an_unsigned_report(
+    key: Path, mode: str, has_signers: bool, is_used: bool, problems: list[str]
+) -> None:
     scene = Scene()
     signing(scene, key)
     scene.source({"gitvirt.yaml": fleet(mode, key, has_signers)})
@@ -59,8 +61,8 @@ def test_an_unsigned_report(key: Path, mode: str, has_signers: bool, is_heard: b
     scene.report("pool-a")
     world = World(HERE)
     scene.step(world)
-    assert ("pool-a" in world.pools) == is_heard
-    assert codes(world, scene) == said
+    assert ("pool-a" in world.pools) == is_used
+    assert codes(world, scene) == problems
 
 
 def test_an_unsigned_candidate_does_not_refuse_the_report_below_it(key: Path) -> None:
@@ -77,7 +79,7 @@ def test_an_unsigned_candidate_does_not_refuse_the_report_below_it(key: Path) ->
     assert codes(world, scene) == []
 
 
-def test_a_signed_report_is_heard_and_from_the_next_unsigned_one_on_it_is_not(key: Path) -> None:
+def test_a_signed_report_is_used_until_the_next_unsigned_one(key: Path) -> None:
     scene = Scene()
     signing(scene, key)
     scene.source({"gitvirt.yaml": fleet("enforce", key)})

@@ -17,7 +17,7 @@ from tests.reconciler.world.scene import MAIN, SETTINGS, machine, using, volume
 
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n"
 LISTED = "- apiVersion: compute.ironcore.dev/v1alpha1\n  kind: Machine\n  metadata: {name: web}\n"
-STRANGER = "apiVersion: kubevirt.io/v1\nkind: VM\nmetadata: {name: another}\n"
+FOREIGN = "apiVersion: kubevirt.io/v1\nkind: VM\nmetadata: {name: another}\n"
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ STRANGER = "apiVersion: kubevirt.io/v1\nkind: VM\nmetadata: {name: another}\n"
         pytest.param({".gitvirtignore": "web.yaml\n"}, id="newly ignored"),
         pytest.param({"web.yaml": POINTER}, id="a pointer to a large file"),
         pytest.param({"web.yaml": LISTED}, id="a list"),
-        pytest.param({"web.yaml": STRANGER}, id="of another kind and name"),
+        pytest.param({"web.yaml": FOREIGN}, id="of another kind and name"),
     ],
 )
 def test_a_file_that_says_something_else_now_deletes_nothing(files: dict[str, str]) -> None:
@@ -46,7 +46,7 @@ def test_a_file_that_says_something_else_now_deletes_nothing(files: dict[str, st
     assert WEB not in world.objects()
 
 
-def test_what_was_in_doubt_and_is_declared_again_goes_on() -> None:
+def test_what_was_unverified_and_is_declared_again_goes_on() -> None:
     world = fleet(web=machine("web"))
     before = world.machine("web")
     world.source({"web.yaml": POINTER})
@@ -59,7 +59,7 @@ def test_what_was_in_doubt_and_is_declared_again_goes_on() -> None:
     assert after.status.conditions == before.status.conditions
 
 
-def test_what_was_in_doubt_may_move_to_another_file() -> None:
+def test_what_was_unverified_may_move_to_another_file() -> None:
     world = fleet(web=machine("web"))
     before = world.machine("web")
     world.source({"web.yaml": POINTER})
@@ -113,7 +113,7 @@ def test_a_machine_does_not_leave_its_pool_for_one_that_is_full() -> None:
 
 
 @pytest.mark.parametrize("text", ["fleet: [\n", None])
-def test_settings_that_cannot_be_read_stay_as_they_were_and_stop_nobody(text: str | None) -> None:
+def test_settings_that_cannot_be_read_stay_as_they_were_and_stop_nothing(text: str | None) -> None:
     world = fleet(web=machine("web"))
     world.source({"gitvirt.yaml": text})
     world.settle()
@@ -232,9 +232,9 @@ def test_a_revert_brings_a_machine_and_its_data_back_together() -> None:
     assert ".gitvirt/retained/Volume/default/data.yaml" not in world.texts()
 
 
-def test_a_file_that_nobody_mends_holds_what_left_with_it_and_nothing_else() -> None:
+def test_a_file_that_is_never_fixed_holds_what_left_with_it_and_nothing_else() -> None:
     world = fleet(web=machine("web"), db=machine("db"))
-    # web left its file in the very commit that brought one which nobody can read.
+    # web left its file in the very commit that brought one which cannot be read.
     world.source({"web.yaml": None, "broken.yaml": "a: ["})
     world.settle()
     world.source({"db.yaml": None})

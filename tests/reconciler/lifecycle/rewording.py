@@ -31,7 +31,7 @@ from schemas.edit import render
 
 AUTHOR = Identity("twin", "twin@example.org")
 COUNTER = count()
-TEXTS = ("message", "reason")  # a reason is a text where it is no word: that of an eviction order
+TEXTS = ("message", "reason")  # a reason of more than a word is a text: that of an eviction order
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Moment:
         return {self.store.read(file.id) for file in files}
 
 
-def reworded(moment: Moment) -> Moment:
+def reword_moment(moment: Moment) -> Moment:
     """The twin: `live` as one commit of a reconciler, and each report where its sighting says that it was."""
     store, snapshot = moment.store, moment.snapshot
     commits: dict[str, str] = {}
@@ -90,7 +90,7 @@ def _commit(
         expected=below,
         base=None,
         edits={
-            file.path: _renamed(_reworded(file.path, store.read(file.id)), twins or {})
+            file.path: _rename(_reword(file.path, store.read(file.id)), twins or {})
             for file in store.files(commit)
         },
         message="in other words",
@@ -105,13 +105,13 @@ def _commit(
     return outcome.commits[ref]
 
 
-def _renamed(data: bytes, twins: Mapping[str, str]) -> bytes:
+def _rename(data: bytes, twins: Mapping[str, str]) -> bytes:
     for commit, twin in twins.items():
         data = data.replace(commit.encode(), twin.encode())
     return data
 
 
-def _reworded(path: str, data: bytes) -> bytes:
+def _reword(path: str, data: bytes) -> bytes:
     if path.endswith(".json"):
         value = json.loads(data)
         return data if (twin := other_words(value)) == value else json.dumps(twin).encode()
@@ -130,12 +130,12 @@ def other_words(value: Any, name: str = "") -> Any:
         case list() | tuple():
             return [other_words(each, name) for each in value]
         case str() if name in TEXTS and (name == "message" or " " in value):
-            return scrambled(value)
+            return scramble(value)
         case _:
             return value
 
 
-def scrambled(text: str) -> str:
+def scramble(text: str) -> str:
     """Another text for each text, without a word of it."""
     return f"~{sha256(text.encode()).hexdigest()[:12]}" if text else ""
 
