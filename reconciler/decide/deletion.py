@@ -216,7 +216,7 @@ def finish_deletion(view: View, edit: ObjectEdit) -> Remove:
     pool = edit.known.record.pool
     reason = "it was not assigned to a pool"
     if pool:
-        reason = f"gone from {pool}" if edit.record.pool else f"the host of pool {pool} is destroyed"
+        reason = "confirmed by its host" if edit.record.pool else f"the host of pool {pool} is destroyed"
     if edit.known.key.kind not in POOL_OF:
         reason = "no longer used"
     return remove(edit.log_change(Action.REMOVE, reason), DeletionPhase.DROP, reason)
