@@ -168,14 +168,13 @@ class _Explainer:
         """GV202: a required field, or a misspelling of it among free keys."""
         declared = rule.get("properties", {})
         others = [key for key in value if key not in declared] if isinstance(value, dict) else []
+        message = f"{_field(path)} has no {name}, which is required"
         if "additionalProperties" in rule and rule["additionalProperties"] is not False and others:
             typo = nearest(name, others) or next((key for key in others if nearest(key, (name,))), None)
             if typo:
-                return _Finding(path, "GV202", f"{name} is missing", f"rename {_short(typo)} to {name}", name)
+                return _Finding(path, "GV202", message, f"rename {_short(typo)} to {name}", name)
         description = self._description(declared.get(name, {}))
-        return _Finding(
-            path, "GV202", f"{name} is missing", f"{name}: {description}" if description else "", name
-        )
+        return _Finding(path, "GV202", message, f"add {name}: {description}" if description else "", name)
 
     def _wrong_type(
         self, path: Path, value: object, types: list[str], schema_path: list[str | int]
@@ -209,9 +208,10 @@ class _Explainer:
         """GV204: a value that is not in the enumeration. YAML 1.1 readers may have turned On into true."""
         choices = [str(option) for option in options if option != ""]
         word = {True: "on", False: "off"}[value] if isinstance(value, bool) else value
-        meant = nearest(word, choices) if isinstance(word, str) else None
+        # All that come near: `of` is as close to On as to Off, and one guess would switch machines on.
+        meant = [choice for choice in choices if isinstance(word, str) and nearest(word, [choice])]
         message = f"{_field(path)} must be one of {', '.join(choices)}, not {self._show(value)}"
-        return _Finding(path, "GV204", message, f"did you mean {meant}?" if meant else "")
+        return _Finding(path, "GV204", message, f"did you mean {' or '.join(meant)}?" if meant else "")
 
     def _bad_name(self, path: Path, name: str, inner: ValidationError) -> _Finding:
         """A key that its mapping does not allow: a limit of a quota, or a malformed label."""

@@ -39,7 +39,7 @@ _REWORDINGS = (
     _Rewording("did not find expected key", "this line does not belong to the mapping above it", "indent it as the lines it belongs to"),
     _Rewording("expected <document start>", "something follows the end of the document", "indent it as the lines it belongs to, or put --- before it"),
     _Rewording("invalid trailing content", "something follows the closing quote", "quote the whole value"),
-    _Rewording("invalid indentation in multiline quoted", "a quoted value continues on a line that is not indented", "indent it"),
+    _Rewording("invalid indentation in multiline quoted", "a quote is not closed, or the quoted value goes on in a line that is not indented", "close the quote, or indent the line"),
     _Rewording("block scalar", "text follows | or > on the same line", "begin the text on the next line"),
     _Rewording("':' must be followed", "a colon with a tab behind it", "put a space after the colon"),
 )  # fmt: skip

@@ -88,7 +88,7 @@ TABLE: dict[str, tuple[dict[str, Any], list[tuple[str, str, str]]]] = {
         {**QUOTA, "spec": {"hard": {"requests.cpus": 1}}},
         [("/spec/hard/requests.cpus", "GV201", "did you mean requests.cpu?")],
     ),
-    "missing field": ({**MACHINE, "spec": {}}, [("/spec", "GV202", "machineClassRef: Class of the machine")]),
+    "missing field": ({**MACHINE, "spec": {}}, [("/spec", "GV202", "add machineClassRef: Class of the machine")]),
     "missing resources": (
         machine_class(cpus=1, mem="1Gi"),
         [
@@ -139,6 +139,7 @@ TABLE: dict[str, tuple[dict[str, Any], list[tuple[str, str, str]]]] = {
     ),
     "power of YAML 1.1": (machine(power="on"), [("/spec/power", "GV204", "did you mean On?")]),
     "power as truth": (machine(power=False), [("/spec/power", "GV204", "did you mean Off?")]),
+    "power between two": (machine(power="of"), [("/spec/power", "GV204", "did you mean On or Off?")]),
     "power far off": (machine(power="running"), [("/spec/power", "GV204", "")]),
     "other kind": ({**MACHINE, "kind": "Volume"}, [("/kind", "GV204", "write kind: Machine")]),
     "name in capitals": (
