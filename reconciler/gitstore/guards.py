@@ -33,8 +33,8 @@ def of_refs(refs: Refs, snapshot: Snapshot) -> tuple[Problem, ...]:
     if refs.source is None or snapshot.source is not None:
         return ()
     if snapshot.is_empty:
-        hint = "run `gitvirt init`, commit what it writes, and push"
-        return (Problem(file="", code="GV810", message="the repo is empty", hint=hint),)
+        hint = "commit the files of your checkout and push them; `gitvirt init` writes the first ones"
+        return (Problem(file="", code="GV810", message="the repo has no commits yet", hint=hint),)
     default = snapshot.default_branch
     hint = f"the repo's default branch is {default}: set branches.source to it"
     if not default:
