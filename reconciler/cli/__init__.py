@@ -1,10 +1,25 @@
 """The command `gitvirt`: one module per verb, imported only when that verb is called.
 
-A verb's module has `add_arguments(parser)` and `run(arguments) -> int`. It is the composition root: it alone may
-import every package. `gitvirt --help` imports no verb at all.
+A verb's module has `add_arguments(parser)` and `run(arguments) -> int`, and may have EXAMPLES, which its help
+shows. `dispatch` finds it in the table of `verbs`, builds its parser and calls it. The package is the composition
+root: it alone may import every other package, and only the verbs in `iri.cli` and `poollet.cli` import it. A decision
+that the reconciler or a second verb needs belongs into a room below.
 
-Limits: only verbs import it, those of `poollet.cli` and `iri.cli` too. A decision that the reconciler or a second verb needs
-belongs into a room below.
+| a verb ends with | exit code | printed on standard error |
+|---|---|---|
+| a value of `run` | that value, see `exits` | nothing more |
+| CommandError | its own | one line of cause, one of cure |
+| RepoError (Git, address, credentials) | 1 | its cause and cure |
+| a closed pipe, as by `head` | 141 | nothing |
+| Ctrl-C | 130 | nothing |
+
+Standard output has the answer alone, so that a script can read it; notes and errors go to standard error. An error
+never shows a traceback, and never a secret: addresses come without their passwords from `gitstore.remote.address`,
+and tokens are never put into a message.
+
+Limits: importing this package loads no verb, no gRPC, no libvirt and no Git library, because `gitvirt --help` and
+completion have to answer at once. Modules that only some calls need are imported inside of functions for the same
+reason.
 """
 
 from __future__ import annotations
@@ -33,6 +48,12 @@ EPILOGUE = "gitvirt VERB --help shows a verb's options and examples; gitvirt hel
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """The exit code of one call. Without `argv` it is the whole process, and Ctrl-C ends it at once while modules
+    load.
+
+    Every error that a person can act on ends here as two lines. Any other exception is a bug and shows its
+    traceback.
+    """
     is_process = argv is None
     argv = sys.argv[1:] if argv is None else argv
     streams.prepare_streams()
@@ -58,7 +79,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def dispatch(argv: Sequence[str], begins: Callable[[], object] = lambda: None) -> int:
-    """`begins` is called when all that is needed is loaded, and the verb's own work begins."""
+    """Finds the verb, parses its arguments and runs it. `begins` is called when all that is needed is loaded and
+    the arguments are right, just before the verb's own work: from there on the verb decides what Ctrl-C does."""
     if not argv or argv[0] in ("-h", "--help", "help"):
         return show_help(argv[1:]) if len(argv) > 1 else overview(with_topics=list(argv) == ["help"])
     if argv[0] in ("-V", "--version"):
@@ -105,6 +127,8 @@ class Parser(argparse.ArgumentParser):
         streams.flush()
 
     def error(self, message: str) -> NoReturn:
+        """Turns what argparse found wrong into a CommandError. An argument's type may append a hint to its message
+        after `; `, and a wrong choice gets the one that it comes near."""
         cure = f"`{self.prog} --help` lists its arguments"
         if choice := _CHOICE.search(message):
             near = closest(choice["given"], re.findall(r"[\w-]+", choice["known"]))
@@ -115,6 +139,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def overview(*, with_topics: bool) -> int:
+    """Prints one line for each verb. It reads their summaries from the table and imports none of them."""
     from reconciler.cli.terminal import TextStyle, out
 
     terminal = out()
@@ -137,11 +162,14 @@ def overview(*, with_topics: bool) -> int:
 
 
 def suggestion(name: str) -> str:
+    """The cure for a verb that does not exist: the one that its name comes near, or where all are listed."""
     near = closest(name, VERBS)
     return f"did you mean `gitvirt {near}`?" if near else "`gitvirt --help` lists the verbs"
 
 
 def report(error: CommandError) -> None:
+    """Prints an error on standard error. The text is printed as it is: who makes a CommandError has put words of
+    others through `printable`."""
     from reconciler.cli.terminal import TextStyle, err
 
     terminal = err()

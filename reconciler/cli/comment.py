@@ -1,7 +1,15 @@
 """`gitvirt comment`: one comment on the pull request of this CI job, replaced at each run.
 
-It finds its own comment by a marker in an HTML comment at the start of the text; several markers keep several comments. It changes no comment without
-that marker, and writes nothing if the text is the same.
+It finds its own comment by a marker in an HTML comment at the start of the text; several markers keep several
+comments. It changes no comment without that marker, and writes nothing if the text is the same. The environment
+says which forge it is, which pull request, and with which token; nothing is configured.
+
+Exit codes: 0 when the comment is as the file says, 1 if the file cannot be read or the forge refuses, 2 outside of
+a CI job that it knows. Must never happen: the token is printed. It is in a header, never in an address, and errors quote the
+address and the forge's answer.
+
+Limits: it imports no Git and reads no repo. The file is Markdown of `gitvirt plan -o markdown`, or of any other
+program.
 """
 
 from __future__ import annotations
@@ -55,6 +63,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    """Creates the comment, updates it, or leaves it. A text that forges would refuse for its length is cut: a cut
+    plan is better than none."""
     marker = f"<!-- {arguments.marker} -->"
     body = f"{marker}\n{text_of(arguments.file)}"
     if len(body) > LONGEST:
@@ -73,15 +83,18 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def text_of(file: str) -> str:
+    """The text of a file or of standard input."""
     try:
         return sys.stdin.read() if file == "-" else Path(file).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise CommandError(
-            f"cannot read {printable(file)}: {error}", "`gitvirt plan -o markdown > FILE` writes it"
-        ) from None
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        cause = f"cannot read {printable(file)}: {why}"
+        raise CommandError(cause, "`gitvirt plan -o markdown > FILE` writes it") from None
 
 
 def find_target(environment: Mapping[str, str]) -> CommentTarget:
+    """Where the comment goes, by the environment of the job. GitLab is asked first; Gitea and Forgejo set GitHub's
+    variables themselves."""
     if environment.get("GITLAB_CI"):
         return gitlab_target(environment)
     if environment.get("GITHUB_ACTIONS"):
@@ -91,6 +104,8 @@ def find_target(environment: Mapping[str, str]) -> CommentTarget:
 
 
 def github_target(environment: Mapping[str, str]) -> CommentTarget:
+    """The comments of the pull request that GitHub's event file names. A job for a push has none, which is wrong
+    usage: the cure is the trigger of the job."""
     token = require_variable(environment, "GITHUB_TOKEN", "env: GITHUB_TOKEN: ${{ github.token }}")
     api = require_variable(environment, "GITHUB_API_URL")
     repo = require_variable(environment, "GITHUB_REPOSITORY")
@@ -105,6 +120,8 @@ def github_target(environment: Mapping[str, str]) -> CommentTarget:
 
 
 def gitlab_target(environment: Mapping[str, str]) -> CommentTarget:
+    """The notes of the merge request. The job's own token of GitLab may not write notes, so an access token of its
+    own is needed."""
     token = require_variable(
         environment,
         "GITVIRT_COMMENT_TOKEN",
@@ -126,6 +143,8 @@ def require_variable(environment: Mapping[str, str], name: str, cure: str = "a C
 
 
 def comments(place: CommentTarget) -> Iterator[Mapping[str, Any]]:
+    """All comments of the pull request, page by page. Forges name the size of a page differently, so both names are
+    sent."""
     page = 1
     while True:
         found: list[Mapping[str, Any]] = call(
@@ -138,6 +157,8 @@ def comments(place: CommentTarget) -> Iterator[Mapping[str, Any]]:
 
 
 def call(place: CommentTarget, method: str, url: str, body: Mapping[str, str] | None = None) -> Any:
+    """One request to the forge; the decoded answer. It is not repeated: a request to create that seems to fail may
+    have succeeded."""
     if not url.startswith(("https://", "http://")):
         raise CommandError(f"{printable(url)} is not a web address", "the CI sets it; see --help")
     name, value = place.header

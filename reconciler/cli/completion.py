@@ -1,8 +1,11 @@
 """`gitvirt completion`: scripts that make a shell complete verbs, options, kinds and the names of objects.
 
-The scripts know nothing: they call `gitvirt completion words` with what was typed so far, so they stay right when verbs change. It
-reads the verb's own parser. Names of objects come from the fleet, with a time limit; no error is ever printed, because it would
-land in the line that is being typed.
+The scripts know nothing: they call `gitvirt completion words` with what was typed so far, so they stay right when
+verbs change. It reads the verb's own parser, and the metavar of an argument says what completes it. Names of
+objects come from the fleet, with a time limit; no error is ever printed, because it would land in the line that is
+being typed.
+
+Must never happen: a completion that writes, or that looks for names longer than PATIENCE_SECONDS.
 """
 
 from __future__ import annotations
@@ -122,6 +125,8 @@ class Line:
 
     @classmethod
     def read(cls, parser: argparse.ArgumentParser, words: Sequence[str], look: Look) -> Line:
+        """Goes through the words from left to right as argparse would, but forgives what is incomplete or wrong:
+        the line is not finished."""
         options = {name: action for action in parser._actions for name in action.option_strings}
         given, chosen = [], {}
         open: argparse.Action | None = None
@@ -139,6 +144,8 @@ class Line:
         return cls(options, tuple(given), chosen, open, following, look)
 
     def values(self, action: argparse.Action) -> Iterable[str]:
+        """What an argument can be, by its metavar. An argument with another metavar is completed by the shell, with
+        file names."""
         if action.choices is not None:
             return map(str, action.choices)
         match action.metavar or action.dest:
@@ -168,6 +175,7 @@ class Line:
 
 
 def is_taken(action: argparse.Action, word: str) -> bool:
+    """Whether the argument's own type accepts the word, so that `explain` offers only kinds that are scheduled."""
     if not callable(action.type):
         return True
     try:

@@ -1,4 +1,12 @@
-"""`gitvirt cordon` and `gitvirt uncordon`: whether a pool takes new machines. Uncordon ends a drain too."""
+"""`gitvirt cordon` and `gitvirt uncordon`: whether a pool takes new machines. Uncordon ends a drain too.
+
+Reads the source and the target branch; writes one commit on the source branch, in the caller's name, or none if the
+pool is so already (exit code 0 too). The change itself, its retries and its output are those of `mutate.change`;
+here are only the field that changes and the words.
+
+Limits: it moves no machine and asks no host. What the field does is decided by the scheduler when the commit is
+reconciled.
+"""
 
 from __future__ import annotations
 

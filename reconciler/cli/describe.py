@@ -1,4 +1,12 @@
-"""`gitvirt describe`: one object: its spec, status and conditions, its events, its commits."""
+"""`gitvirt describe`: one object: its spec, status and conditions, its events, its commits.
+
+Reads the target branch for the document, the reports of all hosts for events, and the history of the object's file.
+Writes nothing. Exit codes: 0, or 1 if there is no such object. `-o json` has the same parts as the text; the data
+of Secrets is hidden as in `get`.
+
+Limits: events come from what hosts keep in their reports, so old ones are missing; commits stay, but only the
+newest COMMITS are shown.
+"""
 
 from __future__ import annotations
 
@@ -76,6 +84,8 @@ def value(description: ObjectDescription, body: dict[str, Any]) -> dict[str, obj
 
 
 def events_of(fleet: FleetRepo, item: InventoryItem) -> tuple[tuple[str, report.ReportedEvent], ...]:
+    """The events that hosts report about this object, oldest first, each with the poollet that reports it. Also a
+    host that had the object earlier may still report some."""
     key = item.key
     found = [
         (poollet, event)
@@ -87,6 +97,8 @@ def events_of(fleet: FleetRepo, item: InventoryItem) -> tuple[tuple[str, report.
 
 
 def show(terminal: Terminal, description: ObjectDescription, body: dict[str, Any]) -> None:
+    """Prints the parts in the order of what one looks for first: state and reason, conditions, events, commits,
+    then the document. Conditions are left out of the document because they are above it."""
     item = description.item
     state = terminal.paint(columns.state(item), columns.style(item))
     terminal.line(f"{terminal.paint(str(item.key), TextStyle.BOLD)}  {state}  {printable(item.path)}")

@@ -1,4 +1,12 @@
-"""`gitvirt drain`: the machines of a pool leave it, a few at a time, and none come."""
+"""`gitvirt drain`: the machines of a pool leave it, a few at a time, and no new ones come.
+
+Writes one commit on the source branch: the pool becomes unschedulable and gets the drain taint. The reconciler then
+evicts machines, at most `limits.evict` at once. With `--force` the taint says that local disks may be lost; without
+it machines with local disks stay, because their data cannot move.
+
+Limits: it does not wait until the pool is empty (`gitvirt get machines --field pool=NAME --watch` shows that), and
+never evicts by itself.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Durations as people write them (`90s`, `10m`) and as tables show them (`3m10s`)."""
+"""Durations as people write them (`90s`, `10m`) and as tables show them (`3m10s`). Whole seconds.
+
+For options of verbs that wait. Settings and `gitvirt run` take durations in the form of
+`schemas.settings.duration`, which knows milliseconds and wants a unit.
+"""
 
 from __future__ import annotations
 

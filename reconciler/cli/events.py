@@ -1,7 +1,9 @@
 """`gitvirt events`: recent events, from the hosts' reports and from the commits of the target branch, newest last.
 
-Reports keep a limited number of events; commits stay. A filter by namespace or object leaves commits out, because a commit is about
-many objects (`gitvirt history` shows those of one). With `--watch` an event is printed once, when it first appears.
+Reports keep a limited number of events; commits stay. A filter by namespace or object leaves commits out, because a
+commit is about many objects (`gitvirt history` shows those of one). With `--watch` an event is printed once, when
+it first appears; one that repeats is printed again with its new count. It writes nothing; the exit code is 0 also
+if there are none.
 """
 
 from __future__ import annotations
@@ -65,6 +67,8 @@ class EventFilter:
         return self.namespace is not None or self.key is not None
 
     def takes(self, event: ReportedEvent) -> bool:
+        """Whether an event of a report is wanted. Names are compared in full, because a name is unique only in its
+        kind and namespace."""
         if self.key is not None:
             return (event.kind, event.namespace, event.name) == tuple(self.key)
         return self.namespace in (None, event.namespace)
@@ -96,6 +100,8 @@ def about(written: str) -> tuple[Kind, str]:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    """Prints the events, and with `--watch` each new one once. `seen` holds what was printed: a report repeats its
+    events at each heartbeat."""
     wanted = EventFilter.of(arguments)
     seen: set[ShownEvent] = set()
 
@@ -137,6 +143,7 @@ def list_events(fleet: FleetRepo, limit: int, wanted: EventFilter) -> list[Shown
 
 
 def list_report_events(poollet: str, event: ReportedEvent) -> ShownEvent:
+    """One event of a report. Its time is the host's own clock, which may differ from that of commits."""
     about = "/".join(part for part in (event.kind, event.namespace, event.name) if part)
     time = datetime.fromisoformat(event.last)
     return ShownEvent(time, poollet, about, event.reason, event.message, event.type == "Warning", event.count)

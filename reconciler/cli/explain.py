@@ -1,7 +1,12 @@
 """`gitvirt explain`: why an object is where it is, or why it cannot be scheduled. One row per pool.
 
-It asks the scheduler that the reconciler uses, with the same input, as if the object had no assignment: its own use of its pool is
-given back first, so that the pool where it is counts as one that fits. It offers no explanation of its own.
+It asks the scheduler that the reconciler uses, with the same input, as if the object had no assignment: its own use
+of its pool is given back first, so that the pool where it is counts as one that fits. It offers no explanation of
+its own. It writes nothing. Exit codes: 0 if the object is on a pool or fits on one, 5 if it cannot be scheduled, 1
+if there is no such object.
+
+Limits: only machines and volumes are scheduled. Scores are those of now; they say why a pool is best today, not why
+it was chosen then (that is in `gitvirt history`).
 """
 
 from __future__ import annotations
@@ -90,6 +95,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def explain_object(seen: PlanInput, key: Key) -> Explanation:
+    """Asks the scheduler about one object. `blocked` are reasons that no pool can answer, such as a Secret that
+    does not exist; pools may fit nevertheless."""
     world = seen.world
     known = world.objects.get(key)
     if known is None:
@@ -113,6 +120,8 @@ def explain_object(seen: PlanInput, key: Key) -> Explanation:
 
 
 def without_assignment(record: Record) -> Record:
+    """The record as if the object was never placed. Only this copy changes: neither the World nor the repo is
+    touched."""
     status = record.status
     if isinstance(status, MachineStatus | VolumeStatus):
         status = msgspec.structs.replace(status, assignment=None)
@@ -167,6 +176,8 @@ def document(answer: Explanation) -> dict[str, object]:
 
 
 def row_of(row: Fit | Refusal) -> dict[str, object]:
+    """One pool for programs: its score in parts if it fits, else every reason with what is needed and what is
+    there."""
     if isinstance(row, Fit):
         return {"pool": row.pool, "fits": True, "score": row.score.points, "parts": dict(row.score.parts)}
     return {"pool": row.pool, "fits": False, "reasons": [phrases.fields_of(reason) for reason in row.reasons]}

@@ -1,8 +1,17 @@
-"""For verbs that watch: yields the fleet each time that its refs moved, until the verb is stopped.
+"""For verbs that watch or wait: yields the fleet each time that its refs moved, until the verb is stopped.
 
-A repo on this machine is watched, and looked at once at the start, because a ref may move before the watch begins. A remote is
-polled. If the watch is lost (the folder was moved or replaced), every look asks the repo instead. A remote that does not answer is
-reported once and asked again: whoever waits for a machine also waits for the network.
+# Theory of operation
+
+| the repo | learns of a change by | if that fails |
+|---|---|---|
+| on this machine | a watch of the folder | every look asks the repo instead |
+| remote | a poll every POLL_SECONDS | a note on standard error, once, and the next poll |
+
+A repo on this machine is also looked at once at the start, because a ref may move before the watch begins. A remote
+that does not answer is reported once and asked again: whoever waits for a machine also waits for the network.
+
+Must never happen: a change that is missed for ever (each wait is limited and looks again), or a verb that cannot be
+stopped (all waits end when the waker stops). It writes nothing, and compares snapshots, never printed text.
 """
 
 from __future__ import annotations

@@ -71,6 +71,7 @@ class FleetRepo:
 
 
 def add_repo(parser: argparse.ArgumentParser) -> None:
+    """The option --repo, with the same meaning for every verb."""
     parser.add_argument(
         "--repo",
         metavar="URL|DIR",
@@ -82,7 +83,11 @@ def locate_repo(named: str | None, environment: Mapping[str, str], here: Path) -
     """Raises CommandError when no repo is named and none is around."""
     text = named or environment.get("GITVIRT_REPO", "")
     if text and not (here / text).is_dir():
-        return Location(address.parse_address(text, here))
+        found = address.parse_address(text, here)
+        if found.scheme is address.Scheme.PATH and not Path(found.url).exists():
+            cure = "give the path of a checkout or of a bare repo, or a URL, with --repo or GITVIRT_REPO"
+            raise CommandError(f"{printable(found.url)} does not exist", cure)
+        return Location(found)
     folder = here / text
     checkout = revision.find_checkout(folder)
     if checkout is None:
@@ -137,7 +142,8 @@ def open_store_of(
     environment: Mapping[str, str],
     sign: Sign | None = None,
 ) -> Store:
-    """The repo over a mirror in the cache. The caller closes it."""
+    """The repo over a mirror in the cache. The caller closes it. A cache that cannot be written is an error with
+    its cure, because every verb would be slow without it and none would say why."""
     mirrors = mirrors_folder(environment)
     try:
         return bootstrap.open_store(
@@ -157,6 +163,8 @@ def mirrors_folder(environment: Mapping[str, str]) -> Path:
 
 
 def take_snapshot(repo: Repo, location: Location) -> Snapshot:
+    """The refs as the remote has them now. All that a verb prints comes from one snapshot, so its parts fit
+    together."""
     found = repo.snapshot()
     if isinstance(found, RemoteUnavailable):
         raise CommandError(f"{location.address}: {found.cause}", found.cure)
@@ -197,16 +205,20 @@ def check_settings(fleet: FleetRepo, *, changes: bool = False) -> None:
 
 
 def source_branch(fleet: FleetRepo) -> str:
+    """The name of the source branch, for messages."""
     return (fleet.refs.source or "").removeprefix(HEADS)
 
 
 def settings_cure(found: EffectiveSettings) -> str:
+    """What to do about settings that cannot be used: fix them, or restore them if the file is missing."""
     if found.is_there:
         return "run `gitvirt validate` to see them"
     return "restore it; `git log` shows who removed it"
 
 
 def refs_from_settings(settings: fleet.FleetSettings | None, *, with_reports: bool) -> Refs:
+    """The refs that the settings name, or the default ones. Reports are fetched only for verbs that show them: in a
+    large fleet they are most of the refs."""
     branches = fleet.BranchSettings() if settings is None else settings.branches
     reports = fleet.ReportSettings() if settings is None else settings.reports
     return Refs(HEADS + branches.source, HEADS + branches.target, reports.ref if with_reports else None)

@@ -1,7 +1,11 @@
 """`gitvirt get`: objects as they are on the target branch, in a table, or as the documents themselves.
 
-Before there is a target branch it shows the source and says so. With `--watch` it prints each object that differs from what it printed
-last, until Ctrl-C. The data of Secrets is hidden unless it is asked for.
+Before there is a target branch it shows the source and says so on standard error. With `--watch` it prints each
+object that differs from what it printed last, until Ctrl-C. It writes nothing. Exit codes: 0 also if nothing is
+found, 1 for a name that does not exist, 2 for wrong usage.
+
+Must never happen: the data of a Secret is printed without `--show-secrets`. It is hidden in every format, also in
+one that only programs read.
 """
 
 from __future__ import annotations
@@ -49,6 +53,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    """Prints the objects, and with `--watch` those that differ after each change.
+
+    What is compared is the whole document, not the printed row, so a change that no column shows prints its row
+    again. Objects that went away are not printed; `gitvirt events --watch` shows their commits.
+    """
     printed: dict[tuple[Key, bool], Mapping[str, Any]] = {}
 
     def show_changed(fleet: FleetRepo, is_first: bool) -> None:
@@ -82,6 +91,8 @@ def show(
     *,
     with_header: bool = True,
 ) -> None:
+    """Prints the items in the format of `-o`. JSON is one value: the object if exactly one name was given, else a
+    list, also an empty one."""
     bodies = [body_of(item, arguments.show_secrets) for item in items]
     kind: Kind = arguments.kind
     match arguments.output:
@@ -113,6 +124,8 @@ def hint_of(arguments: argparse.Namespace) -> str:
 
 
 def body_of(item: InventoryItem, with_secrets: bool) -> dict[str, Any]:
+    """The document of an object, as it may be printed: the values of a Secret are replaced, its keys stay.
+    `describe` uses it too; no other code prints documents."""
     body = dict(item.body)
     if item.key.kind is not Kind.SECRET or with_secrets:
         return body

@@ -1,6 +1,12 @@
 """`gitvirt history`: who changed an object when, and why. People's commits and the reconciler's, newest first.
 
-It follows the object's file on the target branch back to the commit that created it, and into the source where a commit merged it.
+It follows the object's file on the target branch back to the commit that created it, and into the source where a
+commit merged it. For an object that is deleted it searches the commit that removed it, and shows the last object of
+that name; a note on standard error says so. It writes nothing. Exit codes: 0, or 1 if there never was such an
+object.
+
+Limits: it reads Git alone. What a host did without a commit is in `gitvirt events`. A file that was renamed begins
+with its new name.
 """
 
 from __future__ import annotations
@@ -12,11 +18,11 @@ from itertools import islice
 from reconciler.cli.exits import Exit
 from reconciler.cli.fleet_repo import FleetRepo, add_repo, named_fleet
 from reconciler.cli.objects import nouns
-from reconciler.cli.objects.selectors import find_current
+from reconciler.cli.objects.selectors import find_by_key, read_current
 from reconciler.cli.output import Column, add_format, is_value, show_table, show_value
-from reconciler.cli.terminal import TextStyle, err, out
+from reconciler.cli.terminal import TextStyle, err, out, printable
 from reconciler.query.inventory import InventoryItem
-from reconciler.query.object_history import HistoryEntry, list_history
+from reconciler.query.object_history import HistoryEntry, find_deletion, list_history
 
 EXAMPLES = """examples:
   gitvirt history machine web-1
@@ -43,9 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     with named_fleet(arguments.repo) as fleet:
-        item = find_current(fleet, arguments)
         limit = arguments.limit or None
-        found = list(islice(commits_of(fleet, item), limit and limit + 1))
+        found = list(islice(find_commits(fleet, arguments), limit and limit + 1))
     shown = found[:limit]
     if is_value(arguments.output):
         show_value(out(), arguments.output, [value(event) for event in shown])
@@ -56,7 +61,20 @@ def run(arguments: argparse.Namespace) -> int:
     return Exit.OK
 
 
+def find_commits(fleet: FleetRepo, arguments: argparse.Namespace) -> Iterator[HistoryEntry]:
+    """Of the object that the arguments name or, if it is deleted, of the last one that had the name."""
+    inventory = read_current(fleet, arguments.kind)
+    key = nouns.parse_key(arguments.kind, arguments.name, arguments.namespace)
+    deleted = None if key in inventory.items else find_deletion(fleet.repo, inventory.commit, key)
+    if deleted is None:
+        return commits_of(fleet, find_by_key(inventory, key))
+    err().line(f"{printable(str(key))} was deleted; these are the commits of the last one with that name")
+    return list_history(fleet.repo, *deleted, key)
+
+
 def commits_of(fleet: FleetRepo, item: InventoryItem) -> Iterator[HistoryEntry]:
+    """The commits of an object that exists, on the branch on which it was found. `describe` shows the first few of
+    them."""
     head = fleet.snapshot.target or fleet.snapshot.source
     assert head is not None, "an object was found on it"
     return list_history(fleet.repo, head, item.path, item.key)

@@ -6,6 +6,10 @@
 | JSON Schemas of gitvirt | written | updated to this version: they are ours |
 
 `--refork` gives a copy of a fleet its own `fleet.id`, so that it can never change the machines of its origin.
+
+It writes files below the folder and, outside of a repo, an empty Git repo. It makes no commit and contacts no
+remote: the first commit is the person's. Exit codes: 0, also if everything exists, 1 if a file cannot be written.
+Running it again after an upgrade updates the schemas and nothing else.
 """
 
 from __future__ import annotations
@@ -66,6 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    """Writes the files and says what was made, kept or updated. Running it again changes nothing."""
     if not arguments.directory:
         cure = "name a folder, or leave it out for the one you are in"
         raise CommandError("'' is not a folder", cure, Exit.USAGE)
@@ -161,6 +166,7 @@ def refork(root: Path, terminal: Terminal) -> int:
 
 
 def show(root: Path, fates: list[tuple[str, FileOutcome]], is_new: bool, terminal: Terminal) -> None:
+    """Prints each file with its outcome, and the commands that come next."""
     colors = {
         FileOutcome.MADE: TextStyle.GREEN,
         FileOutcome.UPDATED: TextStyle.YELLOW,

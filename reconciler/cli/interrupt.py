@@ -98,6 +98,9 @@ def until_interrupted(work: Callable[[Waker], int]) -> int:
 
 
 class _Worker(threading.Thread):
+    """The thread that does the work. It keeps the result or the error for the main thread, and rings the bell when
+    it is done."""
+
     def __init__(self, work: Callable[[Waker], int], interrupt: Interrupt, bell: int) -> None:
         super().__init__(name="work", daemon=True)
         self.is_done = False
@@ -116,6 +119,8 @@ class _Worker(threading.Thread):
                 os.write(self._bell, b"\0")
 
     def answer(self) -> int:
+        """The exit code, called in the main thread. After a signal the work has PATIENCE_SECONDS to return; its
+        result counts no more."""
         if self._interrupt.came:
             self.join(PATIENCE_SECONDS)
             if self.is_alive():  # it may hold the locks that an orderly end of the interpreter takes

@@ -1,4 +1,12 @@
-"""How verbs show what they found: columns of a table, or whole values in JSON or YAML."""
+"""How verbs show what they found: columns of a table for people, or whole values in JSON or YAML for programs.
+
+A verb declares its columns once, as a list of Column. A cell is text without color; the style is separate, so that
+widths and programs never see escape sequences. JSON and YAML come from the same `value` function of the verb and so
+have the same fields; docs/json.md promises them, and a test holds the page to them.
+
+Must never happen: a value for programs that holds a Secret's data, unless `--show-secrets` was given; a table that
+is parsed by our own code.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +24,9 @@ AnyItem = TypeVar("AnyItem")
 
 
 class Column(NamedTuple, Generic[AnyItem]):
+    """One column: its title, how to get a cell of an item, its color, and whether only `-o wide` shows it. An empty
+    cell is shown as a dash."""
+
     title: str
     cell: Callable[[AnyItem], str]
     style: Callable[[AnyItem], TextStyle | None] = lambda _: None
@@ -29,11 +40,14 @@ def show_table(
     *,
     with_header: bool = True,
 ) -> None:
+    """Prints the items as rows. Without a header it continues an earlier table, as `--watch` does."""
     rows = [[style_rows(terminal, column, item) for column in columns] for item in items]
     terminal.table([column.title for column in columns] if with_header else [], rows)
 
 
 def style_rows(terminal: Terminal, column: Column[AnyItem], item: AnyItem) -> str:
+    """The text of one cell: control characters become visible, because names and messages come from files and hosts
+    that may not be ours."""
     text = printable(column.cell(item)) or NOTHING
     style = column.style(item)
     return terminal.paint(text, style) if style else text
@@ -51,7 +65,8 @@ def is_value(format: str) -> bool:
 
 
 def show_value(terminal: Terminal, format: str, value: object, *, is_one_of_many: bool = False) -> None:
-    """Where more of them come, JSON is a line each, and YAML documents of a stream."""
+    """Prints a value for programs. One of many, as with --watch, is a line of JSON, or a document of a YAML stream,
+    so that a reader can take each as it comes."""
     if format == "json":
         terminal.line(json.dumps(value, indent=None if is_one_of_many else 2, ensure_ascii=False))
         return

@@ -1,4 +1,9 @@
-"""Shows a long text through the person's pager on a terminal; elsewhere prints it."""
+"""Shows a long text through the person's pager on a terminal; elsewhere prints it. Only `gitvirt help TOPIC` uses
+it.
+
+PAGER is a command line of the person and is run without a shell. An empty PAGER, `cat`, or a program that is not
+installed means no pager.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +22,8 @@ LESS = "FRX"
 
 
 def show(terminal: Terminal, lines: Iterable[str], environment: Mapping[str, str] | None = None) -> None:
+    """Prints the lines, through the pager if standard output is a terminal. What was printed before is flushed
+    first, so that the order stays."""
     environment = os.environ if environment is None else environment
     command = pager(environment) if terminal.is_interactive else None
     if command is None:
@@ -37,7 +44,8 @@ def pager(environment: Mapping[str, str]) -> Sequence[str] | None:
 
 
 def through(command: Sequence[str], text: str, environment: Mapping[str, str]) -> None:
-    """Ctrl-C is the pager's while it runs."""
+    """Runs the pager to its end. Ctrl-C is the pager's while it runs: it must not end gitvirt below it and leave
+    the terminal in the pager's mode."""
     environment = {"LESS": LESS, **environment}
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, env=environment, text=True, encoding="utf-8"

@@ -1,4 +1,11 @@
-"""`gitvirt pause` and `gitvirt resume`: whether gitvirt may change an object."""
+"""`gitvirt pause` and `gitvirt resume`: whether gitvirt may change an object.
+
+Each writes one commit on the source branch that adds or removes the annotation gitvirt.dev/paused. From then on the
+host leaves the object as it is, and the reconciler does not delete it. Of a pool that only its host announced,
+`pause` creates the file.
+
+Limits: it stops nothing that runs. A call that a host has already begun ends as usual.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,18 @@
-"""`gitvirt plan`: what a reconcile would do, and why. It runs the reconciler's own decisions on a snapshot and writes nothing.
+"""`gitvirt plan`: what a reconcile would do, and why. It runs the reconciler's own decisions on a snapshot and
+writes nothing.
 
-The exit code is 3 for errors in manifests, 5 if an object cannot be scheduled, 4 (with `--exit-code`) if changes are pending; the first
-that applies counts, in this order.
+| exit code | when (the first that applies) |
+|---|---|
+| 3 | there are errors in manifests |
+| 5 | an object cannot be scheduled |
+| 4 | something would change, and `--exit-code` was given |
+| 0 | else |
+
+Output forms: text, JSON and YAML for programs, Markdown for a comment on a pull request (`gitvirt comment` posts
+it). All come from one Plan; what two of them say alike is in `plans.phrases`.
+
+Limits: it decides nothing of its own. Whatever it shows comes from `reconciler.decide`, or a plan would promise
+what the reconciler does not do. Placements are those of this moment; another tick before the merge may fill a pool.
 """
 
 from __future__ import annotations
@@ -61,6 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def verdict(plan: Plan, *, is_strict: bool) -> int:
+    """The exit code of a plan. Errors come first: with broken files the rest of the plan is not what people meant."""
     if any(problem.severity is Severity.ERROR for problem in plan.problems):
         return Exit.PROBLEMS
     if plan.unschedulable:

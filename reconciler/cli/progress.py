@@ -1,4 +1,9 @@
-"""A counter on the terminal for work that takes long enough to wonder; nothing anywhere else."""
+"""A counter on the terminal for work that takes long enough to wonder; nothing anywhere else.
+
+It writes to standard error only if that is a terminal, and removes its line at the end, so neither a log nor a pipe
+ever has it. Used by
+`validate`.
+"""
 
 from __future__ import annotations
 

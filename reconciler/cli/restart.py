@@ -1,15 +1,26 @@
-"""`gitvirt restart`: a machine is stopped and started once, where it is."""
+"""`gitvirt restart`: a machine is stopped and started once, on the host where it is.
+
+Writes one commit on the source branch that sets the annotation gitvirt.dev/restart to a new token, the time in UTC.
+The host restarts the machine when the token differs from the one in `status.restart`, and writes it there; so one
+commit restarts once, however often it is read. A paused machine is refused (exit code 1): its host would restart it
+only after it is resumed, which may be days later and unexpected.
+
+Limits: it does not wait for the restart; the printed token is what to wait for.
+"""
 
 from __future__ import annotations
 
 import argparse
 from datetime import UTC, datetime
 
+from reconciler.cli.exits import CommandError
 from reconciler.cli.mutate import change
+from reconciler.cli.mutate.output import describe_key
 from reconciler.cli.objects import nouns
 from schemas import live_layout
-from schemas.edit import Annotation
+from schemas.edit import Annotation, Changes
 from schemas.kinds import Kind
+from schemas.model import Object
 
 EXAMPLES = """examples:
   gitvirt restart web-1
@@ -28,13 +39,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    token = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    intent = change.Mutation(
-        "restart",
-        lambda _: {RESTART: token},
-        f"restarts (token {token})",
-        "restarting",
-        facts=(("token", token),),
-    )
     key = nouns.parse_key(Kind.MACHINE, arguments.machine, arguments.namespace)
+    token = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def changes(found: Object | None) -> Changes:
+        if found is not None and found.metadata.annotations.get(live_layout.PAUSED) == "true":
+            cause = f"{describe_key(key)} is paused, so its host does not restart it"
+            raise CommandError(cause, f"run `gitvirt resume {key.namespace}/{key.name}` first")
+        return {RESTART: token}
+
+    facts = (("token", token),)
+    intent = change.Mutation("restart", changes, f"restarts (token {token})", "restarting", facts=facts)
     return change.apply_change(arguments, key, intent)

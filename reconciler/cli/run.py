@@ -1,9 +1,23 @@
-"""`gitvirt run`: the reconciler as a process. Owns its settings, its threads and its exit code; the loop decides everything else.
+"""`gitvirt run`: the reconciler as a process. Owns its settings, its threads and its exit code; the loop decides
+everything else.
 
-The main thread waits for a signal; a second one reconciles, a third does housekeeping, and watchers or polls wake the second. A signal ends
-the process after the current tick: a push that has begun is finished, so that its outcome is known. If the reconciling thread ends by
-itself, the process ends with an error and the service manager starts it again. With `--once` there are no threads: ticks run until one
-has nothing left to write.
+| thread | does | ends |
+|---|---|---|
+| main | waits for a signal, then for the second thread | last |
+| reconcile | `loop.run`: ticks, as changes and the interval ask for them | after the tick that is under way when it is told to stop |
+| housekeeping | keeps the local copy of the repo small | with the context that started it |
+| watch, HTTP server | wake the loop; answer /metrics, /healthz, /webhook | with their contexts |
+
+A push that has begun is finished before the process ends, so that its outcome is known. If the reconciling thread
+ends by itself, the process ends with exit code 1, and the service manager starts it again: a reconciler that only
+looks alive is worse than one that is gone. With `--once` there are no threads: ticks run until one has nothing left
+to write, and the exit code is 3 if the source is held until a person agrees.
+
+Each option can come from the environment, for containers and units. A flag wins.
+
+Must never happen: the webhook secret or a token in the log or in an error; a start that succeeds with a key, an
+address or a secret that cannot work. Several processes may run at once on one repo: pushes are compare-and-swap, so
+nothing here locks.
 """
 
 from __future__ import annotations
@@ -108,6 +122,8 @@ def add_option(
 
 
 def run(arguments: argparse.Namespace) -> int:
+    """Runs ticks until a signal, or with `--once` until there is nothing to write. Logging is configured first,
+    because everything after it may log."""
     logs.configure_logging(arguments.log, arguments.log_level)
     if arguments.webhook_secret and not arguments.listen:
         raise CommandError("--webhook-secret needs --listen", "add --listen HOST:PORT", Exit.USAGE)
@@ -152,7 +168,8 @@ def process(
 
 
 def serve(loop: Loop, address: RemoteAddress, supervisor: ServiceNotifier) -> None:
-    """Until a signal, and then to the end of the tick that is under way. Ready once a tick has ended well."""
+    """Starts the threads and waits for a signal; then ends after the tick that is under way. The service manager is
+    told "ready" once a tick has ended well."""
     stop = StopSignal()
     loop.on_success = supervisor.ready
     failures: list[Exception] = []
@@ -188,6 +205,8 @@ def serve(loop: Loop, address: RemoteAddress, supervisor: ServiceNotifier) -> No
 
 
 def listener(listen: tuple[str, int], loop: Loop, metrics: Metrics, webhook: Webhook) -> HttpServer:
+    """The HTTP server. An address that is in use is an error at the start, not a warning in the log of a service
+    that cannot be asked."""
     try:
         made = HttpServer(*listen, metrics.exposition, loop.health, webhook)
     except OSError as error:
@@ -198,6 +217,7 @@ def listener(listen: tuple[str, int], loop: Loop, metrics: Metrics, webhook: Web
 
 
 def verdict(outcome: Outcome, held: SourceHold | None) -> int:
+    """The exit code of `--once`. A held source is 3, so that CI does not take it for a fleet that converged."""
     match outcome:
         case Failed(_, cause, cure):
             raise CommandError(printable(cause), printable(cure))
@@ -223,6 +243,7 @@ def one_of(words: Collection[str]) -> Callable[[str], str]:
 
 
 def seconds(text: str) -> float:
+    """A duration with its unit, in seconds. A bare number is refused: `10` could be meant as minutes."""
     try:
         return milliseconds(text) / 1000
     except ValueError as error:
@@ -230,6 +251,7 @@ def seconds(text: str) -> float:
 
 
 def positive(text: str) -> float:
+    """As `seconds`, and more than zero: with an interval of zero the loop would tick without a pause."""
     found = seconds(text)
     if found <= 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not a duration; write 10s, or more")
@@ -237,6 +259,7 @@ def positive(text: str) -> float:
 
 
 def author(text: str) -> Identity:
+    """`NAME <EMAIL>` as Git writes authors."""
     match = AUTHOR.fullmatch(text)
     if match is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not an author; write 'Name <name@example.org>'")
@@ -269,4 +292,5 @@ def read_secret(path: Path) -> bytes:
 
 
 def folder_of(address: RemoteAddress) -> Path:
+    """The folder of a local repo, whose refs are watched."""
     return Path(unquote(urlsplit(address.url).path) if address.url.startswith("file:") else address.url)

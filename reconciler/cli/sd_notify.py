@@ -1,5 +1,12 @@
-"""Tells the service manager that a verb is ready and that it ends: sd_notify(3). Does nothing unless the environment names a
-service manager."""
+"""Tells the service manager that a verb is ready and that it ends: sd_notify(3), a datagram to the socket in
+NOTIFY_SOCKET.
+
+`gitvirt run` and the poollet call it. Ready means that one tick or one pass ended well, not that the process
+started, so systemd starts dependents only when gitvirt works. Without the variable every call does nothing.
+
+Must never happen: a service manager that does not answer stops the service. A failed or slow send is one line in
+the log.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +41,7 @@ class ServiceNotifier:
             self._tell("READY=1")
 
     def stopping(self) -> None:
+        """Before the orderly end, so that the manager counts its own time for stopping from here."""
         self._tell("STOPPING=1")
 
     def _tell(self, state: str) -> None:

@@ -1,4 +1,9 @@
-"""How a verb that serves until it is told to stop learns of it. Owns the signal handlers of the process."""
+"""How a verb that serves until it is told to stop learns of it. Owns the signal handlers of the process.
+
+Used by the services (`run`, the poollet, the runtimes), which end in order: `wait` returns and the service finishes
+what is under way. Verbs for people use `interrupt` instead, which ends them within seconds. One process has one of
+the two, never both.
+"""
 
 from __future__ import annotations
 

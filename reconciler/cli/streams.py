@@ -1,4 +1,9 @@
-"""The standard streams, in whatever state the caller left them: closed, full, or of a narrow encoding."""
+"""The standard streams, in whatever state the caller left them: closed, full, or of a narrow encoding.
+
+Order: `prepare_streams` before anything is printed or opened, `flush` after the verb returned and before its exit
+code counts. Without the first, a file that the verb opens could get the number of a closed standard output and be
+overwritten by what is printed. Without the second, output that never arrived would end with exit code 0.
+"""
 
 from __future__ import annotations
 

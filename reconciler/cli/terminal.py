@@ -1,4 +1,9 @@
-"""Output for people: aligned tables, and color only on a terminal."""
+"""Output for people: aligned tables, and color only on a terminal.
+
+All verbs print through a Terminal: `out()` is for the answer, `err()` for notes and errors. Each call makes a new
+one, so a test that replaces sys.stdout needs no more than that. A write that fails (a full disk, a closed pipe)
+becomes an error of `streams`, never a traceback.
+"""
 
 from __future__ import annotations
 
@@ -31,11 +36,15 @@ class Terminal:
         self.has_color = self.is_interactive and not environment.get("NO_COLOR")
 
     def paint(self, text: str, *styles: TextStyle) -> str:
+        """The text in these styles, or as it is where there is no color. Painted text still aligns: `width` counts
+        no escape sequences."""
         if not self.has_color or not styles:
             return text
         return f"\x1b[{';'.join(styles)}m{text}\x1b[0m"
 
     def line(self, text: str = "") -> None:
+        """Prints one line. Text of others must have gone through `printable`, or a manifest could move the cursor
+        of its reader."""
         try:
             self.stream.write(text + "\n")
         except OSError as error:

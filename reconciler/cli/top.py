@@ -1,4 +1,9 @@
-"""`gitvirt top`: how full the pools are, by the capacity that assignments charge. It shows no use inside of guests, which is not in the repo."""
+"""`gitvirt top`: how full the pools are, by the capacity that assignments charge. It shows no use inside of guests,
+which is not in the repo.
+
+The numbers are those of the scheduler: the same charge function decides whether a machine fits. A pool can be
+fuller than 100% after its host announced less capacity. Reads the target branch, writes nothing, exit code 0.
+"""
 
 from __future__ import annotations
 
@@ -61,6 +66,8 @@ def bar(use: PoolUse, resource: str) -> str:
 
 
 def style(use: PoolUse, resource: str) -> TextStyle | None:
+    """Green below 70% of what can be given away, yellow below 90%, else red. A pool that announced nothing has no
+    color."""
     whole, used = use.capacity.get(resource, 0), use.used.get(resource, 0)
     if whole <= 0 or used * 10 < whole * 7:
         return TextStyle.GREEN if whole > 0 else None

@@ -1,4 +1,10 @@
-"""`gitvirt help TOPIC`: the pages of the documentation and the problem codes, in the terminal."""
+"""`gitvirt help TOPIC`: the pages of the documentation and the problem codes, in the terminal.
+
+Reads the pages from the package (a wheel) or from docs/ (a checkout), so they fit the installed version and need no
+network. Writes nothing. A topic is the name of a page without its suffix, or a code such as GV301; a verb of the
+same name wins, and `NAME.md` means the page. Exit code 2 for a topic that does not exist, with the one that it
+comes near.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +23,7 @@ _LINK = re.compile(r"\[([^\]]+)\]\((?!http)([^)#]+)\.md[^)]*\)")
 
 
 def show(topic: str) -> int:
+    """Prints a code or a page. Raises CommandError for a topic that does not exist."""
     if topic.upper() in CODES:
         show_code(out(), topic.upper())
         return Exit.OK
@@ -61,6 +68,7 @@ def format_page(terminal: Terminal, text: str) -> Iterator[str]:
 
 
 def command(link: re.Match[str]) -> str:
+    """A link to another page, as the command that shows it: a terminal cannot follow the link itself."""
     return f"{link[1]} (gitvirt help {link[2]}{'.md' if link[2] in VERBS else ''})"
 
 

@@ -1,4 +1,9 @@
-"""`gitvirt tree`: machines under their pools, with their volumes and interfaces. Machines without a pool and retained volumes are shown too."""
+"""`gitvirt tree`: machines under their pools, with their volumes and interfaces. Machines without a pool and
+retained volumes are shown too.
+
+A machine is under the pool of its assignment, not of a pin in its spec: what is only wanted there is below "without
+a pool". Reads the target branch, writes nothing. Exit codes: 0, or 1 for a `--pool` that does not exist.
+"""
 
 from __future__ import annotations
 
@@ -127,6 +132,8 @@ def below(inventory: FleetInventory, item: InventoryItem) -> Iterator[str]:
 
 
 def disks(inventory: FleetInventory, item: InventoryItem) -> Iterator[TreeDisk]:
+    """The disks of a machine in the order of its spec, with the state that its host reports. One that is not
+    reported yet is Pending."""
     machine = item.object
     assert isinstance(machine, Machine)
     states = {disk.name: disk.state for disk in machine.status.volumes}
@@ -139,6 +146,7 @@ def disks(inventory: FleetInventory, item: InventoryItem) -> Iterator[TreeDisk]:
 
 
 def interfaces(item: InventoryItem) -> Iterator[TreeInterface]:
+    """The interfaces of a machine in the order of its spec, with the addresses that its host reports."""
     machine = item.object
     assert isinstance(machine, Machine)
     seen = {interface.name: interface for interface in machine.status.network_interfaces}

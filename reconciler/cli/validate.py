@@ -1,8 +1,14 @@
 """`gitvirt validate`: everything that is wrong with a repo, each with its place and what to do.
 
-It reads files on disk, a revision, or standard input in place of one file, and checks them as the reconciler would (reconciler.query.check).
-No manifests at all is an error, or a check in the wrong folder would succeed forever. The formats are in `findings`; this module
-only chooses the source and the output.
+It reads files on disk, a revision, or standard input in place of one file, and checks them as the reconciler would
+(reconciler.query.check). No manifests at all is an error, or a check in the wrong folder would succeed forever. The
+formats are in `findings`; this module only chooses the source and the output.
+
+Exit codes: 0 without errors, 3 with errors (or warnings, with `--strict`), 1 if it could not check, 2 for wrong
+usage. It writes nothing, uses no network and needs no Git for files on disk: Git's library is imported only for
+`--rev` and `--against`, because hooks and editors call this verb at every save.
+
+Must never happen: "ok" for files that were not read; text of a file with a Secret in the output.
 """
 
 from __future__ import annotations
@@ -77,6 +83,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    """Checks and prints. Notes about missing settings come only with text: formats for programs have nothing but
+    the outcome."""
     start = time.perf_counter()
     requested = requests(arguments, working_folder())
     outcome = outcome_of(checks(requested), time.perf_counter() - start, arguments.foreign)
@@ -124,6 +132,7 @@ def checks(requested: Sequence[CheckRequest]) -> list[CheckResult]:
 
 
 def outcome_of(checked: Sequence[CheckResult], seconds: float, with_foreign: bool) -> ValidationOutcome:
+    """Joins what the repos gave, in the order of file and line."""
     problems = sorted(problem for found in checked for problem in found.problems)
     return ValidationOutcome(
         tuple(problem for problem in problems if with_foreign or problem.code != FOREIGN),
@@ -145,6 +154,7 @@ def text_of(requests: Sequence[CheckRequest], shown: str) -> str | None:
 
 
 def show(outcome: ValidationOutcome, output: str, terminal: Terminal, text_of: TextOf) -> None:
+    """Prints the outcome in one format, whose module is imported only now."""
     match output:
         case "json":
             from reconciler.cli.findings import as_json
@@ -176,6 +186,8 @@ def show(outcome: ValidationOutcome, output: str, terminal: Terminal, text_of: T
 
 
 def requests(arguments: argparse.Namespace, here: Path) -> list[CheckRequest]:
+    """What is to be checked, one request for each repo that the paths are in. Wrong combinations of options end
+    here."""
     paths: list[str] = arguments.paths
     if "" in paths:
         raise CommandError(
@@ -202,11 +214,14 @@ def requests(arguments: argparse.Namespace, here: Path) -> list[CheckRequest]:
 
 
 def on_disk(scope: Scope, against: str | None) -> CheckRequest:
+    """Files as they are on disk. Files outside of any repo are checked alone: what is around them is not theirs."""
     source = FilesSource(scope.root, scope.named) if scope.is_lone else FolderSource(scope.root)
     return CheckRequest(scope, source, checked_out_branch(scope.root), earlier(scope.root, against))
 
 
 def of_standard_input(arguments: argparse.Namespace, here: Path) -> CheckRequest:
+    """Standard input, laid over the repo around the working folder: references to its objects resolve. With
+    `--stdin-name` it replaces a file of the repo, as an editor has it before it is saved."""
     if len(arguments.paths) > 1 or arguments.rev:
         cure = "check the other paths in a second run"
         raise CommandError("- cannot be combined with paths", cure, Exit.USAGE)
@@ -222,6 +237,7 @@ def of_standard_input(arguments: argparse.Namespace, here: Path) -> CheckRequest
 
 
 def at_revision(arguments: argparse.Namespace, here: Path) -> list[CheckRequest]:
+    """The files of a revision, whatever is on disk."""
     from reconciler.gitstore.worktree.revision import find_checkout, open_revision
     from reconciler.query.revision_paths import find_revision_scopes
 
@@ -243,6 +259,7 @@ def folder_of(path: Path) -> Path:
 
 
 def earlier(root: Path, against: str | None) -> ComparedRevision | None:
+    """The revision to compare with, for a repo on disk."""
     if against is None:
         return None
     top = find_git_top(root)

@@ -1,4 +1,9 @@
-"""The verbs of `gitvirt`: name, module, summary. Importing this imports none of them."""
+"""The verbs of `gitvirt`: name, module, summary, in the order of the overview. Importing this imports none of them.
+
+It is the only list of verbs. The overview, help, completion and suggestions read it; a verb that is not here cannot
+be called. `exec` and `uncordon` show that two verbs may share a module, which then finds the name of the called one
+in `arguments.verb`.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +21,7 @@ class Verb(NamedTuple):
     summary: str
 
     def load(self) -> ModuleType:
+        """Imports the verb's module. This is the moment at which a verb may bring large libraries."""
         return importlib.import_module(self.module)
 
     @property
@@ -70,5 +76,7 @@ VERBS = {
 
 
 def closest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that `name` was probably meant to be, or None. Used for verbs, kinds, names of objects and
+    states alike, so that all of them suggest by the same rule."""
     near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
     return near[0] if near else None

@@ -1,4 +1,10 @@
-"""`gitvirt version`: the versions of gitvirt and of every library and program that it uses here, and which libvirt answers."""
+"""`gitvirt version`: the versions of gitvirt and of every library and program that it uses here, and which libvirt
+answers.
+
+For reports of bugs. It reads no repo and always ends with exit code 0: what is not installed is shown as such.
+libvirt and programs are asked with a time limit, because a hanging libvirtd is just what such a report is about.
+libvirt's library is imported only where it is asked.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,11 @@
 """`gitvirt wait`: blocks until an object reaches a state, or until the timeout.
 
-It looks at the target branch, at once and after each change of a ref. A state that the kind can never have is wrong usage (exit code 2), not
-a timeout. An object that does not exist yet is waited for, with a hint of similar names, since a script may wait before the first tick.
+It looks at the target branch, at once and after each change of a ref, and writes nothing. Exit codes: 0 when the
+state is reached, 6 after the timeout, 2 for a state or field that the kind can never have. An object that does not
+exist yet is waited for, with a hint of similar names, since a script may wait before the first tick. A remote that
+stops to answer meanwhile is asked again until the timeout.
+
+Limits: it believes what is on the target branch. A host that no longer reports leaves its last state there.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ from reconciler.cli.fleet_changes import follow_fleet
 from reconciler.cli.fleet_repo import FleetRepo, add_repo, check_settings, named_fleet
 from reconciler.cli.interrupt import until_interrupted
 from reconciler.cli.objects import columns, nouns
-from reconciler.cli.objects.selectors import field, parse_pair, states, suggest_item
+from reconciler.cli.objects.selectors import field, has_field, parse_pair, states, suggest_item
 from reconciler.cli.output import add_format, is_value, show_value
 from reconciler.cli.terminal import err, out, printable
 from reconciler.cli.verbs import closest
@@ -34,6 +38,7 @@ EXAMPLES = """examples:
 It exits with 0 when the state is reached, with 6 after the timeout."""
 
 DELETED = "deleted"
+FORMS = "state=STATE, condition=TYPE, PATH=VALUE such as spec.power=Off, or deleted"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +57,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def parse_condition(text: str) -> tuple[str, str]:
-    return (DELETED, "") if text == DELETED else parse_pair(text)
+    """The type of --for."""
+    if text == DELETED:
+        return DELETED, ""
+    if "=" not in text:
+        is_state = any(text in states(kind) for kind in Kind)
+        hint = f"did you mean state={text}?" if is_state else f"write {FORMS}"
+        raise argparse.ArgumentTypeError(f"{text!r} cannot be waited for; {hint}")
+    return parse_pair(text)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -89,7 +101,8 @@ def wait_until(arguments: argparse.Namespace, waker: Waker) -> int:
 
 
 def check(kind: Kind, wanted: tuple[str, str]) -> None:
-    """A state that can never be reached is wrong usage, not a reason to wait."""
+    """Refuses a condition that can never be met: exit code 2 at once, not 6 after the whole timeout. It needs the
+    kind alone, so it runs before the repo is opened."""
     name, value = wanted
     known = states(kind)
     if not value and name in ("state", "status.state", "condition"):
@@ -100,6 +113,8 @@ def check(kind: Kind, wanted: tuple[str, str]) -> None:
             else "--for condition=TYPE, a path=value, or deleted"
         )
         raise CommandError(f"--for {printable(name)}= does not say which", cure, Exit.USAGE)
+    if name not in (DELETED, "condition") and not has_field(kind, name):
+        raise CommandError(f"a {kind} has no field {printable(name)}", f"--for takes {FORMS}", Exit.USAGE)
     if name not in ("state", "status.state") or value in known:
         return
     if not known:
@@ -119,6 +134,8 @@ def hint_of(now: FleetRepo, all_of_it: FleetInventory, wanted: Key) -> str:
 
 
 def follow_in_time(fleet: FleetRepo, seconds: float, waker: Waker) -> Generator[FleetRepo]:
+    """The fleet now, and again after each change, until the time is over. The first look counts even with a timeout
+    of zero."""
     yield fleet
     yield from follow_fleet(fleet, waker, seconds)
 
@@ -135,6 +152,8 @@ def show(arguments: argparse.Namespace, wanted: Key, found: InventoryItem | None
 def value(
     arguments: argparse.Namespace, wanted: Key, found: InventoryItem | None, seconds: float
 ) -> dict[str, object]:
+    """What programs read, also after a timeout: then `isSo` is false, and state, reason and message are those of
+    the last look."""
     field_name, field_value = arguments.wanted
     return {
         "object": str(wanted),
@@ -148,6 +167,8 @@ def value(
 
 
 def is_met(item: InventoryItem | None, wanted: tuple[str, str]) -> bool:
+    """Whether the object is as `--for` wants it. `deleted` means absent from the target branch: the reconciler
+    removes the document only after the host confirmed it."""
     name, value = wanted
     if name == DELETED:
         return item is None

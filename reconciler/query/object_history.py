@@ -18,6 +18,8 @@ from reconciler.gitstore.objects.commit import Commit, decode_commit
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.repo import Identity, Repo
 from schemas.kinds import Key
+from schemas.manifest import parse
+from schemas.manifest.ignore import is_manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,25 @@ def list_history(repo: Repo, head: ObjectId, path: str, key: Key) -> Iterator[Hi
             if then is None and now is not None:
                 return
         here = before
+
+
+def find_deletion(repo: Repo, head: ObjectId | None, key: Key) -> tuple[ObjectId, str] | None:
+    """The last commit that removed a document of an object which is not on `head`, and the file that had it.
+
+    It costs a difference of trees for each commit back to there, and for a name that never existed back to the first one.
+    """
+    here = head
+    while here is not None:
+        before = decode_commit(repo.read(here)).first_parent
+        for change in repo.diff(before, here) if before is not None else ():
+            if change.before is not None and is_manifest(change.path):
+                data = repo.read(change.before.id)
+                if key.name.encode() in data and any(
+                    each.key == key for each in parse(change.path, data).documents
+                ):
+                    return here, change.path
+        here = before
+    return None
 
 
 def list_source_commits(

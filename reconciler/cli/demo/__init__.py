@@ -1,4 +1,16 @@
-"""`gitvirt demo`: a whole fleet on this machine, from the first commit to a host that fails, live in the terminal."""
+"""`gitvirt demo`: a whole fleet on this machine, from the first commit to a host that fails, live in the terminal.
+
+`folder` creates a temporary folder that `cleanup` removes, `processes` starts a bare repo, a reconciler and three
+hosts, `hosts` has the two kinds of hosts, `scenario` is the play, `screen` and `console` show it. Exit codes: 0 at
+the end, 1 if something is missing on this machine, 6 if a step takes too long (which is a bug), 130 on Ctrl-C.
+
+Everything is real but the hosts: the same verbs run as on a fleet, as separate processes that talk only through Git
+and sockets. With `--runtime libvirt` the guests are real too.
+
+Must never happen: a process, a folder or a network device that remains, however the demo ends; the libvirt, the
+network or the Git configuration of this machine is changed. The modules with those parts are imported in `run`, so
+that the verb's help works where libvirt is not installed.
+"""
 
 from __future__ import annotations
 
@@ -40,6 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    """Prepares, plays and cleans up. From the moment of the cleanup Ctrl-C is ignored: it would leave what the
+    cleanup had not reached."""
     from reconciler.cli.demo.folder import open_folder
     from reconciler.cli.demo.processes import DemoProcesses
     from reconciler.cli.demo.scenario import run_scenario
@@ -60,6 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def hosts_of(arguments: argparse.Namespace, folder: Path, held: int) -> Hosts:
+    """The hosts of the chosen kind. Only those that are needed are imported."""
     if arguments.runtime == "libvirt":
         from reconciler.cli.demo.hosts.libvirt import LibvirtHosts
 

@@ -19,6 +19,9 @@ PREFIX = "gitvirt-demo."  # short: the paths of sockets are
 
 
 def main() -> None:
+    """Makes the folder, prints its path, and waits until its standard input ends: that is when no process holds the
+    other end any more. Signals that end a terminal session are ignored, because the cleanup has to outlive all
+    others."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=sys.argv[1]))

@@ -1,4 +1,11 @@
-"""What a person would see who sits down at a machine's serial console and types: through the runtime, as `gitvirt console`."""
+"""The serial console of a machine, as a person sees it who types: through the runtime, by `gitvirt console` in a
+process of its own.
+
+A console is a stream without frames: nothing says where an answer ends. So a session types one line at a time, each
+only at a prompt, and waits for the prompt that follows. A real guest may still boot, say nothing until Enter is
+pressed, or print messages of its kernel in between; `await_prompt` accepts all of that and gives up after
+PATIENCE_SECONDS.
+"""
 
 from __future__ import annotations
 
@@ -44,6 +51,7 @@ class ConsoleSession:
         self.said = ""
 
     def type(self, line: str) -> None:
+        """Types a line and Enter. It does not wait for an answer."""
         os.write(self._keys.fileno(), f"{line}\n".encode())
 
     def look(self) -> bool:
@@ -67,6 +75,7 @@ class ConsoleSession:
                 since = time.monotonic()
 
     def close(self) -> None:
+        """Ends the connection. The machine and whatever its shell was doing go on."""
         self._process.kill()
         self._process.wait()
         self._keys.close()

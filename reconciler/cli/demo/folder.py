@@ -1,4 +1,8 @@
-"""The demo's folder: there from the beginning, and gone when the demo is, even one that was killed."""
+"""The demo's folder: there from the beginning, and gone when the demo is, even one that was killed.
+
+A pipe is the proof that the demo goes on. Each process of it holds the writing end; the cleanup process reads the
+other one and removes the folder when the last writer is gone. So nothing depends on an orderly end of this process.
+"""
 
 from __future__ import annotations
 

@@ -55,6 +55,8 @@ class DemoProcesses:
         }
 
     def make_repo(self) -> None:
+        """A bare repo and a checkout with the example site, fitted to the hosts, and its first commit pushed. The
+        heartbeat is short, so that a lost host is noticed while the audience watches."""
         self.git(self.folder, "init", "--quiet", "--bare", "--initial-branch=main", str(self.repo))
         copy(site(), self.checkout)
         for manifest in self.checkout.glob("[!.]*/*.yaml"):
@@ -72,6 +74,8 @@ class DemoProcesses:
         self.git(self.checkout, "push", "--quiet", "origin", "main")
 
     def git(self, folder: Path, *arguments: str) -> str:
+        """Runs git as the person of the demo, and returns what it printed. The person's name and signing are set
+        for this call alone; no configuration of this machine is read for them or changed."""
         person = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "commit.gpgsign=false")
         done = subprocess.run(
             ("git", *person, *arguments),
@@ -88,6 +92,7 @@ class DemoProcesses:
         return done.stdout
 
     def reconcile(self) -> None:
+        """Starts the reconciler."""
         self.start("reconciler", *gitvirt("run", "--repo", str(self.repo), "--name", "demo"))
 
     def begin_hosts(self) -> None:
@@ -103,11 +108,14 @@ class DemoProcesses:
             self.start(f"poollet {name}", *gitvirt("poollet", "--config", str(config)))
 
     def fail(self, name: str) -> None:
+        """Kills a runtime and what its host loses with it. The poollet goes on and reports that its runtime does
+        not answer."""
         self.hosts.fail(name)
         self.kill(f"runtime {name}")
         self.socket(name).unlink(missing_ok=True)
 
     def come_back(self, name: str) -> None:
+        """Starts the runtime again on the same state, so that it finds its machines as before."""
         self.hosts.come_back(name)
         self.start_runtime(name)
         self.await_runtime(name)
@@ -123,6 +131,8 @@ class DemoProcesses:
         return self.folder / name / "runtime.sock"
 
     def wait(self, is_so: Callable[[], bool], otherwise: str) -> None:
+        """Waits until something is so. An end of any process of the demo meanwhile is an error at once, not after
+        the patience."""
         ends = time.monotonic() + PATIENCE_SECONDS
         while not is_so():
             if time.monotonic() > ends:
@@ -130,10 +140,13 @@ class DemoProcesses:
             self.pause(LOOK_SECONDS)
 
     def pause(self, seconds: float) -> None:
+        """Sleeps a moment, unless a process ended or the demo was interrupted."""
         self.check()
         time.sleep(seconds)
 
     def start(self, role: str, *words: str) -> None:
+        """Starts a process with its own log. It dies with this one even if this one is killed, and keeps the folder
+        until it is gone."""
         self.check()
         (self.folder / "logs").mkdir(exist_ok=True)
         with self.log_of(role).open("ab") as log:
@@ -175,10 +188,13 @@ class DemoProcesses:
 
 
 def gitvirt(*words: str) -> tuple[str, ...]:
+    """The command of a verb, by this interpreter: the demo works from a checkout or a virtual environment that is
+    not on PATH."""
     return sys.executable, "-m", "reconciler", *words
 
 
 def stop(processes: Sequence[subprocess.Popen[bytes]]) -> None:
+    """Asks all of them to end, and kills those that still run after STOP_SECONDS."""
     for process in processes:
         process.terminate()
     ends = time.monotonic() + STOP_SECONDS
@@ -204,6 +220,7 @@ def site() -> Traversable:
 
 
 def copy(source: Traversable, target: Path) -> None:
+    """Copies a folder. Its files may be inside of a wheel, so they are read as resources and not as paths."""
     target.mkdir(parents=True, exist_ok=True)
     for entry in source.iterdir():
         if entry.is_dir():

@@ -45,6 +45,7 @@ NEXT = (
 
 
 def run_scenario(screen: DemoScreen, processes: DemoProcesses, *, keep: bool) -> None:
+    """Plays from the empty folder to the last act. `keep` leaves the fleet running until Ctrl-C."""
     start = time.monotonic()
     processes.hosts.prepare()
     screen.say("A fleet is a Git repository. This one has three hosts, four machines and a database volume")
@@ -65,11 +66,16 @@ def run_scenario(screen: DemoScreen, processes: DemoProcesses, *, keep: bool) ->
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
+    """The play: each act is a commit or a failure, and is over when the target branch shows the answer. It asks no
+    process how it is; it looks at the repo, as a user would."""
+
     processes: DemoProcesses
     screen: DemoScreen
     fleet: FleetRepo
 
     def act(self) -> None:
+        """All acts in order. The times that it tells are measured, from the commit or the failure to the answer on
+        the target branch."""
         say, processes, hosts = self.screen.say, self.processes, self.processes.hosts
         took = self.wait(all_running, "all machines run")
         say(f"All machines run after {took:.1f} s. A commit adds one more")
@@ -98,6 +104,7 @@ class Scenario:
             self.screen.quote(line)
 
     def finish(self, seconds: float) -> None:
+        """Shows the history of the play and what to try next."""
         self.screen.say(f"The history of these {seconds:.0f} s: git log --graph live")
         history = self.processes.git(self.processes.repo, "log", "--graph", "--format=%h %an: %s", "live")
         for line in history.rstrip().splitlines():
@@ -107,6 +114,8 @@ class Scenario:
             self.screen.suggest(command, about)
 
     def play(self) -> None:
+        """Keeps the fleet running and its picture up to date until Ctrl-C, for whoever wants to try the commands
+        that it names."""
         screen, processes = self.screen, self.processes
         host = self.host_of("web-1")
         console = f"gitvirt console --address {processes.socket(host)} web-1"
@@ -145,6 +154,7 @@ class Scenario:
             now = next(follow_fleet(now, self.processes.interrupt.waker, 1.0), now)
 
     def host_of(self, name: str) -> str:
+        """The pool that a machine is assigned to. The play cannot know it: the scheduler chooses."""
         now = self.fleet.again()
         item = read_inventory(now.repo, now.snapshot.target).get(Kind.MACHINE, "default", name)
         if item is None:

@@ -1,4 +1,10 @@
-"""What the demo shows: on a terminal a picture of the fleet that is redrawn in place, elsewhere a line for each news."""
+"""What the demo shows: on a terminal a picture of the fleet that is redrawn in place, elsewhere a line for each
+news.
+
+A picture is drawn over the one before by moving the cursor up as many lines as were drawn. So nothing else may
+print while a picture is open: `settle` closes it, and then titles and quotes may come. No line is ever wider than
+the terminal, since a line that wraps would be two lines and the cursor would move to the wrong place.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +37,8 @@ _PARTS = re.compile(r"\x1b\[[0-9;]*m|.", re.DOTALL)
 
 
 class DemoScreen:
+    """Titles, quotes and the picture of the fleet. The only part of the demo that prints."""
+
     def __init__(self, terminal: Terminal) -> None:
         self.terminal = terminal
         self.drawn = 0  # lines of the picture on the screen
@@ -44,6 +52,7 @@ class DemoScreen:
         self.terminal.stream.flush()
 
     def quote(self, line: str) -> None:
+        """A line as another program printed it, indented. On a terminal it is cut to the width."""
         line = f"{INDENT}{line}"
         self.terminal.line(clip_line(line, self.columns) if self.terminal.is_interactive else line)
         self.terminal.stream.flush()
@@ -84,6 +93,8 @@ class DemoScreen:
         self.drawn = len(lines)
 
     def picture(self, repo: Repo, fleet: FleetInventory, note: str) -> list[str]:
+        """The lines of the picture: pools and machines beside each other where there is room, else below each
+        other, then the newest commits."""
         pools = self.table(POOLS, list_machine_pools(fleet))
         machines = self.table(MACHINES, fleet.of(Kind.MACHINE))
         below = [self.terminal.paint(line, TextStyle.DIM) for line in commits(repo, fleet.commit)]
@@ -100,6 +111,7 @@ class DemoScreen:
         return [*pools, "", *machines, "", *below]
 
     def table(self, shape: Sequence[Column[T]], rows: Sequence[T]) -> list[str]:
+        """A table as lines, with the colors of this terminal, to be put beside another one."""
         stream = io.StringIO()
         canvas = Terminal(stream, {})
         canvas.has_color = self.terminal.has_color
@@ -111,6 +123,8 @@ class DemoScreen:
         self.drawn = 0
 
     def tell(self, fleet: FleetInventory) -> None:
+        """Without a terminal: one line for each pool and machine whose state or pool differs from what was printed
+        last."""
         for item in (*fleet.of(Kind.MACHINE_POOL), *fleet.of(Kind.MACHINE)):
             news = describe_item(item)
             if news and self.known.get(str(item.key)) != news:
@@ -120,6 +134,7 @@ class DemoScreen:
 
 
 def describe_item(item: InventoryItem) -> str:
+    """The state of a pool or a machine in one line; nothing for a pool that no host has reported yet."""
     name = "/".join(part for part in (item.key.namespace, item.key.name) if part)
     if item.key.kind is Kind.MACHINE_POOL:
         return f"pool {name}: {columns.state(item)}" if columns.conditions(item) else ""
@@ -129,6 +144,7 @@ def describe_item(item: InventoryItem) -> str:
 
 
 def commits(repo: Repo, head: str | None) -> Iterator[str]:
+    """The newest commits of the target branch, one line each."""
     for _ in range(COMMITS):
         if head is None:
             return

@@ -9,6 +9,7 @@ COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTIC
 
 
 def command(problem: Problem) -> str:
+    """One finding as one line. GitHub shows a hint only as part of the message, so it follows on a line of its own."""
     properties = {"file": readable(problem.file)}
     if problem.line:
         properties["line"] = str(problem.line)
@@ -21,8 +22,10 @@ def command(problem: Problem) -> str:
 
 
 def in_message(text: str) -> str:
+    """Escapes what would end the command or begin another one."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def in_property(text: str) -> str:
+    """As `in_message`, and what would end a property."""
     return in_message(text).replace(":", "%3A").replace(",", "%2C")

@@ -16,6 +16,7 @@ def render(outcome: ValidationOutcome) -> str:
 
 
 def document(outcome: ValidationOutcome) -> dict[str, Any]:
+    """The outcome as plain values. The YAML format prints the same."""
     summary: dict[str, Any] = {f"{severity}s": number for severity, number in outcome.counts().items()}
     summary |= {"files": len(outcome.files), "objects": outcome.objects, "foreign": outcome.foreign}
     summary["seconds"] = round(outcome.seconds, 3)
@@ -24,6 +25,8 @@ def document(outcome: ValidationOutcome) -> dict[str, Any]:
 
 
 def entry(problem: Problem) -> dict[str, Any]:
+    """One finding. All fields are always there, so a script needs no defaults; a line of 0 means the file as a
+    whole."""
     return {
         "file": readable(problem.file),
         "line": problem.line,

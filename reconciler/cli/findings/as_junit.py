@@ -1,4 +1,8 @@
-"""Findings as JUnit XML: one test case a file, so that GitLab, Jenkins and the like list and count them."""
+"""Findings as JUnit XML: one test case a file, so that GitLab, Jenkins and the like list and count them.
+
+Errors are failures; warnings and notices are output of the case, since JUnit has no word for them. A file without
+problems is a passed case, so the number of cases is that of the files, and a server sees a file get fixed.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,7 @@ def render(outcome: ValidationOutcome) -> str:
 
 
 def lines(outcome: ValidationOutcome) -> Iterator[str]:
+    """The XML, line by line. It is written by hand, because names may hold characters that XML 1.0 cannot; they are spelled out."""
     by_file = {
         file: list(problems)
         for file, problems in itertools.groupby(outcome.problems, key=lambda problem: problem.file)

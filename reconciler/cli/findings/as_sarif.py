@@ -1,4 +1,8 @@
-"""Findings as SARIF 2.1.0, which code scanning services take."""
+"""Findings as SARIF 2.1.0, which code scanning services take.
+
+Each code is a rule with the texts of docs/problems.md. A finding has a fingerprint without its line, so that a
+service knows it again after lines moved, and does not reopen what a person closed.
+"""
 
 from __future__ import annotations
 
@@ -36,6 +40,7 @@ def render(outcome: ValidationOutcome, version: str) -> str:
 
 
 def rule(code: str) -> dict[str, Any]:
+    """A code as a rule. Every code that can be found is in docs/problems.md; a test holds the page to that."""
     explained = CODES[code]
     return {
         "id": code,
@@ -47,6 +52,7 @@ def rule(code: str) -> dict[str, Any]:
 
 
 def result(problem: Problem, rule_index: int) -> dict[str, Any]:
+    """One finding with its place: the file and line, and the object where it is known."""
     physical: dict[str, Any] = {"artifactLocation": {"uri": uri(problem.file), "uriBaseId": "SRCROOT"}}
     if problem.line:
         physical["region"] = {"startLine": problem.line, "startColumn": max(1, problem.column)}
@@ -72,4 +78,5 @@ def fingerprint(problem: Problem) -> str:
 
 
 def uri(path: str) -> str:
+    """A path as a relative reference. Bytes that are not UTF-8 are kept by percent signs."""
     return urllib.parse.quote(os.fsencode(path))

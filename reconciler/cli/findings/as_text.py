@@ -17,6 +17,8 @@ SECRET = re.compile(r"""kind["']?\s*:\s*["']?secret""", re.IGNORECASE)
 
 
 def write(outcome: ValidationOutcome, terminal: Terminal, text_of: TextOf) -> None:
+    """Prints the findings by file, then one line that sums up. `text_of` gives the text of a file as it was
+    checked, which may be a revision and not what is on disk."""
     for file, problems in itertools.groupby(outcome.problems, key=lambda problem: problem.file):
         lines = source_lines(text_of(file))
         for problem in problems:
@@ -33,6 +35,7 @@ def source_lines(text: str | None) -> list[str]:
 
 
 def write_problem(problem: Problem, terminal: Terminal, lines: list[str]) -> None:
+    """One finding: place, severity, code and message; the line with a caret where it helps; the hint."""
     severity = terminal.paint(problem.severity, COLOURS[problem.severity], TextStyle.BOLD)
     where = terminal.paint(printable(place(problem)) + ":", TextStyle.BOLD)
     terminal.line(f"{where} {severity} {problem.code} {printable(problem.message)}")
@@ -59,6 +62,8 @@ def source_excerpt(problem: Problem, lines: list[str]) -> tuple[str, str] | None
 
 
 def summary(outcome: ValidationOutcome, terminal: Terminal) -> str:
+    """`2 errors, 1 warning: 7 objects in 6 files`, or ok. Documents of other kinds are counted, so that a repo
+    whose kinds are all misspelled does not look fine."""
     counts = outcome.counts()
     parts = [
         terminal.paint(count_words(number, severity), COLOURS[severity], TextStyle.BOLD)

@@ -21,10 +21,12 @@ class ValidationOutcome:
     seconds: float
 
     def counts(self) -> dict[Severity, int]:
+        """How many findings of each severity, zero included, the gravest first."""
         found = Counter(problem.severity for problem in self.problems)
         return {severity: found[severity] for severity in Severity}
 
     def exit_code(self, is_strict: bool) -> Exit:
+        """0, or 3 if there are errors; with `--strict` warnings count too. Notices never do."""
         counts = self.counts()
         is_bad = counts[Severity.ERROR] or (is_strict and counts[Severity.WARNING])
         return Exit.PROBLEMS if is_bad else Exit.OK

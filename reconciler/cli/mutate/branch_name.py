@@ -1,4 +1,8 @@
-"""The name of a branch that people give, as git would take it. Pure; what the server allows is the server's to say."""
+"""The name of a branch that people give, as git would take it. Pure; what the server allows is the server's to say.
+
+It is checked before anything is read or written: git would refuse a bad name only at the push, with words about
+refs that the person never typed.
+"""
 
 from __future__ import annotations
 

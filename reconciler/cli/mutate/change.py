@@ -64,6 +64,7 @@ class Mutation:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options that all verbs have which change something."""
     parser.add_argument("-m", "--message", metavar="TEXT", help="commit message (default: the change)")
     parser.add_argument(
         "--branch",
@@ -77,6 +78,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def apply_change(arguments: argparse.Namespace, key: Key, intent: Mutation) -> int:
+    """Makes the change, or finds that nothing is to change. Prints the outcome; the exit code is 0 for both.
+
+    Each turn of the loop computes the edit from the newest source. An edit is never pushed onto a source that it
+    was not computed for.
+    """
     with named_fleet(arguments.repo) as fleet:
         check_settings(fleet, changes=True)
         refuse_unsigned(fleet, arguments)
@@ -132,6 +138,8 @@ def declare_pool(key: Key, intent: Mutation, source: FleetInventory) -> FileEdit
 
 
 def edit_document(before: bytes, index: int, changes: Changes, item: InventoryItem | None) -> bytes:
+    """The bytes with the fields set. An edit that cannot be made without touching other bytes is an error, with the
+    reason of `schemas.edit`: a person makes it by hand."""
     outcome = edit(before, index, changes, path=item.path if item else "")
     if isinstance(outcome, Edited):
         return outcome.data
@@ -141,7 +149,8 @@ def edit_document(before: bytes, index: int, changes: Changes, item: InventoryIt
 
 
 def push_edit(fleet: FleetRepo, made: FileEdit, arguments: argparse.Namespace, message: str) -> str | None:
-    """The commit, or None when others were faster."""
+    """Commits and pushes. Returns the commit, or None when another writer was first on the source branch: then the
+    caller computes the edit again."""
     source = fleet.refs.source or ""
     ref = HEADS + arguments.branch if arguments.branch else source
     draft = Draft(
@@ -179,6 +188,8 @@ def push_edit(fleet: FleetRepo, made: FileEdit, arguments: argparse.Namespace, m
 
 
 def find_author(fleet: FleetRepo) -> Identity:
+    """The person of the commit, as Git would know it: environment, then configuration of the checkout. gitvirt
+    never invents one, because the commit is the audit trail."""
     found = read_identity(fleet.location.checkout, os.environ)
     if found is None:
         cure = "git config --global user.name 'Your Name'; git config --global user.email you@example.org"
@@ -197,6 +208,8 @@ def refuse_unsigned(fleet: FleetRepo, arguments: argparse.Namespace) -> None:
 
 
 def pool_key(words: argparse.Namespace) -> Key:
+    """The pool that the arguments name, a machine pool unless `--volume-pool` is given. Both kinds may have a pool
+    of one name, since a host often serves both."""
     kind = Kind.VOLUME_POOL if words.volume_pool else Kind.MACHINE_POOL
     return nouns.parse_key(kind, words.pool, None)
 
@@ -207,7 +220,8 @@ def add_pool(parser: argparse.ArgumentParser) -> None:
 
 
 def object_key(words: argparse.Namespace) -> Key:
-    """`NAME` is a machine; `KIND NAME` is anything."""
+    """The object that the arguments name: `NAME` is a machine; `KIND NAME` is anything. argparse cannot say that
+    the first of two words may be left out, so the first one is called kind and is read here."""
     if words.name is None:
         return nouns.parse_key(Kind.MACHINE, words.kind, words.namespace)
     try:

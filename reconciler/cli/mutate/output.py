@@ -1,4 +1,8 @@
-"""What a verb that changes something says of it: a line for people, a value for programs, or the patch alone."""
+"""What a verb that changes something says of it: a line for people, a value for programs, or the patch alone.
+
+A dry run prints only the patch, so that `git apply` takes it from a pipe. Everything else that a person may want to
+know goes below the line of the commit, such as the command that brings the commit into the checkout.
+"""
 
 from __future__ import annotations
 
@@ -37,6 +41,8 @@ class MutationResult:
 
 
 def show(terminal: Terminal, result: MutationResult, fleet: FleetRepo, arguments: argparse.Namespace) -> None:
+    """Prints the outcome in the format of `-o`. In a dry run there is an edit and no commit; without an edit all
+    was so already."""
     if is_value(arguments.output):
         show_value(terminal, arguments.output, value(result, branch_of(fleet, arguments)))
     elif arguments.output == "name":
@@ -67,6 +73,7 @@ def branch_of(fleet: FleetRepo, arguments: argparse.Namespace) -> str:
 
 
 def describe_key(key: Key) -> str:
+    """`machine production/web-1`: kind in words and name, for messages and the subject of the commit."""
     words = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in key.kind.value).strip()
     return f"{words} {'/'.join(part for part in (key.namespace, key.name) if part)}"
 
@@ -78,6 +85,8 @@ def show_patch(terminal: Terminal, made: FileEdit) -> None:
 
 
 def patch(made: FileEdit) -> Iterator[str]:
+    """The edit as a unified diff that `git apply` accepts, also for a new file and for a text without a last line
+    end."""
     before, after = (made.before or b"").decode("utf-8", "replace"), made.after.decode("utf-8", "replace")
     old = f"a/{made.path}" if made.before is not None else "/dev/null"
     for line in difflib.unified_diff(

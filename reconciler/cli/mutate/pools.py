@@ -1,4 +1,10 @@
-"""What people decide about a pool from one day to the next: whether new machines go there, and whether those there leave."""
+"""What people decide about a pool from one day to the next: whether new machines go there, and whether those there
+leave.
+
+Pure: from the pool as the source has it to the fields to set. `spec.unschedulable` keeps new machines away; the
+drain taint (`NoExecute`) also makes the reconciler evict those that are there. Other taints of the pool stay as
+they are.
+"""
 
 from __future__ import annotations
 
@@ -21,16 +27,20 @@ def other_taints(pool: Object | None) -> list[Value]:
 
 
 def is_draining(pool: Object | None) -> bool:
+    """Whether the pool has the drain taint, with or without force."""
     return isinstance(pool, MachinePool | VolumePool) and any(
         taint.key == live_layout.DRAIN for taint in pool.spec.taints
     )
 
 
 def cordon(_pool: Object | None) -> Changes:
+    """Only the field: a cordon says nothing about machines that are there."""
     return {Field.UNSCHEDULABLE: True}
 
 
 def uncordon(pool: Object | None) -> Changes:
+    """Removes the field and the drain taint. Without the second, machines would go on leaving a pool that takes new
+    ones."""
     changes: dict[Target, Value] = {Field.UNSCHEDULABLE: None}
     if is_draining(pool):
         changes[Field.TAINTS] = other_taints(pool) or None
@@ -43,5 +53,7 @@ def drain(pool: Object | None) -> Changes:
 
 
 def force_drain(pool: Object | None) -> Changes:
+    """A drain that may lose local disks. The word `force` is the value of the taint, so the permission is visible
+    in the file and in its history."""
     taint: Value = {"key": live_layout.DRAIN, "value": FORCED, "effect": "NoExecute"}
     return {Field.UNSCHEDULABLE: True, Field.TAINTS: [*other_taints(pool), taint]}

@@ -1,1 +1,6 @@
-"""What the verbs about objects share: the words for kinds, which objects are meant, and the columns that show them."""
+"""What verbs share about objects: how people name them (`nouns`), which of them are meant (`selectors`), and how
+they look in a row (`columns`).
+
+Limits: only presentation and choice. Nothing here reads a repo by itself but `selectors.read_current`, and nothing
+writes.
+"""

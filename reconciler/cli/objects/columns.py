@@ -1,4 +1,11 @@
-"""How objects of each kind look in a row."""
+"""How objects of each kind look in a row: one list of columns for each kind, and the state, reason and message that
+all verbs show alike.
+
+`get`, `describe`, `tree`, `top`, `wait` and the demo take state and reason from here, so no two of them disagree. A
+state is what the host reports, unless the object is being deleted, is retained, or its host's heartbeat expired:
+then that is more important than an old report. Reads only the object, never another one, so a row costs the same in
+a large fleet.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +25,8 @@ BAD = frozenset({"Error", "Failed", "Offline", "Unavailable", "Terminated", "Unk
 
 
 def columns(kind: Kind, *, with_namespace: bool, is_wide: bool) -> list[Column[InventoryItem]]:
+    """The columns of a kind, in their order. `-A` adds the namespace, `-o wide` those that are too wide for most
+    terminals."""
     namespace = Column[InventoryItem]("NAMESPACE", lambda item: item.key.namespace)
     name = Column[InventoryItem]("NAME", lambda item: item.key.name)
     file = Column[InventoryItem]("FILE", lambda item: item.path, is_wide=True)
@@ -42,6 +51,7 @@ def state(item: InventoryItem) -> str:
 
 
 def style(item: InventoryItem) -> TextStyle:
+    """Green where nothing is to be done, red where a person should look, yellow for what changes or waits."""
     found = state(item)
     if found in GOOD:
         return TextStyle.GREEN
@@ -49,6 +59,7 @@ def style(item: InventoryItem) -> TextStyle:
 
 
 def conditions(item: InventoryItem) -> Sequence[Condition]:
+    """The conditions in the order of the document; none for a kind that has no status."""
     status: Any = getattr(item.object, "status", None)
     return getattr(status, "conditions", ())
 
@@ -112,11 +123,13 @@ def names(refs: Sequence[Any]) -> str:
 
 
 def disks(machine: Any) -> str:
+    """How many disks of a machine are attached, of how many that its spec has."""
     attached = sum(disk.state == "Attached" for disk in machine.status.volumes)
     return f"{attached}/{len(machine.spec.volumes)}"
 
 
 def flag(spec: Any) -> str:
+    """What keeps machines off a pool: the cordon and each taint with its effect. The value of a taint is left out."""
     taints = [f"{taint.key}:{taint.effect}" for taint in spec.taints]
     return ",".join((["cordoned"] if spec.unschedulable else []) + taints)
 

@@ -1,4 +1,8 @@
-"""Kinds under all the names that people type, and a pair of kind and name."""
+"""Kinds under all the names that people type, and a pair of kind and name.
+
+Every verb that takes a kind or a name takes it from here, so that `vm`, `machines` and `Machine`, and
+`namespace/name`, are understood everywhere. Pure: whether an object of that name exists is for `selectors`.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +30,7 @@ _SHORT = {
 
 
 def plural(kind: Kind) -> str:
+    """The name of the kind in commands that list it: machines, machineclasses."""
     word = kind.value.lower()
     return f"{word}es" if word.endswith("s") else f"{word}s"
 
@@ -66,4 +71,5 @@ def parse_key(kind: Kind, written: str, namespace: str | None) -> Key:
 
 
 def list_command(kind: Kind) -> str:
+    """The cure of a name that does not exist: the command that lists the objects of that kind."""
     return f"`gitvirt get {plural(kind)}{' -A' if kind.is_namespaced else ''}` lists them"

@@ -1,4 +1,10 @@
-"""Which objects are meant: by kind, namespace, name, label and field."""
+"""Which objects are meant: by kind, namespace, name, label and field.
+
+Namespaces, labels and fields narrow a list; a name that does not exist is an error with the nearest one, never an
+empty list. `read_current` decides which branch a verb looks at: the target branch, and before there is one the
+source, with a note. A field is a path of the document, or one of the words in FIELDS; `wait --for` and `get
+--field` understand the same.
+"""
 
 from __future__ import annotations
 
@@ -63,6 +69,7 @@ def parse_labels(text: str) -> list[tuple[str, str]]:
 
 
 def parse_pair(text: str) -> tuple[str, str]:
+    """The type of an argument NAME=VALUE. The value may be empty: then the field is absent or empty."""
     name, separator, value = text.partition("=")
     if not name or not separator:
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
@@ -85,6 +92,7 @@ def select_items(
 
 
 def is_selected(item: InventoryItem, arguments: argparse.Namespace) -> bool:
+    """Whether an object has the namespace, all labels and all field values that the arguments ask for."""
     namespace = arguments.namespace or DEFAULT_NAMESPACE
     if item.key.kind.is_namespaced and not arguments.all_namespaces and item.key.namespace != namespace:
         return False
@@ -105,6 +113,12 @@ def field(item: InventoryItem, name: str) -> str:
     return format_value(meant if written is None else written)
 
 
+def has_field(kind: Kind, name: str) -> bool:
+    """Whether an object of this kind can have anything at this path, judged by the first name of the path."""
+    first = name.partition(".")[0]
+    return name in FIELDS or first in ("apiVersion", "kind") or type_of(TYPES[kind], snake(first)) is not None
+
+
 def states(kind: Kind) -> tuple[str, ...]:
     """All that `state` of such an object can be; none where the kind has no state."""
     status = type_of(TYPES[kind], "status")
@@ -112,6 +126,7 @@ def states(kind: Kind) -> tuple[str, ...]:
 
 
 def type_of(part: Any, name: str) -> Any:
+    """The type of a field of one of the model's structs; None where there is no such field."""
     is_part = isinstance(part, type) and issubclass(part, msgspec.Struct)
     fields = msgspec.structs.fields(part) if is_part else ()
     return next((each.type for each in fields if each.name == name), None)
@@ -129,6 +144,7 @@ def format_value(found: Any) -> str:
 
 
 def snake(camel: str) -> str:
+    """`machinePoolRef` of a document as the model's `machine_pool_ref`."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", camel).lower()
 
 
@@ -159,6 +175,7 @@ def find_item(inventory: FleetInventory, kind: Kind, written: str, namespace: st
 
 
 def find_by_key(inventory: FleetInventory, wanted: Key) -> InventoryItem:
+    """The object of this key, or a CommandError with the nearest name or the command that lists all."""
     if found := inventory.items.get(wanted):
         return found
     cause = f"there is no {wanted.kind} {printable(wanted.name)}"
@@ -168,6 +185,8 @@ def find_by_key(inventory: FleetInventory, wanted: Key) -> InventoryItem:
 
 
 def suggest_item(inventory: FleetInventory, kind: Kind, name: str) -> str:
+    """A cure for a name that does not exist. The same name in another namespace is the most frequent mistake, so it
+    comes first."""
     other = next((item for item in inventory.of(kind) if item.key.name == name), None)
     if other is not None:
         return f"it exists in namespace {other.key.namespace}: use -n {other.key.namespace}"

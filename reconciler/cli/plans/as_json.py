@@ -15,6 +15,8 @@ VERSION = 1
 
 
 def document(plan: Plan) -> dict[str, object]:
+    """The plan as plain values; docs/json.md describes them. `base` names the commits that it was made for, so a
+    program can tell whether a plan is out of date."""
     return {
         "version": VERSION,
         "base": {"source": plan.source, "target": plan.target},

@@ -1,4 +1,9 @@
-"""A plan as a comment on a pull request."""
+"""A plan as a comment on a pull request: tables in the order of what a reviewer asks first.
+
+Forges refuse comments that are too long, so long tables are cut and say so. Names and messages come from manifests
+and hosts: in a comment they could mention people, link elsewhere or form markup, so each is escaped or put into a
+code span.
+"""
 
 from __future__ import annotations
 

@@ -27,6 +27,7 @@ Paint: TypeAlias = Callable[..., str]
 
 
 def write(plan: Plan, terminal: Terminal, *, is_verbose: bool = False) -> None:
+    """Prints the parts that have anything in them, and the summary as the last line, where a person looks first."""
     paint = terminal.paint
     for title, found in (
         ("source changes", _source_changes(plan.source_changes, paint)),

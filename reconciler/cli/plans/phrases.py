@@ -1,4 +1,9 @@
-"""What the formats say alike: one line about a change, a declaration, a reason, a pool."""
+"""What the formats of a plan say alike: one line about a change, a source change, a reason, a pool, and the
+summary.
+
+Pure functions from a Plan's values to text without markup. Each format adds its own color or escapes. Nothing reads
+these texts back: `as_json` has the fields.
+"""
 
 from __future__ import annotations
 
@@ -46,6 +51,7 @@ def amounts_of(reason: Reason) -> str:
 
 
 def of_source_change(change: SourceChange) -> str:
+    """The changed fields and when they take effect. An object that is added or removed needs no more than its sign."""
     if change.is_added or change.is_gone:
         return ""
     return f"{', '.join(change.fields)}: {_WHEN[change.effect]}"
@@ -70,6 +76,7 @@ def count_actions(changes: Iterable[Change]) -> str:
 
 
 def by_pool(plan: Plan) -> Mapping[str, list[Change]]:
+    """The objects that are placed, by the pool that they go to."""
     found: dict[str, list[Change]] = {}
     for change in by_weight(plan):
         if change.action in (Action.SCHEDULE, Action.ADOPT):
@@ -86,12 +93,15 @@ def amounts(usage: PoolUsage) -> Iterator[tuple[str, str, str, str]]:
 
 
 def summary(plan: Plan) -> str:
-    """`22 source changes; 6 generated, 4 unschedulable; 3 awaiting approval`."""
+    """`22 source changes; 6 generated, 4 unschedulable; 3 awaiting approval`.
+
+    An object that is unschedulable counts once, whether this plan found it so or an earlier one did.
+    """
     counts = Counter(change.action.noun for change in by_weight(plan))
+    if plan.unschedulable:  # those of before too, which need no change
+        counts[Action.UNSCHEDULABLE.noun] = len(plan.unschedulable)
     parts = [many(len(plan.source_changes), "source change")] if plan.source_changes else []
     parts += [", ".join(f"{count:,} {name}" for name, count in counts.items())] if counts else []
-    if len(plan.unschedulable) > counts[Action.UNSCHEDULABLE.noun]:
-        parts.append(f"{len(plan.unschedulable):,} unschedulable")
     if plan.pending_approvals:
         parts.append(f"{len(plan.pending_approvals):,} awaiting approval")
     if plan.pool_requests:
@@ -138,5 +148,6 @@ def _join_pools(pools: list[str], every: int) -> str:
 
 
 def reason_of(change: Change) -> str:
+    """Why a change is made, and for a placement also where it goes."""
     where = f"onto {change.pool}" if change.action in (Action.SCHEDULE, Action.ADOPT) else ""
     return ": ".join(part for part in (where, change.reason) if part)

@@ -1,4 +1,16 @@
-"""The world that plan and explain look at: a checkout as it lies there, or a remote as it is now."""
+"""The World that plan and explain look at: a checkout with its uncommitted files, or a remote as it is now.
+
+| asked for | source | target branch and reports | network |
+|---|---|---|---|
+| nothing | the files on disk | as fetched last | no |
+| `--source`, `--target` | the revision of the first | the revision of the second; reports as fetched | no |
+| `--repo` | the remote's source branch | the remote's, now | yes |
+
+Of the two revisions each may be missing: then it is as in the first row. `explain` takes GITVIRT_REPO for
+`--repo`; `plan` does not. A plan of a checkout says on standard error how old the fetched branches are. Where the target branch was never
+fetched, hosts and placements are unknown, and that is said instead of "does not fit". Nothing is written, neither
+to the checkout nor to the remote.
+"""
 
 from __future__ import annotations
 
@@ -82,6 +94,8 @@ def print_notes(notes: tuple[str, ...]) -> None:
 def advance_world(
     repo: Repo, snapshot: Snapshot, now: datetime, notes: tuple[str, ...] = (), *, is_offline: bool = False
 ) -> PlanInput:
+    """A World of this one snapshot. Raises CommandError where the reconciler would refuse to tick: such a plan
+    would show everything as gone."""
     world = World(os.environ, is_offline=is_offline)
     advance = world.advance(repo, snapshot, now)
     for problem in world.unfit:

@@ -1,4 +1,8 @@
-"""How full the pools are that a plan touches, before and after it. By the reconciler's own charges."""
+"""How full the pools are that a plan touches, before and after it. By the reconciler's own charges.
+
+Before is what the ledger of the World has; after adds and removes what each change of the plan charges. It charges
+by the same function as the scheduler, so the two agree on what fits.
+"""
 
 from __future__ import annotations
 
@@ -44,6 +48,8 @@ def keep_given(used: dict[str, int], given: Any) -> dict[str, int]:
 
 
 def charge(view: View, change: Change, is_after: bool) -> Charge | None:
+    """What a change's object charges to its pool, before the change or after it; None where it is on no pool. An
+    object that the plan generates is not in the World yet, so it is decoded from the change."""
     record = change.after if is_after else change.before
     known = view.objects.get(change.key)
     if record is None or not record.pool:

@@ -1,4 +1,4 @@
-"""The CI files that `init` writes: valid by the forges' published schemas, and each step does what it says, run as it stands.
+"""The CI files that `init` writes: valid by the forges' published schemas, and each step does what it says, run unchanged.
 
 The forges themselves were not tried. What only prepares a forge's own machine (checking out, apt-get) is not run here.
 """
@@ -49,7 +49,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def served() -> Iterator[Forge]:
+def server() -> Iterator[Forge]:
     with forge() as found:
         yield found
 
@@ -84,7 +84,7 @@ def run_in(folder: Path, environment: dict[str, str], script: str) -> str:
     return done.stdout
 
 
-def described(forge_name: str) -> Any:
+def read_ci_file(forge_name: str) -> Any:
     return YAML(typ="safe").load((ROOT / "examples/repo" / FILES[forge_name]).read_text())
 
 
@@ -103,15 +103,15 @@ def test_is_valid_by_the_published_schema(forge_name: str, path: str) -> None:
 
 
 def test_this_project_runs_what_anyone_can_run() -> None:
-    described = YAML(typ="safe").load((ROOT / ".github/workflows/ci.yml").read_text())
-    steps = [step["run"] for step in described["jobs"]["test"]["steps"] if "run" in step]
+    read_ci_file = YAML(typ="safe").load((ROOT / ".github/workflows/ci.yml").read_text())
+    steps = [step["run"] for step in read_ci_file["jobs"]["test"]["steps"] if "run" in step]
     assert steps == ["sudo .ci/run"]
     assert os.access(ROOT / ".ci/run", os.X_OK)
-    assert described["permissions"] == {"contents": "read"}
+    assert read_ci_file["permissions"] == {"contents": "read"}
 
 
 def test_nothing_has_more_rights_than_it_needs() -> None:
-    workflow = described("github")
+    workflow = read_ci_file("github")
     assert workflow["permissions"] == {"contents": "read"}
     assert "permissions" not in workflow["jobs"]["validate"]
     assert workflow["jobs"]["plan"]["permissions"] == {"contents": "read", "pull-requests": "write"}
@@ -127,46 +127,46 @@ def installs(wheels: Path, tmp_path: Path) -> dict[str, str]:
     }
 
 
-def pinned() -> dict[str, str]:
-    """What GITVIRT is where nobody set a variable of that name, by the file for GitHub; GitLab's says the same."""
+def read_pin() -> dict[str, str]:
+    """What GITVIRT is without a variable of that name, by the file for GitHub; GitLab's says the same."""
     found = re.fullmatch(
-        r"\$\{\{ vars\.GITVIRT \|\| '(gitvirt==\S+)' \}\}", described("github")["env"]["GITVIRT"]
+        r"\$\{\{ vars\.GITVIRT \|\| '(gitvirt==\S+)' \}\}", read_ci_file("github")["env"]["GITVIRT"]
     )
     assert found is not None
-    assert described("gitlab")["variables"]["GITVIRT"] == found[1]
+    assert read_ci_file("gitlab")["variables"]["GITVIRT"] == found[1]
     return {"GITVIRT": found[1]}
 
 
-def test_every_step_for_github(checkout: Path, served: Forge, wheels: Path, tmp_path: Path) -> None:
+def test_every_step_for_github(checkout: Path, server: Forge, wheels: Path, tmp_path: Path) -> None:
     (tmp_path / "event.json").write_text(json.dumps({"pull_request": {"number": 7}}))
     environment = {
         "BASE": git(checkout, "rev-parse", "main"), "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
-        "GITHUB_ACTIONS": "true", "GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": served.url, "GITHUB_REPOSITORY": "me/fleet",
-        "GITHUB_EVENT_PATH": str(tmp_path / "event.json"), **installs(wheels, tmp_path), **pinned(),
+        "GITHUB_ACTIONS": "true", "GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": server.url, "GITHUB_REPOSITORY": "me/fleet",
+        "GITHUB_EVENT_PATH": str(tmp_path / "event.json"), **installs(wheels, tmp_path), **read_pin(),
     }  # fmt: skip
-    jobs = described("github")["jobs"]
+    jobs = read_ci_file("github")["jobs"]
     steps = [step["run"] for job in ("validate", "plan") for step in jobs[job]["steps"] if "run" in step]
     assert len(steps) == 6
     for step in steps:
         run_in(checkout, environment, step)
     assert (tmp_path / "installed" / "gitvirt-0.1.0.dist-info").is_dir()
     assert "Machine/default/web-1" in (tmp_path / "summary.md").read_text()
-    assert "Machine/default/web-1" in str(served.comments[0]["body"])
+    assert "Machine/default/web-1" in str(server.comments[0]["body"])
 
 
-def test_every_step_for_gitlab(checkout: Path, served: Forge, wheels: Path, tmp_path: Path) -> None:
+def test_every_step_for_gitlab(checkout: Path, server: Forge, wheels: Path, tmp_path: Path) -> None:
     environment = {
         "CI_MERGE_REQUEST_DIFF_BASE_SHA": git(checkout, "rev-parse", "main"), "CI_PIPELINE_SOURCE": "merge_request_event",
-        "GITLAB_CI": "true", "GITVIRT_COMMENT_TOKEN": TOKEN, "CI_API_V4_URL": served.url, "CI_PROJECT_ID": "42",
+        "GITLAB_CI": "true", "GITVIRT_COMMENT_TOKEN": TOKEN, "CI_API_V4_URL": server.url, "CI_PROJECT_ID": "42",
         "CI_MERGE_REQUEST_IID": "7", **installs(wheels, tmp_path), "GITVIRT": str(next(wheels.glob("*.whl"))),
     }  # fmt: skip
-    jobs = described("gitlab")
+    jobs = read_ci_file("gitlab")
     before = [line for line in jobs["default"]["before_script"] if not line.startswith("apt-get")]
     for job in ("validate", "plan"):  # GitLab runs the lines of a job in one shell
         run_in(checkout, environment, "\n".join([*before, *jobs[job]["script"]]))
         before = []
     assert "<testsuite" in (checkout / "gitvirt.xml").read_text()
-    assert "Machine/default/web-1" in str(served.comments[0]["body"])
+    assert "Machine/default/web-1" in str(server.comments[0]["body"])
     assert (tmp_path / "installed" / "gitvirt-0.1.0.dist-info").is_dir()
 
 

@@ -20,54 +20,54 @@ NAMES = (
 
 
 @pytest.fixture
-def served() -> Iterator[Forge]:
+def server() -> Iterator[Forge]:
     with forge() as found:
         yield found
 
 
 @pytest.fixture(params=["github", "gitlab"])
 def ci(
-    request: pytest.FixtureRequest, served: Forge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    request: pytest.FixtureRequest, server: Forge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Forge:
     """The environment of a job that runs for pull request 7."""
     for name in NAMES:
         monkeypatch.delenv(name, raising=False)
     (tmp_path / "event.json").write_text(json.dumps({"pull_request": {"number": 7}}))
     of_github = {
-        "GITHUB_ACTIONS": "true", "GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": served.url,
+        "GITHUB_ACTIONS": "true", "GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": server.url,
         "GITHUB_REPOSITORY": "me/fleet", "GITHUB_EVENT_PATH": str(tmp_path / "event.json"),
     }  # fmt: skip
     of_gitlab = {
-        "GITLAB_CI": "true", "GITVIRT_COMMENT_TOKEN": TOKEN, "CI_API_V4_URL": served.url,
+        "GITLAB_CI": "true", "GITVIRT_COMMENT_TOKEN": TOKEN, "CI_API_V4_URL": server.url,
         "CI_PROJECT_ID": "42", "CI_MERGE_REQUEST_IID": "7",
     }  # fmt: skip
     for name, value in (of_github if request.param == "github" else of_gitlab).items():
         monkeypatch.setenv(name, value)
-    return served
+    return server
 
 
-def written(tmp_path: Path, text: str) -> str:
+def write_plan(tmp_path: Path, text: str) -> str:
     (tmp_path / "plan.md").write_text(text)
     return str(tmp_path / "plan.md")
 
 
 def test_the_comment_is_created_updated_and_left_alone(ci: Forge, tmp_path: Path, capsys: Capture) -> None:
     ci.comments += [{"id": number, "body": "by a person"} for number in range(1, 151)]  # two pages
-    for text, said in (("first", "created"), ("second", "updated"), ("second", "is up to date")):
-        assert main(["comment", written(tmp_path, text)]) == Exit.OK
-        assert said in capsys.readouterr().out
+    for text, output in (("first", "created"), ("second", "updated"), ("second", "is up to date")):
+        assert main(["comment", write_plan(tmp_path, text)]) == Exit.OK
+        assert output in capsys.readouterr().out
     assert [comment["body"] for comment in ci.comments[150:]] == ["<!-- gitvirt plan -->\nsecond"]
     assert all(comment["body"] == "by a person" for comment in ci.comments[:150])
 
 
 def test_two_markers_are_two_comments(ci: Forge, tmp_path: Path) -> None:
     for marker in ("site a", "site b", "site a"):
-        assert main(["comment", written(tmp_path, "x"), "--marker", marker]) == Exit.OK
+        assert main(["comment", write_plan(tmp_path, "x"), "--marker", marker]) == Exit.OK
     assert len(ci.comments) == 2
 
 
 def test_a_long_plan_is_cut(ci: Forge, tmp_path: Path) -> None:
-    assert main(["comment", written(tmp_path, "x" * 100_000)]) == Exit.OK
+    assert main(["comment", write_plan(tmp_path, "x" * 100_000)]) == Exit.OK
     body = str(ci.comments[0]["body"])
     assert len(body) < 61_000
     assert "the rest is in the log" in body
@@ -78,11 +78,11 @@ def test_a_wrong_token_is_an_error_that_does_not_show_it(
 ) -> None:
     for name in ("GITHUB_TOKEN", "GITVIRT_COMMENT_TOKEN"):
         monkeypatch.setenv(name, "s3cret")
-    assert main(["comment", written(tmp_path, "x")]) == Exit.FAILED
-    said = capsys.readouterr().err
-    assert "401" in said
-    assert "check that the token may write comments" in said
-    assert "s3cret" not in said
+    assert main(["comment", write_plan(tmp_path, "x")]) == Exit.FAILED
+    output = capsys.readouterr().err
+    assert "401" in output
+    assert "check that the token may write comments" in output
+    assert "s3cret" not in output
 
 
 def test_missing_variables_are_named(
@@ -90,11 +90,13 @@ def test_missing_variables_are_named(
 ) -> None:
     for name in ("GITHUB_TOKEN", "GITVIRT_COMMENT_TOKEN"):
         monkeypatch.delenv(name, raising=False)
-    assert main(["comment", written(tmp_path, "x")]) == Exit.USAGE
+    assert main(["comment", write_plan(tmp_path, "x")]) == Exit.USAGE
     assert "TOKEN is not set" in capsys.readouterr().err
     for name in ("GITHUB_ACTIONS", "GITLAB_CI"):
         monkeypatch.delenv(name, raising=False)
-    assert main(["comment", written(tmp_path, "x")]) == Exit.USAGE
+    assert main(["comment", write_plan(tmp_path, "x")]) == Exit.USAGE
     assert "not a CI job" in capsys.readouterr().err
     assert main(["comment", str(tmp_path / "nothing.md")]) == Exit.FAILED
-    assert "cannot read" in capsys.readouterr().err
+    output = capsys.readouterr().err
+    assert f"cannot read {tmp_path / 'nothing.md'}: No such file or directory\n" in output
+    assert "Errno" not in output

@@ -25,7 +25,7 @@ def bare(tmp_path: Path) -> Path:
     return tmp_path / "fleet.git"
 
 
-def pushed(bare: Path, branch: str, files: dict[str, str]) -> Path:
+def push_files(bare: Path, branch: str, files: dict[str, str]) -> Path:
     checkout = bare.parent / "checkout"
     git(bare.parent, "init", "-q", "-b", branch, "checkout")
     for path, text in files.items():
@@ -38,7 +38,7 @@ def pushed(bare: Path, branch: str, files: dict[str, str]) -> Path:
 
 
 def test_an_option_takes_precedence_over_the_checkout(bare: Path, tmp_path: Path) -> None:
-    checkout = pushed(bare, "main", {PATH: SETTINGS})
+    checkout = push_files(bare, "main", {PATH: SETTINGS})
     around = locate_repo(None, {}, checkout)
     assert (around.address.url, around.checkout) == (str(bare), checkout)
     assert locate_repo(None, {"GITVIRT_REPO": str(bare)}, tmp_path).address.url == str(bare)
@@ -58,7 +58,7 @@ def test_branches_are_those_of_the_settings(
     bare: Path, environment: dict[str, str], from_checkout: bool
 ) -> None:
     settings = SETTINGS + "branches: {source: trunk, target: state}\nreports: {ref: refs/heads/hosts/}\n"
-    checkout = pushed(bare, "trunk", {PATH: settings})
+    checkout = push_files(bare, "trunk", {PATH: settings})
     git(bare, "symbolic-ref", "HEAD", "refs/heads/trunk")
     where = (
         locate_repo(None, environment, checkout)

@@ -67,7 +67,7 @@ def test_inside_a_repo_it_makes_none(tmp_path: Path) -> None:
     assert not (tmp_path / "fleet" / ".git").exists()
 
 
-def test_leaves_git_alone_when_asked(tmp_path: Path) -> None:
+def test_leaves_git_alone_with_no_git(tmp_path: Path) -> None:
     assert main(["init", str(tmp_path / "fleet"), "--no-git"]) == Exit.OK
     assert not (tmp_path / "fleet" / ".git").exists()
 

@@ -24,7 +24,7 @@ FETCH = ("+refs/heads/*:refs/remotes/origin/*", "+refs/poollets/*:refs/poollets/
 
 
 class Site:
-    """Two hosts with three machines on them, all at rest; and a checkout, where we stand."""
+    """Two hosts with three machines on them, all converged; and a checkout, the working folder."""
 
     def __init__(self, folder: Path) -> None:
         self.world = MirrorWorld(folder)
@@ -247,12 +247,12 @@ def test_explain_asks_the_repo_that_the_environment_names(
 ) -> None:
     site.people.push({"machines/web-3.yaml": machine("web-3")})
     site.settle()
-    here, elsewhere = site.checkout, tmp_path / "elsewhere"
-    elsewhere.mkdir()
+    here, other_folder = site.checkout, tmp_path / "other_folder"
+    other_folder.mkdir()
     assert gitvirt("explain", "machine", "web-3")[0] == Exit.FAILED  # not fetched yet
     monkeypatch.setenv("GITVIRT_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("GITVIRT_REPO", str(site.world.repo))
-    for folder in (elsewhere, here):
+    for folder in (other_folder, here):
         monkeypatch.chdir(folder)
         code, text = gitvirt("explain", "machine", "web-3")
         assert code == Exit.OK
@@ -324,12 +324,12 @@ def test_the_page_shows_what_is_printed(site: Site, gitvirt: Command, request: p
         }
     )
 
-    def printed(match: re.Match[str]) -> str:
-        said = gitvirt(*match["command"].split()[1:])[1]
-        return match[1] + said + match[3]
+    def print_block(match: re.Match[str]) -> str:
+        output = gitvirt(*match["command"].split()[1:])[1]
+        return match[1] + output + match[3]
 
     page = DOC.read_text()
-    made = BLOCK.sub(printed, page)
+    made = BLOCK.sub(print_block, page)
     if request.config.getoption("--regen"):
         DOC.write_text(made)
     assert len(BLOCK.findall(page)) == 4
@@ -337,7 +337,7 @@ def test_the_page_shows_what_is_printed(site: Site, gitvirt: Command, request: p
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "output"),
     [
         (None, "there is no gitvirt.yaml"),
         ("fleet: {id: nope}\n", "id cannot be 'nope'"),
@@ -346,7 +346,7 @@ def test_the_page_shows_what_is_printed(site: Site, gitvirt: Command, request: p
 )
 @pytest.mark.parametrize("verb", [["plan"], ["explain", "machine", "web-1"]])
 def test_without_a_fleet_there_is_nothing_to_plan(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], settings: str | None, said: str, verb: list[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], settings: str | None, output: str, verb: list[str]
 ) -> None:  # fmt: skip
     git(tmp_path, "init", "--quiet", "--initial-branch=main", ".")
     files = {"web-1.yaml": machine("web-1"), **({"gitvirt.yaml": settings} if settings else {})}
@@ -356,4 +356,4 @@ def test_without_a_fleet_there_is_nothing_to_plan(
     git(tmp_path, "commit", "--quiet", "-m", "begin")
     monkeypatch.chdir(tmp_path)
     assert main(verb) == Exit.FAILED
-    assert said in capsys.readouterr().err
+    assert output in capsys.readouterr().err

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[3]
 (HOOK,) = YAML(typ="safe").load((ROOT / ".pre-commit-hooks.yaml").read_text())
 
 
-def hooked(repo: Path, *files: str) -> subprocess.CompletedProcess[str]:
+def run_hooks(repo: Path, *files: str) -> subprocess.CompletedProcess[str]:
     hook: dict[str, Any] = HOOK
     program, *arguments = shlex.split(hook["entry"])
     command = [str(Path(sys.executable).with_name(program)), *arguments, *files]
@@ -39,7 +39,7 @@ def test_hook_judges_staged_files_within_their_repo(tmp_path: Path, class_name: 
     (repo / "new.yaml").write_text(machine("new", machineClassRef=ref(class_name)))
     git(repo, "add", "new.yaml")
     staged = git(repo, "diff", "--cached", "--name-only", "--diff-filter=ACM").split()
-    done = hooked(repo, *staged)
+    done = run_hooks(repo, *staged)
     assert done.returncode == want, done.stderr
     assert ("new.yaml" in done.stdout) == (want != 0)
     assert "old.yaml" not in done.stdout

@@ -23,7 +23,7 @@ def test_counts_on_a_terminal_once_it_takes_long() -> None:
     assert screen.getvalue().endswith("\r\x1b[K")
 
 
-def test_is_silent_elsewhere() -> None:
+def test_is_silent_off_a_terminal() -> None:
     stream = io.StringIO()
     progress = Progress(Terminal(stream, {"TERM": "xterm"}), "checked", now=0.0)
     progress(1, 2, 10.0)

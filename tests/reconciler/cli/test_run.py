@@ -87,15 +87,15 @@ def until(is_so: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
-    _, said = process.communicate(timeout=SECONDS)
-    return process.returncode, said
+def await_end(process: subprocess.Popen[str]) -> tuple[int, str]:
+    _, output = process.communicate(timeout=SECONDS)
+    return process.returncode, output
 
 
 def test_once(site: Site) -> None:
     site.push({"m/web.yaml": machine("web")})
-    code, said = ended(site.run("--once", "--name", "one", "--author", "Robot <robot@example.org>"))
-    assert code == Exit.OK, said
+    code, output = await_end(site.run("--once", "--name", "one", "--author", "Robot <robot@example.org>"))
+    assert code == Exit.OK, output
     assert git(site.bare, "log", "-1", "--format=%an <%ae>%n%s%n%(trailers:key=Reconciler)", "live").split(
         "\n"
     )[:3] == [
@@ -106,10 +106,10 @@ def test_once(site: Site) -> None:
     before = site.live()
     kept = next((site.folder / "cache").rglob("readings.sqlite"))  # for the next start
     data = kept.read_bytes()
-    assert ended(site.run("--once"))[0] == Exit.OK
+    assert await_end(site.run("--once"))[0] == Exit.OK
     assert site.live() == before
     kept.write_bytes(data[: len(data) // 2])
-    assert ended(site.run("--once"))[0] == Exit.OK
+    assert await_end(site.run("--once"))[0] == Exit.OK
     assert site.live() == before
 
 
@@ -120,13 +120,13 @@ def test_settings_that_cannot_be_used_lose_no_branch(
     monkeypatch.setenv("HOME", str(site.folder))
     monkeypatch.setenv("GITVIRT_CACHE", str(site.folder / "cache"))
     site.push({"gitvirt.yaml": SETTINGS + PROD, "m/a.yaml": machine("a")})
-    assert ended(site.run("--once"))[0] == Exit.OK
+    assert await_end(site.run("--once"))[0] == Exit.OK
     if broken is None:
         (site.checkout / "gitvirt.yaml").unlink()
     site.push({"m/b.yaml": machine("b"), **({"gitvirt.yaml": broken} if broken else {})})
-    code, said = ended(site.run("--once"))
-    assert said.count("(commit ") == 1, said
-    assert (code, site.has_live()) == (Exit.OK, False), said
+    code, output = await_end(site.run("--once"))
+    assert output.count("(commit ") == 1, output
+    assert (code, site.has_live()) == (Exit.OK, False), output
     assert "m/b.yaml" in git(site.bare, "ls-tree", "-r", "--name-only", "prod")
 
     state = "has problems" if broken else "is missing"
@@ -136,8 +136,8 @@ def test_settings_that_cannot_be_used_lose_no_branch(
     assert main(["wait", "machine", "a", "--for", "deleted", "--timeout", "1s", *remote]) == Exit.TIMED_OUT
     assert note in capsys.readouterr().err
     assert main(["get", "m", "-o", "name", *remote]) == Exit.OK
-    told = capsys.readouterr()
-    assert (told.out.split(), told.err.count(note), "yet" in told.err) == (
+    noted = capsys.readouterr()
+    assert (noted.out.split(), noted.err.count(note), "yet" in noted.err) == (
         ["default/a", "default/b"],
         1,
         False,
@@ -147,9 +147,9 @@ def test_settings_that_cannot_be_used_lose_no_branch(
     for where in (remote, []):
         assert main(["explain", "machine", "a", *where]) == Exit.UNPLACEABLE
         assert main(["plan", *where]) in (Exit.OK, Exit.PROBLEMS)
-        told = capsys.readouterr()
-        assert "no branch" not in told.err
-        assert "using its last usable version" in told.err
+        noted = capsys.readouterr()
+        assert "no branch" not in noted.err
+        assert "using its last usable version" in noted.err
 
     git(site.bare, "update-ref", "-d", "refs/heads/prod")
     for verb in (["wait", "machine", "a", "--for", "deleted"], ["get", "m"]):
@@ -165,22 +165,22 @@ def test_a_service_wakes_on_a_push_and_ends_on_a_signal(site: Site) -> None:
     until(lambda: site.shows("m/web.yaml"))
     assert time.monotonic() - start < 600  # not at the next look, in an hour
     process.send_signal(signal.SIGTERM)
-    code, said = ended(process)
+    code, output = await_end(process)
     assert code == Exit.OK
-    assert "running repo=" in said
-    assert "Traceback" not in said
-    assert " stopping" in said
+    assert "running repo=" in output
+    assert "Traceback" not in output
+    assert " stopping" in output
 
 
 def test_a_push_that_is_under_way_is_finished(site: Site) -> None:
-    """The server takes its time; meanwhile we are told to stop."""
-    begun = site.folder / "begun"
-    hook(site.bare, "pre-receive", f"#!/bin/sh\ntouch {begun}\nsleep 2\n")
+    """The server takes its time; meanwhile we are noted to stop."""
+    started = site.folder / "started"
+    hook(site.bare, "pre-receive", f"#!/bin/sh\ntouch {started}\nsleep 2\n")
     process = site.run()
-    until(begun.exists)
+    until(started.exists)
     assert not site.has_live()
     process.send_signal(signal.SIGTERM)
-    assert ended(process)[0] == Exit.OK
+    assert await_end(process)[0] == Exit.OK
     assert site.shows("classes/small.yaml")
 
 
@@ -193,11 +193,11 @@ def test_metrics_and_health_on_request(site: Site) -> None:
     assert wrote["changes"] == 1
     assert wrote["subject"] == "sync main: classes/small.yaml, gitvirt.yaml"
 
-    def rested() -> bool:
+    def count_quiet_ticks() -> bool:
         with urlopen(f"http://{address}/metrics", timeout=60) as answer:
             return 'gitvirt_ticks_total{outcome="no_change"}' in answer.read().decode()
 
-    until(rested)
+    until(count_quiet_ticks)
     with urlopen(f"http://{address}/healthz", timeout=60) as answer:
         health = json.loads(answer.read())
     assert health["ok"] is True
@@ -220,58 +220,60 @@ def test_a_webhook_wakes_it(site: Site) -> None:
     lines = (json.loads(line) for line in process.stderr)
     address = next(line["address"] for line in lines if line["message"] == "listening")
 
-    def rested() -> float:
+    def count_quiet_ticks() -> float:
         with urlopen(f"http://{address}/metrics", timeout=SECONDS) as answer:
             found = re.search(r'ticks_total{outcome="no_change"} (\S+)', answer.read().decode())
         return float(found[1]) if found else 0.0
 
-    until(lambda: rested() > 0)  # from here on nothing wakes it for an hour
-    before = rested()
+    until(lambda: count_quiet_ticks() > 0)  # from here on nothing wakes it for an hour
+    before = count_quiet_ticks()
     for headers, status in (({}, 401), ({"X-Gitlab-Token": "correct horse"}, 202)):
         connection = http.client.HTTPConnection(address, timeout=SECONDS)
         connection.request("POST", "/webhook", b"{}", headers)
         assert connection.getresponse().status == status
         connection.close()
-    until(lambda: rested() > before)
+    until(lambda: count_quiet_ticks() > before)
     process.send_signal(signal.SIGTERM)
-    assert "correct horse" not in ended(process)[1]
+    assert "correct horse" not in await_end(process)[1]
 
 
 def test_commits_can_be_signed(site: Site) -> None:
     key = site.folder / "key"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
-    assert ended(site.run("--once", "--signing-key", str(key)))[0] == Exit.OK
+    assert await_end(site.run("--once", "--signing-key", str(key)))[0] == Exit.OK
     assert "BEGIN SSH SIGNATURE" in git(site.bare, "cat-file", "commit", "live")
-    code, said = ended(site.run("--once", GITVIRT_SIGNING_KEY=str(site.folder / "none")))
+    code, output = await_end(site.run("--once", GITVIRT_SIGNING_KEY=str(site.folder / "none")))
     assert code == Exit.FAILED  # although there is nothing to write
-    assert "error: cannot sign with the ssh key" in said
-    assert "Traceback" not in said
+    assert "error: cannot sign with the ssh key" in output
+    assert "Traceback" not in output
 
 
 def test_another_fleet_id_holds_everything_and_fails(site: Site) -> None:
-    assert ended(site.run("--once"))[0] == Exit.OK
+    assert await_end(site.run("--once"))[0] == Exit.OK
     before = site.live()
     other = SETTINGS.replace("7a1c", "ffff")
     site.push({"gitvirt.yaml": other, "m/web.yaml": machine("web")})
     for _ in range(2):
-        code, said = ended(site.run("--once"))
+        code, output = await_end(site.run("--once"))
         assert code == Exit.PROBLEMS
-        assert "awaiting approval reason=" in said
-        assert "error: fleet.id is ffff" in said
-        assert "gitvirt init --refork" in said
+        assert "awaiting approval reason=" in output
+        assert "error: fleet.id is ffff" in output
+        assert "gitvirt init --refork" in output
         assert site.live() == before
     site.push({"gitvirt.yaml": SETTINGS})
-    assert ended(site.run("--once"))[0] == Exit.OK
+    assert await_end(site.run("--once"))[0] == Exit.OK
     assert site.shows("m/web.yaml")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "output"),
     [
         pytest.param(["--interval", "soon"], "invalid duration 'soon'", id="interval"),
         pytest.param(["--interval", "0s"], "'0s' is not a duration", id="no interval"),
         pytest.param(["--listen", "here"], "'here' is not an address", id="listen"),
-        pytest.param(["--webhook-secret", "/dev/null"], "add --listen HOST:PORT", id="secret for nobody"),
+        pytest.param(
+            ["--webhook-secret", "/dev/null"], "add --listen HOST:PORT", id="secret without a listener"
+        ),
         pytest.param(
             ["--webhook-secret", "/dev/null", "--listen", "127.0.0.1:0"], "/dev/null is empty", id="no secret"
         ),
@@ -280,10 +282,10 @@ def test_another_fleet_id_holds_everything_and_fails(site: Site) -> None:
     ],
 )
 def test_wrong_settings(
-    site: Site, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+    site: Site, capsys: pytest.CaptureFixture[str], arguments: list[str], output: str
 ) -> None:
     assert main(["run", "--repo", str(site.bare), *arguments]) == Exit.USAGE
-    assert said in capsys.readouterr().err
+    assert output in capsys.readouterr().err
 
 
 def test_wrong_settings_in_the_environment(
@@ -296,17 +298,17 @@ def test_wrong_settings_in_the_environment(
 
 def test_a_remote_that_is_not_there(site: Site) -> None:
     site.bare.rename(site.folder / "moved.git")
-    code, said = ended(site.run("--once"))
+    code, output = await_end(site.run("--once"))
     assert code == Exit.FAILED
-    assert "error: " in said
-    assert len(said.strip().splitlines()) <= 2, said  # the cause once, and its cure
-    assert "Traceback" not in said
+    assert "error: " in output
+    assert len(output.strip().splitlines()) <= 2, output  # the cause once, and its cure
+    assert "Traceback" not in output
 
 
 def test_an_address_that_is_taken(site: Site) -> None:
     import socket
 
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        code, said = ended(site.run("--once", "--listen", f"127.0.0.1:{taken.getsockname()[1]}"))
+        code, output = await_end(site.run("--once", "--listen", f"127.0.0.1:{taken.getsockname()[1]}"))
     assert code == Exit.FAILED
-    assert "cannot listen on 127.0.0.1" in said
+    assert "cannot listen on 127.0.0.1" in output

@@ -1,4 +1,4 @@
-"""What a supervisor is told, where one wants to know."""
+"""What a supervisor is messages, where one wants to know."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ def test_the_service_manager_gets_ready_once_and_stopping(tmp_path: Path, kind: 
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ears:
         ears.bind(name.replace("@", "\0"))
         ears.settimeout(60)
-        told = ServiceNotifier.of(environment)
-        told.ready()
-        told.ready()
-        told.stopping()
+        messages = ServiceNotifier.of(environment)
+        messages.ready()
+        messages.ready()
+        messages.stopping()
         assert [ears.recv(100), ears.recv(100)] == [b"READY=1", b"STOPPING=1"]
     assert environment == {"HOME": "/"}  # no child speaks for it
 
 
 def test_without_a_service_manager_nothing_is_sent(caplog: pytest.LogCaptureFixture) -> None:
-    told = ServiceNotifier.of({})
-    told.ready()
-    told.stopping()
+    messages = ServiceNotifier.of({})
+    messages.ready()
+    messages.stopping()
     assert caplog.records == []
 
 

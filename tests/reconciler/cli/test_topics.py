@@ -36,9 +36,9 @@ def test_every_page_is_shown_and_links_are_commands(capsys: Capture) -> None:
     for page in docs_folder().iterdir():
         if page.name.endswith(".md"):
             assert main(["help", page.name]) == Exit.OK
-    said = capsys.readouterr().out
-    assert "(gitvirt help settings)" in said
-    assert "(gitvirt help plan.md)" in said  # `help plan` is the verb's own
+    output = capsys.readouterr().out
+    assert "(gitvirt help settings)" in output
+    assert "(gitvirt help plan.md)" in output  # `help plan` is the verb's own
 
 
 @pytest.mark.parametrize(
@@ -56,8 +56,8 @@ def test_a_near_miss_is_suggested(topic: str, cure: str, capsys: Capture) -> Non
 
 def test_help_alone_names_every_topic(capsys: Capture) -> None:
     assert main(["help"]) == Exit.OK
-    said = capsys.readouterr().out
-    assert all(topic in said for topic in names())
+    output = capsys.readouterr().out
+    assert all(topic in output for topic in names())
     assert main(["--help"]) == Exit.OK
     assert "topics:" not in capsys.readouterr().out
 

@@ -31,7 +31,7 @@ OTHER_ID = "# a fork?\nfleet:\n  id: 0b1cbd1c-6d2c-4b6e-9b5e-0c5f6a1e3f00\n"
 WRONG = machine("wrong", machineClassRef=ref("smal"))
 
 
-def written(root: Path, files: dict[str, str]) -> Path:
+def write_files(root: Path, files: dict[str, str]) -> Path:
     for path, text in files.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text)
@@ -40,7 +40,7 @@ def written(root: Path, files: dict[str, str]) -> Path:
 
 @pytest.fixture
 def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A checkout with two commits: a machine of a class, then a wrong one beside it. We stand in it."""
+    """A checkout with two commits: a machine of a class, then a wrong one beside it. It is the working folder."""
     root = init(tmp_path / "repo")
     base = {
         "gitvirt.yaml": SETTINGS,
@@ -53,7 +53,7 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-def asked(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+def call_validate(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
     code = main(["validate", *arguments])
     return code, capsys.readouterr().out
 
@@ -63,7 +63,7 @@ def places(text: str) -> list[str]:
 
 
 def test_the_example_is_fine(capsys: pytest.CaptureFixture[str]) -> None:
-    code, text = asked(capsys, "--strict", str(ROOT / "examples/repo"))
+    code, text = call_validate(capsys, "--strict", str(ROOT / "examples/repo"))
     assert text.startswith("ok: ")
     assert code == Exit.OK
 
@@ -103,9 +103,9 @@ spec:
 def test_published_samples_are_fine_as_they_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    written(tmp_path, {"samples.yaml": PUBLISHED})
+    write_files(tmp_path, {"samples.yaml": PUBLISHED})
     monkeypatch.chdir(tmp_path)
-    code, text = asked(capsys, "-o", "json", "--strict", "samples.yaml")
+    code, text = call_validate(capsys, "-o", "json", "--strict", "samples.yaml")
     assert code == Exit.OK
     assert places(text) == ["samples.yaml GV362"]
 
@@ -130,7 +130,7 @@ def test_a_small_repo_loads_only_what_it_takes() -> None:
 
 
 def test_the_repo_around_here(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, text = asked(capsys)
+    code, text = call_validate(capsys)
     assert code == Exit.PROBLEMS
     assert "m/wrong.yaml:1:" in text
     assert 'error GV310 there is no MachineClass "smal"' in text
@@ -157,60 +157,62 @@ def test_paths(
     want: list[str],
 ) -> None:
     monkeypatch.chdir(repo / here)
-    code, text = asked(capsys, "-o", "json", *paths)
+    code, text = call_validate(capsys, "-o", "json", *paths)
     assert places(text) == want
     assert code == (Exit.PROBLEMS if want else Exit.OK)
 
 
 def test_a_finding_concerns_every_file_it_is_about(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What a hook passes may be the file that came first: the finding stands in the other."""
-    written(repo, {"a.yaml": volume("data"), "b.yaml": volume("data"), "c.yaml": volume_class()})
-    assert places(asked(capsys, "-o", "json", "a.yaml")[1]) == ["b.yaml GV301"]
-    assert places(asked(capsys, "-o", "json", "c.yaml")[1]) == []
+    """What a hook passes may be the file that came first: the finding is in the other."""
+    write_files(repo, {"a.yaml": volume("data"), "b.yaml": volume("data"), "c.yaml": volume_class()})
+    assert places(call_validate(capsys, "-o", "json", "a.yaml")[1]) == ["b.yaml GV301"]
+    assert places(call_validate(capsys, "-o", "json", "c.yaml")[1]) == []
 
 
 def test_paths_that_differ_only_in_case_are_a_warning(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    written(repo, {"notes.txt": "", "Notes.txt": ""})
-    assert "Notes.txt GV813" in places(asked(capsys, "-o", "json")[1])
+    write_files(repo, {"notes.txt": "", "Notes.txt": ""})
+    assert "Notes.txt GV813" in places(call_validate(capsys, "-o", "json")[1])
 
 
 def test_files_outside_of_any_repo_are_all_there_is(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    written(tmp_path, {"m.yaml": machine(), "class.yaml": machine_class(), "broken.yaml": "{["})
+    write_files(tmp_path, {"m.yaml": machine(), "class.yaml": machine_class(), "broken.yaml": "{["})
     monkeypatch.chdir(tmp_path)
-    assert places(asked(capsys, "-o", "json", "m.yaml")[1]) == ["m.yaml GV310"]
-    assert places(asked(capsys, "-o", "json", "m.yaml", "class.yaml")[1]) == []
+    assert places(call_validate(capsys, "-o", "json", "m.yaml")[1]) == ["m.yaml GV310"]
+    assert places(call_validate(capsys, "-o", "json", "m.yaml", "class.yaml")[1]) == []
 
 
 def test_named_files_that_are_not_manifests(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    written(repo, {"notes.txt": "x", "web.yaml.bak": "x", "README.md": "x"})
-    assert places(asked(capsys, "-o", "json", "notes.txt")[1]) == ["notes.txt GV361"]
-    assert places(asked(capsys, "-o", "json")[1]) == ["m/wrong.yaml GV310", "web.yaml.bak GV361"]
+    write_files(repo, {"notes.txt": "x", "web.yaml.bak": "x", "README.md": "x"})
+    assert places(call_validate(capsys, "-o", "json", "notes.txt")[1]) == ["notes.txt GV361"]
+    assert places(call_validate(capsys, "-o", "json")[1]) == ["m/wrong.yaml GV310", "web.yaml.bak GV361"]
 
 
 def test_ignored_paths(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     wrong = {f"{folder}/m.yaml": WRONG for folder in (".venv/lib", "docs", "m/old", "m/.cache", "m/kept")}
-    written(repo, {**wrong, "m/wrong.yaml": machine("right"), ".gitvirtignore": "docs/\nold\nm/[a\n"})
+    write_files(repo, {**wrong, "m/wrong.yaml": machine("right"), ".gitvirtignore": "docs/\nold\nm/[a\n"})
     git(repo, "add", "--all")
     git(repo, "commit", "--quiet", "--message", "more")
     want = [".gitvirtignore GV114", "m/kept/m.yaml GV310"]
-    assert places(asked(capsys, "-o", "json")[1]) == want
-    assert places(asked(capsys, "-o", "json", "--rev", "HEAD")[1]) == want
-    assert places(asked(capsys, "-o", "json", "docs/m.yaml")[1]) == []
+    assert places(call_validate(capsys, "-o", "json")[1]) == want
+    assert places(call_validate(capsys, "-o", "json", "--rev", "HEAD")[1]) == want
+    assert places(call_validate(capsys, "-o", "json", "docs/m.yaml")[1]) == []
 
 
 def test_documents_of_other_kinds_are_counted(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    written(repo, {"m/wrong.yaml": together("kind: Pod\napiVersion: v1\nmetadata: {name: a}", machine("b"))})
-    code, text = asked(capsys)
+    write_files(
+        repo, {"m/wrong.yaml": together("kind: Pod\napiVersion: v1\nmetadata: {name: a}", machine("b"))}
+    )
+    code, text = call_validate(capsys)
     assert code == Exit.OK
     assert text.startswith("ok: 3 objects in 3 files, 1 document of other kinds ignored (")
-    assert places(asked(capsys, "-o", "json", "--foreign")[1]) == ["m/wrong.yaml GV221"]
+    assert places(call_validate(capsys, "-o", "json", "--foreign")[1]) == ["m/wrong.yaml GV221"]
 
 
 def test_a_file_in_gitvirts_own_folder(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    written(repo, {".gitvirt/pools/x.yaml": "a: b", ".gitvirt/orphans/x.yaml": "a: b"})
-    code, text = asked(capsys, "-o", "json", ".gitvirt")
+    write_files(repo, {".gitvirt/pools/x.yaml": "a: b", ".gitvirt/orphans/x.yaml": "a: b"})
+    code, text = call_validate(capsys, "-o", "json", ".gitvirt")
     assert places(text) == [".gitvirt/pools/x.yaml GV360"]
     assert code == Exit.PROBLEMS
 
@@ -220,9 +222,9 @@ def test_a_missing_path_is_an_error(
     repo: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
     assert main(["validate", *arguments]) == Exit.FAILED
-    said = capsys.readouterr()
-    assert "nowhere" in said.err
-    assert not said.out
+    shown = capsys.readouterr()
+    assert "nowhere" in shown.err
+    assert not shown.out
 
 
 def test_a_revision_outside_of_git(
@@ -247,10 +249,10 @@ def test_a_link_to_a_repo_names_it(
     repo: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (repo / "folder").symlink_to("m")
-    assert places(asked(capsys, "-o", "json", "folder")[1]) == ["folder GV181"]
+    assert places(call_validate(capsys, "-o", "json", "folder")[1]) == ["folder GV181"]
     monkeypatch.chdir(repo.parent)
     Path("link").symlink_to("repo")
-    assert "link/m/wrong.yaml GV310" in places(asked(capsys, "-o", "json", "link")[1])
+    assert "link/m/wrong.yaml GV310" in places(call_validate(capsys, "-o", "json", "link")[1])
 
 
 def test_a_working_folder_that_is_gone(
@@ -280,8 +282,8 @@ def test_wrong_usage(repo: Path, arguments: list[str]) -> None:
 def test_a_revision(
     repo: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], want: list[str]
 ) -> None:
-    written(repo, {"class.yaml": "{[ not what is committed", "m/wrong.yaml": "either"})
-    assert places(asked(capsys, "-o", "json", *arguments)[1]) == want
+    write_files(repo, {"class.yaml": "{[ not what is committed", "m/wrong.yaml": "either"})
+    assert places(call_validate(capsys, "-o", "json", *arguments)[1]) == want
 
 
 def test_a_revision_of_a_bare_repo(
@@ -289,14 +291,16 @@ def test_a_revision_of_a_bare_repo(
 ) -> None:
     git(tmp_path, "clone", "--quiet", "--bare", str(repo), "bare.git")
     monkeypatch.chdir(tmp_path)
-    assert places(asked(capsys, "-o", "json", "--rev", "main", "bare.git")[1]) == ["m/wrong.yaml GV310"]
+    assert places(call_validate(capsys, "-o", "json", "--rev", "main", "bare.git")[1]) == [
+        "m/wrong.yaml GV310"
+    ]
 
 
 def test_a_folder_of_a_revision_with_settings_of_its_own(
     repo: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     commit(repo, {"site/gitvirt.yaml": SETTINGS, "site/m.yaml": machine().encode()})
-    assert places(asked(capsys, "-o", "json", "--rev", "HEAD", "site")[1]) == ["site/m.yaml GV310"]
+    assert places(call_validate(capsys, "-o", "json", "--rev", "HEAD", "site")[1]) == ["site/m.yaml GV310"]
 
 
 def test_links_and_submodules_of_a_revision(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -308,18 +312,18 @@ def test_links_and_submodules_of_a_revision(repo: Path, capsys: pytest.CaptureFi
     commit(repo, {"m/wrong.yaml": machine("right").encode()})
     want = ["in.yaml GV181", "m/up.yaml GV181", "module GV182", "out.yaml GV181"]
     for arguments in (["--rev", "HEAD"], []):
-        text = asked(capsys, "-o", "json", *arguments)[1]
+        text = call_validate(capsys, "-o", "json", *arguments)[1]
         assert places(text) == want
         severities = [each["severity"] for each in json.loads(text)["problems"]]
         assert severities == ["notice", "warning", "warning", "warning"]
 
 
 def test_against_a_revision(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    written(repo, {"class.yaml": machine_class(cpu="2"), "m/wrong.yaml": machine("right")})
-    assert asked(capsys)[0] == Exit.OK
-    code, text = asked(capsys, "-o", "json", "--against", "HEAD")
+    write_files(repo, {"class.yaml": machine_class(cpu="2"), "m/wrong.yaml": machine("right")})
+    assert call_validate(capsys)[0] == Exit.OK
+    code, text = call_validate(capsys, "-o", "json", "--against", "HEAD")
     assert (code, places(text)) == (Exit.PROBLEMS, ["class.yaml GV402"])
-    assert asked(capsys, "--against", "HEAD", "m/web.yaml")[0] == Exit.OK
+    assert call_validate(capsys, "--against", "HEAD", "m/web.yaml")[0] == Exit.OK
 
 
 @pytest.mark.parametrize(
@@ -336,24 +340,24 @@ def test_a_change_that_would_freeze_the_fleet(
     commit(repo, {"m/wrong.yaml": machine("right").encode()})
     path = repo / "gitvirt.yaml"
     path.unlink() if text is None else path.write_text(text)
-    code, told = asked(capsys, "-o", "json", "--against", "HEAD", *arguments)
-    assert (code, places(told)) == (Exit.PROBLEMS, [want])
-    found = json.loads(told)["problems"][0]
+    code, report = call_validate(capsys, "-o", "json", "--against", "HEAD", *arguments)
+    assert (code, places(report)) == (Exit.PROBLEMS, [want])
+    found = json.loads(report)["problems"][0]
     assert (found["line"], "fleet.id" in found["message"] + found["hint"]) == (3 if text else 0, True)
     assert main(["validate", "--against", "HEAD"]) == Exit.PROBLEMS
     assert "gitvirt init` writes" not in capsys.readouterr().err  # it would have another id
-    assert asked(capsys, "--against", "HEAD", "m/web.yaml")[0] == Exit.OK
+    assert call_validate(capsys, "--against", "HEAD", "m/web.yaml")[0] == Exit.OK
     git(repo, "commit", "-aqm", "freeze")
     revisions = ["--rev", "HEAD", "--against", "HEAD~1"]
-    assert places(asked(capsys, "-o", "json", *revisions)[1]) == [want]
-    assert asked(capsys, "--against", "HEAD")[0] == Exit.OK
+    assert places(call_validate(capsys, "-o", "json", *revisions)[1]) == [want]
+    assert call_validate(capsys, "--against", "HEAD")[0] == Exit.OK
 
 
 def test_a_revision_against_another(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     commit(repo, {"class.yaml": machine_class(cpu="2").encode(), "m/wrong.yaml": machine("right").encode()})
-    text = asked(capsys, "-o", "json", "--rev", "HEAD", "--against", "HEAD~1")[1]
+    text = call_validate(capsys, "-o", "json", "--rev", "HEAD", "--against", "HEAD~1")[1]
     assert places(text) == ["class.yaml GV402"]
-    assert asked(capsys, "--rev", "HEAD", "--against", "HEAD")[0] == Exit.OK
+    assert call_validate(capsys, "--rev", "HEAD", "--against", "HEAD")[0] == Exit.OK
 
 
 def test_against_with_a_repo_in_a_folder(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -363,8 +367,10 @@ def test_against_with_a_repo_in_a_folder(repo: Path, capsys: pytest.CaptureFixtu
         "site/m.yaml": machine().encode(),
     }
     commit(repo, site)
-    written(repo, {"site/c.yaml": machine_class(cpu="2")})
-    assert places(asked(capsys, "-o", "json", "--against", "HEAD", "site")[1]) == ["site/c.yaml GV402"]
+    write_files(repo, {"site/c.yaml": machine_class(cpu="2")})
+    assert places(call_validate(capsys, "-o", "json", "--against", "HEAD", "site")[1]) == [
+        "site/c.yaml GV402"
+    ]
 
 
 def test_the_target_branch_may_hold_what_the_reconciler_writes(
@@ -373,14 +379,14 @@ def test_the_target_branch_may_hold_what_the_reconciler_writes(
     git(repo, "checkout", "--quiet", "-b", "live")
     web = machine(metadata={"uid": "1"}, status={"state": "Running"}).encode()
     commit(repo, {"m/web.yaml": web, "m/wrong.yaml": b"", ".gitvirt/pools/x.yaml": b""})
-    assert places(asked(capsys, "-o", "json")[1]) == []
-    assert places(asked(capsys, "-o", "json", "--rev", "live")[1]) == []
+    assert places(call_validate(capsys, "-o", "json")[1]) == []
+    assert places(call_validate(capsys, "-o", "json", "--rev", "live")[1]) == []
     git(repo, "checkout", "--quiet", "-b", "other")
-    found = places(asked(capsys, "-o", "json")[1])
+    found = places(call_validate(capsys, "-o", "json")[1])
     assert found == [".gitvirt/pools/x.yaml GV360", "m/web.yaml GV363", "m/web.yaml GV362"]
 
 
-def piped(repo: Path, text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def pipe_into(repo: Path, text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "reconciler", "validate", "-o", "json", *arguments]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(
@@ -400,49 +406,51 @@ def piped(repo: Path, text: str, *arguments: str) -> subprocess.CompletedProcess
     ],
 )
 def test_standard_input(repo: Path, text: str, arguments: list[str], want: list[str]) -> None:
-    done = piped(repo, text, *arguments)
+    done = pipe_into(repo, text, *arguments)
     assert places(done.stdout) == want
     assert done.returncode == (Exit.PROBLEMS if want else Exit.OK)
 
 
 def test_standard_input_outside_of_any_repo(tmp_path: Path) -> None:
-    written(tmp_path, {"class.yaml": machine_class()})
-    assert places(piped(tmp_path, machine(), "-").stdout) == ["<stdin> GV310"]
-    assert places(piped(tmp_path, together(machine(), machine_class()), "-").stdout) == []
+    write_files(tmp_path, {"class.yaml": machine_class()})
+    assert places(pipe_into(tmp_path, machine(), "-").stdout) == ["<stdin> GV310"]
+    assert places(pipe_into(tmp_path, together(machine(), machine_class()), "-").stdout) == []
 
 
-def test_warnings_fail_only_when_asked_to(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    written(repo, {"m/wrong.yaml": machine("right"), "m/link.yaml": ""})
+def test_warnings_fail_only_with_strict(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_files(repo, {"m/wrong.yaml": machine("right"), "m/link.yaml": ""})
     (repo / "m/link.yaml").unlink()
     (repo / "m/link.yaml").symlink_to("nowhere")
-    assert asked(capsys)[0] == Exit.OK
-    assert asked(capsys, "--strict")[0] == Exit.PROBLEMS
+    assert call_validate(capsys)[0] == Exit.OK
+    assert call_validate(capsys, "--strict")[0] == Exit.PROBLEMS
 
 
 def test_settings_are_checked_and_hold(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    written(
+    write_files(
         repo,
         {"m/wrong.yaml": machine("right", machinePoolRef=ref("x")), "s.yaml": secret(stringData={"a": "b"})},
     )
-    assert places(asked(capsys, "-o", "json")[1]) == ["m/wrong.yaml GV312", "s.yaml GV510"]
+    assert places(call_validate(capsys, "-o", "json")[1]) == ["m/wrong.yaml GV312", "s.yaml GV510"]
     open_settings = SETTINGS.decode() + "pools: declared\nsecrets: {plain: allow}\n"
-    written(repo, {"gitvirt.yaml": open_settings})
-    code, text = asked(capsys, "-o", "json")
+    write_files(repo, {"gitvirt.yaml": open_settings})
+    code, text = call_validate(capsys, "-o", "json")
     assert (code, places(text)) == (Exit.PROBLEMS, ["m/wrong.yaml GV312"])
     git(repo, "add", "--all")
     git(repo, "commit", "--quiet", "--message", "settings")
-    assert places(asked(capsys, "-o", "json", "--rev", "HEAD")[1]) == ["m/wrong.yaml GV312"]
-    written(repo, {"gitvirt.yaml": "fleet: {}\n"})
-    assert "gitvirt.yaml GV202" in places(asked(capsys, "-o", "json")[1])
+    assert places(call_validate(capsys, "-o", "json", "--rev", "HEAD")[1]) == ["m/wrong.yaml GV312"]
+    write_files(repo, {"gitvirt.yaml": "fleet: {}\n"})
+    assert "gitvirt.yaml GV202" in places(call_validate(capsys, "-o", "json")[1])
 
 
 def test_every_format_tells_the_same(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    told = {output: asked(capsys, "-o", output) for output in ("text", "json", "junit", "sarif", "github")}
-    assert {code for code, _ in told.values()} == {Exit.PROBLEMS}
-    assert all("GV310" in text and "smal" in text for _, text in told.values())
-    assert ElementTree.fromstring(told["junit"][1]).attrib["failures"] == "1"
-    assert json.loads(told["sarif"][1])["runs"][0]["results"][0]["ruleId"] == "GV310"
-    assert told["github"][1].startswith("::error file=m/wrong.yaml,line=1,col=")
+    report = {
+        output: call_validate(capsys, "-o", output) for output in ("text", "json", "junit", "sarif", "github")
+    }
+    assert {code for code, _ in report.values()} == {Exit.PROBLEMS}
+    assert all("GV310" in text and "smal" in text for _, text in report.values())
+    assert ElementTree.fromstring(report["junit"][1]).attrib["failures"] == "1"
+    assert json.loads(report["sarif"][1])["runs"][0]["results"][0]["ruleId"] == "GV310"
+    assert report["github"][1].startswith("::error file=m/wrong.yaml,line=1,col=")
 
 
 @pytest.mark.parametrize("output", ["text", "json", "junit", "sarif", "github"])
@@ -463,8 +471,8 @@ def test_no_value_of_a_secret_is_ever_shown(
         f"apiVersion: v1\nkind: Secret\nmetadata: {{name: x}}\nstringData:\n  a: {hidden}: b\n",
         f"apiVersion: v1\nkind: Secret\nmetadata: {{name: x}}\nstringData: {{a: {hidden}\n",
     ]
-    written(repo, {f"s{number}.yaml": text for number, text in enumerate(wrong)})
-    code, text = asked(capsys, "-o", output)
+    write_files(repo, {f"s{number}.yaml": text for number, text in enumerate(wrong)})
+    code, text = call_validate(capsys, "-o", output)
     assert code == Exit.PROBLEMS
     assert text.count("GV") >= len(wrong)
     assert hidden not in text
@@ -492,7 +500,7 @@ def test_a_folder_full_of_trouble_is_only_findings(repo: Path, capsys: pytest.Ca
     os.mkfifo(repo / "pipe.yaml")
     (repo / os.fsdecode(b"odd\n\xff.yaml")).write_text(volume("data"))
     (repo / "folder.yaml").mkdir()
-    code, text = asked(capsys, "-o", "json")
+    code, text = call_validate(capsys, "-o", "json")
     assert code == Exit.PROBLEMS
     found = {each["file"]: each for each in json.loads(text)["problems"]}
     assert found["odd\n\\xff.yaml"]["code"] in {"GV184", "GV310"}
@@ -504,10 +512,10 @@ def test_a_folder_full_of_trouble_is_only_findings(repo: Path, capsys: pytest.Ca
 
 
 def test_the_volume_of_another_file_is_found(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    written(repo, {"m/wrong.yaml": machine("right", volumes=[uses_volume("data")])})
-    assert places(asked(capsys, "-o", "json")[1]) == ["m/wrong.yaml GV310"]
-    written(repo, {"v.json": together(volume("data")), "c.yml": volume_class()})
-    assert places(asked(capsys, "-o", "json")[1]) == []
+    write_files(repo, {"m/wrong.yaml": machine("right", volumes=[uses_volume("data")])})
+    assert places(call_validate(capsys, "-o", "json")[1]) == ["m/wrong.yaml GV310"]
+    write_files(repo, {"v.json": together(volume("data")), "c.yml": volume_class()})
+    assert places(call_validate(capsys, "-o", "json")[1]) == []
 
 
 def test_a_folder_without_manifests_is_not_fine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -528,9 +536,9 @@ def test_a_repo_without_settings_is_noted(repo: Path, capsys: pytest.CaptureFixt
     assert "note:" not in capsys.readouterr().err
     (repo / "gitvirt.yaml").unlink()
     assert main(["validate"]) == Exit.PROBLEMS
-    said = capsys.readouterr().err
-    assert f"note: no gitvirt.yaml in {repo}" in said
-    assert "`gitvirt init` writes it" in said
+    shown = capsys.readouterr().err
+    assert f"note: no gitvirt.yaml in {repo}" in shown
+    assert "`gitvirt init` writes it" in shown
     for words in (["-o", "json"], ["m/web.yaml"]):
         main(["validate", *words])
         assert "note:" not in capsys.readouterr().err

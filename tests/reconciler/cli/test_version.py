@@ -22,14 +22,14 @@ ALL = {
 }  # fmt: skip
 
 
-def told(capsys: pytest.CaptureFixture[str], uri: str) -> dict[str, str | None]:
+def show_versions(capsys: pytest.CaptureFixture[str], uri: str) -> dict[str, str | None]:
     assert main(["version", "-o", "json", "--libvirt", uri]) == Exit.OK
     found: dict[str, str | None] = json.loads(capsys.readouterr().out)
     return found
 
 
 def test_everything_relevant_has_its_version(capsys: pytest.CaptureFixture[str]) -> None:
-    found = told(capsys, "test:///default")  # libvirt's own hypervisor that is none, version 2
+    found = show_versions(capsys, "test:///default")  # libvirt's own hypervisor that is none, version 2
     assert set(found) == ALL
     assert [name for name, version in found.items() if not version] == []
     assert found["libvirtd"] == found["libvirt"]
@@ -39,7 +39,7 @@ def test_everything_relevant_has_its_version(capsys: pytest.CaptureFixture[str])
 
 
 def test_where_no_libvirt_answers_the_programs_say_what_they_are(capsys: pytest.CaptureFixture[str]) -> None:
-    found = told(capsys, NOWHERE)
+    found = show_versions(capsys, NOWHERE)
     for name, program in (("libvirtd", "/usr/sbin/libvirtd"), ("qemu", "qemu-system-x86_64")):
         done = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
         assert f" {found[name]}" in done.stdout
@@ -53,7 +53,7 @@ def test_the_table_has_them_all(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_libvirt_that_hangs_is_not_waited_for(tmp_path: Path) -> None:
-    """It accepts and says nothing; whoever asked ends nevertheless, and so does the process."""
+    """It accepts and says nothing; whoever before ends nevertheless, and so does the process."""
     with socket.socket(socket.AF_UNIX) as silent:
         silent.bind(str(tmp_path / "s"))
         silent.listen()
@@ -68,9 +68,9 @@ def test_a_libvirt_that_hangs_is_not_waited_for(tmp_path: Path) -> None:
 
 
 def test_a_daemon_that_answers_ends_the_wait() -> None:
-    asked = threading.active_count()
+    before = threading.active_count()
     assert libvirt.daemon("test:///default", seconds=100) == (libvirt.library(), "0.0.2")
-    assert threading.active_count() == asked
+    assert threading.active_count() == before
 
 
 @pytest.mark.parametrize(

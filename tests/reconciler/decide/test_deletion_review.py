@@ -376,7 +376,7 @@ def release(known: ObjectState) -> ObjectEdit:
 
 FINISHES: dict[str, tuple[ObjectState, str, DeletionPhase, str]] = {
     "never assigned": (machine("web"), "", DeletionPhase.DROP, "it was not assigned to a pool"),
-    "reported gone": (machine("web", on="a"), "gone", DeletionPhase.DROP, "gone from a"),
+    "reported gone": (machine("web", on="a"), "gone", DeletionPhase.DROP, "confirmed by its host"),
     "still present": (machine("web", on="a"), "present", DeletionPhase.WAIT, "waiting for pool a to report that it is gone"),
     "a snapshot that is still present": (
         make_object(Kind.VOLUME_SNAPSHOT, "daily", {"volumeRef": {"name": "data"}}, on="a"),
@@ -388,7 +388,7 @@ FINISHES: dict[str, tuple[ObjectState, str, DeletionPhase, str]] = {
         make_object(Kind.VOLUME_SNAPSHOT, "daily", {"volumeRef": {"name": "data"}}, on="a"),
         "gone",
         DeletionPhase.DROP,
-        "gone from a",
+        "confirmed by its host",
     ),
     "a made volume that is present": (volume("data", on="a", status=MADE), "present", DeletionPhase.RETAIN, "its deletion policy keeps the data"),
     "a made volume that is paused": (volume("data", on="a", status=MADE, **PAUSED), "present", DeletionPhase.WAIT, "it is paused"),

@@ -88,7 +88,10 @@ TABLE: dict[str, tuple[dict[str, Any], list[tuple[str, str, str]]]] = {
         {**QUOTA, "spec": {"hard": {"requests.cpus": 1}}},
         [("/spec/hard/requests.cpus", "GV201", "did you mean requests.cpu?")],
     ),
-    "missing field": ({**MACHINE, "spec": {}}, [("/spec", "GV202", "add machineClassRef: Class of the machine")]),
+    "missing field": (
+        {**MACHINE, "spec": {}},
+        [("/spec", "GV202", "add machineClassRef: Class of the machine")],
+    ),
     "missing resources": (
         machine_class(cpus=1, mem="1Gi"),
         [

@@ -1,4 +1,12 @@
-"""Hosts with a libvirtd, a network and guests of their own on this machine. Needs root."""
+"""Hosts with a libvirtd, a network and guests of their own on this machine. Needs root.
+
+Each host is a private libvirtd in namespaces of its own (`iri.libvirt.private_libvirtd`), with a bridge that leads
+nowhere. Guests boot a kernel of this machine and an initramfs with a shell, as small as they can be, so three hosts
+fit on a laptop. The manifests of the example repo are rewritten by FITTING to fit them.
+
+Must never happen: the system's libvirt, its networks or its storage are touched. When a host fails, its libvirtd
+and its runtime die and its guests go on, as in a real crash of the daemon.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""What real guests need of this machine beyond gitvirt, and what to say where it is not there. Looks, and changes nothing."""
+"""What real guests need of this machine beyond gitvirt, and what to say where it is not there. Looks, and changes
+nothing.
+
+Every missing package is named at once, with the one command that installs all: a person should not run the demo
+once per package. It installs nothing by itself.
+"""
 
 from __future__ import annotations
 
@@ -46,6 +51,7 @@ def check_needs() -> tuple[HostKernel, Path]:
 
 
 def refuse(architecture: str, user: int) -> None:
+    """Raises CommandError where the demo can never run: another architecture, or without root."""
     if architecture != "x86_64":
         raise CommandError(f"the demo needs an x86-64 machine; this is {architecture}", SIMULATED)
     if user != 0:
@@ -54,6 +60,7 @@ def refuse(architecture: str, user: int) -> None:
 
 
 def kernel() -> HostKernel:
+    """A kernel with the modules that guests need, also one that `make` unpacked."""
     try:
         return find_kernel(MODULES, release=platform.release(), unpacked=UNPACKED)
     except NoKernelError as error:
@@ -62,6 +69,7 @@ def kernel() -> HostKernel:
 
 
 def place(thing: str) -> Path | None:
+    """The path of a program, or None. The search path is the system's, because a person's may leave out sbin."""
     path = shutil.which(thing, path=SYSTEM_PATH) if "/" not in thing else thing
     return Path(path) if path is not None and Path(path).exists() else None
 

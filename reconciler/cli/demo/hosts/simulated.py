@@ -1,4 +1,6 @@
-"""Hosts that exist as numbers only. They keep their machines over a restart."""
+"""Hosts that exist as numbers only: the runtime is `gitvirt runtime simulated`. They keep their machines over a
+restart, in a state file, so a host that fails comes back with them. The seed and the times are fixed, so the demo
+looks alike on every machine."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from functools import partial
 from reconciler.cli.demo.processes import die_with
 
 FOREVER = [sys.executable, "-c", "import time; time.sleep(600)"]
-NOBODY = 0
+NO_PROCESS = 0
 
 
 def test_whose_parent_is_there_lives() -> None:
@@ -24,5 +24,5 @@ def test_whose_parent_is_there_lives() -> None:
 
 
 def test_whose_parent_ended_before_it_could_say_so_ends_at_once() -> None:
-    process = subprocess.Popen(FOREVER, preexec_fn=partial(die_with, NOBODY))
+    process = subprocess.Popen(FOREVER, preexec_fn=partial(die_with, NO_PROCESS))
     assert process.wait(timeout=60) == 1

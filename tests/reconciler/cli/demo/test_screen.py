@@ -15,13 +15,13 @@ from reconciler.cli.terminal import Terminal, width
 
 
 class Looked(io.StringIO):
-    """A stream that somebody looks at."""
+    """A stream that is a terminal."""
 
     def isatty(self) -> bool:
         return True
 
 
-def spoken(stream: io.StringIO) -> list[str]:
+def draw_lines(stream: io.StringIO) -> list[str]:
     screen = DemoScreen(Terminal(stream, {"TERM": "xterm"}))
     for title in (SimulatedHosts.title, LibvirtHosts.title):
         screen.say(title)
@@ -34,7 +34,7 @@ def spoken(stream: io.StringIO) -> list[str]:
 @pytest.mark.parametrize("columns", [44, 60, 80, 120, 200])
 def test_nothing_is_wider_than_the_terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
-    lines = spoken(Looked())
+    lines = draw_lines(Looked())
     assert max(map(width, lines)) < columns
     assert any("gitvirt demo --keep" in line for line in lines)
     text = " ".join(" ".join(lines).replace("\x1b[1m", "").replace("\x1b[0m", "").split())
@@ -44,14 +44,14 @@ def test_nothing_is_wider_than_the_terminal(columns: int, monkeypatch: pytest.Mo
 
 def test_on_a_pipe_each_thing_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
-    lines = spoken(io.StringIO())
+    lines = draw_lines(io.StringIO())
     assert lines.count("") == 2
     assert len(lines) == 2 + 2 + 1 + len(NEXT)
     assert "\x1b" not in "".join(lines)
 
 
 @pytest.mark.parametrize(
-    ("id", "said", "want"),
+    ("id", "raw", "want"),
     [
         ("lines", "a\r\nb\r\n", ["a", "b"]),
         ("written over", "loading\rdone\r\n", ["done"]),
@@ -59,5 +59,5 @@ def test_on_a_pipe_each_thing_is_one_line(monkeypatch: pytest.MonkeyPatch) -> No
         ("control characters", "a\x07b\n", ["a\\x07b"]),
     ],
 )
-def test_a_console_as_a_terminal_shows_it(id: str, said: str, want: list[str]) -> None:
-    assert visible_text(said) == want
+def test_a_console_as_a_terminal_shows_it(id: str, raw: str, want: list[str]) -> None:
+    assert visible_text(raw) == want

@@ -1,4 +1,4 @@
-"""The text for people: place, cause, source line, cure; no colour off a terminal; nothing out of a Secret."""
+"""The text for people: place, cause, source line, cure; no color off a terminal; nothing out of a Secret."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from schemas.problem import Problem
 from tests.reconciler.cli.findings.samples import ERROR, FINE, MIXED, WEB_1
 
 
-def written(outcome: ValidationOutcome, texts: dict[str, str]) -> str:
+def render_text(outcome: ValidationOutcome, texts: dict[str, str]) -> str:
     stream = io.StringIO()
     as_text.write(outcome, Terminal(stream, {"TERM": "xterm"}), texts.get)
     return stream.getvalue()
@@ -22,7 +22,7 @@ def written(outcome: ValidationOutcome, texts: dict[str, str]) -> str:
 
 def test_a_finding_shows_place_cause_line_and_cure() -> None:
     outcome = ValidationOutcome((ERROR,), (ERROR.file,), 1, 0, 0.02)
-    assert written(outcome, {ERROR.file: WEB_1}) == (
+    assert render_text(outcome, {ERROR.file: WEB_1}) == (
         'machines/web-1.yaml:4:26: error GV310 there is no MachineClass "smal"\n'
         "    spec: {machineClassRef: {name: smal}}\n"
         "                             ^\n"
@@ -33,11 +33,11 @@ def test_a_finding_shows_place_cause_line_and_cure() -> None:
 
 
 def test_nothing_found() -> None:
-    assert written(FINE, {}) == "ok: 3 objects in 2 files, 1 document of other kinds ignored (0.01 s)\n"
+    assert render_text(FINE, {}) == "ok: 3 objects in 2 files, 1 document of other kinds ignored (0.01 s)\n"
 
 
 def test_counts_and_no_control_characters() -> None:
-    text = written(MIXED, {})
+    text = render_text(MIXED, {})
     assert text.endswith("1 error, 1 warning, 1 notice: 7 objects in 4 files (1.50 s)\n")
     assert "\x1b" not in text
     assert "\x00" not in text
@@ -58,7 +58,9 @@ def test_colour_on_a_terminal_only() -> None:
 def test_no_line_of_a_file_that_holds_a_secret(kind: str) -> None:
     text = f"a: hunter2\n{kind}\n"
     problem = Problem(file="s.yaml", line=1, column=4, code="GV101", message="broken")
-    assert "hunter2" not in written(ValidationOutcome((problem,), ("s.yaml",), 0, 0, 0.0), {"s.yaml": text})
+    assert "hunter2" not in render_text(
+        ValidationOutcome((problem,), ("s.yaml",), 0, 0, 0.0), {"s.yaml": text}
+    )
 
 
 @pytest.mark.parametrize(

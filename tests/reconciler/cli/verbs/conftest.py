@@ -1,4 +1,4 @@
-"""A fleet whose target branch stands as a reconciler would have left it: one pool, machines in several states, a report."""
+"""A fleet whose target branch is as a reconciler leaves it: one pool, machines in several states, a report."""
 
 from __future__ import annotations
 

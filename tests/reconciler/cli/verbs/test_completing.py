@@ -1,4 +1,4 @@
-"""Names of objects while somebody types: those of the fleet around, by the kind and the namespace on the line."""
+"""Names of objects while a person types: those of the fleet around, by the kind and the namespace on the line."""
 
 from __future__ import annotations
 

@@ -47,9 +47,9 @@ def nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_says_where_it_is(fleet: Path, capsys: Capture, verb: str, words: str, cause: str, cure: str) -> None:
     assert gitvirt(verb, *words.split()) == Exit.FAILED
-    said = capsys.readouterr().err
-    assert cause in said
-    assert cure in said
+    output = capsys.readouterr().err
+    assert cause in output
+    assert cure in output
 
 
 def test_the_command_names_the_address_of_the_host(fleet: Path, capsys: Capture) -> None:
@@ -68,9 +68,9 @@ def test_an_invalid_address_appears_in_no_command(fleet: Path, capsys: Capture, 
     commit(fleet, {"pools/rack-a.yaml": POOL + status}, "rack-a announces an invalid address")
     git(fleet, "push", "-q", "origin", "live")
     assert gitvirt("console", "web-1") == Exit.FAILED
-    said = capsys.readouterr().err
-    assert "ssh -t rack-a gitvirt console default/web-1" in said
-    assert "evil" not in said
+    output = capsys.readouterr().err
+    assert "ssh -t rack-a gitvirt console default/web-1" in output
+    assert "evil" not in output
 
 
 def test_without_a_repo_the_runtime_is_what_is_missing(

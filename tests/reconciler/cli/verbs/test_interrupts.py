@@ -60,8 +60,8 @@ def moving(fleet: Path) -> Iterator[Path]:
     mover.join()
 
 
-def interrupted(words: str, repo: str, cache: Path, after: float) -> tuple[int, str]:
-    """Exit code and standard error of a verb that is interrupted so long after it began its work."""
+def interrupt(words: str, repo: str, cache: Path, after: float) -> tuple[int, str]:
+    """Exit code and standard error of a verb that is interrupt so long after it began its work."""
     process = subprocess.Popen(
         [*GITVIRT, *words.split(), "--repo", repo],
         stdout=subprocess.DEVNULL,
@@ -75,19 +75,19 @@ def interrupted(words: str, repo: str, cache: Path, after: float) -> tuple[int, 
             time.sleep(0.005)
         time.sleep(after)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=PATIENCE_SECONDS)
+        _, output = process.communicate(timeout=PATIENCE_SECONDS)
     finally:
         process.kill()
         process.wait()
-    return process.returncode, said
+    return process.returncode, output
 
 
 def interrupt_often(words: str, repo: str, folder: Path, times: int) -> None:
     chance = random.Random(words)
     for number in range(times):
         after = chance.uniform(0, LATEST_SECONDS)
-        code, said = interrupted(words, repo, folder / f"cache-{number}", after)
-        assert (code, said) == (130, ""), f"after {after:.3f} s"
+        code, output = interrupt(words, repo, folder / f"cache-{number}", after)
+        assert (code, output) == (130, ""), f"after {after:.3f} s"
 
 
 @pytest.mark.parametrize("words", VERBS)
@@ -109,10 +109,10 @@ def test_it_ends_the_verb_in_silence_always(moving: Path, tmp_path: Path, words:
 def test_a_hanging_remote_does_not_delay_completion(fleet: Path, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:  # takes connections and says nothing
         address = f"http://127.0.0.1:{server.getsockname()[1]}/fleet.git"
-        begun = time.monotonic()
-        code, said = interrupted("wait machine web-2 --timeout 10m", address, tmp_path / "own", 0.3)
-    assert (code, said) == (130, "")
-    assert time.monotonic() - begun < PATIENCE_SECONDS / 2  # the remote alone would have 60 s of it
+        started = time.monotonic()
+        code, output = interrupt("wait machine web-2 --timeout 10m", address, tmp_path / "own", 0.3)
+    assert (code, output) == (130, "")
+    assert time.monotonic() - started < PATIENCE_SECONDS / 2  # the remote alone would have 60 s of it
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""docs/json.md is what the verbs print: every command that stands there is run, and what it says is compared."""
+"""docs/json.md is what the verbs print: every command of the page is run, and what it says is compared."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COMMIT, TIME = (
     re.compile(r"[0-9a-f]{40}"),
     re.compile(r"20(?!26-01-01)\d\d-\d\d-\d\dT[\d:]+(Z|[+-]\d\d:\d\d)"),
 )
-# Said in another order or by other words on another day or machine: as what they stand in the page.
+# Printed in another order or with other words on another day or machine: as what they appear in the page.
 BY_NAME: dict[str, Callable[[Any], Any]] = {"seconds": lambda _: 0.1}
 
 
@@ -47,7 +47,7 @@ def versions(value: dict[str, str | None]) -> dict[str, str]:
     return dict.fromkeys(value, "<version>")
 
 
-def said(capsys: pytest.CaptureFixture[str], command: str) -> Any:
+def parse_output(capsys: pytest.CaptureFixture[str], command: str) -> Any:
     code = gitvirt(*shlex.split(command)[1:])
     printed = capsys.readouterr()
     assert code == (Exit.UNPLACEABLE if " explain " in command else Exit.OK), printed.err
@@ -60,7 +60,7 @@ def said(capsys: pytest.CaptureFixture[str], command: str) -> Any:
 def test_the_page_says_what_is_printed(
     capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest, command: str
 ) -> None:
-    value = said(capsys, command)
+    value = parse_output(capsys, command)
     text = PAGE.read_text()
     if request.config.getoption("--regen"):
         shown = f"`{command}`\n\n```json\n{json.dumps(value, indent=2, ensure_ascii=False)}\n```"
@@ -75,7 +75,7 @@ def test_the_page_says_what_is_printed(
 @pytest.mark.usefixtures("fleet", "nowhere")
 @pytest.mark.parametrize("command", [each for each in COMMANDS if "restart" not in each])
 def test_yaml_is_the_same(capsys: pytest.CaptureFixture[str], command: str) -> None:
-    value = said(capsys, command)
+    value = parse_output(capsys, command)
     gitvirt(*shlex.split(command.replace("-o json", "-o yaml"))[1:])
     documents = list(YAML(typ="safe", pure=True).load_all(capsys.readouterr().out))
     found = documents if command == "gitvirt get machines -l app=web -o json" else documents[0]

@@ -88,6 +88,18 @@ def test_a_change_without_effect_makes_no_commit(
     assert git(fleet, "ls-remote", "origin", "main") == head
 
 
+@pytest.mark.parametrize("words", ["restart web-1", "restart web-1 --dry-run"])
+def test_a_paused_machine_is_not_restarted(fleet: Path, capsys: Capture, words: str) -> None:
+    assert gitvirt("pause", "web-1") == Exit.OK
+    before = git(fleet, "ls-remote", "origin")
+    assert gitvirt(*words.split()) == Exit.FAILED
+    output = capsys.readouterr().err
+    assert "machine default/web-1 is paused" in output
+    assert "`gitvirt resume default/web-1`" in output
+    assert git(fleet, "ls-remote", "origin") == before
+    assert gitvirt("resume", "web-1") == gitvirt("restart", "web-1") == Exit.OK
+
+
 def test_a_dry_run_prints_a_patch_that_applies(fleet: Path, capsys: Capture) -> None:
     head = git(fleet, "ls-remote", "origin")
     assert gitvirt("drain", "rack-a", "--dry-run") == Exit.OK
@@ -118,8 +130,8 @@ def test_a_branch_is_for_review(fleet: Path, capsys: Capture) -> None:
     ],
 )  # fmt: skip
 def test_a_branch_is_named_as_git_would_have_it(fleet: Path, name: str, is_fine: bool) -> None:
-    told = subprocess.run(["git", "check-ref-format", "--branch", name], capture_output=True, check=False)
-    assert (told.returncode == 0) == is_fine, "git says otherwise"
+    noted = subprocess.run(["git", "check-ref-format", "--branch", name], capture_output=True, check=False)
+    assert (noted.returncode == 0) == is_fine, "git says otherwise"
     if is_fine:
         assert parse_branch_name(name) == name
         return
@@ -140,9 +152,9 @@ def test_a_branch_is_named_as_git_would_have_it(fleet: Path, name: str, is_fine:
 def test_a_ref_is_not_a_branch(fleet: Path, capsys: Capture, name: str, cause: str, cure: str) -> None:
     before = git(fleet, "ls-remote", "origin")
     assert gitvirt("drain", "rack-a", "--branch", name) == Exit.USAGE
-    said = capsys.readouterr().err
-    assert cause in said
-    assert cure in said
+    output = capsys.readouterr().err
+    assert cause in output
+    assert cure in output
     assert git(fleet, "ls-remote", "origin") == before
 
 
@@ -161,19 +173,19 @@ def test_an_announced_pool_gets_a_file(fleet: Path, words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "output"),
     [
         ("resume pool rack-b", "machine pool rack-b is not paused: nothing to change"),
         ("uncordon rack-b", "machine pool rack-b is already uncordoned: nothing to change"),
     ],
 )
 def test_of_an_announced_pool_there_is_nothing_to_take_back(
-    fleet: Path, capsys: Capture, words: str, said: str
+    fleet: Path, capsys: Capture, words: str, output: str
 ) -> None:
     announce(fleet)
     before = git(fleet, "ls-remote", "origin")
     assert gitvirt(*words.split()) == Exit.OK
-    assert said in capsys.readouterr().out
+    assert output in capsys.readouterr().out
     assert git(fleet, "ls-remote", "origin") == before
 
 
@@ -186,7 +198,7 @@ def test_an_undeclared_machine_gets_no_file(fleet: Path, capsys: Capture) -> Non
 
 
 def test_several_at_once_all_land(fleet: Path) -> None:
-    """Compare-and-swap: nobody's change is lost, whoever pushes in between."""
+    """Compare-and-swap: no change is lost, whoever pushes in between."""
     command = [sys.executable, "-m", "reconciler", "pause"]
     running = [subprocess.Popen([*command, name]) for name in ("web-1", "web-2", "lab/lab")]
     assert [process.wait(60) for process in running] == [Exit.OK] * 3
@@ -207,9 +219,9 @@ def test_says_what_is_wrong(
     fleet: Path, capsys: Capture, words: str, code: Exit, cause: str, cure: str
 ) -> None:
     assert gitvirt(*words.split()) == code
-    said = capsys.readouterr().err
-    assert cause in said
-    assert cure in said
+    output = capsys.readouterr().err
+    assert cause in output
+    assert cure in output
 
 
 def test_where_commits_must_be_signed_the_patch_is_the_way(fleet: Path, capsys: Capture) -> None:
@@ -229,9 +241,9 @@ def test_a_rejection_by_the_server_is_shown(fleet: Path, capsys: Capture) -> Non
     hook.write_text("#!/bin/sh\necho main is protected; exit 1\n")
     hook.chmod(0o755)
     assert gitvirt("cordon", "rack-a") == Exit.FAILED
-    said = capsys.readouterr().err
-    assert "main is protected" in said
-    assert "--branch" in said
+    output = capsys.readouterr().err
+    assert "main is protected" in output
+    assert "--branch" in output
 
 
 def test_without_a_name_a_commit_is_refused(
@@ -284,9 +296,10 @@ def test_a_refusal_of_several_lines_is_one(fleet: Path, capsys: Capture) -> None
     hook.write_text("#!/bin/sh\necho you may not; echo ask the admins; exit 1\n")
     hook.chmod(0o755)
     assert gitvirt("cordon", "rack-a") == Exit.FAILED
-    said = capsys.readouterr().err
+    output = capsys.readouterr().err
     assert (
-        "error: the server refused the push: you may not; ask the admins; pre-receive hook declined\n" in said
+        "error: the server refused the push: you may not; ask the admins; pre-receive hook declined\n"
+        in output
     )
 
 

@@ -40,7 +40,7 @@ Capture = pytest.CaptureFixture[str]
         ("describe machine web-2", ["Unschedulable: rack-a: cpu: need 1, have 0"]),
         ("wait machine web-1 --for state=Running", ["Machine/default/web-1: Running after"]),
         ("wait pool rack-a --for status.availableMachineClasses=small", ["=small after"]),
-        ("wait machine nobody --for deleted", ["deleted after"]),
+        ("wait machine absent --for deleted", ["deleted after"]),
     ],
 )  # fmt: skip
 def test_shows(fleet: Path, capsys: Capture, words: str, want: list[str]) -> None:
@@ -86,10 +86,35 @@ def test_says_what_is_wrong_and_what_to_do(
     fleet: Path, capsys: Capture, words: str, code: Exit, cause: str, cure: str
 ) -> None:
     assert gitvirt(*words.split()) == code
-    said = capsys.readouterr().err
-    assert cause in said
-    assert cure in said
-    assert "Traceback" not in said
+    output = capsys.readouterr().err
+    assert cause in output
+    assert cure in output
+    assert "Traceback" not in output
+
+
+@pytest.mark.parametrize("words", ["history machine web-1", "history machine web-1 -o json"])
+def test_the_history_of_a_deleted_object_ends_with_its_removal(
+    fleet: Path, capsys: Capture, words: str
+) -> None:
+    git(fleet, "checkout", "-q", "live")
+    git(fleet, "rm", "-q", "machines/web-1.yaml")
+    commit(fleet, {}, "1 removed, 1 updated\n\n- remove default/web-1 from rack-a: confirmed by its host")
+    commit(fleet, {"machines/web-2.yaml": machine("web-2") + RUNNING}, "default/web-2 is running")
+    git(fleet, "push", "-q", "origin", "live")
+    assert gitvirt(*words.split()) == Exit.OK
+    printed = capsys.readouterr()
+    what = [
+        "remove default/web-1 from rack-a: confirmed by its host",
+        "default/web-1 is running",
+        "add web-1",
+    ]
+    found = [printed.out.index(each) for each in what]
+    assert found == sorted(found)
+    assert "web-2" not in printed.out
+    assert (
+        printed.err
+        == "Machine/default/web-1 was deleted; these are the commits of the last one with that name\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -101,7 +126,7 @@ def test_says_what_is_wrong_and_what_to_do(
         "describe secret seed -o json",
     ],
 )
-def test_secrets_are_shown_only_when_asked_for(fleet: Path, capsys: Capture, words: str) -> None:
+def test_secrets_are_shown_only_with_the_option(fleet: Path, capsys: Capture, words: str) -> None:
     gitvirt(*words.split())
     assert "hunter2" not in capsys.readouterr().out
     gitvirt(*words.split(), "--show-secrets")
@@ -166,14 +191,14 @@ HELD = """  conditions:
 OLD, NEW = "22222222-2222-4222-8222-222222222222", "33333333-3333-4333-8333-333333333333"
 
 
-def stored(fleet: Path, files: dict[str, bytes]) -> None:
+def push_to_live(fleet: Path, files: dict[str, bytes]) -> None:
     git(fleet, "checkout", "-q", "live")
     commit(fleet, {"pools/v.yaml": VOLUME_POOL, **files}, "volumes")
     git(fleet, "push", "-q", "origin", "live")
 
 
 def test_retained_data_is_shown_beside_the_volume_that_has_its_name_now(fleet: Path, capsys: Capture) -> None:
-    stored(fleet, {"data.yaml": volume(NEW), ".gitvirt/retained/Volume/default/data.yaml": volume(OLD)})
+    push_to_live(fleet, {"data.yaml": volume(NEW), ".gitvirt/retained/Volume/default/data.yaml": volume(OLD)})
     for words in ("get volumes -o wide", "get volume data -o wide"):
         gitvirt(*words.split())
         rows = capsys.readouterr().out.splitlines()[1:]
@@ -195,13 +220,13 @@ def test_retained_data_is_shown_beside_the_volume_that_has_its_name_now(fleet: P
 
 
 def test_retained_data_alone_is_shown_as_what_it_is(fleet: Path, capsys: Capture) -> None:
-    stored(fleet, {".gitvirt/retained/Volume/default/data.yaml": volume(OLD)})
+    push_to_live(fleet, {".gitvirt/retained/Volume/default/data.yaml": volume(OLD)})
     gitvirt("get", "volumes")
     assert "data  Retained  10Gi  rack-a" in capsys.readouterr().out
 
 
 def test_get_shows_a_held_deletion_with_its_reason(fleet: Path, capsys: Capture) -> None:
-    stored(fleet, {"data.yaml": volume(OLD, HELD)})
+    push_to_live(fleet, {"data.yaml": volume(OLD, HELD)})
     gitvirt("get", "volumes", "-o", "wide")
     row = capsys.readouterr().out.splitlines()[1]
     assert "Deleting (held)" in row
@@ -212,7 +237,7 @@ def test_get_shows_a_held_deletion_with_its_reason(fleet: Path, capsys: Capture)
 
 
 @pytest.mark.parametrize(
-    ("words", "is_told"),
+    ("words", "is_noted"),
     [
         ("-n default", True),
         ("-n production", False),
@@ -223,12 +248,12 @@ def test_get_shows_a_held_deletion_with_its_reason(fleet: Path, capsys: Capture)
         ("--for volume/web-1", False),
     ],
 )
-def test_events_of_some_alone(fleet: Path, capsys: Capture, words: str, is_told: bool) -> None:
+def test_events_of_some_alone(fleet: Path, capsys: Capture, words: str, is_noted: bool) -> None:
     assert gitvirt("events", *words.split()) == Exit.OK
-    said = capsys.readouterr()
-    assert ("Restarted" in said.out) is is_told
-    assert ("no host has reported such events" in said.err) is not is_told
-    assert "is running" not in said.out  # a commit is about many
+    output = capsys.readouterr()
+    assert ("Restarted" in output.out) is is_noted
+    assert ("no host has reported such events" in output.err) is not is_noted
+    assert "is running" not in output.out  # a commit is about many
 
 
 @pytest.mark.parametrize("words", ["--for web-1", "--for nope/web-1"])

@@ -15,7 +15,7 @@ from tests.servers.web import WebServer
 
 Capture = pytest.CaptureFixture[str]
 
-# Each as somebody would call it; `{repo}` is where --repo goes.
+# Each as a person would call it; `{repo}` is where --repo goes.
 OF_ONE = ("describe machine web-1", "history machine web-1", "get machine web-1")
 OF_ALL = ("get machines", "tree", "top", "events")
 WAITING = ("wait machine web-1 --timeout 30s",)
@@ -35,16 +35,16 @@ EVERY = (*READING, *CHANGING, *WATCHING, *PLANNING, *RUNNING)
 SECRET = "s3cr3t-t0k3n"
 
 
-def refused(capsys: Capture, words: str, code: Exit) -> tuple[str, str]:
+def refuse(capsys: Capture, words: str, code: Exit) -> tuple[str, str]:
     """Cause and cure of a verb that ends with this code."""
     found = gitvirt(*shlex.split(words))
-    said = capsys.readouterr().err
-    assert found == code, said
-    assert "Traceback" not in said
-    assert SECRET not in said
-    lines = said.splitlines()
+    output = capsys.readouterr().err
+    assert found == code, output
+    assert "Traceback" not in output
+    assert SECRET not in output
+    lines = output.splitlines()
     start = next(place for place, line in enumerate(lines) if line.startswith("error: "))
-    assert len(lines) == start + 2, said
+    assert len(lines) == start + 2, output
     assert lines[-1].startswith("  ")
     assert lines[-1].strip()
     return lines[start].removeprefix("error: "), lines[-1].strip()
@@ -52,7 +52,7 @@ def refused(capsys: Capture, words: str, code: Exit) -> tuple[str, str]:
 
 @pytest.fixture
 def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that is in no repo; we stand in it."""
+    """The working folder, which is in no repo."""
     monkeypatch.setenv("GITVIRT_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("GITVIRT_REPO", raising=False)
@@ -65,7 +65,7 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize("words", PLANNING)
 def test_a_folder_outside_of_git_can_be_planned_on_if_it_has_settings(capsys: Capture, words: str) -> None:
-    cause, cure = refused(capsys, words, Exit.FAILED)
+    cause, cure = refuse(capsys, words, Exit.FAILED)
     assert "there is no gitvirt.yaml" in cause
     assert "gitvirt init" in cure
 
@@ -73,24 +73,24 @@ def test_a_folder_outside_of_git_can_be_planned_on_if_it_has_settings(capsys: Ca
 @pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize("words", [each for each in EVERY if each not in PLANNING])
 def test_no_repo(capsys: Capture, words: str) -> None:
-    cause, cure = refused(capsys, words, Exit.USAGE)
+    cause, cure = refuse(capsys, words, Exit.USAGE)
     assert "is not in a Git repo" in cause
     assert "--repo" in cure
 
 
 @pytest.fixture
-def strange(alone: Path) -> Path:
-    """A Git repo of something else, bare; we stand in no repo."""
+def foreign(alone: Path) -> Path:
+    """A Git repo of something else, bare; the working folder is in no repo."""
     work = init(alone.parent / "work")
     git(work, "checkout", "-q", "-b", "main")
     commit(work, {"README.md": b"something else"})
-    git(alone.parent, "clone", "-q", "--bare", str(work), "strange.git")
-    return alone.parent / "strange.git"
+    git(alone.parent, "clone", "-q", "--bare", str(work), "foreign.git")
+    return alone.parent / "foreign.git"
 
 
 @pytest.mark.parametrize("words", EVERY)
-def test_a_repo_of_something_else(strange: Path, capsys: Capture, words: str) -> None:
-    cause, cure = refused(capsys, f"{words} --repo {strange}", Exit.FAILED)
+def test_a_repo_of_something_else(foreign: Path, capsys: Capture, words: str) -> None:
+    cause, cure = refuse(capsys, f"{words} --repo {foreign}", Exit.FAILED)
     assert "gitvirt.yaml" in cause
     assert "gitvirt init" in cure
 
@@ -105,7 +105,7 @@ def broken(fleet: Path) -> Path:
 @pytest.mark.usefixtures("broken")
 @pytest.mark.parametrize("words", CHANGING)
 def test_broken_settings_stop_a_change(capsys: Capture, words: str) -> None:
-    cause, cure = refused(capsys, words, Exit.PROBLEMS)
+    cause, cure = refuse(capsys, words, Exit.PROBLEMS)
     assert cause == "gitvirt.yaml on main has problems"
     assert "gitvirt validate" in cure
 
@@ -113,10 +113,10 @@ def test_broken_settings_stop_a_change(capsys: Capture, words: str) -> None:
 @pytest.mark.parametrize("words", READING)
 def test_reading_verbs_print_a_note_about_broken_settings(broken: Path, capsys: Capture, words: str) -> None:
     assert gitvirt(*shlex.split(words)) == Exit.OK
-    said = capsys.readouterr().err
+    output = capsys.readouterr().err
     began = git(broken, "rev-parse", "--short=7", "main~1")
     note = f"gitvirt.yaml on main has problems; using its last usable version (commit {began}): run `gitvirt validate`"
-    assert said.count("gitvirt.yaml on main") == said.count(note) == 1
+    assert output.count("gitvirt.yaml on main") == output.count(note) == 1
 
 
 @pytest.mark.usefixtures("alone")
@@ -126,9 +126,27 @@ def test_reading_verbs_print_a_note_about_broken_settings(broken: Path, capsys: 
 @pytest.mark.parametrize("words", EVERY)
 def test_a_remote_that_does_not_answer(tmp_path: Path, capsys: Capture, words: str, address: str) -> None:
     place = address.format(here=tmp_path)
-    cause, cure = refused(capsys, f"{words} --repo {place}", Exit.FAILED)
+    cause, cure = refuse(capsys, f"{words} --repo {place}", Exit.FAILED)
     assert cause != cure
     assert "by itself" not in cure or "reconciler" in cure
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("words", EVERY)
+def test_a_path_that_does_not_exist_is_named(capsys: Capture, words: str) -> None:
+    cause, cure = refuse(capsys, f"{words} --repo /nope", Exit.FAILED)
+    assert cause == "/nope does not exist"
+    assert "--repo" in cure
+
+
+@pytest.mark.parametrize("words", [*OF_ALL, *CHANGING])
+def test_files_that_are_only_uncommitted_do_not_count(alone: Path, capsys: Capture, words: str) -> None:
+    git(alone, "init", "-q", "-b", "main")
+    gitvirt("init")
+    capsys.readouterr()
+    cause, cure = refuse(capsys, words, Exit.FAILED)
+    assert cause.endswith("the repo has no commits yet")
+    assert cure.startswith("commit the files of your checkout")
 
 
 @pytest.mark.usefixtures("alone")
@@ -146,13 +164,13 @@ def test_a_remote_that_does_not_answer(tmp_path: Path, capsys: Capture, words: s
 )
 @pytest.mark.parametrize("words", EVERY)
 def test_a_token_in_an_address_is_never_printed(capsys: Capture, words: str, address: str) -> None:
-    refused(capsys, f"{words} --repo {address}", Exit.FAILED)
+    refuse(capsys, f"{words} --repo {address}", Exit.FAILED)
 
 
 @pytest.mark.parametrize("words", [*READING, *CHANGING])
 def test_a_token_in_the_address_of_origin_is_never_printed(fleet: Path, capsys: Capture, words: str) -> None:
     git(fleet, "remote", "set-url", "origin", f"https://ann:{SECRET}@127.0.0.1:1/fleet.git")
-    refused(capsys, words, Exit.FAILED)
+    refuse(capsys, words, Exit.FAILED)
 
 
 @pytest.mark.parametrize("words", ["cordon rack-a", "drain rack-a", "pause web-1", "restart web-1"])
@@ -160,11 +178,11 @@ def test_a_server_whose_hook_says_no(fleet: Path, capsys: Capture, words: str) -
     hook = fleet.parent / "fleet.git/hooks/pre-receive"
     hook.write_text("#!/bin/sh\necho main is protected; echo ask the admins; exit 1\n")
     hook.chmod(0o755)
-    cause, cure = refused(capsys, words, Exit.FAILED)
-    assert cause.startswith("the server refused the push: main is protected; ask the admins")
+    cause, cure = refuse(capsys, words, Exit.FAILED)
+    assert cause.startswith("the server refuse the push: main is protected; ask the admins")
     assert "--branch" in cure
-    cause, cure = refused(capsys, f"{words} --branch review", Exit.FAILED)
-    assert cause.startswith("the server refused the push: main is protected; ask the admins")
+    cause, cure = refuse(capsys, f"{words} --branch review", Exit.FAILED)
+    assert cause.startswith("the server refuse the push: main is protected; ask the admins")
     assert cure == "the server has a rule about that branch: choose another name, or ask its administrator"
 
 
@@ -183,7 +201,7 @@ def test_a_server_that_allows_only_reading(
     address = web.url(repo.name)
     assert gitvirt("get", "machines", "--repo", address) == Exit.OK
     capsys.readouterr()
-    cause, cure = refused(capsys, f"{words} --repo {address}", Exit.FAILED)
+    cause, cure = refuse(capsys, f"{words} --repo {address}", Exit.FAILED)
     assert "403" in cause
     assert "right" in cure
 
@@ -213,9 +231,9 @@ def test_a_server_that_allows_only_reading(
 )  # fmt: skip
 @pytest.mark.usefixtures("fleet")
 def test_a_name_that_is_not_there(capsys: Capture, words: str, cause: str, cure: str) -> None:
-    said = refused(capsys, words, Exit.FAILED)
-    assert said[0] == cause
-    assert cure in said[1]
+    output = refuse(capsys, words, Exit.FAILED)
+    assert output[0] == cause
+    assert cure in output[1]
 
 
 @pytest.mark.usefixtures("fleet")
@@ -224,7 +242,7 @@ def test_a_name_that_is_not_there(capsys: Capture, words: str, cause: str, cure:
 )
 @pytest.mark.parametrize(("kind", "near"), [("machin", "machine"), ("volum", "volume"), ("qqq", "")])
 def test_a_kind_that_there_is_not(capsys: Capture, words: str, kind: str, near: str) -> None:
-    cause, cure = refused(capsys, words.format(kind), Exit.USAGE)
+    cause, cure = refuse(capsys, words.format(kind), Exit.USAGE)
     assert f"unknown kind {kind!r}" in cause
     assert (f"did you mean {near}" if near else "there are: machineclasses") in cure
 
@@ -236,8 +254,11 @@ def test_a_kind_that_there_is_not(capsys: Capture, words: str, kind: str, near: 
         ("machine web-2 --for state=Runing", "unknown state Runing of a Machine", "did you mean Running? there are: Pending, Running, "),
         ("machine web-2 --for status.state=running", "unknown state running of a Machine", "did you mean Running?"),
         ("pool rack-a", "unknown state Running of a MachinePool", "there are: Ready, Pending, Error, Offline"),
-        ("volume nobody --for state=zzz", "unknown state zzz of a Volume", "there are: Pending, Available, Error"),
+        ("volume absent --for state=zzz", "unknown state zzz of a Volume", "there are: Pending, Available, Error"),
         ("secret seed", "a Secret has no state to wait for", "deleted"),
+        ("machine web-1 --for bogus=", "a Machine has no field bogus", "state=STATE, condition=TYPE, PATH=VALUE"),
+        ("machine web-1 --for bogus", "argument --for: 'bogus' cannot be waited for", "state=STATE, condition=TYPE, PATH=VALUE"),
+        ("machine web-1 --for Shutdown", "argument --for: 'Shutdown' cannot be waited for", "did you mean state=Shutdown?"),
         ("machine web-1 --for state=", "--for state= does not say which", "there are: Pending, Running, "),
         ("machine web-1 --for condition=", "--for condition= does not say which", "condition=TYPE"),
     ],
@@ -245,9 +266,9 @@ def test_a_kind_that_there_is_not(capsys: Capture, words: str, kind: str, near: 
 def test_waiting_for_an_unknown_state_is_wrong_usage(
     capsys: Capture, words: str, cause: str, cure: str
 ) -> None:
-    said = refused(capsys, f"wait {words}", Exit.USAGE)
-    assert said[0] == cause
-    assert cure in said[1]
+    output = refuse(capsys, f"wait {words}", Exit.USAGE)
+    assert output[0] == cause
+    assert cure in output[1]
 
 
 @pytest.mark.usefixtures("fleet")
@@ -257,8 +278,8 @@ def test_waiting_for_an_unknown_state_is_wrong_usage(
 )
 def test_waiting_for_a_missing_object_prints_a_hint_at_once(capsys: Capture, name: str, cure: str) -> None:
     assert gitvirt("wait", "machine", name, "--timeout", "1s") == Exit.TIMED_OUT
-    begun, _, cured = capsys.readouterr().err.splitlines()
-    assert begun.startswith(f"waiting for Machine/default/{name}, which does not exist yet; {cure}")
+    first_line, _, cured = capsys.readouterr().err.splitlines()
+    assert first_line.startswith(f"waiting for Machine/default/{name}, which does not exist yet; {cure}")
     assert cured.strip().startswith(cure)
 
 
@@ -287,9 +308,9 @@ def test_waiting_for_a_missing_object_prints_a_hint_at_once(capsys: Capture, nam
     ],
 )
 def test_an_invalid_name_is_refused(capsys: Capture, words: str, cause: str, cure: str) -> None:
-    said = refused(capsys, words, Exit.USAGE)
-    assert said[0] == cause
-    assert cure in said[1]
+    output = refuse(capsys, words, Exit.USAGE)
+    assert output[0] == cause
+    assert cure in output[1]
 
 
 @pytest.mark.usefixtures("fleet")
@@ -297,7 +318,7 @@ def test_an_invalid_name_is_refused(capsys: Capture, words: str, cause: str, cur
     "key", ["tier!", "tier in (web)", "-tier", "Zone.example/x", "a/b/c", "x" * 70 + "/"]
 )
 def test_an_invalid_label_key_is_refused(capsys: Capture, key: str) -> None:
-    cause, cure = refused(capsys, f"get machines --label='{key}=web'", Exit.USAGE)
+    cause, cure = refuse(capsys, f"get machines --label='{key}=web'", Exit.USAGE)
     assert cause.endswith(f"{key!r} is not a label key")
     assert cure.startswith("write KEY=VALUE")
 
@@ -318,7 +339,7 @@ def test_no_live_yet(capsys: Capture, words: str) -> None:
 
 @pytest.mark.usefixtures("young")
 def test_wait_without_live(capsys: Capture) -> None:
-    cause, cure = refused(capsys, "wait machine web-1 --timeout 1s", Exit.TIMED_OUT)
+    cause, cure = refuse(capsys, "wait machine web-1 --timeout 1s", Exit.TIMED_OUT)
     assert "it does not exist on the target branch" in cause
     assert "gitvirt describe machine web-1" in cure
 
@@ -358,10 +379,10 @@ def test_declared_objects_can_be_changed_before_there_is_a_live(capsys: Capture,
     ],
 )  # fmt: skip
 def test_verbs_that_need_no_repo(capsys: Capture, words: str, code: Exit, cause: str, cure: str) -> None:
-    said = refused(capsys, words, code)
-    assert cause in said[0]
-    assert cure in said[1]
+    output = refuse(capsys, words, code)
+    assert cause in output[0]
+    assert cure in output[1]
 
 
 def test_missing_arguments_are_named_alone(capsys: Capture) -> None:
-    assert refused(capsys, "get", Exit.USAGE)[0] == "the following arguments are required: KIND"
+    assert refuse(capsys, "get", Exit.USAGE)[0] == "the following arguments are required: KIND"

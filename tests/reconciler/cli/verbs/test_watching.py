@@ -40,10 +40,10 @@ class Watch:
             assert time.monotonic() < deadline, self.output.read_text() + self.errors.read_text()
             time.sleep(0.02)
 
-    def printed(self, text: str, times: int = 1) -> Callable[[], bool]:
+    def has_printed(self, text: str, times: int = 1) -> Callable[[], bool]:
         return lambda: self.output.read_text().count(text) >= times
 
-    def complained(self, text: str) -> Callable[[], bool]:
+    def has_complained(self, text: str) -> Callable[[], bool]:
         return lambda: text in self.errors.read_text()
 
     def end(self) -> str:
@@ -83,19 +83,19 @@ def test_watching_prints_each_change(
     fleet: Path, tmp_path: Path, words: str, before: str, after: str
 ) -> None:
     with watch(tmp_path, *words.split(), "--watch") as watched:
-        watched.until(watched.printed(before))
+        watched.until(watched.has_printed(before))
         run_web_2(fleet)
-        watched.until(watched.printed(after))
+        watched.until(watched.has_printed(after))
         assert "\x1b" not in watched.end()
 
 
 @pytest.mark.parametrize("words", ["get machines", "tree", "top", "events"])
 def test_json_is_a_line_each(fleet: Path, tmp_path: Path, words: str) -> None:
     with watch(tmp_path, *words.split(), "--watch", "-o", "json") as watched:
-        watched.until(watched.printed("\n"))
-        begun = watched.output.read_text().count("\n")
+        watched.until(watched.has_printed("\n"))
+        started = watched.output.read_text().count("\n")
         run_web_2(fleet)
-        watched.until(watched.printed("\n", begun + 1))
+        watched.until(watched.has_printed("\n", started + 1))
         lines = watched.end().splitlines()
     assert all(json.loads(line) for line in lines)
 
@@ -103,12 +103,12 @@ def test_json_is_a_line_each(fleet: Path, tmp_path: Path, words: str) -> None:
 def test_a_remote_that_is_away_is_waited_for(fleet: Path, tmp_path: Path) -> None:
     bare = fleet.parent / "fleet.git"
     with watch(tmp_path, "get", "machines", "--watch", "--repo", f"file://{bare}") as watched:
-        watched.until(watched.printed("web-2  Pending"))
+        watched.until(watched.has_printed("web-2  Pending"))
         bare.rename(bare.with_name("away"))
-        watched.until(watched.complained("fleet.git"))
+        watched.until(watched.has_complained("fleet.git"))
         bare.with_name("away").rename(bare)
         run_web_2(fleet)
-        watched.until(watched.printed("web-2  Running"))
+        watched.until(watched.has_printed("web-2  Running"))
         watched.end()
 
 
