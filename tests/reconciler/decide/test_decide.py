@@ -196,6 +196,15 @@ def test_a_need_of_a_destroyed_host_is_released_before_any_other_rule() -> None:
     assert needs[WEB].record.assignment is None
 
 
+def test_a_snapshot_that_outlives_its_volume_is_released_with_its_destroyed_host() -> None:
+    """Nothing else of the tick concerns it: its volume is gone, and no host reports it."""
+    daily = make_object(Kind.VOLUME_SNAPSHOT, "daily", {"volumeRef": {"name": "data"}}, on="a")
+    found = world(daily).volume_pool("a", heartbeat=Heartbeat.EXPIRED).confirm_destroyed("a")
+    needs = {need.key: need for need in decide_needs(found, set(), NOW)}
+    assert needs[daily.key].record.assignment is None
+    assert (needs[daily.key].record.pool, daily.record.pool) == ("", "a")
+
+
 def test_room_that_a_destroyed_host_leaves_is_offered_to_what_waits_in_the_same_tick() -> None:
     found = world(machine("web", on="a"), machine("waiting"))
     found.pool("a", heartbeat=Heartbeat.EXPIRED).confirm_destroyed("a")
