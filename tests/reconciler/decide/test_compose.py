@@ -298,9 +298,9 @@ HOLDS: dict[str, tuple[Callable[[], Small], Mapping[str, int]]] = {
         ),
         {"it is paused; remove the annotation gitvirt.dev/paused first": 2},
     ),
-    "a request that names no host": (
+    "a request about an unknown pool": (
         lambda: crowd().add(make_object(Kind.MACHINE_POOL, "a", {})).confirm(Confirm.POOL_DESTROYED, "nosuch=h"),
-        {"Pool-Destroyed: nosuch=h (commit 222222222222): unknown pool nosuch": 0},
+        {},
     ),
     "an approval of nothing that is held": (
         lambda: crowd().confirm(Confirm.APPROVAL, "0123456789abcdef"),
@@ -317,6 +317,14 @@ def test_each_reason_that_holds_something_is_listed_once(
     make: Callable[[], Small], want: Mapping[str, int]
 ) -> None:
     assert {each.reason: len(each.keys) for each in pending_approvals(make(), None)} == want
+
+
+def test_a_request_about_an_unknown_pool_is_answered_and_awaits_no_approval() -> None:
+    found = crowd().add(make_object(Kind.MACHINE_POOL, "a", {})).confirm(Confirm.POOL_DESTROYED, "nosuch=h")
+    plan = compose(found, (), (), NOW)
+    (answer,) = plan.pool_requests
+    assert answer.startswith("Pool-Destroyed: nosuch=h (commit 222222222222): unknown pool nosuch")
+    assert plan.pending_approvals == ()
 
 
 def test_only_what_exceeds_the_limit_has_a_trailer_that_approves_it() -> None:

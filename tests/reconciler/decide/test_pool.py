@@ -187,7 +187,7 @@ REQUESTS: dict[str, tuple[MachinePoolStatus | None, tuple[str, ...]]] = {
 def test_the_condition_of_a_request_ends_with_the_request(
     after: MachinePoolStatus | None, shown: tuple[str, ...]
 ) -> None:
-    edit = with_true(edit_of(pool(make_status())), DESTROYED, HOST_MOVED)
+    edit = with_true(edit_of(pool(make_status(destroyed=destroy(), move=move()))), DESTROYED, HOST_MOVED)
     requests = NO_REQUESTS if after is None else PoolRequests(status={POOL: after})
     edit = with_requests(edit, requests)
     assert tuple(type for type in (DESTROYED, HOST_MOVED) if edit.condition(type)) == shown
