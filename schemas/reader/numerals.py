@@ -36,7 +36,8 @@ _WIDE_RUN = b"0" * _WIDE
 _FIRSTS = "+-._0123456789"
 # Private planes: assigned to no character, and rare, so a stretch that the text does not use is found at once.
 _PLANES = range(0xF0000, 0x10FF00, 32)
-
+# How double quotes spell a character of these planes: with 8 digits, or as two surrogates side by side.
+_ESCAPE = re.compile(r"\\U([0-9a-fA-F]{8})|\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
 
 _LARGE = 1 << 16  # characters
 _MOST_WIDE = 2000
@@ -77,9 +78,14 @@ def may_need_mask(text: str, octets: bytes) -> bool:
     return _LONG_RUN in digits or (len(octets) > _LARGE and digits.count(_WIDE_RUN) > _MOST_WIDE)
 
 
-def mask_numbers(text: str) -> MaskedText:
-    """Mask words that are not numbers in the core schema, and numbers too long to convert in bounded time."""
+def mask_numbers(text: str) -> MaskedText | None:
+    """Mask words that are not numbers in the core schema, and numbers too long to convert in bounded time.
+
+    None for a text that leaves no character to mask with. Only a hostile text uses all of the private planes.
+    """
     base = _unused_plane(text)
+    if base is None:
+        return None
     masks = {first: chr(base + at) for at, first in enumerate(_FIRSTS)}
 
     def mask(match: re.Match[str]) -> str:
@@ -110,7 +116,14 @@ def has_too_many_wide_numbers(text: str) -> bool:
     return next(islice(wide, _MOST_WIDE, None), None) is not None
 
 
-def _unused_plane(text: str) -> int:
-    """The first character of a stretch that the text does not use."""
+def _unused_plane(text: str) -> int | None:
+    """The first character of a stretch that neither the text nor its values use.
+
+    An escape puts a character into a value that the text does not have. Unmasked, it would become a digit or a sign. A
+    backslash outside of double quotes escapes nothing; then a stretch is avoided without need.
+    """
     used = {ord(character) >> 5 for character in set(text) if ord(character) >= _PLANES.start}
-    return next(base for base in _PLANES if base >> 5 not in used)
+    for code, high, low in _ESCAPE.findall(text):
+        escaped = int(code, 16) if code else 0x10000 + ((int(high, 16) & 0x3FF) << 10 | int(low, 16) & 0x3FF)
+        used.add(escaped >> 5)
+    return next((base for base in _PLANES if base >> 5 not in used), None)

@@ -78,6 +78,10 @@ def _read_carefully(text: str, rest: bytes) -> tuple[Value, ...] | Unreadable:
     has_ambiguous_numbers = b"_" in rest and numerals.has_underscores(text)
     needs_mask = has_ambiguous_numbers or numerals.may_need_mask(text, text.encode())
     masked = numerals.mask_numbers(text) if needs_mask else None
+    if needs_mask and masked is None:
+        return Unreadable(
+            "GV105", "every private range of characters is in use", "remove characters above U+F0000"
+        )
     values = parser.parse(text if masked is None else masked.text)
     if isinstance(values, parser.ParserRefusal):
         if masked is not None:

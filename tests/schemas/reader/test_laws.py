@@ -29,6 +29,7 @@ def same(one: object, other: object) -> bool:
 
 
 @given(write())
+@example(Written('"\\udb80\\udc00": 1_0\n', ({"\U000f0000": "1_0"},)))
 def test_a_written_text_reads_back(given_text: Written) -> None:
     assert same(read(given_text.text), given_text.documents)
 

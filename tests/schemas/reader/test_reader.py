@@ -145,7 +145,29 @@ def test_masking_numbers_changes_nothing_else(text: str) -> None:
 def test_the_mask_uses_characters_that_the_text_lacks() -> None:
     taken = "".join(chr(0xF0000 + at) for at in range(0x800))
     assert one(f"a: {taken}\nb: 1_0") == {"a": taken, "b": "1_0"}
-    assert numerals.mask_numbers("a").unmask("a") == "a"
+    masked = numerals.mask_numbers("a")
+    assert masked is not None
+    assert masked.unmask("a") == "a"
+
+
+@pytest.mark.parametrize(
+    ("escape", "want"),
+    [
+        (r"\udb80\udc00", "\U000f0000"),
+        (r"\uDB80\uDC01", "\U000f0001"),
+        (r"\U000F0003", "\U000f0003"),
+        (r"\U000f000e", "\U000f000e"),
+        (r"\\\udb80\udc00", "\\\U000f0000"),
+    ],
+)
+def test_the_mask_uses_characters_that_no_escape_spells(escape: str, want: str) -> None:
+    assert one(f'"{escape}": 1_0\nb: "{escape}"') == {want: "1_0", "b": want}
+
+
+def test_a_text_that_leaves_no_character_for_the_mask_is_refused() -> None:
+    every = "".join(chr(code) for code in range(0xF0000, 0x10FF00, 32))
+    assert read(f"a: {every}") == ({"a": every},)
+    assert refusal_of(f"a: {every}\nb: 1_0").code == "GV105"
 
 
 @pytest.mark.parametrize(
