@@ -5,10 +5,12 @@ Theory of operation
 A host replaces its report with each push, so a commit of its own has no parent. A candidate, which is another host that waits for the
 pools, commits on top of the report and changes `candidate.json` alone: its commit has a parent, and the tree differs in that file only.
 
-    commit                                        its writer
-    no parent                                     the host that reports
-    a parent, and candidate.json alone differs    a candidate; look at the parent
-    a parent, and any other difference, or none   the host that reports
+    commit                                                   its writer
+    no parent                                                the host that reports
+    a parent, and no difference, or candidate.json alone     a candidate; look at the parent
+    a parent, and any other difference                       the host that reports
+
+No difference: the report below has the same candidate.json already, and another candidate's was on the ref in between.
 
 So the newest commit of the host can be read from the ref, whatever was remembered of it, also where the host and a candidate wrote between
 two looks. The parent is the host's own commit, also where another candidate wrote before: the next one takes its place. So a candidate that
@@ -44,7 +46,7 @@ def own_commit(history: ReportHistory, head: ObjectId) -> ObjectId:
     """The newest commit that no candidate made: at `head` or below it."""
     commit = head
     while parents := decode_commit(history.read(commit)).parents:
-        if [change.path for change in history.diff(parents[0], commit)] != [CANDIDATE]:
+        if any(change.path != CANDIDATE for change in history.diff(parents[0], commit)):
             break
         commit = parents[0]
     return commit

@@ -200,6 +200,30 @@ def test_a_candidate_that_starts_again_and_again_writes_once(
     assert own_commit(repo, head) == report
 
 
+def test_a_candidate_that_writes_what_the_report_below_has_is_no_sign_of_life(
+    fleet: Fleet, time: Time, machine: StagedHost
+) -> None:
+    """The host's own report has kept its candidate.json; another candidate came in between, and went away in good order."""
+    first, second = start_run(fleet, time, machine), rival(fleet, time)
+    second.turn()
+    time.ms += HEARTBEAT_MS
+    first.turn()
+    report = fleet.head(REF)
+    third = Run(fleet, time, StagedHost(time), host_id="third", instance=4)
+    third.turn()
+    third.agent.leaving = "stopping"
+    third.agent.run_pass()
+    third.remote.push(is_last=True)
+    second.turn()
+    repo = fleet.client(Refs())
+    repo.snapshot()
+    head = fleet.head(REF)
+    assert head is not None
+    assert CANDIDATE in second.files()
+    assert head != report
+    assert own_commit(repo, head) == report
+
+
 def test_a_candidate_logs_once_what_it_waits_for_and_again_when_that_changes(
     fleet: Fleet, time: Time, machine: StagedHost, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -400,7 +400,7 @@ def test_a_lost_live_is_rebuilt_from_what_hosts_have() -> None:
     world.heads |= {REPORTS + name: commit for name, commit in reports.items()}
     for name in world.hosts:
         world.now += timedelta(seconds=1)
-        world._commit(REPORTS + name, {}, {}, has_parents=True)
+        world.edit_report(name)
     assert isinstance(world.tick(), Committed)
     for key, found in world.objects().items():
         uid, assignment = before[key]
@@ -419,7 +419,7 @@ def test_a_lost_live_waits_for_a_host_that_fell_silent() -> None:
     world.reconciler = world.another()
 
     def heartbeat() -> Outcome:
-        world._commit(REPORTS + "a", {}, {}, has_parents=True)
+        world.edit_report("a")
         return world.tick(seconds=30)
 
     assert all(isinstance(heartbeat(), TickBlocked) for _ in range(6))
@@ -438,7 +438,7 @@ def test_a_lost_live_waits_for_a_host_whose_report_was_lost_with_it(hosts: str) 
 
     def heartbeat(*names: str) -> Outcome:
         for name in names:
-            world._commit(REPORTS + name, {}, {}, has_parents=True)
+            world.edit_report(name)
         return world.tick(seconds=10)
 
     for _ in range(4):

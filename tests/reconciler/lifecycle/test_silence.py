@@ -98,7 +98,7 @@ def test_a_lost_live_waits_for_reports_that_can_be_read(broken: str, waits: bool
     def report_edits(edits: dict[str, Edit]) -> None:
         world.now_later(1)
         for name in world.hosts:
-            world._commit(REPORTS + name, edits if name == first else {}, {}, has_parents=True)
+            world.edit_report(name, edits if name == first else {})
 
     report_edits({broken: b"{"})
     assert isinstance(world.tick(), TickBlocked)

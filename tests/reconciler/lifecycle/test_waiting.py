@@ -65,16 +65,16 @@ def test_each_is_named_until_it_has_reported() -> None:
     for ref in (LIVE, REPORTS + "a"):
         del world.remote.refs[ref], world.heads[ref]
     for name in "bcd":
-        world._commit(REPORTS + name, {}, {}, has_parents=True)
+        world.edit_report(name)
     assert why_waiting(world) == f"{WAITING}a (its report was removed less than its heartbeat timeout ago)"
-    world._commit(REPORTS + "b", {"machines/default/odd.json": b"{"}, {}, has_parents=True)
+    world.edit_report("b", {"machines/default/odd.json": b"{"})
     assert (
         f"{WAITING}a (its report was removed less than its heartbeat timeout ago), b (what it reports cannot"
         in why_waiting(world)
     )
     for _ in range(8):
-        world._commit(REPORTS + "b", {}, {}, has_parents=True)
-        world._commit(REPORTS + "d", {}, {}, has_parents=True)
+        world.edit_report("b")
+        world.edit_report("d")
         world.tick(seconds=10)
     assert f"{WAITING}b (what it reports cannot be read), c (silent). Start" in why_waiting(world)
     world.reconciler = world.another()
@@ -83,7 +83,7 @@ def test_each_is_named_until_it_has_reported() -> None:
         "b (not seen to report yet), c (not seen to report yet), d (not seen to report yet). Start" in reason
     )
     assert reason.endswith(": git push origin --delete refs/poollets/NAME")
-    world._commit(REPORTS + "b", {"machines/default/odd.json": None}, {}, has_parents=True)
+    world.edit_report("b", {"machines/default/odd.json": None})
     for name in "cd":
-        world._commit(REPORTS + name, {}, {}, has_parents=True)
+        world.edit_report(name)
     assert isinstance(world.tick(), Committed)

@@ -195,6 +195,11 @@ class Scene:
         edits: dict[str, Edit] = dict(tree)
         return self._commit(REPORTS + name, edits, {}, has_parents=False)
 
+    def edit_report(self, name: str, edits: Mapping[str, Edit] | None = None) -> str:
+        """Its host changes these files of its report; none is a heartbeat."""
+        ref = REPORTS + name
+        return self._commit(ref, edits or {}, {}, base=self.heads[ref], has_parents=False)
+
     def snapshot(self) -> Snapshot:
         found = self.store.snapshot()
         assert isinstance(found, Snapshot)
@@ -226,6 +231,7 @@ class Scene:
         trailers: Mapping[str, str],
         *,
         has_parents: bool = True,
+        base: str | None = None,
         source: str | None = None,
     ) -> str:
         head = self.heads.get(ref)
@@ -233,7 +239,7 @@ class Scene:
         draft = Draft(
             ref=ref,
             expected=head,
-            base=head if has_parents else None,
+            base=head if has_parents else base,
             edits=edits,
             message="change",
             author=ROBOT,

@@ -75,7 +75,8 @@ def test_a_candidate_does_not_hide_that_the_host_itself_reports() -> None:
     refs.wait_beside()
     refs.look()
     own = refs.reports.by_poollet["a"].own_commit
-    refs._commit(REPORTS + "a", {}, {}, has_parents=True)
+    waiting = CandidateReport(name="a", host_id="two", instance=INSTANCE)
+    refs.report("a", report("a", host="one", candidate=waiting))
     assert refs.look() == {"one": Heartbeat.ALIVE}
     assert refs.reports.by_poollet["a"].own_commit != own
 
