@@ -3,7 +3,8 @@
 A snapshot is never placed: once its volume is made it gets the assignment of the volume, with host and epoch, and keeps it when the
 volume goes. It has its own assignment so that it can outlive its volume, and be deleted by an order of its own.
 
-Must never happen: a snapshot is assigned to a pool that does not have its volume; an assigned snapshot moves.
+Must never happen: a snapshot is assigned to a pool that does not have its volume, or under a grant that ends in this tick; an assigned
+snapshot moves.
 """
 
 from __future__ import annotations
@@ -53,6 +54,9 @@ def assign_with_volume(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
     assignment = volume.record.assignment if volume is not None else None
     # A pool may still reject a volume that it has not made, and then it is placed elsewhere.
     if volume is None or assignment is None or not was_made(volume.record.status):
+        return keep(edit)
+    # What `live` says of the volume is older than what this tick makes of its pool's grant: it may be released, or another host's.
+    if Key(Kind.VOLUME_POOL, "", assignment.pool) in fact.ended:
         return keep(edit)
     edit = edit.with_record(pool=assignment.pool).with_status(assignment=assignment)
     return keep(edit.log_change(Action.SCHEDULE, f"with volume {volume.key.name}"))

@@ -40,6 +40,11 @@ def with_claim(pool: str) -> Small:
     return found
 
 
+def with_destroyed_host(snapshot_on: str = "") -> Small:
+    """In this tick the host of its volume loses the grant, while the volume on live still names it."""
+    return world(snapshot_on=snapshot_on).volume_pool("a", **LOST).confirm_destroyed("a")
+
+
 def without_volume() -> Small:
     found = world()
     del found.objects[DATA]
@@ -55,6 +60,8 @@ TABLE: dict[str, tuple[Callable[[], Small], type[Need], str]] = {
     ),
     "its volume is on no pool": (lambda: world(""), Keep, ""),
     "its volume does not exist": (without_volume, Keep, ""),
+    "the host of its volume is destroyed in this tick": (with_destroyed_host, Keep, ""),
+    "assigned, and its host is destroyed in this tick": (lambda: with_destroyed_host("a"), Keep, ""),
     "assigned": (lambda: world(snapshot_on="a"), Keep, "a"),
     "assigned, and its volume is on no pool": (lambda: world("", snapshot_on="a"), Keep, "a"),
     "assigned, and its volume is on another pool now": (lambda: world("b", snapshot_on="a"), Keep, "a"),

@@ -17,6 +17,11 @@ from tests.reconciler.world.scene import INSTANCE, LIVE, REPORTS, machine, using
 
 NEW = "new"  # the hostID of a host that takes a name over
 WEB = Key(Kind.MACHINE, "default", "web")
+DAILY = Key(Kind.VOLUME_SNAPSHOT, "default", "daily")
+SNAPSHOT = (
+    "apiVersion: storage.ironcore.dev/v1alpha1\nkind: VolumeSnapshot\nmetadata: {name: daily}\n"
+    "spec:\n  volumeRef: {name: data}\n"
+)
 
 
 def status(world: Fleet, name: str) -> MachinePoolStatus:
@@ -207,6 +212,22 @@ def test_after_a_destroyed_host_the_next_one_starts_with_nothing() -> None:
     assert old.made == [each for each in old.made if each not in host.made]
 
 
+def test_a_snapshot_of_a_destroyed_host_is_never_assigned_to_it_again() -> None:
+    world = fleet(data=volume("data"), daily=SNAPSHOT, more=volume("v1"), extra=volume("v2"))
+    was = world.assignable()[DAILY].status.assignment
+    assert was is not None
+    world.silent.add(was.pool)
+    say(world, "Pool-Destroyed", f"{was.pool}={was.host}")
+    found = []
+    for _ in range(4):
+        outcome = world.tick(40)
+        if isinstance(outcome, Committed) and not world.grant(was.pool, Kind.VOLUME_POOL).host:
+            found.append(world.assignable()[DAILY].status.assignment)
+        world.hosts_report()
+    assert found
+    assert was not in found
+
+
 def test_a_report_that_a_destroyed_host_left_behind_gets_no_grant() -> None:
     world = fleet(web=machine("web"))
     first = world.pool_of("web")
@@ -303,18 +324,13 @@ def test_a_move_keeps_every_assignment_and_its_id() -> None:
 
 @pytest.mark.parametrize("has_volume", [True, False], ids=["beside its volume", "that outlives its volume"])
 def test_a_snapshot_follows_the_grant_in_the_same_commit(has_volume: bool) -> None:
-    snapshot = (
-        "apiVersion: storage.ironcore.dev/v1alpha1\nkind: VolumeSnapshot\nmetadata: {name: daily}\n"
-        "spec:\n  volumeRef: {name: data}\n"
-    )
     deleted = "  deletionPolicy: Delete\n"
-    world = fleet(data=volume("data", deleted), daily=snapshot, more=volume("v1"), extra=volume("v2"))
+    world = fleet(data=volume("data", deleted), daily=SNAPSHOT, more=volume("v1"), extra=volume("v2"))
     if not has_volume:
         world.source({"data.yaml": None})
         world.settle()
         assert DATA not in world.objects()
-    daily = Key(Kind.VOLUME_SNAPSHOT, "default", "daily")
-    was = world.assignable()[daily].status.assignment
+    was = world.assignable()[DAILY].status.assignment
     assert was is not None
     wait_beside(world, was.pool)
     world.silent.add(was.pool)
@@ -323,7 +339,7 @@ def test_a_snapshot_follows_the_grant_in_the_same_commit(has_volume: bool) -> No
     world.hosts_report()
     world.tick(80)
     assert world.grant(was.pool, Kind.VOLUME_POOL) == Grant(NEW, 2)
-    assert world.assignable()[daily].status.assignment == replace(was, host=NEW, epoch=2)
+    assert world.assignable()[DAILY].status.assignment == replace(was, host=NEW, epoch=2)
 
 
 def test_a_move_is_void_when_the_former_host_reports() -> None:
