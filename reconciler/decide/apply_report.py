@@ -29,9 +29,9 @@ from datetime import datetime
 from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.pool_requests import PoolRequests, status_of
 from reconciler.plan.types import Action
+from reconciler.world.objects.relations import POOL_OF
 from reconciler.world.pools.grants import follow_grant
 from reconciler.world.record import EVICTION, PLACED, SCHEDULED, active_rejections, retry_at, stamp
-from reconciler.world.reports.authority import POOL_OF
 from reconciler.world.reports.reports import ObjectReport
 from reconciler.world.reports.status_update import status_from_report
 from reconciler.world.view import View

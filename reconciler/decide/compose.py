@@ -28,9 +28,9 @@ from reconciler.gitstore.approval import DIGITS
 from reconciler.plan.types import Action, Change, PendingApproval, Plan, UnschedulableObject
 from reconciler.schedule.decision import Decision, Placed, Refusal, Unschedulable
 from reconciler.world.objects.object_state import ObjectState, Origin
+from reconciler.world.objects.relations import POOL_OF
 from reconciler.world.record import SCHEDULED, Record
 from reconciler.world.reports import recovery_wait
-from reconciler.world.reports.authority import POOL_OF
 from reconciler.world.view import View
 from schemas.kinds import Key, Kind
 from schemas.model import ClaimRef, Machine, decode

@@ -44,6 +44,7 @@ from reconciler.plan.types import Action, Plan
 from reconciler.schedule.scheduler import schedule
 from reconciler.world.changes import WorldChanges
 from reconciler.world.objects.object_state import ObjectState, Origin
+from reconciler.world.objects.relations import POOL_OF
 from reconciler.world.record import (
     ACCEPTED,
     CLAIM_REFUSED,
@@ -52,7 +53,6 @@ from reconciler.world.record import (
     PLACED,
     empty_status,
 )
-from reconciler.world.reports.authority import POOL_OF
 from reconciler.world.view import View
 from schemas.kinds import Key, Kind
 from schemas.model import Machine

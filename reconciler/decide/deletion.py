@@ -42,8 +42,8 @@ from reconciler.gitstore.approval import HoldKind, approval_digest, approval_tra
 from reconciler.plan.types import Action
 from reconciler.world.changes import Confirm, Confirmation
 from reconciler.world.objects.object_state import ObjectState, Origin
+from reconciler.world.objects.relations import POOL_OF
 from reconciler.world.record import ACCEPTED, DELETION_HELD, UNVERIFIED, Status, stamp
-from reconciler.world.reports.authority import POOL_OF
 from reconciler.world.view import View
 from schemas import live_layout
 from schemas.kinds import Key, Kind

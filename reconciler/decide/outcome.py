@@ -10,8 +10,8 @@ from reconciler.decide.need import Adopt, Blocked, Keep, PoolUnreachable
 from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.pool_requests import status_of
 from reconciler.plan.types import Action
+from reconciler.world.objects.relations import POOL_OF
 from reconciler.world.record import ACCEPTED, SCHEDULED
-from reconciler.world.reports.authority import POOL_OF
 from reconciler.world.view import View
 from schemas.kinds import Key
 

@@ -21,14 +21,14 @@ import msgspec
 
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.world.objects.object_state import ObjectState
-from reconciler.world.objects.relations import Relations
+from reconciler.world.objects.relations import POOL_OF, Relations
 from reconciler.world.pools.announcement import Offer
 from reconciler.world.pools.capacity_ledger import CapacityLedger
 from reconciler.world.pools.grants import NO_GRANT, Grant
 from reconciler.world.pools.placement_counts import Population
 from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.record import NOTHING
-from reconciler.world.reports.authority import NO_REPORT, POOL_OF, AcceptedReports, accept_reports
+from reconciler.world.reports.authority import NO_REPORT, AcceptedReports, accept_reports
 from reconciler.world.reports.heartbeat import NOT_EXPIRED, Heartbeat, Writer
 from reconciler.world.reports.recovery_wait import MissingHost, find_missing_hosts
 from reconciler.world.reports.reports import EVER, HostReport, ObjectReport, Reports

@@ -25,6 +25,7 @@ from schemas.validate.network import canonical_address
 from schemas.validate.references import references
 from schemas.validate.tree import derived_name, interfaces_of
 
+# The kinds that hosts report, and the kind of pool that has them. A snapshot is on the pool of its volume.
 POOL_OF = {
     Kind.MACHINE: Kind.MACHINE_POOL,
     Kind.VOLUME: Kind.VOLUME_POOL,
@@ -190,7 +191,7 @@ def owners(known: ObjectState) -> Iterator[Key]:
 
 
 def pool_of(known: ObjectState) -> Key | None:
-    """The pool that live assigns it to. A snapshot has none here: it is where its volume is."""
+    """The pool that live assigns it to; for a snapshot that of its volume, which it keeps when the volume goes."""
     kind = POOL_OF.get(known.key.kind)
     return Key(kind, "", known.record.pool) if kind is not None and known.record.pool else None
 

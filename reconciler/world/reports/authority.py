@@ -27,18 +27,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from reconciler.world.objects.relations import POOL_OF
 from reconciler.world.pools.grants import Grant
 from reconciler.world.record import Record
 from reconciler.world.reports.reports import HostReport, ObjectReport
 from schemas.kinds import Key, Kind
 from schemas.settings.fleet import FleetSettings
-
-# The kinds that hosts report, and the kind of pool that has them. A snapshot is on the pool of its volume.
-POOL_OF = {
-    Kind.MACHINE: Kind.MACHINE_POOL,
-    Kind.VOLUME: Kind.VOLUME_POOL,
-    Kind.VOLUME_SNAPSHOT: Kind.VOLUME_POOL,
-}
 
 
 @dataclass(frozen=True, slots=True)
