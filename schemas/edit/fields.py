@@ -23,7 +23,6 @@ class Field(Enum):
 
     UID = ("metadata", "uid")
     DELETION_TIMESTAMP = ("metadata", "deletionTimestamp")
-    POWER = ("spec", "power")
     UNSCHEDULABLE = ("spec", "unschedulable")
     TAINTS = ("spec", "taints")
     MACHINE_POOL_REF = ("spec", "machinePoolRef")

@@ -105,8 +105,8 @@ def test_a_refusal_names_the_field_that_causes_it() -> None:
 
 
 def test_a_refusal_names_the_value_that_cannot_be_written() -> None:
-    outcome = edit(b"spec: {}\n", 0, {Field.POWER: "a\ud800", Field.STATUS: {}})
+    outcome = edit(b"spec: {}\n", 0, {Field.UID: "a\ud800", Field.STATUS: {}})
     assert isinstance(outcome, EditRefused)
     assert outcome.problem.code == "GV705"
-    assert "spec.power" in outcome.problem.message
+    assert "metadata.uid" in outcome.problem.message
     assert "status" not in outcome.problem.message

@@ -42,7 +42,6 @@ given_values: dict[Target, st.SearchStrategy[Value]] = {
     Field.MACHINE_POOL_REF: refs,
     Field.CLAIM_REF: refs,
     Field.UNSCHEDULABLE: st.booleans(),
-    Field.POWER: st.sampled_from(("On", "Off")),
     Field.TAINTS: st.lists(st.fixed_dictionaries({"key": st.sampled_from(TRICKY), "effect": st.just("NoSchedule")}), max_size=2),
     Field.STATUS: st.dictionaries(names, values, max_size=4),
     Field.UID: st.sampled_from(("u-1", "5", "true")),
