@@ -53,6 +53,10 @@ _INSTEAD: dict[tuple[Kind | None, str], str] = {
     (Kind.RESOURCE_QUOTA, "limits"): "write hard",
 }
 
+# Fields with keys that people choose. A key alone does not say where it is, so a message names the field too.
+_SELECTORS = ("machinePoolSelector", "matchLabels", "volumePoolSelector")
+_MAPS_OF_TEXT = ("annotations", "attributes", "data", "labels", "stringData", "volumeAttributes", *_SELECTORS)
+
 # Fields that are forbidden in one place, and why.
 _FORBIDDEN = {
     "namespace": "this kind has no namespace",
@@ -342,12 +346,14 @@ def _is_quantity(schema_path: list[str | int]) -> bool:
 
 
 def _field(path: Path) -> str:
-    """The last name on the path, with its index: volumes[1]."""
+    """The last name on the path, with its index: volumes[1]. A key of a map with the map's name: labels.zone."""
     names = [step for step in path if isinstance(step, str)]
     if not path:
         return "the document"
     if isinstance(path[-1], int):
         return f"{_short(names[-1]) if names else ''}[{path[-1]}]"
+    if path[-2:-1] and path[-2] in _MAPS_OF_TEXT:
+        return f"{path[-2]}.{_short(path[-1])}"
     return _short(path[-1])
 
 

@@ -90,7 +90,9 @@ def test_several_documents_of_one_file_are_edited_together() -> None:
     both = MACHINE + b"---\n" + MACHINE
     outcome = edit_all(both, {0: PLACED, 1: {Field.UNSCHEDULABLE: True}})
     assert isinstance(outcome, Edited)
-    assert outcome.data == edit_once(MACHINE, PLACED) + b"---\n" + edit_once(MACHINE, {Field.UNSCHEDULABLE: True})
+    assert outcome.data == edit_once(MACHINE, PLACED) + b"---\n" + edit_once(
+        MACHINE, {Field.UNSCHEDULABLE: True}
+    )
 
 
 @pytest.mark.parametrize("index", [-1, 1, 7])

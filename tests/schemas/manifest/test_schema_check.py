@@ -15,7 +15,7 @@ from schemas.kinds import Kind
 from schemas.manifest.schema_check import violations
 from schemas.manifest.schema_file import load_schema
 from schemas.manifest.value_rules import check_values
-from tests.schemas.manifest.check_cases import SECRET, TABLE, machine, machine_class
+from tests.schemas.manifest.check_cases import MACHINE, SECRET, TABLE, machine, machine_class
 from tests.schemas.manifest.mutations import documents, mutate
 from tests.schemas.samples import SAMPLES, load
 
@@ -155,6 +155,19 @@ def test_the_check_does_not_change_the_document() -> None:
         before = json.dumps(body)
         assert violations(kind, body)
         assert json.dumps(body) == before
+
+
+@pytest.mark.parametrize(
+    ("body", "want"),
+    [
+        (MACHINE | {"metadata": {"name": "web", "labels": {"a": 1}}}, "labels.a must be text, not a number"),
+        (MACHINE | {"metadata": {"name": "web", "annotations": {"a": None}}}, "annotations.a is empty"),
+        (machine(machinePoolSelector={"zone": "x y"}), "machinePoolSelector.zone cannot be 'x y'"),
+        (machine(priority="10"), "priority must be a whole number, not text"),
+    ],
+)
+def test_a_key_that_people_chose_is_named_with_its_field(body: dict[str, Any], want: str) -> None:
+    assert [violation.message for violation in violations(Kind.MACHINE, body)] == [want]
 
 
 def test_messages_are_not_those_of_the_validator() -> None:
