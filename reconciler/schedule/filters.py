@@ -19,7 +19,8 @@ from reconciler.schedule.cluster_state import ClusterState
 from reconciler.schedule.decision import Predicate, Reason
 from reconciler.schedule.request import PoolView, Request, VolumePoolView, VolumeRequest
 from reconciler.schedule.terms import Term
-from schemas.model.capacity import Vector, fits, format_amount
+from schemas.model.capacity import Vector, class_count, fits, format_amount
+from schemas.model.charge import VOLUME
 
 Reasons = Iterable[Reason]
 Placeable = Request | VolumeRequest
@@ -160,13 +161,16 @@ def volume_reasons(
     volume: VolumeRequest,
     charge: Vector | None = None,
 ) -> Reasons:
-    """Everything against putting `volume` there, for a machine on `pool` if there is one; `charge` if others go there with it."""
+    """Everything against putting `volume` there, each cause once, for a machine on `pool` if there is one; `charge` if others go there with it."""
     for static in STATIC_FILTERS:
         yield from static(volume_pool, volume)
     if pool is not None and not volume_pool.reaches(pool):
         yield Reason(Predicate.VOLUME, f"{pool.name} cannot attach its volumes")
     free = cluster.volume_free[volume_pool.name]
-    yield from shortfalls(volume_pool, volume.charge if charge is None else charge, free)
+    missing = "" if volume.volume_class in volume_pool.classes else class_count(VOLUME, volume.volume_class)
+    for reason in shortfalls(volume_pool, volume.charge if charge is None else charge, free):
+        if reason.resource != missing:  # `offers` has named the class that the pool does not have
+            yield reason
 
 
 def shortfalls(pool: PoolView, need: Vector, free: Vector) -> Reasons:

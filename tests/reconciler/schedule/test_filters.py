@@ -249,6 +249,12 @@ VOLUMES: dict[str, tuple[dict[str, object], dict[str, object], list[Predicate]]]
     "another label": ({}, {"selector": (("disk", "ssd"),)}, [Predicate.SELECTOR]),
     "rejected": ({}, {"rejections": (PastRejection("v", "full"),)}, [Predicate.REJECTED]),
     "another class": ({}, {"volume_class": "huge"}, [Predicate.CLASS]),
+    "another class, which it counts by class": (
+        {},
+        {"volume_class": "huge", "charge": {"storage": GIB, "class/volume.huge": GIB}},
+        [Predicate.CLASS],
+    ),
+    "no room for its class": ({}, {"charge": {"class/volume.fast": GIB}}, [Predicate.CAPACITY]),
     "no room": ({"allocatable": {"storage": GIB}}, {}, [Predicate.CAPACITY]),
     "nothing is known of it": ({"is_known": False, "allocatable": {}}, {"volume_class": "huge"}, []),
     "several at once": (
