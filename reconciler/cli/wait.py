@@ -21,7 +21,7 @@ from reconciler.cli.fleet_changes import follow_fleet
 from reconciler.cli.fleet_repo import FleetRepo, add_repo, check_settings, named_fleet
 from reconciler.cli.interrupt import until_interrupted
 from reconciler.cli.objects import columns, nouns
-from reconciler.cli.objects.selectors import field, has_field, parse_pair, states, suggest_item
+from reconciler.cli.objects.selectors import has_field, has_value, parse_pair, states, suggest_item
 from reconciler.cli.output import add_format, is_value, show_value
 from reconciler.cli.terminal import err, out, printable
 from reconciler.cli.verbs import closest
@@ -176,7 +176,7 @@ def is_met(item: InventoryItem | None, wanted: tuple[str, str]) -> bool:
         return False
     if name == "condition":
         return any(each.type == value and each.status == "True" for each in columns.conditions(item))
-    return field(item, name) == value
+    return has_value(item, name, value)
 
 
 def describe_condition(wanted: tuple[str, str]) -> str:

@@ -17,6 +17,7 @@ import msgspec
 
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.fleet_repo import FleetRepo, check_settings
+from reconciler.cli.objects import columns
 from reconciler.cli.objects.nouns import list_command, parse_key
 from reconciler.cli.terminal import err, printable
 from reconciler.cli.verbs import closest
@@ -31,6 +32,7 @@ FIELDS = {
     "class": ("spec", "machineClassRef", "name"),
     "pool": ("spec", "machinePoolRef", "name"),
 }
+UNKNOWN = "Unknown"
 # What $defs/labelKey of the schemas allows.
 _DNS = "[a-z0-9]([a-z0-9-]*[a-z0-9])?"
 LABEL_KEY = re.compile(rf"({_DNS}(\.{_DNS})*/)?[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?")
@@ -98,8 +100,16 @@ def is_selected(item: InventoryItem, arguments: argparse.Namespace) -> bool:
         return False
     labels = item.object.metadata.labels
     return all(labels.get(name) == value for name, value in arguments.label) and all(
-        value == field(item, name) for name, value in arguments.field
+        has_value(item, name, value) for name, value in arguments.field
     )
+
+
+def has_value(item: InventoryItem, name: str, value: str) -> bool:
+    """Whether a field is as `NAME=VALUE` says. An object is in state Unknown if the STATE column shows that: on the
+    target branch such an object keeps the last state that its host reported."""
+    if value == UNKNOWN and name in ("state", "status.state"):
+        return columns.state(item) == UNKNOWN
+    return field(item, name) == value
 
 
 def field(item: InventoryItem, name: str) -> str:
@@ -122,7 +132,8 @@ def has_field(kind: Kind, name: str) -> bool:
 def states(kind: Kind) -> tuple[str, ...]:
     """All that `state` of such an object can be; none where the kind has no state."""
     status = type_of(TYPES[kind], "status")
-    return tuple(filter(None, get_args(type_of(status, "state"))))
+    known = tuple(filter(None, get_args(type_of(status, "state"))))
+    return (*known, UNKNOWN) if known else ()
 
 
 def type_of(part: Any, name: str) -> Any:

@@ -51,6 +51,18 @@ def test_shows(fleet: Path, capsys: Capture, words: str, want: list[str]) -> Non
 
 
 @pytest.mark.parametrize(
+    "words", ["wait machine web-1 --for state=Unknown -o name", "get machines --field state=Unknown -o name"]
+)
+def test_the_state_unknown_is_what_the_table_shows(fleet: Path, capsys: Capture, words: str) -> None:
+    unknown = RUNNING.replace(b"  conditions:\n", b"  conditions:\n    - {type: Ready, status: Unknown}\n")
+    git(fleet, "checkout", "-q", "live")
+    commit(fleet, {"machines/web-1.yaml": machine("web-1") + unknown}, "the host of web-1 expired")
+    git(fleet, "push", "-q", "origin", "live")
+    assert gitvirt(*words.split()) == Exit.OK
+    assert capsys.readouterr().out == "default/web-1\n"
+
+
+@pytest.mark.parametrize(
     "words",
     [
         "get machines -A",
