@@ -179,10 +179,10 @@ def test_a_server_whose_hook_says_no(fleet: Path, capsys: Capture, words: str) -
     hook.write_text("#!/bin/sh\necho main is protected; echo ask the admins; exit 1\n")
     hook.chmod(0o755)
     cause, cure = refuse(capsys, words, Exit.FAILED)
-    assert cause.startswith("the server refuse the push: main is protected; ask the admins")
+    assert cause.startswith("the server refused the push: main is protected; ask the admins")
     assert "--branch" in cure
     cause, cure = refuse(capsys, f"{words} --branch review", Exit.FAILED)
-    assert cause.startswith("the server refuse the push: main is protected; ask the admins")
+    assert cause.startswith("the server refused the push: main is protected; ask the admins")
     assert cure == "the server has a rule about that branch: choose another name, or ask its administrator"
 
 
