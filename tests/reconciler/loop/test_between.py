@@ -130,12 +130,12 @@ def test_what_the_remote_does_is_an_outcome(
 @pytest.mark.parametrize(
     ("files", "words"),
     [
-        pytest.param(None, "empty", id="an empty repo"),
+        pytest.param(None, "no commits yet", id="a repo without commits"),
         pytest.param({"m/web.yaml": machine("web")}, "gitvirt.yaml", id="no settings"),
         pytest.param({"gitvirt.yaml": "fleet: {"}, "", id="broken settings"),
     ],
 )
-def test_what_is_no_fleet_is_waited_for(files: dict[str, str] | None, words: str) -> None:
+def test_a_repo_that_is_no_fleet_yet_is_waited_for(files: dict[str, str] | None, words: str) -> None:
     world, clock = MemoryWorld(), Clock()
     if files:
         People(world.client(), clock).push(files)
