@@ -125,7 +125,7 @@ def _status(terminal: Terminal, arguments: argparse.Namespace) -> None:
     with connect_runtimes(arguments) as client:
         offers = client.offers()
     if is_value(arguments.output):
-        show_value(terminal, arguments.output, _offer_values(offers))
+        show_value(terminal, arguments.output, offer_values(offers))
         return
     resources = sorted({name for offer in offers.machines for name in offer.machine_class.resources})
     if offers.machines:
@@ -156,13 +156,13 @@ def _amount(resource: str, count: int) -> str:
     return str(units(count)) if resource in ("memory", "storage") else str(count)
 
 
-def _offer_values(offers: Offers) -> dict[str, object]:
-    """As the Status responses of the interface have them."""
+def offer_values(offers: Offers) -> dict[str, object]:
+    """As the Status responses of the interface have them, zeros included: a class that is too large for the host has quantity 0."""
     machines = [encode(machine_pb.MachineClassStatus, offer) for offer in offers.machines]
     volumes = [encode(volume_pb.VolumeClassStatus, offer) for offer in offers.volumes]
     return {
-        "machine_class_status": [render_message(status) for status in machines],
-        "volume_class_status": [render_message(status) for status in volumes],
+        "machine_class_status": [render_message(status, with_zeros=True) for status in machines],
+        "volume_class_status": [render_message(status, with_zeros=True) for status in volumes],
     }
 
 

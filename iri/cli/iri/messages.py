@@ -198,30 +198,36 @@ def _unknown_hint(key: str, known: list[str]) -> str:
     return f"did you mean `{near}`?" if near else f"there are: {', '.join(known)}"
 
 
-def render_message(message: Message, *, with_secrets: bool = False) -> dict[str, object]:
-    """The value of a message, in the form of a spec file. Secrets are hidden by default."""
+def render_message(
+    message: Message, *, with_secrets: bool = False, with_zeros: bool = False
+) -> dict[str, object]:
+    """The value of a message, in the form of a spec file. Secrets are hidden by default.
+
+    A spec file leaves out zeros, as messages on the wire do. For totals that scripts read, `with_zeros` keeps every field.
+    """
     value: dict[str, object] = {}
-    for field, item in message.ListFields():
+    every = cast("list[FieldDescriptor]", message.DESCRIPTOR.fields) if with_zeros else ()
+    for field, item in [(field, getattr(message, field.name)) for field in every] or message.ListFields():
         is_hidden = field.name in SECRETS and not with_secrets
         if field.message_type is not None and field.message_type.GetOptions().map_entry:
-            convert = _render_scalar(field.message_type.fields_by_name["value"], with_secrets)
+            convert = _render_scalar(field.message_type.fields_by_name["value"], with_secrets, with_zeros)
             value[field.name] = {
                 key: HIDDEN if is_hidden else convert(entry) for key, entry in sorted(item.items())
             }
         elif is_hidden:
             value[field.name] = HIDDEN
         elif field.is_repeated:
-            convert = _render_scalar(field, with_secrets)
+            convert = _render_scalar(field, with_secrets, with_zeros)
             value[field.name] = [convert(entry) for entry in item]
         else:
-            value[field.name] = _render_scalar(field, with_secrets)(item)
+            value[field.name] = _render_scalar(field, with_secrets, with_zeros)(item)
     return value
 
 
-def _render_scalar(field: FieldDescriptor, with_secrets: bool) -> Callable[[Any], object]:
+def _render_scalar(field: FieldDescriptor, with_secrets: bool, with_zeros: bool) -> Callable[[Any], object]:
     """A value for output, hidden where it is a secret."""
     if field.message_type is not None:
-        return lambda item: render_message(item, with_secrets=with_secrets)
+        return lambda item: render_message(item, with_secrets=with_secrets, with_zeros=with_zeros)
     if field.type == FieldDescriptor.TYPE_BYTES:
         return lambda item: base64.b64encode(item).decode("ascii")
     return lambda item: item

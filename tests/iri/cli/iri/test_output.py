@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from iri.cli.iri.get import offer_values
 from iri.cli.iri.output import select_columns
+from iri.host import MachineOffer, Offers, RuntimeMachineClass, RuntimeVolumeClass, VolumeOffer
 from iri.machine import MachineState, RuntimeMachine, RuntimeMachineStatus
 from iri.runtime import RuntimeObject
 from iri.volume import (
@@ -37,3 +39,25 @@ def test_a_state_has_the_color_of_its_own_kind(
 ) -> None:
     (column,) = (column for column in select_columns(type(item), "table") if column.title == "STATE")
     assert (column.cell(item), column.style(item)) == (text, style)
+
+
+def test_the_totals_of_a_status_show_zeros() -> None:
+    offers = Offers(
+        machines=(
+            MachineOffer(machine_class=RuntimeMachineClass(name="small", resources={"cpu": 1, "gpu": 0})),
+            MachineOffer(machine_class=RuntimeMachineClass()),
+        ),
+        volumes=(VolumeOffer(volume_class=RuntimeVolumeClass(name="slow")),),
+    )
+    assert offer_values(offers) == {
+        "machine_class_status": [
+            {
+                "machine_class": {"name": "small", "capabilities": {"resources": {"cpu": 1, "gpu": 0}}},
+                "quantity": 0,
+            },
+            {"machine_class": {"name": "", "capabilities": {"resources": {}}}, "quantity": 0},
+        ],
+        "volume_class_status": [
+            {"volume_class": {"name": "slow", "capabilities": {"tps": 0, "iops": 0}}, "quantity": 0}
+        ],
+    }
