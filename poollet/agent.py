@@ -136,11 +136,11 @@ class Agent:
                 return None
             self._note(live.problem)
             lease = self._judge_lease(live)
-            wanted = self._declared_classes()
+            declared_classes = self._declared_classes()
             is_early = any(one.state.is_preliminary for one in self.connections.values())
             if lease is None or (is_early and self.leaving != "leaving"):
                 return None  # the next answer, which was asked for, comes at once: no pool is Ready before it
-            pools, facts = self._report_pools(wanted, live)
+            pools, facts = self._report_pools(declared_classes, live)
             host = HostPermissions(
                 is_own_fleet=live.is_own_fleet,
                 is_live_applied=live.view is not None,
@@ -218,15 +218,15 @@ class Agent:
     def _declared_classes(self) -> DeclaredClasses:
         """The classes that there are; a runtime that has not been asked about one of them is asked."""
         live = self.remote.live
-        wanted = DeclaredClasses(tuple(live.all(MachineClass)), tuple(live.all(VolumeClass)))
-        offered = pool_report.classes(wanted)
+        declared_classes = DeclaredClasses(tuple(live.all(MachineClass)), tuple(live.all(VolumeClass)))
+        offered = pool_report.classes(declared_classes)
         for name, connection in self.connections.items():
             if connection.configure(offered):
                 self._ask(name)
-        return wanted
+        return declared_classes
 
     def _report_pools(
-        self, wanted: DeclaredClasses, live: LiveState
+        self, declared_classes: DeclaredClasses, live: LiveState
     ) -> tuple[Pools, Mapping[PoolId, PoolFacts]]:
         """The entry of each of this host's pools, and the facts about it that admission uses. Both come from
         one reading of the runtime's state, so that the host admits exactly what it reports."""
@@ -239,11 +239,13 @@ class Agent:
                     self._last.pools.get(pool.name),
                 )
                 declared = found if isinstance(found, MachinePool) else None
-                one, facts[place] = pool_report.machine_pool(pool, runtime_state, wanted, declared, last)
+                one, facts[place] = pool_report.machine_pool(
+                    pool, runtime_state, declared_classes, declared, last
+                )
                 pools.machines[pool.name] = self._finish_pool(one, place, live, last)
             else:
                 before = self._last.volume_pools.get(pool.name)
-                stored, facts[place] = pool_report.volume_pool(pool, runtime_state, wanted, before)
+                stored, facts[place] = pool_report.volume_pool(pool, runtime_state, declared_classes, before)
                 pools.volumes[pool.name] = self._finish_pool(stored, place, live, before)
         return pools, facts
 

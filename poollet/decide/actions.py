@@ -44,10 +44,10 @@ class CreateCall:
     If the list has the object, the call has succeeded.
     """
 
-    wanted: RuntimeObject
+    desired: RuntimeObject
 
     def __repr__(self) -> str:
-        return f"CreateCall({self.wanted.labels})"
+        return f"CreateCall({self.desired.labels})"
 
 
 @dataclass(frozen=True, slots=True)

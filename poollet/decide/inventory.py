@@ -200,6 +200,6 @@ def _objects(answer: Listing | ListFailed) -> Mapping[str, RuntimeObject]:
 
 def handles(machine: RuntimeMachine) -> set[str]:
     """Of the disks that it holds or is to hold; one that was detached stays until it is really out."""
-    wanted = {disk.connection.handle for disk in machine.spec.volumes if disk.connection is not None}
-    there = {entry.handle for entry in machine.status.volumes}
-    return {handle for handle in wanted | there if handle}
+    desired = {disk.connection.handle for disk in machine.spec.volumes if disk.connection is not None}
+    attached = {entry.handle for entry in machine.status.volumes}
+    return {handle for handle in desired | attached if handle}

@@ -69,10 +69,10 @@ class DeclaredClasses:
     volume_classes: tuple[VolumeClass, ...] = ()
 
 
-def classes(wanted: DeclaredClasses) -> iri.RuntimeClasses:
+def classes(declared_classes: DeclaredClasses) -> iri.RuntimeClasses:
     """The classes as a runtime gets them, in one order."""
-    machines = sorted(wanted.machine_classes, key=lambda one: one.name)
-    volumes = sorted(wanted.volume_classes, key=lambda one: one.name)
+    machines = sorted(declared_classes.machine_classes, key=lambda one: one.name)
+    volumes = sorted(declared_classes.volume_classes, key=lambda one: one.name)
     return iri.RuntimeClasses(
         machines=tuple(
             iri.RuntimeMachineClass(name=one.name, resources=_whole(one.capabilities)) for one in machines
@@ -84,7 +84,7 @@ def classes(wanted: DeclaredClasses) -> iri.RuntimeClasses:
 def machine_pool(
     configured: Configured,
     runtime_state: RuntimeState,
-    wanted: DeclaredClasses,
+    declared_classes: DeclaredClasses,
     live: MachinePool | None,
     last: report.PoolReport | None,
 ) -> tuple[report.PoolReport, PoolFacts]:
@@ -99,13 +99,15 @@ def machine_pool(
         return _unknown_pool(entry, runtime_state, last)
     offered = {offer.machine_class.name: offer for offer in runtime_state.offers.machines}
     names, unlike = _match_classes(
-        ((one.name, _whole(one.capabilities)) for one in wanted.machine_classes),
+        ((one.name, _whole(one.capabilities)) for one in declared_classes.machine_classes),
         {name: offer.machine_class.resources for name, offer in offered.items()},
     )
     counts = {class_count(MACHINE, name): offered[name].quantity for name in names}
     stock = _stock(about.host.capacity)
     given = allocatable(stock, needs(_reserve(configured)), {})
-    free = _counts_left(counts, given, {one.name: one for one in wanted.machine_classes}, configured)
+    free = _counts_left(
+        counts, given, {one.name: one for one in declared_classes.machine_classes}, configured
+    )
     status = report.ReportedPoolStatus(
         state="Error" if runtime_state.error else "Ready",
         conditions=(_answering(runtime_state), *_unlike(unlike)),
@@ -122,7 +124,7 @@ def machine_pool(
 def volume_pool(
     configured: Configured,
     runtime_state: RuntimeState,
-    wanted: DeclaredClasses,
+    declared_classes: DeclaredClasses,
     last: report.VolumePoolReport | None,
 ) -> tuple[report.VolumePoolReport, PoolFacts]:
     """As machine_pool, for storage. A runtime that states no storage has as much as its largest class can
@@ -136,7 +138,7 @@ def volume_pool(
         return _unknown_pool(entry, runtime_state, last)
     offered = {offer.volume_class.name: offer for offer in runtime_state.offers.volumes}
     names, unlike = _match_classes(
-        ((one.name, {"tps": one.tps, "iops": one.iops}) for one in wanted.volume_classes),
+        ((one.name, {"tps": one.tps, "iops": one.iops}) for one in declared_classes.volume_classes),
         {
             name: {"tps": offer.volume_class.tps, "iops": offer.volume_class.iops}
             for name, offer in offered.items()
@@ -207,12 +209,12 @@ def _counts_left(
 
 
 def _match_classes(
-    wanted: Iterable[tuple[str, Mapping[str, int]]], offered: Mapping[str, Mapping[str, int]]
+    declared: Iterable[tuple[str, Mapping[str, int]]], offered: Mapping[str, Mapping[str, int]]
 ) -> tuple[list[str], list[str]]:
     """Names that both have with equal capabilities, and those that both have and mean differently."""
     equal: list[str] = []
     unlike: list[str] = []
-    for name, capabilities in sorted(wanted, key=lambda one: one[0]):
+    for name, capabilities in sorted(declared, key=lambda one: one[0]):
         if name in offered:
             (equal if dict(offered[name]) == dict(capabilities) else unlike).append(name)
     return equal, unlike

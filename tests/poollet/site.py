@@ -223,11 +223,11 @@ class Site:
     def perform(self, runtime_name: str, call: Call, ref: Ref) -> None:
         runtime = self.runners[runtime_name].runtime
         match call:
-            case CreateCall(wanted):
+            case CreateCall(desired):
                 label = UID_LABELS[ref.kind]
                 there = self.tamper_lookup(dict(runtime.objects(ref.kind)))
                 if all(one.labels.get(label) != ref.uid for one in there.values()):  # type: ignore[attr-defined]
-                    runtime.create(wanted)
+                    runtime.create(desired)
             case UpdateCall(id, change):
                 try:
                     runtime.change(id, change)

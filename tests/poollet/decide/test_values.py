@@ -35,8 +35,8 @@ def test_secrets_do_not_appear_in_texts() -> None:
     )
     facts = PoolletFacts(fleet="f", secrets=HostSecrets({("default", "s"): {"key": b"hidden"}}))
     steps = [
-        ObjectAction(Ref(type(wanted), UID), "a", "default", "x", (CreateCall(wanted),))
-        for wanted in (machine, volume)
+        ObjectAction(Ref(type(desired), UID), "a", "default", "x", (CreateCall(desired),))
+        for desired in (machine, volume)
     ]
     assert "hidden" not in repr((facts, steps))
 

@@ -206,7 +206,7 @@ def test_a_snapshot_is_taken_once_its_volume_is_available() -> None:
     assert entry.status is not None
     assert (entry.status.state, entry.status.size) == ("Ready", "1Gi")
     assert kinds_of(here.calls) == ["Create", "Create"]
-    assert isinstance(here.calls[1].wanted, RuntimeSnapshot)  # type: ignore[union-attr]
+    assert isinstance(here.calls[1].desired, RuntimeSnapshot)  # type: ignore[union-attr]
 
 
 def test_a_volume_is_created_from_a_snapshot() -> None:

@@ -70,20 +70,20 @@ def fast() -> VolumeClass:
     return found
 
 
-WANTED = DeclaredClasses((small(),), (fast(),))
+DECLARED = DeclaredClasses((small(),), (fast(),))
 
 
 def machine_pool(
     runtime_state: RuntimeState,
     pool: PoolSettings = POOL,
-    wanted: DeclaredClasses = WANTED,
+    declared_classes: DeclaredClasses = DECLARED,
     live: MachinePool | None = None,
 ) -> report.PoolReport:
-    return pool_report.machine_pool(pool, runtime_state, wanted, live, None)[0]
+    return pool_report.machine_pool(pool, runtime_state, declared_classes, live, None)[0]
 
 
 def test_a_pool_as_it_is_announced() -> None:
-    found, facts = pool_report.machine_pool(POOL, RuntimeState(ABOUT, offers()), WANTED, None, None)
+    found, facts = pool_report.machine_pool(POOL, RuntimeState(ABOUT, offers()), DECLARED, None, None)
     status = found.status
     assert status.state == "Ready"
     assert [one.name for one in status.available_machine_classes] == ["small"]
@@ -116,7 +116,7 @@ def test_what_people_decide_about_the_pool_counts_for_admission_alone() -> None:
     text = "apiVersion: compute.ironcore.dev/v1alpha1\nkind: MachinePool\n"
     live = model(text + "metadata: {name: host-1}\nspec: {overcommit: {cpu: '2'}, reserved: {memory: 1Gi}}\n")
     assert isinstance(live, MachinePool)
-    found, facts = pool_report.machine_pool(POOL, RuntimeState(ABOUT, offers()), WANTED, live, None)
+    found, facts = pool_report.machine_pool(POOL, RuntimeState(ABOUT, offers()), DECLARED, live, None)
     assert found.status.allocatable["cpu"] == "4"
     assert facts.allocatable is not None
     assert (facts.allocatable["cpu"], facts.allocatable["memory"]) == (8000, 7 * GIB)
@@ -134,21 +134,21 @@ def test_a_class_of_the_same_name_that_means_something_else_is_not_offered(resou
 
 def test_a_runtime_that_counts_classes_only_is_shared_by_count() -> None:
     about = iri.RuntimeInfo(name="stock", version="1.0.0")
-    found, facts = pool_report.machine_pool(POOL, RuntimeState(about, offers()), WANTED, None, None)
+    found, facts = pool_report.machine_pool(POOL, RuntimeState(about, offers()), DECLARED, None, None)
     assert found.status.allocatable == {"class/machine.small": "4"}
     assert facts.allocatable == {SHARE: WHOLE_HOST}
     assert facts.shares == {"small": WHOLE_HOST // 4}
 
 
 def test_a_runtime_that_falls_silent_leaves_what_was_known_and_admits_nothing() -> None:
-    known, _ = pool_report.machine_pool(POOL, RuntimeState(ABOUT, offers()), WANTED, None, None)
-    silent, facts = pool_report.machine_pool(POOL, RuntimeState(error="no answer"), WANTED, None, known)
+    known, _ = pool_report.machine_pool(POOL, RuntimeState(ABOUT, offers()), DECLARED, None, None)
+    silent, facts = pool_report.machine_pool(POOL, RuntimeState(error="no answer"), DECLARED, None, known)
     assert silent.status.state == "Error"
     assert silent.status.capacity == known.status.capacity
     assert silent.status.conditions[0].message == "no answer"
     assert facts.allocatable is None
     again, facts = pool_report.machine_pool(
-        POOL, RuntimeState(ABOUT, offers(), "no answer"), WANTED, None, silent
+        POOL, RuntimeState(ABOUT, offers(), "no answer"), DECLARED, None, silent
     )
     assert again.status.state == "Error"
     assert (
@@ -157,8 +157,8 @@ def test_a_runtime_that_falls_silent_leaves_what_was_known_and_admits_nothing() 
 
 
 def test_a_runtime_that_never_answered_is_pending_however_often_one_looks() -> None:
-    first, _ = pool_report.machine_pool(POOL, RuntimeState(), WANTED, None, None)
-    second, _ = pool_report.machine_pool(POOL, RuntimeState(error="no socket"), WANTED, None, first)
+    first, _ = pool_report.machine_pool(POOL, RuntimeState(), DECLARED, None, None)
+    second, _ = pool_report.machine_pool(POOL, RuntimeState(error="no socket"), DECLARED, None, first)
     assert (first.status.state, second.status.state) == ("Pending", "Pending")
 
 
@@ -170,13 +170,13 @@ def test_a_volume_pool_names_who_reaches_it() -> None:
         reserved={"storage": "10Gi"},
         reachable_from=("host-1",),
     )
-    found, facts = pool_report.volume_pool(pool, RuntimeState(ABOUT, offers()), WANTED, None)
+    found, facts = pool_report.volume_pool(pool, RuntimeState(ABOUT, offers()), DECLARED, None)
     status = found.status
     assert (status.state, status.reachable_from) == ("Available", ("host-1",))
     assert status.capacity == {"class/volume.fast": "50Gi", "storage": "100Gi"}
     assert status.allocatable == {"class/volume.fast": "40Gi", "storage": "90Gi"}
     assert facts.classes == {"fast"}
-    silent, facts = pool_report.volume_pool(pool, RuntimeState(error="x"), WANTED, found)
+    silent, facts = pool_report.volume_pool(pool, RuntimeState(error="x"), DECLARED, found)
     assert (silent.status.state, silent.status.capacity) == ("Unavailable", status.capacity)
     assert facts.allocatable is None
 
@@ -231,7 +231,7 @@ def test_a_volume_pool_has_the_state_of_its_runtime_and_its_host(
     runtime_state: RuntimeState, problem: LiveProblem | None, leaving: str | None, want: str
 ) -> None:
     disks = PoolSettings(name="host-1", kind="VolumePool", runtime="r1")
-    pool, _ = pool_report.volume_pool(disks, runtime_state, WANTED, None)
+    pool, _ = pool_report.volume_pool(disks, runtime_state, DECLARED, None)
     assert pool_report.of_host(pool, problem, leaving).status.state == want
 
 
