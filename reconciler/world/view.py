@@ -239,7 +239,7 @@ class View:
         known = self.objects.get(key)
         return why_unverified(known, self.source, self.rules, self.news) if known else ""
 
-    def is_taken(self, path: str) -> bool:
+    def is_synced(self, path: str) -> bool:
         """Whether the text of a source file goes onto the target branch: not while it cannot be understood."""
         if path == fleet.PATH:
             return self.rules.is_read

@@ -126,10 +126,10 @@ class DocumentPaths:
         """Whether the source has something there that goes onto the target branch: a file, or a folder in a file's place."""
         files = self._view.source.files
         if path in files:
-            return self._view.is_taken(path)
+            return self._view.is_synced(path)
         above = [path[:end] for end, letter in enumerate(path) if letter == "/"]
         return path in self._folders or any(
-            folder in files and self._view.is_taken(folder) for folder in above
+            folder in files and self._view.is_synced(folder) for folder in above
         )
 
     @cached_property

@@ -50,7 +50,7 @@ class FileTexts:
         """`arriving` are objects whose document may be new in this file. None: there is no such file."""
         if live_layout.is_reconcilers(path):
             return self._own(path, arriving)
-        if path in self._view.source.files and self._view.is_taken(path):
+        if path in self._view.source.files and self._view.is_synced(path):
             return self._synced_text(path)
         if path not in self._view.live.files:
             return None

@@ -101,14 +101,14 @@ def test_what_may_not_change_is_held(kind: Kind, was: str, now: str, code: str) 
         assert world.objects[key].origin is Origin.FROZEN
         assert world.objects[key].object == accepted
         assert [problem.code for problem in world.frozen["x.yaml"]] == [code]
-        assert not world.is_taken("x.yaml")
+        assert not world.is_synced("x.yaml")
         assert not world.relations.absent
         assert Key(Kind.MACHINE, "default", "new") in world.objects
     assert code in {problem.code for problem in found.problems}
     made.source({"x.yaml": was})
     assert key in made.step(stepwise).dirty
     assert stepwise.objects[key].origin is Origin.DECLARED
-    assert stepwise.is_taken("x.yaml")
+    assert stepwise.is_synced("x.yaml")
 
 
 ALLOWED = [
@@ -155,7 +155,7 @@ def test_what_may_change_is_taken(kind: Kind, was: str, now: str, record: Record
     made.step(stepwise)
     for world in (stepwise, made.world()):
         assert not world.frozen
-        assert world.is_taken("x.yaml")
+        assert world.is_synced("x.yaml")
 
 
 def test_a_snapshot_that_was_taken_stays_that_of_its_volume() -> None:

@@ -80,7 +80,7 @@ def test_a_malformed_file_freezes_what_live_has_from_it(broken: str) -> None:
     assert world.objects[WEB].origin is Origin.FROZEN
     assert world.objects[WEB].record == PLACED
     assert not world.relations.absent
-    assert not world.is_taken("web.yaml")
+    assert not world.is_synced("web.yaml")
     assert "web.yaml" in world.frozen
     assert {problem.file for problem in scene.step(world).problems} == {"web.yaml"}
     scene.source({"web.yaml": machine("web-1")})

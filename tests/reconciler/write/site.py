@@ -74,7 +74,7 @@ class Site(State):
         texts = (*self.source_texts.values(), *self.live_texts.values())
         return {hash_object(ObjectType.BLOB, text.encode()).id: text.encode() for text in texts}[id]
 
-    def is_taken(self, path: str) -> bool:
+    def is_synced(self, path: str) -> bool:
         return path not in self._frozen
 
     def write(self, *changes: Change, paths: Iterable[str] | None = None, is_news: bool = False) -> Written:
