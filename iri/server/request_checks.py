@@ -88,7 +88,7 @@ def check_not_negative(value: int, field: str) -> None:
 
 
 def check_unique(values: Iterable[str], field: str) -> None:
-    """An empty value counts as a value."""
+    """InvalidArgument when a value occurs twice in this list of the request; `field` names the list. An empty value counts."""
     seen = set()
     for value in values:
         if value in seen:

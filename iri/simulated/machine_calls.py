@@ -83,7 +83,7 @@ def change(host: SimulatedHost, guest: SimulatedMachine, desired: MachineChange,
         host.state.attachments.require_free(desired.disk, guest.machine.id)
     if isinstance(desired, AttachInterface):
         unavailable.refuse_networks(host, (desired.interface,))
-    machine = _change_spec(host, guest.machine, desired)
+    machine = _apply_change(host, guest.machine, desired)
     if machine is guest.machine and not isinstance(desired, SetPower):
         return
     if quirks.has_no_generations:
@@ -96,8 +96,12 @@ def change(host: SimulatedHost, guest: SimulatedMachine, desired: MachineChange,
     _commit(host, after, events)
 
 
-def _change_spec(host: SimulatedHost, machine: RuntimeMachine, desired: MachineChange) -> RuntimeMachine:
-    """By the rules of iri.change, except for providers that attach a name twice."""
+def _apply_change(host: SimulatedHost, machine: RuntimeMachine, desired: MachineChange) -> RuntimeMachine:
+    """The machine as the change leaves it; the same object when nothing changes. By the rules that both runtimes share
+    (`iri.change.change_machine`), whose errors pass through, unless the quirk `attaches_twice` imitates a provider without them.
+
+    Changes no record: `change` has checked volumes and networks before, and commits the result.
+    """
     attaches = isinstance(desired, AttachVolume | AttachInterface)
     if not (attaches and host.model.quirks.attaches_twice) or machine.deleted_at:
         return change_machine(machine, desired)

@@ -1,7 +1,7 @@
 """Frozen structs to messages and back, field by field and by name.
 
 Theory of operation. For each pair of struct class and message type a MessageCodec is computed once: a list of (field,
-read, write), from the struct's type hints and the message's descriptor. A field has the same name in both; PLACES has
+read, write), from the struct's type hints and the message's descriptor. A field has the same name in both; PATHS has
 the exceptions.
 
     freeze: message in -> struct out        fill: struct in -> message changed in place
@@ -49,8 +49,8 @@ METADATA = {
     name: f"metadata.{name}"
     for name in ("id", "labels", "annotations", "generation", "created_at", "deleted_at")
 }
-# The place of a struct's field in the message, where it is not under its own name. None: the message has no such field.
-PLACES: Mapping[Struct, Mapping[str, str | None]] = {
+# The path of a struct's field in the message, dotted, where it is not under its own name. None: the message has no such field.
+PATHS: Mapping[Struct, Mapping[str, str | None]] = {
     RuntimeMachine: METADATA | {"detail": None},
     RuntimeVolume: METADATA | {"detail": None},
     RuntimeSnapshot: METADATA,
@@ -98,11 +98,11 @@ class MessageCodec:
         self.struct = struct
         self.fields: list[tuple[str, Read, Write]] = []
         hints = get_type_hints(struct)
-        places = PLACES.get(struct, {})
+        paths = PATHS.get(struct, {})
         for name in struct.__struct_fields__:
-            place = places.get(name, name)
-            if name != "unknown" and place is not None:
-                self.fields.append((name, *resolve_place(descriptor, place, hints[name])))
+            path = paths.get(name, name)
+            if name != "unknown" and path is not None:
+                self.fields.append((name, *resolve_path(descriptor, path, hints[name])))
         self.keeps_unknown = "unknown" in struct.__struct_fields__
 
     def values(self, message: Message) -> dict[str, Any]:
@@ -128,9 +128,13 @@ def codec_of(struct: Struct, descriptor: Descriptor) -> MessageCodec:
     return MessageCodec(struct, descriptor)
 
 
-def resolve_place(descriptor: Descriptor, place: str, hint: Any) -> tuple[Read, Write]:
-    """How to read and write the field at a dotted place; writing expects it to be unset."""
-    *parents, name = place.split(".")
+def resolve_path(descriptor: Descriptor, path: str, hint: Any) -> tuple[Read, Write]:
+    """How to read and how to write the field at a dotted path of a message; computed once for each codec, never in a call.
+
+    `hint` is the type of the struct's field. A path that the message lacks is a mistake in `PATHS`: KeyError or AssertionError when
+    the codec is made. Writing expects the field unset and sets its parents too; reading below an unset parent gives defaults.
+    """
+    *parents, name = path.split(".")
     for parent in parents:
         inner = descriptor.fields_by_name[parent].message_type
         assert inner is not None, f"{parent} of {descriptor.full_name} is not a message"

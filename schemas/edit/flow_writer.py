@@ -46,20 +46,24 @@ class FlowStyle(NamedTuple):
 
 
 def flow_style(text: str, flow: FlowMap, outermost: FlowMap) -> FlowStyle:
-    """The style of the mapping. For an empty mapping, the style of the outermost mapping around it."""
-    shown = flow if flow.entries else outermost
-    if not shown.entries:
-        is_spread = any(sign in text[shown.start : shown.end] for sign in _BREAKS)
+    """How a person wrote the mapping: its quotes, gaps, breaks and indentation, so that an inserted field looks the same. Changes
+    no text. For an empty mapping, the style of the outermost mapping around it, which may be the same one.
+
+    Both were located in exactly this text, because they hold offsets into it.
+    """
+    example = flow if flow.entries else outermost
+    if not example.entries:
+        is_spread = any(sign in text[example.start : example.end] for sign in _BREAKS)
         return FlowStyle(eol=line_ending(text), is_spread=is_spread)
-    first = shown.entries[0]
+    first = example.entries[0]
     quote = text[first.key] if text[first.key] in "\"'" else ""
     colon = text[first.key_end : first.value] if first.value >= 0 else ": "
     if colon.strip(_BLANK) != ":" or (colon == ":" and quote != '"'):
         colon = ": "
     gap = " " if colon[-1] in _BLANK else ""
-    if len(shown.entries) > 1 and not text[first.comma + 1 : shown.entries[1].key].strip(_BLANK):
-        gap = text[first.comma + 1 : shown.entries[1].key]
-    edge = text[shown.start + 1 : first.key]
+    if len(example.entries) > 1 and not text[first.comma + 1 : example.entries[1].key].strip(_BLANK):
+        gap = text[first.comma + 1 : example.entries[1].key]
+    edge = text[example.start + 1 : first.key]
     is_spread = any(sign in edge for sign in _BREAKS)
     return FlowStyle(
         quote,
@@ -67,7 +71,7 @@ def flow_style(text: str, flow: FlowMap, outermost: FlowMap) -> FlowStyle:
         gap,
         "" if edge.strip(_BLANK) else edge,
         line_ending(text),
-        _step(text, shown),
+        _step(text, example),
         is_spread,
         is_spread and _has_one_line_map(text, outermost),
     )

@@ -31,7 +31,8 @@ def missing_label(selector: Mapping[str, str], labels: Mapping[str, str]) -> str
 
 
 def untolerated_taint(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> str:
-    """The first taint that is not tolerated and excludes the object, or an empty text."""
+    """The first taint that is not tolerated and excludes the object, or an empty text. A taint that only asks pools to be
+    avoided (`PreferNoSchedule`) never excludes: that is for the scheduler's scores."""
     for taint in taints:
         if taint.effect != "PreferNoSchedule" and not any(each.tolerates(taint) for each in tolerations):
             return (

@@ -28,10 +28,11 @@ from schemas.validate.tree import AnyDeclaration, Tree
 def check_document(
     entry: AnyDeclaration, body: Mapping[str, Any], policy: ValidationPolicy
 ) -> Iterator[Finding]:
-    """All rules that need only this document. `body` is the document as written.
+    """All rules of gitvirt that need only this document. `body` is the same document as written, without defaults, and fits the
+    JSON Schema of its kind already: what does not is a Violation of `schemas.manifest`, and no rule sees it.
 
     Called where a document is read, by `gitvirt validate` and by the reconciler. The result depends on the document and the
-    policy alone, so a caller may keep it as long as neither changes.
+    policy alone, so a caller may keep it as long as neither changes. A rule here never looks at another document.
     """
     yield from document.findings(entry, body, policy)
     yield from secrets.findings(entry, policy)

@@ -124,3 +124,57 @@ def test_a_room_defines_the_types_that_it_is_recognized_by(room: str) -> None:
                 case ast.Assign([ast.Name(name)]):
                     defined.add(name)
     assert types <= defined, types - defined
+
+
+def steps() -> dict[str, list[list[str]]]:
+    """The rooms of each package, from those that import to those that are imported."""
+    (block,) = [text for _, text in PAGE.blocks if text.startswith("schemas ")]
+    lines = [line.split(maxsplit=1) for line in block.splitlines()]
+    return {name: [step.strip().split(", ") for step in chain.split("→")] for name, chain in lines}
+
+
+@pytest.mark.parametrize("package", steps())
+def test_no_room_imports_one_to_its_left(package: str) -> None:
+    chain = steps()[package]
+    for position, names in enumerate(chain):
+        left = [f"{package}.{name}" for step in chain[:position] for name in step]
+        for name in names:
+            for path, imported in imports(f"{package}.{name}", ()):
+                assert not any(is_below(imported, one) for one in left), f"{path} imports {imported}"
+
+
+def room_of(path: Path) -> str:
+    """The room in the table that a module is in; a package for modules beside its rooms."""
+    name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    return max((room for room in placements() if is_below(name, room)), key=len, default="reconciler")
+
+
+def listed_rooms(heading: str) -> set[str]:
+    """The rooms in the first column of a section's table."""
+    listed = rows(PAGE.section(heading))[1:]
+    return {name for room, *_ in listed for name in re.findall(r"`([\w.]+)`", room)}
+
+
+def test_the_rooms_that_know_commits_are_those_of_the_page() -> None:
+    git = [f"reconciler.gitstore.{name}" for name in ("repo", "store", "objects")]
+    found = {
+        room_of(path)
+        for package in OURS
+        for path, name in imports(package, ("reconciler.gitstore",))
+        if any(is_below(name, one) for one in git)
+    }
+    # The first table of the section; the second one is about files.
+    heading = "Who knows commits"
+    listed = PAGE.section(heading).partition("Which files")[0]
+    assert {room.strip("`") for room, _ in rows(listed)[1:]} == found
+
+
+def test_the_rooms_with_locks_are_those_of_the_page() -> None:
+    lock = re.compile(r"\bthreading\.(?:R?Lock|Condition|Semaphore)\(")
+    found = {
+        room_of(path)
+        for package in OURS
+        for path in (ROOT / package).rglob("*.py")
+        if lock.search(path.read_text("utf-8"))
+    }
+    assert listed_rooms("Threads and locks") == found

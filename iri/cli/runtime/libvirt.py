@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Reads the settings and the addresses, then serves. Each error of the start has its cure in the table above."""
     settings, addresses = read_libvirt_settings(arguments.settings), parse_addresses(arguments)
     try:
-        serve(arguments, lambda: _server(settings, addresses, int(arguments.socket_mode, 8)))
+        serve(arguments, lambda: _build_server(settings, addresses, int(arguments.socket_mode, 8)))
     except Unavailable as error:
         cure = "start libvirtd, or set its `uri` in the settings"
         raise CommandError(printable(str(error)), cure) from None
@@ -73,8 +73,10 @@ def run(arguments: argparse.Namespace) -> int:
     return Exit.OK
 
 
-def _server(settings: Settings, addresses: list[Address], socket_mode: int) -> LibvirtServer:
-    """Errors of the library and of the settings end here, those of the start in `run`."""
+def _build_server(settings: Settings, addresses: list[Address], socket_mode: int) -> LibvirtServer:
+    """The runtime and its server, not started yet; the caller starts and closes it. Nothing else in `iri` may import YAML, so its
+    reader is an argument. Raises CommandError for a missing library and for wrong settings; errors of the start are those of `run`.
+    """
     try:
         # Loads libvirt, which only hosts with libvirt have.
         from iri.libvirt.runtime import LibvirtRuntime

@@ -142,7 +142,7 @@ class Networks:
             )
         document = render_network(network)
         if observed is None:
-            self._make(network, xml.text(document))
+            self._create(network, xml.text(document))
         elif observed.shape != parse_network(document, is_active=False).shape:
             if observed.users:
                 raise FailedPrecondition(
@@ -150,11 +150,11 @@ class Networks:
                     " the change is made once no guest uses it"
                 )
             self._store.stop(network.name)
-            self._make(network, xml.text(document))
+            self._create(network, xml.text(document))
         elif not observed.is_active:
             self._start(network)
 
-    def _make(self, network: IsolatedNetwork, document: str) -> None:
+    def _create(self, network: IsolatedNetwork, document: str) -> None:
         """Removes the definition again when the network does not start, so that the next attempt starts from nothing."""
         self._refuse_overlap(network)
         self._store.define(document)

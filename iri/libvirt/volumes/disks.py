@@ -58,7 +58,7 @@ class LocalDisks:
         self._storage = storage
         self._disk_users = disk_users
         self._images = images
-        self._making = threading.Lock()
+        self._creating = threading.Lock()
 
     def prepare(
         self, machine_id: str, name: str, wanted: RuntimeLocalDisk, architecture: str, tell: Tell
@@ -72,9 +72,9 @@ class LocalDisks:
             )
         size = _size(wanted, image)
         path = self._backend.folder / names.local_disk(machine_id, name)
-        with self._making, record_files.translate_os_errors(f"creating the local disk {name}"):
+        with self._creating, record_files.translate_os_errors(f"creating the local disk {name}"):
             if not disk_files.is_plain_file(path):
-                self._make(path, size, image)
+                self._create(path, size, image)
             elif qcow2.virtual_bytes(path) < size:
                 self._grow(path, size)
         return PreparedDisk(
@@ -83,8 +83,12 @@ class LocalDisks:
             image_ref=image.reference if image else "",
         )
 
-    def _make(self, path: Path, size: int, image: LocalImage | None) -> None:
-        """libvirt creates the file under another name. The rename makes it a disk, and a refresh has libvirt see that."""
+    def _create(self, path: Path, size: int, image: LocalImage | None) -> None:
+        """libvirt creates the file under another name. The rename makes it a disk, and a refresh has libvirt see that.
+
+        The caller holds `_creating` and has looked: there is no disk at `path`, because a rename overwrites without a question. `path`
+        is in the backend's folder, its name from ids alone. `size` is at least the image's, and the image stays as long as the disk.
+        """
         partial = path.with_name(f"{path.name}{PARTIAL}")
         partial.unlink(missing_ok=True)
         self._storage.refresh(self._backend.name)
@@ -113,7 +117,7 @@ class LocalDisks:
         """Complete or not. Only after an ordered deletion of the machine."""
         self._backend.require_mounted()
         with (
-            self._making,
+            self._creating,
             record_files.translate_os_errors(f"deleting the local disks of machine {machine_id}"),
         ):
             for path, owner in self._local_disks():
@@ -128,7 +132,7 @@ class LocalDisks:
         except Unavailable as error:
             log.warning("keeping all local disks error=%s", error)
             return
-        with self._making, record_files.translate_os_errors("deleting leftover local disks"):
+        with self._creating, record_files.translate_os_errors("deleting leftover local disks"):
             users = self._disk_users.referenced_files()
             for path, owner in self._local_disks():
                 if path.suffix == PARTIAL:

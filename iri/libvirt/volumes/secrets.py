@@ -47,7 +47,11 @@ class Passphrases:
         self._secrets.drop(self.id(name, type))
 
     def drop_unused(self, is_used: Callable[[str], bool]) -> None:
-        """Drops our secrets whose name is not in use."""
+        """Removes secrets of this runtime, by the pattern of their usage, whose name is not in use; other programs' secrets stay.
+
+        `is_used` must say yes for whatever it cannot judge: a machine with an unreadable record, a pool that is not open, a name of
+        another caller's. The caller keeps new secrets out until this returns; one that no record names yet would be removed too.
+        """
         for id, usage in self._secrets.usages().items():
             match = names.SECRET_USAGE.fullmatch(usage)
             if match is not None and not is_used(match["name"]):

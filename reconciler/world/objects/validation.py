@@ -36,26 +36,29 @@ def keys_concerned(
     changed: Mapping[Key, tuple[ObjectState | None, ObjectState | None]],
     relations: Relations,
 ) -> set[Key]:
-    """Those whose findings a change of these objects can alter. `changed` has each as it was and as it is: what an object no
-    longer uses is free for others."""
-    found: set[Key] = set()
+    """The keys whose findings between objects a change can alter; the update validates these again, and no others.
+
+    `touched` are the keys with another document or report. `changed` has those whose state differs, as it was and as it is, None
+    for absent: what an object no longer uses is free for others. `relations` has the new state already, and users of a key that is gone.
+    Cost follows the change: asks the indexes of `relations`, and never visits all objects.
+    """
+    keys: set[Key] = set()
     for key in {*touched, *changed}:
-        found.add(key)
+        keys.add(key)
         for user in relations.users.get(key):
-            found.add(user)
-            if (
-                user.kind is Kind.VOLUME_SNAPSHOT
-            ):  # a volume that is restored from it is compared with this one
-                found.update(relations.users.get(user))
+            keys.add(user)
+            # A volume that is restored from it is compared with this one.
+            if user.kind is Kind.VOLUME_SNAPSHOT:
+                keys.update(relations.users.get(user))
     for key, (before, after) in changed.items():
         if key.kind in POOLS and (before is None or after is None or before.object != after.object):
             for pinned in relations.pinned.get(key):
-                found.add(pinned)
-                found.update(relations.users.get(pinned))
+                keys.add(pinned)
+                keys.update(relations.users.get(pinned))
         if before != after:
-            for known in (before, after):
-                found.update(rivals(known, relations) if known is not None else ())
-    return found
+            for state in (before, after):
+                keys.update(rivals(state, relations) if state is not None else ())
+    return keys
 
 
 def rivals(known: ObjectState, relations: Relations) -> Iterator[Key]:

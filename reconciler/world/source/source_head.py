@@ -39,7 +39,7 @@ from reconciler.gitstore.signatures.verifier import Verifier
 from reconciler.world.changes import Confirm, Confirmation, SourceHold
 from schemas.settings.fleet import ID_CURE, SignatureSettings
 
-LINE_AT_MOST = 10_000  # commits of live that are looked through for the last one of a reconciler
+MAX_COMMITS = 10_000  # of live that are looked through for the last one of a reconciler
 
 MakeVerifier = Callable[[Signers], Verifier]
 
@@ -61,9 +61,13 @@ class Reconciled(NamedTuple):
     live: ObjectId | None
 
 
-def last_reconciled(repo: Repo, live: ObjectId | None) -> Reconciled:
-    """By the newest commit on live with that trailer; above it are only others' commits."""
-    commit, left = live, LINE_AT_MOST
+def find_last_reconciled(repo: Repo, live: ObjectId | None) -> Reconciled:
+    """Follows live's first parents to the newest commit whose `Source-Commit:` trailer names a commit that live descends from.
+    Whoever commits can write a trailer, so one that names another commit is passed over. Commits above it are not the reconciler's.
+
+    Both are None where none is found: live is new, or was rewritten. That means unknown; it never shows that an object is absent.
+    """
+    commit, left = live, MAX_COMMITS
     while commit is not None and left:
         found = decode_commit(repo.read(commit))
         named = next((value for key, value in parse_trailers(found.message) if key == SOURCE_TRAILER), "")

@@ -40,7 +40,7 @@ def load_files(state: State, inputs: UpdateInputs) -> Delta:
     repo, live = inputs.repo, inputs.snapshot.target
     own = state.own_live  # the newest commit on live that a reconciler made; where there is none, the head
     if state.is_fresh or live != state.live_commit:
-        state.last, made = source_head.last_reconciled(repo, live)
+        state.last, made = source_head.find_last_reconciled(repo, live)
         own = made or live
     chosen = select_source(state, inputs, own)
     if chosen != state.head:

@@ -24,7 +24,7 @@ from reconciler.plan.suggestion import suggest
 from reconciler.plan.types import Change, Plan
 from reconciler.world.record import Record
 from reconciler.world.reports.heartbeat import HeartbeatSeen, Writer
-from reconciler.world.source.source_head import last_reconciled
+from reconciler.world.source.source_head import find_last_reconciled
 from reconciler.world.world import World
 from schemas import manifest
 from schemas.edit import render
@@ -68,7 +68,7 @@ def reword_moment(moment: Moment) -> Moment:
         writer: replace(seen, commit=commits.get(seen.commit, ""))
         for writer, seen in moment.heartbeats_seen.items()
     }
-    source, own = last_reconciled(store, snapshot.target)
+    source, own = find_last_reconciled(store, snapshot.target)
     live = snapshot.target if own is None else _commit(store, own, source, commits)
     return Moment(store, replace(snapshot, target=live, reports=reports), heartbeats_seen, moment.now)
 
