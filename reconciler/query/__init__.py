@@ -1,4 +1,4 @@
-"""Whole commits in, tables out: for verbs that run once and keep nothing. The reconciler proper never comes here.
+"""Whole commits in, tables out: for verbs that run once and keep nothing. The reconciler itself never uses this.
 
 `validate` and `plan` start from files: `scope` and `revision_paths` find the repo that people mean, `source` lists and reads its
 files, `ignored_paths` and `policy` say what the repo's settings allow, `documents` (and `parallel`) parse them, `check` finds what

@@ -90,7 +90,7 @@ def check(request: CheckRequest, progress: Progress) -> CheckResult:
 
 
 def build_tree(loaded: LoadedFiles, request: CheckRequest) -> Tree:
-    """All objects as the rules see them. Refused and unreadable ones are in it by name, so that a reference to one is not called missing."""
+    """All objects as the rules see them. Refused and unreadable objects are in it by name, so that no reference to one counts as missing."""
     entries = loaded.entries
     if request.stream:  # what a stream declares takes the place of what the repo says about the same object
         given = {entry.key for entry in entries if entry.path == request.stream}
@@ -99,7 +99,7 @@ def build_tree(loaded: LoadedFiles, request: CheckRequest) -> Tree:
 
 
 def list_blob_ids(earlier: ComparedRevision | None, policy: ValidationPolicy) -> dict[str, str]:
-    """The manifests of then, by path, with the ids of their blobs."""
+    """The manifests of the earlier revision, by path, with the ids of their blobs."""
     if earlier is None:
         return {}
     is_ignored, _ = read_ignored_paths(earlier.source)
@@ -110,7 +110,7 @@ def list_blob_ids(earlier: ComparedRevision | None, policy: ValidationPolicy) ->
 def load_past(
     earlier: ComparedRevision, loaded: LoadedFiles, then: dict[str, str], progress: Progress
 ) -> EarlierRevision:
-    """Only what differs is read; what was wrong with it then is not told."""
+    """Reads only files that differ between the revisions. Problems of the earlier revision are not reported."""
     same = frozenset(loaded.same)
     differing = [path for path in then if path not in same]
     old = load(earlier.source, differing, ValidationPolicy(), {}, progress)

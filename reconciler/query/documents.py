@@ -42,7 +42,7 @@ class WorkerLostError(Exception):
 
 @dataclass(slots=True)
 class FileResults:
-    """What is known of several files besides their documents."""
+    """Results about several files besides their documents."""
 
     problems: list[Problem] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)  # files that may hold anything
@@ -88,7 +88,7 @@ def split_batches(paths: Sequence[str]) -> Iterator[Sequence[str]]:
 def join_batches(
     batches: Iterable[tuple[int, ParsedFiles]], files: int, policy: ValidationPolicy, progress: Progress
 ) -> LoadedFiles:
-    """Batches come in any order; what they hold is put into that of their numbers."""
+    """Batches arrive in any order; their contents are joined in the order of their numbers."""
     loaded, entries = LoadedFiles(), {}
     for done, (number, batch) in enumerate(batches, 1):
         entries[number] = decode_batch(batch, policy, loaded)
@@ -135,5 +135,5 @@ def parse_files(source: ManifestSource, paths: Sequence[str], then: Ids) -> Pars
 
 
 def hash_blob(data: bytes) -> str:
-    """What Git would call these bytes. Computed here, so that a folder without Git can be compared with a revision."""
+    """The id that Git gives to these bytes. Computed here, so that a folder without Git can be compared with a revision."""
     return hashlib.sha1(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).hexdigest()

@@ -1,4 +1,4 @@
-"""Objects from the files of a commit, and reports from theirs. What does not read is left out and counted.
+"""Objects from the files of a commit, and reports from theirs. Unreadable files are left out and counted.
 
 For verbs that print (`get`, `describe`, `top`, `tree`): they show what is there and decide nothing. For decisions this would be wrong,
 since a file that does not read leaves its objects out here; `reconciler.world` keeps such objects as frozen.
@@ -28,7 +28,7 @@ _KINDS = frozenset(kind.value for kind in Kind)
 
 @dataclass(frozen=True, slots=True)
 class InventoryItem:
-    """An object, and the document that says it."""
+    """An object, and the document that it was read from."""
 
     path: str
     index: int
@@ -47,7 +47,7 @@ class InventoryItem:
 
 @dataclass(frozen=True, slots=True)
 class FleetInventory:
-    """`broken` are the files that hold what cannot be read. `beside` are retained volumes whose name another one has by now."""
+    """`broken` are files with parts that cannot be read. `beside` are retained volumes whose name another volume has now."""
 
     commit: ObjectId | None
     items: Mapping[Key, InventoryItem]

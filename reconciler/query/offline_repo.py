@@ -62,7 +62,7 @@ class OfflineRepo:
 def open_offline_repo(
     request: OfflineRequest, settings: fleet.FleetSettings | None, now: datetime
 ) -> OfflineRepo:
-    """`settings` are those on disk; without any that can be used, those hold that are in force at the commit below. Raises
+    """`settings` are those on disk. If these cannot be used, the settings of the commit below apply. Raises
     RepoError for a revision that is not there."""
     earlier = EffectiveSettings() if settings else find_committed_settings(request)
     settings = settings or earlier.settings
@@ -87,7 +87,7 @@ def open_offline_repo(
 
 
 def find_committed_settings(request: OfflineRequest) -> EffectiveSettings:
-    """At the revision that is asked about, or HEAD. A folder inside another repo has none.
+    """The settings at the requested revision, or at HEAD. A folder inside another repo has none.
 
     A shallow clone may lack the commit with the last usable settings. That is an error here, since defaults could name a wrong branch."""
     around = revision.find_checkout(request.root)
@@ -168,7 +168,7 @@ class _Desk:
             repo.write([self._draft("the files on disk", self.head, edits)])
 
     def put_upon(self) -> None:
-        """A source that lacks what was reconciled last is a pull request: what it changes is put upon that, as a merge would."""
+        """A source without the commit that was reconciled last is a pull request: its changes are applied on that commit, as by a merge."""
         live = self.remote.refs.get(self.target)
         repo = self.open()
         message = decode_commit(repo.read(live)).message if live else ""

@@ -65,7 +65,7 @@ def parse_in_parallel(
 
 
 def start_worker(parse: Parse) -> None:
-    """The first call in a worker. Without garbage collection it does not touch, and so not copy, the memory it shares."""
+    """The first call in a worker. Garbage collection is off: it would touch, and so copy, the shared memory."""
     global _parse
     _parse = parse
     gc.disable()

@@ -1,4 +1,4 @@
-"""What the rules need to know of gitvirt.yaml, and of the branch that is checked; and what may not happen to that file.
+"""The policy for the rules, from gitvirt.yaml and the branch that is checked; and changes of that file that are refused.
 
 The file of the checked source counts here, and not the effective settings of an earlier commit: a check is about what is to be merged. A change of
 fleet.id or a missing file is a problem against the earlier revision, since hosts would take the repo for another fleet's.

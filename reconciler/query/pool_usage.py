@@ -28,7 +28,7 @@ class PoolUse:
 
     @property
     def capacity(self) -> Vector:
-        """What it may give away; what was never announced is empty."""
+        """The allocatable amounts; empty if the pool was never announced."""
         found = self.pool.object
         assert isinstance(found, MachinePool | VolumePool)
         return stocks(found.status.allocatable)
@@ -71,8 +71,8 @@ def group_by_pool(
 
 
 def pool_of(item: InventoryItem) -> str:
-    """Where the reconciler put it; nowhere is empty. The assignment counts and not `machinePoolRef`, which may be a pin to a pool that refused
-    it."""
+    """The pool that the reconciler chose; empty if none. The assignment counts and not `machinePoolRef`, which may be a pin to a pool that
+    refused it."""
     found = item.object
     if not isinstance(found, Machine | Volume) or found.status.assignment is None:
         return ""

@@ -1,4 +1,4 @@
-"""What people mean by the paths they name, when they ask about a Git revision and not about what is on disk.
+"""Paths that people name, as paths inside a Git revision and not on disk.
 
 The twin of `scope`, which asks the disk: the same rules, answered by the files of the revision. A path may exist in the one and not in the other, so the
 two must not be mixed. Nothing here reads a file's content.

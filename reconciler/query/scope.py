@@ -1,4 +1,4 @@
-"""What people mean by the paths they name: which repo is to be checked, and which part of it they ask about.
+"""Paths that people name, as scopes: which repo to check, and which part of it to report on.
 
 A repo here is the nearest folder above with a gitvirt.yaml, else the Git checkout around it, else the folder itself. One checkout may hold several (an
 `examples/` folder), and paths of one call may belong to different ones; each is checked by itself. A file outside of any repo is checked alone.
@@ -17,7 +17,7 @@ SETTINGS = "gitvirt.yaml"
 
 
 class NoSuchPathError(Exception):
-    """A person named a path that does not exist. To check nothing and succeed would be the worst answer."""
+    """A person named a path that does not exist. Checking nothing must never look like success."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 
 @contextmanager
 def bulk(is_much: bool) -> Iterator[None]:
-    """What was loaded stays: later collections do not look at it either. Nor is it searched for garbage before, which would
-    take a tenth of a start and finds a few dozen objects.
+    """Runs the load without the collector, and then freezes the loaded objects: later collections skip them too. They are not searched
+    for garbage before, which would take a tenth of a start and would find a few dozen objects.
 
     The collector is on again afterwards, also after an exception; then nothing is frozen, since the State is dropped.
     """

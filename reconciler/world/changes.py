@@ -17,7 +17,7 @@ from schemas.problem import Problem
 
 
 class Confirm(StrEnum):
-    """What people confirm by a trailer of a source commit. The value is the trailer's name.
+    """A request that people make with a trailer of a source commit. The value is the trailer's name.
 
     A trailer counts until `live` was made of its commit. So what follows from it must be recorded on `live` in that same commit.
     """

@@ -51,7 +51,7 @@ def _all(state: State, repo: Repo) -> Iterator[Problem]:
 
 
 def _of_reports(state: State) -> Iterator[Problem]:
-    """What is refused of reports, or cannot be read. Of a report that is refused as a whole only that is said."""
+    """Parts of reports that are refused or cannot be read. A report that is refused as a whole is one problem."""
     for name, report in sorted(state.reports.by_poollet.items()):
         for unread in list(report.unread.values())[:REPORTS_SHOWN]:
             yield from unread.problems

@@ -1,4 +1,4 @@
-"""What the reconciler itself keeps about one object, as it is on the target branch: read from a document, written as fields.
+"""The record that the reconciler keeps about one object on the target branch: read from a document, written as fields.
 
 Theory of operation
 -------------------
@@ -175,7 +175,7 @@ def condition(conditions: Iterable[Condition], type: str) -> Condition | None:
 
 
 def own(conditions: Iterable[Condition]) -> Conditions:
-    """Those that the reconciler writes. A host cannot set one: `merge_conditions` drops them from what is reported."""
+    """The conditions that the reconciler writes. A host cannot set one: `merge_conditions` drops them from what is reported."""
     return tuple(each for each in conditions if each.type in OWN)
 
 
@@ -193,7 +193,7 @@ def without_condition(conditions: Sequence[Condition], type: str) -> Conditions:
 
 
 def merge_conditions(kept: Sequence[Condition], reported: Iterable[Condition], now: datetime) -> Conditions:
-    """What is reported takes the place of what was reported before; the reconciler's own stay. In the order of their types."""
+    """Reported conditions replace those that were reported before; the reconciler's own stay. In the order of their types."""
     mine = {each.type: each for each in kept if each.type in OWN}
     theirs = {
         each.type: _with_time(each, condition(kept, each.type), now)
@@ -224,7 +224,7 @@ def retry_at(rejection: Rejection) -> datetime | None:
 
 
 def active_rejections(rejections: Iterable[Rejection], now: datetime) -> tuple[Rejection, ...]:
-    """Those that exclude their pool now. The others stay on record for their count, which makes the next wait longer."""
+    """The rejections that exclude their pool now. The others stay on record for their count, which makes the next wait longer."""
     return tuple(each for each in rejections if (end := retry_at(each)) is not None and now < end)
 
 
@@ -253,7 +253,7 @@ def record_of(kind: Kind, body: Mapping[str, Any]) -> Record:
 
 
 def _status(kind: Kind, body: Mapping[str, Any]) -> Status | None:
-    """Converted directly, which is fast; what does not convert is decoded as a whole document."""
+    """Converts the status directly, which is fast. If that fails, the whole document is decoded."""
     written = body.get("status")
     if not written or kind not in STATUS:
         return empty_status(kind)
@@ -292,7 +292,7 @@ def fields(kind: Kind, record: Record, base: Record = NOTHING) -> dict[Target, V
 
 
 def _as_value(status: Status | None) -> Value:
-    """An empty status is not written: it says what its absence says."""
+    """An empty status is not written: it means the same as no status."""
     return cast("Value", _plain(status)) or None if status is not None else None
 
 

@@ -99,7 +99,7 @@ class State(View):
         self._accepted = {}
 
     def announcement(self, pool: Key) -> Announcement | None:
-        """What counts as announced of the pool, by the table above.
+        """The announcement of the pool that counts, by the table above.
 
         Where two reports announce it, that of the host with the grant counts, then one whose heartbeat is not expired, then
         the first by name.
@@ -139,14 +139,14 @@ class State(View):
         return None if best is None else best.name
 
     def _announcers(self, pool: Key) -> Iterator[HostReport]:
-        """The reports that may speak of the pool, and do, by their names."""
+        """The reports that announce the pool and are allowed to, in the order of their names."""
         for name in self.reports.announcers(pool):
             report = self.reports.by_poollet[name]
             if self.is_ours(report) and self.rules.authority.owns(name, pool):
                 yield report
 
     def _highest_epoch(self, pool: Key) -> int:
-        """Of the reports that announce the pool, and of the assignments on it, those of retained volumes included.
+        """The highest epoch of reports that announce the pool and of assignments on it, with those of retained volumes.
 
         Asked only for a pool without a grant, whose document may have been lost with its epoch: the next grant must be
         above every one that a host may remember.
@@ -158,7 +158,7 @@ class State(View):
         return max((*(each.pools[pool].epoch for each in self._announcers(pool)), *epochs), default=0)
 
     def _of_absent_host(self, known: ObjectState, report: HostReport, granted: str) -> Announcement | None:
-        """Of a pool of which another host than that with the grant writes the report.
+        """The announcement of a pool whose report is written by a host without the grant.
 
         That other host is shown (condition HostMismatch) once its heartbeat is alive: an unconfirmed report may be years old.
         One that was shown stays shown after a start.
@@ -175,13 +175,13 @@ class State(View):
         return None if found is None else replace(found, other_host=other)
 
     def speakers(self, pool: Key) -> Iterator[str]:
-        """Poollets whose report tells of a pool that is theirs, be it what cannot be read."""
+        """Poollets that own the pool and announce it, even if that entry cannot be read."""
         for name, report in sorted(self.reports.by_poollet.items()):
             if pool in report.announced_keys and self.rules.authority.owns(name, pool):
                 yield name
 
     def pools_of(self, poollet: str) -> Iterator[Key]:
-        """The known pools that a poollet may speak for, whether or not it does."""
+        """The known pools that a poollet may report, even if it reports none."""
         for pools in self.pools_by_kind.values():
             yield from (each.key for each in pools.values() if self.rules.authority.owns(poollet, each.key))
 

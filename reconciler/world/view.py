@@ -1,4 +1,4 @@
-"""What is known at one moment, as it may be asked: the one thing that `decide`, `write` and the verbs read. Pure.
+"""Everything known at one moment, read-only: the one thing that `decide`, `write` and the verbs read. Pure.
 
 `State` keeps it, an update changes it, `World` brings it up to each snapshot. To all others it is read-only: a rule that
 changed something here would decide otherwise than a World that was read from nothing.
@@ -47,7 +47,7 @@ from schemas.validate.finding import Finding
 
 @dataclass(frozen=True, slots=True)
 class HostSeen:
-    """What was seen of one host: its newest report, when it wrote that, and its heartbeat. Empty where there is none.
+    """The traces of one host: its newest report, when it wrote that, and its heartbeat. Empty where there is none.
 
     `time` is by the host's own clock, no later than when it was read. It may void what people state about the host, since
     that stops nothing; only `heartbeat` says that a host is gone.
@@ -169,7 +169,7 @@ class View:
         return HostSeen(report.own_commit, report.time, beat)
 
     def shortfalls(self, machine: Key, pool: str) -> tuple[Shortfall, ...]:
-        """What a pool has too little of to take a machine that is on another pool; empty when there is room.
+        """The resources of which a pool has too little to take a machine that is on another pool; empty when there is room.
 
         For an eviction to a pin: the machine must not be stopped for a pool that would refuse it. A pool that only reports
         how many machines of a class it takes is not compared. Only the scheduler decides where an object goes.
@@ -184,7 +184,7 @@ class View:
     # What is reported
 
     def accepted_reports(self, key: Key) -> AcceptedReports:
-        """What counts of all that is reported of an object. Always nothing for kinds that no host reports, pools included."""
+        """The reports about an object that count. Always none for kinds that no host reports, pools included."""
         found = self._accepted.get(key)
         if found is None:
             found = self._accept(key)
@@ -202,8 +202,8 @@ class View:
         return accept_reports(key, record, speaking, self.rules.authority, self.grant)
 
     def speaking(self, key: Key) -> Iterator[ObjectReport]:
-        """What reports of this fleet say of an object. Should a host write two of them, as after its poollet was renamed, the one
-        that goes on comes last: it counts."""
+        """The entries about an object in reports of this fleet. If a host writes two reports, as after its poollet was renamed, the one
+        that still changes comes last: it counts."""
         found = (
             each for each in self.reports.says(key) if self.is_ours(self.reports.by_poollet[each.poollet])
         )
@@ -232,7 +232,7 @@ class View:
     # Files
 
     def why_unverified(self, key: Key) -> str:
-        """Why an absent object may still be declared; nothing when its absence is certain.
+        """Why an absent object may still be declared; empty if its absence is certain.
 
         `decide` orders no deletion while this says anything. It says nothing of an object that is not known at all.
         """
@@ -240,7 +240,7 @@ class View:
         return why_unverified(known, self.source, self.rules, self.news) if known else ""
 
     def is_synced(self, path: str) -> bool:
-        """Whether the text of a source file goes onto the target branch: not while it cannot be understood."""
+        """Whether the text of a source file is copied to the target branch. A malformed file is not."""
         if path == fleet.PATH:
             return self.rules.is_read
         found = self.source.problem_files.get(path)
@@ -249,7 +249,7 @@ class View:
 
     @property
     def frozen(self) -> Mapping[str, tuple[Problem, ...]]:
-        """Files of the source that cannot be understood, and why."""
+        """Frozen files of the source, and why."""
         problem_files = self.source.problem_files
         return {path: found.problems for path, found in problem_files.items() if found.is_malformed}
 

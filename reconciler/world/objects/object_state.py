@@ -27,7 +27,7 @@ from schemas.model import Object
 
 
 class Origin(StrEnum):
-    """On what ground an object exists. objects/resolve.py decides it, for each key from all documents about it."""
+    """Why an object exists. objects/resolve.py decides it for each key, from all documents about it."""
 
     DECLARED = "declared"  # the source says so
     FROZEN = "frozen"  # the source cannot be understood about it: it stays as live has it
@@ -38,7 +38,7 @@ class Origin(StrEnum):
 
 
 class DocumentPlace(msgspec.Struct, frozen=True, gc=False, order=True):
-    """A document: which of its file, counted from 0. Documents that are none of ours count too."""
+    """A document: which of its file, counted from 0. Documents of other tools count too."""
 
     path: str
     index: int
@@ -62,5 +62,6 @@ class ObjectState(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_active(self) -> bool:
-        """Whether it is to exist from now on. What is not active is never placed, and holds back no order to delete what it uses."""
+        """Whether the object should exist from now on. An object that is not active is never placed, and does not delay the deletion of
+        objects that it uses."""
         return self.origin is not Origin.LEAVING and not self.record.is_deleting

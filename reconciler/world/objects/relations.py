@@ -147,7 +147,7 @@ class Relations:
         self.live_counts[key.kind] += known.live is not None
 
     def _entries(self, known: ObjectState) -> Iterator[tuple[Index, Hashable]]:
-        """Where the object can be looked up, besides by its references."""
+        """The indexes that contain the object, besides those of its references."""
         if pin := pinned_pool(known):
             yield self.pinned, pin
         for address in addresses(known):
@@ -172,7 +172,7 @@ def uses(known: ObjectState) -> set[Key]:
 
 
 def generated_of(machine: Machine) -> Iterator[Key]:
-    """The identities of what a machine's ephemeral entries become."""
+    """The keys of the objects that a machine's ephemeral entries generate."""
     namespace = machine.namespace
     for volume in machine.spec.volumes:
         if volume.ephemeral:
@@ -183,7 +183,7 @@ def generated_of(machine: Machine) -> Iterator[Key]:
 
 
 def owners(known: ObjectState) -> Iterator[Key]:
-    """By name, in its own namespace. Whether an owner of that name is the same one is for `_has` to say."""
+    """The keys that an object's owner references name, in its own namespace. `_has` tells whether an owner is the same object."""
     for owner in known.record.owners:
         if owner.kind in Kind._value2member_map_:
             kind = Kind(owner.kind)
@@ -197,13 +197,13 @@ def pool_of(known: ObjectState) -> Key | None:
 
 
 def holder_of(known: ObjectState) -> Key | None:
-    """The machine that holds the volume, whether or not that asks for it still."""
+    """The machine that holds the volume, even if that machine no longer names it."""
     claim = known.record.claim
     return None if claim is None else Key(Kind.MACHINE, known.key.namespace, claim.name)
 
 
 def is_waiting(known: ObjectState) -> bool:
-    """Whether it is to be placed. A volume that is provided from outside has no pool."""
+    """Whether the object waits for a pool. A volume that is provided from outside has no pool."""
     if known.key.kind not in ASSIGNABLE or known.record.pool or not known.is_active:
         return False
     object = known.object
@@ -211,7 +211,7 @@ def is_waiting(known: ObjectState) -> bool:
 
 
 def is_astray(known: ObjectState) -> bool:
-    """Whether people pin a machine to another pool than it is assigned to: they ask for it to move.
+    """Whether people pin a machine to a pool that it is not assigned to, which asks for a move.
 
     Only a declared object can be: in a text of live the reference is the reconciler's own.
     """
@@ -233,7 +233,7 @@ def pin_of(object: Object) -> str:
 
 
 def pinned_pool(known: ObjectState) -> Key | None:
-    """The pool that its text names, declared or not."""
+    """The pool that the object's text names, whether or not that pool is declared."""
     pin = pin_of(known.object)
     return Key(POOL_OF[known.key.kind], "", pin) if pin else None
 
@@ -263,9 +263,9 @@ def has_open_request(known: ObjectState) -> bool:
 
 
 def keys_related_to(known: ObjectState, relations: Relations) -> Iterator[Collection[Key]]:
-    """Whom it concerns when the object is not as it was: its users, what it uses for itself alone, its owner and its own.
+    """The keys to decide again when the object changed: its users, objects that it alone uses, its owner, and objects that it owns.
 
-    Not its class or its network, of which very many are users: what these say does not depend on who uses them.
+    Its class and its network are not among them. They have very many users, and do not depend on them.
     """
     key = known.key
     yield relations.users.get(key)
@@ -276,7 +276,7 @@ def keys_related_to(known: ObjectState, relations: Relations) -> Iterator[Collec
 
 
 def absences(changed: Iterable[Key], known: Mapping[Key, ObjectState], relations: Relations) -> None:
-    """Decides for the changed generated objects, and for those of changed owners, whether they are absent.
+    """Decides which generated objects are absent: those that changed, and those whose owner changed.
 
     Absent is one of which no owner that stays has the entry. An owner that cannot be read is frozen and still has it.
     """
@@ -295,7 +295,7 @@ def absences(changed: Iterable[Key], known: Mapping[Key, ObjectState], relations
 
 
 def _has(owner: ObjectState | None, one: ObjectState) -> bool:
-    """An owner of the same name that was created again is another one."""
+    """Whether the owner still has the entry and is still the same object: an owner that was recreated is another one."""
     if owner is None or owner.record.is_deleting or one.key not in uses(owner):
         return False
     return any(each.uid == owner.record.uid for each in one.record.owners if each.name == owner.key.name)

@@ -1,4 +1,4 @@
-"""What holds of one object, given every document about it in the source and on live. Pure.
+"""The state of one object, from every document about it in the source and on live. Pure.
 
 Theory of operation
 -------------------
@@ -39,7 +39,7 @@ Load = Callable[[Doc], Object]  # the object of a document on live
 
 
 def resolve_object(key: Key, source: TreeIndex, live: TreeIndex, load: Load) -> ObjectState | None:
-    """None when no document has the key. What is retained is known by its uid and not here."""
+    """The state of one key; None if no document has the key. Retained volumes are not here: they are known by uid."""
     there = on_live(key, live)
     if there is not None and there.record is not None and is_live_alone(there):
         return _state_of(key, source, there, load)
@@ -70,13 +70,13 @@ def in_source(key: Key, source: TreeIndex, there: Doc | None) -> Doc | None:
 
 
 def empty_record(key: Key) -> Record:
-    """Of an object that `live` does not have: no identity yet, no pool, and a status without content where its kind has one."""
+    """The record of an object that `live` does not have: no identity yet, no pool, and a status without content where its kind has one."""
     status = empty_status(key.kind)
     return NOTHING if status is None else Record(status=status)
 
 
 def is_live_alone(doc: Doc) -> bool:
-    """Whether it holds whatever the source says: its deletion is ordered, or it is generated for an owner."""
+    """Whether the document on live decides alone, whatever the source says: deletion is ordered, or the object is generated."""
     return (doc.record is not None and doc.record.is_deleting) or doc.place.path.startswith(
         live_layout.GENERATED
     )

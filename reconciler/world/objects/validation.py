@@ -1,4 +1,4 @@
-"""What validation holds against objects, asked only about those that a change can concern. Pure.
+"""Errors that validation finds between objects, for the objects that a change can concern. Pure.
 
 The same rules that `gitvirt validate` has; here they see an object, what it refers to, and who else refers to that. Which
 objects must be seen together is said twice, and both must agree: `keys_concerned` names whose findings a change can alter,
@@ -62,7 +62,7 @@ def keys_concerned(
 
 
 def rivals(known: ObjectState, relations: Relations) -> Iterator[Key]:
-    """What has, as it does, something that one object alone may have: a volume, an interface, an address."""
+    """Other objects with the same volume, interface or address, which only one object may have."""
     if known.key.kind is Kind.MACHINE:
         for used in uses(known):
             if used.kind in OWN:
@@ -72,7 +72,7 @@ def rivals(known: ObjectState, relations: Relations) -> Iterator[Key]:
 
 
 def seen_beside(one: ObjectState, known: Mapping[Key, ObjectState], relations: Relations) -> Iterator[Key]:
-    """What the rules look at when they judge an object: what it uses and what they compare that with, and its rivals."""
+    """The objects that rules read when they judge one object: those that it uses, those to compare with, and its rivals."""
     pin = pinned_pool(one)
     if pin is not None:
         yield pin
@@ -127,7 +127,7 @@ def _entry(known: ObjectState) -> AnyDeclaration | None:
 
 
 def _twice(known: ObjectState, source: TreeIndex) -> Iterable[Finding]:
-    """Every further document of an identity is held against it; what else these say does not count."""
+    """A finding for every further document with the same key. The content of further documents does not count."""
     docs = source.docs(known.key)
     entry = _entry(known)
     if len(docs) < 2 or entry is None or known.origin is not Origin.DECLARED:
@@ -146,7 +146,7 @@ def _order(known: ObjectState) -> tuple[bool, str, int]:
 
 
 def _within(known: ObjectState, source: TreeIndex) -> Iterable[Finding]:
-    """What was found in its own document when its file was parsed."""
+    """The errors of its own document, found when its file was parsed."""
     place = known.source
     contents = source.problem_files.get(place.path) if place else None
     if contents is None or place is None or known.origin is not Origin.DECLARED:

@@ -45,7 +45,7 @@ READY = "Ready"
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """What the owner of a pool says of it, and how far its report can be relied on.
+    """The announcement of a pool by its owner, and how reliable that report is.
 
     `silence` is why its host cannot be asked now: then the announcement is what live has, nothing new is placed there, and nothing
     else changes.
@@ -172,7 +172,7 @@ def _offered_classes(pool: report.PoolReport | report.VolumePoolReport | None) -
 def _labels(
     declared: ObjectState | None, pool: report.PoolReport | report.VolumePoolReport | None
 ) -> Mapping[str, str]:
-    """What people say wins. The two prefixes of topology labels mean the same, so each label is kept under both."""
+    """Declared labels win over announced ones. The two prefixes of topology labels mean the same, so each label is kept under both."""
     labels = dict(pool.labels) if pool else {}
     labels |= declared.object.metadata.labels if declared else {}
     for key, value in tuple(labels.items()):
@@ -183,12 +183,12 @@ def _labels(
 
 
 def host_capacity(announced: report.PoolReport | report.VolumePoolReport | None) -> Mapping[str, Quantity]:
-    """What the host gives away by its own word: its capacity less what its operator keeps back there."""
+    """The amounts that the host offers: allocatable, without its operator's reserve, where it reports that; else its capacity."""
     return amounts(announced.status.capacity | announced.status.allocatable) if announced else {}
 
 
 def _machine_room(state: PoolState, declared: MachinePool | None, offer: Offer) -> PoolState:
-    """In CPU and memory where the host reports both; what people keep back is subtracted there. Otherwise by counts of classes."""
+    """Allocatable amounts without the declared reserve, if the host reports CPU and memory. Otherwise shares, from its counts of classes."""
     capacity = host_capacity(state.announced)
     stock = stocks(capacity)
     if CPU in stock and MEMORY in stock:
@@ -202,7 +202,7 @@ def _machine_room(state: PoolState, declared: MachinePool | None, offer: Offer) 
 
 
 def _no_roomier(state: PoolState, known: ObjectState) -> PoolState:
-    """What the host keeps back is in what live says it gives away, together with what people decided then: the smaller counts."""
+    """Limits each amount to the one on live, which already lacks the host's own reserve and what people reserved then."""
     status = known.record.status
     if not isinstance(status, MachinePoolStatus) or SHARE in state.allocatable:
         return state

@@ -1,4 +1,4 @@
-"""What of each pool is given away, and what each namespace has placed: kept up object by object.
+"""The capacity in use of each pool, and the placed amounts of each namespace: updated object by object.
 
 Every assigned object is charged once, to the pool that live assigns it to, whatever its state: ordered but not yet created,
 silent, or being deleted. Its charge ends when live no longer assigns it. So a pool is never promised twice.
@@ -34,7 +34,7 @@ from schemas.report.objects import Orphan
 
 @dataclass(slots=True)
 class Account:
-    """What one pool gave away. `classes` counts machines by class, for pools that report nothing but such counts."""
+    """The capacity in use of one pool. `classes` counts machines by class, for pools that report nothing but such counts."""
 
     used: Counter[str] = field(default_factory=Counter)
     classes: Counter[str] = field(default_factory=Counter)
@@ -50,18 +50,18 @@ class Charge(NamedTuple):
 
 
 def orphan_charge(orphan: Orphan) -> Vector:
-    """What an object without an order takes, as its host says. There is no class or spec here to compute it from."""
+    """The charge of an object without an order, as its host reports it. There is no class or spec here to compute it from."""
     return needs(amounts(orphan.charge))
 
 
 def bytes_there(status: Status | None) -> int:
-    """What a volume has on its host: it never gets smaller, whatever is declared."""
+    """The bytes of a volume on its host. They never get fewer, whatever is declared."""
     found = status.resources.get(STORAGE) if isinstance(status, VolumeStatus) else None
     return found.ceil() if found is not None else 0
 
 
 class CapacityLedger:
-    """Charges are by whom they are of: a key, the uid of what is retained, an orphan's id."""
+    """Charges by name: the key of an object, the uid of a retained volume, or the id of an orphan."""
 
     def __init__(self) -> None:
         self.accounts: dict[Key, Account] = {}
@@ -95,7 +95,7 @@ class CapacityLedger:
         return before is not None
 
     def forget_class(self) -> None:
-        """A class may be another now: what machines take is asked again."""
+        """Drops the charges that were computed for each class, because a class may have changed."""
         self._vectors.clear()
 
     def charge_of(

@@ -1,4 +1,4 @@
-"""What live says of a pool, as if its poollet had just said it: while its host cannot be asked, and in a checkout. Pure.
+"""The state of a pool on live, used as an announcement while its host cannot be asked, and in a checkout. Pure.
 
     function           when                                                   heartbeat       new objects go there
     last_known_pool    its host is silent, for less than the timeout          unconfirmed     no: `silence` says why
@@ -27,8 +27,8 @@ UNKNOWN_POOLLET = ""
 
 
 def expired_pool(known: ObjectState, poollet: str) -> Announcement | None:
-    """What is left to say of a pool whose host was silent for its timeout while another one writes its report: it counts as
-    reported and expired, so its status becomes Unknown.
+    """The announcement of a pool whose host's heartbeat expired while another host writes its report. The pool counts as reported and
+    expired, so its status becomes Unknown.
     """
     found = pool_on_live(known)
     return (
@@ -39,7 +39,7 @@ def expired_pool(known: ObjectState, poollet: str) -> Announcement | None:
 
 
 def last_known_pool(known: ObjectState, poollet: str, silence: str) -> Announcement | None:
-    """What live says while a poollet is silent. None where that says nothing: a pool that is not on live yet, or whose readiness
+    """The announcement from live while a poollet does not report. None for a pool that is not on live yet, or whose readiness
     was unknown already.
     """
     found = pool_on_live(known) if known.live is not None else None
@@ -50,7 +50,7 @@ def last_known_pool(known: ObjectState, poollet: str, silence: str) -> Announcem
 
 
 def pool_on_live(known: ObjectState) -> Announcement | None:
-    """None for a pool that live says nothing of: no host ever reported it."""
+    """The pool as live has it; None if live has no status of it, because no host ever reported it."""
     status, labels = known.record.status, dict(known.object.metadata.labels)
     match status:
         case MachinePoolStatus(state="Ready" | "Pending" | "Error" | "Offline" as state):

@@ -51,7 +51,7 @@ class Population:
         return found
 
     def holding(self, namespace: str) -> Mapping[tuple[Distance, str], int]:
-        """Who is placed and must be kept apart from others: how many have the rule, by pool."""
+        """Placed machines with a rule that keeps others away: how many have the rule, by pool."""
         return self._holding.get(namespace, {})
 
     def _count(self, key: Key, pool: str, machine: Machine, sign: int) -> None:

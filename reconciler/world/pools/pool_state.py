@@ -53,7 +53,7 @@ class PoolState:
 
     @property
     def is_lost(self) -> bool:
-        """Whether what its host reported last says nothing about now: what is on the pool may still run, or be gone.
+        """Whether the last report of its host says nothing about the present: objects on the pool may still run, or be gone.
 
         A host that said that it leaves is not lost: its last report is its last word.
         """

@@ -1,4 +1,4 @@
-"""The status of a pool on the target branch, of what it announces and how far that can be relied on. Pure.
+"""The status of a pool on the target branch, from its announcement and how reliable that is. Pure.
 
     heartbeat         condition Ready                        state
     alive             True, or False with the reason         as reported; Pending where Ready is not True
@@ -73,7 +73,7 @@ def update_pool_status(state: PoolState, record: Record, now: datetime) -> PoolS
 
 
 def _state(state: PoolState, before: PoolStatus, reported: str, conditions: tuple[Condition, ...]) -> str:
-    """What the condition says, the state says too."""
+    """The state of the pool, in agreement with the condition Ready: never Ready or Available while the condition is not true."""
     if state.heartbeat is Heartbeat.LEFT:
         return "Offline" if isinstance(before, MachinePoolStatus) else "Unavailable"
     ready = condition(before.conditions, READY)

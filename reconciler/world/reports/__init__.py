@@ -1,4 +1,4 @@
-"""What the reports of poollets say, judged: who may speak of what, how fresh it is, and what it means for status.
+"""Reports of poollets in, what counts of them out: who may report what, how alive its host is, and the status from it.
 
 Data passes: reports (refs -> HostReport, ObjectReport), heartbeat (changes of a ref -> whether its host lives), signed (its
 commit -> whether it may be used), authority (who may say what -> AcceptedReports), status_update (an accepted report -> the

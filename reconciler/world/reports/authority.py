@@ -1,4 +1,4 @@
-"""Who may say what: a poollet speaks for the pools that it owns, and of objects that are assigned to them. Pure.
+"""Who may report what: a poollet reports its own pools, and objects that are assigned to them. Pure.
 
 Theory of operation
 -------------------
@@ -43,7 +43,7 @@ class Authority:
     before: FleetSettings
 
     def is_ours(self, report: HostReport) -> str:
-        """Why a report is none of this fleet's; nothing when it is."""
+        """Why a report does not belong to this fleet; empty if it does."""
         poollet = report.poollet
         if poollet is None:
             return "it has no poollet.json that can be read"
@@ -54,7 +54,7 @@ class Authority:
         return report.unsigned if report.is_refused else ""
 
     def owns(self, poollet: str, pool: Key) -> bool:
-        """Whether both settings let the poollet speak for the pool. Says nothing about hosts: see the grant."""
+        """Whether both settings let the poollet report the pool. The grant, and not this, decides between hosts."""
         if pool.kind is Kind.VOLUME_POOL:
             return self.settings.owns_volumes(poollet, pool.name) and self.before.owns_volumes(
                 poollet, pool.name
@@ -64,7 +64,7 @@ class Authority:
 
 @dataclass(frozen=True, slots=True)
 class AcceptedReports:
-    """What of all that is said about one object counts.
+    """The reports about one object that count.
 
     `report` is the word of the pool that live assigns it to, on that assignment or an order about it. `claims` come from owners of pools,
     while live assigns the object to no pool. `refused` says what poollets may not say.
@@ -85,7 +85,8 @@ def accept_reports(
     authority: Authority,
     grant: Callable[[Key], Grant],
 ) -> AcceptedReports:
-    """`grant` tells which host has the grant of a pool: what any other host says of objects there never counts."""
+    """Selects the reports about one object that count. `grant` gives the host that a pool is granted to: reports of any other host about
+    objects on that pool never count."""
     report, claims, refused = None, [], []
     assignment = record.assignment
     for each in says:
@@ -114,6 +115,6 @@ def accept_reports(
 
 
 def _is_of(record: Record, report: ObjectReport, pool: str) -> bool:
-    """Whether it is about the present assignment."""
+    """Whether the report is about the present assignment."""
     assignment = record.assignment
     return assignment is not None and report.assignment == assignment.id and pool == assignment.pool

@@ -57,7 +57,7 @@ class HeartbeatSeen:
     timeout: timedelta = MIN_TIMEOUT
 
     def at(self, commit: str, now: datetime, timeout: timedelta) -> HeartbeatSeen:
-        """With what is seen now. The same commit prolongs nothing; it only takes over a timeout that was changed."""
+        """The next value, given the present commit. The same commit prolongs nothing; it only takes over a timeout that was changed."""
         if commit == self.commit:
             return self if self.timeout == timeout else replace(self, timeout=timeout)
         return HeartbeatSeen(commit, now, True, timeout)

@@ -1,4 +1,4 @@
-"""Whom a lost `live` waits for, and why: hosts that may run what cannot be read now. Pure; it decides about no object.
+"""The hosts that a lost `live` waits for, and why: they may run objects that no readable report names. Pure; it decides about no object.
 
 Without `live`, reports are the only record of what runs where. Before the reconciler writes a new one, every known host must
 have reported; what runs on one that has not would be placed, and so run, a second time. While any host is

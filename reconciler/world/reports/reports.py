@@ -72,7 +72,7 @@ class ObjectReport(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_there(self) -> bool:
-        """It is on the pool, or may be: what a poollet cannot tell is not gone."""
+        """Whether the object is on the pool, or may be: an object that a poollet cannot judge is not gone."""
         return self.phase in ("present", "unknown")
 
 
@@ -121,24 +121,24 @@ class HostReport:
 
     @property
     def announced_keys(self) -> Set[Key]:
-        """Those too of which it cannot be read what it says."""
+        """The pools that the report announces, also those whose entry cannot be read."""
         unread = {key for path in self.unread if (key := _key(path)) is not None}
         return self.pools.keys() | {key for key in unread if key.kind in _POOLS.values()}
 
     @property
     def hides_objects(self) -> bool:
-        """Whether it is there and cannot be read what it says of some."""
+        """Whether the report has entries of objects, or a list of orphans, that cannot be read."""
         return any(path.split("/")[0] in (*_OBJECTS, "orphans.json") for path in self.unread)
 
     @property
     def reports_objects(self) -> bool:
-        """Whether it may report any object."""
+        """Whether the report has objects, or files that cannot be read and may be about objects."""
         return bool(self.entries or self.orphans or self.unread)
 
 
 @dataclass(slots=True)
 class Moved:
-    """What is not as it was."""
+    """The keys and poollets that a change of the reports concerns."""
 
     keys: set[Key] = field(default_factory=set)  # objects, and pools by announcement
     poollets: set[str] = field(default_factory=set)  # whose poollet.json, orphans or heartbeat is another
@@ -185,8 +185,8 @@ class Reports:
         return moved
 
     def expect(self, name: str, host: str) -> Heartbeat:
-        """The heartbeat of a host that has a grant while another one writes its report. Without any trace of it, as after a
-        start, its timeout begins now."""
+        """The heartbeat of a host that has a grant while another one writes its report. If that host was never observed, as after
+        a start, its timeout begins now."""
         writer = name, host
         if writer not in self.heartbeats_seen:
             report = self.by_poollet[name]
@@ -195,7 +195,7 @@ class Reports:
         return self.heartbeats[writer]
 
     def await_host(self, host: str, timeout: timedelta) -> Heartbeat:
-        """The heartbeat of a host of which there is no trace: its timeout begins when it is asked for first."""
+        """The heartbeat of a host that was never observed: its timeout begins with the first question about it."""
         expires = self._awaited.setdefault(host, self._now + timeout)
         return Heartbeat.EXPIRED if self._now >= expires else Heartbeat.UNCONFIRMED
 
@@ -237,7 +237,7 @@ class Reports:
             self.silent.pop(writer, None)
 
     def is_written_by(self, writer: Writer) -> bool:
-        """Whether the ref has a report of that very host now."""
+        """Whether this host wrote the report that the ref has now."""
         report = self.by_poollet.get(writer[0])
         return report is not None and report.writer == writer
 
@@ -258,7 +258,7 @@ class Reports:
         return min(times, default=None)
 
     def says(self, key: Key) -> Iterator[ObjectReport]:
-        """Whoever speaks of an object, by the names of the poollets. Of a pool that is no more than to announce it."""
+        """The reports about one object, by the names of the poollets. For a pool, the reports that announce it."""
         for name in self._speakers.get(key, ()):
             reported = self.by_poollet[name].entries.get(key)
             if reported is not None:
@@ -268,7 +268,7 @@ class Reports:
         return key in self._speakers
 
     def announcers(self, pool: Key) -> tuple[str, ...]:
-        """Names of the reports that announce the pool, whether or not they may."""
+        """Names of the reports that announce the pool, also of those that are not allowed to."""
         return self._speakers.get(pool, ())
 
     def _heartbeat(self, writer: Writer) -> Heartbeat:
@@ -299,7 +299,7 @@ class Reports:
         return report
 
     def _rewrite(self, report: HostReport, moved: Moved) -> None:
-        """All that it says is said by another host now."""
+        """Another host writes the report now: every entry names that host, and counts as moved."""
         for key, reported in report.entries.items():
             report.entries[key] = msgspec.structs.replace(reported, host=report.host)
         moved.keys.update(report.entries, report.announced_keys)
@@ -347,7 +347,7 @@ class Reports:
             self._speakers.pop(key, None)
 
     def _forget(self, name: str) -> set[Key]:
-        """Drops a report of which the ref is gone; its heartbeat stays until it expires. Returns what it spoke of."""
+        """Drops a report whose ref is gone; its heartbeat stays until it expires. Returns the keys that it reported."""
         report = self.by_poollet[name]
         keys = report.entries.keys() | report.announced_keys
         for key in keys:
@@ -357,7 +357,7 @@ class Reports:
 
 
 def _entry(repo: Repo, change: FileChange) -> ReportPart | UnreadableFile | None:
-    """What a file says now. Links and submodules say nothing: a host could point one at anything."""
+    """The parsed content of a file. Links and submodules say nothing: a host could point one at anything."""
     after = change.after
     if after is None or after.mode in (FileMode.LINK, FileMode.SUBMODULE):
         return None

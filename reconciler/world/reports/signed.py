@@ -25,8 +25,8 @@ def judge(
     verifier: Callable[[Signers], Verifier],
     now: datetime,
 ) -> None:
-    """By the settings as they are and as they were: either may ask. A poollet without signers of its own is not asked. `commit` is the
-    newest of the host itself: a candidate on top of it has no key of that poollet."""
+    """Checks the signature if the present settings or the earlier ones ask for it. A poollet without
+    signers of its own needs none. `commit` is the newest of the host itself: a candidate on top of it has no key of that poollet."""
     report.judged, report.unsigned, report.is_refused = report.own_commit, "", False
     for fleet in fleets:
         signers = (fleet.poollets.get(report.name) or PoolletEntry()).signers

@@ -1,4 +1,4 @@
-"""What is reported, as status: observed facts come from the report, orders and our own conditions stay as live has them. Pure.
+"""Reports into status: observed facts come from the report; orders and the reconciler's conditions stay as live has them. Pure.
 
 What no host reports stays as it was: silence is unknown, not absent.
 
@@ -44,7 +44,7 @@ replace = msgspec.structs.replace
 
 
 def status_from_report(record: Record, reported: ObjectReport | None, now: datetime) -> Status | None:
-    """The status of a machine, a volume or a snapshot; that of the record where nothing new is said."""
+    """The status of a machine, a volume or a snapshot; that of the record if nothing new is reported."""
     status = record.status
     if reported is None or reported.status is None:
         return status
@@ -62,7 +62,7 @@ def status_from_report(record: Record, reported: ObjectReport | None, now: datet
 def interface_status_from_report(
     status: NetworkInterfaceStatus, seen: MachineNetworkInterfaceStatus | None, now: datetime
 ) -> NetworkInterfaceStatus:
-    """What its machine's pool sees of an interface; without a machine there is nothing to see."""
+    """The status of an interface, as its machine's pool observes it. Without a machine, nothing is observed."""
     if seen is None:
         return replace(_set_state(status, "", now), ips=(), mac_address="")
     state = "Available" if seen.state == "Attached" else "Pending"

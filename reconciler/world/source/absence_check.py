@@ -1,4 +1,4 @@
-"""Whether an object that the source no longer declares is cleanly gone, or may only not be understood.
+"""Whether an object that the source no longer declares was removed, or may be in a file that cannot be read.
 
 Theory of operation
 -------------------
@@ -37,7 +37,7 @@ POINTERS = (FileMode.LINK, FileMode.SUBMODULE)
 
 
 def why_unverified(known: ObjectState, source: TreeIndex, rules: Rules, news: Collection[str]) -> str:
-    """Why it may still be declared; nothing when its absence is certain. Such doubt holds its deletion and nothing else.
+    """Why the object may still be declared; empty if its absence is certain. An unverified absence delays the deletion and nothing else.
 
     `news` are the paths that differ from the source reconciled last. A file that could not be read then already, and is the
     same now, has not taken in what has left another file since.
@@ -69,8 +69,8 @@ def why_unverified(known: ObjectState, source: TreeIndex, rules: Rules, news: Co
 
 
 def was_unverified(known: ObjectState) -> bool:
-    """Whether the absence was unverified, or the file frozen, when live was written. What has no conditions counts as if, since
-    nothing says otherwise: its kind has no status.
+    """Whether the absence was unverified, or the file frozen, when live was written. An object without a status counts as
+    unverified: nothing can tell.
     """
     record = known.record
     held, accepted = record.condition(DELETION_HELD), record.condition(ACCEPTED)
@@ -79,8 +79,8 @@ def was_unverified(known: ObjectState) -> bool:
 
 
 def masks_live_objects(path: str, source: TreeIndex, live: TreeIndex) -> bool:
-    """Whether what the source has at a path leaves doubt about documents of live: then live keeps its text, or the place
-    where they stood, and the doubt with it, would be forgotten with this tick."""
+    """Whether the source has something at a path that makes documents of live unverified. Then live keeps its text: otherwise
+    this tick would lose the place of the documents, and with it the reason why they are unverified."""
     file, there = source.files.get(path), source.contents.get(path)
     if (
         file is None
@@ -106,5 +106,5 @@ def below(folder: str, live: TreeIndex) -> Iterator[Doc]:
 
 
 def above(path: str) -> Iterator[str]:
-    """The folders that it is in."""
+    """The folders that contain the path."""
     return (path[:end] for end, letter in enumerate(path) if letter == "/")

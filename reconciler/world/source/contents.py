@@ -1,4 +1,4 @@
-"""What one file of a branch holds, as far as the world needs it: model objects and records, never whole documents.
+"""The content of one file of a branch, as far as the world needs it: model objects and records, never whole documents.
 
     the file                                      docs    is_malformed   is_opaque   has_only_foreign   refused
     manifests that can be read                    all     no             no          no                 -
@@ -66,7 +66,7 @@ class Contents(msgspec.Struct, frozen=True, gc=False):
 
 
 def source_contents(path: str, data: bytes, policy: ValidationPolicy) -> Contents:
-    """A file of the source: every object decoded, and checked alone. What objects are to each other is checked later."""
+    """A file of the source: every object decoded, and checked alone. Rules between objects run later."""
     found = manifest.parse(path, data)
     if found.is_malformed:
         return _freeze_malformed(found, data)
@@ -106,7 +106,7 @@ def objects_at(path: str, data: bytes) -> Mapping[int, Object]:
 
 
 def unreadable(problem: Problem) -> Contents:
-    """A path that is not a file with text, and declares nothing: what live has from it stays."""
+    """The contents of a path that is not a text file. It declares nothing, and objects on live from this path stay."""
     return Contents(is_malformed=True, problems=(problem,))
 
 

@@ -1,4 +1,4 @@
-"""Bringing a branch up to a commit: which files changed, and what they hold now. Only these are read.
+"""Updates a branch to a commit: which files changed, and their new content. Only these files are read.
 
 For each changed path: not a manifest (ignored, another ending, a file of the reconciler) -> no contents; a link or a submodule
 -> a problem, and no documents; in the parse cache and fit for today's question -> those; otherwise the blob is parsed.
@@ -27,7 +27,7 @@ from schemas.validate.files import is_declaring
 
 @dataclass(slots=True)
 class Taken:
-    """What taking in changes came to. `flipped` are paths whose files can be understood now and could not before, or the reverse,
+    """The result of reading changed files. `flipped` are paths whose files can be understood now and could not before, or the reverse,
     or cannot for another reason."""
 
     keys: set[Key] = field(default_factory=set)
@@ -119,7 +119,7 @@ def _take(branch: TreeIndex, changes: Sequence[FileChange], reading: _Reading) -
 
 
 def why_malformed(contents: Contents | None) -> tuple[Problem, ...] | None:
-    """None for what can be understood."""
+    """Why the contents are malformed; None if they are not."""
     return contents.problems if contents is not None and contents.is_malformed else None
 
 
@@ -133,8 +133,8 @@ def _problem_of(file: File) -> Contents | None:
 
 
 def wanted_objects(source: TreeIndex) -> Wants:
-    """On live objects are needed only where the source does not say what they are: in the reconciler's own folder, and of keys
-    that the source does not have. So the source is to be taken in first.
+    """Which documents of live must be decoded: those in the reconciler's own folder, and those with keys that the source does not have.
+    So the source must be read first.
     """
     return lambda key, path: path.startswith(live_layout.FOLDER) or not source.has(key)
 

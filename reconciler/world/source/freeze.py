@@ -44,7 +44,7 @@ Changed = Mapping[Key, tuple[ObjectState | None, ObjectState | None]]
 
 
 class FreezeChange(NamedTuple):
-    """The files that are held from now on, held for another reason, or no longer; and whom that concerns."""
+    """Files that are newly frozen, frozen for another reason, or released; and the keys that this concerns."""
 
     paths: frozenset[str] = frozenset()
     keys: frozenset[Key] = frozenset()
@@ -61,7 +61,7 @@ def files_to_judge(state: State, news: Collection[str], changed: Changed) -> set
 
 
 def is_concerned(held: Mapping[str, Contents], changed: Changed) -> bool:
-    """Whether a change can alter the verdict about any held file. Too often yes costs time; a no too much keeps a file frozen."""
+    """Whether a change can alter the verdict about any frozen file. Too often yes costs time; a no too much keeps a file frozen."""
     watched = {key for contents in held.values() for key in named_in(contents)}
     return any(
         key in watched or any(known is not None and not watched.isdisjoint(uses(known)) for known in pair)

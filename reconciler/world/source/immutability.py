@@ -72,7 +72,7 @@ class ImmutabilityInputs:
 
 
 def violations(path: str, ground: ImmutabilityInputs, news: Collection[str]) -> tuple[Finding, ...]:
-    """What a file of the source changes although it may not. `news` are files that others may be changed in too."""
+    """The changes of immutable fields in a file of the source. `news` are files that others may be changed in too."""
     contents = ground.whole.get(path)
     new, old = [], []
     for doc in contents.docs if contents is not None else ():
@@ -96,7 +96,8 @@ def violations(path: str, ground: ImmutabilityInputs, news: Collection[str]) -> 
 
 
 def is_made(key: Key, ground: ImmutabilityInputs) -> bool:
-    """Whether there is anything that the declaration must stay true to. Who uses a class is looked at apart."""
+    """Whether immutable fields of the object are fixed already, because something was created from them. Users of a class are
+    checked separately."""
     known = ground.objects.get(key)
     match key.kind:
         case Kind.MACHINE | Kind.VOLUME:
@@ -144,7 +145,7 @@ def entries(many: Iterable[ObjectState]) -> Iterator[AnyDeclaration]:
 
 
 def frozen(contents: Contents, problems: tuple[Problem, ...]) -> Contents:
-    """The file as one that declares nothing: what live has from it stays."""
+    """The file as one that declares nothing: its objects on live stay as they are."""
     return Contents(
         is_malformed=True,
         refused=tuple(doc.key for doc in contents.docs),

@@ -1,4 +1,4 @@
-"""Which source commit is used: the head, unless people must look at something about it first. And what they confirmed.
+"""Which source commit is used: the head, unless people must look at something about it first. And the confirmations in new commits.
 
 Theory of operation
 -------------------
@@ -46,7 +46,7 @@ MakeVerifier = Callable[[Signers], Verifier]
 
 @dataclass(frozen=True, slots=True)
 class SourceHead:
-    """`use` is None when there is nothing to go by at all."""
+    """`use` is None if no source commit can be used."""
 
     use: ObjectId | None
     held: SourceHold | None = None

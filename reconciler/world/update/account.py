@@ -58,7 +58,7 @@ def charge_objects(state: State, changed: Changed, delta: Delta) -> None:
 
 
 def offer_class(state: State, key: Key, known: ObjectState | None) -> None:
-    """Puts the class into the offer of its kind of pools, or takes it out, and forgets what machines of any class take."""
+    """Puts the class into the offer of its kind of pools, or takes it out, and drops the charges computed for each class."""
     found = known.object if known else None
     offer = state.offers[POOL_OF_CLASS[key.kind]]
     offer.set(key.name, found if isinstance(found, MachineClass | VolumeClass) else None)
@@ -66,7 +66,7 @@ def offer_class(state: State, key: Key, known: ObjectState | None) -> None:
 
 
 def update_pools(state: State, changed: Changed, delta: Delta) -> None:
-    """A pool that is not as it was concerns all that is assigned to it; another grant, all that its reports speak of.
+    """A changed pool concerns all objects that are assigned to it; a changed grant concerns all objects in its reports.
 
     A pool exists while either is there: its document, or an announcement by a host that may make it.
     """

@@ -127,8 +127,8 @@ def load_source(
 
 
 def load_live(state: State, repo: Repo, live: ObjectId | None, own: ObjectId | None) -> Delta:
-    """Only what reconcilers wrote counts. What others did to live since is not read: the next commit is made on the last one of
-    a reconciler, so foreign edits are gone from it."""
+    """Reads the last commit on live by a reconciler. Foreign commits above it are not read: the next commit is made on the
+    reconciler's own, so foreign edits are reverted."""
     delta = Delta()
     changes = list(repo.diff(state.own_live, own))
     taken = take_live(repo, state.readings, state.live, changes, wanted_objects(state.source))
@@ -157,7 +157,7 @@ def paths_of_other_reconcilers(
 
 
 def note_taken(state: State, taken: Taken, delta: Delta) -> None:
-    """Adds what a load touched. A file that can be understood again, or no longer, concerns all that live has from it."""
+    """Adds the keys that a load touched. If a file became malformed or readable again, that concerns all its documents on live."""
     delta.blobs_read += taken.blobs_read
     if taken.flipped:
         state.problems = None

@@ -1,4 +1,4 @@
-"""Third step of an update: what holds of each touched object now, and which source files are frozen for it.
+"""Third step of an update: the new state of each touched object, and which source files are frozen for it.
 
 Keeps `objects`, `relations` and `population` in step: `resolve_keys` is the only place that changes them, always all three.
 A pool is passed on to the next step even when its document is the same, since its announcement may be another.
@@ -20,8 +20,8 @@ from schemas.kinds import Key
 
 
 def resolve_objects(state: State, repo: Repo, loaded: Delta) -> tuple[Changed, Delta]:
-    """Twice: a file that changes immutable fields can be told only from what its objects are, and is then frozen as a whole,
-    which makes its objects what they were."""
+    """Resolves twice. Only resolved objects show whether a file changes immutable fields; such a file is then frozen as a whole, and
+    its objects are resolved again, as they were before."""
     delta = Delta()
     changed = resolve_keys(state, repo, loaded.touched, delta)
     paths = files_to_judge(state, loaded.to_judge, changed)
@@ -35,7 +35,7 @@ def resolve_objects(state: State, repo: Repo, loaded: Delta) -> tuple[Changed, D
 
 
 def resolve_keys(state: State, repo: Repo, touched: Iterable[Key], delta: Delta) -> Changed:
-    """Those for which the answer is another than before; the relations between objects follow.
+    """Resolves the keys and updates the relations between objects. Returns the keys whose state changed.
 
     `absences` runs at the end, over all of them: whether a generated object is absent depends on its owner, which may come
     after it in the same update.

@@ -1,4 +1,4 @@
-"""Last step of an update: what validation finds, and whom else all these changes concern.
+"""Last step of an update: errors that validation finds, and further objects that the changes concern.
 
 Comes last because it only reads. A fault never changes an object or a relation; it makes the object dirty, and `decide` then
 does not act on what the source newly says of it.
@@ -44,7 +44,7 @@ def validate_changes(state: State, touched: set[Key], changed: Changed, has_new_
 
 
 def spread_changes(state: State, changed: Changed, frees_room: bool) -> set[Key]:
-    """The changed objects, and whom the changes concern besides.
+    """The changed objects, and further objects that the changes concern.
 
     What very many refer to (classes, networks, secrets) spreads only when its content changed or it came or went, not when
     its status did: else each status of a network would make every machine dirty.

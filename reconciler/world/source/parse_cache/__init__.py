@@ -1,1 +1,1 @@
-"""What files held when they were parsed before, kept on disk by blob, so that a start does not parse them again."""
+"""Parsed files, kept on disk by the ids of their blobs, so that a start does not parse them again."""

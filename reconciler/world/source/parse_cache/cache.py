@@ -1,4 +1,4 @@
-"""What files held when they were read, kept on this disk by the names of their blobs: a process that starts reads only what is new.
+"""Parsed files, kept on this disk by the ids of their blobs: a process that starts reads only new files.
 
 Nothing but a shorter way to the same: every reading is found by the blob, the way it was read and the code that read it, and is
 checked by a digest of its own. Whatever is wrong with the file that they lie in means that blobs are read again; it is said
@@ -97,7 +97,7 @@ class ParseCache:
         self._used = set()
 
     def look_up(self, names: Iterable[Name]) -> Mapping[Name, object]:
-        """Those that are kept, unread."""
+        """The rows of the blobs that the cache has, not yet decoded."""
         if self._path is None or self._used is None:
             return {}
         used = list(names)
@@ -115,7 +115,7 @@ class ParseCache:
             self._new[name] = contents
 
     def drop(self, name: Name) -> None:
-        """Its file is another by now. Should there be a second one of the same text, that is read once more some day."""
+        """Drops the row of a file that changed. If another file has the same text, that file is parsed again at a later start."""
         if self._path is not None and self._new.pop(name, None) is None:
             self._gone.add(name)
 

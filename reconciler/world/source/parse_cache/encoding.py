@@ -1,4 +1,4 @@
-"""What a file holds as bytes, and back: only of plain files, whose documents are all there is to say of them.
+"""The contents of a file as bytes, and back: only of plain files, whose documents are all there is to say of them.
 
 Exact: what comes back is what went in, amounts with the notation they were written in. Secrets are never among it, so that their
 values lie nowhere but in Git. Owns the form alone; where the bytes lie, and whether they can be relied on, is not known here.
@@ -44,7 +44,7 @@ _KIND_OF = {kept: kind for kind, kept in _KEPT.items()}
 
 
 def encode(contents: Contents) -> bytes | None:
-    """None for what has no such form: files that are not plain, Secrets, and numbers that MessagePack cannot hold."""
+    """None for contents that cannot be encoded: files that are not plain, Secrets, and numbers that MessagePack cannot hold."""
     if not contents.docs or not contents.is_plain:
         return None
     kept = []
