@@ -4,7 +4,7 @@ For each changed path: not a manifest (ignored, another ending, a file of the re
 -> a problem, and no documents; in the parse cache and fit for today's question -> those; otherwise the blob is parsed.
 
 Both branches go through `_take`, with other rules about what is read and how: `take_source` and `take_live` say them. A cache
-entry of live fits only if it has just the objects that are wanted now, since that depends on what the source declares.
+entry of live fits only if it has just the objects that are needed now, since that depends on what the source declares.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _problem_of(file: File) -> Contents | None:
     return unreadable(Problem(file=file.path, code="GV107", message=message, hint=hint))
 
 
-def wanted_objects(source: TreeIndex) -> Wants:
+def needed_objects(source: TreeIndex) -> Wants:
     """Which documents of live must be decoded: those in the reconciler's own folder, and those with keys that the source does not have.
     So the source must be read first.
     """

@@ -28,7 +28,7 @@ from reconciler.gitstore.repo import FileChange, Repo
 from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.source import rules, source_head
 from reconciler.world.source.contents import Doc, object_at
-from reconciler.world.source.files import Taken, is_retained, take_live, take_source, wanted_objects
+from reconciler.world.source.files import Taken, is_retained, needed_objects, take_live, take_source
 from reconciler.world.state import State
 from reconciler.world.update.delta import Delta, UpdateInputs
 from schemas.model import Object
@@ -131,7 +131,7 @@ def load_live(state: State, repo: Repo, live: ObjectId | None, own: ObjectId | N
     reconciler's own, so foreign edits are reverted."""
     delta = Delta()
     changes = list(repo.diff(state.own_live, own))
-    taken = take_live(repo, state.readings, state.live, changes, wanted_objects(state.source))
+    taken = take_live(repo, state.readings, state.live, changes, needed_objects(state.source))
     delta.live_paths = paths_of_other_reconcilers(state, repo, own, changes)
     foreign = repo.diff(own, live) if own != live else ()
     state.foreign_edits = tuple(sorted(change.path for change in foreign))
