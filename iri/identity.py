@@ -31,7 +31,8 @@ NAMESPACE = uuid.UUID("5f1a6ab4-6f0f-5c53-9d0b-1f0f0a3b9c11")
 
 
 def derive_id(kind: RuntimeKind, labels: Mapping[str, str]) -> str | None:
-    """None without a uid label for this kind."""
+    """The id that a `create` gives to an object with this uid label, so that a repeated call finds the first one's object. None without a
+    uid label for this kind: the runtime then makes up an id, and a repeated call creates another object."""
     label = UID_LABELS[kind]
     uid = labels.get(label, "")
     if not uid:

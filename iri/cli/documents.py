@@ -34,7 +34,8 @@ def source_name(path: str) -> str:
 
 
 def _read_text(path: str, name: str, option: str) -> str:
-    """At most LARGEST_FILE_BYTES, as UTF-8."""
+    """The text of a file that a person named for a verb, or of standard input. CommandError where it cannot be read, is larger than
+    LARGEST_FILE_BYTES or not UTF-8. `option` is what named it, `name` how messages call it."""
     try:
         with nullcontext(sys.stdin.buffer) if path == STDIN else Path(path).open("rb") as file:
             data = file.read(LARGEST_FILE_BYTES + 1)

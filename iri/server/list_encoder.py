@@ -68,7 +68,7 @@ def select_objects(
 
 
 def describe_excess(kind: RuntimeKind, count: int, size: int) -> str:
-    """What the caller can do about it."""
+    """The error of a list that is too large for one response, with what the caller can do: pages are not in the protocol."""
     return (
         f"{count} {KIND_NAMES[kind].lower()}s take {size / 2**20:.1f} MiB and a response holds "
         f"{LARGEST_MESSAGE_BYTES // 2**20} MiB: ask for fewer, by id or by label"

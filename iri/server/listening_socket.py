@@ -55,7 +55,8 @@ class ListeningSocket:
 
 
 def publish_socket(path: Path, mode: int, bind: Callable[[Path], object]) -> tuple[int, int] | None:
-    """Returns the identity of the published file."""
+    """Binds a socket in a private folder, gives it its mode and renames it to `path`: no client can connect before the mode applies,
+    and each finds the old socket or the new one. Returns the identity of the published file; None if it is gone already."""
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".") as private:
         made = Path(private) / "s"
         if len(os.fsencode(made)) > LONGEST_SOCKET_PATH:

@@ -42,7 +42,7 @@ HOSTNAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", re.IGNORECASE)
 
 
 def require_id(value: str, field: str) -> None:
-    """Any text that is not empty: ids are the runtime's."""
+    """Refuses a request without an id, or with one that is too long. Otherwise any text: ids are the runtime's own."""
     if not value:
         raise InvalidArgument(f"{field} is missing")
     if len(value) > LONGEST_ID:
@@ -73,7 +73,7 @@ def check_size(message: Message, field: str) -> None:
 
 
 def check_keys(mapping: Mapping[str, object], field: str) -> None:
-    """The keys of a map; its values are free."""
+    """Refuses a map of the request with an empty key or one that is too long; `field` names the map. Its values are free."""
     for key in mapping:
         if not key:
             raise InvalidArgument(f"{field} has an empty key")

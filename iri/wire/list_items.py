@@ -15,7 +15,7 @@ from google.protobuf.descriptor_pool import DescriptorPool
 
 
 def define_list() -> FileDescriptorProto:
-    """A message with one repeated field of bytes."""
+    """The type of a message with one repeated field of bytes, by which a list's items travel as they were encoded."""
     file = FileDescriptorProto(name="entries.proto", package="gitvirt.wire", syntax="proto3")
     field = file.message_type.add(name="Entries").field.add(name="items", number=1)
     field.label = FieldDescriptorProto.LABEL_REPEATED

@@ -144,7 +144,7 @@ def requested_bytes(volume: RuntimeVolume) -> int:
 
 
 def take_larger(vectors: Iterable[Vector]) -> dict[str, int]:
-    """The larger amount of each resource."""
+    """For each resource the largest amount in any of the vectors: what an object takes, whether it is as observed or as ordered."""
     result: dict[str, int] = {}
     for vector in vectors:
         for resource, count in vector.items():

@@ -175,7 +175,7 @@ def snapshot_status(snapshot: RuntimeSnapshot, provider: str) -> report.Reported
 
 
 def _truth(status: str) -> Literal["True", "False", "Unknown"] | None:
-    """The status of a condition, if it is one of the three words."""
+    """The status of a runtime's condition, if it is one of the three words of a report. None for any other text: such a condition is left out."""
     match status:
         case "True" | "False" | "Unknown":
             return status

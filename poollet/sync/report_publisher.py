@@ -349,6 +349,7 @@ def _writer(contents: RefContents) -> PoolletReport | None:
 
 
 def _message(edits: Mapping[str, Edit]) -> str:
+    """The commit message of a report, for people who read the ref's log. No program reads it."""
     if not edits:
         return "heartbeat"
     named = sorted(edits)

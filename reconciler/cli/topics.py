@@ -43,7 +43,7 @@ def show(topic: str) -> int:
 
 
 def pages() -> dict[str, Traversable]:
-    """By topic."""
+    """The pages of the documentation that come with the package, by topic: the file's name, in lower case."""
     return {
         place.name.removesuffix(".md").lower(): place
         for place in docs_folder().iterdir()

@@ -76,7 +76,8 @@ def versions(uri: str | None) -> dict[str, str | None]:
 
 
 def hypervisor(uri: str | None) -> dict[str, str | None]:
-    """libvirt is asked where its library is: only hosts that run it have it."""
+    """Versions of libvirt and QEMU for `gitvirt version`; None for what is not there. Imports libvirt here alone: only hosts that run it
+    have the library."""
     try:
         from iri.libvirt.connect import versions as libvirt
     except ImportError:

@@ -40,7 +40,8 @@ def scored_needs(charge: Vector) -> Needs:
 
 
 def free_share(needs: Needs, free: Vector, allocatable: Vector) -> int:
-    """The mean share of each needed resource that is free afterwards."""
+    """How free a pool is with the request on it: over the needed resources, the mean of what is left, in parts of WHOLE. A resource that the
+    pool does not have is left out; the filters judge it."""
     total = count = 0
     for resource, wanted in needs:
         whole = allocatable.get(resource, 0)

@@ -57,7 +57,7 @@ def stamp(at: datetime) -> str:
 
 
 def moment(text: str) -> datetime | None:
-    """None for a text that is not a moment with a zone."""
+    """A time as live has it, in UTC. None for a text that is not a moment with a zone: the caller then has no time, and does not guess one."""
     try:
         read = datetime.fromisoformat(text)
     except ValueError:

@@ -21,7 +21,8 @@ def cut_document(data: bytes, index: int) -> bytes:
 
 
 def remove_documents(data: bytes, indexes: Collection[int]) -> bytes | None:
-    """The file without some of its documents; None when none is left."""
+    """The text of a manifest without some of its documents, by their index; no byte of the others changes. None when none is left: the
+    file is then deleted."""
     text = data.decode()
     spans = document_spans(text)
     if len(indexes) >= len(spans):

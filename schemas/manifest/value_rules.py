@@ -213,7 +213,7 @@ def _address(written: str) -> tuple[str, str] | None:
 
 @lru_cache(maxsize=4096)
 def _rare_address(written: str) -> tuple[str, str] | None:
-    """Any other notation, such as IPv6."""
+    """An address in any notation but canonical IPv4, in its canonical form and with its version; None for a text that is not an address."""
     try:
         address = ipaddress.ip_address(written)
     except ValueError:

@@ -68,7 +68,8 @@ def _convert_value(form: type, value: object) -> Any:
 
 
 def _simplify(value: object) -> object:
-    """Without null values, and with whole floats as integers."""
+    """A document's values as the model wants them: a null means that the field was left out, and 2.0 is the integer 2. Only the
+    object is made of this; the file keeps what people wrote."""
     if isinstance(value, Mapping):
         return {
             key: _simplify(inner)

@@ -171,7 +171,7 @@ def _of_float(value: float) -> Quantity:
 
 
 def _binary(count: int) -> str:
-    """The count with the largest binary suffix that divides it."""
+    """The count with the largest binary suffix that divides it (`2Gi`), so that writing and reading give the same number."""
     suffix, factor = "", 1
     for longer, larger in _BINARY.items():
         if count % larger == 0:

@@ -198,7 +198,7 @@ def of_interfaces(old: AnyDeclaration, new: AnyDeclaration) -> Iterator[Finding]
 
 
 def provider(new: AnyDeclaration, was: str, now: str) -> Iterator[Finding]:
-    """GV403: providerID, once set."""
+    """GV403: the providerID of a pool or a network, once set, is neither changed nor removed: another id is another thing."""
     if was and was != now:
         pointer = "/spec/providerID" if now else ""
         message = f"providerID cannot be changed after creation: {was} -> {now or 'none'}"

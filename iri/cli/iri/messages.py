@@ -105,7 +105,8 @@ def _extend(message: Message, field: FieldDescriptor, items: list[object], where
 
 
 def _scalar(field: FieldDescriptor) -> Callable[[object, str], object]:
-    """How to convert a value for a scalar field."""
+    """How to convert a plain value from a person's file for a scalar field of a message. The function takes the value and where it is;
+    it raises SpecError."""
     if field.enum_type is not None:
         enum = field.enum_type
         return lambda value, where: _enum(enum, value, where)

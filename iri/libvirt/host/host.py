@@ -235,7 +235,7 @@ def node_info(facts: HostFacts) -> NodeInfo:
 
 
 def operating_system() -> str:
-    """The name that the distribution gives itself, or the kernel's."""
+    """The host's operating system as the distribution calls itself, else the kernel's name. For people only."""
     try:
         lines = SYSTEM.read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -184,7 +184,8 @@ def _continues(response: http.client.HTTPResponse, fetched_bytes: int) -> bool:
 
 
 def _validator(headers: Message) -> str:
-    """A strong validator: a weak ETag does not promise the same bytes."""
+    """The text by which a server later says whether an image's bytes are still the same: a strong ETag, else the date. A weak ETag does not
+    promise the same bytes. Empty: a transfer that broke off begins again."""
     etag = headers.get("ETag", "")
     if etag and not etag.startswith("W/"):
         return str(etag)

@@ -71,7 +71,8 @@ def inspect(path: Path) -> ImageFormat:
 
 
 def virtual_bytes(path: Path) -> int:
-    """The size of a qcow2 file that this runtime created."""
+    """The size that a guest sees, by the header of a qcow2 disk that this runtime created. FailedPrecondition when the header is not that of
+    a qcow2 disk any more."""
     with path.open("rb") as file:
         head = file.read(HEADER.size)
     if len(head) < HEADER.size or not head.startswith(MAGIC):

@@ -115,7 +115,7 @@ def missing_program(modules: Sequence[Path]) -> str | None:
 
 
 def read_module(path: Path) -> bytes:
-    """Older kernels cannot unpack modules themselves."""
+    """The bytes of a kernel module for the demo guest, unpacked: older kernels cannot unpack modules themselves."""
     match path.suffix:
         case ".gz":
             return gzip.decompress(path.read_bytes())

@@ -43,7 +43,8 @@ def run(*arguments: str | Path) -> None:
 
 
 def prepare_folders(folder: Path) -> None:
-    """Only in this process's mount namespace."""
+    """Puts folders and files of its own where libvirtd expects the host's. Only ever called in this process's own mount namespace; outside of
+    it, the host's libvirt would lose its settings."""
     run("mount", "--make-rprivate", "/")
     run("mount", "-t", "proc", "proc", "/proc")
     run("mount", "-t", "sysfs", "sysfs", "/sys")

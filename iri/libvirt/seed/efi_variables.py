@@ -96,7 +96,8 @@ def add_variables(template: bytes, variables: tuple[EfiVariable, ...]) -> bytes:
 
 
 def _store(template: bytes) -> tuple[int, int]:
-    """The offsets where variables begin and where their space ends."""
+    """Where the variables in a firmware's template begin and where their space ends, in bytes. FailedPrecondition for a template in
+    another format."""
     if template[40:44] == VOLUME_SIGNATURE:
         (header,) = struct.unpack_from("<H", template, 48)
         if header + STORE_HEADER.size <= len(template):

@@ -57,7 +57,8 @@ class SeedWriter:
 
 
 def _write_file(path: Path, data: bytes) -> Path | None:
-    """Makes the file have this content; empty content removes it."""
+    """Makes a machine's file for the first boot have this content; empty content removes it. Returns its path, or None where there is no
+    file. Equal content is not written again."""
     if not data:
         path.unlink(missing_ok=True)
         return None

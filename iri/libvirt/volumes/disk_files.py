@@ -72,7 +72,7 @@ def copy_file(source: Path, into: Path) -> None:
 
 
 def _copy_range(source: int, copy: int, start: int, end: int) -> None:
-    """Within the kernel. Ends early when the source was cut off meanwhile."""
+    """Copies a range of one disk file to the same place in another, within the kernel. Ends early when the source was cut off meanwhile."""
     os.lseek(copy, start, os.SEEK_SET)
     while start < end:
         sent = os.sendfile(copy, source, start, min(end - start, PIECE))
@@ -82,7 +82,7 @@ def _copy_range(source: int, copy: int, start: int, end: int) -> None:
 
 
 def extents(handle: int, size: int) -> Iterator[tuple[int, int]]:
-    """The ranges that hold data."""
+    """The ranges of a sparse disk file that hold data, as start and end; what is between them is zeros and takes no space."""
     at = 0
     while at < size:
         try:
@@ -117,7 +117,7 @@ def backing_names(folder: Path) -> frozenset[str]:
 
 
 def backing_name(path: Path) -> str:
-    """The path of a qcow2 image's backing file; empty for none."""
+    """The path of a qcow2 disk's backing file as its header has it. Empty without one, and for a file that is not qcow2."""
     with path.open("rb") as file:
         head = file.read(20)
         if not head.startswith(MAGIC) or len(head) < 20:

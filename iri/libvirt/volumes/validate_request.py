@@ -64,7 +64,7 @@ def new_volume_record(
 
 
 def _check(spec: RuntimeVolumeSpec) -> None:
-    """What every volume needs, whatever it is made from."""
+    """InvalidArgument for a volume that no pool of this host could create, whatever it is made from: before any record is written."""
     if spec.desired_bytes <= 0:
         raise InvalidArgument("a volume needs a size")
     source = spec.volume_data_source

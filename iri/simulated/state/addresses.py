@@ -138,7 +138,7 @@ def _network(network_id: str, cidr: str) -> ipaddress.IPv4Network:
 
 
 def _ipv4(text: str) -> int:
-    """0, which no guest has, for text that is not an IPv4 address."""
+    """An IPv4 address as a number, for the leases of simulated guests. 0, which no guest has, for any other text."""
     try:
         return int(ipaddress.IPv4Address(text))
     except ValueError:

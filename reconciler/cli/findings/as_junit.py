@@ -38,6 +38,7 @@ def lines(outcome: ValidationOutcome) -> Iterator[str]:
 
 
 def test_case(file: str, problems: list[Problem]) -> Iterator[str]:
+    """One file with its problems as lines of JUnit's XML. A file without a failure is a test that passed."""
     name = attribute(readable(file))
     opening = f'    <testcase classname="gitvirt.validate" name={name} file={name} time="0"'
     if not problems:

@@ -232,6 +232,7 @@ def object_key(words: argparse.Namespace) -> Key:
 
 
 def add_object(parser: argparse.ArgumentParser) -> None:
+    """The arguments that name one object, for verbs that change one. KIND may be left out, so `kind` has the name then."""
     parser.add_argument(
         "kind",
         metavar="[KIND] NAME",

@@ -16,7 +16,8 @@ FORCED = "force"  # local disks may be lost
 
 
 def other_taints(pool: Object | None) -> list[Value]:
-    """Those of the pool, but for the one that drains it."""
+    """The pool's taints but for the one that drains it, as values for an edit: the verbs write the whole list and must keep what people
+    put there. Empty for a pool that does not exist."""
     if not isinstance(pool, MachinePool | VolumePool):
         return []
     return [

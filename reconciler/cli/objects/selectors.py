@@ -40,6 +40,7 @@ VOLUME_FIELDS = {"class": ("spec", "volumeClassRef", "name"), "pool": ("spec", "
 
 
 def add_selectors(parser: argparse.ArgumentParser) -> None:
+    """The options by which verbs that list objects choose among them; all of them must apply."""
     parser.add_argument("-n", "--namespace", metavar="NS", help=f"default: {DEFAULT_NAMESPACE}")
     parser.add_argument("-A", "--all-namespaces", action="store_true", help="in every namespace")
     parser.add_argument(

@@ -114,6 +114,7 @@ def _usage(plan: Plan) -> Iterator[str]:
 
 
 def _table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """A table of a plan for a pull request; nothing without rows. Bounded, because forges refuse a comment that is too long."""
     if not rows:
         return
     yield f"**{title}**"

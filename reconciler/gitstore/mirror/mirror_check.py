@@ -72,6 +72,8 @@ def is_damaged(repo: Path, lock: int) -> bool:
 
 
 def _leftovers(repo: Path) -> Iterator[Path]:
+    """Files in the mirror's repo that a killed git or a crash left: locks, unfinished packs and objects,
+    and packs without an index, which no reader would find."""
     yield from repo.glob("*.lock")
     yield from (repo / "refs").rglob("*.lock")
     objects = repo / "objects"

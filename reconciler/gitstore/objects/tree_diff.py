@@ -68,7 +68,8 @@ def _parse_both(old: bytes, new: bytes) -> tuple[list[_Entry], list[_Entry]]:
 
 
 def _first(old: bytes, new: bytes) -> int:
-    """Where they begin to differ. Halving lets C compare, and only twice the bytes."""
+    """The first byte at which two raw trees differ. They have one length and are not equal: the caller has looked. Halving lets C
+    compare, and only twice the bytes."""
     low, high = 0, len(old)
     while high - low > 1:
         middle = (low + high) // 2
@@ -80,7 +81,7 @@ def _first(old: bytes, new: bytes) -> int:
 
 
 def _last(old: bytes, new: bytes) -> int:
-    """The last place where they differ."""
+    """The last byte at which they differ, found in the same way."""
     low, high = 0, len(old)
     while high - low > 1:
         middle = (low + high) // 2

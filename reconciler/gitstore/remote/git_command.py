@@ -127,6 +127,7 @@ def _protocols(address: RemoteAddress) -> str:
 
 
 def _always() -> Iterator[Setting]:
+    """Git settings of every git process: whatever the account's own configuration says must not change what a push or a fetch does."""
     yield "core.hooksPath", "/dev/null"
     yield "gc.auto", "0"
     yield "maintenance.auto", "false"

@@ -41,7 +41,8 @@ def update_command(directory: Path, branch: str) -> str:
 
 
 def _remote(directory: Path) -> tuple[str, str] | None:
-    """Name and address."""
+    """Name and address of the checkout's remote: `origin`, else the only one there is. None outside of a repo, and where several
+    have other names."""
     found = pygit2.discover_repository(str(directory))
     if found is None:
         return None
@@ -59,6 +60,8 @@ def read_identity(directory: Path | None, environment: Mapping[str, str]) -> Ide
 
 
 def _read_config(directory: Path | None, key: str) -> str:
+    """One value of Git's configuration as the checkout has it, or of the account outside of one. Empty for a value that is missing, and for
+    a configuration that cannot be read."""
     found = None if directory is None else pygit2.discover_repository(str(directory))
     try:
         config = pygit2.Repository(found).config if found else pygit2.Config.get_global_config()
@@ -91,6 +94,7 @@ def last_fetch_time(git_directory: Path, branch: str) -> datetime | None:
 
 
 def _times(git_directory: Path, branch: str) -> Iterator[float]:
+    """When the branch may have come from the remote, by the traces that a fetch and a clone leave in the folder of Git."""
     for folder in {git_directory, shared_folder(git_directory)}:
         heads = folder / "FETCH_HEAD"
         if heads.is_file() and f"branch '{branch}' of ".encode() in heads.read_bytes():
@@ -102,6 +106,7 @@ def _times(git_directory: Path, branch: str) -> Iterator[float]:
 
 
 def format_age(then: datetime, now: datetime) -> str:
+    """How long ago, for people, in the largest unit that is not zero: `3 days ago`. A time in the future is less than a minute ago."""
     seconds = int((now - then).total_seconds())
     for size, word in ((_DAY, "day"), (_HOUR, "hour"), (_MINUTE, "minute")):
         if (count := seconds // size) > 0:

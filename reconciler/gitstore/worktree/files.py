@@ -92,6 +92,8 @@ def link_or_special(root: Path, path: str) -> Problem | None:
 
 
 def _content(path: str, descriptor: int) -> bytes | Problem:
+    """The bytes of an open file, or why they are not read. Looks again at what was opened: the path may be another file by now. A file that
+    becomes shorter meanwhile ends early."""
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         return special(path, status.st_mode)
@@ -126,7 +128,7 @@ def _link_problem(path: str, what: str, severity: Severity) -> Problem:
 
 
 def stored_link(path: str, points: bytes) -> Problem:
-    """A link as a revision has it."""
+    """The problem of a link as a revision has it: by the target's text, since nothing on the disk may be asked. `points` is that text."""
     target = os.path.normpath(os.path.join(os.path.dirname(path), os.fsdecode(points)))  # noqa: PTH118, PTH120
     if os.path.isabs(target) or target.startswith(".."):  # noqa: PTH117
         what = f"is a symbolic link out of this repo, to {os.fsdecode(points)}"
@@ -160,6 +162,7 @@ def missing_file(path: str) -> Problem:
 
 
 def unreadable(path: str, error: OSError) -> Problem:
+    """The problem of a path in a checkout that the system refuses: GV180, or GV185 where it is gone meanwhile."""
     if isinstance(error, FileNotFoundError):
         return missing_file(path)
     message = f"cannot be read: {reason(error)}"

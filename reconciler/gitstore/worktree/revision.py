@@ -164,6 +164,7 @@ def _extensions(git_directory: Path) -> dict[str, str]:
 
 
 def _cure(store: pygit2.Repository) -> str:
+    """What a person can do when a revision that they named is not in their clone."""
     if store.head_is_unborn and not any(store.raw_listall_references()):
         return "the repo has no commits yet"
     if store.is_shallow:
