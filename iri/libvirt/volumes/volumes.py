@@ -107,8 +107,10 @@ class Volumes:
         self.backends.mark_open(name)
         if not self.backends.unopened_names():
             pools = {f"pool-{backend.name}" for backend in self.backends}
-            entry = {entry.record.name for entry in self._catalog.all()} | self._damaged.keys() | pools
-            self.passphrases.drop_unused(lambda name: name in entry or name.startswith("disk-"))
+            # A create in an open pool stores its passphrase before the record, and would lose it here.
+            with self._creating:
+                used = {entry.record.name for entry in self._catalog.all()} | self._damaged.keys() | pools
+                self.passphrases.drop_unused(lambda name: name in used or name.startswith("disk-"))
 
     def _work(self, key: Hashable) -> float | None:
         """What the queue calls: periodic jobs, pools to open, and objects to reconcile."""

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from iri.change import ExpandVolume
 from iri.errors import Unavailable
+from iri.libvirt.connect.storage import LibvirtSecrets, SecretType
+from iri.libvirt.volumes.secrets import Passphrases
 from iri.libvirt.volumes.settings import DirPool, NetfsPool, RbdPool
 from iri.machine import Disk, RuntimeLocalDisk
 from iri.volume import Resources, RuntimeSnapshot, RuntimeVolume
 from tests.iri.contract.subject import MIB, eventually
 from tests.iri.libvirt.volumes.stand import Stand
+from tests.iri.libvirt.volumes.test_encryption import encrypt_spec
 from tests.servers.libvirtd import Libvirtd
 
 
@@ -73,6 +78,41 @@ def test_pool_that_does_not_answer_holds_up_nothing_but_itself(stand: Stand) -> 
     assert set(stand.objects(RuntimeVolume)) == {id}
     assert stand.volumes.collect_images() > 0
     assert not used.exists()
+    subject.remove_fully(RuntimeVolume, id)
+
+
+class HeldPassphrases(Passphrases):
+    """Stops a create between its passphrase and its record until `go` is set."""
+
+    def __init__(self, secrets: LibvirtSecrets) -> None:
+        super().__init__(secrets)
+        self.stored, self.go, self.dropped = threading.Event(), threading.Event(), threading.Event()
+
+    def put(self, name: str, value: bytes, type: SecretType = "volume", *, is_private: bool = True) -> str:
+        id = super().put(name, value, type, is_private=is_private)
+        self.stored.set()
+        assert self.go.wait(60)
+        return id
+
+    def drop_unused(self, is_used: Callable[[str], bool]) -> None:
+        super().drop_unused(is_used)
+        self.dropped.set()
+
+
+def test_passphrase_of_a_new_volume_stays_while_another_pool_opens(stand: Stand) -> None:
+    secrets = LibvirtSecrets(stand.link)
+    held = stand.volumes.passphrases = HeldPassphrases(secrets)
+    subject = stand.subject()
+    with ThreadPoolExecutor(1) as workers:
+        creating = workers.submit(stand.create, encrypt_spec(subject.volume()))
+        assert held.stored.wait(60)
+        (stand.folder / "there").touch()
+        stand.volumes.wake_waiting()
+        eventually(stand.volumes.backends.unopened_names, lambda names: not names, 60, "be open")
+        held.go.set()
+        id = creating.result(60).id
+    assert held.dropped.wait(60)
+    assert f"gitvirt/volume-{id}" in secrets.usages().values()
     subject.remove_fully(RuntimeVolume, id)
 
 
