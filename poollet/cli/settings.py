@@ -99,7 +99,7 @@ def read(path: Path) -> PoolletSettings:
 
 
 def show_values(problem: Problem) -> str:
-    """A problem as one line, and its hint below it. What came from the file is printed with control
+    """A problem of poollet.yaml as one line, and its hint below it. What came from the file is printed with control
     characters made visible."""
     hint = f"\n  {problem.hint}" if problem.hint else ""
     return printable(f"{place(problem)}: {problem.code} {problem.message}") + printable(hint).replace(

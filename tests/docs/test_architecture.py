@@ -121,7 +121,7 @@ def test_a_room_defines_the_types_that_it_is_recognized_by(room: str) -> None:
             match node:
                 case ast.ClassDef(name):
                     defined.add(name)
-                case ast.Assign([ast.Name(name)]):
+                case ast.Assign([ast.Name(name)]) | ast.AnnAssign(ast.Name(name)):
                     defined.add(name)
     assert types <= defined, types - defined
 
@@ -178,3 +178,25 @@ def test_the_rooms_with_locks_are_those_of_the_page() -> None:
         if lock.search(path.read_text("utf-8"))
     }
     assert listed_rooms("Threads and locks") == found
+
+
+def types_taken(path: Path) -> Iterator[set[str]]:
+    """For each function of a module, the names in the annotations of its parameters."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.FunctionDef):
+            hints = [one.annotation for one in (*node.args.args, *node.args.kwonlyargs) if one.annotation]
+            yield {part.id for hint in hints for part in ast.walk(hint) if isinstance(part, ast.Name)}
+
+
+def test_functions_that_take_the_type_of_a_room_are_in_that_room() -> None:
+    taken: dict[str, list[str]] = {}
+    for package in OURS:
+        for path in (ROOT / package).rglob("*.py"):
+            for names in types_taken(path):
+                for name in names:
+                    taken.setdefault(name, []).append(room_of(path))
+    listed = rows(PAGE.section("What a function works in"))[1:]
+    for types, room in listed:
+        for name in re.findall(r"`(\w+)`", types):
+            found = taken[name]
+            assert found.count(room.strip("`")) >= len(found) * 4 / 5, name

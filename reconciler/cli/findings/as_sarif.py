@@ -52,7 +52,7 @@ def rule(code: str) -> dict[str, Any]:
 
 
 def result(problem: Problem, rule_index: int) -> dict[str, Any]:
-    """One finding with its place: the file and line, and the object where it is known."""
+    """One problem as an entry of SARIF's `results`: the file and line, and the object where it is known."""
     physical: dict[str, Any] = {"artifactLocation": {"uri": uri(problem.file), "uriBaseId": "SRCROOT"}}
     if problem.line:
         physical["region"] = {"startLine": problem.line, "startColumn": max(1, problem.column)}
