@@ -220,8 +220,11 @@ def name_writer(by: PoolletReport | None) -> str:
 
 
 def _timeout_ms(by: PoolletReport | None) -> int:
-    """The heartbeat timeout that the other host's own interval implies; the shortest one where that is
-    unknown."""
+    """How long the lease waits for a sign of life of the other host (`by`), in milliseconds: the timeout that its own interval implies.
+
+    Where that cannot be read, the shortest timeout. Nothing runs twice by that: the wait only matters while neither host has a grant,
+    and a host without a grant acts on no assignment.
+    """
     return (
         fleet.MIN_HEARTBEAT_TIMEOUT_MILLISECONDS
         if by is None

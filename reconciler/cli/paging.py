@@ -31,7 +31,7 @@ def show(terminal: Terminal, lines: Iterable[str], environment: Mapping[str, str
             terminal.line(line)
         return
     terminal.stream.flush()
-    through(command, "".join(f"{line}\n" for line in lines), environment)
+    pipe_through(command, "".join(f"{line}\n" for line in lines), environment)
 
 
 def pager(environment: Mapping[str, str]) -> Sequence[str] | None:
@@ -43,7 +43,7 @@ def pager(environment: Mapping[str, str]) -> Sequence[str] | None:
     return words if words and words[0] != "cat" and shutil.which(words[0]) else None
 
 
-def through(command: Sequence[str], text: str, environment: Mapping[str, str]) -> None:
+def pipe_through(command: Sequence[str], text: str, environment: Mapping[str, str]) -> None:
     """Runs the pager to its end. Ctrl-C is the pager's while it runs: it must not end gitvirt below it and leave
     the terminal in the pager's mode."""
     environment = {"LESS": LESS, **environment}

@@ -27,19 +27,19 @@ def render(outcome: ValidationOutcome, version: str) -> str:
         "name": "gitvirt",
         "informationUri": "https://gitvirt.dev",
         "version": version,
-        "rules": [rule(code) for code in codes],
+        "rules": [describe_rule(code) for code in codes],
     }
     index = {code: position for position, code in enumerate(codes)}
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {"SRCROOT": {"description": {"text": "the working directory of gitvirt"}}},
-        "results": [result(problem, index[problem.code]) for problem in outcome.problems],
+        "results": [describe_result(problem, index[problem.code]) for problem in outcome.problems],
     }
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
 
 
-def rule(code: str) -> dict[str, Any]:
+def describe_rule(code: str) -> dict[str, Any]:
     """A code as a rule. Every code that can be found is in docs/problems.md; a test holds the page to that."""
     explained = CODES[code]
     return {
@@ -51,7 +51,7 @@ def rule(code: str) -> dict[str, Any]:
     }
 
 
-def result(problem: Problem, rule_index: int) -> dict[str, Any]:
+def describe_result(problem: Problem, rule_index: int) -> dict[str, Any]:
     """One problem as an entry of SARIF's `results`: the file and line, and the object where it is known."""
     physical: dict[str, Any] = {"artifactLocation": {"uri": uri(problem.file), "uriBaseId": "SRCROOT"}}
     if problem.line:

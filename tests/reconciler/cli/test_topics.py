@@ -106,4 +106,4 @@ def test_the_pager_that_is_meant(named: str, want: list[str] | None) -> None:
 
 
 def test_a_pager_that_is_left_early_is_fine(tmp_path: Path) -> None:
-    paging.through(["true"], "line\n" * 200_000, os.environ)
+    paging.pipe_through(["true"], "line\n" * 200_000, os.environ)
