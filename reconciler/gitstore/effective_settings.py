@@ -5,7 +5,7 @@ the file once. It must not fall back on defaults: they may name a branch of some
 
 A broken gitvirt.yaml on the source must not stop a fleet. Every party therefore goes on with the newest version that it can use, and all of them find
 the same one, because it depends on the history of the source alone and not on what a process remembers. First parents only: a merged branch may
-have had other settings, which were never in force.
+have had other settings, which never applied.
 
 The search ends after COMMITS_AT_MOST. A repo that never had usable settings is not a fleet, and to find that out must not cost its history.
 """
@@ -38,7 +38,7 @@ class EffectiveSettings:
 
     def trouble(self, branch: str) -> str:
         """For people. `branch` is the name under which they know the head."""
-        """Of a head whose file is not the one in force."""
+        """Of a head whose file is not the effective one."""
         return f"{PATH} on {branch} {'has problems' if self.is_there else 'is missing'}"
 
     def note(self, branch: str) -> str:

@@ -131,7 +131,7 @@ class Loop:
             return Health(False, self._last_result)
         seconds = (self.clock() - self._last_end).total_seconds()
         most = max(LEAST_UNWELL_SECONDS, 5 * self.pace.interval, 3 * self._push_seconds())
-        return Health(seconds <= most, f"{self._last_result}, {seconds:.0f} s ago")
+        return Health(seconds <= most, f"{self._last_result}; last success {seconds:.0f} s ago")
 
     def _tick(self, *, is_once: bool = False) -> Outcome:
         outcome = self._switch_refs() or self.reconciler.tick(self.clock)

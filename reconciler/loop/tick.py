@@ -193,7 +193,7 @@ class Reconciler:
 
     def _effective_refs(self, snapshot: Snapshot) -> Refs:
         """Where the head's gitvirt.yaml cannot be used, live may be a branch that only an earlier one names: a start must find it.
-        Later the world knows what was in force."""
+        Later the world knows which settings were effective."""
         if self._has_begun:
             return self.refs
         found = read_effective_settings(self.repo, snapshot.source)

@@ -40,7 +40,7 @@ NO_FLEET = Problem(
 GONE = Problem(
     file=fleet.PATH,
     code="GV601",
-    message="gitvirt.yaml is gone; what it said last stays in force",
+    message="gitvirt.yaml is gone; the settings of its last version still apply",
     hint="put it back; gitvirt never takes its own settings for deleted",
 )
 

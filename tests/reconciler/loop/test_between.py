@@ -179,7 +179,7 @@ def test_health_follows_the_ticks(site: Site) -> None:
     pauses = [loop.step() for _ in range(8)]
     assert max(pauses) > 30
     site.clock.go(61)
-    assert loop.health() == (False, "network: gone, 61 s ago")
+    assert loop.health() == (False, "network: gone; last success 61 s ago")
 
 
 def test_settings_that_name_other_branches_are_followed() -> None:
