@@ -97,7 +97,7 @@ def find_presence(order: HostOrder, current: DecisionPass) -> Presence:
     return current.inventory.presence(
         order.ref,
         order.runtime,
-        was_there=current.was_reported(order),
+        was_there=current.was_made(order),
         must_be_confirmed=isinstance(order.intent, Withdraw) or has_id(order.object.status),
     )
 
@@ -147,7 +147,7 @@ def is_new(ordered_object: OrderedObject, current: DecisionPass) -> bool:
     return (
         isinstance(ordered_object.order.intent, Ensure)
         and isinstance(ordered_object.presence, Absent)
-        and not current.was_reported(ordered_object.order)
+        and not current.was_made(ordered_object.order)
         and not is_over(ordered_object, current)
     )
 

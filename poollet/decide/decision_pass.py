@@ -37,7 +37,7 @@ from poollet.report.entries import Status, new_entry, rejection_reasons
 from poollet.sync.live_view import LiveView
 from schemas import report
 from schemas.kinds import Key
-from schemas.model.compute import MachineStatus
+from schemas.model.compute import Machine, MachineStatus
 from schemas.model.storage import VolumeSnapshotStatus, VolumeStatus
 
 AnyStatus = TypeVar("AnyStatus", bound=Status)
@@ -184,6 +184,12 @@ class DecisionPass:
         """Whether the last report of this host names its id."""
         entry = self.inputs.memory.entries.get(order.key)
         return entry is not None and entry.uid == order.ref.uid and has_id(entry.status)
+
+    def was_made(self, order: HostOrder) -> bool:
+        """Whether it existed here before. Of an object with data `live` is asked too: the report may be lost, or another host had the
+        pool. What `live` has there is of this assignment, since its status ends with it."""
+        has_data = not isinstance(order.object, Machine)
+        return self.was_reported(order) or (has_data and has_id(order.object.status))
 
 
 def created_event(order: HostOrder) -> EventText:

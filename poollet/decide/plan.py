@@ -50,7 +50,7 @@ from poollet.decide.volumes import (
 from poollet.report.conditions import LOST, READY, UP_TO_DATE, condition, duplicates_condition
 from poollet.report.entries import (
     Conditions,
-    empty_status,
+    Status,
     new_entry,
     report_pending,
     up_to_date_conditions,
@@ -79,7 +79,9 @@ def plan_object(ordered_object: OrderedObject, current: DecisionPass) -> Entry:
             return before or report_pending(order)
         case UnconfirmedAbsent() as unconfirmed:
             current.remember_missing(order.ref, unconfirmed)
-            return before or report_pending(order)
+            # Without a status: what `live` has of it, its id above all, stays until it is certain that it is missing.
+            unknown = new_entry(order, "unknown") if current.was_made(order) else report_pending(order)
+            return before or unknown
         case Duplicates(found):
             problem = duplicates_condition((one.runtime, one.object.id) for one in found)
             return with_conditions(before or report_pending(order), (problem,))
@@ -103,7 +105,7 @@ def plan_absent(order: HostOrder, current: DecisionPass) -> Entry:
             return report_pending(order, (condition(UP_TO_DATE, False, reason, message),))
         case Retain():
             return report_lost(order, current) if has_data else report_pending(order)
-        case Ensure() if has_data and current.was_reported(order):
+        case Ensure() if has_data and current.was_made(order):
             return report_lost(order, current)
         case Ensure():
             return plan_missing(order, current)
@@ -115,13 +117,26 @@ def report_lost(order: HostOrder, current: DecisionPass) -> Entry:
     """An object with data is missing: people have to know, and the host must not make a new one."""
     entry, before = new_entry(order, "unknown"), current.before(order)
     message = f"the {NOUNS[order.key.kind]} is missing from the runtime; its data is lost"
-    status = (before.status if before is not None else None) or empty_status(entry)
+    status = (before.status if before is not None else None) or status_on_live(order)
     if isinstance(status, report.ReportedVolumeStatus):
         status = replace(status, state="Error", access=None)
     else:
         status = replace(status, state="Failed")
     problem = condition(READY, False, LOST, message)
     return replace(entry, status=replace(status, conditions=(problem,)))
+
+
+def status_on_live(order: HostOrder) -> Status:
+    """What `live` has of an object with data, for a report that says no more of it than that. The id stays, so that the object is never taken for
+    one that was not made yet."""
+    match order.object:
+        case Volume(status=known):
+            resources = {name: str(amount) for name, amount in known.resources.items()}
+            return report.ReportedVolumeStatus(volume_id=known.volume_id, resources=dict(resources))
+        case VolumeSnapshot(status=shot):
+            return report.ReportedSnapshotStatus(snapshot_id=shot.snapshot_id)
+        case Machine():
+            return report.ReportedMachineStatus()
 
 
 def plan_missing(order: HostOrder, current: DecisionPass) -> Entry:

@@ -166,6 +166,31 @@ def test_a_volume_that_vanished_is_reported_and_never_recreated() -> None:
     assert kinds_of(here.calls) == ["Create"]
 
 
+def test_a_volume_that_live_knows_is_never_recreated() -> None:
+    """As after `Pool-Host` to a host without the disks, or where the report ref was deleted: only `live` knows that it existed."""
+    known = {"volumeID": "sim://1", "state": "Available", "resources": {"storage": "1Gi"}}
+    here = site(volume(status=known))
+    first = here.round().volumes[DATA]
+    assert (first.phase, first.status) == ("unknown", None), "what live has stays until it is certain"
+    entry = here.settle().volumes[DATA]
+    assert (entry.phase, find_condition(entry)["Ready"]) == ("unknown", ("False", "Lost"))
+    assert entry.status is not None
+    assert (entry.status.volume_id, entry.status.resources) == ("sim://1", {"storage": "1Gi"})
+    here.documents = [volume(status=known | {"state": "Error"})]
+    here.restart()
+    assert here.settle().volumes[DATA] == entry
+    assert here.calls == []
+
+
+def test_a_snapshot_that_live_knows_is_never_recreated() -> None:
+    here = site(volume(), snapshot(status={"snapshotID": "sim://2", "state": "Ready"}))
+    entry = here.settle().snapshots[("default", "shot")]
+    assert (entry.phase, find_condition(entry)["Ready"]) == ("unknown", ("False", "Lost"))
+    assert entry.status is not None
+    assert entry.status.snapshot_id == "sim://2"
+    assert kinds_of(here.calls) == ["Create"], "of the volume alone"
+
+
 def test_a_retained_volume_is_kept_whatever_its_document_says() -> None:
     here = site(volume())
     here.settle()

@@ -201,7 +201,9 @@ def test_metrics_and_health_on_request(site: Site) -> None:
     with urlopen(f"http://{address}/healthz", timeout=60) as answer:
         health = json.loads(answer.read())
     assert health["ok"] is True
-    assert re.fullmatch(r"(nothing to write|committed [0-9a-f]{12}); last success \d+ s ago", health["reason"])
+    assert re.fullmatch(
+        r"(nothing to write|committed [0-9a-f]{12}); last success \d+ s ago", health["reason"]
+    )
     with urlopen(f"http://{address}/metrics", timeout=60) as answer:
         metrics = answer.read().decode()
     assert 'gitvirt_ticks_total{outcome="committed"} 1.0' in metrics
