@@ -41,7 +41,7 @@ from poollet.decide.gates import CallEffect, GateInput, HostPermissions, closed_
 from poollet.decide.memory import Memory, from_report
 from poollet.decide.preconditions import still_holds
 from poollet.report import pool_report
-from poollet.report.assemble import Pools, assemble_report, stamp
+from poollet.report.assemble import Pools, assemble_report, select_error_entries, stamp
 from poollet.report.events import Events
 from poollet.report.pool_report import AnyPool, DeclaredClasses
 from poollet.runtimes.executor import Executor, OnEnd, StillValid
@@ -325,7 +325,9 @@ class Agent:
         )
         at = stamp(self._clock.now())
         self._last = assemble_report(by, pools, decision, self._events.all(), self._last, at)
-        self.publisher.offer(render(self._last), settings.heartbeat.interval)
+        files = render(self._last)
+        news = {**files, **render(select_error_entries(self._last))}
+        self.publisher.offer(files, settings.heartbeat.interval, news)
 
     def _candidate(self) -> report.CandidateReport:
         """All that a host without the lease may write: that it is here, and which pools it would serve."""

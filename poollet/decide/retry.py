@@ -31,7 +31,7 @@ Over a restart only the last report is left: `from_last_report` is the error tha
 words of then, until each needed call has an error or a `NoEffect` of its own; the calls themselves are tried at once.
 
 Must never happen: the same update is repeated for ever without effect; two calls of one object wait for each other's pauses;
-the reported text changes only because a call is tried again.
+the reported text changes although the runtime gives the same answer to another try.
 """
 
 from __future__ import annotations

@@ -1,22 +1,26 @@
 """The whole report: who reports, the pools, the entries of the decision, the events. Pure.
 
 Theory of operation. A host that converged must produce the same bytes in each pass, because a push that
-differs makes the reconciler work. Three things would make them differ, and are removed here:
+differs makes the reconciler work. Two things would make them differ, and are removed here:
 
     times       a condition keeps the time of the last report while its status is the same
-    numbers     an error of a call keeps its first text while only numbers and ids in it change
     order       entries have the order of their names; conditions were sorted by type before
+
+A third would make a host push whose calls fail: some runtimes write a request's number or its duration into the text of an
+error, which so differs with each try. The text is always reported as it is now, because a number in it may as well be a fact
+("has 2Gi"). But it is worth no push of its own: `select_error_entries` gives the entries without such texts, by which the publisher
+tells news from what may wait for the next heartbeat. The status and the reason of the condition are news. Which texts these are
+is told by the reason, a field; no text is compared or parsed.
 
 A pool keeps its times by its name. An object keeps them by its uid: another object of the same name begins
 with new ones.
 
-Must never happen: an entry of the decision is left out, or two passes with equal inputs report different
-bytes.
+Must never happen: an entry of the decision is left out, two passes with equal inputs report different
+bytes, or a condition has another text than the decision gave it.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple, TypeVar
@@ -25,13 +29,10 @@ from msgspec.structs import replace
 
 from poollet.decide.decision import Decision
 from poollet.decide.memory import Entry
-from poollet.report.conditions import CALL_REASONS
+from poollet.report.conditions import CALL_REASONS, FAILED
 from poollet.report.entries import Conditions
 from schemas import report
 from schemas.report import Report, ReportedCondition
-
-NUMBERS = re.compile(r"[0-9a-fA-F-]*[0-9][0-9a-fA-F-]*")  # ids too
-
 
 AnyReport = TypeVar("AnyReport", bound=report.PoolReport | report.VolumePoolReport | Entry)
 AnyName = TypeVar("AnyName", str, tuple[str, ...])
@@ -66,27 +67,41 @@ def assemble_report(
 
 
 def carry_times(conditions: Conditions, before: Conditions, at: str) -> Conditions:
-    """With the times of `before` where the status is the same, else with `at`."""
-    last = {(one.type, one.status): one for one in before}
-    return tuple(_carry_time(one, last.get((one.type, one.status)), at) for one in conditions)
-
-
-def _carry_time(one: ReportedCondition, last: ReportedCondition | None, at: str) -> ReportedCondition:
-    """An error that differs only in numbers keeps its text: some runtimes number their requests in it."""
-    if last is None:
-        return replace(one, last_transition_time=at)
-    is_of_call = one.reason in CALL_REASONS and one.reason == last.reason
-    message = (
-        last.message
-        if is_of_call and mask_numbers(one.message) == mask_numbers(last.message)
-        else one.message
+    """With the times of `before` where the status is the same, else with `at`. Reason and text are those of now."""
+    last = {(one.type, one.status): one.last_transition_time for one in before}
+    return tuple(
+        replace(one, last_transition_time=last.get((one.type, one.status)) or at) for one in conditions
     )
-    return replace(one, message=message, last_transition_time=last.last_transition_time or at)
 
 
-def mask_numbers(message: str) -> str:
-    """The text with each number or id replaced, so that texts which differ only in these are equal."""
-    return NUMBERS.sub("#", message)
+def select_error_entries(found: Report) -> Report:
+    """Only what shows an error of a call, an entry or an event, without the text of the error. All other entries are left out."""
+    return Report(
+        pools=_select(found.pools),
+        volume_pools=_select(found.volume_pools),
+        machines=_select(found.machines),
+        volumes=_select(found.volumes),
+        snapshots=_select(found.snapshots),
+        events=tuple(
+            replace(one, message="", first=None) if one.reason == FAILED else one for one in found.events
+        ),
+    )
+
+
+def _select(found: Mapping[AnyName, AnyReport]) -> dict[AnyName, AnyReport]:
+    """Those whose conditions have a text that a call made."""
+    selected = {}
+    for name, one in found.items():
+        conditions = one.status.conditions if one.status is not None else ()
+        plain = tuple(_without_error_text(each) for each in conditions)
+        if one.status is not None and plain != conditions:
+            selected[name] = replace(one, status=replace(one.status, conditions=plain))
+    return selected
+
+
+def _without_error_text(one: ReportedCondition) -> ReportedCondition:
+    """The text of any other reason follows from `live` or from a list, and is news."""
+    return replace(one, message="") if one.reason in CALL_REASONS else one
 
 
 def stamp(moment: datetime) -> str:

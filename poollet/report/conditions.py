@@ -25,6 +25,7 @@ ACCESS_SECRET = "AccessSecret"
 DUPLICATES = "DuplicateObjects"  # a reason
 LOST = "Lost"  # a reason: an object with data is missing
 NO_EFFECT = "NoEffect"  # a reason: the runtime accepted a call again and again, and nothing changed
+FAILED = "Failed"  # a reason of an event: a call failed
 # Reasons that tell of a call, by the classes of errors; all others follow from what `live` says.
 CALL_REASONS = frozenset(
     (

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from poollet.clock import Clock
 from poollet.decide.actions import NAMES, EventText, ObjectAction
 from poollet.report.assemble import stamp
+from poollet.report.conditions import FAILED
 from schemas.report import ReportedEvent
 
 MOST_KEPT = 200
@@ -59,7 +60,7 @@ class Events:
     def record_result(self, action: ObjectAction, error: str) -> None:
         """What became of an action; an empty error is success."""
         subject = Subject(NAMES[action.ref.kind], action.name, action.namespace, action.ref.uid)
-        for event in (EventText("Failed", error, True),) if error else action.events:
+        for event in (EventText(FAILED, error, True),) if error else action.events:
             self.record(subject, event)
 
     def record(self, subject: Subject, event: EventText) -> None:

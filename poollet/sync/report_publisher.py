@@ -158,10 +158,10 @@ class ReportPublisher:
                 self._verdict = verdict
         return verdict
 
-    def offer(self, files: Mapping[str, bytes], interval: str) -> None:
-        """What the ref shall hold."""
+    def offer(self, files: Mapping[str, bytes], interval: str, news: Mapping[str, bytes]) -> None:
+        """What the ref shall hold. `news` are the same files without texts that may wait for the next heartbeat."""
         with self._lock:
-            self._offer = PendingReport(files, milliseconds(interval), without_volatile_fields(files))
+            self._offer = PendingReport(files, milliseconds(interval), without_volatile_fields(news))
 
     def stand_by(self, candidate: bytes) -> None:
         """What is written beside another host's report while there is no lease."""
@@ -322,7 +322,7 @@ def read_ref(repo: Repo, commit: ObjectId | None) -> RefContents:
 
 def without_volatile_fields(files: Mapping[str, bytes]) -> dict[str, bytes]:
     """The report without what may wait for the next push: the commit of `live` that was applied, and how often an event that was
-    reported before happened again."""
+    reported before happened again. Events that differ in nothing else are one."""
     found = dict(files)
     if POOLLET in found:
         by = json.loads(found[POOLLET])
@@ -330,7 +330,7 @@ def without_volatile_fields(files: Mapping[str, bytes]) -> dict[str, bytes]:
         found[POOLLET] = json.dumps(by, sort_keys=True).encode()
     if EVENTS in found:
         events = [{**one, "count": 0, "last": ""} for one in json.loads(found[EVENTS]).get("events", ())]
-        found[EVENTS] = "\n".join(sorted(json.dumps(one, sort_keys=True) for one in events)).encode()
+        found[EVENTS] = "\n".join(sorted({json.dumps(one, sort_keys=True) for one in events})).encode()
     return found
 
 

@@ -1,4 +1,4 @@
-"""The reported text about calls that fail or have no effect does not change while the calls are retried."""
+"""The reported text about calls that fail or have no effect changes only with what the runtime says of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from iri.host import RuntimeClasses, RuntimeMachineClass, RuntimeVolumeClass
 from iri.simulated.faults.fault_injection import FaultInjectingRuntime
 from iri.simulated.provider_quirks import PROVIDERS
 from poollet.decide.decide import decide
-from schemas.report import Report
+from schemas.report import Report, ReportedCondition
 from tests.iri.quick_host import PROFILE
 from tests.poollet.fleet import Fleet, machine, machine_class, uid
 from tests.poollet.stage import Run, StagedHost, Time
@@ -103,8 +103,8 @@ def test_errors_of_calls_that_are_not_needed_any_more_disappear(behavior: str) -
     assert not fault_of(again.report())
 
 
-def test_an_error_that_differs_only_in_numbers_is_reported_once() -> None:
-    """And as it was told the first time, also by the run that comes after."""
+def test_an_error_is_reported_as_it_is_now() -> None:
+    """Also where only a number differs, and by the run that comes after. The condition itself is as old as its status."""
     run = start_site("gitvirt")
     runtime = Counting(run.machine)
     run = Run(run.fleet, run.time, run.machine, decide=decide, instance=2, runtime=runtime)
@@ -113,7 +113,15 @@ def test_an_error_that_differs_only_in_numbers_is_reported_once() -> None:
     run = Run(run.fleet, run.time, run.machine, decide=decide, instance=3, runtime=runtime)
     reports += run_rounds(run, 1800)
     assert runtime.count > 6
-    assert {fault_of(one) for one in reports if fault_of(one)} == {"request 1 of 2026-01-01 got no answer"}
+    errors = [one for report in reports for one in errors_of(report)]
+    assert errors[-1].message == f"request {runtime.count} of 2026-01-{runtime.count:02} got no answer"
+    assert len({one.last_transition_time for one in errors}) == 1
+
+
+def errors_of(report: Report) -> list[ReportedCondition]:
+    status = report.machines[("default", "web")].status
+    conditions = status.conditions if status is not None else ()
+    return [one for one in conditions if one.type == "UpToDate" and one.reason == "Internal"]
 
 
 def fault_of(report: Report) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 import pytest
@@ -512,3 +513,31 @@ def test_what_fails_again_and_again_is_counted_and_costs_no_push_of_its_own(
         time.ms += 5000
     assert fleet.head(REF) != before
     assert "Created" in {one.reason for one in run.report().events}
+
+
+def run_failing(texts: Iterable[str]) -> tuple[int, str, str]:
+    """One second for each text that a creation fails with: the pushes, the text reported last, the text of the last try."""
+    fleet, time = Fleet({"classes/small.yaml": machine_class(memory="1Gi")}), Time()
+    machine = StagedHost(time)
+    run = Run(fleet, time, machine, decide=decide)
+    fleet.commit({"web.yaml": declared("web", "host-1", uid(1), uid(9))})
+    heads, tries, last = set(), 0, ""
+    for text in texts:
+        machine.faults.clear()
+        machine.faults.add(FaultRule(call="CreateMachine", code="INTERNAL", message=text))
+        run.turn()
+        if machine.faults.calls().get("CreateMachine", 0) > tries:
+            tries, last = tries + 1, text
+        time.ms += 1000
+        heads.add(fleet.head(REF))
+    (entry,) = run.report().machines.values()
+    assert entry.status is not None
+    (reported,) = {one.message for one in entry.status.conditions if one.message}
+    return len(heads), reported, last
+
+
+def test_another_text_of_an_error_comes_with_the_next_heartbeat() -> None:
+    pushes, reported, last = run_failing(f"needs 8Gi, has {free}Mi" for free in range(600))
+    assert reported == last
+    assert reported != "needs 8Gi, has 0Mi"
+    assert pushes == run_failing(["needs 8Gi"] * 600)[0], "a try costs no push of its own"
