@@ -10,11 +10,14 @@ counts, and only about the assignment that `live` has. Here the phase that it re
     unknown    any                                                status as reported; the runtime did not answer, which is not an end
     rejected   machine, or volume that was never made             assignment ends; the pool is in the rejections, with a count
     rejected   snapshot                                           none: a snapshot exists on the pool of its volume and nowhere else
-    gone       machine, snapshot, or volume that was never made   assignment ends
-    rejected,  volume that was made, and no order to leave        none but a condition: placed again, it would be empty
-    gone
+    gone       machine; volume or snapshot that was never made    assignment ends
+    rejected,  volume or snapshot that was made, and no order     none but a condition: created again, it would be empty, or of
+    gone       to leave                                           another moment
 
 Nothing of this applies to a pool whose heartbeat expired: its last report says what was, and the object may run on.
+
+A snapshot that loses its host (`under_grant`) is lost: `Failed`, with the reason `Lost`. That state, without an assignment, is its only memory of
+it: the volume of that name is created again with the same uid, and is empty.
 
 Must never happen: an assignment ends because a report is absent; a volume with data is placed again because of one report; an
 object of the same name with another uid is adopted; an object that two hosts report is adopted by one of them.
@@ -27,17 +30,19 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from reconciler.decide.object_edit import ObjectEdit
-from reconciler.decide.pool_requests import PoolRequests, status_of
+from reconciler.decide.pool_requests import DIGITS, PoolRequests, status_of
 from reconciler.plan.types import Action
 from reconciler.world.objects.relations import POOL_OF
 from reconciler.world.pools.grants import follow_grant
-from reconciler.world.record import EVICTION, PLACED, SCHEDULED, active_rejections, retry_at, stamp
+from reconciler.world.record import EVICTION, LOST, PLACED, SCHEDULED, active_rejections, retry_at, stamp
 from reconciler.world.reports.reports import ObjectReport
 from reconciler.world.reports.status_update import status_from_report
 from reconciler.world.view import View
-from schemas.kinds import Key
-from schemas.model import Assignment, Rejection, VolumeStatus
+from schemas.kinds import Key, Kind
+from schemas.model import Assignment, Rejection, VolumeSnapshot, VolumeSnapshotStatus, VolumeStatus
 from schemas.report.objects import ReportedReason
+
+NOUNS = {Kind.VOLUME: "volume", Kind.VOLUME_SNAPSHOT: "snapshot"}  # of what holds data
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +67,7 @@ def apply_report(edit: ObjectEdit, fact: PoolFact) -> ObjectEdit:
         return edit
     if report.phase in ("rejected", "gone") and has_data(edit):
         message = (
-            f"pool {assignment.pool} reports the volume as {report.phase} without a deletion order; "
+            f"pool {assignment.pool} reports the {NOUNS[edit.known.key.kind]} as {report.phase} without a deletion order; "
             "its data may still exist"
         )
         return edit.set_condition("Ready", "Unknown", "Contradictory", message)
@@ -92,10 +97,13 @@ def under_grant(edit: ObjectEdit, requests: PoolRequests, view: View) -> ObjectE
     if assignment is None:
         return edit
     key = Key(POOL_OF[edit.known.key.kind], "", assignment.pool)
-    after = follow_grant(assignment, requests.status.get(key) or status_of(view, key))
+    pool = requests.status.get(key) or status_of(view, key)
+    after = follow_grant(assignment, pool)
     if after is None:
         reason = f"host {assignment.host} of pool {assignment.pool} is destroyed"
-        return edit.unassign().clear_condition(EVICTION).log_change(Action.WITHDRAW, reason)
+        released = edit.unassign().clear_condition(EVICTION).log_change(Action.WITHDRAW, reason)
+        commit = pool.destroyed.commit[:DIGITS] if pool is not None and pool.destroyed is not None else ""
+        return mark_lost(released, f"{reason} (commit {commit})")
     if after != assignment:
         message = f"pool {assignment.pool} moved from host {assignment.host} to host {after.host}"
         if after.host == assignment.host:
@@ -104,10 +112,31 @@ def under_grant(edit: ObjectEdit, requests: PoolRequests, view: View) -> ObjectE
     return edit
 
 
+def mark_lost(edit: ObjectEdit, why: str) -> ObjectEdit:
+    """A snapshot after its host was destroyed; any other object as it is. `snapshot` never assigns a lost one again.
+
+    Also one that was not made yet, as far as `live` knows: it was to be of data that is gone. The id stays, as on a host that misses it:
+    should the host return with the snapshot, it is adopted, and never taken for one to be made.
+    """
+    before, snapshot = edit.known.record.status, edit.known.object
+    if not isinstance(before, VolumeSnapshotStatus) or not isinstance(snapshot, VolumeSnapshot):
+        return edit
+    since = before.last_state_transition_time if before.state == "Failed" else stamp(edit.now)
+    edit = edit.with_status(state="Failed", snapshot_id=before.snapshot_id, last_state_transition_time=since)
+    message = (
+        f"{why}, and with it the data of volume {snapshot.spec.volume_ref.name} that the snapshot is of; "
+        "delete the file of the snapshot, and declare a new snapshot"
+    )
+    return edit.set_condition("Ready", "False", LOST, message)
+
+
 def has_data(edit: ObjectEdit) -> bool:
-    """Whether the object is a volume that was made, and is not ordered to leave. Then no report may end its assignment."""
-    status = edit.record.status
-    return isinstance(status, VolumeStatus) and status.volume_id != "" and edit.evict is None
+    """Whether the object is a volume or snapshot that was made, and is not ordered to leave. Then no report may end its assignment."""
+    match edit.record.status:
+        case VolumeStatus(volume_id=id) | VolumeSnapshotStatus(snapshot_id=id):
+            return id != "" and edit.evict is None
+        case _:
+            return False
 
 
 def update_status(edit: ObjectEdit, report: ObjectReport) -> ObjectEdit:

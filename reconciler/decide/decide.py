@@ -119,7 +119,7 @@ def evaluate(
 def affected_keys(view: View, dirty: Collection[Key], ended: Collection[Key]) -> set[Key]:
     """All that is evaluated: what is dirty, what is decided together with it, and all that is absent.
 
-    Four things are decided together: what is on a pool whose grant ends; all machines on tainted pools, when one with an order to leave
+    Five things are decided together: what is on a pool whose grant ends; a volume snapshot with the volumes that come from it; all machines on tainted pools, when one with an order to leave
     changes, because its end lets the next one leave; the machines of a volume; the volumes, interfaces and generated objects of a machine.
     The cost is that of what changed and of its neighbors, never that of the fleet.
     """
@@ -130,6 +130,8 @@ def affected_keys(view: View, dirty: Collection[Key], ended: Collection[Key]) ->
         for state in view.pools.values():
             if any(taint.effect == "NoExecute" for taint in state.taints):
                 found |= {*view.relations.on_pool.get(state.key)}
+    for key in [key for key in found if key.kind is Kind.VOLUME_SNAPSHOT]:
+        found |= {*view.relations.users.get(key)}
     for key in [key for key in found if key.kind is Kind.VOLUME]:
         if (known := view.objects.get(key)) is not None:
             found |= {machine.key for machine in machines_of(view, known)}

@@ -1,7 +1,7 @@
 """Why an object cannot go on as it is declared. Pure; each reason is one word and a sentence.
 
 In this order: what validation finds wrong with it, a reference to an object that does not exist, a secret that cannot be decrypted;
-and for machines a volume that another machine holds, a retained volume that comes back first, a name that is taken.
+for a volume that was not made yet the snapshot that it is to be of, when that lost its data; and for machines a volume that another machine holds, a retained volume that comes back first, a name that is taken.
 
 An obstacle keeps an unplaced object from being placed. A placed one runs on; it does not get what it cannot have. Obstacles never delete.
 """
@@ -11,14 +11,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
+from reconciler.decide.deletion import was_made
 from reconciler.decide.expansion import expansions
+from reconciler.decide.pool_requests import judge_requests
 from reconciler.decide.references import owner_of, volumes_of
 from reconciler.decide.retained import is_being_restored
 from reconciler.decide.volume_claim import claim_conflict
 from reconciler.world.objects.object_state import ObjectState
+from reconciler.world.objects.relations import pool_of
+from reconciler.world.record import LOST
 from reconciler.world.view import View
 from schemas.kinds import Key, Kind
-from schemas.model import Machine, Secret
+from schemas.model import Machine, Secret, Volume
 from schemas.problem import Severity
 from schemas.validate.references import references
 from schemas.validate.tree import Declaration
@@ -47,6 +51,8 @@ def obstacles(view: View, known: ObjectState) -> Iterator[Obstacle]:
     reported = {fault.pointer for fault in view.faults.get(known.key, ()) if fault.code == "GV310"}
     yield from missing_references(view, known, reported)
     yield from sealed_secrets(view, known)
+    if isinstance(known.object, Volume):
+        yield from lost_snapshots(view, known, known.object)
     if isinstance(known.object, Machine):
         if reason := claim_conflict(view, known):
             yield Obstacle("VolumeInUse", reason)
@@ -75,6 +81,24 @@ def sealed_secrets(view: View, known: ObjectState) -> Iterator[Obstacle]:
         found = view.objects.get(Key(Kind.SECRET, known.key.namespace, name))
         if found is not None and isinstance(found.object, Secret) and found.object.is_encrypted:
             yield Obstacle("SecretEncrypted", f"Secret {name} is encrypted, and decryption is not available")
+
+
+def lost_snapshots(view: View, known: ObjectState, volume: Volume) -> Iterator[Obstacle]:
+    """The snapshot that its data comes from, when the data of that is gone. Without it the volume waits for ever, and no host says why.
+
+    A volume that was made has its data. `live` does not have yet what a host takes along that is destroyed in this tick.
+    """
+    source, cleared = volume.spec.data_source, judge_requests(view).cleared_pools
+    if source is None or source.volume_snapshot_ref is None:
+        return
+    if was_made(known.record.status) and pool_of(known) not in cleared:
+        return
+    name = source.volume_snapshot_ref.name
+    snapshot = view.objects.get(Key(Kind.VOLUME_SNAPSHOT, known.key.namespace, name))
+    ready = snapshot.record.condition("Ready") if snapshot is not None else None
+    if snapshot is not None and ((ready and ready.reason == LOST) or pool_of(snapshot) in cleared):
+        message = f"the data of VolumeSnapshot {name} is lost; declare a volume from another snapshot"
+        yield Obstacle("SnapshotLost", message)
 
 
 def taken_names(view: View, known: ObjectState, machine: Machine) -> Iterator[Obstacle]:

@@ -3,7 +3,11 @@
 A snapshot is never placed: once its volume is made it gets the assignment of the volume, with host and epoch, and keeps it when the
 volume goes. It has its own assignment so that it can outlive its volume, and be deleted by an order of its own.
 
-Must never happen: a snapshot is assigned to a pool that does not have its volume, or under a grant that ends in this tick; an assigned
+When its host is destroyed, its data is gone. It stays `Failed` with the reason `Lost` (`apply_report.mark_lost`) and without an assignment until people
+delete it: its volume comes back with the same uid and empty, and a snapshot of that would restore an empty disk. Only a host that reports
+the snapshot itself gets it back.
+
+Must never happen: a snapshot that was lost is taken again; a snapshot is assigned to a pool that does not have its volume, or under a grant that ends in this tick; an assigned
 snapshot moves.
 """
 
@@ -19,7 +23,7 @@ from reconciler.plan.types import Action
 from reconciler.world.record import ACCEPTED
 from reconciler.world.view import View
 from schemas.kinds import Key, Kind
-from schemas.model import VolumeSnapshot
+from schemas.model import VolumeSnapshot, VolumeSnapshotStatus
 
 
 def decide_snapshot(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
@@ -35,7 +39,7 @@ def decide_snapshot(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
 
 
 def assign_with_volume(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
-    """Adopt it, block it, or take the assignment of its volume.
+    """Adopt it, leave it lost, block it, or take the assignment of its volume.
 
     A volume that was not made yet gives none: its pool may still refuse it, and another pool would have it then.
     """
@@ -44,6 +48,8 @@ def assign_with_volume(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
     claims = adoption_claims(view, edit, fact)
     if len(claims) == 1 and (adopted := adopt(view, edit, claims[0])) is not None:
         return Adopt(**adopted.need_fields())
+    if isinstance(edit.record.status, VolumeSnapshotStatus) and edit.record.status.state == "Failed":
+        return keep(edit.clear_condition(ACCEPTED))  # a host that has it reports it; without one it is lost
     if found := first_obstacle(view, edit.known):
         edit = edit.set_condition(ACCEPTED, "False", *found)
         if edit.record != edit.known.record:

@@ -52,8 +52,9 @@ def data(*, made: bool = False, on: str = "a") -> ObjectState:
     return volume("data", on=on, status=MADE if made else None)
 
 
-def daily(on: str = "a") -> ObjectState:
-    return make_object(Kind.VOLUME_SNAPSHOT, "daily", {"volumeRef": {"name": "data"}}, on=on)
+def daily(on: str = "a", *, made: bool = False) -> ObjectState:
+    status = {"snapshotID": "sim://2", "state": "Ready"} if made else None
+    return make_object(Kind.VOLUME_SNAPSHOT, "daily", {"volumeRef": {"name": "data"}}, on=on, status=status)
 
 
 def to_leave(known: ObjectState) -> ObjectState:
@@ -109,6 +110,8 @@ PHASES: dict[str, Row] = {
     ),
     "a snapshot is rejected": (daily, "rejected", False, True, ()),
     "a snapshot is gone": (daily, "gone", False, False, (Action.WITHDRAW,)),
+    "a made snapshot is rejected": (lambda: daily(made=True), "rejected", False, True, ()),
+    "a made snapshot is gone": (lambda: daily(made=True), "gone", False, True, ()),
     "a snapshot is gone, in the last report of a lost pool": (daily, "gone", True, True, ()),
 }
 
@@ -128,13 +131,20 @@ def test_an_assignment_ends_only_by_a_current_report_that_may_end_it(
         assert edit.record == known.record
 
 
-def test_an_end_that_has_no_order_is_shown_on_a_made_volume() -> None:
-    edit = apply_report(edit_of(data(made=True)), PoolFact(make_report(data(), "gone")))
+@pytest.mark.parametrize(
+    ("known", "noun"),
+    [
+        pytest.param(data(made=True), "volume", id="a volume"),
+        pytest.param(daily(made=True), "snapshot", id="a snapshot"),
+    ],
+)
+def test_an_end_that_has_no_order_is_shown_on_what_holds_data(known: ObjectState, noun: str) -> None:
+    edit = apply_report(edit_of(known), PoolFact(make_report(known, "gone")))
     shown = edit.condition("Ready")
     assert shown is not None
     assert (shown.status, shown.reason) == ("Unknown", "Contradictory")
     assert shown.message == (
-        "pool a reports the volume as gone without a deletion order; its data may still exist"
+        f"pool a reports the {noun} as gone without a deletion order; its data may still exist"
     )
 
 
@@ -159,10 +169,11 @@ def edit_world() -> Small:
         pytest.param(data(), False, id="an unmade volume"),
         pytest.param(to_leave(data(made=True)), False, id="a made volume that is ordered to leave"),
         pytest.param(web(), False, id="a machine"),
-        pytest.param(daily(), False, id="a snapshot"),
+        pytest.param(daily(made=True), True, id="a made snapshot"),
+        pytest.param(daily(), False, id="an unmade snapshot"),
     ],
 )
-def test_only_a_made_volume_without_an_order_has_data_that_a_report_must_not_end(
+def test_only_what_was_made_and_has_no_order_has_data_that_a_report_must_not_end(
     known: ObjectState, want: bool
 ) -> None:
     assert has_data(edit_of(known)) is want
