@@ -3,6 +3,12 @@
 gitvirt's own runtimes say so by the class of the error. Other runtimes have only a message; if the message quotes the name of one of
 the object's networks or images, the error is classified as if the runtime had said so. So the reason that people read does
 not depend on the runtime.
+
+This is the one exception to the rule that no program reads a message which was written for people (`is_quoted` says why). Its bound:
+it chooses which condition shows an error, and under which reason. Errors that reject an assignment (REJECTING) are never classified
+by their text, and no removal and no pause between tries looks at the result.
+
+Must never happen: a text makes an error one that rejects, or keeps it from being one.
 """
 
 from __future__ import annotations
@@ -88,5 +94,10 @@ def list_networks(desired: RuntimeObject) -> Iterable[str]:
 
 
 def is_quoted(name: str, message: str) -> bool:
-    """As a whole word, so that `lan` is not found in `vlan2`."""
+    """As a whole word, so that `lan` is not found in `vlan2`.
+
+    The exception to "no program reads a message": the runtimes of others answer with a gRPC status that has no field for what was
+    missing, so their text is all there is. Only names that we sent are looked for, never the wording. A wrong answer shows a person
+    the error under the wrong condition, with its full text; it changes no rejection and no removal.
+    """
     return name != "" and re.search(rf"(?<![\w./:-]){re.escape(name)}(?![\w/-])", message) is not None

@@ -1,7 +1,7 @@
 """Names and reasons of conditions, and how they are made. Conditions carry no times here: `assemble` knows when each one changed.
 
 The reason is one word that programs compare, the message a sentence for people. No message repeats its
-reason, and no program reads a message.
+reason, and no program reads a message. The one exception, for runtimes of others, is `poollet.decide.create_errors.is_quoted`.
 """
 
 from __future__ import annotations

@@ -245,3 +245,22 @@ def test_an_error_is_classified_by_the_names_that_its_message_quotes(
     found = group_errors([CallError(code, message)], WANTED)
     assert getattr(found, where) == (CallError(becomes, message),)
     assert sum(map(len, found)) == 1
+
+
+@pytest.mark.parametrize(
+    "code", ["ResourceExhausted", "InvalidArgument", "NetworkNotOffered", "Unimplemented"]
+)
+def test_no_text_keeps_an_error_from_rejecting(code: str) -> None:
+    quoting = RuntimeMachine(
+        spec=RuntimeMachineSpec(network_interfaces=(RuntimeNetworkInterface(network_id="lan"),))
+    )
+    error = CallError(code, "there is no network lan")
+    assert group_errors((error,), quoting).rejections == (error,)
+
+
+@pytest.mark.parametrize("code", ["FailedPrecondition", "NotFound", "Internal", "Unavailable", "TimedOut"])
+def test_no_text_makes_an_error_reject(code: str) -> None:
+    quoting = RuntimeMachine(
+        spec=RuntimeMachineSpec(network_interfaces=(RuntimeNetworkInterface(network_id="lan"),))
+    )
+    assert not group_errors((CallError(code, "network lan: ResourceExhausted"),), quoting).rejections
