@@ -11,6 +11,10 @@
 The new text follows the text around it: indentation and line ending (`style`), the quotes of the neighboring keys and of
 the old value, one entry to a line or all on one (`flow_writer.FlowStyle`). A comment on the changed line stays.
 
+Must never happen: a byte outside of the range that the table names changes, but for the line break at the end of the text; lines
+with other text on them are removed (a `- ` before the first key, or more than comments beside the only entry of a pruned mapping):
+such a step gives None, and the caller tries another candidate.
+
 Limits: trusts its finder and checks nothing. A wrong position gives a wrong text, which `editor` reads back and drops.
 """
 
