@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from iri.cli.iri.get import offer_values
+from iri.cli.iri.get import event_value, offer_values
 from iri.cli.iri.output import select_columns
 from iri.host import MachineOffer, Offers, RuntimeMachineClass, RuntimeVolumeClass, VolumeOffer
 from iri.machine import MachineState, RuntimeMachine, RuntimeMachineStatus
-from iri.runtime import RuntimeObject
+from iri.runtime import RuntimeEvent, RuntimeObject
 from iri.volume import (
     RuntimeSnapshot,
     RuntimeVolume,
@@ -60,4 +60,18 @@ def test_the_totals_of_a_status_show_zeros() -> None:
         "volume_class_status": [
             {"volume_class": {"name": "slow", "capabilities": {"tps": 0, "iops": 0}}, "quantity": 0}
         ],
+    }
+
+
+def test_an_event_has_every_field_also_without_a_value() -> None:
+    event = RuntimeEvent(kind=RuntimeMachine, id="m1", reason="Started", action="Start", message="", time=7)
+    assert event_value(event) == {
+        "spec": {
+            "involved_object_meta": {"id": "m1", "labels": {}},
+            "reason": "Started",
+            "message": "",
+            "type": "Normal",
+            "event_time": 7,
+            "action": "Start",
+        }
     }
