@@ -213,10 +213,10 @@ def finish_deletion(view: View, edit: ObjectEdit) -> Remove:
             edit, reason = release_claim(view, edit).with_record(deletion_timestamp=""), KEEPS
             return remove(edit.log_change(Action.RETAIN, reason), DeletionPhase.RETAIN, reason)
         return remove(release_claim(view, edit), DeletionPhase.WAIT, reason)
-    pool = edit.known.record.pool
-    reason = "it was not assigned to a pool"
-    if pool:
-        reason = "confirmed by its host" if edit.record.pool else f"the host of pool {pool} is destroyed"
+    before, reason = edit.known.record.assignment, "it was not assigned to a pool"
+    if before is not None:
+        is_released = edit.assignment is None
+        reason = f"the host of pool {before.pool} is destroyed" if is_released else "confirmed by its host"
     if edit.known.key.kind not in POOL_OF:
         reason = "no longer used"
     return remove(edit.log_change(Action.REMOVE, reason), DeletionPhase.DROP, reason)

@@ -420,6 +420,14 @@ def test_a_volume_that_waits_or_is_retained_gives_up_the_claim_of_a_machine_that
     assert need.record.claim is None
 
 
+def test_an_object_with_a_pool_and_no_assignment_was_confirmed_by_no_host() -> None:
+    web = machine("web", spec={"machinePoolRef": {"name": "a"}})
+    web = msgspec.structs.replace(web, record=msgspec.structs.replace(web.record, pool="a"))
+    found = Small().pool("a").add(web).order_deletion(WEB)
+    need = finish_deletion(found, edit_of(found.objects[WEB]))
+    assert (need.phase, need.reason) == (DeletionPhase.DROP, "it was not assigned to a pool")
+
+
 def test_the_end_of_a_destroyed_host_is_named() -> None:
     found = Small().volume_pool("a").add(volume("data", on="a", status=MADE)).order_deletion(DATA)
     need = finish_deletion(found, release(found.objects[DATA]))
