@@ -77,6 +77,8 @@ class View:
     news: frozenset[str]
     live: TreeIndex
     reports: Reports
+    # Whether no reports were read at all, as in a plan of a checkout. In a tick they are always read, even if there are none.
+    is_offline: bool
     objects: Mapping[Key, ObjectState]
     # Volumes that their policy keeps, by uid: the same key may be declared again.
     retained_volumes: Mapping[str, ObjectState]
@@ -153,10 +155,10 @@ class View:
         return max(found, key=lambda each: (each.heartbeat in NOT_EXPIRED, each.time or EVER))
 
     def is_known_host(self, pool: Key, host: str) -> bool:
-        """Whether a poollet that may serve the pool reports from that host, or waits there as a candidate. Where there are no reports
-        at all, as in a checkout, that cannot be known: then every host is."""
+        """Whether a poollet that may serve the pool reports from that host, or waits there as a candidate. A plan without reports cannot
+        know that: there, every host is. A tick knows: without any report no host is, or a pool would move to a mistyped hostID."""
         reports = self.reports.by_poollet
-        return not reports or any(
+        return self.is_offline or any(
             host in (each.host, each.candidate.host_id if each.candidate is not None else "")
             for name, each in reports.items()
             if self.rules.authority.owns(name, pool)

@@ -17,7 +17,7 @@ from reconciler.world.record import ASSIGNED, Record, empty_status, record_of
 from reconciler.world.reports.authority import AcceptedReports
 from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.reports.recovery_wait import MissingHost
-from reconciler.world.reports.reports import ObjectReport
+from reconciler.world.reports.reports import HostReport, ObjectReport
 from reconciler.world.source.parse_cache.cache import ParseCache
 from reconciler.world.source.rules import Rules
 from reconciler.world.source.source_head import SourceHead
@@ -107,6 +107,12 @@ class Small(State):
 
     def with_pool(self, key: Key, given: Mapping[str, Any]) -> Small:
         self.pools_by_kind[key.kind][key.name] = PoolState(key, is_declared=False, **given)
+        return self
+
+    def wait_on(self, host: str, name: str = "a") -> Small:
+        """The poollet of that name has a candidate on that host."""
+        candidate = report.CandidateReport(name=name, host_id=host, instance="1")
+        self.reports.by_poollet[name] = HostReport(name, LIVE, LIVE, NOW, host=name, candidate=candidate)
         return self
 
     def confirm(self, about: Confirm, value: str) -> Small:

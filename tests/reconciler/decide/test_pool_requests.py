@@ -158,7 +158,7 @@ def test_a_host_that_reported_after_the_commit_lives(
     about: Confirm, value: str, seconds: int, want: RequestState
 ) -> None:
     """No tick ran between the commit and the report."""
-    world = pool_with(status(), ALIVE).confirm(about, value)
+    world = pool_with(status(), ALIVE).wait_on("h2").confirm(about, value)
     world.reported_at = NOW + timedelta(seconds=seconds)
     found = after(world)
     request = found.destroyed or found.move
@@ -189,12 +189,35 @@ def test_a_move_of_a_name_of_both_kinds_takes_each_from_its_own_host(
     world = pool_with(status(), ALIVE)
     stored = make_object(Kind.VOLUME_POOL, "a", {}, status={"host": {"id": "h9"}, "epoch": 1})
     world.add(stored).volume_pool("a", grant=Grant("h9", 1))
-    found = judge_requests(world.confirm(HOST, f"a={host}")).status
+    found = judge_requests(world.wait_on(host).confirm(HOST, f"a={host}")).status
     assert {key: each.move.from_host for key, each in found.items() if each.move is not None} == former
 
 
+@pytest.mark.parametrize(
+    ("candidate", "is_offline", "is_request"),
+    [
+        pytest.param("", False, False, id="a tick without any report"),
+        pytest.param("h3", False, False, id="another host waits for the pool"),
+        pytest.param("h2", False, True, id="it waits for the pool"),
+        pytest.param("", True, True, id="a plan that has no reports"),
+    ],
+)
+def test_a_pool_moves_only_to_a_host_that_is_known(
+    candidate: str, *, is_offline: bool, is_request: bool
+) -> None:
+    """The granted host is silent: a slip in the hostID would take the pool from all hosts."""
+    world = pool_with(status(), EXPIRED)
+    world.is_offline = is_offline
+    if candidate:
+        world.wait_on(candidate)
+    found = judge_requests(world.confirm(HOST, "a=h2"))
+    assert (found.status.keys() == {POOL}) is is_request
+    reasons = [each.reason for each in found.notices[POOL]]
+    assert reasons == (["Confirmed"] if is_request else ["UnknownHost"])
+
+
 def test_a_newer_request_takes_the_place_of_one_that_waits() -> None:
-    world = pool_with(status(destroyed=destroy()), ALIVE).confirm(HOST, "a=h2")
+    world = pool_with(status(destroyed=destroy()), ALIVE).wait_on("h2").confirm(HOST, "a=h2")
     found = after(world)
     assert found.destroyed is None
     assert found.move is not None
