@@ -78,16 +78,29 @@ class ObjectEdit(msgspec.Struct, frozen=True):
         return self if status is None else self.with_record(status=replace(status, **changes))
 
     def set_condition(
-        self, type: str, status: Literal["True", "False", "Unknown"], reason: str, message: str = ""
+        self,
+        type: str,
+        status: Literal["True", "False", "Unknown"],
+        reason: str,
+        message: str = "",
+        update_time: str = "",
     ) -> ObjectEdit:
-        """With that condition. Its transition time moves when its status does."""
+        """With that condition. Its transition time moves when its status does. `update_time` is for the few that end by their age: when
+        they were last written with another text."""
         kept = self.record.status
         if kept is None:
             return self
         # One rule may take back what the next says again: the time is that of where the edit began.
         first = self.known.record.condition(type)
         since = first.last_transition_time if first is not None and first.status == status else ""
-        new = Condition(type=type, status=status, reason=reason, message=message, last_transition_time=since)
+        new = Condition(
+            type=type,
+            status=status,
+            reason=reason,
+            message=message,
+            last_update_time=update_time,
+            last_transition_time=since,
+        )
         conditions = with_condition(kept.conditions, new, self.now)
         return self.with_status(conditions=tuple(sorted(conditions, key=by_type)))
 

@@ -22,7 +22,7 @@ from reconciler.world.objects.object_state import Origin
 from reconciler.world.pools.grants import POOL_STATUS
 from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.pools.pool_status import update_pool_status
-from reconciler.world.record import DESTROYED, HOST_MISMATCH, HOST_MOVED, moment
+from reconciler.world.record import DESTROYED, HOST_MISMATCH, HOST_MOVED, moment, stamp
 from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.view import View
 from schemas.edit.fields import Value
@@ -84,20 +84,24 @@ def with_requests(edit: ObjectEdit, requests: PoolRequests) -> ObjectEdit:
             HOST_MOVED: was.move is not None and after.move is None,
         }
         edit = edit.clear_condition(*(type for type, is_replaced in replaced.items() if is_replaced))
-    before = edit
     for each in requests.notices.get(edit.known.key, ()):
-        edit = edit.set_condition(each.type, each.status, each.reason, each.message)
-        if edit.condition(each.type) != before.condition(each.type):
-            edit = edit.log_change(Action.STATUS, each.message)
+        shown = edit.condition(each.type)
+        if shown is None or (shown.status, shown.reason, shown.message) != each[1:]:
+            edit = edit.set_condition(*each, update_time=stamp(edit.now)).log_change(
+                Action.STATUS, each.message
+            )
     return edit
 
 
 def end_answers(edit: ObjectEdit) -> ObjectEdit:
-    """Without the conditions of requests that were refused or void for so long that people have read why."""
+    """Without the conditions of requests that were refused or void for so long that people have read why.
+
+    A second refusal has the status of the first, and so its transition time: each answer is as old as its own text.
+    """
     for type in (DESTROYED, HOST_MOVED):
         found = edit.condition(type)
         if found is not None and found.status == "False":
-            ends = (moment(found.last_transition_time) or edit.now) + ANSWERED
+            ends = (moment(found.last_update_time or found.last_transition_time) or edit.now) + ANSWERED
             edit = edit.clear_condition(type) if ends <= edit.now else edit.recheck_by(ends)
     return edit
 

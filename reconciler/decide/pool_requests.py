@@ -41,7 +41,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
@@ -72,8 +72,7 @@ TYPES = {
 }  # of the condition that displays it
 
 
-@dataclass(frozen=True, slots=True)
-class PoolNotice:
+class PoolNotice(NamedTuple):
     """A condition that displays a request, or why a trailer is none."""
 
     type: str

@@ -207,7 +207,7 @@ def merge_conditions(kept: Sequence[Condition], reported: Iterable[Condition], n
 def _with_time(new: Condition, before: Condition | None, now: datetime) -> Condition:
     is_same = before is not None and before.status == new.status
     time = before.last_transition_time if before is not None and is_same else new.last_transition_time
-    return msgspec.structs.replace(new, last_transition_time=time or stamp(now), last_update_time="")
+    return msgspec.structs.replace(new, last_transition_time=time or stamp(now))
 
 
 # How long a pool that refused an object is left alone: twice as long each time, from seconds to minutes

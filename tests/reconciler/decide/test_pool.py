@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -195,6 +196,28 @@ def test_the_condition_of_a_request_ends_with_the_request(
         assert isinstance(edit.record.status, MachinePoolStatus)
         assert (edit.record.status.host, edit.record.status.epoch) == (after.host, after.epoch)
         assert (edit.record.status.destroyed, edit.record.status.move) == (after.destroyed, after.move)
+
+
+@pytest.mark.parametrize("host", ["h0", "h9"], ids=["the same answer", "another answer"])
+def test_a_second_refusal_is_shown_for_a_day_of_its_own(host: str) -> None:
+    """The same answer again changes nothing, so it ends with the day that began first."""
+
+    def write(host: str, now: datetime, known: ObjectState) -> ObjectState:
+        notice = PoolNotice(DESTROYED, "False", "NotGranted", f"host {host} does not have the grant")
+        requests = PoolRequests(notices={POOL: (notice,)} if host else {})
+        edit = with_requests(ObjectEdit(known, known.record, now), requests)
+        return msgspec.structs.replace(known, record=edit.record)
+
+    first = write("h0", NOW, pool(make_status()))
+    second = write(host, NOW + timedelta(hours=23, minutes=59), first)
+    later = write("", NOW + timedelta(hours=24), second)
+    is_shown = host != "h0"
+    assert (later.record.condition(DESTROYED) is not None) is is_shown
+    one, other = first.record.condition(DESTROYED), second.record.condition(DESTROYED)
+    assert one is not None
+    assert other is not None
+    assert one.last_transition_time == other.last_transition_time
+    assert write("", NOW + timedelta(hours=48), later).record.condition(DESTROYED) is None
 
 
 def test_a_notice_is_a_change_only_when_it_is_new() -> None:
