@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     nouns.add_object(parser)
     parser.add_argument(
         "--for",
-        dest="wanted",
+        dest="condition",
         type=parse_condition,
         default=("state", "Running"),
         metavar="FIELD=VALUE",
@@ -72,8 +72,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def wait_until(arguments: argparse.Namespace, waker: Waker) -> int:
-    wanted = nouns.parse_key(arguments.kind, arguments.name, arguments.namespace)
-    check(arguments.kind, arguments.wanted)
+    key = nouns.parse_key(arguments.kind, arguments.name, arguments.namespace)
+    check(arguments.kind, arguments.condition)
     start = time.monotonic()
     found: InventoryItem | None = None
     hint = ""
@@ -83,27 +83,27 @@ def wait_until(arguments: argparse.Namespace, waker: Waker) -> int:
     ):
         check_settings(fleet)
         for now in all:
-            all_of_it = read_inventory(now.repo, now.snapshot.target, wanted.kind)
-            found = all_of_it.items.get(wanted)
-            if is_met(found, arguments.wanted):
-                show(arguments, wanted, found, time.monotonic() - start)
+            all_of_it = read_inventory(now.repo, now.snapshot.target, key.kind)
+            found = all_of_it.items.get(key)
+            if is_met(found, arguments.condition):
+                show(arguments, key, found, time.monotonic() - start)
                 return Exit.OK
-            before, hint = hint, hint_of(now, all_of_it, wanted)
+            before, hint = hint, hint_of(now, all_of_it, key)
             if hint and not before:
-                err().line(f"waiting for {printable(str(wanted))}, which does not exist yet; {hint}")
+                err().line(f"waiting for {printable(str(key))}, which does not exist yet; {hint}")
     if is_value(arguments.output):
-        show(arguments, wanted, found, time.monotonic() - start)
+        show(arguments, key, found, time.monotonic() - start)
     raise CommandError(
-        f"{wanted} is not {describe_condition(arguments.wanted)} after {arguments.timeout} s: {describe_state(found)}",
-        hint or f"`gitvirt describe {wanted.kind.value.lower()} {arguments.name}` shows more",
+        f"{key} is not {describe_condition(arguments.condition)} after {arguments.timeout} s: {describe_state(found)}",
+        hint or f"`gitvirt describe {key.kind.value.lower()} {arguments.name}` shows more",
         Exit.TIMED_OUT,
     )
 
 
-def check(kind: Kind, wanted: tuple[str, str]) -> None:
+def check(kind: Kind, condition: tuple[str, str]) -> None:
     """Refuses a condition that can never be met: exit code 2 at once, not 6 after the whole timeout. It needs the
     kind alone, so it runs before the repo is opened."""
-    name, value = wanted
+    name, value = condition
     known = states(kind)
     if not value and name in ("state", "status.state", "condition"):
         has_states = known and name != "condition"
@@ -126,11 +126,11 @@ def check(kind: Kind, wanted: tuple[str, str]) -> None:
     raise CommandError(f"unknown state {printable(value)} of a {kind}", cure, Exit.USAGE)
 
 
-def hint_of(now: FleetRepo, all_of_it: FleetInventory, wanted: Key) -> str:
+def hint_of(now: FleetRepo, all_of_it: FleetInventory, key: Key) -> str:
     """Where there is no such object; before there is a target branch, `describe` shows what people declared."""
-    if wanted in all_of_it.items or now.snapshot.target is None:
+    if key in all_of_it.items or now.snapshot.target is None:
         return ""
-    return suggest_item(all_of_it, wanted.kind, wanted.name)
+    return suggest_item(all_of_it, key.kind, key.name)
 
 
 def follow_in_time(fleet: FleetRepo, seconds: float, waker: Waker) -> Generator[FleetRepo]:
@@ -140,25 +140,25 @@ def follow_in_time(fleet: FleetRepo, seconds: float, waker: Waker) -> Generator[
     yield from follow_fleet(fleet, waker, seconds)
 
 
-def show(arguments: argparse.Namespace, wanted: Key, found: InventoryItem | None, seconds: float) -> None:
+def show(arguments: argparse.Namespace, key: Key, found: InventoryItem | None, seconds: float) -> None:
     if arguments.output == "table":
-        out().line(f"{wanted}: {describe_condition(arguments.wanted)} after {seconds:.1f} s")
+        out().line(f"{key}: {describe_condition(arguments.condition)} after {seconds:.1f} s")
     elif arguments.output == "name":
-        out().line("/".join(part for part in (wanted.namespace, wanted.name) if part))
+        out().line("/".join(part for part in (key.namespace, key.name) if part))
     else:
-        show_value(out(), arguments.output, value(arguments, wanted, found, seconds))
+        show_value(out(), arguments.output, value(arguments, key, found, seconds))
 
 
 def value(
-    arguments: argparse.Namespace, wanted: Key, found: InventoryItem | None, seconds: float
+    arguments: argparse.Namespace, key: Key, found: InventoryItem | None, seconds: float
 ) -> dict[str, object]:
     """What programs read, also after a timeout: then `isSo` is false, and state, reason and message are those of
     the last look."""
-    field_name, field_value = arguments.wanted
+    field_name, field_value = arguments.condition
     return {
-        "object": str(wanted),
+        "object": str(key),
         "for": {"field": field_name, "value": field_value},
-        "isSo": is_met(found, arguments.wanted),
+        "isSo": is_met(found, arguments.condition),
         "state": None if found is None else columns.state(found),
         "reason": "" if found is None else columns.reason(found),
         "message": "" if found is None else columns.message(found),
@@ -166,10 +166,10 @@ def value(
     }
 
 
-def is_met(item: InventoryItem | None, wanted: tuple[str, str]) -> bool:
-    """Whether the object is as `--for` wants it. `deleted` means absent from the target branch: the reconciler
+def is_met(item: InventoryItem | None, condition: tuple[str, str]) -> bool:
+    """Whether the object is as `--for` asks for it. `deleted` means absent from the target branch: the reconciler
     removes the document only after the host confirmed it."""
-    name, value = wanted
+    name, value = condition
     if name == DELETED:
         return item is None
     if item is None:
@@ -179,8 +179,8 @@ def is_met(item: InventoryItem | None, wanted: tuple[str, str]) -> bool:
     return has_value(item, name, value)
 
 
-def describe_condition(wanted: tuple[str, str]) -> str:
-    name, value = wanted
+def describe_condition(condition: tuple[str, str]) -> str:
+    name, value = condition
     if name == DELETED:
         return DELETED
     return value if name in ("state", "condition") else f"{name}={value}"

@@ -57,25 +57,25 @@ def differs(known: ObjectState, expansion: Expansion) -> bool:
     """Whether its document on `live` has to be written: it is not there yet, or the entry of the machine has changed."""
     if known.live is None:
         return True
-    wanted = decode(expansion.key.kind, expansion.body)
-    return normalize(known.object, wanted) != normalize(wanted, wanted)
+    desired = decode(expansion.key.kind, expansion.body)
+    return normalize(known.object, desired) != normalize(desired, desired)
 
 
-def normalize(found: Object, wanted: Object) -> Object:
-    """`found` with everything from `wanted` that the reconciler itself writes, so that two of them differ only by the entry.
+def normalize(found: Object, desired: Object) -> Object:
+    """`found` with everything from `desired` that the reconciler itself writes, so that two of them differ only by the entry.
 
     Pool reference and claim of a volume are the reconciler's; labels and annotations are compared as they are.
     """
     metadata = msgspec.structs.replace(
-        wanted.metadata, labels=found.metadata.labels, annotations=found.metadata.annotations
+        desired.metadata, labels=found.metadata.labels, annotations=found.metadata.annotations
     )
-    if isinstance(found, Volume) and isinstance(wanted, Volume):
+    if isinstance(found, Volume) and isinstance(desired, Volume):
         spec = msgspec.structs.replace(
-            found.spec, volume_pool_ref=wanted.spec.volume_pool_ref, claim_ref=wanted.spec.claim_ref
+            found.spec, volume_pool_ref=desired.spec.volume_pool_ref, claim_ref=desired.spec.claim_ref
         )
-        return msgspec.structs.replace(wanted, metadata=metadata, spec=spec)
-    if isinstance(found, NetworkInterface) and isinstance(wanted, NetworkInterface):
-        return msgspec.structs.replace(wanted, metadata=metadata, spec=found.spec)
+        return msgspec.structs.replace(desired, metadata=metadata, spec=spec)
+    if isinstance(found, NetworkInterface) and isinstance(desired, NetworkInterface):
+        return msgspec.structs.replace(desired, metadata=metadata, spec=found.spec)
     return found
 
 

@@ -139,24 +139,24 @@ class MemoryTransport:
         self.local = local
         self.fault = fault
 
-    def list_refs(self, wanted: Sequence[str], seconds: float) -> RefsListed | RemoteUnavailable:
+    def list_refs(self, needed: Sequence[str], seconds: float) -> RefsListed | RemoteUnavailable:
         del seconds  # memory answers at once
         if failure := self.fault("list_refs", "before"):
             return failure
-        remote, names = self.local.remote, RefSet(wanted)
+        remote, names = self.local.remote, RefSet(needed)
         listed = RefsListed(
             {ref: id for ref, id in sorted(remote.refs.items()) if ref in names}, remote.default_branch
         )
         return self.fault("list_refs", "after") or listed
 
-    def fetch(self, wanted: Sequence[str], seconds: float) -> RefsFetched | RemoteUnavailable:
+    def fetch(self, needed: Sequence[str], seconds: float) -> RefsFetched | RemoteUnavailable:
         del seconds
         if failure := self.fault("fetch", "before"):
             return failure
-        there, names = self.local.remote.refs, RefSet(wanted)
+        there, names = self.local.remote.refs, RefSet(needed)
         others = {ref: id for ref, id in self.local.fetched.items() if ref not in names}
         self.local.fetched = others | {ref: id for ref, id in there.items() if ref in names}
-        missing = tuple(ref for ref in wanted if not ref.endswith("/*") and ref not in there)
+        missing = tuple(ref for ref in needed if not ref.endswith("/*") and ref not in there)
         return self.fault("fetch", "after") or RefsFetched(missing)
 
     def push(

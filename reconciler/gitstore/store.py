@@ -91,8 +91,8 @@ class Store(ObjectReader):
         self._refs = refs
         self._seconds = seconds
         self._builder = CommitBuilder(self, objects.is_descendant, sign)
-        self._wanted = _wanted_names(refs)
-        self._asked = RefSet(self._wanted)
+        self._needed = _needed_names(refs)
+        self._asked = RefSet(self._needed)
         self._have = self._read_refs()
         self._recent: deque[Mapping[str, ObjectId]] = deque([self._have], maxlen=_SNAPSHOTS_KEPT)
         self._absent: set[ObjectId] = set()  # missing even after a thorough look: just not in this repo
@@ -102,7 +102,7 @@ class Store(ObjectReader):
 
     def snapshot(self) -> Snapshot | RemoteUnavailable:
         with self._turn:
-            listed = self._transport.list_refs(self._wanted, self._seconds)
+            listed = self._transport.list_refs(self._needed, self._seconds)
             if isinstance(listed, RemoteUnavailable):
                 return listed
             if failure := self._update_mirror(listed):
@@ -185,7 +185,7 @@ class Store(ObjectReader):
         heads = {ref for ref in (self._refs.source, self._refs.target) if ref in there}
         differing = sorted(heads.union(differing))
         if len(differing) > _NAMES_AT_MOST:
-            differing = [name for name in self._wanted if name.endswith("/*") or name in differing]
+            differing = [name for name in self._needed if name.endswith("/*") or name in differing]
         outcome = self._transport.fetch(differing, self._seconds)
         self._have = self._read_refs()
         if isinstance(outcome, RemoteUnavailable):
@@ -244,7 +244,7 @@ def _own_disk(error: OSError) -> RemoteUnavailable:
     )
 
 
-def _wanted_names(refs: Refs) -> list[str]:
+def _needed_names(refs: Refs) -> list[str]:
     reports = [ref + "*" if ref.endswith("/") else ref for ref in _reports(refs)]
     return [ref for ref in (refs.source, refs.target, *reports) if ref]
 
@@ -259,9 +259,9 @@ def _reports(refs: Refs) -> tuple[str, ...]:
 def _snapshot(refs: Refs, have: Mapping[str, ObjectId], default_branch: str | None) -> Snapshot:
     """Reports by the rest of their ref's name. The source and the target are never reports, even if a setting puts them below."""
     reports: dict[str, ObjectId] = {}
-    for wanted in _reports(refs):
-        folder = wanted[: wanted.rindex("/") + 1]
-        found = have.items() if wanted == folder else ((wanted, have[wanted]),) if wanted in have else ()
+    for needed in _reports(refs):
+        folder = needed[: needed.rindex("/") + 1]
+        found = have.items() if needed == folder else ((needed, have[needed]),) if needed in have else ()
         for ref, id in sorted(found):
             if ref.startswith(folder) and ref not in (refs.source, refs.target):
                 reports[ref[len(folder) :]] = id

@@ -266,10 +266,10 @@ def _status(kind: Kind, body: Mapping[str, Any]) -> Status | None:
         return found
 
 
-def _of_text(wanted: type, value: object) -> Any:
-    if wanted is Quantity:
+def _of_text(needed: type, value: object) -> Any:
+    if needed is Quantity:
         return parse(value)
-    raise TypeError(f"a status has no way to read a {wanted.__name__}")
+    raise TypeError(f"a status has no way to read a {needed.__name__}")
 
 
 def fields(kind: Kind, record: Record, base: Record = NOTHING) -> dict[Target, Value]:
@@ -278,18 +278,18 @@ def fields(kind: Kind, record: Record, base: Record = NOTHING) -> dict[Target, V
     `base` is the record of the text that will be edited, when that is a text of the target branch: a pool reference there
     is the reconciler's own and goes with the assignment. One in a text of the source is a pin and stays.
     """
-    wanted: dict[Target, Value] = {
+    desired: dict[Target, Value] = {
         Field.UID: record.uid or None,
         Field.DELETION_TIMESTAMP: record.deletion_timestamp or None,
         Field.STATUS: _as_value(record.status),
     }
     reference = _POOL_REF.get(kind)
     if reference is not None and (record.pool or base.pool):
-        wanted[reference] = {"name": record.pool} if record.pool else None
+        desired[reference] = {"name": record.pool} if record.pool else None
     if kind is Kind.VOLUME:
         claim = record.claim
-        wanted[Field.CLAIM_REF] = None if claim is None else cast("Value", _plain(claim))
-    return wanted
+        desired[Field.CLAIM_REF] = None if claim is None else cast("Value", _plain(claim))
+    return desired
 
 
 def _as_value(status: Status | None) -> Value:

@@ -88,12 +88,12 @@ def _edits(
         edits: dict[str, Edit] = {}
         found: set[Key] = set()
         for path, keys in _arriving(changes, view, concerned, document_paths).items():
-            wanted = texts.desired_text(path, keys)
-            if isinstance(wanted, Unwritable):
-                problems[path] = wanted.problem
-                found.update(wanted.keys)
-            elif _differs(wanted, view.live.files.get(path)):
-                edits[path] = wanted
+            desired = texts.desired_text(path, keys)
+            if isinstance(desired, Unwritable):
+                problems[path] = desired.problem
+                found.update(desired.keys)
+            elif _differs(desired, view.live.files.get(path)):
+                edits[path] = desired
         if found <= stuck:
             return edits, tuple(problems[path] for path in sorted(problems)), stuck
         stuck |= found
@@ -118,10 +118,10 @@ def _keys_at(view: View, path: str) -> Iterable[Key]:
     yield from (key for _, key in view.live.documents(path))
 
 
-def _differs(wanted: Edit, file: File | None) -> bool:
+def _differs(desired: Edit, file: File | None) -> bool:
     """By the id of the blob, so that the old content is not read again."""
-    if wanted is None or file is None:
-        return wanted is not None or file is not None
-    if isinstance(wanted, ExistingBlob):
-        return wanted != (file.mode, file.id)
-    return hash_object(ObjectType.BLOB, wanted).id != file.id
+    if desired is None or file is None:
+        return desired is not None or file is not None
+    if isinstance(desired, ExistingBlob):
+        return desired != (file.mode, file.id)
+    return hash_object(ObjectType.BLOB, desired).id != file.id

@@ -45,7 +45,7 @@ class FlowStyle(NamedTuple):
     is_nested_on_one_line: bool = False
 
 
-def flow_style(text: str, flow: FlowMap, outermost: FlowMap) -> FlowStyle:
+def detect_flow_style(text: str, flow: FlowMap, outermost: FlowMap) -> FlowStyle:
     """How a person wrote the mapping: its quotes, gaps, breaks and indentation, so that an inserted field looks the same. Changes
     no text. For an empty mapping, the style of the outermost mapping around it, which may be the same one.
 

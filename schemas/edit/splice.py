@@ -40,12 +40,14 @@ def splice(text: str, step: Step, finder: Finder, style: YamlStyle, point: Inser
         case PutEntry(path, value):
             entry = _entry(text, path, finder, point)
             if isinstance(entry, FlowPlace):
-                return flow_writer.put(text, entry, value, _flow_style(text, entry.flow, finder, path))
+                return flow_writer.put(text, entry, value, _detect_flow_style(text, entry.flow, finder, path))
             return None if entry is None else _put(text, entry, value, style)
         case AddEntry(path, value):
             above = finder.map_at(text, path[:-1])
             if isinstance(above, FlowMap):
-                return flow_writer.add(text, above, path[-1], value, _flow_style(text, above, finder, path))
+                return flow_writer.add(
+                    text, above, path[-1], value, _detect_flow_style(text, above, finder, path)
+                )
             return None if above is None else _add(text, above, path[-1], value, style, point)
         case DropEntry(path):
             entry = _entry(text, path, finder, point)
@@ -67,13 +69,13 @@ def _entry(text: str, path: Path, finder: Finder, point: InsertionPoint) -> Bloc
     return entry._replace(tail=deeper.end()) if deeper else entry
 
 
-def _flow_style(text: str, found: FlowMap, finder: Finder, path: Path) -> flow_writer.FlowStyle:
+def _detect_flow_style(text: str, found: FlowMap, finder: Finder, path: Path) -> flow_writer.FlowStyle:
     """The style of a flow mapping; an empty one follows the outermost mapping around it."""
     for depth in range(len(path) - 1):
         outer = finder.map_at(text, path[:depth])
         if isinstance(outer, FlowMap):
-            return flow_writer.flow_style(text, found, outer)
-    return flow_writer.flow_style(text, found, found)
+            return flow_writer.detect_flow_style(text, found, outer)
+    return flow_writer.detect_flow_style(text, found, found)
 
 
 def _put(text: str, entry: BlockEntry, value: Value, style: YamlStyle) -> str:
@@ -103,7 +105,7 @@ def _in_old_form(text: str, entry: BlockEntry, value: Value) -> str:
     if not value or not isinstance(value, dict | list) or old[:1] not in ("{", "[") or not old[1:-1].strip():
         return ""
     braced = flow_reader.read(text, entry.value)
-    hand = flow_writer.flow_style(text, braced, braced) if braced else flow_writer.FlowStyle()
+    hand = flow_writer.detect_flow_style(text, braced, braced) if braced else flow_writer.FlowStyle()
     start = line_start(text, entry.value)
     new = flow_writer.write(value, hand, " " * entry.indent if hand.is_spread else None)
     return new if hand.is_spread or entry.value - start + len(new) <= _MAX_LINE else ""

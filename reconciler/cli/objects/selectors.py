@@ -186,14 +186,14 @@ def find_item(inventory: FleetInventory, kind: Kind, written: str, namespace: st
     return find_by_key(inventory, parse_key(kind, written, namespace))
 
 
-def find_by_key(inventory: FleetInventory, wanted: Key) -> InventoryItem:
+def find_by_key(inventory: FleetInventory, key: Key) -> InventoryItem:
     """The object of this key, or a CommandError with the nearest name or the command that lists all."""
-    if found := inventory.items.get(wanted):
+    if found := inventory.items.get(key):
         return found
-    cause = f"there is no {wanted.kind} {printable(wanted.name)}"
-    if wanted.namespace:
-        cause += f" in namespace {printable(wanted.namespace)}"
-    raise CommandError(cause, suggest_item(inventory, wanted.kind, wanted.name))
+    cause = f"there is no {key.kind} {printable(key.name)}"
+    if key.namespace:
+        cause += f" in namespace {printable(key.namespace)}"
+    raise CommandError(cause, suggest_item(inventory, key.kind, key.name))
 
 
 def suggest_item(inventory: FleetInventory, kind: Kind, name: str) -> str:

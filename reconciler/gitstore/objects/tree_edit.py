@@ -88,15 +88,15 @@ class _Folder:
 def edit_tree(read: Read, tree: ObjectId | None, edits: Mapping[str, Edit]) -> EditedTree:
     """The tree with the edits on it. Folders that have become empty are gone, as Git has none."""
     done = EditedTree()
-    wanted = _by_folder(edits)
-    folders = _open_folders(read, tree or EMPTY.id, wanted)
+    needed = _by_folder(edits)
+    folders = _open_folders(read, tree or EMPTY.id, needed)
     # All removals come first: a file may make room for a folder, and the other way round.
-    for path, leaves in wanted.items():
+    for path, leaves in needed.items():
         for name, edit in leaves.items():
             if edit is None and folders[path].has_leaf(name):
                 del folders[path].entries[name]
     for path, folder in reversed(folders.items()):  # the deepest first: a folder needs the ids of those in it
-        for name, edit in wanted.get(path, {}).items():
+        for name, edit in needed.get(path, {}).items():
             if edit is not None:
                 _write(folder, name, edit, done)
         data = folder.encode()
@@ -144,10 +144,10 @@ def _by_folder(edits: Mapping[str, Edit]) -> _ByFolder:
     return found
 
 
-def _open_folders(read: Read, tree: ObjectId, wanted: _ByFolder) -> dict[bytes, _Folder]:
+def _open_folders(read: Read, tree: ObjectId, needed: _ByFolder) -> dict[bytes, _Folder]:
     """Every folder on the way to an edit, parents before what is in them."""
     paths = {b""}
-    for folder in wanted:
+    for folder in needed:
         while folder not in paths:
             paths.add(folder)
             folder = folder.rpartition(b"/")[0]

@@ -107,33 +107,33 @@ class GitTransport(Transport):
     inherit: Sequence[int] = ()  # the lock of the mirror, held while any git works in it
     chance: random.Random = field(default_factory=random.Random)
 
-    def list_refs(self, wanted: Sequence[str], seconds: float) -> RefsListed | RemoteUnavailable:
+    def list_refs(self, needed: Sequence[str], seconds: float) -> RefsListed | RemoteUnavailable:
         # Outside of any repo, so that a damaged mirror does not hide what the remote has.
-        arguments = ["--git-dir=/dev/null", "ls-remote", "--symref", self.address.url, "HEAD", *wanted]
+        arguments = ["--git-dir=/dev/null", "ls-remote", "--symref", self.address.url, "HEAD", *needed]
         output = self._read(arguments, seconds)
-        return output if isinstance(output, RemoteUnavailable) else _parse_refs(output, wanted)
+        return output if isinstance(output, RemoteUnavailable) else _parse_refs(output, needed)
 
-    def fetch(self, wanted: Sequence[str], seconds: float) -> RefsFetched | RemoteUnavailable:
+    def fetch(self, needed: Sequence[str], seconds: float) -> RefsFetched | RemoteUnavailable:
         deadline = time.monotonic() + seconds
         failure = None
-        if all(name.endswith("/*") or _is_known(self.mirror, name) for name in wanted):
-            failure = self._fetch(wanted, deadline)
+        if all(name.endswith("/*") or _is_known(self.mirror, name) for name in needed):
+            failure = self._fetch(needed, deadline)
             if failure is None:
                 return RefsFetched()
-        # One wanted name that does not exist fails the whole fetch, and so does a ref that must go before another can
+        # One needed name that does not exist fails the whole fetch, and so does a ref that must go before another can
         # come (a, then a/b). Only a look at the remote can tell.
-        listed = self.list_refs(wanted, _seconds_until(deadline))
+        listed = self.list_refs(needed, _seconds_until(deadline))
         if isinstance(listed, RemoteUnavailable):
             return failure or listed
-        missing = tuple(name for name in wanted if not name.endswith("/*") and name not in listed.refs)
-        here = self._refs_of_mirror(wanted, deadline)
+        missing = tuple(name for name in needed if not name.endswith("/*") and name not in listed.refs)
+        here = self._refs_of_mirror(needed, deadline)
         if isinstance(here, RemoteUnavailable):
             return here
         vanished = [name for name in here if name not in listed.refs]
         if failure is not None and not missing and not vanished:
             return failure
         failure = self._forget(vanished, deadline) or self._fetch(
-            [name for name in wanted if name not in missing], deadline
+            [name for name in needed if name not in missing], deadline
         )
         return failure or RefsFetched(missing)
 
@@ -173,8 +173,8 @@ class GitTransport(Transport):
             return PushDeclined(rejected, result.words, failure)
         return unknown
 
-    def _fetch(self, wanted: Sequence[str], deadline: float) -> RemoteUnavailable | None:
-        if not wanted:
+    def _fetch(self, needed: Sequence[str], deadline: float) -> RemoteUnavailable | None:
+        if not needed:
             return None
         arguments = [
             f"--git-dir={self.mirror}",
@@ -186,17 +186,17 @@ class GitTransport(Transport):
             "--no-auto-maintenance",
             "--refmap=",
             self.address.url,
-            *(f"+{name}:{name}" for name in wanted),
+            *(f"+{name}:{name}" for name in needed),
         ]
         return self._change_refs(arguments, deadline)
 
-    def _refs_of_mirror(self, wanted: Sequence[str], deadline: float) -> list[str] | RemoteUnavailable:
-        patterns = [name.removesuffix("*") for name in wanted]
+    def _refs_of_mirror(self, needed: Sequence[str], deadline: float) -> list[str] | RemoteUnavailable:
+        patterns = [name.removesuffix("*") for name in needed]
         arguments = [f"--git-dir={self.mirror}", "for-each-ref", "--format=%(refname)", *patterns]
         output = self._read(arguments, _seconds_until(deadline))
         if isinstance(output, RemoteUnavailable):
             return output
-        names = RefSet(wanted)
+        names = RefSet(needed)
         return [name for name in output.splitlines() if name in names]
 
     def _forget(self, refs: Sequence[str], deadline: float) -> RemoteUnavailable | None:
@@ -269,9 +269,9 @@ def _timed_out(seconds: float, redaction: Redactor, errors: bytes) -> RemoteUnav
     )
 
 
-def _parse_refs(output: str, wanted: Sequence[str]) -> RefsListed | RemoteUnavailable:
+def _parse_refs(output: str, needed: Sequence[str]) -> RefsListed | RemoteUnavailable:
     refs: dict[str, ObjectId] = {}
-    default, names = None, RefSet(wanted)
+    default, names = None, RefSet(needed)
     for line in output.splitlines():
         value, _, name = line.partition("\t")
         if value.startswith("ref: ") and name == "HEAD":
@@ -282,7 +282,7 @@ def _parse_refs(output: str, wanted: Sequence[str]) -> RefsListed | RemoteUnavai
                 "the remote stores objects by SHA-256",
                 "only SHA-1 repos are supported for now",
             )
-        elif not wanted or name in names:
+        elif not needed or name in names:
             refs[name] = value
     return RefsListed(refs, default)
 

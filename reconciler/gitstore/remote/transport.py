@@ -69,7 +69,7 @@ class RefsListed:
 
 @dataclass(frozen=True, slots=True)
 class RefsFetched:
-    """The mirror holds the wanted refs as the remote has them. `missing` were wanted by name and are not there."""
+    """The mirror holds the needed refs as the remote has them. `missing` were asked for by name and are not there."""
 
     missing: tuple[str, ...] = ()
 
@@ -86,8 +86,8 @@ class RefUpdate:
 class RefSet:
     """Refs by their full names, or by prefixes that end in `/*`. A process may want the reports of hundreds of poollets."""
 
-    def __init__(self, wanted: Iterable[str]) -> None:
-        names = frozenset(wanted)
+    def __init__(self, needed: Iterable[str]) -> None:
+        names = frozenset(needed)
         self._folders = tuple(name[:-1] for name in names if name.endswith("/*"))
         self._names = names
 
@@ -96,11 +96,11 @@ class RefSet:
 
 
 class Transport(Protocol):
-    """`wanted` are full ref names, or prefixes that end in `/*`. `seconds` bounds the whole call."""
+    """`needed` are full ref names, or prefixes that end in `/*`. `seconds` bounds the whole call."""
 
-    def list_refs(self, wanted: Sequence[str], seconds: float) -> RefsListed | RemoteUnavailable: ...
+    def list_refs(self, needed: Sequence[str], seconds: float) -> RefsListed | RemoteUnavailable: ...
 
-    def fetch(self, wanted: Sequence[str], seconds: float) -> RefsFetched | RemoteUnavailable: ...
+    def fetch(self, needed: Sequence[str], seconds: float) -> RefsFetched | RemoteUnavailable: ...
 
     def push(
         self, updates: Sequence[RefUpdate], seconds: float

@@ -1,8 +1,8 @@
 """Errors that validation finds between objects, for the objects that a change can concern. Pure.
 
 The same rules that `gitvirt validate` has; here they see an object, what it refers to, and who else refers to that. Which
-objects must be seen together is said twice, and both must agree: `keys_concerned` names whose findings a change can alter,
-`seen_beside` what its rules look at. A rule of schemas.validate that looks further needs both extended; otherwise the error of one
+objects must be seen together is said twice, and both must agree: `find_concerned_keys` names whose findings a change can alter,
+`find_compared_keys` what its rules look at. A rule of schemas.validate that looks further needs both extended; otherwise the error of one
 object remains after people corrected another one, until the process starts again.
 
 Only declared and generated objects are judged: what is frozen or leaving stays as it was accepted. An error blocks its own
@@ -31,7 +31,7 @@ POOLS = (Kind.MACHINE_POOL, Kind.VOLUME_POOL)
 ON_TARGET = ValidationPolicy(is_target=True)
 
 
-def keys_concerned(
+def find_concerned_keys(
     touched: Iterable[Key],
     changed: Mapping[Key, tuple[ObjectState | None, ObjectState | None]],
     relations: Relations,
@@ -57,11 +57,11 @@ def keys_concerned(
                 keys.update(relations.users.get(pinned))
         if before != after:
             for state in (before, after):
-                keys.update(rivals(state, relations) if state is not None else ())
+                keys.update(find_rivals(state, relations) if state is not None else ())
     return keys
 
 
-def rivals(known: ObjectState, relations: Relations) -> Iterator[Key]:
+def find_rivals(known: ObjectState, relations: Relations) -> Iterator[Key]:
     """Other objects with the same volume, interface or address, which only one object may have."""
     if known.key.kind is Kind.MACHINE:
         for used in uses(known):
@@ -71,7 +71,9 @@ def rivals(known: ObjectState, relations: Relations) -> Iterator[Key]:
         yield from relations.at_address.get(address)
 
 
-def seen_beside(one: ObjectState, known: Mapping[Key, ObjectState], relations: Relations) -> Iterator[Key]:
+def find_compared_keys(
+    one: ObjectState, known: Mapping[Key, ObjectState], relations: Relations
+) -> Iterator[Key]:
     """The objects that rules read when they judge one object: those that it uses, those to compare with, and its rivals."""
     pin = pinned_pool(one)
     if pin is not None:
@@ -82,7 +84,7 @@ def seen_beside(one: ObjectState, known: Mapping[Key, ObjectState], relations: R
             yield pin
         if used.kind is Kind.VOLUME_SNAPSHOT:
             yield from relations.uses.get(used, ())
-    for rival in rivals(one, relations):
+    for rival in find_rivals(one, relations):
         yield rival
         # An ephemeral entry counts only until its object was generated.
         yield from (used for used in relations.uses.get(rival, ()) if used.kind in OWN)
@@ -95,7 +97,7 @@ def find_errors(
     judged = {key: known[key] for key in keys if key in known and known[key].origin in JUDGED}
     around = dict(judged)
     for one in judged.values():
-        around.update({key: known[key] for key in seen_beside(one, known, relations) if key in known})
+        around.update({key: known[key] for key in find_compared_keys(one, known, relations) if key in known})
     found: dict[str, list[Finding]] = {}
     tree = Tree(tuple(_entries(around)))
     for finding in check_tree(tree, ON_TARGET):

@@ -3,7 +3,7 @@
 For each changed path: not a manifest (ignored, another ending, a file of the reconciler) -> no contents; a link or a submodule
 -> a problem, and no documents; in the parse cache and fit for today's question -> those; otherwise the blob is parsed.
 
-Both branches go through `_take`, with other rules about what is read and how: `take_source` and `take_live` say them. A cache
+Both branches go through `_update`, with other rules about what is read and how: `update_source` and `update_live` say them. A cache
 entry of live fits only if it has just the objects that are needed now, since that depends on what the source declares.
 """
 
@@ -26,7 +26,7 @@ from schemas.validate.files import is_declaring
 
 
 @dataclass(slots=True)
-class Taken:
+class BranchUpdate:
     """The result of reading changed files. `flipped` are paths whose files can be understood now and could not before, or the reverse,
     or cannot for another reason."""
 
@@ -55,7 +55,7 @@ class _Reading:
             if before is not None:
                 self.readings.drop(name_of(before, self.how))
 
-    def contents(self, file: File, known: Mapping[Name, object], taken: Taken) -> Contents | None:
+    def contents(self, file: File, known: Mapping[Name, object], update: BranchUpdate) -> Contents | None:
         if not self.is_manifest(file.path):
             return None
         if problem_files := _problem_of(file):
@@ -65,16 +65,16 @@ class _Reading:
             found = self.readings.contents(file.path, name, known[name])
             if found is not None and self.fits(file.path, found):
                 return found
-        taken.blobs_read += 1
+        update.blobs_read += 1
         found = self.parsed(file.path, self.repo.read(file.id))
         if found.is_plain:
             self.readings.keep(name, found)
         return found
 
 
-def take_source(
+def update_source(
     repo: Repo, readings: ParseCache, branch: TreeIndex, changes: Sequence[FileChange], rules: Rules
-) -> Taken:
+) -> BranchUpdate:
     """Files of the source, by the fleet's policy and without those that .gitvirtignore names."""
     policy = rules.policy
     reading = _Reading(
@@ -85,12 +85,12 @@ def take_source(
         parsed=lambda path, data: source_contents(path, data, policy),
         fits=lambda *_: True,
     )
-    return _take(branch, changes, reading)
+    return _update(branch, changes, reading)
 
 
-def take_live(
+def update_live(
     repo: Repo, readings: ParseCache, branch: TreeIndex, changes: Sequence[FileChange], wants: Wants
-) -> Taken:
+) -> BranchUpdate:
     """Files of live, whatever is ignored now: a record counts until it is removed. Consents about orphans are for poollets."""
     reading = _Reading(
         repo,
@@ -100,22 +100,22 @@ def take_live(
         parsed=lambda path, data: live_contents(path, data, wants),
         fits=lambda path, found: all((doc.object is not None) is wants(doc.key, path) for doc in found.docs),
     )
-    return _take(branch, changes, reading)
+    return _update(branch, changes, reading)
 
 
-def _take(branch: TreeIndex, changes: Sequence[FileChange], reading: _Reading) -> Taken:
-    taken = Taken()
+def _update(branch: TreeIndex, changes: Sequence[FileChange], reading: _Reading) -> BranchUpdate:
+    update = BranchUpdate()
     reading.forget(changes)
     for start in range(0, len(changes), AT_ONCE):
         some = changes[start : start + AT_ONCE]
         known = reading.cached_objects(some)
         for path, _, after in some:
             was_problem = branch.problem_files.get(path)
-            found = reading.contents(after, known, taken) if after is not None else None
-            taken.keys.update(branch.put(path, after, found))
+            found = reading.contents(after, known, update) if after is not None else None
+            update.keys.update(branch.put(path, after, found))
             if why_malformed(was_problem) != why_malformed(found):
-                taken.flipped.add(path)
-    return taken
+                update.flipped.add(path)
+    return update
 
 
 def why_malformed(contents: Contents | None) -> tuple[Problem, ...] | None:

@@ -96,15 +96,15 @@ def freeze_files(state: State, repo: Repo, paths: Collection[str]) -> FreezeChan
         if read is None:
             continue
         found = tuple(to_problems(violations(path, ground, paths), text_of))
-        wanted = frozen(read, found) if found else read
-        if wanted == state.source.contents[path]:
+        desired = frozen(read, found) if found else read
+        if desired == state.source.contents[path]:
             continue
         if found:
             state.held[path] = read
         else:
             del state.held[path]
         turned.add(path)
-        keys.update(state.live.keys_at(path), state.source.put(path, state.source.files[path], wanted))
+        keys.update(state.live.keys_at(path), state.source.put(path, state.source.files[path], desired))
     if turned:
         state.problems = None
     return FreezeChange(frozenset(turned), frozenset(keys))

@@ -111,15 +111,15 @@ def charge_orphans(state: State, delta: Delta) -> None:
     """They are few, and counted again in each update. An orphan uses its host's capacity without an order of ours, so new
     objects must not be placed over it. One whose uid is assigned to that same pool is charged as the object already.
     """
-    wanted: dict[tuple[str, str, str], Charge] = {}
+    needed: dict[tuple[str, str, str], Charge] = {}
     for _, orphan in state.orphans():
         pool = pool_of_orphan(orphan)
         known = state.objects.get(Key(Kind(orphan.kind), orphan.namespace, orphan.name))
         is_charged = known is not None and orphan.uid == known.record.uid and known.record.pool == pool.name
         if not is_charged:
-            wanted["orphan", str(pool), orphan.id] = Charge(pool, "", "", orphan_charge(orphan))
-    for name in state.orphaned - wanted.keys():
+            needed["orphan", str(pool), orphan.id] = Charge(pool, "", "", orphan_charge(orphan))
+    for name in state.orphaned - needed.keys():
         delta.charge(state, name, None)
-    for name, charge in wanted.items():
+    for name, charge in needed.items():
         delta.charge(state, name, charge)
-    state.orphaned = set(wanted)
+    state.orphaned = set(needed)

@@ -28,7 +28,13 @@ from reconciler.gitstore.repo import FileChange, Repo
 from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.source import rules, source_head
 from reconciler.world.source.contents import Doc, object_at
-from reconciler.world.source.files import Taken, is_retained, needed_objects, take_live, take_source
+from reconciler.world.source.files import (
+    BranchUpdate,
+    is_retained,
+    needed_objects,
+    update_live,
+    update_source,
+)
 from reconciler.world.state import State
 from reconciler.world.update.delta import Delta, UpdateInputs
 from schemas.model import Object
@@ -111,7 +117,7 @@ def load_source(
         state.rules, state.problems = ruled, None
         gone = [change for change in changes if change.after is None]
         changes = [*gone, *(FileChange(path, None, file) for path, file in state.source.files.items())]
-    taken = take_source(repo, state.readings, state.source, changes, ruled)
+    update = update_source(repo, state.readings, state.source, changes, ruled)
     state.news = frozenset(news)
     delta.to_judge = news.keys() | {path for path, *_ in changes if state.held.pop(path, None)}
     state.source_commit = use
@@ -119,10 +125,10 @@ def load_source(
     delta.source_paths = set(news) if is_start else {change.path for change in changes}
     if has_new_rules and not state.is_fresh:
         delta.has_new_rules = True
-        taken.keys.update(pool.key for pools in state.pools_by_kind.values() for pool in pools.values())
+        update.keys.update(pool.key for pools in state.pools_by_kind.values() for pool in pools.values())
         for report in state.reports.by_poollet.values():
-            taken.keys.update(report.entries, report.announced_keys)
-    note_taken(state, taken, delta)
+            update.keys.update(report.entries, report.announced_keys)
+    note_update(state, update, delta)
     return delta
 
 
@@ -131,14 +137,14 @@ def load_live(state: State, repo: Repo, live: ObjectId | None, own: ObjectId | N
     reconciler's own, so foreign edits are reverted."""
     delta = Delta()
     changes = list(repo.diff(state.own_live, own))
-    taken = take_live(repo, state.readings, state.live, changes, needed_objects(state.source))
+    update = update_live(repo, state.readings, state.live, changes, needed_objects(state.source))
     delta.live_paths = paths_of_other_reconcilers(state, repo, own, changes)
     foreign = repo.diff(own, live) if own != live else ()
     state.foreign_edits = tuple(sorted(change.path for change in foreign))
     state.own_live, state.live_commit = own, live
     if any(is_retained(change.path) for change in changes):
         load_retained(state, repo, delta)
-    note_taken(state, taken, delta)
+    note_update(state, update, delta)
     return delta
 
 
@@ -156,16 +162,16 @@ def paths_of_other_reconcilers(
     return {change.path for change in changes}
 
 
-def note_taken(state: State, taken: Taken, delta: Delta) -> None:
+def note_update(state: State, update: BranchUpdate, delta: Delta) -> None:
     """Adds the keys that a load touched. If a file became malformed or readable again, that concerns all its documents on live."""
-    delta.blobs_read += taken.blobs_read
-    if taken.flipped:
+    delta.blobs_read += update.blobs_read
+    if update.flipped:
         state.problems = None
-    for path in taken.flipped:
+    for path in update.flipped:
         keys = {*state.live.keys_at(path), *state.source.keys_at(path)}
-        taken.keys |= keys
+        update.keys |= keys
         delta.dirty |= keys  # the object may be the same; the reason that is shown is another
-    delta.touched |= taken.keys
+    delta.touched |= update.keys
 
 
 def load_retained(state: State, repo: Repo, delta: Delta) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.objects.relations import keys_related_to
-from reconciler.world.objects.validation import find_errors, keys_concerned
+from reconciler.world.objects.validation import find_concerned_keys, find_errors
 from reconciler.world.state import State
 from reconciler.world.update.delta import POOL_OF_CLASS, Changed, Delta
 from schemas.kinds import Key, Kind
@@ -28,7 +28,7 @@ def validate_changes(state: State, touched: set[Key], changed: Changed, has_new_
     if state.is_fresh or has_new_rules:
         keys = {*state.objects, *state.faults}
     else:
-        keys = keys_concerned(touched, changed, state.relations)
+        keys = find_concerned_keys(touched, changed, state.relations)
     found = find_errors(keys, state.objects, state.relations, state.source)
     for key in keys:
         before, after = state.faults.get(key, ()), found.get(key, ())

@@ -111,11 +111,11 @@ class FaultyTransport(Transport):
         self.real = real
         self.steps = steps
 
-    def list_refs(self, wanted: Sequence[str], seconds: float) -> RefsListed | RemoteUnavailable:
-        return self._step("list_refs", lambda: self.real.list_refs(wanted, seconds))
+    def list_refs(self, needed: Sequence[str], seconds: float) -> RefsListed | RemoteUnavailable:
+        return self._step("list_refs", lambda: self.real.list_refs(needed, seconds))
 
-    def fetch(self, wanted: Sequence[str], seconds: float) -> RefsFetched | RemoteUnavailable:
-        return self._step("fetch", lambda: self.real.fetch(wanted, seconds))
+    def fetch(self, needed: Sequence[str], seconds: float) -> RefsFetched | RemoteUnavailable:
+        return self._step("fetch", lambda: self.real.fetch(needed, seconds))
 
     def push(
         self, updates: Sequence[RefUpdate], seconds: float

@@ -102,12 +102,12 @@ def _to_text(value: object) -> str:
     raise TypeError(f"{type(value).__name__} has no form in bytes")
 
 
-def _of_text(wanted: type, text: object) -> object:
-    if wanted is Quantity and isinstance(text, str):
+def _of_text(needed: type, text: object) -> object:
+    if needed is Quantity and isinstance(text, str):
         return _quantity(text)
-    if wanted is Fraction and isinstance(text, str):
+    if needed is Fraction and isinstance(text, str):
         return Fraction(text)
-    raise ValueError(f"there is no {wanted.__name__} in it")
+    raise ValueError(f"there is no {needed.__name__} in it")
 
 
 @lru_cache(maxsize=4096)
