@@ -111,6 +111,7 @@ class ObjectAction:
     calls: tuple[Call, ...]
     events: tuple[EventText, ...] = ()
     precondition: str = ""
+    why: str = ""  # of an action that no order names, for the log; unlike the events it stays when the calls are repeated
 
 
 @dataclass(frozen=True)

@@ -151,7 +151,8 @@ def add_calls(
     file, or the assignment to another host, must still be there right before the call."""
     namespace, name = model_to_iri.read_name(ref, found.object.labels)
     precondition = digest_orders(ref.uid, current.view)
-    current.add_due_calls(ObjectAction(ref, found.runtime, namespace, name, calls, (event,), precondition))
+    action = ObjectAction(ref, found.runtime, namespace, name, calls, (event,), precondition, event.message)
+    current.add_due_calls(action)
 
 
 def may_be_attached(volume: RuntimeVolume, current: DecisionPass) -> bool:

@@ -196,7 +196,8 @@ class Executor:
         where = (action.ref, action.namespace, action.name)
         match ending:
             case None:
-                log.info("action done ref=%s name=%s/%s calls=%s", *where, name_calls(action))
+                why = f" why={action.why}" if action.why else ""
+                log.info("action done ref=%s name=%s/%s calls=%s%s", *where, name_calls(action), why)
                 self._on_end(action, "")
             case CallError(_, error):
                 log.warning("action failed ref=%s name=%s/%s error=%s", *where, error)

@@ -208,8 +208,9 @@ class ReportLease:
             *(f"Pool-Host: {name}={self.host_id}" for name in names),
         )
         return (
-            f"this is host {self.host_id}, and `live` grants {pools}. This host does nothing with them until a commit on the "
-            f"source branch says what became of the other host{waits}. If that host is gone with all that it had, run `{destroyed}` and "
+            f"this is host {self.host_id}, and `live` grants {pools}. Until a commit on the source branch "
+            "says what became of the other host, this host powers off those of its machines that `live` assigns to another host, because "
+            f"a machine that runs on two hosts may destroy its disks. It keeps their data, and does nothing else{waits}. If that host is gone with all that it had, run `{destroyed}` and "
             f"`git push`. If this host has its disks, run `{moved}` and `git push`. Either takes effect once the heartbeat of the other "
             "host has expired. If that host is to stay, give this poollet another name in poollet.yaml"
         )

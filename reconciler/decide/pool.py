@@ -124,7 +124,8 @@ def with_mismatch(edit: ObjectEdit, state: PoolState) -> ObjectEdit:
     if waiting := [each.commit for each in requests if each is not None and each.state == "Waiting"]:
         cure = f"Commit {waiting[0][:DIGITS]} takes effect once the heartbeat of host {host} has expired"
     message = (
-        f"pool {name} is granted to host {host}, and host {other} reports under the same poollet name. {cure}"
+        f"pool {name} is granted to host {host}, and host {other} reports under the same poollet name. Host {other} powers off those of "
+        f"its machines that `live` assigns to another host, so that none runs twice, and keeps their data. {cure}"
     )
     return edit.set_condition(HOST_MISMATCH, "True", "ReportedByAnotherHost", message)
 

@@ -133,6 +133,14 @@ def test_a_host_without_the_lease_or_a_report_fences_and_does_nothing_else(host:
     assert powers == {"db": Power.ON, "web": Power.OFF}
 
 
+def test_a_fence_says_why_for_the_log() -> None:
+    here = site(machine())
+    here.settle()
+    here.put(machine(host=OTHER))
+    (action,) = here.decide().actions
+    assert action.why == f"`live` assigns it to host {OTHER}, so it is powered off here"
+
+
 def test_what_is_fenced_stays_off_and_comes_back_with_its_assignment() -> None:
     here = site(machine())
     here.settle()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import threading
 from collections.abc import Iterator, Mapping
@@ -249,3 +250,12 @@ def test_queued_actions_are_cancelled_and_may_be_ordered_again() -> None:
     execution.close()
     assert ended == ["m1", "m3"]
     assert len(runtime.objects(RuntimeMachine)) == 2
+
+
+def test_the_log_has_the_reason_of_an_action_that_no_order_names(caplog: pytest.LogCaptureFixture) -> None:
+    tested = ExecutorUnderTest({"r1": SimulatedRuntime(quick_host())})
+    removal = step("m1", RemoveCall(RuntimeMachine, "nobody"))
+    with caplog.at_level(logging.INFO, "poollet.runtimes.executor"):
+        tested.execution.submit([removal, replace(removal, why="host h2 has it")])
+    done = [each.getMessage() for each in caplog.records if "action done" in each.getMessage()]
+    assert [each.rpartition("calls=")[2] for each in done] == ["Remove", "Remove why=host h2 has it"]

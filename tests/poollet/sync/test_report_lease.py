@@ -188,6 +188,7 @@ def test_a_candidate_says_what_it_waits_for_and_the_two_ways_out() -> None:
         "--trailer 'Pool-Host: p=mine'`",
         "`git push`",
         "another name",
+        "powers off those of its machines that `live` assigns to another host, because a machine that runs on two hosts may",
     ):
         assert part in found.message
 

@@ -248,6 +248,7 @@ def test_another_host_is_shown_with_every_way_out(host: str, other: str, is_show
         assert "'Pool-Destroyed: a=h1'" in shown.message
         assert "'Pool-Host: a=h2'" in shown.message
         assert "another name" in shown.message
+        assert "Host h2 powers off those of its machines that `live` assigns to another host" in shown.message
 
 
 def test_a_pool_that_nothing_changes_is_kept_without_a_change() -> None:
