@@ -191,6 +191,8 @@ class _Explainer:
             return self._bad_quantity(path, value)
         wanted = " or ".join(_WORDS[name] for name in types if name != "null")
         message = f"{_field(path)} must be {wanted}, not {_kind_of(value)}"
+        if schema_path[-3:-1] == ["$defs", "duration"] and type(value) is int and 0 <= value < 10**9:
+            return _Finding(path, "GV203", message, f"give it a unit: {value}s")
         return _Finding(path, "GV203", message, self._type_hint(value, types, self._rule(schema_path)))
 
     def _type_hint(self, value: object, types: list[str], rule: Schema) -> str:

@@ -208,3 +208,13 @@ def test_an_invalid_duration_is_refused(text: str) -> None:
 @pytest.mark.parametrize(("interval", "want"), [("1s", 50_000), ("10s", 50_000), ("15s", 75_000)])
 def test_the_heartbeat_timeout_is_five_intervals_and_at_least_50_seconds(interval: str, want: int) -> None:
     assert fleet.heartbeat_timeout_milliseconds(interval) == want
+
+
+@pytest.mark.parametrize("unit", ["", "s"])
+def test_a_duration_without_a_unit_gets_a_hint_that_is_valid(unit: str) -> None:
+    outcome = fleet.parse(f"fleet: {{id: {ID}}}\nheartbeat: {{interval: 5{unit}}}\n".encode())
+    if unit:
+        assert isinstance(outcome, fleet.FleetSettings)
+    else:
+        assert not isinstance(outcome, fleet.FleetSettings)
+        assert [(each.code, each.hint) for each in outcome] == [("GV203", "give it a unit: 5s")]
