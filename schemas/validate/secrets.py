@@ -31,7 +31,7 @@ def findings(entry: AnyDeclaration, policy: ValidationPolicy) -> Iterator[Findin
     plain = [(field, key) for field, key, value in values if not is_encrypted(field, value)]
     if not plain:
         return
-    names = shorten_list([key for _, key in plain])
+    names = shorten_list([f"'{key}'" for _, key in plain])
     pointer = json_pointer(plain[0])
     if len(plain) < len(values):
         yield entry.finding(

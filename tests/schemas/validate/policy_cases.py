@@ -114,6 +114,7 @@ POLICY_CASES = [
             "c.yaml": secret("c", data={"empty": ""}, stringData={}),
         },
         {"GV510 error a.yaml /stringData/password", "GV510 error b.yaml /data/password"},
+        quote="everyone who can read this repo can read 'password', and",
     ),
     Case(
         "plain secrets where they are allowed",
