@@ -47,9 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--for",
         dest="condition",
         type=parse_condition,
-        default=("state", "Running"),
         metavar="FIELD=VALUE",
-        help="state=Running, condition=Ready, a path=value, or deleted (default: state=Running)",
+        help="state=Running, condition=Ready, a path=value, or deleted (default: the good state: Running, Ready or Available)",
     )
     parser.add_argument("--timeout", type=parse_duration, default=300, metavar="TIME", help="default: 5m")
     add_format(parser, "name")
@@ -73,6 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def wait_until(arguments: argparse.Namespace, waker: Waker) -> int:
     key = nouns.parse_key(arguments.kind, arguments.name, arguments.namespace)
+    arguments.condition = arguments.condition or ("state", good_state(arguments.kind))
     check(arguments.kind, arguments.condition)
     start = time.monotonic()
     found: InventoryItem | None = None
@@ -98,6 +98,11 @@ def wait_until(arguments: argparse.Namespace, waker: Waker) -> int:
         hint or f"`gitvirt describe {key.kind.value.lower()} {arguments.name}` shows more",
         Exit.TIMED_OUT,
     )
+
+
+def good_state(kind: Kind) -> str:
+    """What is waited for without --for. Each kind that has a state has one good one; of the others `check` says that they have none."""
+    return next((each for each in states(kind) if each in columns.GOOD), "Running")
 
 
 def check(kind: Kind, condition: tuple[str, str]) -> None:

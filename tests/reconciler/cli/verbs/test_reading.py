@@ -39,6 +39,7 @@ Capture = pytest.CaptureFixture[str]
         ("describe machine web-1", ["Machine/default/web-1  Running", "Scheduled  True", "Restarted", "add web-1", "  kind: Machine"]),
         ("describe machine web-2", ["Unschedulable: rack-a: cpu: need 1, have 0"]),
         ("wait machine web-1 --for state=Running", ["Machine/default/web-1: Running after"]),
+        ("wait pool rack-a", ["MachinePool/rack-a: Ready after"]),
         ("wait pool rack-a --for status.availableMachineClasses=small", ["=small after"]),
         ("wait machine absent --for deleted", ["deleted after"]),
     ],
@@ -91,6 +92,8 @@ def test_json_is_json(fleet: Path, capsys: Capture, words: str) -> None:
         ("get machines --field nope=1", Exit.USAGE, "no Machine has anything at nope", "state, power"),
         ("get machines --repo nothing.git", Exit.FAILED, "nothing.git", ""),
         ("get machines --field state", Exit.USAGE, "'state' is not NAME=VALUE", ""),
+        ("wait snapshot absent --timeout 0s", Exit.TIMED_OUT, "VolumeSnapshot/default/absent is not Ready after", "gitvirt get volumesnapshots -A"),
+        ("wait volume absent --timeout 0s", Exit.TIMED_OUT, "Volume/default/absent is not Available after", "gitvirt get volumes -A"),
         ("wait machine web-2 --timeout 1s", Exit.TIMED_OUT, "it is Pending (rack-a: cpu", "gitvirt describe machine web-2"),
     ],
 )  # fmt: skip

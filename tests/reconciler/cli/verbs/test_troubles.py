@@ -253,7 +253,7 @@ def test_a_kind_that_there_is_not(capsys: Capture, words: str, kind: str, near: 
     [
         ("machine web-2 --for state=Runing", "unknown state Runing of a Machine", "did you mean Running? there are: Pending, Running, "),
         ("machine web-2 --for status.state=running", "unknown state running of a Machine", "did you mean Running?"),
-        ("pool rack-a", "unknown state Running of a MachinePool", "there are: Ready, Pending, Error, Offline"),
+        ("pool rack-a --for state=Running", "unknown state Running of a MachinePool", "there are: Ready, Pending, Error, Offline"),
         ("volume absent --for state=zzz", "unknown state zzz of a Volume", "there are: Pending, Available, Error"),
         ("secret seed", "a Secret has no state to wait for", "deleted"),
         ("machine web-1 --for bogus=", "a Machine has no field bogus", "state=STATE, condition=TYPE, PATH=VALUE"),
