@@ -108,7 +108,8 @@ def hold_reason(view: View, known: ObjectState) -> tuple[str, str] | None:
     if why_unverified := view.why_unverified(known.key):
         return UNVERIFIED, why_unverified
     if is_paused(known):
-        return "Paused", f"it is paused; remove the annotation {live_layout.PAUSED} first"
+        put_back = f"put its document back without the annotation {live_layout.PAUSED}"
+        return "Paused", f"it is paused; {put_back}, and remove it again once `live` has it so"
     owner = view.objects.get(key) if (key := owner_of(known)) is not None else None
     if owner is not None and is_paused(owner):
         return "Paused", f"its machine {owner.key.name} is paused"

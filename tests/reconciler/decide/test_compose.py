@@ -296,7 +296,10 @@ HOLDS: dict[str, tuple[Callable[[], Small], Mapping[str, int]]] = {
         lambda: crowd().add(pause("m1"), pause("m2")).leave_source(
             Key(Kind.MACHINE, "default", "m1"), Key(Kind.MACHINE, "default", "m2")
         ),
-        {"it is paused; remove the annotation gitvirt.dev/paused first": 2},
+        {
+            "it is paused; put its document back without the annotation gitvirt.dev/paused, "
+            "and remove it again once `live` has it so": 2
+        },
     ),
     "a request about an unknown pool": (
         lambda: crowd().add(make_object(Kind.MACHINE_POOL, "a", {})).confirm(Confirm.POOL_DESTROYED, "nosuch=h"),
