@@ -150,7 +150,8 @@ def rank_rows(rows: tuple[Fit | Refusal, ...]) -> list[Fit | Refusal]:
 
 
 def table(answer: Explanation, terminal: Terminal) -> list[tuple[str, str, str]]:
-    """Pools that fit each by itself, those that do not by their reasons."""
+    """Pools that fit each by itself, those that do not by their reasons. The pool where it is has rows of its own: it is marked `here`
+    also where it would not be placed again."""
     rows = []
     for row in rank_rows(answer.rows):
         if isinstance(row, Fit):
@@ -159,8 +160,12 @@ def table(answer: Explanation, terminal: Terminal) -> list[tuple[str, str, str]]
             why = f"{row.score.points:,} points{': ' + parts if parts else ''}"
             rows.append((row.pool, terminal.paint(review, TextStyle.GREEN), why))
     refusals = [row for row in rank_rows(answer.rows) if isinstance(row, Refusal)]
-    for pools, reason in phrases.rows_of(refusals):
-        rows.append((pools or "any", terminal.paint("no", TextStyle.YELLOW), printable(reason)))
+    here = [row for row in refusals if answer.pool and row.pool == answer.pool]
+    for pools, reason in phrases.rows_of(here):
+        rows.append((pools, terminal.paint("here", TextStyle.YELLOW), printable(reason)))
+    for pools, reason in phrases.rows_of(row for row in refusals if row not in here):
+        named = "every other pool" if here and pools == phrases.EVERY_POOL else pools or "any"
+        rows.append((named, terminal.paint("no", TextStyle.YELLOW), printable(reason)))
     return rows
 
 

@@ -17,6 +17,7 @@ from schemas.live_layout import SHARE
 from schemas.model.capacity import format_amount
 
 MOST_POOLS = 5
+EVERY_POOL = "every pool"
 
 _WHEN = {
     Effect.LIVE: "takes effect live",
@@ -142,7 +143,7 @@ def _reasons(refusal: Refusal) -> Iterator[str]:
 
 def _join_pools(pools: list[str], every: int) -> str:
     if len(pools) > 1 and len(pools) == every:
-        return "every pool"
+        return EVERY_POOL
     more = f" and {len(pools) - MOST_POOLS:,} more" if len(pools) > MOST_POOLS else ""
     return ", ".join(pools[:MOST_POOLS]) + more
 

@@ -242,6 +242,21 @@ def test_explain_an_assigned_machine(site: Site, gitvirt: Command) -> None:
     assert re.search(r"\nrack-a[12] +here +[\d,]+ points", text)
 
 
+def test_explain_marks_the_pool_of_a_machine_that_fits_nowhere(site: Site, gitvirt: Command) -> None:
+    on = gitvirt.json("explain", "machine", "web-1")["pool"]
+    (other,) = {"rack-a1", "rack-a2"} - {on}
+    (site.checkout / "pools").mkdir()
+    pool = (
+        "apiVersion: compute.ironcore.dev/v1alpha1\nkind: MachinePool\nmetadata: {{name: {}}}\n"
+        "spec: {{unschedulable: true}}\n"
+    )
+    site.edit({f"pools/{name}.yaml": pool.format(name) for name in (on, other)})
+    code, text = gitvirt("explain", "machine", "web-1")
+    assert code == Exit.OK
+    rows = [line.split()[:2] for line in text.splitlines()[3:]]
+    assert rows == [[on, "here"], [other, "no"]]
+
+
 def test_explain_asks_the_repo_that_the_environment_names(
     site: Site, gitvirt: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
