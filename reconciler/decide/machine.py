@@ -111,7 +111,7 @@ def drain(view: View, edit: ObjectEdit, machine: Machine, cause: EvictionCause) 
     if bound and not accepts_data_loss(machine, cause):
         message = (
             f"{cause.message}. Not evicted: {bound} would be lost. "
-            "Use `drain --force` or `onPoolLost: Replace` to accept that"
+            f"Use `gitvirt drain {edit.record.pool} --force` or `onPoolLost: Replace` to accept that"
         )
         edit = edit.set_condition(EVICTION, "False", "DataLossApprovalRequired", message)
         return Drain(**edit.need_fields(), reason=message, is_ordered=False)

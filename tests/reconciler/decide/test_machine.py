@@ -232,6 +232,12 @@ def test_an_eviction_that_loses_data_needs_an_approval(
     assert found.record.pool == "a"  # until its pool states that it is gone
 
 
+def test_data_that_would_be_lost_names_the_whole_command_that_accepts_it() -> None:
+    found = need(on_a(volumes=LOCAL).pool("a", taints=(DRAIN,)))
+    assert isinstance(found, Drain)
+    assert "Use `gitvirt drain a --force` or `onPoolLost: Replace`" in found.reason
+
+
 def test_a_volume_on_the_host_counts_as_local_data() -> None:
     world = on_a(volumes=[{"name": "data", "volumeRef": {"name": "v"}}]).add(volume("v", on="a-disks"))
     world.pool("a", taints=(DRAIN,)).volume_pool("a-disks", reachable_from=frozenset({"a"}))
