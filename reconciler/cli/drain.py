@@ -33,5 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     changes = pools.force_drain if arguments.force else pools.drain
-    intent = change.Mutation("drain", changes, "is being drained", "already being drained", may_declare=True)
+    force = " by force: machines with local disks leave too, and lose them" if arguments.force else ""
+    done, already = f"is being drained{force}", f"already being drained{force}"
+    intent = change.Mutation("drain", changes, done, already, may_declare=True)
     return change.apply_change(arguments, change.pool_key(arguments), intent)

@@ -5,7 +5,7 @@ The host restarts the machine when the token differs from the one in `status.res
 commit restarts once, however often it is read. A paused machine is refused (exit code 1): its host would restart it
 only after it is resumed, which may be days later and unexpected.
 
-Limits: it does not wait for the restart; the printed token is what to wait for.
+Limits: it does not wait for the restart; it prints the command that does.
 """
 
 from __future__ import annotations
@@ -49,5 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
         return {RESTART: token}
 
     facts = (("token", token),)
-    intent = change.Mutation("restart", changes, f"restarts (token {token})", "restarting", facts=facts)
+    waiting = f"machine {key.namespace}/{key.name} --for status.restart={token}"
+    done = f"restarts (token {token})"
+    intent = change.Mutation("restart", changes, done, "restarting", facts=facts, waiting=waiting)
     return change.apply_change(arguments, key, intent)

@@ -61,6 +61,7 @@ class Mutation:
     already: str
     may_declare: bool = False  # a pool that was only announced gets a file of its own
     facts: tuple[tuple[str, str], ...] = ()  # what a program wants to know of it, beside the commit
+    waiting: str = ""  # the arguments of the `gitvirt wait` that returns once it is done
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -89,7 +90,13 @@ def apply_change(arguments: argparse.Namespace, key: Key, intent: Mutation) -> i
         for turn in range(TRIES):
             made = find_edit(fleet, key, intent)
             result = MutationResult(
-                intent.verb, key, intent.done if made else intent.already, made, "", intent.facts
+                intent.verb,
+                key,
+                intent.done if made else intent.already,
+                made,
+                "",
+                intent.facts,
+                intent.waiting,
             )
             if made is None or arguments.dry_run:
                 output.show(out(), result, fleet, arguments)

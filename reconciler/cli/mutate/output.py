@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -38,6 +39,7 @@ class MutationResult:
     edit: FileEdit | None
     commit: str = ""
     facts: tuple[tuple[str, str], ...] = ()
+    waiting: str = ""
 
 
 def show(terminal: Terminal, result: MutationResult, fleet: FleetRepo, arguments: argparse.Namespace) -> None:
@@ -107,3 +109,6 @@ def show_commit(
         terminal.line("open a pull request for it; nothing happens before it is merged")
     elif checkout and (command := update_command(checkout, branch)):
         terminal.line(f"`{printable(command)}` fetches it")
+    if result.waiting:
+        repo = f" --repo {shlex.quote(arguments.repo)}" if arguments.repo else ""
+        terminal.line(f"`gitvirt wait {printable(result.waiting + repo)}` waits for its end")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -86,6 +87,28 @@ def test_a_change_without_effect_makes_no_commit(
     assert gitvirt(*words.split()) == Exit.OK
     assert "nothing to change" in capsys.readouterr().out
     assert git(fleet, "ls-remote", "origin", "main") == head
+
+
+@pytest.mark.parametrize("force", [(), ("--force",)])
+def test_drain_says_whether_local_disks_are_lost(
+    fleet: Path, capsys: Capture, force: tuple[str, ...]
+) -> None:
+    for _ in range(2):  # done, and done already
+        assert gitvirt("drain", "rack-a", *force) == Exit.OK
+        assert ("machines with local disks leave too, and lose them" in capsys.readouterr().out) is bool(
+            force
+        )
+
+
+def test_restart_prints_the_command_that_waits_for_its_end(fleet: Path, capsys: Capture) -> None:
+    assert gitvirt("restart", "web-1") == Exit.OK
+    found = re.search(
+        r"\(token (\S+)\).*`gitvirt (wait \S+ \S+ --for \S+)` waits", capsys.readouterr().out, re.S
+    )
+    assert found is not None
+    assert found[2] == f"wait machine default/web-1 --for status.restart={found[1]}"
+    assert gitvirt(*found[2].split(), "--timeout", "0s") == Exit.TIMED_OUT
+    assert f"is not status.restart={found[1]} after" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", ["restart web-1", "restart web-1 --dry-run"])
