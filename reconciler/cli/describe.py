@@ -101,7 +101,8 @@ def show(terminal: Terminal, description: ObjectDescription, body: dict[str, Any
     then the document. Conditions are left out of the document because they are above it."""
     item = description.item
     state = terminal.paint(columns.state(item), columns.style(item))
-    terminal.line(f"{terminal.paint(str(item.key), TextStyle.BOLD)}  {state}  {printable(item.path)}")
+    paused = f"  {terminal.paint('paused', TextStyle.YELLOW)}" if columns.is_paused(item) else ""
+    terminal.line(f"{terminal.paint(str(item.key), TextStyle.BOLD)}  {state}{paused}  {printable(item.path)}")
     if why := columns.message(item):
         terminal.line(f"{printable(columns.reason(item))}: {printable(why)}")
     section(terminal, "Conditions", CONDITIONS, columns.conditions(item))

@@ -16,6 +16,7 @@ from reconciler.cli.output import Column
 from reconciler.cli.terminal import TextStyle
 from reconciler.query.inventory import InventoryItem
 from reconciler.world.record import DELETION_HELD, HOST_MISMATCH
+from schemas import live_layout
 from schemas.kinds import Kind
 from schemas.model import Condition
 from schemas.model.quantity import Quantity
@@ -30,7 +31,8 @@ def columns(kind: Kind, *, with_namespace: bool, is_wide: bool) -> list[Column[I
     namespace = Column[InventoryItem]("NAMESPACE", lambda item: item.key.namespace)
     name = Column[InventoryItem]("NAME", lambda item: item.key.name)
     file = Column[InventoryItem]("FILE", lambda item: item.path, is_wide=True)
-    rows = [*([namespace] if with_namespace else []), name, *BY_KIND[kind], file]
+    paused = [Column[InventoryItem]("PAUSED", paused_cell, is_wide=True)] if STATE in BY_KIND[kind] else []
+    rows = [*([namespace] if with_namespace else []), name, *BY_KIND[kind], *paused, file]
     return [column for column in rows if is_wide or not column.is_wide]
 
 
@@ -48,6 +50,15 @@ def state(item: InventoryItem) -> str:
     ):
         return unknown.status
     return str(getattr(status, "state", "")) or "Pending"
+
+
+def is_paused(item: InventoryItem) -> bool:
+    """Whether people asked that nothing is done to it, as the shown document has it: a `pause` that is not on `live` yet does not count."""
+    return item.object.metadata.annotations.get(live_layout.PAUSED) == "true"
+
+
+def paused_cell(item: InventoryItem) -> str:
+    return "yes" if is_paused(item) else "no"
 
 
 def style(item: InventoryItem) -> TextStyle:

@@ -277,3 +277,17 @@ def test_events_of_something_other_than_an_object_are_refused(
 ) -> None:
     assert gitvirt("events", *words.split()) == Exit.USAGE
     assert words.removeprefix("--for ").partition("/")[0] in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("is_paused", [False, True])
+def test_get_and_describe_show_what_is_paused(fleet: Path, capsys: Capture, is_paused: bool) -> None:
+    text = machine("web-3")
+    if is_paused:
+        text = text.replace(b"  labels: {}\n", b'  labels: {}\n  annotations: {gitvirt.dev/paused: "true"}\n')
+    push_to_live(fleet, {"machines/web-3.yaml": text})
+    gitvirt("get", "machine", "web-3", "-o", "wide")
+    header, row = capsys.readouterr().out.splitlines()
+    assert "PAUSED" in header
+    assert row.split()[-2:] == ["yes" if is_paused else "no", "machines/web-3.yaml"]
+    gitvirt("describe", "machine", "web-3")
+    assert ("  paused  " in capsys.readouterr().out.splitlines()[0]) is is_paused
