@@ -239,7 +239,7 @@ class View:
         `decide` orders no deletion while this says anything. It says nothing of an object that is not known at all.
         """
         known = self.objects.get(key)
-        return why_unverified(known, self.source, self.rules, self.news) if known else ""
+        return why_unverified(known, self.source, self.live, self.rules, self.news) if known else ""
 
     def is_synced(self, path: str) -> bool:
         """Whether the text of a source file is copied to the target branch. A malformed file is not."""

@@ -33,10 +33,13 @@ from reconciler.world.source.tree_index import TreeIndex
 from schemas import live_layout
 from schemas.validate.files import has_manifest_name
 
+MOST_NAMES = 3  # in a message
 POINTERS = (FileMode.LINK, FileMode.SUBMODULE)
 
 
-def why_unverified(known: ObjectState, source: TreeIndex, rules: Rules, news: Collection[str]) -> str:
+def why_unverified(
+    known: ObjectState, source: TreeIndex, live: TreeIndex, rules: Rules, news: Collection[str]
+) -> str:
     """Why the object may still be declared; empty if its absence is certain. An unverified absence delays the deletion and nothing else.
 
     `news` are the paths that differ from the source reconciled last. A file that could not be read then already, and is the
@@ -65,7 +68,15 @@ def why_unverified(known: ObjectState, source: TreeIndex, rules: Rules, news: Co
     if not unreadable:
         return ""
     more = f" (and {len(unreadable) - 1} more)" if len(unreadable) > 1 else ""
-    return f"{unreadable[0]}{more} cannot be read and may declare it; fix the file, or delete it to confirm the removal"
+    there = live.contents.get(unreadable[0])
+    # Of the file when it could be read; what it declares since, nothing can tell.
+    docs = there.docs if there is not None else ()
+    names = ", ".join(str(doc.key) for doc in docs[:MOST_NAMES])
+    rest = f" and {len(docs) - MOST_NAMES:,} more" if len(docs) > MOST_NAMES else ""
+    return (
+        f"{unreadable[0]}{more} cannot be read and may declare it; fix the file, or delete it to confirm the removal. "
+        f"To delete the file removes all that it declares{f' (on `live`: {names}{rest})' if names else ''}"
+    )
 
 
 def was_unverified(known: ObjectState) -> bool:

@@ -245,7 +245,8 @@ def test_a_file_that_is_never_fixed_holds_what_left_with_it_and_nothing_else() -
     assert held.keys == (WEB,)
     assert (
         held.reason
-        == "broken.yaml cannot be read and may declare it; fix the file, or delete it to confirm the removal"
+        == "broken.yaml cannot be read and may declare it; fix the file, or delete it to confirm the removal. "
+        "To delete the file removes all that it declares"
     )
     world.reconciler = world.another()
     world.settle()
@@ -253,3 +254,14 @@ def test_a_file_that_is_never_fixed_holds_what_left_with_it_and_nothing_else() -
     world.source({"broken.yaml": None})
     world.settle()
     assert WEB not in world.objects()
+
+
+def test_what_else_goes_with_a_file_that_cannot_be_read_is_named() -> None:
+    world = fleet(web=machine("web"), pair=f"{machine('db')}---\n{machine('cache')}")
+    world.source({"web.yaml": None, "pair.yaml": "a: ["})
+    world.settle()
+    reasons = {key.name: held.reason for held in world.plans[-1].pending_approvals for key in held.keys}
+    assert reasons["web"].endswith(
+        "To delete the file removes all that it declares (on `live`: Machine/default/db, Machine/default/cache)"
+    )
+    assert not world.machine("db").metadata.is_deleting
