@@ -7,14 +7,17 @@ What needs a person's agreement *awaits approval*. Its digest covers the fleet, 
     kind        subjects                                                          held by
     deletion    the uid of each object whose deletion exceeds the limits          the reconciler
     source      the source commit that was reconciled last, which the             the reconciler
-                rewritten branch no longer contains
+                rewritten branch no longer contains, and the head of
+                the rewritten branch
     live        the commit that a host applied last, and the first commit         each host
                 of the rewritten `live`
 
 Plan, log, condition and event print the same line, `Gitvirt-Approve: <digest>`. A commit that arrives on the source branch with that
-trailer approves it. The subjects stay the same while the hold lasts, so the digest does; anything more that is to be deleted, or
-another rewritten history, is another digest. A uid belongs to one life of an object and a commit to one history, so an
-approval never applies to a successor of the same name.
+trailer approves it. Anything more that is to be deleted, or another rewritten history, is another digest. A uid belongs to one life
+of an object and a commit to one history, so an approval never applies to a successor of the same name.
+
+A deletion's digest names no commit: `plan` prints it for a pull request, and it still holds after a squash merge. A rewritten source
+gets another digest with each push, but the earlier ones hold for as long as the branch contains the head that they name.
 
 Must never happen: an approval applies to more than what was printed with its digest, to another fleet, or to another kind of hold.
 """

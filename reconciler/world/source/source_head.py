@@ -96,16 +96,26 @@ def select_source_head(
     confirmations = tuple(_confirmations(repo, ruled.use, last))
     if not guards.of_history(repo, last, ruled.use) or last is None:
         return SourceHead(ruled.use, ruled.held, confirmations, ruled.notice)
-    digest = approval_digest(fleet(), HoldKind.SOURCE, (last,))
-    others = tuple(each for each in confirmations if not is_approval_of(each, digest))
+    others = tuple(each for each in confirmations if not _approves_history(repo, each, last, fleet()))
     if len(others) < len(confirmations):
         return SourceHead(ruled.use, ruled.held, others, ruled.notice)
+    digest = approval_digest(fleet(), HoldKind.SOURCE, (last, ruled.use))
     problem = guards.of_history(repo, last, ruled.use)[0]
     message = f"{problem.message}; keeping the last reconciled commit"
     for each in confirmations:
         if each.about is Confirm.APPROVAL:
             message += f"; commit {each.commit[:12]} approves {each.value[:DIGITS]}, which is another digest"
     return SourceHead(last, SourceHold(head, last, message, approval_trailer(digest), problem.code))
+
+
+def _approves_history(repo: Repo, given: Confirmation, last: ObjectId, fleet: str) -> bool:
+    """Whether the commit approves the rewritten history that it is on top of: its digest names `last`, and one of its own ancestors as
+    the head that was held. So it approves no other rewritten history, although that one has the same trailer.
+
+    After a reset to an earlier commit the head is in the history of `last`: hence the parents of what is new, too."""
+    new = tuple(repo.commits(given.commit, last))
+    heads = {parent for each in new for parent in decode_commit(repo.read(each)).parents}
+    return any(is_approval_of(given, approval_digest(fleet, HoldKind.SOURCE, (last, each))) for each in heads)
 
 
 def check_fleet_id(found: SourceHead, last: ObjectId | None, before: str, now: str) -> SourceHead:

@@ -367,7 +367,7 @@ def test_a_force_push_changes_nothing() -> None:
     world.force({"gitvirt.yaml": world.texts()["gitvirt.yaml"], "other.yaml": machine("surprise")})
     world.settle()
     assert {key: found.status.assignment for key, found in world.objects().items()} == before
-    digest = approval_digest(FLEET, HoldKind.SOURCE, [old])
+    digest = approval_digest(FLEET, HoldKind.SOURCE, [old, world.heads[MAIN]])
     assert world.plans[-1].pending_approvals[0].trailer == f"Gitvirt-Approve: {digest}"
 
 

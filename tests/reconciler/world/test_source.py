@@ -20,7 +20,7 @@ def test_a_rewritten_source_awaits_approval() -> None:
     assert (world.source_commit, world.last, world.is_news) == (last, last, False)
     held = world.head.held
     assert held is not None
-    digest = approval_digest(FLEET, HoldKind.SOURCE, [last])
+    digest = approval_digest(FLEET, HoldKind.SOURCE, [last, new])
     assert (held.head, held.trailer) == (new, f"Gitvirt-Approve: {digest}")
     assert not world.relations.absent
     assert "GV812" in {problem.code for problem in scene.step(world).problems}
@@ -30,6 +30,48 @@ def test_a_rewritten_source_awaits_approval() -> None:
     assert world.source_commit == approval
     assert not world.head.confirmations, "it is used, and matches no other hold"
     assert WEB in world.relations.absent
+
+
+def test_an_approval_applies_to_the_history_below_it_and_what_came_on_top() -> None:
+    scene = web_on_pool()
+    last = scene.heads[MAIN]
+    seen = scene.force({"gitvirt.yaml": f"fleet:\n  id: {FLEET}\n"})
+    digest = approval_digest(FLEET, HoldKind.SOURCE, [last, seen])
+    scene.source({"two.yaml": machine("two")})
+    world = scene.world()
+    assert world.head.held is not None
+    assert world.head.held.trailer != f"Gitvirt-Approve: {digest}", "it has another head now"
+    scene.source({}, Gitvirt_Approve=digest)
+    scene.step(world)
+    assert world.head.held is None
+
+
+def test_a_branch_that_was_reset_to_an_earlier_commit_awaits_approval() -> None:
+    scene = web_on_pool()
+    earlier = scene.heads[MAIN]
+    last = scene.source({"two.yaml": machine("two")})
+    scene.live()
+    scene.heads[MAIN] = scene.remote.refs[MAIN] = earlier
+    world = scene.world()
+    assert world.head.held is not None
+    digest = approval_digest(FLEET, HoldKind.SOURCE, [last, earlier])
+    assert world.head.held.trailer == f"Gitvirt-Approve: {digest}"
+    approval = scene.source({}, Gitvirt_Approve=digest)
+    scene.step(world)
+    assert (world.head.held, world.source_commit) == (None, approval)
+
+
+def test_an_approval_of_one_rewritten_history_approves_no_other_one() -> None:
+    scene = web_on_pool()
+    last = scene.heads[MAIN]
+    seen = scene.force({"gitvirt.yaml": f"fleet:\n  id: {FLEET}\n", "web.yaml": machine("web-1")})
+    digest = approval_digest(FLEET, HoldKind.SOURCE, [last, seen])
+    scene.force({"gitvirt.yaml": f"fleet:\n  id: {FLEET}\n"})
+    scene.source({}, Gitvirt_Approve=digest)
+    world = scene.world()
+    assert world.head.held is not None
+    assert world.source_commit == last
+    assert not world.relations.absent
 
 
 @pytest.mark.parametrize("kind", [HoldKind.DELETION, HoldKind.LIVE, None])
