@@ -244,6 +244,7 @@ def test_random_histories_converge_to_the_desired_state(behavior: str, seed: int
 
 
 @pytest.mark.long
+@pytest.mark.timeout(3600)  # 150 histories, also on a busy machine
 @pytest.mark.parametrize("behavior", sorted(PROVIDERS))
 @settings(max_examples=150, deadline=None)
 @given(seed=st.integers(0, 2**32))

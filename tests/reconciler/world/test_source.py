@@ -39,8 +39,9 @@ def test_an_approval_applies_to_the_history_below_it_and_what_came_on_top() -> N
     digest = approval_digest(FLEET, HoldKind.SOURCE, [last, seen])
     scene.source({"two.yaml": machine("two")})
     world = scene.world()
-    assert world.head.held is not None
-    assert world.head.held.trailer != f"Gitvirt-Approve: {digest}", "it has another head now"
+    held = world.head.held
+    assert held is not None
+    assert held.trailer != f"Gitvirt-Approve: {digest}", "it has another head now"
     scene.source({}, Gitvirt_Approve=digest)
     scene.step(world)
     assert world.head.held is None
@@ -53,12 +54,14 @@ def test_a_branch_that_was_reset_to_an_earlier_commit_awaits_approval() -> None:
     scene.live()
     scene.heads[MAIN] = scene.remote.refs[MAIN] = earlier
     world = scene.world()
-    assert world.head.held is not None
+    held = world.head.held
+    assert held is not None
     digest = approval_digest(FLEET, HoldKind.SOURCE, [last, earlier])
-    assert world.head.held.trailer == f"Gitvirt-Approve: {digest}"
+    assert held.trailer == f"Gitvirt-Approve: {digest}"
     approval = scene.source({}, Gitvirt_Approve=digest)
     scene.step(world)
-    assert (world.head.held, world.source_commit) == (None, approval)
+    assert world.head.held is None
+    assert world.source_commit == approval
 
 
 def test_an_approval_of_one_rewritten_history_approves_no_other_one() -> None:
