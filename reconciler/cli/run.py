@@ -177,7 +177,7 @@ def serve(loop: Loop, address: RemoteAddress, supervisor: ServiceNotifier) -> No
     def reconcile() -> None:
         try:
             loop.run()
-        except Exception as error:  # noqa: BLE001 - told below, in the thread that decides the exit code
+        except Exception as error:  # noqa: BLE001 - raised below, in the thread that decides the exit code
             failures.append(error)
         finally:
             stop.stop()  # whyever it ended, the process must not stay without it

@@ -99,7 +99,7 @@ def _literal(text: str, indent: int, style: YamlStyle) -> Rendered:
 def render(body: Mapping[str, Value]) -> bytes:
     """A whole document. Reads its result back, and raises UnwritableError if `body` is not plain data.
 
-    For documents that gitvirt creates, such as generated objects: there is no style of a person to follow.
+    For documents that gitvirt creates, such as generated objects: no person has written in them, so there is no style to follow.
     """
     first = {key: body[key] for key in _CANONICAL_ORDER if key in body}
     text = entries(first | dict(body), 0, YamlStyle()) if body else "{}\n"

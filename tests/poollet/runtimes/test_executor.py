@@ -65,9 +65,9 @@ def test_creating_what_exists_and_removing_what_is_gone_succeed() -> None:
         [step("m1", CreateCall(make_machine("m1"))), step("m1", CreateCall(make_machine("m1")))]
     )
     assert len(runtime.objects(RuntimeMachine)) == 1
-    tested.execution.submit([step("m2", RemoveCall(RuntimeMachine, "nobody"))])
+    tested.execution.submit([step("m2", RemoveCall(RuntimeMachine, "unknown"))])
     assert [fault for _, fault in tested.ended] == ["", "", ""]
-    tested.execution.submit([step("m3", UpdateCall("nobody", SetPower(Power.OFF)))])
+    tested.execution.submit([step("m3", UpdateCall("unknown", SetPower(Power.OFF)))])
     assert tested.ended[-1][1]
 
 
@@ -254,7 +254,7 @@ def test_queued_actions_are_cancelled_and_may_be_ordered_again() -> None:
 
 def test_the_log_has_the_reason_of_an_action_that_no_order_names(caplog: pytest.LogCaptureFixture) -> None:
     tested = ExecutorUnderTest({"r1": SimulatedRuntime(quick_host())})
-    removal = step("m1", RemoveCall(RuntimeMachine, "nobody"))
+    removal = step("m1", RemoveCall(RuntimeMachine, "unknown"))
     with caplog.at_level(logging.INFO, "poollet.runtimes.executor"):
         tested.execution.submit([removal, replace(removal, why="host h2 has it")])
     done = [each.getMessage() for each in caplog.records if "action done" in each.getMessage()]

@@ -228,7 +228,7 @@ def test_connecting_and_pruning_at_once_never_loses_a_network(
         while not stop.is_set():
             try:
                 networks.prune(lambda: list(wanted.items()))
-            except Exception as error:  # noqa: BLE001 - told to the test's own thread
+            except Exception as error:  # noqa: BLE001 - checked below, in the test's own thread
                 trouble.append(error)
 
     pruner = threading.Thread(target=prune)
