@@ -66,14 +66,16 @@ def check_values(kind: Kind, body: object) -> tuple[Violation, ...]:
 def _machine(body: Body) -> Iterator[Violation]:
     """Names and devices are unique; local disks and ephemeral entries follow the rules of their own kinds."""
     spec = _inside(body, "spec")
-    for name, unique, check in (
-        ("volumes", ("name", "device"), _disk),
-        ("networkInterfaces", ("name",), _ephemeral_interface),
+    for name, unique, check, concerned in (
+        ("volumes", ("name", "device"), _disk, {"localDisk", "emptyDisk", "ephemeral"}),
+        ("networkInterfaces", ("name",), _ephemeral_interface, {"ephemeral"}),
     ):
         entries = spec.get(name)
         if isinstance(entries, list):
             for index, entry in enumerate(entries):
-                yield from check(entry, ("spec", name, index))
+                # Most entries only name a volume or an interface, and there are many.
+                if isinstance(entry, dict) and not concerned.isdisjoint(entry):
+                    yield from check(entry, ("spec", name, index))
             for field in unique:
                 yield from _duplicates(entries, field, ("spec", name))
 
