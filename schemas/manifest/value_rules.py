@@ -12,7 +12,7 @@ import base64
 import binascii
 import ipaddress
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -22,6 +22,7 @@ from schemas.problem import Violation, json_pointer, printable
 
 Body = dict[str, Any]
 Path = tuple[str | int, ...]
+_EntryCheck = Callable[[Body, Path], Iterator[Violation]]
 
 _BYTES = ("memory", "storage", "tps")
 _OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
@@ -44,54 +45,57 @@ def check_values(kind: Kind, body: object) -> tuple[Violation, ...]:
     """Everything in this document that its schema allows and that is wrong nevertheless."""
     if not isinstance(body, dict):
         return ()
-    found = [
-        violation
-        for at, least in _AMOUNTS.get(kind, ())
-        for violation in _amounts(_inside(body, *at), at, least)
-    ]
-    match kind:
-        case Kind.MACHINE:
-            found += _machine(body)
-        case Kind.VOLUME_SNAPSHOT:
-            found += _size(_inside(body, "status"), "size", ("status",))
-        case Kind.NETWORK:
-            found += _network(body)
-        case Kind.NETWORK_INTERFACE:
-            found += _interface_spec(_inside(body, "spec"), ("spec",))
-        case Kind.SECRET:
-            found += _secret(body)
+    found: list[Violation] = []
+    for at, least in _AMOUNTS.get(kind, ()):
+        if at[0] in body:
+            found += _amounts(_inside(body, *at), at, least)
+    check = _CHECKS.get(kind)
+    if check is not None:
+        found += check(body)
     return tuple(found)
 
 
-def _machine(body: Body) -> Iterator[Violation]:
+def _machine(body: Body) -> list[Violation]:
     """Names and devices are unique; local disks and ephemeral entries follow the rules of their own kinds."""
-    spec = _inside(body, "spec")
-    for name, unique, check, concerned in (
-        ("volumes", ("name", "device"), _disk, {"localDisk", "emptyDisk", "ephemeral"}),
-        ("networkInterfaces", ("name",), _ephemeral_interface, {"ephemeral"}),
-    ):
+    found: list[Violation] = []
+    spec = body.get("spec")
+    if not isinstance(spec, dict):
+        return found
+    for name, unique, check, concerned in _LISTS:
         entries = spec.get(name)
-        if isinstance(entries, list):
-            for index, entry in enumerate(entries):
-                # Most entries only name a volume or an interface, and there are many.
-                if isinstance(entry, dict) and not concerned.isdisjoint(entry):
-                    yield from check(entry, ("spec", name, index))
+        if not isinstance(entries, list):
+            continue
+        for index, entry in enumerate(entries):
+            # Most entries only name a volume or an interface, and there are many.
+            if isinstance(entry, dict) and not concerned.isdisjoint(entry):
+                found += check(entry, ("spec", name, index))
+        if len(entries) > 1:
             for field in unique:
-                yield from _duplicates(entries, field, ("spec", name))
+                found += _duplicates(entries, field, ("spec", name))
+    return found
 
 
-def _disk(disk: object, at: Path) -> Iterator[Violation]:
+def _disk(disk: Body, at: Path) -> Iterator[Violation]:
     """Sizes of a local disk, or the volume rules for an ephemeral one."""
     for source in ("localDisk", "emptyDisk"):
-        yield from _size(_inside(disk, source), "sizeLimit", (*at, source))
-    resources = ("ephemeral", "volumeTemplate", "spec", "resources")
-    yield from _amounts(_inside(disk, *resources), (*at, *resources))
+        if source in disk:
+            yield from _size(_inside(disk, source), "sizeLimit", (*at, source))
+    if "ephemeral" in disk:
+        resources = ("ephemeral", "volumeTemplate", "spec", "resources")
+        yield from _amounts(_inside(disk, *resources), (*at, *resources))
 
 
-def _ephemeral_interface(interface: object, at: Path) -> Iterator[Violation]:
+def _ephemeral_interface(interface: Body, at: Path) -> Iterator[Violation]:
     """The rules for interfaces, for the template of an ephemeral one."""
     template = ("ephemeral", "networkInterfaceTemplate", "spec")
     yield from _interface_spec(_inside(interface, *template), (*at, *template))
+
+
+# The lists of a machine: unique fields, the check of an entry, and the fields that it checks.
+_LISTS: tuple[tuple[str, tuple[str, ...], _EntryCheck, frozenset[str]], ...] = (
+    ("volumes", ("name", "device"), _disk, frozenset({"localDisk", "emptyDisk", "ephemeral"})),
+    ("networkInterfaces", ("name",), _ephemeral_interface, frozenset({"ephemeral"})),
+)
 
 
 def _network(body: Body) -> Iterator[Violation]:
@@ -144,6 +148,15 @@ def _secret(body: Body) -> Iterator[Violation]:
                 base64.b64decode("".join(value.split()), validate=True)
             except (binascii.Error, ValueError):
                 yield base64_violation(("data", key))
+
+
+_CHECKS: dict[Kind, Callable[[Body], Iterable[Violation]]] = {
+    Kind.MACHINE: _machine,
+    Kind.VOLUME_SNAPSHOT: lambda body: _size(_inside(body, "status"), "size", ("status",)),
+    Kind.NETWORK: _network,
+    Kind.NETWORK_INTERFACE: lambda body: _interface_spec(_inside(body, "spec"), ("spec",)),
+    Kind.SECRET: _secret,
+}
 
 
 def base64_violation(at: Path) -> Violation:
