@@ -26,6 +26,8 @@ log = logging.getLogger(__name__)
 
 # Changes come in bursts; one list covers a burst.
 BURST_SECONDS = 0.02
+# A list counts only if it began after an action ended, in whole milliseconds; without this a list of the same one would be the last.
+CLOCK_SECONDS = 0.001
 # A runtime that announces its changes is probed and listed this much less often.
 WATCHED_POLL_FACTOR = 6
 # After lists that took long, on a busy host, the poller rests this many times as long.
@@ -75,8 +77,9 @@ class RuntimePoller:
         polls, probed = 0, 0.0
         while not self._over.is_set():
             start = time.monotonic()
-            is_requested = self._requested.is_set()
-            self._requested.clear()
+            if is_requested := self._requested.is_set():
+                self._requested.clear()
+                self._over.wait(CLOCK_SECONDS)
             has_changed = False
             is_whole = polls % WATCHED_POLL_FACTOR == 0 or not self._is_watched
             # On a busy host lists are requested all the time, and a probe must come due all the same.

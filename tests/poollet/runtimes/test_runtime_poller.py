@@ -19,6 +19,8 @@ from iri.server.call_handlers import CallWrapper
 from iri.simulated.faults.fault_injection import FaultInjectingRuntime
 from iri.simulated.runtime import SimulatedRuntime
 from iri.volume import RuntimeSnapshot
+from poollet.clock import Clock
+from poollet.runtimes import runtime_poller
 from poollet.runtimes.runtime_client import MACHINE_KINDS, VOLUME_KINDS, RuntimeClient
 from poollet.runtimes.runtime_lists import ListFailed, Listing, ListKey
 from poollet.runtimes.runtime_poller import RuntimePoller, rest_seconds
@@ -251,6 +253,23 @@ def test_a_runtime_is_probed_although_lists_are_requested_all_the_time() -> None
         until(lambda: one.state.about is not None)
         failing.fails = {"Version"}
         until(lambda: bool(one.state.error))
+    finally:
+        poller.stop()
+        poller.join(60)
+
+
+def test_a_requested_list_begins_after_the_moment_of_its_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list of the millisecond in which an action ended may be older than the action's effect, so it does not count; no other one would follow."""
+    monkeypatch.setattr(runtime_poller, "BURST_SECONDS", 0.0)
+    now_ms = Clock().moment_ms
+    one = RuntimeClient("r1", SimulatedRuntime(quick_host()), (RuntimeMachine,), now_ms)
+    poller = RuntimePoller(one, 3600, lambda: None)
+    poller.start()
+    try:
+        for _ in range(20):
+            requested_ms = now_ms()
+            poller.request_list()
+            until(lambda: getattr(one.lists.get(MACHINES), "started_ms", -1) > requested_ms)  # noqa: B023
     finally:
         poller.stop()
         poller.join(60)
