@@ -29,14 +29,28 @@ def collisions(paths: Iterable[str]) -> Iterator[Problem]:
     """Names within one folder are compared, those of folders too. Of two folders that collide only they are reported, not the
     files below them.
     """
-    alike: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
-    known: set[str] = set()
+    entries: defaultdict[str, list[str]] = defaultdict(list)  # of each folder
     for path in paths:
-        at: str = path
-        while at and at not in known:
-            known.add(at)
-            parent, _, name = at.rpartition("/")
-            alike[parent, fold(name)].add(at)
-            at = parent
-    for group in sorted(sorted(found) for found in alike.values() if len(found) > 1):
+        at = path
+        while at:
+            parent = at.rpartition("/")[0]
+            is_known = parent in entries
+            entries[parent].append(at)
+            at = "" if is_known else parent
+    # One folder after the other: the folded names of a whole fleet would take more memory than all its paths.
+    for group in sorted(group for found in entries.values() for group in _groups(found)):
         yield collision(group)
+
+
+def _groups(entries: Sequence[str]) -> Iterator[list[str]]:
+    """The paths of one folder whose names collide."""
+    if len({_fold_name(entry) for entry in entries}) == len(entries):
+        return
+    alike: defaultdict[str, set[str]] = defaultdict(set)
+    for entry in entries:
+        alike[_fold_name(entry)].add(entry)
+    yield from (sorted(found) for found in alike.values() if len(found) > 1)
+
+
+def _fold_name(path: str) -> str:
+    return fold(path.rpartition("/")[2])
