@@ -13,7 +13,7 @@ import binascii
 import ipaddress
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from schemas.kinds import Kind
@@ -43,16 +43,7 @@ _AMOUNTS: dict[Kind, tuple[tuple[Path, int], ...]] = {
 
 def check_values(kind: Kind, body: object) -> tuple[Violation, ...]:
     """Everything in this document that its schema allows and that is wrong nevertheless."""
-    if not isinstance(body, dict):
-        return ()
-    found: list[Violation] = []
-    for at, least in _AMOUNTS.get(kind, ()):
-        if at[0] in body:
-            found += _amounts(_inside(body, *at), at, least)
-    check = _CHECKS.get(kind)
-    if check is not None:
-        found += check(body)
-    return tuple(found)
+    return tuple(_CHECKS[kind](body)) if isinstance(body, dict) else ()
 
 
 def _machine(body: Body) -> list[Violation]:
@@ -150,7 +141,15 @@ def _secret(body: Body) -> Iterator[Violation]:
                 yield base64_violation(("data", key))
 
 
+def _resources(mappings: tuple[tuple[Path, int], ...], body: Body) -> Iterator[Violation]:
+    """The amounts of several mappings of the document."""
+    for at, least in mappings:
+        if at[0] in body:
+            yield from _amounts(_inside(body, *at), at, least)
+
+
 _CHECKS: dict[Kind, Callable[[Body], Iterable[Violation]]] = {
+    **{kind: partial(_resources, mappings) for kind, mappings in _AMOUNTS.items()},
     Kind.MACHINE: _machine,
     Kind.VOLUME_SNAPSHOT: lambda body: _size(_inside(body, "status"), "size", ("status",)),
     Kind.NETWORK: _network,
