@@ -92,9 +92,10 @@ def _select(found: Mapping[AnyName, AnyReport]) -> dict[AnyName, AnyReport]:
     """Those whose conditions have a text that a call made."""
     selected = {}
     for name, one in found.items():
-        conditions = one.status.conditions if one.status is not None else ()
-        plain = tuple(_without_error_text(each) for each in conditions)
-        if one.status is not None and plain != conditions:
+        if one.status is None or all(each.reason not in CALL_REASONS for each in one.status.conditions):
+            continue
+        plain = tuple(_without_error_text(each) for each in one.status.conditions)
+        if plain != one.status.conditions:
             selected[name] = replace(one, status=replace(one.status, conditions=plain))
     return selected
 

@@ -17,13 +17,14 @@ Must never happen: a report is pushed over contents on which the lease was not j
 
 from __future__ import annotations
 
-import json
 import logging
 import random
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
+
+import msgspec
 
 from poollet.clock import Clock
 from poollet.sync.report_lease import (
@@ -325,12 +326,13 @@ def without_volatile_fields(files: Mapping[str, bytes]) -> dict[str, bytes]:
     reported before happened again. Events that differ in nothing else are one."""
     found = dict(files)
     if POOLLET in found:
-        by = json.loads(found[POOLLET])
+        by = msgspec.json.decode(found[POOLLET])
         by.pop("liveCommit", None)
-        found[POOLLET] = json.dumps(by, sort_keys=True).encode()
+        found[POOLLET] = msgspec.json.encode(by, order="sorted")
     if EVENTS in found:
-        events = [{**one, "count": 0, "last": ""} for one in json.loads(found[EVENTS]).get("events", ())]
-        found[EVENTS] = "\n".join(sorted({json.dumps(one, sort_keys=True) for one in events})).encode()
+        events = msgspec.json.decode(found[EVENTS]).get("events", ())
+        plain = ({**one, "count": 0, "last": ""} for one in events)
+        found[EVENTS] = b"\n".join(sorted({msgspec.json.encode(one, order="sorted") for one in plain}))
     return found
 
 
