@@ -24,7 +24,7 @@ from reconciler.world.view import View
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, Secret, Volume
 from schemas.problem import Severity
-from schemas.validate.references import references
+from schemas.validate.references import Reference, references
 from schemas.validate.tree import Declaration
 
 # Who came first is told from the claims on live, not from the order of files.
@@ -49,8 +49,9 @@ def obstacles(view: View, known: ObjectState) -> Iterator[Obstacle]:
         if fault.severity is Severity.ERROR and fault.code not in DECIDED_HERE:
             yield Obstacle(fault.code, fault.message)
     reported = {fault.pointer for fault in view.faults.get(known.key, ()) if fault.code == "GV310"}
-    yield from missing_references(view, known, reported)
-    yield from sealed_secrets(view, known)
+    needed = tuple(references(Declaration("", 0, known.key, known.object)))
+    yield from missing_references(view, known, needed, reported)
+    yield from sealed_secrets(view, known, needed)
     if isinstance(known.object, Volume):
         yield from lost_snapshots(view, known, known.object)
     if isinstance(known.object, Machine):
@@ -64,20 +65,21 @@ def obstacles(view: View, known: ObjectState) -> Iterator[Obstacle]:
         yield from taken_names(view, known, known.object)
 
 
-def missing_references(view: View, known: ObjectState, reported: Collection[str]) -> Iterator[Obstacle]:
+def missing_references(
+    view: View, known: ObjectState, needed: Collection[Reference], reported: Collection[str]
+) -> Iterator[Obstacle]:
     """Validation ignores what a file that cannot be read may declare; it is missing all the same. What it has `reported`,
     by the place in the document, is not reported twice."""
     if known.key.kind is Kind.VOLUME_SNAPSHOT:
         return  # which may outlive its volume
-    for each in references(Declaration("", 0, known.key, known.object)):
+    for each in needed:
         if each.pointer not in reported and Key(each.kind, each.namespace, each.name) not in view.objects:
             yield Obstacle("Missing", f"{each.kind} {each.name} does not exist")
 
 
-def sealed_secrets(view: View, known: ObjectState) -> Iterator[Obstacle]:
+def sealed_secrets(view: View, known: ObjectState, needed: Collection[Reference]) -> Iterator[Obstacle]:
     """Secrets that cannot be decrypted. A guest that boots with the encrypted text would run, and be wrong."""
-    entry = Declaration("", 0, known.key, known.object)
-    for name in sorted({each.name for each in references(entry) if each.kind is Kind.SECRET}):
+    for name in sorted({each.name for each in needed if each.kind is Kind.SECRET}):
         found = view.objects.get(Key(Kind.SECRET, known.key.namespace, name))
         if found is not None and isinstance(found.object, Secret) and found.object.is_encrypted:
             yield Obstacle("SecretEncrypted", f"Secret {name} is encrypted, and decryption is not available")

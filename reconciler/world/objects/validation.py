@@ -56,15 +56,17 @@ def find_concerned_keys(
                 keys.add(pinned)
                 keys.update(relations.users.get(pinned))
         if before != after:
-            for state in (before, after):
-                keys.update(find_rivals(state, relations) if state is not None else ())
+            if before is not None:
+                keys.update(find_rivals(before, uses(before), relations))
+            if after is not None:
+                keys.update(find_rivals(after, relations.uses.get(key, ()), relations))
     return keys
 
 
-def find_rivals(known: ObjectState, relations: Relations) -> Iterator[Key]:
+def find_rivals(known: ObjectState, used_keys: Iterable[Key], relations: Relations) -> Iterator[Key]:
     """Other objects with the same volume, interface or address, which only one object may have."""
     if known.key.kind is Kind.MACHINE:
-        for used in uses(known):
+        for used in used_keys:
             if used.kind in OWN:
                 yield from relations.users.get(used)
     for address in addresses(known):
@@ -84,7 +86,7 @@ def find_compared_keys(
             yield pin
         if used.kind is Kind.VOLUME_SNAPSHOT:
             yield from relations.uses.get(used, ())
-    for rival in find_rivals(one, relations):
+    for rival in find_rivals(one, relations.uses.get(one.key, ()), relations):
         yield rival
         # An ephemeral entry counts only until its object was generated.
         yield from (used for used in relations.uses.get(rival, ()) if used.kind in OWN)
