@@ -35,7 +35,7 @@ from reconciler.plan.types import Action
 from reconciler.world.objects.relations import POOL_OF
 from reconciler.world.pools.grants import follow_grant
 from reconciler.world.record import EVICTION, LOST, PLACED, SCHEDULED, active_rejections, retry_at, stamp
-from reconciler.world.reports.reports import ObjectReport
+from reconciler.world.reports.object_report import ObjectReport
 from reconciler.world.reports.status_update import status_from_report
 from reconciler.world.view import View
 from schemas.kinds import Key, Kind

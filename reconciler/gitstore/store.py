@@ -70,6 +70,9 @@ from reconciler.gitstore.signatures.signing import SigningError
 _SNAPSHOTS_KEPT = 2
 # Git looks each name up in all that the remote lists; beyond this many it is cheaper to ask for all reports.
 _NAMES_AT_MOST = 64
+# The deadline of a call to the remote. Less than the least heartbeat timeout (schemas.settings.fleet): a host whose call hangs can
+# still make another one before it counts as lost.
+CALL_SECONDS = 40.0
 # What a damaged mirror may look like.
 _OURS = (RemoteErrorKind.MIRROR, RemoteErrorKind.PROTOCOL)
 
@@ -84,7 +87,7 @@ class Store(ObjectReader):
         refs: Refs,
         *,
         sign: Sign | None = None,
-        seconds: float = 60,
+        seconds: float = CALL_SECONDS,
     ) -> None:
         super().__init__(objects)
         self._transport = transport

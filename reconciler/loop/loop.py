@@ -29,9 +29,10 @@ from __future__ import annotations
 
 import logging
 import random
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import assert_never
 
 from reconciler.gitstore.errors import RepoError
@@ -61,6 +62,7 @@ MAX_CONFLICT_SECONDS = 5.0
 MAX_BACKOFF_SECONDS = 300.0
 LEAST_UNWELL_SECONDS = 60.0
 MAX_SWITCHES = 5
+STEADY_ZERO = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +75,16 @@ class LoopIntervals:
     push: float | None = None
 
 
+def read_steady_clock() -> datetime:
+    """A time that is never set, for heartbeats: only its differences mean anything. It does not go on while this host is suspended, so
+    hosts that were suspended together with it have their whole timeout afterwards."""
+    return STEADY_ZERO + timedelta(seconds=time.monotonic())
+
+
 @dataclass
 class Loop:
     """`opened` gives the reconciler that reads other refs, in place of one that is over; it may raise RepoError or OSError.
-    `on_success` is called after each tick that ended well."""
+    `clock` dates what is written, `steady` measures heartbeats. `on_success` is called after each tick that ended well."""
 
     reconciler: Reconciler
     opened: Callable[[Refs, Reconciler], Reconciler]
@@ -84,6 +92,7 @@ class Loop:
     pace: LoopIntervals = field(default_factory=LoopIntervals)
     chance: random.Random = field(default_factory=random.Random)
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    steady: Callable[[], datetime] = read_steady_clock
     on_success: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
@@ -134,7 +143,7 @@ class Loop:
         return Health(seconds <= most, f"{self._last_result}; last success {seconds:.0f} s ago")
 
     def _tick(self, *, is_once: bool = False) -> Outcome:
-        outcome = self._switch_refs() or self.reconciler.tick(self.clock)
+        outcome = self._switch_refs() or self.reconciler.tick(self.clock, self.steady)
         if isinstance(outcome, RefsChanged):
             self._switches += 1
             self._next_refs = outcome.refs

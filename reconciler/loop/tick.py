@@ -53,7 +53,7 @@ from reconciler.loop.tracing import Tracer, Untraced
 from reconciler.plan.significance import is_minor as is_minor_change
 from reconciler.plan.types import Plan
 from reconciler.world.reports import recovery_wait
-from reconciler.world.reports.heartbeat import HeartbeatSeen, Writer
+from reconciler.world.reports.heartbeat import HeartbeatSeen, ReadTimes, Writer
 from reconciler.world.source.parse_cache.cache import ParseCache
 from reconciler.world.world import World
 from reconciler.write import Written, draft
@@ -122,11 +122,13 @@ class Reconciler:
         """When something happens although nothing changes in the repo."""
         return min((due for due in (plan.next_due, self._due) if due is not None), default=None)
 
-    def tick(self, clock: Callable[[], datetime]) -> Outcome:
-        """Never raises for anything that a repo can hold or a remote can do."""
+    def tick(self, clock: Callable[[], datetime], steady: Callable[[], datetime] | None = None) -> Outcome:
+        """Never raises for anything that a repo can hold or a remote can do.
+
+        `clock` dates what is written. `steady` measures heartbeats and is never set; without it `clock` does."""
         start = time.monotonic()
         with self._tracer.span("tick") as note:
-            outcome = self._tick_or_fail(clock)
+            outcome = self._tick_or_fail(clock, steady or clock)
             note("outcome", outcome.label)
         self._metrics.count_tick(outcome.label, time.monotonic() - start)
         if isinstance(outcome, Committed | NoChange):
@@ -134,9 +136,9 @@ class Reconciler:
             self._metrics.set_success(clock().timestamp(), objects)
         return outcome
 
-    def _tick_or_fail(self, clock: Callable[[], datetime]) -> Outcome:
+    def _tick_or_fail(self, clock: Callable[[], datetime], steady: Callable[[], datetime]) -> Outcome:
         try:
-            return self._tick(clock)
+            return self._tick(clock, steady)
         except DamageError as error:
             failed = Failed("damage", error.cause, error.cure)
         except Exception as error:
@@ -149,7 +151,8 @@ class Reconciler:
     def _new_world(self, heartbeats_seen: Mapping[Writer, HeartbeatSeen] | None = None) -> World:
         return World(self._around.ambient, heartbeats_seen, readings=self._around.readings)
 
-    def _tick(self, clock: Callable[[], datetime]) -> Outcome:
+    def _tick(self, clock: Callable[[], datetime], steady: Callable[[], datetime]) -> Outcome:
+        start = steady()
         with self._tracer.span("read"):
             snapshot = self.repo.snapshot()
         if isinstance(snapshot, RemoteUnavailable):
@@ -158,9 +161,12 @@ class Reconciler:
             return self._look_for_source(snapshot, problems)
         if (refs := self._effective_refs(snapshot)) != self.refs:
             return RefsChanged(refs)
-        now = clock()
+        now, read_times = clock(), ReadTimes(start, steady())
+        if read_times.is_late:
+            took = (read_times.end - start).total_seconds()
+            log.warning("the Git server took %.0f s to answer; no host is judged as lost in this tick", took)
         with self._tracer.span("advance") as note:
-            advance = self.world.advance(self.repo, snapshot, now)
+            advance = self.world.advance(self.repo, snapshot, now, read_times)
             note("dirty", len(advance.dirty))
             note("blobs", advance.blobs_read)
         if unfit := self.world.unfit:

@@ -29,9 +29,10 @@ from reconciler.world.pools.placement_counts import Population
 from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.record import NOTHING
 from reconciler.world.reports.authority import NO_REPORT, AcceptedReports, accept_reports
-from reconciler.world.reports.heartbeat import NOT_EXPIRED, Heartbeat, Writer
+from reconciler.world.reports.heartbeat import EVER, NOT_EXPIRED, Heartbeat, Writer
+from reconciler.world.reports.object_report import ObjectReport
 from reconciler.world.reports.recovery_wait import MissingHost, find_missing_hosts
-from reconciler.world.reports.reports import EVER, HostReport, ObjectReport, Reports
+from reconciler.world.reports.reports import HostReport, Reports
 from reconciler.world.source.absence_check import masks_live_objects, why_unverified
 from reconciler.world.source.rules import Rules
 from reconciler.world.source.source_head import SourceHead

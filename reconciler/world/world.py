@@ -28,7 +28,7 @@ from reconciler.gitstore.repo import Repo, Snapshot
 from reconciler.world.bulk_load import bulk
 from reconciler.world.changes import WorldChanges
 from reconciler.world.problems import problems
-from reconciler.world.reports.heartbeat import HeartbeatSeen, Writer
+from reconciler.world.reports.heartbeat import HeartbeatSeen, ReadTimes, Writer
 from reconciler.world.source.parse_cache.cache import ParseCache
 from reconciler.world.state import State
 from reconciler.world.update import Delta, UpdateInputs, update_world
@@ -56,17 +56,20 @@ class World(State):
         self._pending = Delta()
         self._reminders: dict[Key, datetime] = {}
 
-    def advance(self, repo: Repo, snapshot: Snapshot, now: datetime) -> WorldChanges:
+    def advance(
+        self, repo: Repo, snapshot: Snapshot, now: datetime, read_times: ReadTimes | None = None
+    ) -> WorldChanges:
         """What changed since `acknowledge` was called last. Raises what reading raises; then the next advance starts from nothing.
 
-        `now` is the caller's clock; heartbeats and reminders are measured by it alone.
+        `now` is the caller's clock, by which reminders are measured. Heartbeats are measured by `read_times`, which are of a clock that is
+        never set; without them by `now`, as if the snapshot was read at once.
         """
         self._accepted.clear()
         if self.is_fresh:
             self.readings.begin()
         try:
             with bulk(self.is_fresh):
-                delta = update_world(self, UpdateInputs(repo, snapshot, now, self._ambient))
+                delta = update_world(self, UpdateInputs(repo, snapshot, now, self._ambient, read_times))
         except BaseException:
             # Half of it may be taken in: nothing of it can be relied on.
             super().__init__(self.reports.heartbeats_seen, self.readings, is_offline=self.is_offline)

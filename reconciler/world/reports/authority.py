@@ -30,7 +30,8 @@ from dataclasses import dataclass
 from reconciler.world.objects.relations import POOL_OF
 from reconciler.world.pools.grants import Grant
 from reconciler.world.record import Record
-from reconciler.world.reports.reports import HostReport, ObjectReport
+from reconciler.world.reports.object_report import ObjectReport
+from reconciler.world.reports.reports import HostReport
 from schemas.kinds import Key, Kind
 from schemas.settings.fleet import FleetSettings
 

@@ -8,25 +8,39 @@ the same ref neither prolongs nor ends that of the first.
 
     first seen           -> UNCONFIRMED   the report may be years old
     seen to change       -> ALIVE         also by a commit with an equal tree
+    an older report      -> as before     a backup of the repo put it there; it neither proves nor prolongs anything
     no change in timeout -> EXPIRED       what is on its pools is unknown, and may still run
     says that it leaves  -> LEFT
 
     A commit that a candidate put on top of the report (gitstore/report_author.py) is another host's and does not count. Nor does a
     report that is refused.
 
+A change is dated by the time at which the answer of the Git server was here, and silence is judged by the time at which the server was
+asked. So the time that an answer takes is never silence, and shortens no timeout. If it takes longer than LATE, no heartbeat expires in
+that tick: by then the answer is old, and hosts may have reported since. Both times are of a clock that is never set (`ReadTimes`).
+
+A report is older if its commit is dated before the newest one that this process saw of its host, or as that one and seen before. Only
+the host's own clock dates it, and that may have been set back. Then each report is older than the newest, and newer than the one before:
+the RECOVERS_AFTER-th such report in a row shows that it lives, and the host is judged by its new time from then on. A timeout is at least
+five intervals, so such a host never looks lost; and one or two restored backups are not such a series.
+
 Must never happen: a reconciler that has just started takes an old report for a live host (so UNCONFIRMED is not ALIVE),
-or an unknown host for a dead one (so UNCONFIRMED is not EXPIRED).
+or an unknown host for a dead one (so UNCONFIRMED is not EXPIRED); a host looks lost because an answer took long, or a clock was set.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from typing import NamedTuple
 
 from schemas.settings.fleet import MIN_HEARTBEAT_TIMEOUT_MILLISECONDS
 
 MIN_TIMEOUT = timedelta(milliseconds=MIN_HEARTBEAT_TIMEOUT_MILLISECONDS)
+LATE = MIN_TIMEOUT / 5
+RECOVERS_AFTER = 3
+EVER = datetime.min.replace(tzinfo=UTC)
 
 Writer = tuple[str, str]
 """The name of a report ref, and the hostID of a host that writes it."""
@@ -44,23 +58,57 @@ class Heartbeat(StrEnum):
 NOT_EXPIRED = frozenset((Heartbeat.UNCONFIRMED, Heartbeat.ALIVE))
 
 
+class ReadTimes(NamedTuple):
+    """When a snapshot was requested from the Git server, and when it was read. By a clock that is never set: only differences mean
+    anything."""
+
+    start: datetime
+    end: datetime
+
+    @property
+    def is_late(self) -> bool:
+        return self.end - self.start > LATE
+
+
+class OlderReports(NamedTuple):
+    """Reports older than the newest: the date of the last one, and how many in a row were each newer than the one before."""
+
+    written: datetime
+    in_a_row: int
+
+
 @dataclass(frozen=True, slots=True)
 class HeartbeatSeen:
     """The last change by one host that was seen, and when.
 
-    `commit` is the newest one that the host wrote itself; above it there may be those of candidates.
+    `commit` is the newest one that the host wrote itself; above it there may be those of candidates. `written` is the newest date of its
+    reports by its own clock, and `latest` are the commits of that date: Git dates by whole seconds, and a host may write two in one.
     """
 
     commit: str
     since: datetime
     has_changed: bool = False
     timeout: timedelta = MIN_TIMEOUT
+    written: datetime = EVER
+    latest: frozenset[str] = frozenset()
+    older: OlderReports | None = None
 
-    def at(self, commit: str, now: datetime, timeout: timedelta) -> HeartbeatSeen:
+    def at(self, commit: str, written: datetime, now: datetime, timeout: timedelta) -> HeartbeatSeen:
         """The next value, given the present commit. The same commit prolongs nothing; it only takes over a timeout that was changed."""
         if commit == self.commit:
-            return self if self.timeout == timeout else replace(self, timeout=timeout)
-        return HeartbeatSeen(commit, now, True, timeout)
+            is_same = self.timeout == timeout or self.older is not None
+            return self if is_same else replace(self, timeout=timeout)
+        latest = self.latest if written == self.written else frozenset()
+        if written < self.written or commit in latest:
+            return self._at_older(commit, written, now, timeout)
+        return HeartbeatSeen(commit, now, self.commit != "", timeout, written, latest | {commit})
+
+    def _at_older(self, commit: str, written: datetime, now: datetime, timeout: timedelta) -> HeartbeatSeen:
+        is_next = self.older is not None and written > self.older.written
+        in_a_row = self.older.in_a_row + 1 if self.older is not None and is_next else 1
+        if in_a_row == RECOVERS_AFTER:
+            return HeartbeatSeen(commit, now, True, timeout, written, frozenset({commit}))
+        return replace(self, commit=commit, older=OlderReports(written, in_a_row))
 
     @property
     def expires(self) -> datetime:

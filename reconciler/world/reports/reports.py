@@ -28,8 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from typing import TypeAlias
+from datetime import datetime, timedelta
 
 import msgspec
 
@@ -37,47 +36,23 @@ from reconciler.gitstore.objects.commit import decode_commit
 from reconciler.gitstore.objects.tree import FileMode, ObjectId
 from reconciler.gitstore.repo import FileChange, Repo
 from reconciler.gitstore.report_author import CANDIDATE, own_commit
-from reconciler.world.reports.heartbeat import MIN_TIMEOUT, NOT_EXPIRED, Heartbeat, HeartbeatSeen, Writer
+from reconciler.world.reports.heartbeat import (
+    EVER,
+    MIN_TIMEOUT,
+    NOT_EXPIRED,
+    Heartbeat,
+    HeartbeatSeen,
+    ReadTimes,
+    Writer,
+)
+from reconciler.world.reports.object_report import ObjectReport, object_report
 from schemas.kinds import Key, Kind
 from schemas.report import UnreadableFile, objects
-from schemas.report.objects import (
-    Phase,
-    ReportedMachineStatus,
-    ReportedReason,
-    ReportedSnapshotStatus,
-    ReportedVolumeStatus,
-    ReportPart,
-)
+from schemas.report.objects import ReportPart
 from schemas.report.tree import read_file
 from schemas.settings.fleet import heartbeat_timeout_milliseconds
 
-Reported: TypeAlias = ReportedMachineStatus | ReportedVolumeStatus | ReportedSnapshotStatus
-
-
-class ObjectReport(msgspec.Struct, frozen=True, gc=False):
-    """What one report says about one object. `host` is the hostID that wrote the report, `assignment` the order it is about.
-
-    `phase`: present; gone (it is not there any more); rejected (the host refused the assignment); unknown (it cannot tell now).
-    """
-
-    poollet: str
-    host: str
-    pool: str
-    uid: str
-    assignment: str
-    phase: Phase
-    reasons: tuple[ReportedReason, ...] = ()
-    attached_to: tuple[str, ...] = ()  # uids of machines; volumes only
-    status: Reported | None = None
-
-    @property
-    def is_there(self) -> bool:
-        """Whether the object is on the pool, or may be: an object that a poollet cannot judge is not gone."""
-        return self.phase in ("present", "unknown")
-
-
 _OBJECTS = {"machines": Kind.MACHINE, "volumes": Kind.VOLUME, "snapshots": Kind.VOLUME_SNAPSHOT}
-EVER = datetime.min.replace(tzinfo=UTC)
 _POOLS = {"pools": Kind.MACHINE_POOL, "volumepools": Kind.VOLUME_POOL}
 
 
@@ -92,6 +67,7 @@ class HostReport:
     commit: ObjectId
     own_commit: ObjectId
     time: datetime  # when own_commit was written, by the host's clock, and no later than it was read
+    written: datetime = EVER  # the same as it was dated, however wrong that clock is
     host: str = ""  # the hostID; as it was last, while poollet.json cannot be read
     poollet: objects.PoolletReport | None = None
     candidate: objects.CandidateReport | None = None
@@ -161,16 +137,29 @@ class Reports:
         self.silent: dict[Writer, str] = {}  # and why
         self._awaited: dict[str, datetime] = {}  # until when hosts without any report may still write one
         self._now = EVER
+        self._read_times = ReadTimes(EVER, EVER)
+        self._judged_at = (
+            EVER  # the time that heartbeats are judged by: that of asking, in the last tick that was not late
+        )
         self._speakers: dict[Key, tuple[str, ...]] = {}
 
     def advance(
-        self, repo: Repo, heads: Mapping[str, ObjectId], now: datetime, accepts: Callable[[HostReport], bool]
+        self,
+        repo: Repo,
+        heads: Mapping[str, ObjectId],
+        now: datetime,
+        accepts: Callable[[HostReport], bool],
+        read_times: ReadTimes | None = None,
     ) -> Moved:
         """Brings everything to these refs at this time. Called once in each update, also when no ref moved.
 
-        `accepts` says whether a report may be relied on: one that may not is not seen to change either.
+        `accepts` says whether a report may be relied on: one that may not is not seen to change either. `read_times` are those of the
+        refs; without them, they were read at once.
         """
         moved, self._now = Moved(), now
+        self._read_times = read_times or ReadTimes(now, now)
+        if not self._read_times.is_late:
+            self._judged_at = self._read_times.start
         for name in self.by_poollet.keys() - heads.keys():
             moved.keys.update(self._forget(name))
             moved.poollets.add(name)
@@ -184,29 +173,33 @@ class Reports:
             self._age(writer, moved)
         return moved
 
+    @property
+    def is_late(self) -> bool:
+        """Whether the snapshot took so long that nothing may be decided about hosts that are lost."""
+        return self._read_times.is_late
+
     def expect(self, name: str, host: str) -> Heartbeat:
         """The heartbeat of a host that has a grant while another one writes its report. If that host was never observed, as after
         a start, its timeout begins now."""
         writer = name, host
         if writer not in self.heartbeats_seen:
             report = self.by_poollet[name]
-            self.heartbeats_seen[writer] = HeartbeatSeen("", self._now, timeout=report.timeout)
+            self.heartbeats_seen[writer] = HeartbeatSeen("", self._read_times.end, timeout=report.timeout)
             self._age(writer, Moved())
         return self.heartbeats[writer]
 
     def await_host(self, host: str, timeout: timedelta) -> Heartbeat:
         """The heartbeat of a host that was never observed: its timeout begins with the first question about it."""
-        expires = self._awaited.setdefault(host, self._now + timeout)
-        return Heartbeat.EXPIRED if self._now >= expires else Heartbeat.UNCONFIRMED
+        expires = self._awaited.setdefault(host, self._read_times.end + timeout)
+        return Heartbeat.EXPIRED if self._judged_at >= expires else Heartbeat.UNCONFIRMED
 
     def _note_heartbeat(self, report: HostReport) -> None:
-        seen = self.heartbeats_seen.get(report.writer)
+        seen, now = self.heartbeats_seen.get(report.writer), self._read_times.end
         if seen is None:
-            self.heartbeats_seen[report.writer] = HeartbeatSeen(
-                report.own_commit, self._now, False, report.timeout
-            )
-        elif report.is_accepted:
-            self.heartbeats_seen[report.writer] = seen.at(report.own_commit, self._now, report.timeout)
+            seen = HeartbeatSeen("", now, timeout=report.timeout)
+        elif not report.is_accepted:
+            return
+        self.heartbeats_seen[report.writer] = seen.at(report.own_commit, report.written, now, report.timeout)
 
     def _age(self, writer: Writer, moved: Moved) -> None:
         """Sets the heartbeat of one writer for now, and why it is silent, if its own report cannot be asked. Once expired it is
@@ -248,14 +241,15 @@ class Reports:
         )
 
     def due(self) -> datetime | None:
-        """When the first heartbeat expires, if its report does not change. The loop must tick then: no ref moves by itself."""
+        """When the first heartbeat expires, if its report does not change: by the clock of `now`, which may be set, so the next tick may
+        say otherwise. The loop must tick then: no ref moves by itself."""
         times = [
             self.heartbeats_seen[each].expires
             for each, beat in self.heartbeats.items()
             if beat in NOT_EXPIRED
         ]
-        times += (each for each in self._awaited.values() if each > self._now)
-        return min(times, default=None)
+        times += (each for each in self._awaited.values() if each > self._judged_at)
+        return min(times) - self._read_times.end + self._now if times else None
 
     def says(self, key: Key) -> Iterator[ObjectReport]:
         """The reports about one object, by the names of the poollets. For a pool, the reports that announce it."""
@@ -275,7 +269,7 @@ class Reports:
         report = self.by_poollet.get(writer[0])
         if report is not None and report.writer == writer and report.is_accepted and report.has_left:
             return Heartbeat.LEFT
-        return self.heartbeats_seen[writer].heartbeat(self._now)
+        return self.heartbeats_seen[writer].heartbeat(self._judged_at)
 
     def _read(self, repo: Repo, name: str, commit: ObjectId, moved: Moved) -> HostReport:
         report = self.by_poollet.get(name)
@@ -295,7 +289,8 @@ class Reports:
         own = own_commit(repo, commit)
         if own != report.own_commit or before is None:
             report.own_commit = own
-            report.time = min(decode_commit(repo.read(own)).time, self._now)
+            report.written = decode_commit(repo.read(own)).time
+            report.time = min(report.written, self._now)
         return report
 
     def _rewrite(self, report: HostReport, moved: Moved) -> None:
@@ -338,7 +333,7 @@ class Reports:
         if isinstance(entry, objects.PoolReport | objects.VolumePoolReport):
             report.pools[key] = entry
         elif isinstance(entry, objects.MachineReport | objects.VolumeReport | objects.SnapshotReport):
-            report.entries[key] = _object_report(report, entry)
+            report.entries[key] = object_report(report.name, report.host, entry)
         others = {name for name in self._speakers.get(key, ()) if name != report.name}
         speakers = others if entry is None else {*others, report.name}
         if speakers:
@@ -372,20 +367,3 @@ def _key(path: str) -> Key | None:
     if folder in _OBJECTS and len(rest) == 2:
         return Key(_OBJECTS[folder], rest[0], rest[1])
     return None
-
-
-def _object_report(
-    report: HostReport, entry: objects.MachineReport | objects.VolumeReport | objects.SnapshotReport
-) -> ObjectReport:
-    attached = entry.attached_to if isinstance(entry, objects.VolumeReport) else ()
-    return ObjectReport(
-        report.name,
-        report.host,
-        entry.pool,
-        entry.uid,
-        entry.assignment,
-        entry.phase,
-        entry.reasons,
-        attached,
-        entry.status,
-    )

@@ -17,7 +17,7 @@ from typing import TypeVar
 import msgspec
 
 from reconciler.world.record import Record, Status, merge_conditions, stamp
-from reconciler.world.reports.reports import ObjectReport
+from reconciler.world.reports.object_report import ObjectReport
 from schemas.model import (
     Condition,
     MachineNetworkInterfaceStatus,

@@ -15,6 +15,7 @@ from reconciler.gitstore.signatures.signers import Signers
 from reconciler.gitstore.signatures.verifier import Verifier
 from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.pools.capacity_ledger import Charge
+from reconciler.world.reports.heartbeat import ReadTimes
 from reconciler.world.state import State
 from schemas.kinds import Key, Kind
 
@@ -27,12 +28,13 @@ Changed = dict[Key, tuple[ObjectState | None, ObjectState | None]]
 
 @dataclass(frozen=True, slots=True)
 class UpdateInputs:
-    """The snapshot to reach. `environ` is the environment that signatures are checked in."""
+    """The snapshot to reach, and when it was read. `environ` is the environment that signatures are checked in."""
 
     repo: Repo
     snapshot: Snapshot
     now: datetime
     environ: Mapping[str, str]
+    read_times: ReadTimes | None = None
 
     def verifier(self, signers: Signers) -> Verifier:
         """For the signers of a branch or of one poollet. It starts programs, so it is made only where a fleet asks for signatures."""

@@ -30,6 +30,7 @@ def load_reports(state: State, inputs: UpdateInputs, has_new_rules: bool) -> Del
         inputs.snapshot.reports,
         inputs.now,
         lambda report: is_accepted(state, inputs, report, has_new_rules),
+        inputs.read_times,
     )
     keys = moved.keys
     if moved.poollets or any(key.kind in POOLS for key in keys):

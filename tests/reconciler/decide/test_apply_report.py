@@ -24,7 +24,7 @@ from reconciler.decide.pool_requests import NO_REQUESTS, PoolRequests
 from reconciler.plan.types import Action
 from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.record import empty_status
-from reconciler.world.reports.reports import ObjectReport
+from reconciler.world.reports.object_report import ObjectReport
 from schemas.kinds import Key, Kind
 from schemas.model import (
     Assignment,

@@ -14,8 +14,8 @@ from reconciler.plan.types import Action
 from reconciler.world.objects.object_state import Origin
 from reconciler.world.record import condition
 from reconciler.world.reports.heartbeat import Heartbeat
+from reconciler.world.reports.object_report import ObjectReport
 from reconciler.world.reports.recovery_wait import MissingHost, Why
-from reconciler.world.reports.reports import ObjectReport
 from reconciler.world.source.rules import Rules
 from schemas.kinds import Key, Kind
 from schemas.model import MachineStatus, Taint

@@ -13,7 +13,7 @@ from reconciler.decide.pool_requests import NO_REQUESTS, judge_requests
 from reconciler.world.changes import Confirm
 from reconciler.world.pools.grants import Grant, follow_grant, grant_for
 from reconciler.world.reports.heartbeat import Heartbeat
-from reconciler.world.reports.reports import ObjectReport
+from reconciler.world.reports.object_report import ObjectReport
 from schemas.kinds import Key, Kind
 from schemas.model import (
     Assignment,

@@ -12,7 +12,7 @@ from reconciler.decide.decide import decide_needs
 from reconciler.decide.need import Adopt, Blocked, Keep, Need, PoolUnreachable
 from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.reports.heartbeat import Heartbeat
-from reconciler.world.reports.reports import ObjectReport
+from reconciler.world.reports.object_report import ObjectReport
 from reconciler.world.source.source_head import SourceHead
 from schemas import live_layout
 from schemas.kinds import Key, Kind

@@ -9,7 +9,7 @@ import pytest
 from reconciler.decide.decide import decide_needs
 from reconciler.decide.need import Adopt, Blocked, Keep, Need, Place, PoolUnreachable
 from reconciler.world.reports.heartbeat import Heartbeat
-from reconciler.world.reports.reports import ObjectReport
+from reconciler.world.reports.object_report import ObjectReport
 from schemas.kinds import Key, Kind
 from schemas.model import ClaimRef, VolumeStatus
 from schemas.report import objects as report

@@ -9,7 +9,7 @@ import pytest
 from reconciler.world.pools.grants import NO_GRANT, Grant
 from reconciler.world.record import NOTHING, Record
 from reconciler.world.reports.authority import AcceptedReports, Authority, accept_reports
-from reconciler.world.reports.reports import ObjectReport
+from reconciler.world.reports.object_report import ObjectReport
 from schemas.kinds import Key, Kind
 from schemas.settings.fleet import FleetIdentity, FleetSettings
 from tests.reconciler.world.scene import FLEET, assignment_record

@@ -10,7 +10,7 @@ import msgspec
 from reconciler.world.pools.pool_status import update_pool_status
 from reconciler.world.record import Record, condition, stamp
 from reconciler.world.reports.heartbeat import Heartbeat
-from reconciler.world.reports.reports import ObjectReport
+from reconciler.world.reports.object_report import ObjectReport
 from reconciler.world.reports.status_update import interface_status_from_report, status_from_report
 from reconciler.world.world import World
 from schemas.kinds import Key, Kind

@@ -6,9 +6,11 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.world.reports.heartbeat import Heartbeat
+from reconciler.gitstore.store import CALL_SECONDS
+from reconciler.world.reports.heartbeat import LATE, MIN_TIMEOUT, Heartbeat, ReadTimes
 from reconciler.world.reports.reports import Reports
 from schemas.report import CandidateReport, Report, render
+from schemas.settings.fleet import MIN_HEARTBEAT_TIMEOUT_MILLISECONDS
 from tests.reconciler.world.scene import INSTANCE, REPORTS, Scene, report
 
 TIMEOUT = 75  # five of the intervals that these reports name
@@ -30,8 +32,27 @@ class Refs(Scene):
         self.reports.advance(self.store, heads, self.now, lambda found: found.poollet is not None)
         return {host: beat for (_, host), beat in self.reports.heartbeats.items()}
 
-    def write(self, host: str = "one") -> None:
-        self.report("a", report("a", host=host))
+    def look_slowly(self, seconds: float) -> dict[str, Heartbeat]:
+        """The answer to a question that is asked now takes so long; the refs are as they were when it was asked."""
+        start, heads = self.now, {"a": self.heads[REPORTS + "a"]}
+        self.now += timedelta(seconds=seconds)
+        times = ReadTimes(start, self.now)
+        self.reports.advance(self.store, heads, self.now, lambda found: True, times)
+        return {host: beat for (_, host), beat in self.reports.heartbeats.items()}
+
+    def write(self, host: str = "one") -> str:
+        return self.report("a", report("a", host=host))
+
+    def write_dated(self, offset: float) -> str:
+        """By a host whose clock is wrong by so many seconds."""
+        now = self.now
+        self.now += timedelta(seconds=offset)
+        commit = self.write()
+        self.now = now
+        return commit
+
+    def restore(self, commit: str) -> None:
+        self.heads[REPORTS + "a"] = self.remote.refs[REPORTS + "a"] = commit
 
     def wait_beside(self, host: str = "two") -> None:
         waiting = CandidateReport(name="a", host_id=host, instance=INSTANCE)
@@ -148,3 +169,112 @@ def test_a_new_start_remembers_who_wrote_what() -> None:
         refs.reports = Reports(remembered)
         assert refs.look() == {"one": Heartbeat.UNCONFIRMED}
         assert refs.reports.by_poollet["a"].own_commit == own
+
+
+def alive() -> Refs:
+    refs = Refs()
+    for _ in range(2):
+        refs.write()
+        refs.look()
+    return refs
+
+
+def test_every_call_to_the_remote_ends_before_the_least_heartbeat_timeout() -> None:
+    least = MIN_HEARTBEAT_TIMEOUT_MILLISECONDS / 1000
+    assert MIN_TIMEOUT.total_seconds() == least
+    assert LATE.total_seconds() < CALL_SECONDS < least
+
+
+def test_the_time_that_an_answer_takes_is_not_silence() -> None:
+    refs = alive()
+    assert refs.look(TIMEOUT - 60) == {"one": Heartbeat.ALIVE}
+    assert refs.look_slowly(70) == {"one": Heartbeat.ALIVE}
+    assert refs.reports.is_late
+    refs.write()  # while the answer was on its way
+    assert refs.look() == {"one": Heartbeat.ALIVE}
+    assert not refs.reports.is_late
+
+
+def test_a_change_is_dated_by_the_time_at_which_its_answer_was_here() -> None:
+    refs = alive()
+    refs.write()
+    refs.look_slowly(8)
+    assert refs.look(TIMEOUT - 1) == {"one": Heartbeat.ALIVE}
+    assert refs.look(1) == {"one": Heartbeat.EXPIRED}
+
+
+def test_a_late_answer_lets_no_heartbeat_expire_and_the_next_one_does() -> None:
+    refs = alive()
+    refs.now += timedelta(seconds=TIMEOUT + 10)
+    assert refs.look_slowly(LATE.total_seconds() + 1) == {"one": Heartbeat.ALIVE}
+    due = refs.reports.due()
+    assert due is not None
+    assert due <= refs.now
+    assert refs.look() == {"one": Heartbeat.EXPIRED}
+
+
+def test_an_older_report_neither_proves_nor_prolongs_anything() -> None:
+    refs = Refs()
+    older = [refs.write() for _ in range(3)]
+    refs.write()
+    assert refs.look() == {"one": Heartbeat.UNCONFIRMED}
+    for commit in older[:2]:  # two restores in a row
+        refs.restore(commit)
+        assert refs.look(10) == {"one": Heartbeat.UNCONFIRMED}
+    assert refs.look(TIMEOUT - 21) == {"one": Heartbeat.UNCONFIRMED}
+    assert refs.look(1) == {"one": Heartbeat.EXPIRED}
+    refs.write()
+    assert refs.look() == {"one": Heartbeat.ALIVE}
+
+
+def test_the_report_that_was_restored_and_is_back_is_no_sign_of_life() -> None:
+    refs = Refs()
+    older, newest = refs.write(), refs.write()
+    refs.look()
+    for commit in (older, newest, older, newest):
+        refs.restore(commit)
+        assert refs.look() == {"one": Heartbeat.UNCONFIRMED}
+    assert refs.look(TIMEOUT) == {"one": Heartbeat.EXPIRED}
+
+
+def test_two_reports_of_one_second_are_two_signs_of_life() -> None:
+    refs = alive()
+    first = refs.heads[REPORTS + "a"]
+    refs.now -= timedelta(seconds=2)  # which the last look and this report add again
+    refs.report("a", report("a", host="one", machines=3))
+    second = refs.heads[REPORTS + "a"]
+    seen = refs.reports.heartbeats_seen["a", "one"]
+    assert refs.look(5) == {"one": Heartbeat.ALIVE}
+    assert refs.reports.heartbeats_seen["a", "one"].since > seen.since
+    since = refs.reports.heartbeats_seen["a", "one"].since
+    for commit in (first, second):
+        refs.restore(commit)
+        refs.look()
+    assert refs.reports.heartbeats_seen["a", "one"].since == since
+
+
+@pytest.mark.parametrize("step", [-2, -3600, -86400 * 3650])
+def test_a_host_whose_clock_is_set_back_never_looks_lost(step: float) -> None:
+    refs = alive()
+    for _ in range(20):
+        refs.write_dated(step)
+        assert refs.look(15) == {"one": Heartbeat.ALIVE}
+    assert refs.look(TIMEOUT) == {"one": Heartbeat.EXPIRED}
+
+
+@pytest.mark.parametrize("step", [3600, 86400 * 3650])
+def test_a_host_whose_clock_is_set_forward_and_back_again_never_looks_lost(step: float) -> None:
+    refs = alive()
+    for offset in (step, 0, step, 0, 0, 0, 0, 0):
+        refs.write_dated(offset)
+        assert refs.look(15) == {"one": Heartbeat.ALIVE}, offset
+
+
+def test_the_first_report_of_a_host_that_was_awaited_may_be_years_old() -> None:
+    refs = Refs()
+    older = refs.write("one")
+    refs.write("two")
+    refs.look()
+    assert refs.reports.expect("a", "one") is Heartbeat.UNCONFIRMED
+    refs.restore(older)
+    assert refs.look()["one"] is Heartbeat.UNCONFIRMED
