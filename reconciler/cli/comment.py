@@ -144,15 +144,17 @@ def require_variable(environment: Mapping[str, str], name: str, cure: str = "a C
 
 def comments(place: CommentTarget) -> Iterator[Mapping[str, Any]]:
     """All comments of the pull request, page by page. Forges name the size of a page differently, so both names are
-    sent."""
-    page = 1
+    sent. Gitea and Forgejo do not page comments, and answer each page with all of them: a page without a new comment is the end."""
+    page, known = 1, set[object]()
     while True:
         found: list[Mapping[str, Any]] = call(
             place, "GET", f"{place.all}?per_page={PAGE}&limit={PAGE}&page={page}"
         )
-        yield from found
-        if len(found) < PAGE:
+        fresh = [comment for comment in found if comment["id"] not in known]
+        yield from fresh
+        if len(found) < PAGE or not fresh:
             return
+        known.update(comment["id"] for comment in fresh)
         page += 1
 
 

@@ -16,9 +16,11 @@ TOKEN = "t0ken"
 
 @dataclass
 class Forge:
-    """`comments` of its one pull request, in the order they were made."""
+    """`comments` of its one pull request, in the order they were made. Without `has_pages` it answers every page with all of them, as
+    Gitea and Forgejo do for comments of an issue."""
 
     url: str = ""
+    has_pages: bool = True
     comments: list[dict[str, object]] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
 
@@ -27,6 +29,8 @@ class Forge:
         parts = urlsplit(path)
         if re.fullmatch(r"/repos/me/fleet/issues/7/comments|/projects/42/merge_requests/7/notes", parts.path):
             if method == "GET":
+                if not self.has_pages:
+                    return 200, self.comments
                 query = parse_qs(parts.query)
                 size, page = int(query["per_page"][0]), int(query["page"][0])
                 return 200, self.comments[(page - 1) * size : page * size]

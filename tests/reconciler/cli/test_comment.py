@@ -60,6 +60,19 @@ def test_the_comment_is_created_updated_and_left_alone(ci: Forge, tmp_path: Path
     assert all(comment["body"] == "by a person" for comment in ci.comments[:150])
 
 
+@pytest.mark.parametrize("count", [100, 150])
+def test_a_forge_that_answers_each_page_with_all_comments_ends_the_search(
+    ci: Forge, tmp_path: Path, capsys: Capture, count: int
+) -> None:
+    ci.has_pages = False
+    ci.comments += [{"id": number, "body": "by a person"} for number in range(1, count + 1)]
+    for output in ("created", "is up to date"):
+        assert main(["comment", write_plan(tmp_path, "text")]) == Exit.OK
+        assert output in capsys.readouterr().out
+    assert len(ci.comments) == count + 1
+    assert ci.calls.count("GET") <= 4
+
+
 def test_two_markers_are_two_comments(ci: Forge, tmp_path: Path) -> None:
     for marker in ("site a", "site b", "site a"):
         assert main(["comment", write_plan(tmp_path, "x"), "--marker", marker]) == Exit.OK
