@@ -10,7 +10,12 @@ applied before.
     ... and a commit that it adds          as for a first start, from here on
         approves it
     not signed as `signatures` requires    LiveUntrusted    last good commit    yes, if there is one
+    not of a reconciler by its form        LiveForeign      last good commit    yes, if there is one
     any other                              applied          the head            yes
+
+The form is that of `reconciler.gitstore.live_commit`, asked of each commit on the first-parent line since the
+last applied one. The reconciler's next commit has the last good one as its first parent, so the hold ends by
+itself.
 
 Why an untrusted head leaves the last good commit applied, and a rewritten one does not: the untrusted head
 still contains the good commit, and no trusted commit has taken its orders back. A rewritten branch may
@@ -32,10 +37,11 @@ from datetime import datetime
 from enum import StrEnum
 
 from reconciler.gitstore.approval import TRAILER, HoldKind, approval_digest, approval_trailer, is_approval_of
+from reconciler.gitstore.live_commit import reconciled_source, why_foreign
 from reconciler.gitstore.objects.commit import decode_commit, parse_trailers
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.repo import Repo
-from reconciler.gitstore.signatures.trust import SignatureMode, judge_head
+from reconciler.gitstore.signatures.trust import SignatureMode, first_parent_line, judge_head
 from reconciler.gitstore.signatures.verifier import Verifier
 
 
@@ -45,6 +51,7 @@ class LiveRejection(StrEnum):
     MISSING = "LiveMissing"
     REWRITTEN = "LiveRewritten"
     UNTRUSTED = "LiveUntrusted"
+    FOREIGN = "LiveForeign"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +67,11 @@ class LiveVerdict:
     def may_apply(self) -> bool:
         """Whether the orders at `use` may be carried out. Asked when a pass reads `live`, and again right
         before each call."""
-        return self.use is not None and self.hold in (None, LiveRejection.UNTRUSTED)
+        return self.use is not None and self.hold in (
+            None,
+            LiveRejection.UNTRUSTED,
+            LiveRejection.FOREIGN,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +102,25 @@ def follow(
         if not has_approval(repo, head, good, digest):
             return LiveVerdict(good, LiveRejection.REWRITTEN, _rewritten(good, digest))
         good = None  # approved; its signatures are checked as at a first start
+    foreign, below = find_foreign(repo, head, good)
+    if foreign is not None:
+        use = judge_head(repo, below, good, trust.verifier, trust.mode, at).use if below else None
+        return LiveVerdict(use, LiveRejection.FOREIGN, _foreign(repo, foreign, use))
     ruling = judge_head(repo, head, good, trust.verifier, trust.mode, at)
     hold = LiveRejection.UNTRUSTED if ruling.is_head_refused else None
     return LiveVerdict(ruling.use, hold, ruling.message)
+
+
+def find_foreign(
+    repo: Repo, head: ObjectId, good: ObjectId | None
+) -> tuple[ObjectId | None, ObjectId | None]:
+    """The oldest commit since `good` that no reconciler wrote, and the commit below it. At a first start only the head is asked."""
+    below = good
+    for commit in reversed(first_parent_line(repo, head, good)):
+        if reconciled_source(decode_commit(repo.read(commit))) is None:
+            return commit, below
+        below = commit
+    return None, below
 
 
 def first_commit(repo: Repo, head: ObjectId) -> ObjectId:
@@ -118,4 +145,14 @@ def _rewritten(good: ObjectId, digest: str) -> str:
     return (
         f"the live branch was rewritten: it does not contain {good[:12]}, the last commit applied here. Nothing is changed "
         f"here until a source commit with the trailer `{approval_trailer(digest)}` has reached live"
+    )
+
+
+def _foreign(repo: Repo, commit: ObjectId, use: ObjectId | None) -> str:
+    """For people: which commit is held, why, and who ends it."""
+    kept = f"keeping {use[:12]}" if use else "nothing is applied"
+    why = why_foreign(decode_commit(repo.read(commit)))
+    return (
+        f"not used, {kept}: commit {commit[:12]} on live is not a reconciler's: {why}; the reconciler's next commit takes its place. "
+        f"Find out who wrote it, and run `gitvirt forge check`: only the reconciler may write live"
     )

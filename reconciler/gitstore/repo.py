@@ -78,7 +78,8 @@ class Draft:
     With `parents`, the first is `expected`, and `source` is the second unless it is in the history already. A commit that
     removes files never has the source as parent, or `git log -- FILE` would lose its end: such a draft becomes two commits.
     Without `parents` it replaces what was there, as a report does. `parent` replaces `expected` as the first of them: the commit then
-    takes the place of what others put on top of that one.
+    takes the place of what others put on top of that one. `replaces` is that foreign head: the last parent, named by a trailer, so that the
+    push is not forced.
     """
 
     ref: str
@@ -92,6 +93,7 @@ class Draft:
     trailers: Sequence[tuple[str, str]] = ()
     has_parents: bool = True
     parent: ObjectId | None = None
+    replaces: ObjectId | None = None
     even_if_unchanged: bool = False  # a heartbeat is a commit of the same tree
 
 

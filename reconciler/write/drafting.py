@@ -49,12 +49,14 @@ def draft(plan: Plan, view: View, paths: Iterable[str], read: Read, signing: Sig
     """`paths` are files that may have to be written although no object changes: those that differ from before in the source
     or on the target branch. When the source has moved, the target branch records that whatever comes of it.
 
-    The draft is made on the last commit of a reconciler and follows the head: what others changed in between is not in it."""
+    The draft is made on the last commit of a reconciler, which is its first parent: what others changed since is in its history, and in
+    none of its files."""
     changes = {change.key: change for change in plan.changes}
     concerned = {path for path in paths if not live_layout.is_reconcilers(path) or path in view.live.files}
     edits, problems, stuck = _edits(changes, view, concerned, read)
     done = tuple(change for key, change in changes.items() if key not in stuck)
-    if not edits and not view.is_news and not view.foreign_edits:
+    foreign = view.live_commit if view.own_live != view.live_commit else None
+    if not edits and not view.is_news and foreign is None:
         return Written(None, problems)
     taken = sorted(path for path in edits if path in concerned and not live_layout.is_reconcilers(path))
     return Written(
@@ -63,12 +65,14 @@ def draft(plan: Plan, view: View, paths: Iterable[str], read: Read, signing: Sig
             expected=view.live_commit,
             base=view.own_live,
             edits=edits,
-            message=message(done, taken, signing.source, view.foreign_edits),
+            message=message(done, taken, signing.source, view.foreign_edits, foreign or ""),
             author=signing.author,
             time=signing.time,
             source=view.source_commit,
             trailers=signing.trailers,
-            even_if_unchanged=view.is_news,
+            parent=view.own_live if foreign else None,
+            replaces=foreign,
+            even_if_unchanged=view.is_news or foreign is not None,
         ),
         problems,
     )

@@ -33,16 +33,22 @@ _VERB = {Action.MARK_DELETED: "order the deletion of", Action.AWAIT_APPROVAL: "h
 
 
 def message(
-    changes: Sequence[Change], files: Sequence[str], source: str, restored: Sequence[str] = ()
+    changes: Sequence[Change],
+    files: Sequence[str],
+    source: str,
+    restored: Sequence[str] = (),
+    foreign: str = "",
 ) -> str:
     """`files` are the paths that people changed in the branch `source`, synced by this commit; `restored` are those
-    that others changed on the target branch, which only the reconciler writes."""
+    that others changed on the target branch, which only the reconciler writes, and `foreign` is their commit."""
     lines = list(_body(changes, files, source))
     if restored and (changes or files or len(restored) > MOST_NAMES):
         lines.append(_line(f"- put back what others changed here: {_name_files(restored)}"))
     if len(lines) > MOST_LINES:
         lines = [*lines[:MOST_LINES], f"- and {len(lines) - MOST_LINES:,} more"]
     named = subject(changes, files, source, restored)
+    if foreign and not (changes or files or restored):
+        named = _line(f"pass over commit {foreign[:12]}, which others wrote here")
     return "\n\n".join(part for part in (named, "\n".join(lines)) if part)
 
 

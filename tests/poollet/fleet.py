@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from reconciler.gitstore.memory import Fault, MemoryObjects, MemoryRemote, MemoryTransport, no_fault
-from reconciler.gitstore.objects.commit import Sign
+from reconciler.gitstore.objects.commit import SOURCE_TRAILER, Sign
 from reconciler.gitstore.repo import Draft, Edit, Identity, Pushed, Refs, Snapshot
 from reconciler.gitstore.store import Store
 
@@ -47,6 +47,8 @@ class Fleet:
         }
         head = self.head(ref)
         given: dict[str, object] = {"expected": head, "base": head, "message": "change", "time": START}
+        if ref == LIVE and "source" not in more:
+            given["trailers"] = [(SOURCE_TRAILER, "5" * 40)]
         draft = Draft(ref=ref, edits=edits, author=ROBOT, **(given | more))  # type: ignore[arg-type]
         outcome = self.writer.write([draft])
         assert isinstance(outcome, Pushed), outcome

@@ -24,6 +24,7 @@ Sign: TypeAlias = Callable[[bytes], str]  # the bytes of a commit -> its armoure
 
 SOURCE_TRAILER = "Source-Commit"
 RECONCILER_TRAILER = "Reconciler"
+REPLACED_TRAILER = "Replaced-Commit"
 
 _PERSON = re.compile(
     r"(?P<name>.*?) ?<(?P<email>[^>]*)> (?P<seconds>-?\d{1,20}) (?P<sign>[+-])(?P<zone>\d{4})", re.DOTALL
@@ -40,6 +41,7 @@ class Commit:
     time: datetime  # when it was committed, in the zone of who did
     message: str
     signature: str = ""
+    is_by_one: bool = True  # author and committer are one person at one time
 
     @property
     def first_parent(self) -> ObjectId | None:
@@ -79,6 +81,7 @@ def decode_commit(data: bytes) -> Commit:
         time,
         _text(body, encoding),
         fields.get("gpgsig", [b""])[0].decode("utf-8", "replace"),
+        fields.get("author") == fields["committer"],
     )
 
 

@@ -11,7 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from reconciler.gitstore.objects.commit import SOURCE_TRAILER, Commit, Sign, add_trailers, encode_commit
+from reconciler.gitstore.objects.commit import (
+    REPLACED_TRAILER,
+    SOURCE_TRAILER,
+    Commit,
+    Sign,
+    add_trailers,
+    encode_commit,
+)
 from reconciler.gitstore.objects.database import GitObject, ObjectType, hash_object
 from reconciler.gitstore.objects.reader import ObjectReader
 from reconciler.gitstore.objects.tree import ObjectId
@@ -49,7 +56,7 @@ class CommitBuilder:
             return fresh[id].data if id in fresh else self._reader.listing(id)
 
         parents = self._parents(draft)
-        if len(parents) == 2 and (kept := _find_removed(listing, before, done.tree)):
+        if len(parents) >= 2 and (kept := _find_removed(listing, before, done.tree)):
             merged = edit_tree(listing, done.tree, kept)
             fresh |= merged.objects
             first = self._commit(draft, merged.tree, parents)
@@ -64,13 +71,15 @@ class CommitBuilder:
             return ()
         parent = draft.parent or draft.expected
         first = (parent,) if parent else ()
+        replaced = (draft.replaces,) if draft.replaces else ()
         if draft.source is None or (draft.expected and self._descends(draft.expected, draft.source)):
-            return first
-        return (*first, draft.source)
+            return (*first, *replaced)
+        return (*first, draft.source, *replaced)
 
     def _commit(self, draft: Draft, tree: ObjectId, parents: tuple[ObjectId, ...]) -> GitObject:
         source = [(SOURCE_TRAILER, draft.source)] if draft.source else []
-        message = add_trailers(draft.message, [*source, *draft.trailers])
+        replaced = [(REPLACED_TRAILER, draft.replaces)] if draft.replaces else []
+        message = add_trailers(draft.message, [*source, *replaced, *draft.trailers])
         commit = Commit(tree, parents, draft.author, draft.time, message)
         return hash_object(ObjectType.COMMIT, encode_commit(commit, self._sign))
 

@@ -99,7 +99,7 @@ def judge_head(
     if mode is SignatureMode.OFF:
         return TrustVerdict(head, head)
     trusted, untrusted = good, []
-    for commit in reversed(_line(history, head, good)):
+    for commit in reversed(first_parent_line(history, head, good)):
         verdict = _verdict(history, commit, verifier, at)
         if isinstance(verdict, BadSignature):
             untrusted.append(UntrustedCommit(commit, verdict.fault, verdict.words))
@@ -110,7 +110,7 @@ def judge_head(
     return TrustVerdict(head, trusted, tuple(untrusted))
 
 
-def _line(history: ReadsHistory, head: ObjectId, good: ObjectId | None) -> list[ObjectId]:
+def first_parent_line(history: ReadsHistory, head: ObjectId, good: ObjectId | None) -> list[ObjectId]:
     """First parents from the head on, as far as they are news; the newest first."""
     if good is None:
         return [head]

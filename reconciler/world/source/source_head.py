@@ -30,7 +30,8 @@ from typing import NamedTuple
 
 from reconciler.gitstore import approval, guards
 from reconciler.gitstore.approval import DIGITS, HoldKind, approval_digest, approval_trailer
-from reconciler.gitstore.objects.commit import SOURCE_TRAILER, decode_commit, parse_trailers
+from reconciler.gitstore.live_commit import reconciled_source
+from reconciler.gitstore.objects.commit import decode_commit, parse_trailers
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.repo import Repo
 from reconciler.gitstore.signatures import trust
@@ -62,15 +63,15 @@ class Reconciled(NamedTuple):
 
 
 def find_last_reconciled(repo: Repo, live: ObjectId | None) -> Reconciled:
-    """Follows live's first parents to the newest commit whose `Source-Commit:` trailer names a commit that live descends from.
-    Whoever commits can write a trailer, so one that names another commit is passed over. Commits above it are not the reconciler's.
+    """Follows live's first parents to the newest commit that has the form of a reconciler's (`live_commit`) and names a commit that live
+    descends from. Whoever commits can write a trailer, so one that names another commit is passed over. Commits above it are not the reconciler's.
 
     Both are None where none is found: live is new, or was rewritten. That means unknown; it never shows that an object is absent.
     """
     commit, left = live, MAX_COMMITS
     while commit is not None and left:
         found = decode_commit(repo.read(commit))
-        named = next((value for key, value in parse_trailers(found.message) if key == SOURCE_TRAILER), "")
+        named = reconciled_source(found)
         if named and live is not None and repo.is_descendant(live, named):
             return Reconciled(named, commit)
         commit, left = found.first_parent, left - 1

@@ -139,3 +139,54 @@ def test_signed_commits_are_followed_up_to_the_first_that_is_not(fleet: Fleet, t
     found = follow(client(fleet), third, first, enforced, datetime.now(UTC), FLEET)
     assert (found.use, found.hold, found.may_apply) == (second, LiveRejection.UNTRUSTED, True)
     assert f"not used, keeping {second[:12]}" in found.message
+
+
+def merged_by_a_forge(fleet: Fleet) -> str:
+    """A pull request into `live`, merged: it has no trailer of a reconciler."""
+    return fleet.commit(
+        {"a.yaml": "a: forged\n"}, trailers=[], message="Merge pull request 'x' (#1) into live"
+    )
+
+
+@pytest.mark.parametrize("mode", [SignatureMode.OFF, SignatureMode.WARN])
+def test_what_no_reconciler_wrote_is_held_at_the_last_good_commit(fleet: Fleet, mode: SignatureMode) -> None:
+    first = fleet.head()
+    second = fleet.commit({"a.yaml": "a: 1\n"})
+    forged = merged_by_a_forge(fleet)
+    for good in (first, second):
+        found = follow(client(fleet), forged, good, trust(mode), at(), FLEET)
+        assert (found.use, found.hold, found.may_apply) == (second, LiveRejection.FOREIGN, True)
+        assert (
+            f"commit {forged[:12]} on live is not a reconciler's: it names no Source-Commit" in found.message
+        )
+    found = follow(client(fleet), forged, None, trust(mode), at(), FLEET)
+    assert (found.use, found.hold, found.may_apply) == (None, LiveRejection.FOREIGN, False)
+
+
+def test_what_is_built_upon_a_foreign_commit_is_held_too(fleet: Fleet) -> None:
+    good = fleet.head()
+    merged_by_a_forge(fleet)
+    found = follow(client(fleet), fleet.commit({"b.yaml": "b: 1\n"}), good, trust(), at(), FLEET)
+    assert (found.use, found.hold) == (good, LiveRejection.FOREIGN)
+
+
+def test_the_reconcilers_next_commit_ends_the_hold_without_an_approval(fleet: Fleet, tmp_path: Path) -> None:
+    key = new_key(tmp_path / "key", "reconciler")
+    enforced = Trust(
+        SignatureMode.ENFORCE,
+        Verifier(parse_signers([key.with_suffix(".pub").read_text()]), os.environ),
+    )
+    own, unsigned = fleet.client(Refs(), sign=SshSigner(key, os.environ)), fleet.writer
+    fleet.writer = own
+    good = fleet.commit({"a.yaml": "a: 1\n"})
+    fleet.writer = unsigned
+    forged = merged_by_a_forge(fleet)
+    now = datetime.now(UTC)
+    assert follow(client(fleet), forged, good, enforced, now, FLEET).use == good
+    fleet.writer = own
+    back = fleet.commit({}, base=good, parent=good, replaces=forged, even_if_unchanged=True)
+    repo = client(fleet)
+    for applied in (good, forged):
+        for how in (enforced, trust()):
+            found = follow(repo, back, applied, how, now, FLEET)
+            assert (found.use, found.hold, found.message) == (back, None, "")

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
+from poollet.sync.live_policy import Trust, follow
+from reconciler.gitstore.objects.commit import decode_commit
+from reconciler.gitstore.signatures.signers import Signers
+from reconciler.gitstore.signatures.trust import SignatureMode
+from reconciler.gitstore.signatures.verifier import Verifier
 from reconciler.loop.outcome import NoChange
 from tests.reconciler.lifecycle.hosts import Fleet
 from tests.reconciler.lifecycle.test_lives import EPHEMERAL, OFFICE, fleet
-from tests.reconciler.world.scene import LIVE, machine, pool, using, volume
+from tests.reconciler.world.scene import LIVE, MAIN, machine, pool, using, volume
 
+NOBODY = Verifier(Signers(), os.environ)
 ORDERED = machine("web", meta='  deletionTimestamp: "2026-05-04T12:00:00Z"\n')
 ASIDE = ".gitvirt/deleting/Machine/default/web.yaml"
 
@@ -68,3 +76,29 @@ def test_what_is_put_back_with_a_commit_of_people_has_its_own_lines() -> None:
     world.tick()
     found = world.messages()[0]
     assert found.startswith("sync main: new.txt\n\n- put back what others changed here: data.yaml\n")
+
+
+@pytest.mark.parametrize("files", [{"web.yaml": ORDERED.encode()}, {}], ids=["an order is forged", "no file"])
+def test_hosts_follow_the_reconcilers_line_past_a_foreign_commit(files: dict[str, bytes | None]) -> None:
+    """Its first parent is the reconciler's own commit, and the push is not forced: the foreign commit is the second parent."""
+    world = running()
+    good = world.heads[LIVE]
+    forged = world._commit(LIVE, files, {})
+    world.source({"new.txt": "words"})
+    world.tick()
+    head = world.heads[LIVE]
+    assert decode_commit(world.store.read(head)).parents == (good, world.heads[MAIN], forged)
+    for applied in (good, forged):
+        found = follow(world.store, head, applied, Trust(SignatureMode.OFF, NOBODY), world.now, "")
+        assert (found.use, found.hold) == (head, None)
+    assert follow(world.store, forged, good, Trust(SignatureMode.OFF, NOBODY), world.now, "").use == good
+
+
+def test_a_foreign_commit_without_a_change_of_files_is_passed_over() -> None:
+    world = running()
+    good = world.heads[LIVE]
+    forged = world._commit(LIVE, {}, {})
+    world.tick()
+    assert world.subjects()[0] == f"pass over commit {forged[:12]}, which others wrote here"
+    assert decode_commit(world.store.read(world.heads[LIVE])).parents == (good, forged)
+    assert isinstance(world.tick(), NoChange)
