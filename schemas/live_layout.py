@@ -1,6 +1,6 @@
 """Names that outlive a process: paths under `.gitvirt/`, `gitvirt.dev/` names and the limit of reported texts, each once.
 
-`.gitvirt/` exists on the target branch. The reconciler writes all of it but `orphans/`, which people write in the source:
+`.gitvirt/` exists on the target branch. The reconciler writes all of it but `orphans/` and `approvals/`, which people write in the source:
 
     generated/<Kind>/<namespace>/<owner>-<entry>.yaml  what a machine's ephemeral entries become
     pools/<name>.yaml                                  pools that a host announces and no file declares
@@ -8,6 +8,7 @@
     retained/<Kind>/<namespace>/<name>.yaml            volumes that their policy keeps after their deletion
     frozen/<Kind>/<namespace>/<name>.yaml              absence unverified, while the object's own path is taken
     orphans/<uid>.yaml                                 consent to remove an object that no document declares
+    approvals/<digest>.yaml                            an approval (`gitvirt approve`). It stays here for good: it is used up
 
 Must never happen: a path of these that is built or compared anywhere else. Reconciler and poollets of different versions
 meet on one branch, and a folder that only one of them knows is an object that the other one does not see.
@@ -26,6 +27,7 @@ DELETING: Final = f"{FOLDER}deleting/"
 RETAINED: Final = f"{FOLDER}retained/"
 FROZEN: Final = f"{FOLDER}frozen/"
 ORPHANS: Final = f"{FOLDER}orphans/"
+APPROVALS: Final = f"{FOLDER}approvals/"
 
 # Annotations that people write.
 PAUSED: Final = "gitvirt.dev/paused"
@@ -47,12 +49,22 @@ MAX_TEXT: Final = 4096
 
 def is_reconcilers(path: str) -> bool:
     """Whether the reconciler alone writes the file. Such a file in the source is not synced."""
-    return path.startswith(FOLDER) and not path.startswith(ORPHANS)
+    return path.startswith(FOLDER) and not path.startswith((ORPHANS, APPROVALS))
 
 
 def announced_path(key: Key) -> str:
     """A machine pool and a volume pool of one name share the file."""
     return f"{ANNOUNCED}{key.name}.yaml"
+
+
+def approval_path(digest: str) -> str:
+    return f"{APPROVALS}{digest}.yaml"
+
+
+def approved_digest(path: str) -> str:
+    """What the file approves; empty for any other file."""
+    name = path.removeprefix(APPROVALS)
+    return name.removesuffix(".yaml") if path == approval_path(name.removesuffix(".yaml")) else ""
 
 
 def path_in(folder: str, key: Key) -> str:

@@ -36,13 +36,22 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from reconciler.gitstore.approval import TRAILER, HoldKind, approval_digest, approval_trailer, is_approval_of
+from reconciler.gitstore.approval import (
+    TRAILER,
+    HoldKind,
+    approval_digest,
+    approval_trailer,
+    approve_command,
+    is_approval_of,
+    parse_requests,
+)
 from reconciler.gitstore.live_commit import reconciled_source, why_foreign
-from reconciler.gitstore.objects.commit import decode_commit, parse_trailers
+from reconciler.gitstore.objects.commit import decode_commit
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.repo import Repo
 from reconciler.gitstore.signatures.trust import SignatureMode, first_parent_line, judge_head
 from reconciler.gitstore.signatures.verifier import Verifier
+from schemas import live_layout
 
 
 class LiveRejection(StrEnum):
@@ -132,11 +141,13 @@ def first_commit(repo: Repo, head: ObjectId) -> ObjectId:
 
 
 def has_approval(repo: Repo, head: ObjectId, old: ObjectId, digest: str) -> bool:
-    """Whether a commit that the old `live` does not contain approves the new one."""
-    return any(
+    """Whether a commit that the old `live` does not contain approves the new one, or a file that the old one does not have."""
+    path = live_layout.approval_path(digest)
+    file = repo.file(head, path)
+    return (file is not None and file != repo.file(old, path)) or any(
         name == TRAILER and is_approval_of(value, digest)
         for commit in repo.commits(head, old)
-        for name, value in parse_trailers(decode_commit(repo.read(commit)).message)
+        for name, value in parse_requests(decode_commit(repo.read(commit)).message)
     )
 
 
@@ -144,7 +155,7 @@ def _rewritten(good: ObjectId, digest: str) -> str:
     """For people: what happened, and the trailer that approves it if it was meant so."""
     return (
         f"the live branch was rewritten: it does not contain {good[:12]}, the last commit applied here. Nothing is changed "
-        f"here until a source commit with the trailer `{approval_trailer(digest)}` has reached live"
+        f"here until a source commit with the trailer `{approval_trailer(digest)}`, or that of `{approve_command(digest)}`, has reached live"
     )
 
 

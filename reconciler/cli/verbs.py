@@ -58,6 +58,9 @@ VERBS = {
         "reconciler.cli.plan", "show what a reconcile would do, what does not fit, and how to make it fit"
     ),
     "comment": Verb("reconciler.cli.comment", "write one comment on the pull request of this CI job"),
+    "approve": Verb(
+        "reconciler.cli.approve", "approve what awaits approval, by a commit that survives each merge"
+    ),
     "explain": Verb(
         "reconciler.cli.explain", "explain the placement of a machine or a volume: one row per pool"
     ),

@@ -38,7 +38,13 @@ from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.pool_requests import judge_requests
 from reconciler.decide.references import blocking_users, list_users, owner_of
 from reconciler.decide.volume_claim import release_claim
-from reconciler.gitstore.approval import HoldKind, approval_digest, approval_trailer, is_approval_of
+from reconciler.gitstore.approval import (
+    HoldKind,
+    approval_digest,
+    approval_trailer,
+    approve_command,
+    is_approval_of,
+)
 from reconciler.plan.types import Action
 from reconciler.world.changes import Confirm, Confirmation
 from reconciler.world.objects.object_state import ObjectState, Origin
@@ -98,8 +104,12 @@ def review_deletions(view: View) -> DeletionReview:
     idle = tuple(each for each in given if not is_approval_of(each.value, digest))
     if not keys or len(idle) < len(given):
         return DeletionReview(why, idle=idle)
-    trailer = approval_trailer(digest)
-    why |= {key: (OVER_LIMIT, f"{reason}; to approve: {trailer}") for _, reason, keys in held for key in keys}
+    trailer, command = approval_trailer(digest), approve_command(digest)
+    why |= {
+        key: (OVER_LIMIT, f"{reason}; to approve: {trailer}, or run `{command}`")
+        for _, reason, keys in held
+        for key in keys
+    }
     return DeletionReview(why, held, trailer, idle)
 
 

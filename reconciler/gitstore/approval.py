@@ -13,8 +13,12 @@ What needs a person's agreement *awaits approval*. Its digest covers the fleet, 
                 of the rewritten `live`
 
 Plan, log, condition and event print the same line, `Gitvirt-Approve: <digest>`. A commit that arrives on the source branch with that
-trailer approves it. Anything more that is to be deleted, or another rewritten history, is another digest. A uid belongs to one life
+trailer approves it, and so does one that adds or changes the file `.gitvirt/approvals/<digest>.yaml`. Anything more that is to be deleted, or another rewritten history, is another digest. A uid belongs to one life
 of an object and a commit to one history, so an approval never applies to a successor of the same name.
+
+Forges rewrite messages when they squash: a line that is a request and nothing else counts in any paragraph, indented, as an item of a list,
+and as the title with the number of the pull request behind it (`parse_requests`). The file survives each kind of merge, also one that keeps
+only the title. It is used up once `live` has it with the same content, where it stays: neither a revert nor a restored branch uses it again.
 
 A deletion's digest names no commit: `plan` prints it for a pull request, and it still holds after a squash merge. A rewritten source
 gets another digest with each push, but the earlier ones hold for as long as the branch contains the head that they name.
@@ -24,14 +28,24 @@ Must never happen: an approval applies to more than what was printed with its di
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from enum import StrEnum
 from hashlib import sha256
 from shlex import quote
 
+from reconciler.gitstore.objects.commit import parse_trailers
+
 TRAILER = "Gitvirt-Approve"
 DIGITS = 16  # that are printed
 LEAST_DIGITS = 12  # that a person has to type
+POOL_DESTROYED, POOL_HOST = "Pool-Destroyed", "Pool-Host"
+# A line of a message that is a request and nothing else. Its value has the form of a digest or of NAME=hostID, so that text about
+# a request is none.
+_LINE = re.compile(
+    rf"[ \t]*(?:[*-][ \t]+)?(?:(?P<approve>{TRAILER}): (?P<digest>[0-9A-Fa-f]{{12,16}})"
+    rf"|(?P<pool>{POOL_DESTROYED}|{POOL_HOST}): (?P<host>[^\s=]+=[^\s=]+))(?: \([#!]\d+\))?[ \t]*"
+)
 
 
 class HoldKind(StrEnum):
@@ -60,3 +74,18 @@ def commit_command(subject: str, *trailers: str) -> str:
     """The command that makes a commit with these trailers, to be copied into a shell; its commit counts once it is pushed."""
     named = " ".join(f"--trailer {quote(trailer)}" for trailer in trailers)
     return f"git commit --allow-empty -m {quote(subject)} {named}"
+
+
+def approve_command(digest: str) -> str:
+    """The command that approves by a file, which survives each kind of merge."""
+    return f"gitvirt approve {digest}"
+
+
+def parse_requests(message: str) -> tuple[tuple[str, str], ...]:
+    """What people request by a commit's message: its trailers, and before them the lines that a forge moved out of the last paragraph."""
+    found: dict[tuple[str, str], None] = {}
+    for line in message.replace("\r\n", "\n").split("\n"):
+        if match := _LINE.fullmatch(line):
+            name, value = match["approve"] or match["pool"], match["digest"] or match["host"]
+            found[name, value] = None
+    return tuple({**found, **dict.fromkeys(parse_trailers(message))})

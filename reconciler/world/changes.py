@@ -23,18 +23,19 @@ class Confirm(StrEnum):
     """
 
     APPROVAL = approval.TRAILER  # the digest of what awaits approval
-    POOL_DESTROYED = "Pool-Destroyed"  # NAME=hostID: that host of the pool is gone with all it had
-    POOL_HOST = "Pool-Host"  # NAME=hostID: the grant of the pool moves to that host
+    POOL_DESTROYED = approval.POOL_DESTROYED  # NAME=hostID: that host of the pool is gone with all it had
+    POOL_HOST = approval.POOL_HOST  # NAME=hostID: the grant of the pool moves to that host
 
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """One trailer of one commit that came into the source branch since the commit that was reconciled last."""
+    """One trailer of one commit, or one file of an approval, that came into the source branch since the commit that was reconciled last."""
 
     about: Confirm
     value: str
     commit: ObjectId
     time: datetime  # when it came into the source branch: of a merged commit, that of the merge
+    blob: ObjectId = ""  # the content of the file, where it is one
 
 
 @dataclass(frozen=True, slots=True)

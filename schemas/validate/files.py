@@ -14,7 +14,7 @@ from schemas.problem import Severity
 from schemas.validate.finding import Finding
 from schemas.validate.inputs import ValidationPolicy
 
-NOT_DECLARING = (live_layout.DELETING, live_layout.RETAINED, live_layout.ORPHANS)
+NOT_DECLARING = (live_layout.DELETING, live_layout.RETAINED, live_layout.ORPHANS, live_layout.APPROVALS)
 NEAR_MISS = re.compile(
     r"\.(yaml|yml|json)(\.[a-z]+|~)?$|\.(yam|yamll?|ymal|yalm|ylm|ymll?|jsno)$", re.IGNORECASE
 )
@@ -24,7 +24,9 @@ def findings(paths: Iterable[str], policy: ValidationPolicy) -> Iterator[Finding
     """`paths` are all files of the tree, including those that are not read."""
     for path in paths:
         if live_layout.is_reconcilers(path) and not policy.is_target:
-            hint = "move the file to another folder; people only write .gitvirt/orphans/"
+            hint = (
+                "move the file to another folder; people only write .gitvirt/orphans/ and .gitvirt/approvals/"
+            )
             yield Finding(
                 path, None, "", "", "GV360", "only the reconciler writes the folder .gitvirt/", hint
             )

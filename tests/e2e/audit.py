@@ -21,7 +21,7 @@ PASSING = re.compile(
     r"|: (pending|starting|stopping|terminating|available)[:,] "
 )
 CHANCE = (
-    (re.compile(r"(?<=Gitvirt-Approve: )[0-9a-f]+"), "<digest>"),
+    (re.compile(r"(?:(?<=Gitvirt-Approve: )|(?<=gitvirt approve ))[0-9a-f]+"), "<digest>"),
     (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "<uid>"),
     (re.compile(r"\b(?=[0-9a-f]*[0-9])[0-9a-f]{10,40}\b"), "<commit>"),
     (re.compile(r": scored [0-9,.-]+$"), ""),

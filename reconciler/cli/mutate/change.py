@@ -23,7 +23,7 @@ import argparse
 import os
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import assert_never
@@ -101,7 +101,7 @@ def apply_change(arguments: argparse.Namespace, key: Key, intent: Mutation) -> i
             if made is None or arguments.dry_run:
                 output.show(out(), result, fleet, arguments)
                 return Exit.OK
-            commit = push_edit(fleet, made, arguments, f"{intent.verb} {output.describe_key(key)}")
+            commit = push_files(fleet, [made], arguments, f"{intent.verb} {output.describe_key(key)}")
             if commit is not None:
                 output.show(out(), replace(result, commit=commit), fleet, arguments)
                 return Exit.OK
@@ -155,7 +155,9 @@ def edit_document(before: bytes, index: int, changes: Changes, item: InventoryIt
     raise CommandError(cause, problem.hint or "make the change by hand", Exit.PROBLEMS)
 
 
-def push_edit(fleet: FleetRepo, made: FileEdit, arguments: argparse.Namespace, message: str) -> str | None:
+def push_files(
+    fleet: FleetRepo, edits: Sequence[FileEdit], arguments: argparse.Namespace, message: str
+) -> str | None:
     """Commits and pushes. Returns the commit, or None when another writer was first on the source branch: then the
     caller computes the edit again."""
     source = fleet.refs.source or ""
@@ -164,7 +166,7 @@ def push_edit(fleet: FleetRepo, made: FileEdit, arguments: argparse.Namespace, m
         ref=ref,
         expected=None if arguments.branch else fleet.snapshot.source,
         base=fleet.snapshot.source,
-        edits={made.path: made.after},
+        edits={made.path: made.after for made in edits},
         message=arguments.message or message,
         author=find_author(fleet),
         time=datetime.now().astimezone(),

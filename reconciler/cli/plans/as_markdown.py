@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from reconciler.cli.plans import phrases
 from reconciler.cli.terminal import printable
+from reconciler.gitstore.approval import approve_command
 from reconciler.plan.suggestion import suggest
 from reconciler.plan.types import Action, Plan
 
@@ -95,7 +96,8 @@ def _pending(plan: Plan) -> Iterator[str]:
         if len(each.keys) > 10:
             yield f"> - and {len(each.keys) - 10:,} more"
         if each.trailer:
-            yield f"> To approve, merge a commit with the trailer {_code(each.trailer)}"
+            yield f"> To approve, merge a commit with the trailer {_code(each.trailer)},"
+            yield f"> or one of {_code(approve_command(each.trailer.rpartition(' ')[2]) + ' --branch NAME')}"
     for answer in plan.pool_requests:
         yield f"> **Pool request:** {_plain(answer)}"
 

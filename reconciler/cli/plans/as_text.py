@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from reconciler.cli.plans import phrases
 from reconciler.cli.terminal import Terminal, TextStyle, printable
+from reconciler.gitstore.approval import approve_command
 from reconciler.plan.source_changes import SourceChange
 from reconciler.plan.suggestion import suggest
 from reconciler.plan.types import Action, PendingApproval, Plan, UnschedulableObject
@@ -99,6 +100,8 @@ def _pending(pending: Sequence[PendingApproval], paint: Paint) -> Iterator[str]:
         if each.trailer:
             yield "    to approve it, push this commit to the source branch:"
             yield f'    git commit --allow-empty -m "approve" --trailer "{printable(each.trailer)}"'
+            command = approve_command(each.trailer.rpartition(" ")[2])
+            yield f"    or run `{printable(command)}`, whose commit also survives a squash merge"
 
 
 def _problems(problems: Sequence[Problem], paint: Paint) -> Iterator[str]:

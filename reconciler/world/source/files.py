@@ -24,6 +24,8 @@ from schemas.manifest.ignore import is_manifest
 from schemas.problem import Problem
 from schemas.validate.files import is_declaring
 
+NOT_MANIFESTS = (live_layout.ORPHANS, live_layout.APPROVALS)  # what people write there declares nothing
+
 
 @dataclass(slots=True)
 class BranchUpdate:
@@ -96,7 +98,7 @@ def update_live(
         repo,
         readings,
         way("live"),
-        is_manifest=lambda path: is_manifest(path) and not path.startswith(live_layout.ORPHANS),
+        is_manifest=lambda path: is_manifest(path) and not path.startswith(NOT_MANIFESTS),
         parsed=lambda path, data: live_contents(path, data, wants),
         fits=lambda path, found: all((doc.object is not None) is wants(doc.key, path) for doc in found.docs),
     )

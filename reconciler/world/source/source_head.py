@@ -14,7 +14,7 @@ Asked in this order; the first that applies decides:
 `last` is the source commit that live was made of; live names it in a trailer of the reconciler's own commit. Without a `last`
 there is nothing to compare with, and the head is used.
 
-The commits between `last` and what is used are also read for trailers that confirm something (`Confirmation`). An approval of the
+The commits between `last` and what is used are also read for trailers and files that confirm something (`Confirmation`). An approval of the
 force push itself is used up here; all others are for `decide`.
 
 Must never happen: a trailer counts that is in a commit which is not used; the time of a confirmation is before its merge,
@@ -23,21 +23,22 @@ because its author chose that time; another fleet's source is applied, because e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
 from reconciler.gitstore import approval, guards
 from reconciler.gitstore.approval import DIGITS, HoldKind, approval_digest, approval_trailer
 from reconciler.gitstore.live_commit import reconciled_source
-from reconciler.gitstore.objects.commit import decode_commit, parse_trailers
+from reconciler.gitstore.objects.commit import decode_commit
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.repo import Repo
 from reconciler.gitstore.signatures import trust
 from reconciler.gitstore.signatures.signers import Signers, SignersError, parse_signers
 from reconciler.gitstore.signatures.verifier import Verifier
 from reconciler.world.changes import Confirm, Confirmation, SourceHold
+from schemas import live_layout
 from schemas.settings.fleet import ID_CURE, SignatureSettings
 
 MAX_COMMITS = 10_000  # of live that are looked through for the last one of a reconciler
@@ -155,14 +156,40 @@ def _confirmations(repo: Repo, head: ObjectId, last: ObjectId | None) -> Iterato
     known = {each.value: each for each in Confirm}
     new = list(repo.commits(head, last))
     found = [
-        (known[key], value, commit)
+        (known[key], value, commit, "")
         for commit in reversed(new)
-        for key, value in parse_trailers(decode_commit(repo.read(commit)).message)
+        for key, value in approval.parse_requests(decode_commit(repo.read(commit)).message)
         if key in known
     ]
+    found += _approval_files(repo, head, last, new)
     times = _arrivals(repo, head, frozenset(new)) if found else {}
-    for about, value, commit in found:
-        yield Confirmation(about, value, commit, times[commit])
+    for about, value, commit, blob in found:
+        yield Confirmation(about, value, commit, times[commit], blob)
+
+
+def _approval_files(
+    repo: Repo, head: ObjectId, last: ObjectId, new: Sequence[ObjectId]
+) -> Iterator[tuple[Confirm, str, ObjectId, ObjectId]]:
+    """The files of approvals that are new or another, with the oldest commit that has them so."""
+    for path, _, after in repo.diff(last, head):
+        if after is None or not (digest := live_layout.approved_digest(path)):
+            continue
+        for commit in reversed(new):
+            file = repo.file(commit, path)
+            if file is not None and file.id == after.id:
+                yield Confirm.APPROVAL, digest, commit, after.id
+                break
+
+
+def drop_used(repo: Repo, chosen: SourceHead, live: ObjectId | None) -> SourceHead:
+    """Without approvals whose file `live` has with the same content: they are used up."""
+
+    def is_used(each: Confirmation) -> bool:
+        file = repo.file(live, live_layout.approval_path(each.value)) if each.blob and live else None
+        return file is not None and file.id == each.blob
+
+    unused = tuple(each for each in chosen.confirmations if not is_used(each))
+    return chosen if len(unused) == len(chosen.confirmations) else replace(chosen, confirmations=unused)
 
 
 def _arrivals(repo: Repo, head: ObjectId, new: frozenset[ObjectId]) -> dict[ObjectId, datetime]:

@@ -75,6 +75,7 @@ def select_source(state: State, inputs: UpdateInputs, own: ObjectId | None) -> s
     )
     if chosen.use == state.last:
         return chosen
+    chosen = source_head.drop_used(repo, chosen, own)
     return source_head.check_fleet_id(chosen, state.last, fleet_id(repo, own), fleet_id(repo, chosen.use))
 
 

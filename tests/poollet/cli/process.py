@@ -19,6 +19,8 @@ from tests.servers.repository import bare, git
 
 PATIENCE_SECONDS = 60.0
 
+NAMED = f"Source-Commit: {'5' * 40}"  # as a reconciler's commit does
+
 
 @dataclass
 class FleetRepo:
@@ -45,7 +47,9 @@ class FleetRepo:
             mode = "0" if text is None else "100644"
             git(self.repo, "update-index", "--index-info", given=f"{mode} {blob}\t{path}\n", **index)
         tree = git(self.repo, "write-tree", **index)
-        commit = git(self.repo, "commit-tree", tree, *(["-p", head] if head else []), "-m", "change")
+        commit = git(
+            self.repo, "commit-tree", tree, *(["-p", head] if head else []), "-m", "change", "-m", NAMED
+        )
         git(self.repo, "update-ref", f"refs/heads/{branch}", commit)
         return commit
 

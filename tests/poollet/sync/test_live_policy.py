@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from poollet.sync.live_policy import LiveRejection, Trust, first_commit, follow
+from poollet.sync.live_policy import LiveRejection, Trust, first_commit, follow, has_approval
 from reconciler.gitstore.approval import HoldKind, approval_digest
 from reconciler.gitstore.repo import Refs, Snapshot
 from reconciler.gitstore.signatures.signers import Signers, parse_signers
@@ -190,3 +190,18 @@ def test_the_reconcilers_next_commit_ends_the_hold_without_an_approval(fleet: Fl
         for how in (enforced, trust()):
             found = follow(repo, back, applied, how, now, FLEET)
             assert (found.use, found.hold, found.message) == (back, None, "")
+
+
+@pytest.mark.parametrize("had", [False, True], ids=["new", "used"])
+def test_a_file_approves_a_new_live_unless_the_old_one_had_it(fleet: Fleet, had: bool) -> None:
+    """The digest of a rewritten `live` names the old commit, so only a forger can have it there before."""
+    old = fleet.head()
+    assert old is not None
+    del fleet.remote.refs[LIVE]
+    root = fleet.commit({"gitvirt.yaml": "# again\n"})
+    path = f".gitvirt/approvals/{digest_of(old, root)}.yaml"
+    head = fleet.commit({path: "approve\n"})
+    repo = client(fleet)
+    assert follow(repo, head, old, trust(), at(), FLEET).hold is None
+    good = head if had else old
+    assert has_approval(repo, head, good, digest_of(old, root)) is not had

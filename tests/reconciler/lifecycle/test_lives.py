@@ -479,3 +479,50 @@ def test_a_report_that_lists_nothing_takes_nothing_away(hosts: int) -> None:
     for _ in range(5):
         world.tick(seconds=30)
     assert {key: found.status.assignment for key, found in world.objects().items()} == before
+
+
+def held_fleet() -> tuple[Fleet, str]:
+    """A fleet of which all is to be deleted, and the digest that approves it."""
+    world = fleet(web=machine("web"))
+    world.source({path: None for path in [*OTHERS, "web.yaml"]})
+    world.settle()
+    (held,) = [each for each in world.plans[-1].pending_approvals if each.kind is Kind.MACHINE]
+    return world, held.trailer.removeprefix("Gitvirt-Approve: ")
+
+
+def test_a_file_approves_and_is_used_up_on_live() -> None:
+    world, digest = held_fleet()
+    path = f".gitvirt/approvals/{digest}.yaml"
+    world.source({path: "approve: it\n"})
+    world.settle()
+    assert world.objects() == {}
+    world.source({path: None})
+    world.settle()
+    live = {file.path: file for file in world.store.files(world.heads[LIVE])}
+    assert path in live, "so that neither a revert nor a restored branch uses it again"
+
+
+def test_an_approval_that_live_has_does_not_count_again() -> None:
+    """It was used for nothing, since the files came back with it; then its removal is reverted."""
+    world, digest = held_fleet()
+    path = f".gitvirt/approvals/{digest}.yaml"
+    world.source({**OTHERS, "web.yaml": machine("web"), path: "approve: it\n"})
+    world.settle()
+    world.source({path: None})
+    world.settle()
+    before = set(world.objects())
+    world.source({**dict.fromkeys([*OTHERS, "web.yaml"]), path: "approve: it\n"})
+    world.settle()
+    assert set(world.objects()) == before
+    assert not any(found.metadata.is_deleting for found in world.objects().values())
+    world.source({path: "approve: it\ntime: later\n"})
+    world.settle()
+    assert world.objects() == {}
+
+
+def test_a_squashed_approval_counts() -> None:
+    world, digest = held_fleet()
+    message = f"clean up (#12)\n\n* approve\n\nGitvirt-Approve: {digest}\n\n* more"
+    world._commit(MAIN, {"note.txt": b"x"}, {}, message=message)
+    world.settle()
+    assert world.objects() == {}

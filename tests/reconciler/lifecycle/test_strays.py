@@ -16,7 +16,7 @@ from tests.reconciler.lifecycle.hosts import Fleet
 from tests.reconciler.lifecycle.test_lives import EPHEMERAL, OFFICE, fleet
 from tests.reconciler.world.scene import LIVE, MAIN, machine, pool, using, volume
 
-NOBODY = Verifier(Signers(), os.environ)
+NO_SIGNERS = Verifier(Signers(), os.environ)
 ORDERED = machine("web", meta='  deletionTimestamp: "2026-05-04T12:00:00Z"\n')
 ASIDE = ".gitvirt/deleting/Machine/default/web.yaml"
 
@@ -89,9 +89,9 @@ def test_hosts_follow_the_reconcilers_line_past_a_foreign_commit(files: dict[str
     head = world.heads[LIVE]
     assert decode_commit(world.store.read(head)).parents == (good, world.heads[MAIN], forged)
     for applied in (good, forged):
-        found = follow(world.store, head, applied, Trust(SignatureMode.OFF, NOBODY), world.now, "")
+        found = follow(world.store, head, applied, Trust(SignatureMode.OFF, NO_SIGNERS), world.now, "")
         assert (found.use, found.hold) == (head, None)
-    assert follow(world.store, forged, good, Trust(SignatureMode.OFF, NOBODY), world.now, "").use == good
+    assert follow(world.store, forged, good, Trust(SignatureMode.OFF, NO_SIGNERS), world.now, "").use == good
 
 
 def test_a_foreign_commit_without_a_change_of_files_is_passed_over() -> None:

@@ -233,6 +233,7 @@ class Scene:
         has_parents: bool = True,
         base: str | None = None,
         source: str | None = None,
+        message: str = "change",
     ) -> str:
         head = self.heads.get(ref)
         extra = [(key, value) for key, value in trailers.items() if key != SOURCE_TRAILER]
@@ -241,7 +242,7 @@ class Scene:
             expected=head,
             base=head if has_parents else base,
             edits=edits,
-            message="change",
+            message=message,
             author=ROBOT,
             time=self.now,
             source=source,

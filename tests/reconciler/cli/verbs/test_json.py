@@ -20,7 +20,7 @@ EXAMPLE = re.compile(r"^`(gitvirt [^`]+)`\n\n```json\n(.*?)```$", re.MULTILINE |
 COMMANDS = [found[1] for found in EXAMPLE.finditer(PAGE.read_text())]
 COMMIT, TIME = (
     re.compile(r"[0-9a-f]{40}"),
-    re.compile(r"20(?!26-01-01)\d\d-\d\d-\d\dT[\d:]+(Z|[+-]\d\d:\d\d)"),
+    re.compile(r"20(?!26-01-01)\d\d-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)"),
 )
 # Printed in another order or with other words on another day or machine: as what they appear in the page.
 BY_NAME: dict[str, Callable[[Any], Any]] = {"seconds": lambda _: 0.1}
