@@ -36,6 +36,7 @@ class HostInfo(msgspec.Struct, frozen=True, kw_only=True):
     node_info: NodeInfo = NodeInfo()
     addresses: tuple[HostAddress, ...] = ()
     labels: Mapping[str, str] = {}
+    hardware_id: str = ""  # empty where it is unknown
 
 
 class RuntimeInfo(msgspec.Struct, frozen=True, kw_only=True):

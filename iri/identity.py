@@ -26,6 +26,8 @@ UID_LABELS: Mapping[RuntimeKind, str] = {
     RuntimeVolume: "volumepoollet.ironcore.dev/volume-uid",
     RuntimeSnapshot: "volumepoollet.ironcore.dev/volume-snapshot-uid",
 }
+# Of the order that an object was created by. A runtime refuses to create one of an assignment that was ended there.
+ASSIGNMENT_LABEL = "gitvirt.dev/assignment"
 CANONICAL = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 NAMESPACE = uuid.UUID("5f1a6ab4-6f0f-5c53-9d0b-1f0f0a3b9c11")
 

@@ -148,6 +148,11 @@ class InterfaceDetail(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     ips: tuple[str, ...] = ()
 
 
+HOST_BOOTED = (
+    "HostBooted"  # why a machine is off that waits for its power to be ordered, after a boot of its host
+)
+
+
 class MachineDetail(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What the machine service has no field for; the host service carries it."""
 

@@ -32,7 +32,7 @@ Every method may raise an IRIError. tests/iri/contract says in executable form w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
 from typing import Protocol, TypeVar
 
@@ -122,7 +122,7 @@ class Console(Protocol):
 
 
 class Runtime(Protocol):
-    """What every runtime does, in ten methods. A caller cannot tell a client of a socket from the runtime behind it."""
+    """What every runtime does, in twelve methods. A caller cannot tell a client of a socket from the runtime behind it."""
 
     def about(self) -> RuntimeInfo:
         """The runtime's name and version, and the host below. Cheap."""
@@ -150,6 +150,15 @@ class Runtime(Protocol):
 
     def remove(self, kind: type[AnyObject], id: str) -> None:
         """Orders the removal: sets `deleted_at` and returns. NotFound once the object is gone."""
+
+    def end_assignments(self, ids: Collection[str]) -> None:
+        """From when it returns on, nothing is created under these assignments (iri.identity.ASSIGNMENT_LABEL), by no call that was made before.
+
+        Survives a restart; the newest `iri.ended_assignments.KEPT` are kept.
+        """
+
+    def hold_starts(self, *, release: bool) -> None:
+        """From the next boot of the host on, machines stay off until their power is ordered On; `release` starts those of the last boot."""
 
     def events(self) -> Sequence[RuntimeEvent]:
         """The recent events, oldest first. Bounded in number and age; none survives a restart."""

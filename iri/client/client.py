@@ -10,7 +10,7 @@ detail. Callers treat details as information, and decide on spec and status alon
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -155,6 +155,16 @@ class Client:
         """Orders the removal. NotFound once the object is gone."""
         calls = OBJECT_CALLS[kind]
         self._call(calls.remove, calls.remove_request(id))
+
+    def end_assignments(self, ids: Collection[str]) -> None:
+        """Of machines and of volumes, where two runtimes serve them. Unimplemented for a runtime without a host service."""
+        request = build_request(HOST["EndAssignments"], assignment_ids=list(ids))
+        for connection in self._connections.values():
+            connection.call(HOST["EndAssignments"], request, self._deadlines.other)
+
+    def hold_starts(self, *, release: bool) -> None:
+        """Unimplemented for a runtime without a host service."""
+        self._call(HOST["HoldStarts"], build_request(HOST["HoldStarts"], release=release))
 
     def events(self) -> Sequence[RuntimeEvent]:
         return self.events_between(0, 0)

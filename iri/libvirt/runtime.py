@@ -21,7 +21,8 @@ import os
 import threading
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
@@ -37,13 +38,16 @@ from iri.libvirt.connect.node import LibvirtNode
 from iri.libvirt.connect.qemu_monitor import QemuMonitor
 from iri.libvirt.connect.storage import LibvirtSecrets
 from iri.libvirt.domain.document import CONSOLE
+from iri.libvirt.ended_file import EndedFile
 from iri.libvirt.folder_lock import FolderLock
+from iri.libvirt.host.hardware import HARDWARE_ID, read_hardware_id
 from iri.libvirt.host.host import Installation, LibvirtHost
 from iri.libvirt.host.kvm_probe import KvmProbe
 from iri.libvirt.images.images import Images
 from iri.libvirt.libvirtd_owner import LibvirtdOwner
 from iri.libvirt.machines.consoles import LONGEST_PATH, Consoles
 from iri.libvirt.machines.deps import MachineDeps
+from iri.libvirt.machines.held_starts import BOOT_ID, HeldStarts
 from iri.libvirt.machines.machine_store import MachineStore
 from iri.libvirt.machines.machines import Machines
 from iri.libvirt.networks.guest_addresses import GuestAddresses
@@ -61,13 +65,23 @@ VERSION = version("gitvirt")
 LONGEST_FOLDER = LONGEST_PATH - len(f"/machines/{uuid.UUID(int=0)}/{CONSOLE}")
 
 
+@dataclass(frozen=True)
+class MachineFiles:
+    """Where the kernel says which boot this is, and which hardware."""
+
+    boot_id: Path = BOOT_ID
+    hardware_id: Path = HARDWARE_ID
+
+
 class LibvirtRuntime:
     """Implements iri.runtime.Runtime. Thread-safe. Machines and volumes outlive it, and are not reconciled meanwhile.
 
     `read_yaml` reads Ignition data in YAML, which guests cannot read themselves.
     """
 
-    def __init__(self, settings: Settings, read_yaml: Reader = no_yaml) -> None:
+    def __init__(
+        self, settings: Settings, read_yaml: Reader = no_yaml, files: MachineFiles = MachineFiles()
+    ) -> None:
         folder = Path(settings.folder)
         if len(settings.folder) > LONGEST_FOLDER:
             raise InvalidArgument(
@@ -94,10 +108,12 @@ class LibvirtRuntime:
             self._volumes,
             KvmProbe(node, folder, Path(settings.qemu_logs)),
             settings.host,
-            Installation(VERSION, settings.uri, folder),
+            Installation(VERSION, settings.uri, folder, read_hardware_id(files.hardware_id)),
         )
         deps = self._machine_deps(settings, disks, SeedWriter(settings.efi_template, read_yaml))
-        self._machines = Machines(deps, self._link)
+        self._ended = EndedFile(folder / "ended-assignments.json")
+        held_starts = HeldStarts(self._store, folder / "boot-id", files.boot_id)
+        self._machines = Machines(deps, self._link, self._ended, held_starts)
         self._consoles = Consoles(lambda id: deps.folder(id) / CONSOLE)
         self._link.on_connected(self._host.forget)
 
@@ -126,6 +142,7 @@ class LibvirtRuntime:
         try:
             self._link.open()
             self._owner.acquire()
+            self._ended.open()
             self._host.platform()  # probes KVM now, so that the first machine does not wait for it
             self._volumes.start()
             self._machines.start()
@@ -165,7 +182,7 @@ class LibvirtRuntime:
             case RuntimeMachine():
                 return self._machines.create(wanted)
             case RuntimeVolume() | RuntimeSnapshot():
-                return self._volumes.create(wanted)
+                return self._volumes.create(wanted, self._ended.admit(wanted.labels))
 
     def change(self, id: str, change: RuntimeChange) -> None:
         """Records the change and returns; the object follows in a later reconciliation."""
@@ -180,6 +197,14 @@ class LibvirtRuntime:
             self._machines.remove(id)
         else:
             self._volumes.remove(kind, id)
+
+    def end_assignments(self, ids: Collection[str]) -> None:
+        """Of machines, volumes and snapshots alike."""
+        self._ended.end(ids)
+
+    def hold_starts(self, *, release: bool) -> None:
+        """On disk when it returns."""
+        self._machines.hold_starts(release=release)
 
     def events(self) -> Sequence[RuntimeEvent]:
         """Those of this process: libvirt keeps no events, so a restart begins without any."""

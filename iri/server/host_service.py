@@ -48,6 +48,16 @@ class HostService:
         self._runtime.set_classes(classes)
         return pb.SetClassesResponse()
 
+    def end_assignments(self, request: pb.EndAssignmentsRequest) -> pb.EndAssignmentsResponse:
+        """Checks all ids before it ends any."""
+        request_checks.check_assignments(request)
+        self._runtime.end_assignments(tuple(request.assignment_ids))
+        return pb.EndAssignmentsResponse()
+
+    def hold_starts(self, request: pb.HoldStartsRequest) -> pb.HoldStartsResponse:
+        self._runtime.hold_starts(release=request.release)
+        return pb.HoldStartsResponse()
+
     def describe_machines(self, request: pb.DescribeMachinesRequest) -> Message:
         return self._describe(MACHINE_CALLS, request.machine_ids)
 

@@ -27,6 +27,7 @@ from iri.change import (
     SetPower,
     UpdateVolume,
 )
+from iri.ended_assignments import KEPT
 from iri.errors import InvalidArgument
 from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as host_pb
 from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
@@ -204,6 +205,14 @@ def check_snapshot(value: volume_pb.VolumeSnapshot) -> None:
     """A snapshot to create."""
     check_object(value, "volume_snapshot")
     require_id(value.spec.volume_id, "volume_snapshot.spec.volume_id")
+
+
+def check_assignments(request: host_pb.EndAssignmentsRequest) -> None:
+    """At most as many ids as a runtime keeps, each one a name."""
+    if len(request.assignment_ids) > KEPT:
+        raise InvalidArgument(f"assignment_ids has {len(request.assignment_ids)} entries and may have {KEPT}")
+    for id in request.assignment_ids:
+        require_name(id, "assignment_ids")
 
 
 def check_classes(request: host_pb.SetClassesRequest) -> None:

@@ -28,12 +28,13 @@ that is computed again after a restart comes out differently (it depends on the 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
 from msgspec.structs import replace
 
+from iri.ended_assignments import EndedAssignments
 from iri.errors import Internal, InvalidArgument, NotFound, Unavailable
 from iri.host import RuntimeClasses, RuntimeMachineClass, RuntimeVolumeClass
 from iri.identity import derive_id
@@ -50,7 +51,7 @@ from iri.simulated.seeded_random import SeededRandom
 from iri.simulated.state import records
 from iri.simulated.state.host_state import HostState
 from iri.simulated.state.records import KINDS, TABLES, AnyRecord, HostRecord, Record, Table
-from iri.simulated.state.state_log import StateLog
+from iri.simulated.state.state_log import LogChange, StateLog
 from iri.simulated.volume_lifecycle import SimulatedSnapshot, SimulatedVolume
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 
@@ -67,6 +68,7 @@ class SimulatedHost:
         self.clock = clock or SimulatedClock()
         self.record = HostRecord(seed=seed)
         self.state = HostState()
+        self.ended = EndedAssignments()
         self.journal = Journal(self.event_time_ns)
         self._consoles: dict[str, list[Console]] = {}
         self._log = log
@@ -156,6 +158,15 @@ class SimulatedHost:
             self._apply(type(record), record.object.id, record)
         if self._log is not None and self._log.needs_rewrite():
             self._rewrite(self._log)
+
+    def end_assignments(self, ids: Collection[str]) -> None:
+        """On disk when the lock is left, as every commit."""
+        after = EndedAssignments(self.ended.ids)
+        new, dropped = after.add(ids)
+        if self._log is not None and new:
+            added: list[LogChange] = [(records.ENDED, id, b"") for id in new]
+            self._entry = self._log.append([*added, *((records.ENDED, id, None) for id in dropped)])
+        self.ended = after
 
     def add_events(self, subject: RuntimeObject, events: tuple[ObjectEvent, ...]) -> None:
         """The host adds the object and the time: that at which the event was due, not that of the call that applied it."""
@@ -267,7 +278,9 @@ class SimulatedHost:
 
     def _restore(self, log: StateLog) -> None:
         """Reads the log; the records are up to date with the next `run_due`."""
-        host_record, restored = records.decode_records(log.load())
+        logged = log.load()
+        host_record, restored = records.decode_records(logged)
+        self.ended = EndedAssignments(id for kind, id in logged if kind == records.ENDED)
         if host_record is not None:
             self.record = host_record
         else:
@@ -280,7 +293,8 @@ class SimulatedHost:
     def _rewrite(self, log: StateLog) -> None:
         """Writes the current records as a new log."""
         encoded = [records.encode_record(record) for record in self.state.all_records()]
-        log.rewrite([*encoded, records.encode_host_record(self.record)])
+        ended = [(records.ENDED, id, b"") for id in self.ended.ids]
+        log.rewrite([*encoded, *ended, records.encode_host_record(self.record)])
 
 
 def _close_all(consoles: list[Console]) -> None:

@@ -29,7 +29,7 @@ from iri.change import (
     change_machine,
 )
 from iri.errors import FailedPrecondition
-from iri.machine import Disk, RuntimeMachine, RuntimeMachineSpec, RuntimeNetworkInterface
+from iri.machine import HOST_BOOTED, Disk, RuntimeMachine, RuntimeMachineSpec, RuntimeNetworkInterface
 from iri.simulated import hotplug, machine_lifecycle, unavailable
 from iri.simulated.host import SimulatedHost
 from iri.simulated.host_model import NEVER_NS, ObjectEvent
@@ -53,6 +53,7 @@ def create(host: SimulatedHost, desired: RuntimeMachine, now_ns: int) -> Runtime
     existing = host.state.get(SimulatedMachine, machine.id)
     if existing is not None:
         return existing.machine
+    host.ended.refuse(desired.labels)
     spec = replace(desired.spec, volumes=tuple(drop_lost_fields(host, disk) for disk in desired.spec.volumes))
     for disk in spec.volumes:
         host.state.attachments.require_free(disk, machine.id)
@@ -208,8 +209,9 @@ def _apply_action(
 def restart_host(host: SimulatedHost, down_ns: int, now_ns: int, *, is_crash: bool = False) -> None:
     """The host is down for so long, and every guest with it. Events tell a crash from a restart."""
     up_ns = now_ns + down_ns
+    holds = host.record.holds_starts
     restarted = [
-        machine_lifecycle.restart_with_host(guest, up_ns, host.model)
+        machine_lifecycle.restart_with_host(guest, up_ns, host.model, is_held=holds)
         for guest in host.state.list_records(SimulatedMachine).values()
     ]
     host.commit(*restarted, host_record=replace(host.record, down_until_ns=up_ns))
@@ -217,8 +219,15 @@ def restart_host(host: SimulatedHost, down_ns: int, now_ns: int, *, is_crash: bo
         ("HostCrashed", "the host crashed") if is_crash else ("HostRestarted", "the host restarted")
     )
     for guest in list(host.state.list_records(SimulatedMachine).values()):
-        if guest.phase in IS_ON:
+        if guest.phase in IS_ON or guest.machine.detail.reason == HOST_BOOTED:
             host.add_events(guest.machine, (ObjectEvent(reason, "Run", message, is_warning=is_crash),))
+
+
+def release_starts(host: SimulatedHost, now_ns: int) -> None:
+    """Boots the machines that the last boot of the host left off."""
+    for guest in list(host.state.list_records(SimulatedMachine).values()):
+        if guest.phase is MachinePhase.ENDED and guest.machine.detail.reason == HOST_BOOTED:
+            _commit(host, *machine_lifecycle.apply_power(guest, now_ns, host.model))
 
 
 def find_class_resources(host: SimulatedHost, name: str) -> Mapping[str, int]:

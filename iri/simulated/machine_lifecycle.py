@@ -10,7 +10,7 @@ Theory of operation. A machine is in one phase; a phase ends at `phase_due_ns`, 
     ENDED      off    TERMINATED   power on -> BOOTING; power off -> OFF
     REMOVING   any    TERMINATING  due -> the record is gone
 
-    any of them: remove -> REMOVING; the host restarts -> BOOTING, OFF or ENDED
+    any of them: remove -> REMOVING; the host restarts -> BOOTING, OFF or ENDED (held, until power on is ordered)
 
 A new machine boots once its devices and images are there; one whose image cannot be pulled stays in BOOTING for ever.
 A guest that ended by itself stays off: it boots when power on is ordered again, so that no crash loop hides a fault.
@@ -33,6 +33,7 @@ from msgspec.structs import replace
 
 from iri.errors import ImageNotResolvable
 from iri.machine import (
+    HOST_BOOTED,
     InterfaceDetail,
     MachineState,
     Power,
@@ -235,8 +236,11 @@ def hang(guest: SimulatedMachine) -> MachineStep:
     return replace(guest, is_hung=True, pending_devices=hotplug.block_detaches(guest.pending_devices)), events
 
 
-def restart_with_host(guest: SimulatedMachine, up_ns: int, model: HostModel) -> SimulatedMachine:
-    """The host was away until then: a machine that is to run boots again, one that was stopping is off."""
+def restart_with_host(
+    guest: SimulatedMachine, up_ns: int, model: HostModel, *, is_held: bool
+) -> SimulatedMachine:
+    """The host was away until then: a machine that is to run boots again, or is held until its power is ordered; one that was stopping is
+    off."""
     if guest.phase is MachinePhase.REMOVING:
         return replace(guest, phase_due_ns=model.after(up_ns, model.times.remove, "gone", guest.machine.id))
     guest = lose_power(guest)
@@ -245,6 +249,8 @@ def restart_with_host(guest: SimulatedMachine, up_ns: int, model: HostModel) -> 
         return guest
     is_by_guest = guest.phase is MachinePhase.STOPPING and guest.machine.detail.reason == GUEST_POWER_OFF
     if is_to_be_on(guest.machine, model) and not is_by_guest:
+        if is_held:
+            return enter_phase(guest, MachinePhase.ENDED, model, reason=HOST_BOOTED)
         return start_boot(guest, up_ns, model)
     phase = MachinePhase.ENDED if is_by_guest else MachinePhase.OFF
     return enter_phase(guest, phase, model, reason=guest.machine.detail.reason)

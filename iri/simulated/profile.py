@@ -44,6 +44,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     host: str = "simulated"
     architecture: str = "x86_64"
     labels: Mapping[str, str] = {}
+    hardware_id: str = ""  # another one where the host's disk was copied to another machine
     addresses: tuple[HostAddress, ...] = (HostAddress(type="InternalIP", address="127.0.0.1"),)
     capacity: Mapping[str, int] = msgspec.field(
         default_factory=lambda: {"cpu": 64, "memory": 256 * GIB, "storage": 4096 * GIB}

@@ -1,4 +1,4 @@
-"""The simulated host as a runtime: the ten methods of iri.runtime.Runtime.
+"""The simulated host as a runtime: the methods of iri.runtime.Runtime.
 
 Each method locks the host, calls the module that does the work, and returns. A host has no thread of its own, so what
 falls due between calls is applied by whoever waits for it: a subscription, or the thread of an open console.
@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib.metadata import version
 
 from msgspec.structs import replace
@@ -69,6 +69,7 @@ class SimulatedRuntime:
                 ),
                 addresses=(HostAddress(type="Hostname", address=profile.host), *profile.addresses),
                 labels=profile.labels,
+                hardware_id=profile.hardware_id,
             )
         return RuntimeInfo(name=NAME, version=VERSION, host=info)
 
@@ -134,6 +135,19 @@ class SimulatedRuntime:
                 volume_calls.remove(self.host, self.host.find(SimulatedVolume, id), now_ns)
             else:
                 volume_calls.remove(self.host, self.host.find(SimulatedSnapshot, id), now_ns)
+
+    def end_assignments(self, ids: Collection[str]) -> None:
+        """A creation holds the host's lock from its check to its commit, so none is under way here."""
+        with self.host.lock():
+            self.host.end_assignments(ids)
+
+    def hold_starts(self, *, release: bool) -> None:
+        """In the host's record, which a restart reads."""
+        with self.host.lock() as now_ns:
+            if not self.host.record.holds_starts:
+                self.host.commit(host_record=replace(self.host.record, holds_starts=True))
+            if release:
+                machine_calls.release_starts(self.host, now_ns)
 
     def events(self) -> Sequence[RuntimeEvent]:
         """Everything that is due has happened, and has its event, before the journal is read."""

@@ -25,6 +25,7 @@ def create(host: SimulatedHost, desired: RuntimeVolume, now_ns: int) -> RuntimeV
     existing = host.state.get(SimulatedVolume, volume.id)
     if existing is not None:
         return existing.object
+    host.ended.refuse(desired.labels)
     host.find_class("volume", host.classes.volumes, volume.spec.class_name)
     host_record, ready_ns = _prepare_source(host, volume, host_record, now_ns)
     created, events = volume_lifecycle.create(volume, now_ns, ready_ns, host.model)
@@ -72,6 +73,7 @@ def create_snapshot(host: SimulatedHost, desired: RuntimeSnapshot, now_ns: int) 
     existing = host.state.get(SimulatedSnapshot, snapshot.id)
     if existing is not None:
         return existing.object
+    host.ended.refuse(desired.labels)
     source = host.find(SimulatedVolume, desired.spec.volume_id)
     if source.object.status.state is not VolumeState.AVAILABLE or source.object.deleted_at:
         raise FailedPrecondition(f"volume {source.object.id} is not available")

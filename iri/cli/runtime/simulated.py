@@ -13,6 +13,7 @@ from pathlib import Path
 from iri.cli.runtime.serve import add_server_arguments, parse_addresses, serve
 from iri.cli.runtime.settings_file import read_profile
 from iri.errors import IRIError
+from iri.simulated import machine_calls
 from iri.simulated.host import SimulatedHost
 from iri.simulated.profile import Profile
 from iri.simulated.server import SimulatedServer
@@ -48,6 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--state", type=Path, metavar="DIR", help="store the state there (default: in memory only)"
     )
+    parser.add_argument(
+        "--boot", action="store_true", help="begin as after a boot of the host: no guest of --state runs"
+    )
     parser.add_argument("--profile", metavar="FILE", help="what kind of host it is")
 
 
@@ -60,6 +64,12 @@ def run(arguments: argparse.Namespace) -> int:
     return Exit.OK
 
 
+def boot(host: SimulatedHost) -> None:
+    """The host has just booted, before anybody can ask: guests boot with it, or wait for their order."""
+    with host.lock(even_when_down=True) as now_ns:
+        machine_calls.restart_host(host, 0, now_ns)
+
+
 def _server(arguments: argparse.Namespace) -> SimulatedServer:
     """Errors of the arguments, the profile and the state log end here, each with its cure."""
     profile = read_profile(arguments.profile) if arguments.profile else Profile()
@@ -69,7 +79,10 @@ def _server(arguments: argparse.Namespace) -> SimulatedServer:
     addresses = parse_addresses(arguments)
     try:
         log = StateLog(arguments.state) if arguments.state else None
-        return SimulatedServer(SimulatedHost(profile, seed, log=log), addresses)
+        host = SimulatedHost(profile, seed, log=log)
+        if arguments.boot:
+            boot(host)
+        return SimulatedServer(host, addresses)
     except StateLogError as error:
         raise CommandError(printable(str(error)), "another --state DIR starts an empty host") from None
     except IRIError as error:

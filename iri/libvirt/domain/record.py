@@ -39,6 +39,7 @@ class MachineRecord(msgspec.Struct, frozen=True, kw_only=True):
     is_built: bool = False  # the domain was defined with its devices
     has_secrets: bool = False
     is_halted: bool = False  # the guest powered itself off and stays off
+    is_held: bool = False  # the host booted, and the machine's power was not ordered since
     boots: int = 0
     image_ref: str = ""
 

@@ -72,6 +72,7 @@ class Installation(msgspec.Struct, frozen=True):
     version: str
     uri: str
     folder: Path
+    hardware_id: str = ""
 
 
 class LibvirtHost:
@@ -112,6 +113,7 @@ class LibvirtHost:
                 node_info=node_info(facts),
                 addresses=self._settings.addresses or addresses(facts.name),
                 labels={ACCELERATOR: LABELLED[self.domain_type()], **self._settings.labels},
+                hardware_id=self._here.hardware_id,
             ),
         )
 

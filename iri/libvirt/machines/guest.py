@@ -10,6 +10,7 @@ The listed object follows from these alone (`to_runtime_machine`). Its state is 
     deletion ordered                             TERMINATING    as before
     a start that libvirtd never finished         PENDING
     on                                           RUNNING
+    off, desired on, held since the host booted  TERMINATED     HostBooted
     off, never built                             PENDING
     off, desired off, autostart off as well      SUSPENDED      PowerOff; empty after a restart of the runtime
     off, desired on, it ended by itself          TERMINATED     GuestPowerOff, Crash, SwitchedOff
@@ -28,6 +29,7 @@ from iri.libvirt.domain.names import Alias, DeviceKind, alias_of
 from iri.libvirt.domain.record import MachineRecord, desired_machine
 from iri.libvirt.machines.power_settings import CRASH_LOOP
 from iri.machine import (
+    HOST_BOOTED,
     AttachmentState,
     AttachmentStatus,
     Disk,
@@ -170,7 +172,7 @@ def to_runtime_machine(guest: Guest) -> RuntimeMachine:
         console=f"gitvirt console {guest.id}",
         pending_changes=("class",) if guest.has_class_pending else (),
         boots=guest.record.boots,
-        reason=guest.reason,
+        reason=HOST_BOOTED if guest.record.is_held and not guest.observed.is_on else guest.reason,
     )
     return replace(machine, status=status, detail=detail)
 
@@ -183,6 +185,8 @@ def derive_state(guest: Guest) -> MachineState:
         return MachineState.PENDING
     if guest.observed.is_on:
         return MachineState.RUNNING
+    if guest.record.is_held and guest.is_desired_on:
+        return MachineState.TERMINATED
     if not guest.record.is_built:
         return MachineState.PENDING
     if not guest.is_desired_on:  # listed as off only once autostart is off too: callers rely on it

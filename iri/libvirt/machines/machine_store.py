@@ -27,6 +27,7 @@ from iri.errors import FailedPrecondition, NotFound
 from iri.journal import Journal
 from iri.libvirt.connect.domains import LibvirtDomains
 from iri.libvirt.connect.machine_secrets import MachineSecrets
+from iri.libvirt.domain.domain_state import RunState
 from iri.libvirt.domain.record import (
     MachineRecord,
     decode_secrets,
@@ -168,7 +169,8 @@ class MachineStore:
                 try:
                     record = self.load_secrets(id, from_metadata(found))
                     observed = self._domains.observe(id)
-                    is_autostart_off = not observed.is_on and not self._domains.is_autostart(id)
+                    is_known = observed.run_state is not RunState.UNFINISHED_START
+                    is_autostart_off = is_known and not self._domains.is_autostart(id)
                 except NotFound:
                     continue  # undefined meanwhile
                 except (ValueError, msgspec.DecodeError) as error:

@@ -43,12 +43,14 @@ from iri.libvirt.connect.link import LibvirtLink
 from iri.libvirt.domain.document import render_domain
 from iri.libvirt.domain.domain_state import RunState
 from iri.libvirt.domain.record import MachineRecord, desired_machine
+from iri.libvirt.ended_file import EndedFile
 from iri.libvirt.machines import gc
 from iri.libvirt.machines.address_poller import AddressPoller
 from iri.libvirt.machines.define import domain_plan
 from iri.libvirt.machines.deps import MachineDeps
 from iri.libvirt.machines.event_watcher import EventWatcher
 from iri.libvirt.machines.guest import Guest, drop_undesired
+from iri.libvirt.machines.held_starts import HeldStarts
 from iri.libvirt.machines.reconcile_machine import reconcile_machine
 from iri.machine import Disk, MachineDetail, Power, RuntimeMachine, RuntimeMachineStatus
 from iri.workqueue import WorkQueue
@@ -61,8 +63,11 @@ OBSERVE_SECONDS = 30.0  # between observations of a machine without events
 class Machines:
     """Thread-safe. Started once, closed once."""
 
-    def __init__(self, deps: MachineDeps, link: LibvirtLink) -> None:
+    def __init__(
+        self, deps: MachineDeps, link: LibvirtLink, ended: EndedFile, held_starts: HeldStarts
+    ) -> None:
         self._deps = deps
+        self._ended, self._held_starts = ended, held_starts
         self._link = link
         self._queue = WorkQueue(self._reconcile, THREADS, "libvirt-machines")
         self._watcher = EventWatcher(deps, self._queue.wake)
@@ -77,6 +82,7 @@ class Machines:
         self._deps.store.recover()
         for id, reason in self._deps.store.unreadable.items():
             log.error("skipping machine with unreadable metadata id=%s error=%s", id, reason)
+        self._held_starts.hold_after_boot()
         self._remove_leftovers()
         self._queue.start()
         self._watcher.start()
@@ -99,7 +105,14 @@ class Machines:
         Order: refuse, then secrets, then the domain. Nothing is left behind by a refusal, and secrets without a domain are collected.
         """
         id = derive_id(RuntimeMachine, wanted.labels) or str(uuid.uuid4())
-        with self._deps.store.lock(id), self._lock_volumes(wanted.spec.volumes):
+        existing = self._deps.store.machines.get(id)
+        if existing is not None:
+            return existing
+        with (
+            self._ended.admit(wanted.labels),
+            self._deps.store.lock(id),
+            self._lock_volumes(wanted.spec.volumes),
+        ):
             existing = self._deps.store.machines.get(id)
             if existing is not None:
                 return existing
@@ -118,7 +131,7 @@ class Machines:
             self._refuse(machine)
             record = self._deps.store.store_secrets(id, record)
             self._deps.domains.define(render_domain(domain_plan(self._deps, id, record)))
-            made = self._deps.store.add(Guest(id=id, record=record))
+            made = self._deps.store.add(Guest(id=id, record=record, is_autostart_off=True))
         self._deps.journal.event(made, "Created", "Create", "the machine is recorded")
         self._queue.wake(id)
         return made
@@ -150,6 +163,7 @@ class Machines:
                     generation=after.generation,
                     resources=resources,
                     is_halted=record.is_halted and not is_on_again,
+                    is_held=record.is_held and not isinstance(change, SetPower),
                 )
 
             store.edit_record(id, change_record)
@@ -157,6 +171,12 @@ class Machines:
             if is_on_again and not guest.observed.is_on:
                 store.update(id, lambda found: replace(found, reason="", restarts=0))
         self._queue.wake(id)
+
+    def hold_starts(self, *, release: bool) -> None:
+        """From the next boot of the host on; `release` starts those that this boot left off."""
+        self._held_starts.hold_next()
+        for id in self._held_starts.release() if release else ():
+            self._queue.wake(id)
 
     def remove(self, id: str) -> None:
         """Idempotent. Records the order to delete; reconciliations carry it out."""

@@ -1,12 +1,14 @@
 """Starts and stops guests. A stop is requested by the power button, then by the guest agent, and forced after the stop timeout.
 
     since the order to stop   step
-    0                         autostart is disabled, the power button is pressed
+    0                         the power button is pressed
     every `press` seconds     pressed again: a press before the guest listens is lost
     1/3 of the stop timeout   the guest's agent is asked too, where it is connected
     the whole stop timeout    the guest is forced off
 
-Must never happen: autostart is on while the guest is to stay off, or off while the guest is to run after a boot of the host.
+After a boot of the host this runtime starts the guests, and libvirt none: whether a guest may start is for `live` to say (held_starts).
+
+Must never happen: libvirt's autostart is on.
 """
 
 from __future__ import annotations
@@ -29,12 +31,11 @@ def start_when_due(deps: MachineDeps, guest: Guest, *, is_fresh: bool) -> float 
 
     `is_fresh`: its devices have just been prepared.
     """
-    if guest.record.is_halted:
+    if guest.record.is_halted or guest.record.is_held:
         return None
     is_restart = guest.reason in ENDED
     if is_restart and guest.reason == GUEST_POWER_OFF and deps.power_settings.guest_poweroff == "stay":
         deps.store.edit_record(guest.id, lambda record: replace(record, is_halted=True))
-        disable_autostart(deps, guest)
         return None
     if is_restart:
         restarts, wait = next_restart(guest, deps.power_settings, deps.store.now())
@@ -62,16 +63,9 @@ def start(deps: MachineDeps, guest: Guest) -> None:
     """The boot is counted before it begins, so a crash in between shows one boot too many, never one too few."""
     deps.store.edit_record(guest.id, lambda record: replace(record, boots=record.boots + 1))
     with deps.starts:
-        enable_autostart(deps, guest)
         deps.domains.start(guest.id)
     if deps.store.observe(guest.id) is not None:
         deps.record_event(guest, "Started", "Start", "the machine is running")
-
-
-def enable_autostart(deps: MachineDeps, guest: Guest) -> None:
-    """Has libvirt start the guest when the host boots. Noted before the call: one that fails may have taken effect."""
-    deps.store.update(guest.id, lambda found: replace(found, is_autostart_off=False))
-    deps.domains.set_autostart(guest.id, is_on=True)
 
 
 def disable_autostart(deps: MachineDeps, guest: Guest) -> None:
@@ -89,7 +83,6 @@ def stop_step(deps: MachineDeps, guest: Guest) -> float:
     is_first = guest.stopping_since is None
     since = now if guest.stopping_since is None else guest.stopping_since
     if is_first:
-        disable_autostart(deps, guest)
         deps.store.update(guest.id, lambda found: replace(found, stopping_since=now))
         deps.record_event(guest, "Stopping", "Stop", f"the guest has {rules.stop_timeout:g} s to power off")
     if now - since >= rules.stop_timeout:

@@ -9,18 +9,19 @@ a crash of anything, observing again yields the next step. The first row that ap
     any                                 deleted    stop the guest, delete its data and files, undefine the domain last
     start that libvirtd never finished  any        force the guest off
     running, undefined by a person      any        define the domain again from the record
+    any                                 any        disable autostart, where it is on
     on                                  off        press the power button; ask the agent; force off after the stop timeout
-    off                                 off        disable autostart, then bring the devices to the record
+    off                                 off        bring the devices to the record
     recorded, never built               any        prepare disks, interfaces and seed; define the domain with devices
     devices or class differ             any        unplug, plug, grow disks, resize
-    off                                 on         start, or wait for the delay of a guest that ended by itself
+    off                                 on         start, or wait: for the delay of a guest that ended by itself, or, after a boot of the
+                                                   host, for its order
     stopped by an I/O error             on         resume
     on                                  on         nothing; forget earlier restarts after a steady run
 
 An error becomes the machine's failure (condition Ready=False with the error as its reason) and a retry after a growing delay.
 
-Must never happen: a guest is started while its record says off, also by libvirt's autostart (so autostart is disabled before a
-guest is stopped); data is deleted without an ordered deletion; two threads reconcile one machine (the work queue guarantees
+Must never happen: a guest is started while its record says off, or by libvirt's autostart; data is deleted without an ordered deletion; two threads reconcile one machine (the work queue guarantees
 that); an error of libvirt or of the host leaves this module.
 
 What a step may rely on: the work queue runs one reconciliation of a machine at a time, while calls may change its record at any moment. So a
@@ -77,20 +78,19 @@ def take_step(deps: MachineDeps, guest: Guest) -> float | None:
         return 0.0
     if guest.observed.is_transient:
         deps.store.rewrite_record(guest)
-        if guest.is_desired_on:
-            power.enable_autostart(deps, guest)
         message = "the running domain was undefined; defined it again"
         deps.warn(guest, "DomainRedefined", "Observe", message)
         return 0.0
+    power.disable_autostart(deps, guest)
+    if guest.record.is_held and guest.observed.is_on:
+        deps.store.edit_record(guest.id, lambda record: replace(record, is_held=False))
     if not guest.is_desired_on:
         if guest.observed.is_on:
             return power.stop_step(deps, guest)  # its devices are reconciled once it is off
-        power.disable_autostart(deps, guest)
     elif guest.stopping_since is not None:  # power On was ordered again before the guest was off
         deps.store.update(
             guest.id, lambda found: replace(found, stopping_since=None, has_requested_agent=False)
         )
-        power.enable_autostart(deps, guest)
     is_fresh = not guest.record.is_built
     found = define_with_devices(deps, guest) if is_fresh else hotplug.reconcile_devices(deps, guest)
     if found is not None and not is_fresh:

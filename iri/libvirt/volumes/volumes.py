@@ -24,6 +24,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TypeVar
 
 import msgspec
@@ -60,6 +61,9 @@ class OpenPoolKey(msgspec.Struct, frozen=True):
     """Key of the work queue: open a pool that could not be reached."""
 
     pool: str
+
+
+NO_CHECK: AbstractContextManager[None] = contextlib.nullcontext()
 
 
 class Volumes:
@@ -172,8 +176,9 @@ class Volumes:
             self.backends.limit_bytes(backend) for backend in self.backends if backend.name not in shut
         )
 
-    def create(self, wanted: Stored) -> Stored:
-        """Idempotent by the object's uid. One request at a time, so that two cannot take the last space of a pool."""
+    def create(self, wanted: Stored, admission: AbstractContextManager[None] = NO_CHECK) -> Stored:
+        """Idempotent by the object's uid. One request at a time, so that two cannot take the last space of a pool. `admission` is entered
+        for an object that does not exist yet, and may refuse it."""
         with self._creating:
             id = derive_id(type(wanted), wanted.labels) or str(uuid.uuid4())
             entry = self._catalog.get(id)
@@ -181,8 +186,9 @@ class Volumes:
                 return entry.listed
             if entry is not None:
                 raise FailedPrecondition(f"{entry.record.name} is still the backing file of volumes")
-            now_ns = time.time_ns()
-            entry = self._add_record(replace(wanted, id=id, generation=0, created_at=now_ns, deleted_at=0))
+            wanted = replace(wanted, id=id, generation=0, created_at=time.time_ns(), deleted_at=0)
+            with admission:
+                entry = self._add_record(wanted)
         self._queue.wake(id)
         assert isinstance(entry.listed, type(wanted))
         return entry.listed

@@ -7,7 +7,7 @@ delayed and never fail: a test must be able to end a fault.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from iri.change import RuntimeChange
@@ -79,6 +79,14 @@ class FaultInjectingRuntime:
     def remove(self, kind: type[AnyObject], id: str) -> None:
         with self._wrap(f"Delete{KIND_NAMES[kind]}"):
             self._runtime.remove(kind, id)
+
+    def end_assignments(self, ids: Collection[str]) -> None:
+        with self._wrap("EndAssignments"):
+            self._runtime.end_assignments(ids)
+
+    def hold_starts(self, *, release: bool) -> None:
+        with self._wrap("HoldStarts"):
+            self._runtime.hold_starts(release=release)
 
     def events(self) -> Sequence[RuntimeEvent]:
         with self._wrap("ListEvents"):

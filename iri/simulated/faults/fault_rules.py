@@ -5,7 +5,8 @@ once before the call has its effect and once after it; the first rule that hits 
 
     effect   code    what the caller sees                          what the host has done
     BEFORE   set     that error, after the delay                   nothing
-    BEFORE   empty   the call, later                               the call, after the delay
+    BEFORE   empty   the call, later; TimedOut, where the delay    the call, after the delay, also where the caller gave it up
+                     is longer than its deadline
     AFTER    set     that error: only the answer is lost           the call
     AFTER    empty   the answer, later                             the call
 

@@ -33,6 +33,7 @@ class HostRecord(msgspec.Struct, frozen=True, kw_only=True):
     down_until_ns: int = 0
     nameless: int = 0  # objects ever created without a uid label, so that no id is used twice
     images: Mapping[str, int] = {}  # when each image is or was pulled
+    holds_starts: bool = False  # after a boot, machines stay off until their power is ordered
 
 
 Record = SimulatedMachine | SimulatedVolume | SimulatedSnapshot
@@ -52,6 +53,7 @@ KINDS: Mapping[Table, RuntimeKind] = {
     SimulatedSnapshot: RuntimeSnapshot,
 }
 HOST_RECORD = ("facts", "")
+ENDED = "ended"  # the kind of an entry for each ended assignment, without content
 
 
 def encode_record(record: Record) -> LogChange:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
+import uuid
 
 import pytest
+from msgspec.structs import replace
 
 from iri.change import AttachVolume, SetPower
-from iri.errors import FailedPrecondition
+from iri.errors import FailedPrecondition, InvalidArgument
 from iri.host import RuntimeClasses, RuntimeMachineClass, RuntimeVolumeClass
+from iri.identity import ASSIGNMENT_LABEL
 from iri.machine import MachineState, Power, RuntimeMachine, RuntimeMachineSpec
 from iri.runtime import ChangeNotice, ChangeType, Console, Subscription
 from tests.iri.contract.subject import OFF, Subject, eventually, is_attached
@@ -155,6 +158,31 @@ class HostPromises:
         assert ended.wait(subject.seconds)
         console.close()
         reader.join(60)
+
+    def test_nothing_is_created_under_an_ended_assignment(self, subject: Subject) -> None:
+        ended, other = ({ASSIGNMENT_LABEL: str(uuid.uuid4())} for _ in range(2))
+        off = RuntimeMachineSpec(class_name=subject.machine_class, power=Power.OFF)
+        first = subject.new_machine(labels=ended, spec=off)
+        made = subject.runtime.create(first)
+        subject.runtime.end_assignments(tuple(ended.values()))
+        assert subject.runtime.create(first).id == made.id, "one that exists is returned"
+        late = replace(subject.volume(), labels={**subject.volume().labels, **ended})
+        for desired in (subject.new_machine(labels=ended, spec=off), late):
+            with pytest.raises(InvalidArgument, match="was ended"):
+                subject.runtime.create(desired)
+        subject.runtime.create(subject.new_machine(labels=other, spec=off))
+        subject.remove_fully(RuntimeMachine, made.id)
+        with pytest.raises(InvalidArgument, match="was ended"):
+            subject.runtime.create(first)
+
+    def test_holding_starts_changes_no_machine_before_the_host_boots(self, subject: Subject) -> None:
+        machine = subject.running()
+        for release in (False, True):
+            subject.runtime.hold_starts(release=release)
+            subject.running()
+            found = subject.machine(machine.id)
+            assert (found.status.state, found.spec) == (MachineState.RUNNING, machine.spec)
+            assert found.detail.boots == machine.detail.boots
 
     def test_9_machine_that_is_off_has_no_console(self, subject: Subject) -> None:
         spec = RuntimeMachineSpec(class_name=subject.machine_class, power=Power.OFF)

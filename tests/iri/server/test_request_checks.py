@@ -192,6 +192,12 @@ INVALID: list[CALL] = [
         h.SetClassesRequest(volume_classes=[v.VolumeClass(name="")]),
         "volume_classes[0].name is missing",
     ),
+    ("Host.EndAssignments", h.EndAssignmentsRequest(assignment_ids=[""]), "assignment_ids is missing"),
+    (
+        "Host.EndAssignments",
+        h.EndAssignmentsRequest(assignment_ids=["x"] * 4097),
+        "assignment_ids has 4097 entries and may have 4096",
+    ),
 ]
 NOT_FOUND: list[tuple[str, Message]] = [
     ("MachineRuntime.DeleteMachine", m.DeleteMachineRequest(machine_id="x")),
@@ -236,6 +242,7 @@ UNDEMANDING = [
     "Host.DescribeMachines",
     "Host.DescribeVolumes",
     "Host.WatchEvents",
+    "Host.HoldStarts",
 ]
 
 

@@ -114,7 +114,7 @@ def test_running_domain_that_is_undefined_is_defined_again(daemon: Libvirtd, set
         lab.tells(id, "DomainRedefined")
         eventually(lambda: is_persistent(daemon, id), bool, SECONDS, "be defined again")
         was = lab.until(id, is_in_sync, "be in sync")
-        assert lab.is_autostart(id)
+        assert not lab.is_autostart(id)
     daemon.virsh("undefine", id)
     with running_runtime(settings) as runtime:
         lab = Lab(daemon, settings, runtime)

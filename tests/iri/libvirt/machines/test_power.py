@@ -26,7 +26,12 @@ def test_guest_that_powered_itself_off_stays_off_after_restarts_of_libvirtd_and_
         lab.press(id, b"Q")
         assert lab.reaches(id, *OFF).detail.reason == "GuestPowerOff"
         # Only then is it recorded, and a new runtime on a new libvirtd knows it.
-        eventually(lambda: lab.is_autostart(id), operator.not_, SECONDS, "be halted for good")
+        eventually(
+            lambda: '"is_halted":true' in daemon.virsh("dumpxml", id).stdout.replace("&quot;", '"'),
+            bool,
+            SECONDS,
+            "be halted for good",
+        )
     daemon.kill()
     daemon.start()
     with running_runtime(settings) as runtime:
@@ -64,9 +69,9 @@ def test_power_on_before_the_guest_is_off_keeps_it_running(daemon: Libvirtd, set
         id = lab.running()
         daemon.virsh("suspend", id)
         runtime.change(id, SetPower(Power.OFF))
-        eventually(lambda: lab.is_autostart(id), operator.not_, SECONDS, "begin to stop")
+        lab.tells(id, "Stopping")
         runtime.change(id, SetPower(Power.ON))
-        eventually(lambda: lab.is_autostart(id), bool, SECONDS, "think better of it")
+        lab.until(id, lambda machine: machine.status.observed_generation == 2, "think better of it")
         daemon.virsh("resume", id)
         lab.until(id, is_in_sync, "go on")
         lab.reaches(id, MachineState.RUNNING)
@@ -75,35 +80,39 @@ def test_power_on_before_the_guest_is_off_keeps_it_running(daemon: Libvirtd, set
 
 
 @pytest.mark.clock
-def test_power_off_during_a_restart_delay_disables_autostart(daemon: Libvirtd, settings: Settings) -> None:
+def test_power_off_during_a_restart_delay_ends_it(daemon: Libvirtd, settings: Settings) -> None:
     settings = with_power(settings, first_restart=3600.0, longest_restart=3600.0)
     with running_runtime(settings) as runtime:
         lab = Lab(daemon, settings, runtime)
         id = lab.running()
+        assert not lab.is_autostart(id)
         daemon.kill_guest(id)
         lab.reaches(id, MachineState.TERMINATED)
-        assert lab.is_autostart(id)
         runtime.change(id, SetPower(Power.OFF))
         lab.reaches(id, MachineState.SUSPENDED)
-        assert not lab.is_autostart(id)
     with running_runtime(settings) as runtime:
         lab = Lab(daemon, settings, runtime)
         assert lab.machine(id).status.state is MachineState.SUSPENDED, "known as it begins"
         runtime.change(id, SetPower(Power.ON))
         lab.reaches(id, MachineState.RUNNING)
-        assert lab.is_autostart(id)
-        lab.remove(id)
-
-
-def test_machine_is_reported_off_only_once_autostart_is_off(daemon: Libvirtd, settings: Settings) -> None:
-    """The runtime that was ordered so did not live to see to it."""
-    with running_runtime(settings) as runtime:
-        lab = Lab(daemon, settings, runtime)
-        id = lab.create(power=Power.OFF)
-        lab.reaches(id, MachineState.SUSPENDED)
-    daemon.virsh("autostart", id)
-    with running_runtime(settings) as runtime:
-        lab = Lab(daemon, settings, runtime)
-        lab.reaches(id, MachineState.SUSPENDED)
         assert not lab.is_autostart(id)
         lab.remove(id)
+
+
+def test_autostart_of_an_earlier_version_is_disabled_whatever_the_power(
+    daemon: Libvirtd, settings: Settings
+) -> None:
+    with running_runtime(settings) as runtime:
+        lab = Lab(daemon, settings, runtime)
+        off, on = lab.create(power=Power.OFF), lab.running()
+        lab.reaches(off, MachineState.SUSPENDED)
+    for id in (off, on):
+        daemon.virsh("autostart", id)
+    with running_runtime(settings) as runtime:
+        lab = Lab(daemon, settings, runtime)
+        lab.reaches(off, MachineState.SUSPENDED)
+        assert not lab.is_autostart(off)
+        eventually(lambda: lab.is_autostart(on), operator.not_, SECONDS, "be disabled")
+        assert lab.machine(on).status.state is MachineState.RUNNING
+        for id in (off, on):
+            lab.remove(id)

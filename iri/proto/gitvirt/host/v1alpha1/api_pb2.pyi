@@ -114,8 +114,11 @@ class HostInfo(_message.Message):
     NODE_INFO_FIELD_NUMBER: _builtins.int
     ADDRESSES_FIELD_NUMBER: _builtins.int
     LABELS_FIELD_NUMBER: _builtins.int
+    HARDWARE_ID_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Stays the same until the operating system is installed again."""
+    hardware_id: _builtins.str
+    """Of the hardware, such as the UUID in the DMI tables: another one where a disk was copied to another machine. Empty where it is unknown."""
     @_builtins.property
     def capacity(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
         """Totals: whole cores for "cpu", bytes for "memory" and "storage", plain counts for devices."""
@@ -136,10 +139,11 @@ class HostInfo(_message.Message):
         node_info: Global___NodeInfo | None = ...,
         addresses: _abc.Iterable[Global___Address] | None = ...,
         labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        hardware_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["node_info", b"node_info"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["addresses", b"addresses", "capacity", b"capacity", "id", b"id", "labels", b"labels", "node_info", b"node_info"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["addresses", b"addresses", "capacity", b"capacity", "hardware_id", b"hardware_id", "id", b"id", "labels", b"labels", "node_info", b"node_info"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -493,6 +497,75 @@ class DescribeVolumesResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___DescribeVolumesResponse: _TypeAlias = DescribeVolumesResponse  # noqa: Y015
+
+@_typing.final
+class EndAssignmentsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ASSIGNMENT_IDS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def assignment_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def __init__(
+        self,
+        *,
+        assignment_ids: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignment_ids", b"assignment_ids"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EndAssignmentsRequest: _TypeAlias = EndAssignmentsRequest  # noqa: Y015
+
+@_typing.final
+class EndAssignmentsResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EndAssignmentsResponse: _TypeAlias = EndAssignmentsResponse  # noqa: Y015
+
+@_typing.final
+class HoldStartsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RELEASE_FIELD_NUMBER: _builtins.int
+    release: _builtins.bool
+    def __init__(
+        self,
+        *,
+        release: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["release", b"release"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___HoldStartsRequest: _TypeAlias = HoldStartsRequest  # noqa: Y015
+
+@_typing.final
+class HoldStartsResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___HoldStartsResponse: _TypeAlias = HoldStartsResponse  # noqa: Y015
 
 @_typing.final
 class WatchEventsRequest(_message.Message):
