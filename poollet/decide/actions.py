@@ -69,7 +69,14 @@ class RemoveCall:
     id: str
 
 
-Call = CreateCall | UpdateCall | RemoveCall
+@dataclass(frozen=True, slots=True)
+class EndCall:
+    """From then on the runtime creates nothing for the assignment, also by a creation that was called before."""
+
+    assignment: str
+
+
+Call = CreateCall | UpdateCall | RemoveCall | EndCall
 
 
 class CallError(NamedTuple):

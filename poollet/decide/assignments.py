@@ -20,6 +20,7 @@ Must never happen: a host acts on an assignment because its pool has the right n
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from poollet.decide.actions import RUNTIME_KINDS, Ref
@@ -115,6 +116,21 @@ def other_host(uid: str, facts: PoolletFacts, view: LiveView) -> str:
         for host in (object.status.assignment.host, grant.host if grant is not None else ""):
             if host not in ("", facts.host_id):
                 return host
+    return ""
+
+
+def other_pool(uid: str, labels: Mapping[str, str], facts: PoolletFacts, view: LiveView) -> str:
+    """The pool of another poollet on this host that `live` assigns the object to, although it was created for one of this poollet's pools;
+    else empty. Two poollets may share a runtime: an object that was created for that pool is the other one's."""
+    for document in view.by_uid.get(uid, ()):
+        pool, label = assigned_pool(document.object), labels.get(live_layout.POOL, "")
+        if (
+            pool is not None
+            and pool not in facts.pools
+            and label != pool[1]
+            and (pool[0], label) in facts.pools
+        ):
+            return pool[1]
     return ""
 
 

@@ -30,9 +30,9 @@ from poollet.decide.actions import RUNTIME_KINDS, CreateCall, ObjectAction, Ref
 from poollet.decide.assignments import Ensure, HostOrder, Withdraw, list_orders, other_host
 from poollet.decide.capacity_ledger import find_pool, requested_bytes, take_larger
 from poollet.decide.decision import Decision, DecisionInput, by_name
-from poollet.decide.decision_pass import FINAL, DecisionPass, OrderedObject, has_id, next_memory
+from poollet.decide.decision_pass import DecisionPass, OrderedObject, has_id, next_memory
 from poollet.decide.inventory import Absent, Duplicates, InFlight, Inventory, Presence, Present, Unknown
-from poollet.decide.memory import Entry
+from poollet.decide.memory import FINAL, Entry
 from poollet.decide.plan import plan_object
 from poollet.report import iri_to_report
 from poollet.sync.live_view import LiveView

@@ -23,17 +23,17 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from poollet.decide.actions import Call, CallError, EventText, ObjectAction, Ref
+from poollet.decide.actions import Call, EventText, ObjectAction, Ref
 from poollet.decide.assignments import HostOrder
 from poollet.decide.capacity_ledger import FreeCapacity
 from poollet.decide.decision import DecisionInput
 from poollet.decide.gates import GateInput, closed_gate, effect_of
 from poollet.decide.inventory import Inventory, Presence, UnconfirmedAbsent
-from poollet.decide.memory import CachedMachine, Entry, Memory, Missing
+from poollet.decide.memory import FINAL, CachedMachine, Entry, Memory, Missing, add_ended
 from poollet.decide.preconditions import digest_orders
 from poollet.decide.retry import NO_RETRIES, Retries, RetryDecision, choose_calls, record_results
 from poollet.decide.secrets import Lookups
-from poollet.report.entries import Status, new_entry, rejection_reasons
+from poollet.report.entries import Status
 from poollet.sync.live_view import LiveView
 from schemas import report
 from schemas.kinds import Key
@@ -41,7 +41,6 @@ from schemas.model.compute import Machine, MachineStatus
 from schemas.model.storage import VolumeSnapshotStatus, VolumeStatus
 
 AnyStatus = TypeVar("AnyStatus", bound=Status)
-FINAL = ("rejected", "gone")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +70,7 @@ class DecisionPass:
         self.resize_refusals: dict[Ref, tuple[report.ReportedReason, ...]] = {}
         self.unchanged: dict[Ref, CachedMachine] = {}
         self.gone: set[str] = set()  # uids of machines that certainly do not exist any more
+        self.ended = frozenset(inputs.memory.ended)
         self.being_attached: set[Key] = set()  # volumes that an action under way may attach
         self._again_ms: list[int] = []
         self._planned: set[Ref] = set()
@@ -119,10 +119,9 @@ class DecisionPass:
             self.recheck_at(found.recheck_at_ms)
         return found
 
-    def reject(self, order: HostOrder, errors: Iterable[CallError]) -> Entry:
-        """The runtime refuses to create the object: another host may take it, and this one tries no more."""
+    def drop_actions(self, order: HostOrder) -> None:
+        """What was planned for the object in this pass is not done."""
         self.actions = [step for step in self.actions if step.ref != order.ref]
-        return new_entry(order, "rejected", rejection_reasons(errors))
 
     def retries_of(self, ref: Ref) -> Retries:
         """With the results of the object's last action."""
@@ -221,4 +220,7 @@ def next_memory(current: DecisionPass, orphans: tuple[report.Orphan, ...], *, is
         removing_since_ms=current.removing_since_ms,
         retries=current.retries,
         unchanged=before.unchanged if is_observing else current.unchanged,
+        ended=add_ended(before.ended, current.entries),
+        inherited=before.inherited,
+        since_ms=current.now_ms if before.since_ms is None else before.since_ms,
     )

@@ -18,12 +18,12 @@ for what the runtime lists:
     RuntimeUnknown     its runtime does not answer                             create change remove discard fence
     InFlight           the last action is not in the list yet                  create change remove discard fence
     UnconfirmedAbsent  one list lacks it, the next one tells                   create change remove
-    DuplicateObjects   several objects of its uid                              create change remove discard fence
+    DuplicateObjects   several objects of its uid                              create change remove discard
     Answered           this assignment was reported gone or rejected           create change
     Insufficient       the pool has no room for it                             create
 
-Effects: *discard* removes an orphan by order of people, *fence* powers off a machine that `live` assigns
-to another host, *report* writes an entry about it. A fence needs no lease and no landed report: it is the
+Effects: *discard* removes an orphan by order of people, *fence* powers off a machine that must not run here
+(fences.py says which), *report* writes an entry about it. An assignment is ended at the runtime (EndCall) under the gates of *remove*. A fence needs no lease and no landed report: it is the
 one thing a host that was cut off still has to do.
 
 Who asks, and when: assignments.py asks for *report* and *change* with what a document says; decide.py adds
@@ -48,7 +48,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from poollet.decide.actions import Call, CreateCall, RemoveCall
+from poollet.decide.actions import Call, CreateCall, EndCall, RemoveCall
 from poollet.decide.inventory import Duplicates, InFlight, Presence, UnconfirmedAbsent, Unknown
 from schemas.live_layout import PAUSED
 
@@ -125,7 +125,7 @@ GATES: tuple[Gate, ...] = (
     Gate("RuntimeUnknown", EVERY_CALL, lambda at: isinstance(at.presence, Unknown)),
     Gate("InFlight", EVERY_CALL, lambda at: isinstance(at.presence, InFlight)),
     Gate("UnconfirmedAbsent", ORDERED, lambda at: isinstance(at.presence, UnconfirmedAbsent)),
-    Gate("DuplicateObjects", EVERY_CALL, lambda at: isinstance(at.presence, Duplicates)),
+    Gate("DuplicateObjects", ORDERED | {CallEffect.DISCARD}, lambda at: isinstance(at.presence, Duplicates)),
     Gate("Answered", frozenset((CallEffect.CREATE, CallEffect.CHANGE)), lambda at: at.is_answered),
     Gate("Insufficient", frozenset((CallEffect.CREATE,)), lambda at: not at.has_room),
 )
@@ -144,7 +144,7 @@ def effect_of(call: Call) -> CallEffect:
     match call:
         case CreateCall():
             return CallEffect.CREATE
-        case RemoveCall():
+        case RemoveCall() | EndCall():
             return CallEffect.REMOVE
         case _:
             return CallEffect.CHANGE

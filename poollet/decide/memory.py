@@ -1,6 +1,6 @@
 """What is known from before. All of it may be lost: the report and the runtimes' lists bring back what must not be.
 
-    survives a restart, by the report   entries, orphans, the error of each object's calls
+    survives a restart, by the report   entries, orphans, ended assignments, the error of each object's calls
     lost with the process               which list first lacked an object, since when a removal runs, the tries of calls, the cache
 
 What is lost makes the host slower and never wrong: a missing object is confirmed again, a guest gets its
@@ -25,6 +25,8 @@ from schemas.kinds import Key, Kind
 from schemas.model import Object
 
 OF_CREATION = (IMAGE_READY, SOURCE_READY, INTERFACES_READY, UP_TO_DATE)
+FINAL = ("rejected", "gone")
+MOST_ENDED = 1000  # of those that a report names; older ones are forgotten
 Entry = report.MachineReport | report.VolumeReport | report.SnapshotReport
 
 
@@ -53,6 +55,8 @@ class CachedMachine:
 class Memory:
     """`entries` and `orphans` are what was reported last, and all that a restart needs.
 
+    `ended` are the newest assignments that this host reported as gone or rejected, also in earlier runs. `inherited` are those that an
+    earlier run may have called a creation for, and whose object does not exist yet; `since_ms` is when this run began to decide.
     `missing` is what a list lacked, `removing_since_ms` since when an object is being removed, `retries` the tries of its calls.
     `unchanged` are the reports about converged machines.
     """
@@ -63,6 +67,9 @@ class Memory:
     removing_since_ms: Mapping[Ref, int] = field(default_factory=dict)
     retries: Mapping[Ref, Retries] = field(default_factory=dict)
     unchanged: Mapping[Ref, CachedMachine] = field(default_factory=dict)
+    ended: tuple[str, ...] = ()
+    inherited: frozenset[str] = frozenset()
+    since_ms: int | None = None
 
 
 def pool_of(entry: Entry) -> PoolId:
@@ -80,12 +87,29 @@ def from_report(last: report.Report) -> Memory:
         (Kind.VOLUME_SNAPSHOT, last.snapshots),
     ):
         entries |= {Key(kind, namespace, name): entry for (namespace, name), entry in found.items()}
-    return restore_memory(entries, last.orphans)
+    return restore_memory(entries, last.orphans, last.ended)
 
 
-def restore_memory(entries: Mapping[Key, Entry], orphans: tuple[report.Orphan, ...]) -> Memory:
+def restore_memory(
+    entries: Mapping[Key, Entry], orphans: tuple[report.Orphan, ...], ended: tuple[str, ...] = ()
+) -> Memory:
     """The Memory of a process that knows only these entries."""
-    return Memory(entries=entries, orphans=orphans, retries=dict(_read_errors(entries)))
+    pending = frozenset(
+        entry.assignment
+        for entry in entries.values()
+        if entry.phase not in FINAL and (entry.status is None or entry.status.state in ("", "Pending"))
+    )
+    retries = dict(_read_errors(entries))
+    return Memory(
+        entries=entries, orphans=orphans, retries=retries, inherited=pending, ended=add_ended(ended, entries)
+    )
+
+
+def add_ended(ended: tuple[str, ...], entries: Mapping[Key, Entry]) -> tuple[str, ...]:
+    """With the final answers among the entries, the newest last."""
+    known = set(ended)
+    new = [entry.assignment for _, entry in sorted(entries.items()) if entry.phase in FINAL]
+    return (*ended, *dict.fromkeys(id for id in new if id not in known))[-MOST_ENDED:]
 
 
 def _read_errors(entries: Mapping[Key, Entry]) -> Iterator[tuple[Ref, Retries]]:

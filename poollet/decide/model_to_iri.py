@@ -11,7 +11,7 @@ from functools import lru_cache
 import msgspec
 from msgspec.structs import replace
 
-from iri.identity import UID_LABELS
+from iri.identity import ASSIGNMENT_LABEL, UID_LABELS
 from iri.machine import (
     Disk,
     Image,
@@ -54,6 +54,7 @@ def labels(order: HostOrder, fleet: str) -> dict[str, str]:
         name: order.key.name,
         live_layout.FLEET: fleet,
         live_layout.POOL: order.pool,
+        ASSIGNMENT_LABEL: order.assignment,
     }
 
 

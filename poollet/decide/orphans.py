@@ -4,7 +4,7 @@ Theory of operation. An object of this fleet is an orphan when no assignment of 
 done depends on `live`:
 
     `live` says of its uid                              the host
-    assigned to another host                            powers the machine off (fence), keeps disks and definition
+    that the machine must not run here (fences.py)      powers the machine off (fence), keeps disks and definition
     a file in .gitvirt/orphans/ that names its pool     removes it; a volume only when no machine may have it attached
     nothing                                             reports it
 
@@ -18,16 +18,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from iri.change import SetPower
-from iri.machine import MachineState, Power, RuntimeMachine
+from iri.machine import RuntimeMachine
 from iri.volume import RuntimeVolume
 from poollet.decide import model_to_iri
-from poollet.decide.actions import NAMES, RUNTIME_KINDS, Call, EventText, ObjectAction, Ref, UpdateCall
-from poollet.decide.assignments import UID, other_host
+from poollet.decide.actions import NAMES, RUNTIME_KINDS, Call, EventText, ObjectAction, Ref
+from poollet.decide.assignments import UID
 from poollet.decide.capacity_ledger import find_pool
 from poollet.decide.decision_pass import DecisionPass
+from poollet.decide.fences import fence, why_fenced
 from poollet.decide.gates import CallEffect, GateInput, closed_gate
-from poollet.decide.inventory import Absent, Duplicates, ListedObject, UnconfirmedAbsent
+from poollet.decide.inventory import Absent, ListedObject, UnconfirmedAbsent
 from poollet.decide.plan import removal_calls
 from poollet.decide.preconditions import digest_orders
 from schemas import report
@@ -35,7 +35,6 @@ from schemas.kinds import Kind
 from schemas.model.charge import format_vector
 
 UNORDERED = "not assigned to this host on live"
-FENCED = "`live` assigns it to host {}; it does not run here, and its data is kept"
 
 
 def list_unordered(current: DecisionPass, ordered: Collection[Ref]) -> list[tuple[Ref, ListedObject]]:
@@ -57,13 +56,14 @@ def report_orphans(current: DecisionPass, ordered: Collection[Ref]) -> tuple[rep
     if current.inputs.view is None:  # its class is not known then, and its charge neither
         known = {(one.kind, one.id): one for one in current.inputs.memory.orphans}
         result = [known.get((one.kind, one.id), one) for one in result]
+    fenced: dict[Ref, tuple[list[ListedObject], str]] = {}
     for ref, one in found:
-        if isinstance(one.object, RuntimeMachine) and (
-            other := other_host(ref.uid, current.inputs.facts, current.view)
-        ):
-            fence(ref, one, one.object, other, current)
+        if isinstance(one.object, RuntimeMachine) and (why := why_fenced(ref, one, current)):
+            fenced.setdefault(ref, ([], why))[0].append(one)
         else:
             remove_if_ordered(ref, one, current)
+    for ref, (machines, why) in fenced.items():
+        fence(ref, machines, why, current)
     result += [one for one in keep_unconfirmed(current, ordered) if (one.kind, one.id) not in seen]
     return tuple(sorted(result, key=lambda one: (one.kind, one.pool, one.id)))
 
@@ -74,7 +74,6 @@ def report_orphan(ref: Ref, found: ListedObject, current: DecisionPass) -> repor
     if pool is None:
         return None
     namespace, name = model_to_iri.read_name(ref, found.object.labels)
-    other = other_host(ref.uid, current.inputs.facts, current.view)
     return report.Orphan(
         kind=NAMES[ref.kind],
         pool=pool[1],
@@ -83,7 +82,7 @@ def report_orphan(ref: Ref, found: ListedObject, current: DecisionPass) -> repor
         namespace=namespace[:63],
         name=name[:253],
         charge=dict(format_vector(current.ledger.object_charge(pool, found))),
-        reason=FENCED.format(other) if other else UNORDERED,
+        reason=why_fenced(ref, found, current) or UNORDERED,
     )
 
 
@@ -110,23 +109,12 @@ def keep_unconfirmed(current: DecisionPass, ordered: Collection[Ref]) -> Iterabl
 
 def gate_input(ref: Ref, found: ListedObject, current: DecisionPass) -> GateInput:
     """An orphan has no order, so its gates are asked for the object as it is listed."""
-    same = current.inventory.ours[ref]
     presence = current.inventory.presence(ref, found.runtime, was_there=True, must_be_confirmed=True)
     return GateInput(
         host=current.inputs.host,
         has_unreadable_files=bool(current.view.unread),
-        presence=presence if len(same) == 1 else Duplicates(tuple(same)),
+        presence=presence,
     )
-
-
-def fence(ref: Ref, found: ListedObject, machine: RuntimeMachine, other: str, current: DecisionPass) -> None:
-    """It may run on the other host by now: its guest here is switched off, whatever else `live` says of it."""
-    if closed_gate(gate_input(ref, found, current), CallEffect.FENCE):
-        return
-    is_off = machine.spec.power is Power.OFF and machine.status.state is not MachineState.RUNNING
-    calls = () if is_off or machine.deleted_at else (UpdateCall(machine.id, SetPower(Power.OFF)),)
-    event = EventText("Fenced", f"`live` assigns it to host {other}, so it is powered off here", True)
-    add_calls(ref, found, calls, event, current)
 
 
 def remove_if_ordered(ref: Ref, found: ListedObject, current: DecisionPass) -> None:

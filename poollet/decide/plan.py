@@ -8,8 +8,8 @@ what a kind does to be created, changed or removed is in its own module (machine
     Unknown            any        the last entry, with the phase "unknown"
     InFlight           any        the last entry
     UnconfirmedAbsent  any        the last entry; the next list tells
-    Duplicates         any        the last entry, and a person has to decide
-    Absent             Withdraw   gone
+    Duplicates         any        the last entry, and a person has to decide; all machines but one are powered off
+    Absent             Withdraw   gone, once no creation can take effect any more (late_creation.py)
     Absent             Skip       pending, with the reason
     Absent             Retain     its data is lost; a machine has none and is pending
     Absent             Ensure     created; if it existed and holds data, that is lost and it is not created again
@@ -33,11 +33,13 @@ from iri.runtime import RuntimeObject
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.decide.actions import Call, EventText, Ref, RemoveCall, UpdateCall
 from poollet.decide.assignments import Ensure, HostOrder, Retain, Skip, Withdraw
-from poollet.decide.decision_pass import FINAL, DecisionPass, OrderedObject
+from poollet.decide.decision_pass import DecisionPass, OrderedObject
+from poollet.decide.fences import fence_duplicates
 from poollet.decide.inventory import Absent, Duplicates, InFlight, Present, UnconfirmedAbsent, Unknown
+from poollet.decide.late_creation import end_assignment, reject
 from poollet.decide.machine.conditions import report_machine
 from poollet.decide.machine.plan import change_machine, create_machine
-from poollet.decide.memory import Entry
+from poollet.decide.memory import FINAL, Entry
 from poollet.decide.secrets import NotReady
 from poollet.decide.snapshots import create_snapshot, report_snapshot
 from poollet.decide.volumes import (
@@ -83,6 +85,7 @@ def plan_object(ordered_object: OrderedObject, current: DecisionPass) -> Entry:
             unknown = new_entry(order, "unknown") if current.was_made(order) else report_pending(order)
             return before or unknown
         case Duplicates(found):
+            fence_duplicates(order, found, current)
             problem = duplicates_condition((one.runtime, one.object.id) for one in found)
             return with_conditions(before or report_pending(order), (problem,))
         case Absent():
@@ -100,7 +103,7 @@ def plan_absent(order: HostOrder, current: DecisionPass) -> Entry:
     match order.intent:
         case Withdraw():
             current.forget_reported_error(order.ref)
-            return new_entry(order, "gone")
+            return end_assignment(order, current) or new_entry(order, "gone")
         case Skip(reason, message):
             return report_pending(order, (condition(UP_TO_DATE, False, reason, message),))
         case Retain():
@@ -142,7 +145,7 @@ def status_on_live(order: HostOrder) -> Status:
 def plan_missing(order: HostOrder, current: DecisionPass) -> Entry:
     """Creates it, or rejects it with the shortfalls that admission found."""
     if reasons := current.refusals.get(order.ref):
-        return new_entry(order, "rejected", reasons)
+        return reject(order, reasons, current)
     match order.object:
         case Machine() as machine:
             return create_machine(order, machine, current)

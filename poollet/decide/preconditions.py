@@ -6,7 +6,7 @@ call the digest is computed once more, from the newest `live` that was fetched:
 
     same digest                       the call is made
     another digest                    the rest of the action is cancelled, and the next decision starts from the new `live`
-    `live` names the uid no more      as another digest
+    `live` names the uid no more      as another digest; NOT_NAMED is the one of a fence that follows from just that
     the action carries no digest      as another digest: no call without an order
 
 The digest covers, of each document of the uid, what it orders (ensure, retain, remove or skip), the whole assignment with host and
@@ -28,6 +28,8 @@ from poollet.decide.assignments import intent
 from poollet.sync.live_view import LiveDocument, LiveView
 from schemas.model import Machine, Volume, VolumeSnapshot
 
+NOT_NAMED = "not named"
+
 
 def digest_orders(uid: str, view: LiveView) -> str:
     """Of all that `live` says of this uid; empty where it says nothing."""
@@ -41,7 +43,12 @@ def digest_orders(uid: str, view: LiveView) -> str:
 
 def still_holds(action: ObjectAction, view: LiveView) -> bool:
     """Whether the action's order is the same on this `live`. An action without a digest never holds."""
-    return action.precondition != "" and action.precondition == digest_orders(action.ref.uid, view)
+    return action.precondition != "" and action.precondition == digest_or_absence(action.ref.uid, view)
+
+
+def digest_or_absence(uid: str, view: LiveView) -> str:
+    """For what may be done although `live` names the uid nowhere, and only as long as it does not."""
+    return digest_orders(uid, view) or NOT_NAMED
 
 
 def _encode_order(document: LiveDocument) -> bytes:

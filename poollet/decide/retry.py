@@ -41,7 +41,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import NamedTuple, assert_never
 
-from poollet.decide.actions import Call, CallError, CallResult, CreateCall, RemoveCall
+from poollet.decide.actions import Call, CallError, CallResult, CreateCall, EndCall, RemoveCall
 from poollet.report import conditions
 from schemas.backoff import exponential
 
@@ -50,6 +50,8 @@ PERMANENT_MS = 3_600_000
 REPORT_AFTER, GIVE_UP_AFTER = 3, 6  # tries without effect
 FORGET_MS = 600_000
 NO_EFFECT = CallError(conditions.NO_EFFECT, "the runtime accepted the call, but nothing changed")
+# There was no answer, so the call may take effect later.
+UNANSWERED = frozenset(("TimedOut", "Unavailable", "Internal"))
 # The same call has the same outcome as long as nothing else changes.
 PERMANENT = frozenset(("Unimplemented", "InvalidArgument", "NetworkNotOffered"))
 
@@ -66,7 +68,8 @@ class Outcome(Enum):
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """The last try of one call. `at_ms` is when its outcome came about, `tries` counts equal results in a row, and `spread` shortens
-    the wait after an error, so that calls which failed together do not come back together."""
+    the wait after an error, so that calls which failed together do not come back together. `unanswered_ms` is when a try of it last
+    ended without an answer."""
 
     call: Call
     at_ms: int
@@ -75,6 +78,7 @@ class Attempt:
     no_effect: int = 0
     error: CallError | None = None
     spread: float = 1.0
+    unanswered_ms: int | None = None
 
     @property
     def is_permanent(self) -> bool:
@@ -129,7 +133,7 @@ def next_try(attempt: Attempt) -> int | None:
 
 def is_update(call: Call) -> bool:
     """Only updates are given up: an object that is created or removed shows at last whether that was done."""
-    return not isinstance(call, CreateCall | RemoveCall)
+    return not isinstance(call, CreateCall | RemoveCall | EndCall)
 
 
 def record_result(attempt: Attempt, result: CallResult) -> Attempt:
@@ -141,8 +145,10 @@ def record_result(attempt: Attempt, result: CallResult) -> Attempt:
     tries = attempt.tries + 1 if is_like_last else 1
     if result.error is None:
         no_effect = attempt.no_effect + 1
-        return Attempt(attempt.call, result.at_ms, Outcome.ACCEPTED, tries, no_effect)
-    return Attempt(attempt.call, result.at_ms, Outcome.FAILED, tries, 0, result.error, result.spread)
+        late = attempt.unanswered_ms
+        return Attempt(attempt.call, result.at_ms, Outcome.ACCEPTED, tries, no_effect, unanswered_ms=late)
+    late = result.at_ms if result.error.code in UNANSWERED else attempt.unanswered_ms
+    return Attempt(attempt.call, result.at_ms, Outcome.FAILED, tries, 0, result.error, result.spread, late)
 
 
 def record_results(retries: Retries, results: Iterable[CallResult]) -> Retries:

@@ -16,6 +16,7 @@ from poollet.decide.capacity_ledger import requested_bytes
 from poollet.decide.create_errors import NO_ERRORS, CreateErrors
 from poollet.decide.decision_pass import DecisionPass, created_event
 from poollet.decide.dependencies import VolumeDependencies
+from poollet.decide.late_creation import reject
 from poollet.decide.memory import Entry
 from poollet.decide.secrets import NotReady
 from poollet.report import iri_to_report
@@ -33,6 +34,7 @@ from poollet.report.conditions import (
 from poollet.report.entries import (
     Conditions,
     new_entry,
+    rejection_reasons,
     report_pending,
     up_to_date_conditions,
     without_types,
@@ -56,7 +58,7 @@ def create_volume(order: HostOrder, volume: Volume, current: DecisionPass) -> En
     result = current.plan_action(order, (CreateCall(desired),), (created_event(order),))
     errors = create_errors.group_errors(result.errors, desired)
     if errors.rejections:
-        return current.reject(order, errors.rejections)
+        return reject(order, rejection_reasons(errors.rejections), current)
     return report_pending(order, missing_conditions(needs, errors))
 
 

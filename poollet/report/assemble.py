@@ -63,6 +63,7 @@ def assemble_report(
         snapshots=_date(decision.snapshots, before.snapshots, at),
         orphans=decision.orphans,
         events=events,
+        ended=decision.memory.ended,
     )
 
 

@@ -47,6 +47,7 @@ from poollet.decide.actions import (
     CallError,
     CallResult,
     CreateCall,
+    EndCall,
     ExecutorState,
     ObjectAction,
     Ref,
@@ -231,6 +232,8 @@ def perform(runtime: Runtime, call: Call) -> None:
             except NotFound:
                 if not isinstance(change, DetachVolume | DetachInterface):
                     raise
+        case EndCall(assignment):
+            runtime.end_assignments((assignment,))
         case RemoveCall(kind, id):
             try:
                 runtime.remove(kind, id)

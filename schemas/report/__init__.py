@@ -14,6 +14,7 @@ from schemas.report.objects import (
     AttachedInterface,
     AttachedVolume,
     CandidateReport,
+    EndedList,
     EventList,
     MachineReport,
     ObjectRef,

@@ -248,6 +248,12 @@ class OrphanList(ReportPart, frozen=True, omit_defaults=False):
     orphans: tuple[Orphan, ...] = ()
 
 
+class EndedList(ReportPart, frozen=True, omit_defaults=False):
+    """The content of ended.json: ids of assignments that this host reported as gone or rejected, the newest last."""
+
+    assignments: tuple[str, ...] = ()
+
+
 class ReportedEvent(ReportPart, frozen=True):
     """Something that happened to an object; equal events are counted."""
 

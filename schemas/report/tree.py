@@ -5,6 +5,7 @@
     volumepools/NAME.json             each volume pool
     machines/NAMESPACE/NAME.json      what became of each assignment; also volumes/ and snapshots/
     orphans.json, events.json         objects that are not assigned here; recent events
+    ended.json                        assignments that were reported as gone or rejected, the newest of them
     candidate.json                    another host that could serve these pools (written by that host)
 
 A missing file states nothing: an object is gone only if its file says so. Files are read one by one, so that a caller can
@@ -39,6 +40,7 @@ LAYOUT: dict[str, tuple[str, type[ReportPart], int]] = {
     "snapshots": ("volume-snapshot", objects.SnapshotReport, 3),
     "orphans.json": ("orphans", objects.OrphanList, 1),
     "events.json": ("events", objects.EventList, 1),
+    "ended.json": ("ended", objects.EndedList, 1),
 }
 for _layout in LAYOUT.values():
     # msgspec examines a type at its first use, and two threads that do so at once crash the process. So it happens here.
@@ -73,6 +75,7 @@ class Report:
     snapshots: Mapping[Name, objects.SnapshotReport] = field(default_factory=dict)
     orphans: tuple[objects.Orphan, ...] = ()
     events: tuple[objects.ReportedEvent, ...] = ()
+    ended: tuple[str, ...] = ()
     unreadable: tuple[UnreadableFile, ...] = ()
 
 
@@ -115,6 +118,7 @@ def assemble(entries: Mapping[str, ReportPart | UnreadableFile]) -> Report:
         found[folder][tuple(part.removesuffix(".json") for part in rest)] = entry
     orphans = found["orphans.json"].get((), objects.OrphanList())
     events = found["events.json"].get((), objects.EventList())
+    ended = found["ended.json"].get((), objects.EndedList())
     return Report(
         poollet=found["poollet.json"].get(()),
         candidate=found["candidate.json"].get(()),
@@ -125,6 +129,7 @@ def assemble(entries: Mapping[str, ReportPart | UnreadableFile]) -> Report:
         snapshots=found["snapshots"],
         orphans=orphans.orphans,
         events=events.events,
+        ended=ended.assignments,
         unreadable=tuple(unreadable_files),
     )
 
@@ -145,6 +150,8 @@ def render(report: Report) -> dict[str, bytes]:
         tree["orphans.json"] = objects.OrphanList(orphans=report.orphans)
     if report.events:
         tree["events.json"] = objects.EventList(events=report.events)
+    if report.ended:
+        tree["ended.json"] = objects.EndedList(assignments=report.ended)
     return {path: encode(entry) for path, entry in tree.items()}
 
 

@@ -24,6 +24,7 @@ from poollet.decide.actions import (
     CallError,
     CallResult,
     CreateCall,
+    EndCall,
     ExecutorState,
     ObjectAction,
     Ref,
@@ -196,7 +197,7 @@ class Site:
 
     def restart(self) -> None:
         """The poollet dies; of what it knew, its report is left."""
-        self.memory = restore_memory(self.memory.entries, self.memory.orphans)
+        self.memory = restore_memory(self.memory.entries, self.memory.orphans, self.memory.ended)
         self.ended_ms, self.results = {}, {}
         self.numbers, self.last = {}, {}
 
@@ -234,6 +235,8 @@ class Site:
                 except NotFound:
                     if not isinstance(change, DetachVolume | DetachInterface):
                         raise
+            case EndCall(assignment):
+                runtime.end_assignments((assignment,))
             case RemoveCall(kind, id):
                 self.removed.append((self.now_ms, ref))
                 try:

@@ -31,6 +31,7 @@ from poollet.decide.actions import CreateCall, EventText, UpdateCall
 from poollet.decide.assignments import HostOrder
 from poollet.decide.decision_pass import DecisionPass, created_event
 from poollet.decide.dependencies import MachineDependencies
+from poollet.decide.late_creation import reject
 from poollet.decide.machine import diff as machine_diff
 from poollet.decide.machine.conditions import attachment_conditions, pending_conditions, report_machine
 from poollet.decide.machine.diff import MachineDiff
@@ -38,7 +39,7 @@ from poollet.decide.machine.unchanged_cache import TrackedLookup, find_unchanged
 from poollet.decide.memory import Entry
 from poollet.decide.secrets import NotReady
 from poollet.report.conditions import unknown_pool_condition
-from poollet.report.entries import report_pending, up_to_date_conditions
+from poollet.report.entries import rejection_reasons, report_pending, up_to_date_conditions
 from schemas import live_layout, report
 from schemas.kinds import Kind
 from schemas.model import Machine
@@ -64,7 +65,7 @@ def create_machine(order: HostOrder, machine: Machine, current: DecisionPass) ->
     result = current.plan_action(order, (CreateCall(desired),), (event,))
     refused = create_errors.group_errors(result.errors, desired)
     if refused.rejections and not was_there:
-        return current.reject(order, refused.rejections)
+        return reject(order, rejection_reasons(refused.rejections), current)
     return report_pending(order, pending_conditions(needs, errors=refused))
 
 

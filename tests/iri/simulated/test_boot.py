@@ -15,6 +15,7 @@ from iri.machine import HOST_BOOTED, MachineState, Power, RuntimeMachine, Runtim
 from iri.simulated import machine_calls
 from iri.simulated.clock import SECOND_NS
 from iri.simulated.host import SimulatedHost
+from iri.simulated.machine_lifecycle import SimulatedMachine
 from iri.simulated.runtime import SimulatedRuntime
 from iri.simulated.state.state_log import StateLog
 from tests.iri.quick_host import PROFILE
@@ -89,7 +90,7 @@ def test_a_release_starts_no_guest_that_ended_by_itself(tmp_path: Path) -> None:
     runtime = running(host)
     (id,) = runtime.objects(RuntimeMachine)
     with host.lock() as now_ns:
-        guest = host.find(machine_calls.SimulatedMachine, id)
+        guest = host.find(SimulatedMachine, id)
         machine_calls.act(host, guest, machine_calls.GuestAction.CRASH, now_ns)
     runtime.hold_starts(release=True)
     host.advance_clock(60 * SECOND_NS)

@@ -30,7 +30,7 @@ CLOSED: dict[str, tuple[GateInput, set[str]]] = {
     "RuntimeUnknown": (GateInput(presence=Unknown("down")), ALL),
     "InFlight": (GateInput(presence=InFlight()), ALL),
     "UnconfirmedAbsent": (GateInput(presence=UnconfirmedAbsent(Missing(1, 0), 2)), ORDERED),
-    "DuplicateObjects": (GateInput(presence=Duplicates(())), ALL),
+    "DuplicateObjects": (GateInput(presence=Duplicates(())), ORDERED | {"discard"}),
     "Answered": (GateInput(is_answered=True), {"create", "change"}),
     "Insufficient": (GateInput(has_room=False), {"create"}),
 }

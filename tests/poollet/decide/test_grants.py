@@ -138,7 +138,10 @@ def test_a_fence_says_why_for_the_log() -> None:
     here.settle()
     here.put(machine(host=OTHER))
     (action,) = here.decide().actions
-    assert action.why == f"`live` assigns it to host {OTHER}, so it is powered off here"
+    assert (
+        action.why
+        == f"powered off: `live` assigns it to host {OTHER}; it does not run here, and its data is kept"
+    )
 
 
 def test_what_is_fenced_stays_off_and_comes_back_with_its_assignment() -> None:
@@ -166,7 +169,7 @@ def test_data_of_another_host_is_kept_and_reported() -> None:
     ]
 
 
-def test_several_objects_of_a_uid_assigned_to_another_host_are_left_to_people() -> None:
+def test_all_objects_of_a_uid_assigned_to_another_host_are_powered_off() -> None:
     profile = Profile(classes=CLASSES_THERE, behavior_flags={"duplicates": True})
     here = site(machine(), profile=profile)
     here.settle()
@@ -175,4 +178,5 @@ def test_several_objects_of_a_uid_assigned_to_another_host_are_left_to_people() 
     here.calls.clear()
     here.put(machine(host=OTHER))
     here.settle()
-    assert here.calls == []
+    assert kinds_of(here.calls) == ["SetPower", "SetPower"]
+    assert [one.spec.power for one in here.machines().values()] == [Power.OFF, Power.OFF]

@@ -79,7 +79,7 @@ def test_a_deleted_machine_is_switched_off_and_removed() -> None:
     decision = here.settle()
     assert decision.machines[WEB].phase == "gone"
     assert here.machines() == {}
-    assert kinds_of(here.calls) == ["Create", "SetPower", "Remove"]
+    assert kinds_of(here.calls) == ["Create", "SetPower", "Remove", "End"]
 
 
 def test_a_guest_that_does_not_power_off_is_removed_after_a_minute() -> None:

@@ -66,6 +66,7 @@ def test_labels_tell_whose_an_object_is_and_its_name_is_read_from_them(kind: Kin
         f"{prefix}-name": "web",
         "gitvirt.dev/fleet": FLEET,
         "gitvirt.dev/pool": "a" if kind is Kind.MACHINE else "disks",
+        "gitvirt.dev/assignment": order.assignment,
     }
     assert model_to_iri.read_name(order.ref, labels) == ("default", "web")
 

@@ -116,7 +116,7 @@ def test_a_report_of_an_unknown_host_is_not_remembered() -> None:
     hosts.grant("first", 1)
     again = hosts.run("first", hosts.first, 3)
     hosts.turns(again, 8)
-    assert again.report().machines[WEB].phase == "present"
+    assert again.report().machines[WEB].phase == "rejected", "its runtime remembers that the assignment ended"
 
 
 @pytest.mark.parametrize("leaving", ["stopping", "leaving"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from iri.change import ExpandVolume, RuntimeChange
@@ -122,6 +122,12 @@ class Stand:
         if kind is RuntimeMachine:
             raise NotFound("there are no machines")
         self.volumes.remove(kind, id)  # type: ignore[arg-type]
+
+    def end_assignments(self, ids: Collection[str]) -> None:
+        raise Unimplemented("the runtime above the volumes ends assignments")
+
+    def hold_starts(self, *, release: bool) -> None:
+        raise Unimplemented("there are no machines")
 
     def events(self) -> Sequence[RuntimeEvent]:
         return self.journal.events()
