@@ -9,8 +9,8 @@ Theory of operation. A machine that runs twice may destroy its disks. What is li
     assignment that this host ended                         or rejected
     another object of its uid is listed, that comes first   a creation that took effect twice
 
-First of several comes one that is not under deletion, then the one where its pool's runtime is, then the one of the ordered assignment, then the oldest. A label that is missing
-is no ended assignment. The ended ones are known from this host's own report (ended.json, the newest 1000) and from `live`; what turns up
+First of several comes one that is not under deletion, then the one where its pool's runtime is, then the one of the ordered assignment, then the oldest. A missing label does not
+name an ended assignment. The ended ones are known from this host's own report (ended.json, the newest 1000) and from `live`; what turns up
 under an older one is an orphan like any other.
 
 A fence is asked for again right before its call: `live` must still say the same of the object, or still not name it.

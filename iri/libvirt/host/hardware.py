@@ -21,7 +21,7 @@ SHARED = frozenset(
 
 
 def read_hardware_id(path: Path = HARDWARE_ID) -> str:
-    """Empty where it cannot be read, is no UUID, or is shared by many machines."""
+    """Empty where it cannot be read, is not a UUID, or is shared by many machines."""
     try:
         found = uuid.UUID(path.read_text("ascii").strip())
     except (OSError, ValueError):

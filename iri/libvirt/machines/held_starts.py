@@ -1,10 +1,10 @@
 """Which boot of the host the machines may start in: a file with the boot's id, in the runtime's folder.
 
-Theory of operation. libvirt starts no guest by itself (autostart is off); this runtime does. A poollet that wants to be asked first calls
+Theory of operation. libvirt starts no guest by itself (autostart is off); this runtime does. A poollet that wants to look at `live` first calls
 HoldStarts once, and then:
 
     the file                       at the runtime's start
-    is missing                     nobody asked: machines start
+    is missing                     HoldStarts was never called: machines start
     names this boot of the host    the runtime restarted, the host did not: nothing is held
     names another boot             each machine that is to run and is off gets `is_held`, then the file names this boot
 

@@ -50,7 +50,7 @@ def running(host: SimulatedHost) -> SimulatedRuntime:
     return runtime
 
 
-def test_a_host_that_nobody_asked_to_hold_boots_its_guests(tmp_path: Path) -> None:
+def test_a_host_whose_starts_are_not_held_boots_its_guests(tmp_path: Path) -> None:
     host = host_in(tmp_path)
     runtime = running(host)
     boot(host)

@@ -59,12 +59,8 @@ def running(here: Site) -> list[RuntimeMachine]:
     return [one for one in here.machines().values() if one.status.state is MachineState.RUNNING]
 
 
-def reported(here: Site) -> str:
-    return here.memory.entries[Key(Kind.MACHINE, *WEB)].phase
-
-
 @pytest.mark.parametrize("is_restarted", [False, True], ids=["", "restarted"])
-def test_our_runtime_refuses_the_creation_before_gone_is_said(is_restarted: bool) -> None:
+def test_our_runtime_refuses_the_creation_before_gone(is_restarted: bool) -> None:
     here = site(machine())
     late = LateRuntime(here)
     here.round()
@@ -97,7 +93,7 @@ def test_an_object_that_appears_while_its_assignment_ends_is_removed_before_gone
     assert "Remove" in kinds_of(here.calls)
 
 
-def test_a_stock_runtime_has_time_to_carry_out_a_creation_before_gone_is_said() -> None:
+def test_a_stock_runtime_has_time_to_carry_out_a_creation_before_gone() -> None:
     here = site(machine(), profile=STOCK)
     LateRuntime(here)
     here.round()
@@ -141,7 +137,7 @@ def test_what_a_stock_runtime_creates_after_gone_is_powered_off_and_reported() -
     assert "reported as gone or rejected" in orphan.reason
 
 
-def test_what_live_assigns_anew_meanwhile_is_not_powered_off() -> None:
+def test_what_live_assigns_again_meanwhile_is_not_powered_off() -> None:
     """The fence was decided while `live` did not name the object."""
     here = site(machine(), profile=STOCK)
     late = LateRuntime(here)
@@ -172,7 +168,7 @@ def test_a_rejection_after_a_creation_without_an_answer_ends_the_assignment_firs
         late.carry_out()
 
 
-def test_a_rejection_of_what_nobody_tried_to_create_is_said_at_once() -> None:
+def test_a_rejection_without_an_open_creation_is_final_at_once() -> None:
     here = site(machine())
     here.sim.faults.add(FaultRule(call="CreateMachine", code="RESOURCE_EXHAUSTED"))
     assert here.settle().machines[WEB].phase == "rejected"
@@ -197,8 +193,8 @@ def test_what_live_assigns_to_a_pool_of_another_poollet_on_this_host_is_powered_
     here = site(machine())
     here.settle()
     (there,) = here.machines().values()
-    elsewhere = machine(pool="b", host=HOST)
-    here.put(elsewhere)
+    moved = machine(pool="b", host=HOST)
+    here.put(moved)
     decision = here.settle()
     assert running(here) == []
     (orphan,) = decision.orphans

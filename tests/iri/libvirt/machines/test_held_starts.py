@@ -55,7 +55,7 @@ def host(daemon: Libvirtd, settings: Settings, tmp_path: Path) -> Host:
     return made
 
 
-def test_after_a_boot_machines_start_by_themselves_where_nobody_asked_to_hold_them(host: Host) -> None:
+def test_after_a_boot_machines_start_by_themselves_where_no_caller_holds_them(host: Host) -> None:
     with host.runtime() as lab:
         id = lab.running()
     host.boot(id)
