@@ -21,7 +21,7 @@ from reconciler.query.policy import compare_settings, read_policy
 from reconciler.query.scope import Scope
 from reconciler.query.source import ManifestSource, RevisionSource
 from schemas.problem import Problem
-from schemas.validate import EarlierRevision, Tree, ValidationPolicy, check_tree, files
+from schemas.validate import EarlierRevision, Tree, ValidationPolicy, check_tree, emptied, files
 from schemas.validate.finding import Finding
 from schemas.validate.finding import to_problems as placed
 from schemas.validate.path_collisions import collisions
@@ -74,6 +74,7 @@ def check(request: CheckRequest, progress: Progress) -> CheckResult:
         *files.findings(listing.files, policy),
         *find_unread(scope, listing, manifests),
         *check_tree(tree, policy, past),
+        *(find_emptied(request, tree, past, listing) if past is not None else ()),
     ]
     alike = collisions(listing.files)
     problems = (*wrong_settings, *wrong_patterns, *alike, *listing.problems, *loaded.problems)
@@ -81,6 +82,8 @@ def check(request: CheckRequest, progress: Progress) -> CheckResult:
         *(each for each in problems if scope.concerns(each.file)),
         *placed((each for each in findings if concerns(scope, each)), text_reader(source)),
     ]
+    lost = {each.path for each in findings if each.code == "GV416"}  # which says more than the other codes
+    found = [each for each in found if each.file not in lost or each.code not in ("GV115", "GV361")]
     return CheckResult(
         tuple(dataclasses.replace(each, file=scope.display_path(each.file)) for each in found),
         tuple(scope.display_path(path) for path in manifests if scope.concerns(path)),
@@ -115,6 +118,29 @@ def load_past(
     differing = [path for path in then if path not in same]
     old = load(earlier.source, differing, ValidationPolicy(), {}, progress)
     return EarlierRevision(earlier.name, tuple(old.entries), same, tuple(old.unreadable))
+
+
+def find_emptied(
+    request: CheckRequest, tree: Tree, past: EarlierRevision, listing: FileListing
+) -> Iterator[Finding]:
+    """Files that declared objects at the earlier revision and declare nothing now. One that is ignored now is still there: the listing
+    lacks it, and the source has it. Where else files were moved to folders that are ignored or hidden is not looked for."""
+    earlier, source = request.earlier, request.source
+    assert earlier is not None, "there is a past only of an earlier revision"
+    listed = set(listing.files)
+    hidden = {
+        old.path
+        for old in past.entries
+        if old.path not in listed and not isinstance(source.read(old.path), Problem)
+    }
+
+    def text_of(path: str) -> str:
+        data = source.read(path)
+        return "" if isinstance(data, Problem) else data.decode("utf-8", "replace")
+
+    yield from emptied.findings(
+        tree, past, listed | hidden, lambda path: path not in earlier.source.files, text_of
+    )
 
 
 def find_unread(scope: Scope, listing: FileListing, manifests: list[str]) -> Iterator[Finding]:

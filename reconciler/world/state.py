@@ -42,6 +42,7 @@ from reconciler.world.reports.heartbeat import NOT_EXPIRED, Heartbeat, Heartbeat
 from reconciler.world.reports.reports import HostReport, Reports
 from reconciler.world.source.contents import Contents
 from reconciler.world.source.parse_cache.cache import ParseCache
+from reconciler.world.source.renamed_files import Renamed
 from reconciler.world.source.rules import Rules
 from reconciler.world.source.source_head import SourceHead
 from reconciler.world.source.tree_index import TreeIndex
@@ -82,6 +83,7 @@ class State(View):
         # Files of the source that change what may not change, as they read.
         self.held: dict[str, Contents] = {}
         self.live = TreeIndex()
+        self.renamed = Renamed()
         self.reports = Reports(heartbeats_seen)
         self.objects: dict[Key, ObjectState] = {}
         self.retained_volumes: dict[str, ObjectState] = {}

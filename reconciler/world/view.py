@@ -34,6 +34,7 @@ from reconciler.world.reports.object_report import ObjectReport
 from reconciler.world.reports.recovery_wait import MissingHost, find_missing_hosts
 from reconciler.world.reports.reports import HostReport, Reports
 from reconciler.world.source.absence_check import masks_live_objects, why_unverified
+from reconciler.world.source.renamed_files import Renamed
 from reconciler.world.source.rules import Rules
 from reconciler.world.source.source_head import SourceHead
 from reconciler.world.source.tree_index import TreeIndex
@@ -77,6 +78,8 @@ class View:
     # Paths that differ from the source that was reconciled last.
     news: frozenset[str]
     live: TreeIndex
+    # Files that may be what became of files that declared objects.
+    renamed: Renamed
     reports: Reports
     # Whether no reports were read at all, as in a plan of a checkout. In a tick they are always read, even if there are none.
     is_offline: bool
@@ -240,12 +243,18 @@ class View:
         `decide` orders no deletion while this says anything. It says nothing of an object that is not known at all.
         """
         known = self.objects.get(key)
-        return why_unverified(known, self.source, self.live, self.rules, self.news) if known else ""
+        if known is None:
+            return ""
+        renamed = self.renamed.by_key.get(key, "")
+        return why_unverified(known, self.source, self.live, self.rules, self.news, renamed)
 
     def is_synced(self, path: str) -> bool:
-        """Whether the text of a source file is copied to the target branch. A malformed file is not."""
+        """Whether the text of a source file is copied to the target branch. A malformed file is not, nor a new one that may be what
+        became of another: `live` would no longer show that it is new."""
         if path == fleet.PATH:
             return self.rules.is_read
+        if path in self.renamed.new:
+            return False
         found = self.source.problem_files.get(path)
         is_malformed = found is not None and found.is_malformed
         return not is_malformed and not masks_live_objects(path, self.source, self.live)

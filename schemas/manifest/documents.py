@@ -9,7 +9,7 @@ in `validate`; the reconciler decides what a malformed file means for the object
     nearly of our kinds (a misspelled kind)         an error, GV220: it was meant for gitvirt
     of other kinds, or no object at all             a notice, GV221: other tools may have files in the repo, too
     a List of our objects                           an error, GV113: items of a list cannot be edited one by one
-    empty (two `---` in a row)                      nothing
+    empty (two `---` in a row)                      nothing; a file of these alone is a notice, GV115
 
 Deletion protection begins here. An object is deleted when no document declares it any more, so reading must not confuse
 "absent" with "not understood". That is why a misspelled kind is an error instead of another tool's document, why the
@@ -37,6 +37,7 @@ from schemas.reader.value import position_at
 MAX_BYTES = 4 * 1024 * 1024  # about 8,000 objects; callers check the size before they read the file
 
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+_BLANK = ("this file declares nothing", "write documents into it, or remove the file", Severity.NOTICE)
 _SAMPLE = 4096  # bytes at the start of a file that show its encoding
 _MARKS_OF_OTHERS = ((b"\xff\xfe\0\0", "UTF-32"), (b"\0\0\xfe\xff", "UTF-32"), (b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16"))  # fmt: skip
 _EVERY_OTHER_BYTE_NUL = re.compile(rb"(?:[\t\n\r -~]\0){2}|(?:\0[\t\n\r -~]){2}")
@@ -81,12 +82,20 @@ def parse(path: str, data: bytes) -> Manifest:
     values = read(text)
     if isinstance(values, Unreadable):
         return Manifest(path, problems=(values.locate(path),), is_malformed=True)
+    if not any(values):
+        return Manifest(path, problems=(Violation("", "GV115", *_BLANK).locate(path),))
     if len(values) == 1:
         # Most files have one document without a problem.
         document = _document(path, 0, values[0])
         if document is not None:
             return Manifest(path, (document,))
     return _documents_and_problems(path, text, values)
+
+
+def is_blank(text: str) -> bool:
+    """Whether there is no value in a text: it is empty, or has only comments, separators and empty collections."""
+    values = read(text)
+    return not isinstance(values, Unreadable) and not any(values)
 
 
 def too_large(path: str, size: int) -> Problem | None:

@@ -11,6 +11,8 @@
     spread           spread and anti-affinity are possible                             GV335, GV336
     network          addresses, MAC addresses and ranges                               GV340 to GV346
     change           what cannot change or be removed between two revisions            GV401 to GV420
+    emptied          files that declared objects before, and declare nothing now       GV416
+    renamed_files    what a file that is gone may have become; gives no findings       -
     quota            needs of a namespace and its quotas                               GV501
     secrets          Secrets in plain text                                             GV510, GV511
 

@@ -5,7 +5,9 @@ Theory of operation
 An object is absent when its document is in no file that was read. That alone does not prove that people removed it. Its
 deletion is held while any of these applies, in this order:
 
-    its file is still there, but ignored, not read as a manifest, or has no object of ours in it
+    its file is still there, but ignored, not read as a manifest, or has no object of ours in it: a generator that fails often
+    leaves a file that is empty
+    its file is gone, and another that declares nothing may be what became of it (renamed_files.py)
     a folder above its file is a link or a submodule now
     a document of its name has a kind that is not known (a typing error in `kind`)
     a file cannot be read at all, and could hold any document
@@ -38,9 +40,16 @@ POINTERS = (FileMode.LINK, FileMode.SUBMODULE)
 
 
 def why_unverified(
-    known: ObjectState, source: TreeIndex, live: TreeIndex, rules: Rules, news: Collection[str]
+    known: ObjectState,
+    source: TreeIndex,
+    live: TreeIndex,
+    rules: Rules,
+    news: Collection[str],
+    renamed: str = "",
 ) -> str:
     """Why the object may still be declared; empty if its absence is certain. An unverified absence delays the deletion and nothing else.
+
+    `renamed` is a file that may be what became of the one that declared it.
 
     `news` are the paths that differ from the source reconciled last. A file that could not be read then already, and is the
     same now, has not taken in what has left another file since.
@@ -51,17 +60,24 @@ def why_unverified(
             return f"{path} still exists, but .gitvirtignore leaves it out"
         if path not in source.contents:
             return f"{path} still exists, but is not read as a manifest"
-        if source.contents[path].has_only_foreign:
-            return (
-                f"{path} still exists but contains no gitvirt object; delete the file to confirm the removal"
-            )
+        if source.contents[path].declares_nothing:
+            cure = "put its documents back, or delete the file to confirm the removal"
+            return f"{path} still exists, but declares nothing; {cure}"
+    if renamed:
+        cure = f"put {path} back, or delete {renamed} too to confirm the removal"
+        return f"{path} is gone, but {renamed} may be what became of it; {cure}"
     for folder in above(path):
         file = source.files.get(folder)
         if file is not None and file.mode in POINTERS:
             return f"{folder} is a link or a submodule now, and may lead to its file"
     if foreign := source.foreign_names.get(known.key.name):
         return f"{min(foreign)} has a document of that name whose kind is not known"
-    is_old = was_unverified(known)
+    return why_unreadable(source, live, news, is_old=was_unverified(known))
+
+
+def why_unreadable(source: TreeIndex, live: TreeIndex, news: Collection[str], *, is_old: bool) -> str:
+    """The first of the files that cannot be read and may declare an object; empty if there is none. `is_old`: the object was unverified
+    before."""
     unreadable = sorted(
         each for each in source.unreadable if has_manifest_name(each) and (is_old or each in news)
     )
@@ -96,7 +112,7 @@ def masks_live_objects(path: str, source: TreeIndex, live: TreeIndex) -> bool:
     if (
         file is None
         or path.startswith(live_layout.FOLDER)
-        or (there is not None and not there.has_only_foreign)
+        or (there is not None and not there.declares_nothing)
     ):
         return False
     docs = below(path, live) if file.mode in POINTERS else at(path, live)

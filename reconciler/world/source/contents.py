@@ -1,10 +1,9 @@
 """The content of one file of a branch, as far as the world needs it: model objects and records, never whole documents.
 
-    the file                                      docs    is_malformed   is_opaque   has_only_foreign   refused
+    the file                                      docs    is_malformed   is_opaque   declares_nothing   refused
     manifests that can be read                    all     no             no          no                 -
     something breaks the format                   none    yes            see below   no                 the keys it may mean
-    documents of others, or text, and no manifest none    no             no          yes                -
-    nothing but comments                          none    no             no          no                 -
+    documents of others, text, comments, nothing  none    no             no          yes                -
 
 `is_opaque`: an error that belongs to no object, so that any object may be declared there. Everything here follows from the
 path, the bytes and the validation policy, so that the parse cache can keep it by the blob's id.
@@ -53,11 +52,16 @@ class Contents(msgspec.Struct, frozen=True, gc=False):
     docs: tuple[Doc, ...] = ()
     is_malformed: bool = False
     is_opaque: bool = False
-    has_only_foreign: bool = False
     refused: tuple[Key, ...] = ()
     foreign_names: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
     findings: tuple[Finding, ...] = ()
+
+    @property
+    def declares_nothing(self) -> bool:
+        """Whether it can be read, and has no document of ours: it is empty, commented out, or another tool's. If it declared objects
+        before, they are not deleted for that."""
+        return not self.docs and not self.is_malformed
 
     @property
     def is_plain(self) -> bool:
@@ -81,7 +85,7 @@ def source_contents(path: str, data: bytes, policy: ValidationPolicy) -> Content
     if docs:
         foreign_names = _foreign_names(data) if found.foreign else ()
         return Contents(tuple(docs), foreign_names=foreign_names, findings=tuple(findings))
-    return Contents(has_only_foreign=_is_something(data), foreign_names=_foreign_names(data))
+    return Contents(foreign_names=_foreign_names(data))
 
 
 def live_contents(path: str, data: bytes, wants: Wants) -> Contents:
@@ -126,11 +130,6 @@ def _freeze_malformed(found: Manifest, data: bytes) -> Contents:
         foreign_names=_foreign_names(data) if found.foreign else (),
         problems=errors,
     )
-
-
-def _is_something(data: bytes) -> bool:
-    values = read(data.decode("utf-8", "replace"))
-    return isinstance(values, Unreadable) or any(value is not None for value in values)
 
 
 def _foreign_names(data: bytes) -> tuple[str, ...]:

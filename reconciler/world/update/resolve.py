@@ -13,6 +13,7 @@ from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.objects.relations import absences
 from reconciler.world.objects.resolve import announced_pool, resolve_object
 from reconciler.world.source.freeze import files_to_judge, freeze_files
+from reconciler.world.source.renamed_files import find_renamed
 from reconciler.world.state import State
 from reconciler.world.update.delta import POOLS, Changed, Delta
 from reconciler.world.update.load_files import load_object
@@ -31,7 +32,21 @@ def resolve_objects(state: State, repo: Repo, loaded: Delta) -> tuple[Changed, D
         delta.dirty |= turned.keys
         for key, (before, after) in resolve_keys(state, repo, turned.keys, delta).items():
             changed[key] = (changed[key][0] if key in changed else before, after)
+    note_renamed(state, repo, delta)
     return changed, delta
+
+
+def note_renamed(state: State, repo: Repo, delta: Delta) -> None:
+    """Finds what files that are gone may have become, once it is known which objects are absent.
+
+    Only a first update looks through all files. Later ones know the new files by what changed, and by what they found before. A file
+    that is in doubt no longer is among the paths to write, since nothing else changed in it.
+    """
+    before = state.renamed.new
+    paths = state.source.files.keys() - state.live.files.keys() if state.is_fresh else {*state.news, *before}
+    absent = [state.objects[key] for key in sorted(state.relations.absent)]
+    state.renamed = find_renamed(absent, state.source, state.live, paths, state.news, repo.read)
+    delta.source_paths |= (paths if state.is_fresh else before) - state.renamed.new
 
 
 def resolve_keys(state: State, repo: Repo, touched: Iterable[Key], delta: Delta) -> Changed:

@@ -327,6 +327,40 @@ def test_against_a_revision(repo: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 
 @pytest.mark.parametrize(
+    ("files", "removed", "want"),
+    [
+        ({"m/web.yaml": ""}, [], "m/web.yaml"),
+        ({"m/web.yaml": "\ufeff---\n# nothing\n"}, [], "m/web.yaml"),
+        ({".gitvirtignore": "m/web.yaml\n"}, [], "m/web.yaml"),
+        ({"m/web.yaml.gpg": "\x85"}, ["m/web.yaml"], "m/web.yaml.gpg"),
+        ({"m/web.txt": machine()}, ["m/web.yaml"], "m/web.txt"),
+    ],
+)
+def test_a_file_that_lost_its_objects_is_an_error_before_the_merge(
+    repo: Path, capsys: pytest.CaptureFixture[str], files: dict[str, str], removed: list[str], want: str
+) -> None:
+    write_files(repo, {**files, "m/wrong.yaml": machine("right")})
+    for path in removed:
+        (repo / path).unlink()
+    code, text = call_validate(capsys, "-o", "json", "--against", "HEAD")
+    assert (code, places(text)) == (Exit.PROBLEMS, [f"{want} GV416"])
+    assert "Machine/default/web at HEAD" in json.loads(text)["problems"][0]["message"]
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "the file lost its objects")
+    revisions = ["--rev", "HEAD", "--against", "HEAD~1"]
+    assert places(call_validate(capsys, "-o", "json", *revisions)[1]) == [f"{want} GV416"]
+    (repo / want).unlink()
+    assert call_validate(capsys, "--against", "HEAD~1")[0] == Exit.OK
+
+
+def test_a_file_that_declares_nothing_is_a_notice(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_files(repo, {"m/wrong.yaml": machine("right"), "m/new.yaml": ""})
+    for arguments in ([], ["--against", "HEAD"]):
+        code, text = call_validate(capsys, "-o", "json", "--strict", *arguments)
+        assert (code, places(text)) == (Exit.OK, ["m/new.yaml GV115"])
+
+
+@pytest.mark.parametrize(
     ("text", "arguments", "want"),
     [
         (OTHER_ID, [], "gitvirt.yaml GV816"),
@@ -379,11 +413,17 @@ def test_the_target_branch_may_hold_what_the_reconciler_writes(
     git(repo, "checkout", "--quiet", "-b", "live")
     web = machine(metadata={"uid": "1"}, status={"state": "Running"}).encode()
     commit(repo, {"m/web.yaml": web, "m/wrong.yaml": b"", ".gitvirt/pools/x.yaml": b""})
-    assert places(call_validate(capsys, "-o", "json")[1]) == []
-    assert places(call_validate(capsys, "-o", "json", "--rev", "live")[1]) == []
+    empty = [".gitvirt/pools/x.yaml GV115", "m/wrong.yaml GV115"]
+    assert places(call_validate(capsys, "-o", "json")[1]) == empty
+    assert places(call_validate(capsys, "-o", "json", "--rev", "live")[1]) == empty
     git(repo, "checkout", "--quiet", "-b", "other")
     found = places(call_validate(capsys, "-o", "json")[1])
-    assert found == [".gitvirt/pools/x.yaml GV360", "m/web.yaml GV363", "m/web.yaml GV362"]
+    assert found == [
+        ".gitvirt/pools/x.yaml GV360",
+        "m/web.yaml GV363",
+        "m/web.yaml GV362",
+        "m/wrong.yaml GV115",
+    ]
 
 
 def pipe_into(repo: Path, text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -508,7 +548,8 @@ def test_a_folder_full_of_trouble_is_only_findings(repo: Path, capsys: pytest.Ca
         found
     )
     assert found["bomb.yaml"]["code"] == "GV104"
-    assert {"empty.yaml", "nothing.json", "list.yaml", "folder.yaml"}.isdisjoint(found)
+    assert {"list.yaml", "folder.yaml"}.isdisjoint(found)
+    assert {found[name]["code"] for name in ("empty.yaml", "nothing.json")} == {"GV115"}
 
 
 def test_the_volume_of_another_file_is_found(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:

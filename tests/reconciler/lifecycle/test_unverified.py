@@ -9,14 +9,17 @@ import pytest
 from reconciler.gitstore.objects.tree import FileMode
 from reconciler.gitstore.repo import ExistingBlob
 from reconciler.loop.outcome import NoChange
+from reconciler.world.record import DELETION_HELD
 from schemas.kinds import Key, Kind
 from schemas.report import Report, objects
 from tests.reconciler.lifecycle.hosts import Fleet, Host
 from tests.reconciler.lifecycle.test_lives import EPHEMERAL, OFFICE, OTHERS, WEB, fleet
 from tests.reconciler.world.scene import MAIN, SETTINGS, machine, using, volume
 
+JSON = '{"kind": "Machine", "metadata": {"name": "web"}}\n'
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n"
 LISTED = "- apiVersion: compute.ironcore.dev/v1alpha1\n  kind: Machine\n  metadata: {name: web}\n"
+COMMENTED = "".join(f"# {line}\n" for line in machine("web").splitlines())
 FOREIGN = "apiVersion: kubevirt.io/v1\nkind: VM\nmetadata: {name: another}\n"
 
 
@@ -27,6 +30,15 @@ FOREIGN = "apiVersion: kubevirt.io/v1\nkind: VM\nmetadata: {name: another}\n"
         pytest.param({"web.yaml": POINTER}, id="a pointer to a large file"),
         pytest.param({"web.yaml": LISTED}, id="a list"),
         pytest.param({"web.yaml": FOREIGN}, id="of another kind and name"),
+        pytest.param({"web.yaml": ""}, id="empty"),
+        pytest.param({"web.yaml": " \n\n"}, id="only whitespace"),
+        pytest.param({"web.yaml": "\ufeff"}, id="only a byte order mark"),
+        pytest.param({"web.yaml": "---\n"}, id="only a separator"),
+        pytest.param({"web.yaml": "---\n---\n...\n"}, id="only separators"),
+        pytest.param({"web.yaml": "null\n"}, id="null"),
+        pytest.param({"web.yaml": "[]\n"}, id="an empty list"),
+        pytest.param({"web.yaml": "{}\n"}, id="an empty mapping"),
+        pytest.param({"web.yaml": COMMENTED}, id="commented out"),
     ],
 )
 def test_a_file_that_says_something_else_now_deletes_nothing(files: dict[str, str]) -> None:
@@ -42,6 +54,100 @@ def test_a_file_that_says_something_else_now_deletes_nothing(files: dict[str, st
     assert isinstance(world.tick(), NoChange)
     # Nothing but to remove the file says that it is meant.
     world.source({"web.yaml": None})
+    world.settle()
+    assert WEB not in world.objects()
+
+
+def test_an_emptied_file_holds_through_other_commits_and_a_restart() -> None:
+    world = fleet(web=f"{machine('web')}---\n{machine('db')}")
+    world.source({"web.yaml": ""})
+    world.settle()
+    world.reconciler = world.another()
+    world.source({"new.yaml": machine("new")})
+    world.settle()
+    (held,) = world.plans[-1].pending_approvals
+    assert {key.name for key in held.keys} == {"web", "db"}
+    assert held.reason == (
+        "web.yaml still exists, but declares nothing; put its documents back, or delete the file to confirm the removal"
+    )
+    assert not any(each.metadata.is_deleting for each in world.objects().values())
+    world.source({"web.yaml": machine("web")})
+    world.settle()
+    assert "db" not in {key.name for key in world.objects()}
+    assert DELETION_HELD not in {each.type for each in world.machine("web").status.conditions}
+
+
+def test_a_document_that_left_a_file_with_others_is_deleted() -> None:
+    world = fleet(web=f"{machine('web')}---\n{machine('db')}")
+    world.source({"web.yaml": machine("db")})
+    world.settle()
+    assert WEB not in world.objects()
+
+
+RENAMED = [
+    pytest.param("web.yaml.gpg", "\x85\x01\x0c", id="encrypted"),
+    pytest.param("web.yaml.bak", machine("web"), id="a backup"),
+    pytest.param("web.yaml.disabled", machine("web"), id="disabled"),
+    pytest.param("web.yaml~", "", id="an editor's backup"),
+    pytest.param("web.yaml_off", machine("web"), id="a suffix without a dot"),
+    pytest.param("web.gpg", "\x85\x01\x0c", id="encrypted under another ending"),
+    pytest.param(".web.yaml", machine("web"), id="hidden"),
+    pytest.param("attic/old.txt", machine("web"), id="a name that is not read"),
+    pytest.param("attic/old.json.txt", JSON, id="JSON under a name that is not read"),
+    pytest.param(".attic/web.yaml", machine("web"), id="a folder that is not read"),
+    pytest.param("attic/web.yaml", machine("web"), id="an ignored folder"),
+    pytest.param("all.yaml", COMMENTED, id="renamed and commented out"),
+    pytest.param("all.yaml", "", id="renamed and emptied"),
+    pytest.param("all.yaml", "[]\n", id="renamed and an empty list"),
+]
+
+
+@pytest.mark.parametrize(("path", "text"), RENAMED)
+def test_a_file_that_is_renamed_to_one_that_declares_nothing_deletes_nothing(path: str, text: str) -> None:
+    world = fleet(web=machine("web"))
+    world.source({".gitvirtignore": "/attic/*.yaml\n"})
+    world.settle()
+    world.source({"web.yaml": None, path: text, "new.yaml": machine("new")})
+    world.settle()
+    world.reconciler = world.another()
+    world.source({"db.yaml": machine("db"), "other0.yaml": None})
+    world.settle()
+    assert "other0.yaml" not in world.texts()
+    assert not world.machine("web").metadata.is_deleting
+    (held,) = world.plans[-1].pending_approvals
+    assert held.keys == (WEB,)
+    assert held.reason == (
+        f"web.yaml is gone, but {path} may be what became of it; put web.yaml back, or delete {path} too to confirm the removal"
+    )
+    world.reconciler = world.another()
+    assert isinstance(world.tick(), NoChange)
+    world.source({path: None})
+    world.settle()
+    assert WEB not in world.objects()
+
+
+@pytest.mark.parametrize(("path", "text"), RENAMED)
+def test_a_renamed_file_that_is_put_back_goes_on(path: str, text: str) -> None:
+    world = fleet(web=machine("web"))
+    before = world.machine("web")
+    world.source({"web.yaml": None, path: text, ".gitvirtignore": "/attic/*.yaml\n"})
+    world.settle()
+    world.reconciler = world.another()
+    world.source({"web.yaml": machine("web")})
+    world.settle()
+    assert world.machine("web").metadata.uid == before.metadata.uid
+    assert world.machine("web").status.conditions == before.status.conditions
+    assert world.texts()[path] == text
+
+
+def test_a_new_file_about_something_else_does_not_hold_a_deletion() -> None:
+    world = fleet(web=machine("web"))
+    others = {
+        "README.md": "the machine web is gone: kind regards\n",
+        "chart.yaml": FOREIGN,
+        "db.yaml": machine("db"),
+    }
+    world.source({"web.yaml": None, **others})
     world.settle()
     assert WEB not in world.objects()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from schemas import manifest
 from schemas.manifest import Manifest
@@ -17,6 +17,7 @@ from schemas.validate import (
     ValidationPolicy,
     check_document,
     check_tree,
+    emptied,
 )
 from schemas.validate import files as file_names
 from schemas.validate.files import is_declaring
@@ -49,15 +50,19 @@ def check_files(
     )
     past = None if against is None else past_of(against, files, policy)
     findings: list[Finding] = [*file_names.findings(files, policy), *check_tree(tree, policy, past)]
+    if past is not None and against is not None:
+        findings += emptied.findings(tree, past, files, lambda path: path not in against, _text_of(files))
     bodies = (document.body for each in manifests for document in each.documents)
     for entry, body in zip(tree.entries, bodies, strict=True):
         findings += check_document(entry, body, policy)
 
-    def text_of(path: str) -> str | None:
-        return files[path].decode("utf-8", "replace") if path in files else None
-
     problems = (problem for each in manifests for problem in each.problems)
-    return tuple(sorted((*problems, *to_problems(findings, text_of))))
+    return tuple(sorted((*problems, *to_problems(findings, _text_of(files)))))
+
+
+def _text_of(files: Mapping[str, bytes]) -> Callable[[str], str]:
+    """Of a file that is gone the findings are about the file as a whole."""
+    return lambda path: files.get(path, b"").decode("utf-8", "replace")
 
 
 def past_of(then: Mapping[str, bytes], now: Mapping[str, bytes], policy: ValidationPolicy) -> EarlierRevision:

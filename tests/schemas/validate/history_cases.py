@@ -45,7 +45,8 @@ class Change:
 
 def change_of(id: str, before: str, after: str, *want: str, quote: str = "") -> Change:
     base = {"base.yaml": BASE}
-    return Change(id, {**base, "x.yaml": before}, {**base, "x.yaml": after}, set(want), quote)
+    then, now = ({**base, "x.yaml": text} if text else base for text in (before, after))
+    return Change(id, then, now, set(want), quote)
 
 
 def disk(name: str = "root", image: str = "debian") -> dict[str, object]:
@@ -292,6 +293,57 @@ CHANGES = [
         {"GV415 warning n.yaml /spec/ipv4/cidr"},
     ),
     change_of("what did not parse then", "{[", volume(), "GV420 notice x.yaml "),
+    Change(
+        "emptied",
+        {"base.yaml": BASE, "v.yaml": volume()},
+        {"base.yaml": BASE, "v.yaml": ""},
+        {"GV115 notice v.yaml ", "GV416 error v.yaml "},
+        "this file declares nothing, and declared Volume/default/data at the earlier revision",
+    ),
+    Change(
+        "commented out",
+        {"base.yaml": BASE, "v.yaml": volume()},
+        {"base.yaml": BASE, "v.yaml": "".join(f"# {line}\n" for line in volume().splitlines())},
+        {"GV115 notice v.yaml ", "GV416 error v.yaml "},
+        "remove this file to confirm",
+    ),
+    Change(
+        "another tool's document in its place",
+        {"base.yaml": BASE, "v.yaml": volume()},
+        {"base.yaml": BASE, "v.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n"},
+        {"GV221 notice v.yaml ", "GV416 error v.yaml "},
+    ),
+    Change(
+        "emptied after its objects moved",
+        {"base.yaml": BASE, "v.yaml": volume()},
+        {"base.yaml": BASE, "v.yaml": "", "w.yaml": volume()},
+        {"GV115 notice v.yaml "},
+    ),
+    Change(
+        "encrypted under another name",
+        {"base.yaml": BASE, "v.yaml": volume()},
+        {"base.yaml": BASE, "v.yaml.gpg": "x"},
+        {"GV361 notice v.yaml.gpg ", "GV416 error v.yaml.gpg "},
+        "may be what became of v.yaml, which declared Volume/default/data",
+    ),
+    Change(
+        "renamed to a name that is not read",
+        {"base.yaml": BASE, "v.yaml": volume()},
+        {"base.yaml": BASE, "off/v.txt": volume()},
+        {"GV416 error off/v.txt "},
+    ),
+    Change(
+        "removed beside a file that was there",
+        {"base.yaml": BASE, "v.yaml": volume(), "v.txt": volume()},
+        {"base.yaml": BASE, "v.txt": volume()},
+    ),
+    Change("one of two documents", {"x.yaml": together(BASE, volume())}, {"x.yaml": BASE}),
+    Change(
+        "an empty file is new",
+        {"base.yaml": BASE},
+        {"base.yaml": BASE, "new.yaml": "---\n"},
+        {"GV115 notice new.yaml "},
+    ),
     Change(
         "what does not parse now is not removed",
         {"base.yaml": BASE, "v.yaml": volume(), "m.yaml": machine(volumes=[uses_volume("data")])},

@@ -12,7 +12,7 @@ from tests.schemas.validate.checks import check, summarize
 from tests.schemas.validate.history_cases import CHANGES, Change
 from tests.schemas.validate.rule_cases import CASES
 
-ABOUT_FILES = {"GV360", "GV361"}
+ABOUT_FILES = {"GV115", "GV360", "GV361"}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
