@@ -18,7 +18,7 @@ what the reconciler does not do. Placements are those of this moment; another ti
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from reconciler.cli.exits import Exit
@@ -30,7 +30,8 @@ from reconciler.cli.terminal import out
 from reconciler.decide.decide import make_plan
 from reconciler.gitstore.objects.tree import File
 from reconciler.plan.source_changes import SourceChange, compare_sources
-from reconciler.plan.types import Plan
+from reconciler.plan.types import Action, Plan
+from reconciler.world.reports.start_wait import StartWait, describe_start_wait
 from schemas.kinds import Key
 from schemas.manifest import parse
 from schemas.manifest.ignore import is_manifest
@@ -67,8 +68,18 @@ def run(arguments: argparse.Namespace) -> int:
             terminal.line(as_markdown.render(plan))
         case _:
             as_text.write(plan, terminal, is_verbose=arguments.verbose)
-    plan_input.print_notes(seen.notes)
+    is_remote = arguments.repo is not None
+    plan_input.print_notes((*seen.notes, *(describe_start(seen, plan) if is_remote else ())))
     return verdict(plan, is_strict=arguments.exit_code)
+
+
+def describe_start(seen: PlanInput, plan: Plan) -> Iterator[str]:
+    """Which hosts a reconciler would wait for before it places anything, if it started now: those whose reports are not of this moment."""
+    if any(change.action is Action.SCHEDULE for change in plan.changes):
+        start_wait = StartWait(counts_dates=True)
+        seen.world.update_wait(start_wait)
+        if waits := describe_start_wait(start_wait.list_awaited(seen.world.reports)):
+            yield f"a reconciler that starts now {waits}, before it places anything"
 
 
 def verdict(plan: Plan, *, is_strict: bool) -> int:

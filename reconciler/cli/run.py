@@ -57,6 +57,7 @@ from reconciler.loop.tick import CommitIdentity, ProcessInputs, Reconciler
 from reconciler.loop.tracing import tracer
 from reconciler.loop.webhook import Paced, Webhook
 from reconciler.world.changes import SourceHold
+from reconciler.world.reports.start_wait import StartWait
 from reconciler.world.source.parse_cache.cache import ParseCache
 from schemas.settings.duration import milliseconds
 
@@ -151,7 +152,8 @@ def process(
             before.close()
         credentials = access.from_environment(environment)
         repo = location.open_store_of(address, credentials, refs, environment, sign)
-        around = ProcessInputs(environment, ParseCache(repo.folder))
+        start_wait = StartWait(counts_dates=arguments.once)
+        around = ProcessInputs(environment, ParseCache(repo.folder), start_wait)
         return Reconciler(repo, refs, who, metrics, spans, around)
 
     if sign is not None:

@@ -20,7 +20,7 @@ from datetime import datetime
 from typing import assert_never
 
 from reconciler.decide.deletion import OVER_LIMIT, DeletionReview, review_deletions
-from reconciler.decide.need import ChangeReason, DeletionPhase, Need, Remove
+from reconciler.decide.need import ChangeReason, DeletionPhase, Need, Postpone, Remove
 from reconciler.decide.object_edit import ObjectEdit, assignment_id
 from reconciler.decide.pool_requests import judge_requests
 from reconciler.decide.references import volumes_of
@@ -31,6 +31,7 @@ from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.objects.relations import POOL_OF
 from reconciler.world.record import SCHEDULED, Record
 from reconciler.world.reports import recovery_wait
+from reconciler.world.reports.start_wait import describe_start_wait
 from reconciler.world.view import View
 from schemas.kinds import Key, Kind
 from schemas.model import ClaimRef, Machine, decode
@@ -66,6 +67,8 @@ def compose(
         unschedulable=tuple(sorted(unplaced, key=lambda each: each.key)),
         pool_requests=() if view.missing_hosts else judge_requests(view).answers,
         due=tuple((need.key, need.due) for need in ordered if need.due is not None),
+        awaited=describe_start_wait(view.awaited_hosts),
+        postponed=tuple(need.key for need in ordered if isinstance(need, Postpone)),
     )
 
 

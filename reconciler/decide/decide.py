@@ -11,8 +11,9 @@ volumes and interfaces, all that is absent from the source, all on a pool whose 
     4. discard_destroyed   retained data of destroyed hosts
     5. evaluate            what waits for a pool, where an assignment ended in this tick and made room
     6. generated_needs     ephemeral objects of the machines that go on
-    7. order_evictions     as many as limits.evict allows at once, the least important first
-    8. annotate            frozen files and refused claims, whatever else happens
+    7. postpone_moves      after a start, until each known host was seen to report: no placement, no eviction
+    8. order_evictions     as many as limits.evict allows at once, the least important first
+    9. annotate            frozen files and refused claims, whatever else happens
 
 Then `placement` asks the scheduler and `compose` makes one change for each object. An assignment that ends in one tick is placed from the next
 snapshot on or later in the same plan, never while its host may still run it.
@@ -34,7 +35,7 @@ from reconciler.decide import placement as placing
 from reconciler.decide.apply_report import PoolFact, under_grant, update_status
 from reconciler.decide.compose import compose
 from reconciler.decide.deletion import DeletionReview, review_deletions
-from reconciler.decide.need import Drain, Need, Place
+from reconciler.decide.need import Drain, Need, Place, Postpone
 from reconciler.decide.object_edit import ObjectEdit, make_uid
 from reconciler.decide.outcome import keep
 from reconciler.decide.pool_requests import PoolRequests, judge_requests
@@ -102,6 +103,9 @@ def decide_needs(
         evaluate(view, affected_keys(view, view.relations.waiting, ()) - needs.keys(), facts, now, needs)
     for owner in [need for need in needs.values() if need.key.kind is Kind.MACHINE]:
         needs |= {need.key: need for need in generated_needs(view, owner, now, requests)}
+    if awaited := view.awaited_hosts:
+        ends = now + timedelta(seconds=max(each.seconds for each in awaited))
+        needs |= {need.key: need for need in postpone_moves(needs.values(), ends)}
     needs |= {need.key: need for need in order_evictions(view, needs.values(), now)}
     return tuple(annotate(view, needs[key], now) for key in sorted(needs))
 
@@ -236,6 +240,20 @@ def generated_needs(view: View, owner: Need, now: datetime, requests: PoolReques
         if each.is_active and each.key not in view.relations.absent:
             edit = start_edit(view, each, now, requests)
             yield ephemeral.decide_generated(view, edit, expansion, owner, pool_fact(view, edit, requests))
+
+
+def postpone_moves(needs: Iterable[Need], ends: datetime) -> Iterator[Postpone]:
+    """Instead of placements and evictions, while the process waits for hosts after its start. An assignment that ended has ended."""
+    for need in needs:
+        if isinstance(need, Place) or (isinstance(need, Drain) and need.is_due):
+            yield Postpone(
+                key=need.key,
+                before=need.before,
+                record=need.record,
+                change_reasons=need.change_reasons,
+                body=need.body,
+                due=ends,
+            )
 
 
 def order_evictions(view: View, needs: Iterable[Need], now: datetime) -> Iterator[Drain]:

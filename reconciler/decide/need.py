@@ -93,10 +93,15 @@ class Drain(NeedBase):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Postpone(NeedBase):
+    """It would be placed or evicted, and the process has not yet seen a report of every host since its start."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Blocked(NeedBase):
     """It cannot go on as it is declared."""
 
     reason: str
 
 
-Need: TypeAlias = Place | Keep | Adopt | Remove | PoolUnreachable | Drain | Blocked
+Need: TypeAlias = Place | Keep | Adopt | Remove | PoolUnreachable | Drain | Postpone | Blocked

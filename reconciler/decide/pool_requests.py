@@ -18,6 +18,8 @@ pool and of a volume pool: each kind is judged by its own grant, and the trailer
     Waiting   the grant is not A's any more             Void       none
     Waiting   A's heartbeat is alive or unconfirmed     Waiting    none
     Waiting   the answer of the Git server took long    Waiting    none; A may have reported since
+    Waiting   the process has just started, and has     Waiting    none
+              not seen a report of every known host
     Waiting   A's heartbeat expired, or A left          Followed   Pool-Destroyed: no host has the grant, epoch + 1, and the
                                                                    assignments under it are released
                                                                    Pool-Host: B has the grant, epoch + 1, and the assignments
@@ -244,7 +246,8 @@ def next_state(view: View, key: Key, status: PoolStatus, former: str, request: R
     seen = view.host_seen(key, former)
     if seen.commit not in ("", request.report_commit):
         return "Void"
-    return "Waiting" if seen.heartbeat in NOT_EXPIRED or view.reports.is_late else "Followed"
+    is_undecided = seen.heartbeat in NOT_EXPIRED or view.reports.is_late or view.awaited_hosts
+    return "Waiting" if is_undecided else "Followed"
 
 
 # What people see of it

@@ -62,6 +62,7 @@ MAX_CONFLICT_SECONDS = 5.0
 MAX_BACKOFF_SECONDS = 300.0
 LEAST_UNWELL_SECONDS = 60.0
 MAX_SWITCHES = 5
+POSTPONED_SECONDS = 1.0
 STEADY_ZERO = datetime(2000, 1, 1, tzinfo=UTC)
 
 
@@ -106,6 +107,7 @@ class Loop:
         # What was logged already, so that a tick without a change logs nothing.
         self._logged_problems = self._logged_pending = frozenset[str]()
         self._logged_trouble = ""
+        self._logged_wait = False
         self._last_end: datetime | None = None
         self._last_result = "no tick has ended yet"
 
@@ -117,11 +119,16 @@ class Loop:
                 return
 
     def run_once(self) -> Outcome:
-        """Until there is nothing left to write, or it cannot be done: what then is wrong is for the caller to say."""
+        """Until there is nothing left to write, or it cannot be done: what then is wrong is for the caller to say.
+
+        What is postponed after a start is waited for: for one heartbeat timeout at most."""
         while True:
             outcome = self._tick(is_once=True)
             pause = self._pause(outcome)
             match outcome:
+                case NoChange(plan) if plan.postponed:
+                    if self.waker.wait(min(pause, POSTPONED_SECONDS)) is WakeReason.STOPPED:
+                        return outcome
                 case NoChange() | TickBlocked() | Failed():
                     return outcome
                 case Committed() | Deferred() | Conflict() | RefsChanged():
@@ -253,10 +260,19 @@ class Loop:
             log.warning(message, *words)
         self._logged_trouble = text
 
+    def _log_start_wait(self, plan: Plan) -> None:
+        """Once when something waits for hosts, and once when it does so no longer."""
+        if plan.postponed and not self._logged_wait:
+            log.info("nothing is placed yet objects=%d cause=%s", len(plan.postponed), plan.awaited)
+        elif self._logged_wait and not plan.awaited:
+            log.info("known hosts have reported, or their timeouts are over")
+        self._logged_wait = bool(plan.postponed or (self._logged_wait and plan.awaited))
+
     def _log_plan(self, plan: Plan) -> None:
         """Problems and approvals that the last plan did not have. What is still so is not logged again; /metrics has the counts."""
         if self._logged_trouble:
             log.info("reconciling again")
+        self._log_start_wait(plan)
         problems = {str(problem): problem for problem in plan.problems}
         for text in sorted(problems.keys() - self._logged_problems):
             found = problems[text]

@@ -52,8 +52,10 @@ from reconciler.loop.outcome import (
 from reconciler.loop.tracing import Tracer, Untraced
 from reconciler.plan.significance import is_minor as is_minor_change
 from reconciler.plan.types import Plan
+from reconciler.world.changes import WorldChanges
 from reconciler.world.reports import recovery_wait
 from reconciler.world.reports.heartbeat import HeartbeatSeen, ReadTimes, Writer
+from reconciler.world.reports.start_wait import StartWait
 from reconciler.world.source.parse_cache.cache import ParseCache
 from reconciler.world.world import World
 from reconciler.write import Written, draft
@@ -80,10 +82,12 @@ class CommitIdentity:
 class ProcessInputs:
     """What the process gives: the environment that signatures are checked in, and what was read before it.
 
-    `readings` is a cache of parsed files that may be on disk. Without it a start reads every file again, and decides the same."""
+    `readings` is a cache of parsed files that may be on disk. Without it a start reads every file again, and decides the same.
+    `start_wait` begins with the first tick; None places at once, for those who know that all hosts are there."""
 
     ambient: Mapping[str, str] = field(default_factory=dict)
     readings: ParseCache = field(default_factory=ParseCache)
+    start_wait: StartWait | None = field(default_factory=StartWait)
 
 
 class Reconciler:
@@ -149,7 +153,12 @@ class Reconciler:
         return failed
 
     def _new_world(self, heartbeats_seen: Mapping[Writer, HeartbeatSeen] | None = None) -> World:
-        return World(self._around.ambient, heartbeats_seen, readings=self._around.readings)
+        return World(
+            self._around.ambient,
+            heartbeats_seen,
+            readings=self._around.readings,
+            start_wait=self._around.start_wait,
+        )
 
     def _tick(self, clock: Callable[[], datetime], steady: Callable[[], datetime]) -> Outcome:
         start = steady()
@@ -177,13 +186,7 @@ class Reconciler:
         if self.world.missing_hosts:
             waits_for = recovery_wait.words(self.world.missing_hosts, self.world.rules.settings.reports.ref)
             return TickBlocked(advance.problems, waits_for)
-        with self._tracer.span("plan") as note:
-            plan = make_plan(self.world, advance, now)
-            note("changes", len(plan.changes))
-        self._due = advance.due
-        for key, when in plan.due:
-            self.world.remind(key, when)
-        self._metrics.set_plan(plan, len(self.world.relations.waiting))
+        plan = self._plan(advance, now)
         with self._tracer.span("draft"):
             written = self._draft(plan, advance.source_paths | advance.live_paths, now)
         is_minor = not advance.source_paths and all(is_minor_change(change) for change in plan.changes)
@@ -191,6 +194,18 @@ class Reconciler:
             return Deferred(plan, until)
         self._minor_since = None
         return self._write(plan, written)
+
+    def _plan(self, advance: WorldChanges, now: datetime) -> Plan:
+        """Decides, and notes what is to be looked at again."""
+        with self._tracer.span("plan") as note:
+            plan = make_plan(self.world, advance, now)
+            note("changes", len(plan.changes))
+        self._due = advance.due
+        for key, when in plan.due:
+            self.world.remind(key, when)
+        self.world.postpone(plan.postponed)
+        self._metrics.set_plan(plan, len(self.world.relations.waiting))
+        return plan
 
     def _status_due(self, now: datetime) -> datetime:
         """Counted from the first minor status that waits, so that a stream of them is not put off for ever."""

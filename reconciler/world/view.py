@@ -33,6 +33,7 @@ from reconciler.world.reports.heartbeat import EVER, NOT_EXPIRED, Heartbeat, Wri
 from reconciler.world.reports.object_report import ObjectReport
 from reconciler.world.reports.recovery_wait import MissingHost, find_missing_hosts
 from reconciler.world.reports.reports import HostReport, Reports
+from reconciler.world.reports.start_wait import AwaitedHost, StartWait
 from reconciler.world.source.absence_check import masks_live_objects, why_unverified
 from reconciler.world.source.renamed_files import Renamed
 from reconciler.world.source.rules import Rules
@@ -81,6 +82,8 @@ class View:
     # Files that may be what became of files that declared objects.
     renamed: Renamed
     reports: Reports
+    # The hosts that this process waits for since its start. None: it waits for no host, as a plan.
+    start_wait: StartWait | None = None
     # Whether no reports were read at all, as in a plan of a checkout. In a tick they are always read, even if there are none.
     is_offline: bool
     objects: Mapping[Key, ObjectState]
@@ -125,6 +128,12 @@ class View:
         """Hosts that a lost live waits for: what they were assigned since they fell silent is unknown. None is missing once every
         report was seen to change, or says that its host leaves, and can be read; or is gone for its heartbeat timeout."""
         return tuple(find_missing_hosts(self.reports)) if self.is_live_lost else ()
+
+    @property
+    def awaited_hosts(self) -> tuple[AwaitedHost, ...]:
+        """Hosts without a report since the start of this process. While there are any, nothing is placed, no eviction is ordered, and no
+        host is taken for destroyed."""
+        return self.start_wait.list_awaited(self.reports) if self.start_wait is not None else ()
 
     # Pools and hosts
 

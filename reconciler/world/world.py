@@ -20,8 +20,8 @@ made again from nothing, only the times of heartbeats and the parse cache are ke
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
 
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.repo import Repo, Snapshot
@@ -29,10 +29,12 @@ from reconciler.world.bulk_load import bulk
 from reconciler.world.changes import WorldChanges
 from reconciler.world.problems import problems
 from reconciler.world.reports.heartbeat import HeartbeatSeen, ReadTimes, Writer
+from reconciler.world.reports.start_wait import StartWait
 from reconciler.world.source.parse_cache.cache import ParseCache
 from reconciler.world.state import State
 from reconciler.world.update import Delta, UpdateInputs, update_world
 from schemas.kinds import Key
+from schemas.settings.fleet import heartbeat_timeout_milliseconds
 
 
 class World(State):
@@ -40,6 +42,7 @@ class World(State):
 
     `ambient` is the environment that signatures are checked in; `readings` are what files held when they were read before.
     `heartbeats_seen` are taken over from a World that failed: without them every host would be unconfirmed again.
+    `start_wait` is of a process that has started to reconcile; without it the World waits for no host.
     """
 
     def __init__(
@@ -48,13 +51,20 @@ class World(State):
         heartbeats_seen: Mapping[Writer, HeartbeatSeen] | None = None,
         *,
         readings: ParseCache | None = None,
+        start_wait: StartWait | None = None,
         is_offline: bool = False,
     ) -> None:
-        super().__init__(dict(heartbeats_seen or {}), readings or ParseCache(), is_offline=is_offline)
+        super().__init__(
+            dict(heartbeats_seen or {}),
+            readings or ParseCache(),
+            is_offline=is_offline,
+        )
+        self.start_wait = start_wait
         self._ambient = ambient or {}
         # What changed since `acknowledge` was called last.
         self._pending = Delta()
         self._reminders: dict[Key, datetime] = {}
+        self._postponed: frozenset[Key] = frozenset()
 
     def advance(
         self, repo: Repo, snapshot: Snapshot, now: datetime, read_times: ReadTimes | None = None
@@ -72,8 +82,15 @@ class World(State):
                 delta = update_world(self, UpdateInputs(repo, snapshot, now, self._ambient, read_times))
         except BaseException:
             # Half of it may be taken in: nothing of it can be relied on.
-            super().__init__(self.reports.heartbeats_seen, self.readings, is_offline=self.is_offline)
+            super().__init__(
+                self.reports.heartbeats_seen,
+                self.readings,
+                is_offline=self.is_offline,
+            )
             raise
+        if self.start_wait is not None:
+            self.update_wait(self.start_wait)
+        delta.dirty |= self._postponed
         delta.dirty |= {key for key, at in self._reminders.items() if at <= now}
         self._reminders = {key: at for key, at in self._reminders.items() if at > now}
         self._pending.add(delta)
@@ -85,6 +102,20 @@ class World(State):
             min((at for at in (self.reports.due(), *self._reminders.values()) if at), default=None),
             delta.blobs_read,
         )
+
+    def postpone(self, keys: Iterable[Key]) -> None:
+        """Makes these objects dirty in each advance, until it is called with others. They cause no advance."""
+        self._postponed = frozenset(keys)
+
+    def update_wait(self, start_wait: StartWait) -> None:
+        """Tells it what is known now of the hosts that it waits for."""
+        pools = (state for pools in self.pools_by_kind.values() for state in pools.values())
+        granted = [
+            (each.name, each.grant.host) for each in pools if each.grant.host and not each.grant.is_new
+        ]
+        interval = self.rules.settings.heartbeat.interval
+        most = timedelta(milliseconds=heartbeat_timeout_milliseconds(interval))
+        start_wait.update(self.reports, granted, most)
 
     def acknowledge(self, written: ObjectId | None = None) -> None:
         """The changes of the last advance are handled: written as this commit on live, or there was nothing to write.

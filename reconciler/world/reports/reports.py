@@ -174,6 +174,21 @@ class Reports:
         return moved
 
     @property
+    def now(self) -> datetime:
+        """The time of day of the last update."""
+        return self._now
+
+    @property
+    def time(self) -> datetime:
+        """The same by the clock of heartbeats."""
+        return self._read_times.end
+
+    @property
+    def judged_at(self) -> datetime:
+        """The time by which heartbeats are judged."""
+        return self._judged_at
+
+    @property
     def is_late(self) -> bool:
         """Whether the snapshot took so long that nothing may be decided about hosts that are lost."""
         return self._read_times.is_late

@@ -146,6 +146,21 @@ def test_plan_says_what_run_then_does(site: Site, gitvirt: Command) -> None:
     assert planned == done
 
 
+def test_a_plan_of_a_remote_names_the_hosts_that_a_start_would_wait_for(
+    site: Site, gitvirt: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their reports are of the year of the clock in these tests."""
+    monkeypatch.setenv("GITVIRT_CACHE", str(site.checkout.parent / "cache"))
+    remote = ("plan", "--repo", str(site.world.repo))
+    gitvirt(*remote)
+    assert "starts now" not in gitvirt.notes
+    site.people.push({"machines/new.yaml": machine("new")})
+    _, text = gitvirt(*remote)
+    assert "Machine/default/new" in text
+    waits = "a reconciler that starts now waits for the first report since start of rack-a1, rack-a2, at most 75 s"
+    assert waits in gitvirt.notes.replace("\n", " ")
+
+
 def test_a_pull_request_that_is_behind_takes_nothing_back(site: Site, gitvirt: Command) -> None:
     site.commit({"machines/web-2.yaml": machine("web-2")}, "add-web-2")
     site.people.push({"machines/web-9.yaml": machine("web-9"), "machines/old-1.yaml": None})

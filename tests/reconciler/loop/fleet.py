@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from reconciler.gitstore.repo import Draft, Edit, Identity, Pushed, Refs, Repo, Snapshot
 from reconciler.loop.outcome import Committed, Conflict, NoChange, Outcome
-from reconciler.loop.tick import CommitIdentity, Reconciler
+from reconciler.loop.tick import CommitIdentity, ProcessInputs, Reconciler
 from reconciler.world.record import record_of
 from schemas.kinds import Key, Kind
 from schemas.manifest import Document, parse
@@ -200,7 +200,8 @@ def documents(repo: Repo, commit: str | None, kind: Kind) -> list[Document]:
 
 
 def reconciler(repo: Repo, name: str = "one") -> Reconciler:
-    return Reconciler(repo, Refs(), CommitIdentity(name))
+    """One that takes all known hosts for alive from its start, so that few ticks lead to a state of rest."""
+    return Reconciler(repo, Refs(), CommitIdentity(name), around=ProcessInputs(start_wait=None))
 
 
 def settle(turns: list[Reconciler], hosts: list[Host], clock: Clock, rounds: int = 30) -> list[Outcome]:

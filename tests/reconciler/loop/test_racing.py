@@ -92,6 +92,8 @@ def test_racing(world: MirrorWorld, reconcilers: int, machines: int) -> None:
             Waker(),
             LoopIntervals(0.1),
             random.Random(n),
+            clock=clock,
+            steady=clock,
         )
         for n in range(reconcilers)
     ]
