@@ -107,6 +107,7 @@ class Agent:
         self.remote, self.publisher, self.connections = parts.remote, parts.publisher, parts.connections
         self.executor = parts.executor(self._on_action_ended, self._still_holds)
         self.leaving: Leaving | None = None
+        self.on_applied: Callable[[], None] = lambda: None  # called in each pass that applied `live`
         self._decide, self._ask, self._clock = parts.decide, parts.ask, parts.clock
         self._pools = {(Kind(pool.kind), pool.name): pool for pool in setup.pools}
         self._live = LiveSync(parts.remote, self._pools, parts.publisher.ref)
@@ -150,6 +151,8 @@ class Agent:
             )
             decision = self._run_decide(live, facts, host)
         self._live.mark_applied(live)
+        if live.is_applied:
+            self.on_applied()
         self._memory = decision.memory
         self._offer(lease, pools, decision, live.settings)
         self._carry_out(decision, host)

@@ -30,6 +30,7 @@ from iri.client import MACHINE, VOLUME, Client, discover
 from iri.errors import IRIError, Unavailable
 from iri.runtime import RuntimeKind
 from poollet.agent import Agent, AgentIdentity, AgentParts
+from poollet.boot import BootRule, BootStarts, LandedFile
 from poollet.clock import Clock
 from poollet.host_secrets import SecretsFile
 from poollet.runtimes.executor import Executor
@@ -257,8 +258,24 @@ def trust(settings: PoolletSettings, ambient: HostInputs) -> Trust:
     return Trust(SignatureMode(settings.signatures.mode), Verifier(known, ambient.environment))
 
 
+def landed_file(settings: PoolletSettings, clock: Clock) -> LandedFile:
+    """Beside the mirror, and lost with it."""
+    return LandedFile(Path(settings.repo.mirror) / f"{settings.name}.landed", clock)
+
+
+def boot_starts(settings: PoolletSettings, ambient: HostInputs) -> BootStarts:
+    """With connections of its own: it begins before the repo can be reached."""
+    times = settings.intervals
+    rule = BootRule(settings.boot, milliseconds(times.boot_age), milliseconds(times.boot_wait))
+    runtimes = {one.name: connection(one, ambient).runtime for one in runtimes_of(settings)}
+    return BootStarts(settings.name, runtimes, rule, landed_file(settings, ambient.clock), ambient.clock)
+
+
 def build_threads(
-    hosts: Sequence[PoolletSettings], fleet_wide: FleetSettings, ambient: HostInputs
+    hosts: Sequence[PoolletSettings],
+    fleet_wide: FleetSettings,
+    ambient: HostInputs,
+    starts: Sequence[BootStarts] = (),
 ) -> AgentThreads:
     """All poollets of one process. Raises RepoError, SetupError, HostSecretsError, OSError.
 
@@ -286,6 +303,8 @@ def build_threads(
         build_worker(one, prefix + one.name, remote, waker, ambient)
         for one, waker in zip(hosts, wakers, strict=True)
     ]
+    for member, boot in zip(members, starts, strict=False):
+        member.agent.on_applied = boot.on_applied
     poll_seconds = milliseconds(first.intervals.poll) / 1000
     return AgentThreads(remote, members, poll_seconds, ambient.clock, ambient.chance)
 
@@ -301,6 +320,7 @@ def build_worker(
     instance = str(uuid.uuid4())
     lease = ReportLease(settings.name, host_id(settings), instance, ref)
     publisher = ReportPublisher(lease, ambient.clock, ambient.chance, milliseconds(settings.intervals.push))
+    publisher.on_landed = landed_file(settings, ambient.clock).write
     remote.publishers.append(publisher)
     connections = {one.name: connection(one, ambient) for one in runtimes_of(settings)}
     seconds = milliseconds(settings.intervals.list) / 1000

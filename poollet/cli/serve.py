@@ -4,6 +4,7 @@ Theory of operation. The order of the start, and each step is undone in reverse 
 
     lock_name            a second poollet of the name on this host ends here, before it starts or calls anything
     runtimes             those with `start:` begin to run, or are adopted if they answer already
+    boot_starts          guests that the boot of the host left off: when they may start
     fleet_settings       waits for a remote that cannot be used; --once and --leave do not wait
     build_threads        opens the repo and connects the parts
     serve_until_stopped  or run_once, then the threads stop and the repo is closed
@@ -87,10 +88,14 @@ def serve(
     stop, supervisor = StopSignal(), ServiceNotifier.of(os.environ)
     children = opened.enter_context(runtimes(hosts, arguments, ambient))
     is_brief = arguments.once or arguments.leave
+    starts = () if arguments.leave else tuple(bootstrap.boot_starts(one, ambient) for one in hosts)
+    for one_start in starts:
+        opened.callback(one_start.end)
+        one_start.begin()
     fleet = fleet_settings(hosts[0], ambient, None if is_brief else stop)
     if fleet is None:
         return Exit.OK
-    running = bootstrap.build_threads(hosts, fleet, ambient)
+    running = bootstrap.build_threads(hosts, fleet, ambient, starts)
     opened.callback(running.close)
     if is_brief:
         found = run_once.leave(running) if arguments.leave else run_once.run(running)

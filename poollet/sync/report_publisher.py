@@ -71,6 +71,7 @@ class ReportPublisher:
     def __init__(self, lease: ReportLease, clock: Clock, chance: random.Random, least_ms: int = 0) -> None:
         self.lease = lease
         self.ref = lease.ref
+        self.on_landed: Callable[[], None] = lambda: None  # called after each report that landed
         self.ended = ""
         self.waiting = ""
         self._clock = clock
@@ -309,6 +310,7 @@ class ReportPublisher:
                 return
             self._essence, self._verdict = pending.essence, Acquire()
         self.lease.has_landed = True
+        self.on_landed()
         self._written_ms = self._clock.moment_ms()
         log.info("report written ref=%s files=%d", self.ref, len(written.edits))
 

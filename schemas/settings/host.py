@@ -60,6 +60,8 @@ class IntervalSettings(Section, frozen=True):
     poll: str = "10s"
     list: str = "5s"
     push: str = "0s"
+    boot_age: str = "0s"
+    boot_wait: str = "2m"
 
 
 class PoolletSettings(Section, frozen=True):
@@ -72,6 +74,7 @@ class PoolletSettings(Section, frozen=True):
     pools: tuple[PoolSettings, ...] = ()
     volume_secrets_file: str | None = None
     signatures: SignatureSettings = SignatureSettings()
+    boot: Literal["ask", "start"] = "ask"
     intervals: IntervalSettings = IntervalSettings()
 
 
