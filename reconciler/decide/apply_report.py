@@ -10,7 +10,8 @@ counts, and only about the assignment that `live` has. Here the phase that it re
     unknown    any                                                status as reported; the runtime did not answer, which is not an end
     rejected   machine, or volume that was never made             assignment ends; the pool is in the rejections, with a count
     rejected   snapshot                                           none: a snapshot exists on the pool of its volume and nowhere else
-    gone       machine; volume or snapshot that was never made    assignment ends
+    gone       machine; volume or snapshot that was never made    assignment ends; without an order to leave, only the next commit
+                                                                  places it (`handover`)
     rejected,  volume or snapshot that was made, and no order     none but a condition: created again, it would be empty, or of
     gone       to leave                                           another moment
 

@@ -15,8 +15,8 @@ volumes and interfaces, all that is absent from the source, all on a pool whose 
     8. order_evictions     as many as limits.evict allows at once, the least important first
     9. annotate            frozen files and refused claims, whatever else happens
 
-Then `placement` asks the scheduler and `compose` makes one change for each object. An assignment that ends in one tick is placed from the next
-snapshot on or later in the same plan, never while its host may still run it.
+Then `placement` asks the scheduler and `compose` makes one change for each object. An object whose
+assignment ends in this tick is placed by the same commit only where its host had lost the right to it before (`handover`).
 
 Must never happen: two needs for one key; a decision that a fresh World of the same snapshot would not make; anything decided while a
 lost `live` waits for reports.

@@ -8,6 +8,7 @@ The first row that applies decides. Before it, the assignment follows its grant 
     -- then what its pool reports is applied --
     unassigned, one host reports it                        Adopt
     unassigned, several hosts report it                    Blocked
+    unassigned in this tick, and nothing had ordered that  Keep; the next commit places it (`handover`)
     unassigned, an obstacle                                Blocked
     unassigned                                             Place
     ordered to leave                                       Drain; the order is never taken back
@@ -37,6 +38,7 @@ from reconciler.decide.eviction import (
     has_local_disk,
     why_pool_rejects,
 )
+from reconciler.decide.handover import must_wait, wait_for_next_commit
 from reconciler.decide.need import Drain, Need, Place
 from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.obstacles import first_obstacle
@@ -66,6 +68,8 @@ def decide_unassigned(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
     edit = edit.clear_condition(EVICTION)
     if (adopted := adopt_reported(view, edit, fact)) is not None:
         return adopted
+    if must_wait(edit, fact):
+        return keep(wait_for_next_commit(edit))
     if found := first_obstacle(view, edit.known):
         return block(edit, *found)
     edit = edit.clear_condition(ACCEPTED).recheck_by(next_retry(edit.rejections, edit.now))

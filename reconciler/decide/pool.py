@@ -22,7 +22,7 @@ from reconciler.world.objects.object_state import Origin
 from reconciler.world.pools.grants import POOL_STATUS
 from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.pools.pool_status import update_pool_status
-from reconciler.world.record import DESTROYED, HOST_MISMATCH, HOST_MOVED, moment, stamp
+from reconciler.world.record import DESTROYED, HOST_MISMATCH, HOST_MOVED, OPEN_REQUEST, moment, stamp
 from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.view import View
 from schemas.edit.fields import Value
@@ -121,7 +121,7 @@ def with_mismatch(edit: ObjectEdit, state: PoolState) -> ObjectEdit:
         f"its disks, run `{moved}` and `git push`. Otherwise give the poollet on host {other} another name"
     )
     requests = (status.destroyed, status.move) if isinstance(status, POOL_STATUS) else ()
-    if waiting := [each.commit for each in requests if each is not None and each.state == "Waiting"]:
+    if waiting := [each.commit for each in requests if each is not None and each.state in OPEN_REQUEST]:
         cure = f"Commit {waiting[0][:DIGITS]} takes effect once the heartbeat of host {host} has expired"
     message = (
         f"pool {name} is granted to host {host}, and host {other} reports under the same poollet name. Host {other} powers off those of "

@@ -20,11 +20,18 @@ pool and of a volume pool: each kind is judged by its own grant, and the trailer
     Waiting   the answer of the Git server took long    Waiting    none; A may have reported since
     Waiting   the process has just started, and has     Waiting    none
               not seen a report of every known host
-    Waiting   A's heartbeat expired, or A left          Followed   Pool-Destroyed: no host has the grant, epoch + 1, and the
-                                                                   assignments under it are released
-                                                                   Pool-Host: B has the grant, epoch + 1, and the assignments
-                                                                   under A's grant name B and that epoch; ids stay
+    Waiting   A's heartbeat expired, or A left          Fenced     no host has the grant, epoch + 1; assignments stay as they are
+    Fenced    A reported after the commit               Void       A has the grant again, under that epoch
+    Fenced    the grant is another host's               Void       none
+    Fenced    what keeps a request waiting              Fenced     none
+    Fenced    A's heartbeat expired, or A left          Followed   Pool-Destroyed: the assignments under A's grant are released
+                                                                   Pool-Host: B has the grant, and the assignments under A's
+                                                                   grant name B and the present epoch; ids stay
     Followed, Void                                      the same   a later commit may begin again
+
+A pool changes hands in two commits, because a push may land long after it was made (decide/handover.py). Fenced is the first one: A acts on
+nothing of the pool from it on. The second is decided on a snapshot of that commit, in which A has still not reported. A first commit that lands
+late hits a host that reports, and gives it the grant back; a second one finds a host that `live` allows nothing.
 
 `Pool-Host` does not name A: it takes the grant from the host that has it. That B must be known keeps a slip in the hostID from stopping all
 machines of the pool, and a commit that is replayed years later from moving it to a host that is long gone.
@@ -37,7 +44,8 @@ A newer request about a pool takes the place of one that still waits, of either 
 pool that another poollet owns by now; of a host without any report the heartbeat timeout begins when it is first asked for.
 
 Must never happen: a request hits a host that was not named; one is followed while its host may still report; an object is
-released or moved because of a pool's state alone, without such a request.
+released or moved because of a pool's state alone, without such a request; a grant ends and an assignment under it is given away in one
+commit.
 """
 
 from __future__ import annotations
@@ -51,7 +59,7 @@ from msgspec.structs import replace
 from reconciler.gitstore.approval import commit_command
 from reconciler.world.changes import Confirm, Confirmation
 from reconciler.world.pools.grants import POOL_STATUS
-from reconciler.world.record import DESTROYED, HOST_MOVED
+from reconciler.world.record import DESTROYED, HOST_MOVED, OPEN_REQUEST
 from reconciler.world.reports.heartbeat import NOT_EXPIRED
 from reconciler.world.view import View
 from schemas.kinds import Key, Kind
@@ -89,7 +97,7 @@ class PoolRequests:
     """What this tick makes of all requests. `status` is the new one of the pools they are about, `answers` are for people: what each
     request that is not followed waits for, or why it never will be.
 
-    `ended` are the pools of which a host loses the grant in this tick.
+    `ended` are the pools of which the grant changes in this tick, or the assignments under it.
     """
 
     status: Mapping[Key, PoolStatus] = field(default_factory=dict)
@@ -100,7 +108,11 @@ class PoolRequests:
     @property
     def cleared_pools(self) -> Collection[Key]:
         """Those of them whose host is destroyed: all that was on them is gone."""
-        return frozenset(key for key in self.ended if self.status[key].host is None)
+        return frozenset(
+            key
+            for key in self.ended
+            if (destroyed := self.status[key].destroyed) is not None and destroyed.state == "Followed"
+        )
 
 
 NO_REQUESTS = PoolRequests()
@@ -127,9 +139,7 @@ def judge_requests(view: View) -> PoolRequests:
             notices.setdefault(key, {})[notice.type] = notice
     for key in sorted(after.keys() | notices.keys()):
         answers += answers_about(view, key, notices.get(key, {}))
-    ended = frozenset(
-        key for key, status in after.items() if status.epoch != getattr(status_of(view, key), "epoch", 0)
-    )
+    ended = frozenset(key for key, status in after.items() if changes_grant(status_of(view, key), status))
     by_pool = {key: tuple(found.values()) for key, found in notices.items()}
     return PoolRequests(after, by_pool, tuple(dict.fromkeys(answers)), ended)
 
@@ -207,12 +217,12 @@ def with_request(view: View, key: Key, status: PoolStatus, request: Confirmation
     state: RequestState = "Void" if is_void else "Waiting"
     if request.about is Confirm.POOL_DESTROYED:
         destroyed = DestroyRequest(commit=request.commit, host=host, state=state, report_commit=seen.commit)
-        is_older = status.move is not None and status.move.state == "Waiting"
+        is_older = status.move is not None and status.move.state in OPEN_REQUEST
         return replace(status, destroyed=destroyed, move=None if is_older else status.move)
     move = MoveRequest(
         commit=request.commit, host=host, state=state, from_host=former, report_commit=seen.commit
     )
-    is_older = status.destroyed is not None and status.destroyed.state == "Waiting"
+    is_older = status.destroyed is not None and status.destroyed.state in OPEN_REQUEST
     return replace(status, move=move, destroyed=None if is_older else status.destroyed)
 
 
@@ -222,17 +232,27 @@ def with_request(view: View, key: Key, status: PoolStatus, request: Confirmation
 def judge_pool(view: View, key: Key, status: PoolStatus) -> PoolStatus:
     """With what happens to its requests in this tick."""
     destroyed, move = status.destroyed, status.move
-    if destroyed is not None and destroyed.state == "Waiting":
+    if destroyed is not None and destroyed.state in OPEN_REQUEST:
         state = next_state(view, key, status, destroyed.host, destroyed)
-        status = replace(status, destroyed=replace(destroyed, state=state))
-        if state == "Followed":
-            status = replace(status, host=None, epoch=status.epoch + 1)
-    if move is not None and move.state == "Waiting":
+        status = apply_state(replace(status, destroyed=replace(destroyed, state=state)), destroyed, state)
+    if move is not None and move.state in OPEN_REQUEST:
         state = next_state(view, key, status, move.from_host, move)
-        status = replace(status, move=replace(move, state=state))
-        if state == "Followed":
-            status = replace(status, host=GrantedHost(id=move.host), epoch=status.epoch + 1)
+        status = apply_state(replace(status, move=replace(move, state=state)), move, state)
     return status
+
+
+def apply_state(status: PoolStatus, before: Request, after: RequestState) -> PoolStatus:
+    """The status with what a change of state does to the grant, by the table above."""
+    match before.state, after:
+        case "Waiting", "Fenced":
+            return replace(status, host=None, epoch=status.epoch + 1)
+        case "Fenced", "Void" if status.host is None:
+            former = before.host if isinstance(before, DestroyRequest) else before.from_host
+            return replace(status, host=GrantedHost(id=former))
+        case "Fenced", "Followed" if isinstance(before, MoveRequest):
+            return replace(status, host=GrantedHost(id=before.host))
+        case _:
+            return status
 
 
 def next_state(view: View, key: Key, status: PoolStatus, former: str, request: Request) -> RequestState:
@@ -241,13 +261,27 @@ def next_state(view: View, key: Key, status: PoolStatus, former: str, request: R
     A report that is newer than the one recorded with the request shows that the host lives; then the request is over for good, even if the host
     falls silent later. Its notice has the command that repeats it.
     """
-    if status.host is None or status.host.id != former:
+    granted = status.host.id if status.host is not None else ""
+    if granted != ("" if request.state == "Fenced" else former):
         return "Void"
     seen = view.host_seen(key, former)
     if seen.commit not in ("", request.report_commit):
         return "Void"
-    is_undecided = seen.heartbeat in NOT_EXPIRED or view.reports.is_late or view.awaited_hosts
-    return "Waiting" if is_undecided else "Followed"
+    if seen.heartbeat in NOT_EXPIRED or view.reports.is_late or view.awaited_hosts:
+        return request.state
+    return "Followed" if request.state == "Fenced" else "Fenced"
+
+
+def changes_grant(before: PoolStatus | None, after: PoolStatus) -> bool:
+    """Whether assignments on the pool have to be looked at: another grant, or a request that takes effect on them."""
+    if before is None:
+        return False
+    if (before.host, before.epoch) != (after.host, after.epoch):
+        return True
+    return any(
+        new is not None and new.state == "Followed" and (old is None or old.state != "Followed")
+        for old, new in ((before.destroyed, after.destroyed), (before.move, after.move))
+    )
 
 
 # What people see of it
@@ -257,7 +291,7 @@ def requests_to_tell(before: PoolStatus | None, after: PoolStatus) -> Iterator[R
     """Those that wait, and those that changed in this tick."""
     old = () if before is None else (before.destroyed, before.move)
     for request in (after.destroyed, after.move):
-        if request is not None and (request.state == "Waiting" or request not in old):
+        if request is not None and (request.state in OPEN_REQUEST or request not in old):
             yield request
 
 
@@ -288,6 +322,11 @@ def describe_request(key: Key, status: PoolStatus, request: Request) -> PoolNoti
         case "Waiting":
             waiting = f"{stated}; waiting until the heartbeat of host {former} expires"
             return PoolNotice(type, "Unknown", "WaitingForHeartbeatTimeout", waiting)
+        case "Fenced":
+            fenced = (
+                f"{stated}; host {former} has lost the grant, and its assignments change with the next commit"
+            )
+            return PoolNotice(type, "Unknown", "HostFenced", fenced)
         case "Void" if status.host is not None and status.host.id == former:
             command = command_of(about_of(request), key.name, host)
             cure = f"if host {former} is gone for good, run `{command}` and `git push`"

@@ -6,6 +6,7 @@ The first row that applies decides, after its assignment followed its grant:
     -- then what its pool reports is applied, and its claim is granted or released --
     unassigned, one host reports it                   Adopt
     unassigned, several hosts report it               Blocked
+    unassigned in this tick, and nothing ordered it   Keep; the next commit places it (`handover`)
     unassigned, without a class                       Keep: it is provided from outside
     unassigned, an obstacle                           Blocked
     unassigned, its machine is placed                 Place, near the pool of the machine
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 from reconciler.decide.apply_report import PoolFact, apply_report, next_retry
 from reconciler.decide.deletion import is_paused
+from reconciler.decide.handover import must_wait, wait_for_next_commit
 from reconciler.decide.need import Need, Place
 from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.obstacles import first_obstacle
@@ -52,6 +54,8 @@ def decide_unassigned(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
     known = edit.known
     if (adopted := adopt_reported(view, edit, fact)) is not None:
         return adopted
+    if must_wait(edit, fact):
+        return keep(wait_for_next_commit(edit))
     if isinstance(known.object, Volume) and known.object.spec.volume_class_ref is None:
         return keep(edit.clear_condition(ACCEPTED))  # provided from outside: there is nothing to place
     if found := first_obstacle(view, known):

@@ -7,6 +7,9 @@ and author. `move` is the compare-and-swap of a server with a lock of this proce
 
 The twin can fail where the real one can: `fault` before a call (nothing happened), or after it (it happened, and the answer was lost).
 The second is the case that a client must survive: its next push of the same commits finds its own result.
+
+A push whose `fault` before the call has an unknown outcome is late: the server has it and carries it out at any later time, when
+`MemoryRemote.land` is called, in whatever order. Compare-and-swap is judged then, as on a server that was busy.
 """
 
 from __future__ import annotations
@@ -58,6 +61,7 @@ class MemoryRemote:
         self.hook = hook
         self.refs: dict[str, ObjectId] = {}
         self.objects: dict[ObjectId, tuple[ObjectType, bytes]] = {}
+        self.late: list[tuple[RefUpdate, ...]] = []  # pushes that the server has not carried out yet
         self._fallback = fallback
         self._moving = threading.Lock()
 
@@ -80,6 +84,10 @@ class MemoryRemote:
                 else:
                     self.refs[update.ref] = update.new
         return RefsPushed({update.ref: update.new for update in updates})
+
+    def land(self, number: int = 0) -> RefsPushed | PushConflict | PushRefused:
+        """Carries out a late push, long after its client gave up."""
+        return self.move(self.late.pop(number))
 
 
 class MemoryObjects:
@@ -164,6 +172,8 @@ class MemoryTransport:
     ) -> RefsPushed | PushConflict | PushRefused | RemoteUnavailable:
         del seconds
         if failure := self.fault("push", "before"):
+            if failure.is_unknown:
+                self.local.remote.late.append(tuple(updates))
             return failure
         done = self.local.remote.move(updates)
         return self.fault("push", "after") or done

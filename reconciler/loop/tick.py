@@ -14,6 +14,11 @@ The steps, and the outcome with which each may end the tick:
     7. draft: text edits and a message                       NoChange, Deferred (only minor status)
     8. push by compare-and-swap                              Committed, NoChange, Conflict, Failed
 
+A push without an answer (`is_unknown`) may land at any later time, as long as live stays at the commit that it was made for. So it counts as
+neither landed nor lost. The process remembers that commit, and while live is there, the next tick writes for sure: what it decides then, or an
+empty commit when there is nothing to write. Either moves live, and the late push fails its compare-and-swap. A process that ends before that
+leaves a push that may still land; decide/handover.py says why that does no harm.
+
 Nothing after step 1 asks the remote again before the push, so all decisions of a tick are about one moment. `World.acknowledge` is called only
 when live is known to be as planned: after a conflict or a failed push the changes stay dirty, and the next tick decides them again.
 
@@ -36,6 +41,7 @@ from reconciler.gitstore import guards
 from reconciler.gitstore.effective_settings import read_effective_settings
 from reconciler.gitstore.errors import DamageError
 from reconciler.gitstore.objects.commit import RECONCILER_TRAILER
+from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.remote.transport import PushConflict, PushRefused, RemoteUnavailable
 from reconciler.gitstore.repo import Identity, Pushed, Refs, Repo, Snapshot, Unchanged
 from reconciler.loop.metrics import Metrics
@@ -59,7 +65,7 @@ from reconciler.world.reports.start_wait import StartWait
 from reconciler.world.source.parse_cache.cache import ParseCache
 from reconciler.world.world import World
 from reconciler.write import Written, draft
-from reconciler.write.drafting import Signing
+from reconciler.write.drafting import Signing, draft_void
 from schemas.kinds import Kind
 from schemas.problem import Problem
 from schemas.settings.fleet import FleetSettings
@@ -90,6 +96,13 @@ class ProcessInputs:
     start_wait: StartWait | None = field(default_factory=StartWait)
 
 
+@dataclass(frozen=True, slots=True)
+class UnansweredPush:
+    """A push of this process whose outcome is unknown, by the head of live that it was made for."""
+
+    expected: ObjectId | None
+
+
 class Reconciler:
     """Not for two threads at once. `repo` is read at `refs`."""
 
@@ -111,6 +124,7 @@ class Reconciler:
         self._tracer = tracer or Untraced()
         self._due: datetime | None = None
         self._minor_since: datetime | None = None
+        self._unanswered: UnansweredPush | None = None
         self._has_begun = False
 
     def close(self) -> None:
@@ -162,8 +176,7 @@ class Reconciler:
 
     def _tick(self, clock: Callable[[], datetime], steady: Callable[[], datetime]) -> Outcome:
         start = steady()
-        with self._tracer.span("read"):
-            snapshot = self.repo.snapshot()
+        snapshot = self._read()
         if isinstance(snapshot, RemoteUnavailable):
             return Failed(snapshot.kind.value, snapshot.cause, snapshot.cure)
         if problems := guards.of_refs(self.refs, snapshot):
@@ -190,7 +203,8 @@ class Reconciler:
         with self._tracer.span("draft"):
             written = self._draft(plan, advance.source_paths | advance.live_paths, now)
         is_minor = not advance.source_paths and all(is_minor_change(change) for change in plan.changes)
-        if written.draft is not None and is_minor and (until := self._status_due(now)) > now:
+        can_wait = is_minor and self._unanswered is None and written.draft is not None
+        if can_wait and (until := self._status_due(now)) > now:
             return Deferred(plan, until)
         self._minor_since = None
         return self._write(plan, written)
@@ -206,6 +220,14 @@ class Reconciler:
         self.world.postpone(plan.postponed)
         self._metrics.set_plan(plan, len(self.world.relations.waiting))
         return plan
+
+    def _read(self) -> Snapshot | RemoteUnavailable:
+        with self._tracer.span("read"):
+            snapshot = self.repo.snapshot()
+        if isinstance(snapshot, Snapshot) and self._unanswered is not None:
+            # Once live has moved, the push landed or never will.
+            self._unanswered = self._unanswered if snapshot.target == self._unanswered.expected else None
+        return snapshot
 
     def _status_due(self, now: datetime) -> datetime:
         """Counted from the first minor status that waits, so that a stream of them is not put off for ever."""
@@ -242,7 +264,10 @@ class Reconciler:
             self.refs.target or "",
             ((RECONCILER_TRAILER, self.who.name),) if self.who.name else (),
         )
-        return draft(plan, self.world, paths, self.repo.read, signing)
+        written = draft(plan, self.world, paths, self.repo.read, signing)
+        if written.draft is None and self._unanswered is not None and self.world.live_commit is not None:
+            return Written(draft_void(self.world, signing), written.problems)
+        return written
 
     def _write(self, plan: Plan, written: Written) -> Outcome:
         """The one push of a tick. Without an answer the outcome is Failed, though the push may have landed: the next snapshot shows it."""
@@ -257,6 +282,7 @@ class Reconciler:
             note("result", type(outcome).__name__)
         match outcome:
             case Pushed(commits):
+                self._unanswered = None
                 (commit,) = commits.values()
                 self.world.acknowledge(commit)
                 self._metrics.count_changes(plan)
@@ -268,7 +294,9 @@ class Reconciler:
                 return Conflict()
             case PushRefused(_, words):
                 return Failed("refused", words, "the server does not let us write the target branch")
-            case RemoteUnavailable(trouble, cause, cure):
+            case RemoteUnavailable(trouble, cause, cure, is_unknown):
+                if is_unknown:
+                    self._unanswered = UnansweredPush(written.draft.expected)
                 return Failed(trouble.value, cause, cure)
 
 

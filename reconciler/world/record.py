@@ -150,6 +150,7 @@ Truth = Literal["True", "False", "Unknown"]
 SCHEDULED = "Scheduled"  # placed, or why not
 ACCEPTED = "Accepted"  # the reconciler can act on what the source says, or why not: Blocked, Frozen
 DELETION_HELD = "DeletionHeld"  # gone from the source, and why it is not ordered gone
+OPEN_REQUEST = ("Waiting", "Fenced")  # states of a request about a host that is not decided yet
 CLAIM_REFUSED = "ClaimRefused"  # a poollet says of the object what it may not say
 EVICTION = "Eviction"  # why a placed machine is to leave its pool, or may not without consent
 DESTROYED = (

@@ -78,6 +78,22 @@ def draft(plan: Plan, view: View, paths: Iterable[str], read: Read, signing: Sig
     )
 
 
+def draft_void(view: View, signing: Signing) -> Draft:
+    """A commit that changes nothing and moves the head of live, so that a push without an answer can no longer land."""
+    return Draft(
+        ref=signing.target,
+        expected=view.live_commit,
+        base=view.own_live,
+        edits={},
+        message="void a push that had no answer",
+        author=signing.author,
+        time=signing.time,
+        source=view.source_commit,
+        trailers=signing.trailers,
+        even_if_unchanged=True,
+    )
+
+
 def _edits(
     changes: Mapping[Key, Change], view: View, concerned: Collection[str], read: Read
 ) -> tuple[dict[str, Edit], tuple[Problem, ...], frozenset[Key]]:

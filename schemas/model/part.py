@@ -184,7 +184,7 @@ class GrantedHost(Part, frozen=True):
     id: str
 
 
-RequestState = Literal["Waiting", "Followed", "Void"]
+RequestState = Literal["Waiting", "Fenced", "Followed", "Void"]
 
 
 class DestroyRequest(Part, frozen=True):

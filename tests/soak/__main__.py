@@ -8,8 +8,9 @@ import logging
 import random
 import sys
 import time
+from collections import Counter
 
-from tests.soak.walk import BrokenError, Life
+from tests.soak.walk import ACTS, BrokenError, Life
 
 BURIED_AT_ONCE = 20
 
@@ -26,6 +27,7 @@ def main() -> int:
     logging.disable(logging.CRITICAL)
     first = int(given.seed) if given.seed else random.SystemRandom().randrange(1_000_000)
     end, broken, steps, lives = time.monotonic() + given.seconds, 0, 0, 0
+    reached: Counter[str] = Counter(dict.fromkeys(ACTS, 0))
     while lives < given.lives and time.monotonic() < end:
         life = Life(
             first + lives, given.steps or random.Random(first + lives).randint(20, 150), given.behavior
@@ -38,10 +40,13 @@ def main() -> int:
             if not given.on:
                 return 1
         lives, steps = lives + 1, steps + life.number
+        reached.update(life.reached)
         if lives % BURIED_AT_ONCE == 0:
             # A reconciler freezes what there is when it starts, and earlier lives with it.
             gc.unfreeze()
             gc.collect()
+    for name, number in sorted(reached.items()):
+        print(f"{number:8,}  {name}")
     print(f"{lives} lives from seed {first}, {steps} steps, {broken} broken")
     return 1 if broken else 0
 

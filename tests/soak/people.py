@@ -189,7 +189,7 @@ class People:
 
     def repair(self) -> str:
         self.say(replace(self.declared, garbage={}))
-        return ""
+        return "all files"
 
     def revert(self) -> str:
         if not self.before:
@@ -205,7 +205,7 @@ class People:
             self._release(older)
             self.declared = older
         self.commit(is_forced=True)
-        return ""
+        return "the source"
 
     def put(self, name: str, text: str) -> None:
         path = self.declared.paths.get(name) or self.chance.choice((SHARED, f"{name}.yaml", f"{name}.yaml"))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from iri.simulated.faults.fault_rules import FaultEffect, FaultRule
 from iri.simulated.machine_calls import GuestAction
+from reconciler.gitstore.remote.transport import RefsPushed
 from reconciler.loop.outcome import Committed, NoChange
 from tests.soak.laws import Laws, check_fulfilled
 from tests.soak.people import TAINTS, People
@@ -28,6 +29,7 @@ QUIET_ROUNDS = 3
 MOST_ROUNDS = 400
 MOST_CONSENTS = 12
 WAITS = re.compile(r"message: .?no pool fits: .*")
+VOIDS = "void a push that had no answer"
 CODES = ("UNAVAILABLE", "INTERNAL", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED")
 
 
@@ -44,6 +46,7 @@ class Life:
     people: People = field(init=False)
     laws: Laws = field(init=False)
     trace: deque[str] = field(default_factory=lambda: deque(maxlen=TRACE))
+    reached: Counter[str] = field(default_factory=Counter)  # how often each kind of event happened
     number: int = 0
 
     def __post_init__(self) -> None:
@@ -74,7 +77,9 @@ class Life:
         self.stage.rounds += 1
         names, weights = zip(*((name, weight) for name, (weight, _) in ACTS.items()), strict=True)
         name = self.chance.choices(names, weights)[0]
-        self.note(name, ACTS[name][1](self) or "")
+        done = ACTS[name][1](self)
+        self.reached[name] += name == "nothing" or bool(done)
+        self.note(name, done)
         parties = [who for who in PARTIES if self.chance.random() < 0.8]
         self.chance.shuffle(parties)
         for who in parties:
@@ -86,6 +91,7 @@ class Life:
         outcome = self.stage.outcomes.get(who)
         if isinstance(outcome, Committed):
             self.note(who, outcome.subject)
+            self.reached["void"] += outcome.subject == VOIDS
         elif outcome is not None and not isinstance(outcome, NoChange):
             self.note(who, type(outcome).__name__)
         self.laws.check()
@@ -104,6 +110,8 @@ class Life:
         self.stage.empty = {}
         self.people.heal()
         self.note("rest", "")
+        self.mourn()
+        self.land_all()
         self.mourn()
         for _ in range(MOST_CONSENTS):
             self.settle()
@@ -222,6 +230,47 @@ class Life:
         self.stage.weathers[who].meanwhile = meanwhile
         return f"{who} is overtaken by {' and '.join(others)}"
 
+    def delay(self) -> str:
+        """The server carries out the next pushes of a party long after that gave up, or never."""
+        who, number = self.party(), self.chance.choice((1, 1, 2, 4))
+        self.stage.weathers[who].late += number
+        return f"{number} pushes of {who}"
+
+    def land(self) -> str:
+        """A push that waits in the server is carried out: mostly the oldest one, at times one that came after others."""
+        late = self.stage.fleet.remote.late
+        if not late:
+            return ""
+        number = self.chance.choice((0, 0, self.chance.randrange(len(late))))
+        refs = ", ".join(update.ref for update in late[number])
+        outcome = self.stage.fleet.remote.land(number)
+        has_landed = isinstance(outcome, RefsPushed)
+        self.reached["landed late" if has_landed else "late and refused"] += 1
+        self.reached["landed out of order"] += has_landed and number > 0
+        self.laws.check()
+        return f"number {number} of {len(late) + 1}, {refs}: {type(outcome).__name__}"
+
+    def land_all(self) -> None:
+        """Whatever still waits in the server, in any order, while everybody goes on."""
+        while self.stage.fleet.remote.late:
+            self.note("land", self.land())
+            if self.chance.random() < 0.5:
+                self._round()
+
+    def slow(self) -> str:
+        """A slow answer: what it says was true when it was asked, and is old when it arrives."""
+        who, call = self.party(), self.chance.choice(("list_refs", "list_refs", "fetch"))
+        others = self.chance.sample([each for each in PARTIES if each != who], 3)
+        seconds = self.chance.choice((1, 20, 54, 130))
+
+        def meanwhile() -> None:
+            for other in others:
+                self.stage.time.ms += 1000 * seconds // len(others)
+                self.turn(other)
+
+        self.stage.weathers[who].late_answer = call, meanwhile
+        return f"{call} of {who} by {seconds} s"
+
     def fault(self) -> str:
         name, code = self.host(), self.chance.choice(CODES)
         effect = self.chance.choice((FaultEffect.BEFORE, FaultEffect.AFTER))
@@ -297,6 +346,9 @@ ACTS: Mapping[str, tuple[int, Act]] = {
     "away": (4, Life.away),
     "lost-push": (3, Life.lose),
     "race": (5, Life.race),
+    "late-push": (5, Life.delay),
+    "land": (7, Life.land),
+    "slow-answer": (4, Life.slow),
     "fault": (5, Life.fault),
     "lie": (2, Life.lie),
     "reboot": (2, Life.reboot),

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 
 from reconciler.world.objects.object_state import ObjectState, Origin
-from reconciler.world.record import ASSIGNABLE, DESTROYED, HOST_MOVED, PLACED
+from reconciler.world.record import ASSIGNABLE, DESTROYED, HOST_MOVED, OPEN_REQUEST, PLACED
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, MachinePoolStatus, Object, Volume, VolumePoolStatus
 from schemas.validate import Declaration
@@ -258,7 +258,7 @@ def has_open_request(known: ObjectState) -> bool:
         return False
     shown = (known.record.condition(type) for type in (DESTROYED, HOST_MOVED))
     return any(
-        each is not None and each.state == "Waiting" for each in (status.destroyed, status.move)
+        each is not None and each.state in OPEN_REQUEST for each in (status.destroyed, status.move)
     ) or any(each is not None and each.status == "False" for each in shown)
 
 

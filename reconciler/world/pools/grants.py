@@ -9,9 +9,13 @@ that has the grant. So two hosts of one name can never both act, and a newcomer 
     status.host   event                                              status.host   status.epoch
     none          an accepted report announces the pool              its hostID    highest known, + 1
     A             a report or candidate by another host              A             same; condition HostMismatch
-    A             Pool-Destroyed: NAME=A, and A's heartbeat expired  none          + 1; assignments are released
-    A             Pool-Host: NAME=B, and A's heartbeat expired       B             + 1; assignments follow, none is released; so do
-                                                                                   those of volumes whose data is retained
+    A             Pool-Destroyed: NAME=A, or Pool-Host: NAME=B,      none          + 1: the pool is fenced; assignments still name A
+                  and A's heartbeat expired
+    none, fenced  Pool-Destroyed applies, A did not report since    none          the same; assignments are released
+    none, fenced  Pool-Host applies, A did not report since         B             the same; assignments follow, none is released; so
+                                                                                   do those of volumes whose data is retained
+    none, fenced  A reported since                                   A             the same; assignments follow
+    none, fenced  an accepted report announces the pool              none          the same: the request is decided first
     lost `live`   every known report was heard                       its hostID    highest reported + 1; ids are adopted
 
 The fence is host and epoch together: a host compares both, of assignment and pool, in one commit of `live`. The document of a pool may leave
@@ -68,12 +72,19 @@ def grant_for(known: ObjectState | None, host: str, highest: int, beat: Heartbea
     `highest` is the highest epoch of the pool that is known beside its document on live.
     """
     grant = grant_on_live(known)
-    if grant.host or known is None or not known.is_active or not host:
+    if grant.host or known is None or not known.is_active or not host or is_fenced(known):
         return grant
     highest = max(grant.epoch, highest)
     if beat is Heartbeat.ALIVE or (beat is Heartbeat.UNCONFIRMED and not highest):
         return Grant(host, highest + 1, is_new=True)
     return grant
+
+
+def is_fenced(known: ObjectState) -> bool:
+    """Whether the pool lost its host in one commit, and what becomes of its assignments is for the next one."""
+    status = known.record.status
+    requests = (status.destroyed, status.move) if isinstance(status, POOL_STATUS) else ()
+    return any(each is not None and each.state == "Fenced" for each in requests)
 
 
 def follow_grant(

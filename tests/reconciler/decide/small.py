@@ -122,11 +122,11 @@ class Small(State):
         return self
 
     def confirm_destroyed(self, name: str) -> Small:
-        """A commit states it of the host of that pool, which has the grant of both kinds."""
-        granted = {"host": {"id": name}, "epoch": 1}
+        """A commit states it of the host of that pool, which had the grant of both kinds until the commit before this tick."""
+        request = {"commit": SOURCE, "host": name, "state": "Fenced"}
         for kind in (Kind.MACHINE_POOL, Kind.VOLUME_POOL):
-            self.add(make_object(kind, name, {}, status=granted))
-        return self.confirm(Confirm.POOL_DESTROYED, f"{name}={name}")
+            self.add(make_object(kind, name, {}, status={"epoch": 2, "destroyed": request}))
+        return self
 
     def with_report(self, key: Key, phase: Any, **changes: Any) -> Small:
         """What the pool that it is assigned to reports of it."""

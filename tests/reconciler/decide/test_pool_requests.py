@@ -8,9 +8,9 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from reconciler.decide.decide import decide_needs
+from reconciler.decide.decide import decide_needs, make_plan
 from reconciler.decide.pool_requests import NO_REQUESTS, judge_requests
-from reconciler.world.changes import Confirm
+from reconciler.world.changes import Confirm, WorldChanges
 from reconciler.world.pools.grants import Grant, follow_grant, grant_for
 from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.reports.object_report import ObjectReport
@@ -66,10 +66,10 @@ def after(world: Small) -> MachinePoolStatus | VolumePoolStatus:
         pytest.param(THEN, ALIVE, "Waiting", id="alive"),
         pytest.param(THEN, UNCONFIRMED, "Waiting", id="not seen to change yet"),
         pytest.param("", UNCONFIRMED, "Waiting", id="its report was removed less than a timeout ago"),
-        pytest.param(THEN, EXPIRED, "Followed", id="expired"),
-        pytest.param(THEN, LEFT, "Followed", id="it left"),
-        pytest.param("", None, "Followed", id="no trace of it"),
-        pytest.param("", EXPIRED, "Followed", id="its report was removed"),
+        pytest.param(THEN, EXPIRED, "Fenced", id="expired"),
+        pytest.param(THEN, LEFT, "Fenced", id="it left"),
+        pytest.param("", None, "Fenced", id="no trace of it"),
+        pytest.param("", EXPIRED, "Fenced", id="its report was removed"),
         pytest.param(LATER, ALIVE, "Void", id="it reported since"),
         pytest.param(LATER, UNCONFIRMED, "Void", id="it reported since, before a start"),
         pytest.param(LATER, EXPIRED, "Void", id="it reported since, and its heartbeat expired"),
@@ -85,10 +85,65 @@ def test_a_waiting_request_is_judged_by_its_host(
     assert request is not None
     assert request.state == want
     granted = found.host.id if found.host is not None else ""
-    if want == "Followed":
-        assert (granted, found.epoch) == ("h2" if is_move else "", 2)
-    else:
-        assert (granted, found.epoch) == ("h1", 1)
+    assert (granted, found.epoch) == (("", 2) if want == "Fenced" else ("h1", 1))
+    assert follow_grant(HELD, found) == HELD, "nothing is given away in the commit that ends the grant"
+
+
+@pytest.mark.parametrize(
+    ("report", "beat", "want"),
+    [
+        pytest.param(THEN, UNCONFIRMED, "Fenced", id="the reconciler was started in between"),
+        pytest.param(THEN, ALIVE, "Fenced", id="alive by an older report"),
+        pytest.param(THEN, EXPIRED, "Followed", id="expired"),
+        pytest.param(THEN, LEFT, "Followed", id="it left"),
+        pytest.param("", None, "Followed", id="no trace of it"),
+        pytest.param(LATER, ALIVE, "Void", id="it reported since"),
+        pytest.param(LATER, UNCONFIRMED, "Void", id="it reported since, before a start"),
+        pytest.param(LATER, EXPIRED, "Void", id="it reported since, and its heartbeat expired"),
+    ],
+)
+@pytest.mark.parametrize("is_move", [False, True], ids=["destroyed", "moved"])
+def test_a_fenced_pool_is_given_away_only_while_its_host_does_not_report(
+    report: str, beat: Heartbeat | None, want: RequestState, is_move: bool
+) -> None:
+    fenced = status("", 2, move=move("Fenced")) if is_move else status("", 2, destroyed=destroy("Fenced"))
+    world = pool_with(fenced, beat, report)
+    world.commits = {"h1": report} if report else {}
+    world.pool("a", heartbeat=beat, grant=Grant("h1", 2))
+    found, requests = after(world), judge_requests(world)
+    request = found.move if is_move else found.destroyed
+    assert request is not None
+    assert request.state == want
+    to = {"Fenced": "", "Followed": "h2" if is_move else "", "Void": "h1"}[want]
+    assert (found.host.id if found.host is not None else "", found.epoch) == (to, 2)
+    held = {"Fenced": HELD, "Followed": replace(HELD, host="h2", epoch=2) if is_move else None}
+    assert follow_grant(HELD, found) == held.get(want, replace(HELD, epoch=2))
+    assert (POOL in requests.ended) is (want != "Fenced")
+    assert (POOL in requests.cleared_pools) is (want == "Followed" and not is_move)
+
+
+def test_a_fenced_pool_that_another_host_has_is_left_to_it() -> None:
+    found = after(pool_with(status("h3", 3, destroyed=destroy("Fenced")), EXPIRED))
+    assert found.destroyed is not None
+    assert (found.host, found.epoch, found.destroyed.state) == (GrantedHost(id="h3"), 3, "Void")
+
+
+def test_a_machine_is_released_and_placed_only_after_the_commit_that_fenced_its_host() -> None:
+    web = machine("web", on="a")
+    rows: list[tuple[RequestState, str]] = [("Waiting", "a"), ("Fenced", "b")]
+    for state, want in rows:
+        before = {"destroyed": msgspec.to_builtins(destroy(state)), "epoch": 1}
+        before |= {"host": {"id": "a"}} if state == "Waiting" else {}
+        before["destroyed"] |= {"host": "a"}
+        world = Small().add(web, make_object(Kind.MACHINE_POOL, "a", {}, status=before))
+        world.pool("a", heartbeat=EXPIRED, why_not_ready="expired").pool(
+            "b", allocatable={"cpu": 9000, "memory": 9}
+        )
+        world.commits = {"a": THEN}
+        plan = make_plan(world, WorldChanges(frozenset({web.key, POOL})), NOW)
+        (found,) = [each.after for each in plan.changes if each.key == web.key] or [web.record]
+        assert found is not None
+        assert found.pool == want
 
 
 @pytest.mark.parametrize("state", ["Followed", "Void"])
@@ -213,7 +268,7 @@ def test_a_pool_moves_only_to_a_host_that_is_known(
     found = judge_requests(world.confirm(HOST, "a=h2"))
     assert (found.status.keys() == {POOL}) is is_request
     reasons = [each.reason for each in found.notices[POOL]]
-    assert reasons == (["Confirmed"] if is_request else ["UnknownHost"])
+    assert reasons == (["HostFenced"] if is_request else ["UnknownHost"])
 
 
 def test_a_newer_request_takes_the_place_of_one_that_waits() -> None:
@@ -254,6 +309,8 @@ HELD = Assignment(pool="a", id="1", host="h1", epoch=1)
         pytest.param(status("h9", 2), HELD, id="another host, without a request"),
         pytest.param(status("", 2), HELD, id="no host, without a request"),
         pytest.param(status("", 1, destroyed=destroy("Waiting")), HELD, id="a request that waits"),
+        pytest.param(status("", 2, destroyed=destroy("Fenced")), HELD, id="a host that is fenced"),
+        pytest.param(status("", 2, move=move("Fenced")), HELD, id="a host that is fenced for a move"),
         pytest.param(status("h9", 2, destroyed=destroy("Void")), HELD, id="a request that is void"),
         pytest.param(
             status("", 2, destroyed=destroy("Followed", "h0")), HELD, id="another host is destroyed"
@@ -298,6 +355,8 @@ def test_an_assignment_of_no_host_is_never_released() -> None:
         pytest.param(
             status("", 2, destroyed=destroy("Followed")), ALIVE, True, id="destroyed, and it reports"
         ),
+        pytest.param(status("", 2, destroyed=destroy("Fenced")), ALIVE, False, id="fenced, and it reports"),
+        pytest.param(status("", 2, move=move("Fenced", "h1", "h2")), ALIVE, False, id="fenced for a move"),
         pytest.param(status("", 3, move=move("Followed")), UNCONFIRMED, False, id="moved away from"),
         pytest.param(status("", 3, move=move("Followed")), ALIVE, True, id="moved away from, and it reports"),
         pytest.param(status("", 2, move=move("Void")), UNCONFIRMED, False, id="a move that is void"),

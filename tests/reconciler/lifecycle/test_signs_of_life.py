@@ -70,6 +70,8 @@ def test_a_host_without_any_report_is_waited_for_too(trailer: str, is_overwritte
     world.tick(30)
     assert world.grant(first) == Grant(first, 1)
     world.tick(60)
+    assert world.grant(first) == Grant("", 2), "the first commit only ends the grant"
+    world.tick()
     assert world.grant(first) == Grant(TRAILERS[trailer][1], 2)
 
 
