@@ -7,8 +7,8 @@ applied before.
     -------------------------------------  ---------------  ------------------  ---------
     missing                                LiveMissing      none                no
     lacks the last applied commit          LiveRewritten    that commit         no
-    ... and a commit that it adds          as for a first start, from here on
-        approves it
+    ... and has a recovery commit that     as for a first start, from here on
+        names it, and an approval of that
     not signed as `signatures` requires    LiveUntrusted    last good commit    yes, if there is one
     not of a reconciler by its form        LiveForeign      last good commit    yes, if there is one
     any other                              applied          the head            yes
@@ -21,9 +21,9 @@ Why an untrusted head leaves the last good commit applied, and a rewritten one d
 still contains the good commit, and no trusted commit has taken its orders back. A rewritten branch may
 grant the pools to another host, and the commit that this host applied is not on it.
 
-At the very first start no commit was applied, so any signed head is. The approval names the fleet, the
-last applied commit and the first commit of the new branch, so that it cannot be used again for another
-branch.
+At the very first start no commit was applied, so any signed head is. A recovery commit is how the reconciler
+takes over what hosts report into a `live` that was lost or rewound (gitstore/live_recovery.py). Without it
+the branch may order elsewhere what runs here, so an approval alone applies nothing.
 
 Limits: it reads commits and signatures, never the files of a tree.
 
@@ -36,22 +36,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from reconciler.gitstore.approval import (
-    TRAILER,
-    HoldKind,
-    approval_digest,
-    approval_trailer,
-    approve_command,
-    is_approval_of,
-    parse_requests,
-)
+from reconciler.gitstore.approval import approval_trailer, approve_command
 from reconciler.gitstore.live_commit import reconciled_source, why_foreign
+from reconciler.gitstore.live_recovery import find_recovery, is_recovery_approved, recovery_digest
 from reconciler.gitstore.objects.commit import decode_commit
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.repo import Repo
 from reconciler.gitstore.signatures.trust import SignatureMode, first_parent_line, judge_head
 from reconciler.gitstore.signatures.verifier import Verifier
-from schemas import live_layout
 
 
 class LiveRejection(StrEnum):
@@ -107,9 +99,14 @@ def follow(
             None, LiveRejection.MISSING, f"{cause}; nothing is changed until the reconciler writes it"
         )
     if good is not None and head != good and not repo.is_descendant(head, good):
-        digest = approval_digest(fleet, HoldKind.LIVE, (good, first_commit(repo, head)))
-        if not has_approval(repo, head, good, digest):
-            return LiveVerdict(good, LiveRejection.REWRITTEN, _rewritten(good, digest))
+        recovery = find_recovery(repo, head, good)
+        if recovery is None or not is_recovery_approved(repo, head, recovery, fleet):
+            subject = good if recovery is None else recovery.commit
+            return LiveVerdict(
+                good,
+                LiveRejection.REWRITTEN,
+                _rewritten(good, recovery_digest(fleet, subject), is_recovered=recovery is not None),
+            )
         good = None  # approved; its signatures are checked as at a first start
     foreign, below = find_foreign(repo, head, good)
     if foreign is not None:
@@ -132,30 +129,14 @@ def find_foreign(
     return None, below
 
 
-def first_commit(repo: Repo, head: ObjectId) -> ObjectId:
-    """Where the first-parent line begins: it tells one `live` from another."""
-    commit = head
-    while parents := decode_commit(repo.read(commit)).parents:
-        commit = parents[0]
-    return commit
-
-
-def has_approval(repo: Repo, head: ObjectId, old: ObjectId, digest: str) -> bool:
-    """Whether a commit that the old `live` does not contain approves the new one, or a file that the old one does not have."""
-    path = live_layout.approval_path(digest)
-    file = repo.file(head, path)
-    return (file is not None and file != repo.file(old, path)) or any(
-        name == TRAILER and is_approval_of(value, digest)
-        for commit in repo.commits(head, old)
-        for name, value in parse_requests(decode_commit(repo.read(commit)).message)
-    )
-
-
-def _rewritten(good: ObjectId, digest: str) -> str:
+def _rewritten(good: ObjectId, digest: str, *, is_recovered: bool) -> str:
     """For people: what happened, and the trailer that approves it if it was meant so."""
+    cause = f"the live branch was rewritten: it does not contain {good[:12]}, the last commit applied here"
+    if not is_recovered:
+        cause += ", and the reconciler has not yet taken over what hosts report"
     return (
-        f"the live branch was rewritten: it does not contain {good[:12]}, the last commit applied here. Nothing is changed "
-        f"here until a source commit with the trailer `{approval_trailer(digest)}`, or that of `{approve_command(digest)}`, has reached live"
+        f"{cause}. Nothing is changed here until a source commit with the trailer `{approval_trailer(digest)}`, or that of "
+        f"`{approve_command(digest)}`, has reached live; `gitvirt plan` lists the machines that differ"
     )
 
 

@@ -26,11 +26,11 @@ object of the same name with another uid is adopted; an object that two hosts re
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from reconciler.decide.object_edit import ObjectEdit
+from reconciler.decide.object_edit import ObjectEdit, assignment_id
 from reconciler.decide.pool_requests import DIGITS, PoolRequests, status_of
 from reconciler.plan.types import Action
 from reconciler.world.objects.relations import POOL_OF
@@ -100,6 +100,14 @@ def under_grant(edit: ObjectEdit, requests: PoolRequests, view: View) -> ObjectE
     key = Key(POOL_OF[edit.known.key.kind], "", assignment.pool)
     pool = requests.status.get(key) or status_of(view, key)
     after = follow_grant(assignment, pool)
+    if (
+        view.grant(key).is_new
+        and pool is not None
+        and pool.host is not None
+        and pool.host.id != assignment.host
+    ):
+        reason = f"pool {assignment.pool} was granted to host {pool.host.id} since"
+        return edit.unassign().clear_condition(EVICTION).log_change(Action.WITHDRAW, reason)
     if after is None:
         reason = f"host {assignment.host} of pool {assignment.pool} is destroyed"
         released = edit.unassign().clear_condition(EVICTION).log_change(Action.WITHDRAW, reason)
@@ -152,29 +160,49 @@ def update_status(edit: ObjectEdit, report: ObjectReport) -> ObjectEdit:
 
 
 def adoption_claims(view: View, edit: ObjectEdit, fact: PoolFact) -> tuple[ObjectReport, ...]:
-    """Hosts that report an object which `live` assigns to no pool: candidates for an adoption, after `live` was lost.
+    """Hosts that report an object which `live` assigns to no pool: candidates for an adoption, after `live` was lost. After it was rewound
+    also those that report an object which it assigns elsewhere, or under another assignment. An object that a host knows only as an
+    orphan is one of them then: its order was lost with `live`.
 
     A host that loses its grant in this tick is not one of them: the object would be adopted and released by turns. An assignment that
     ends in this tick is not adopted either, because `known` is asked, not the edit.
     """
-    if edit.known.record.assignment is not None:
+    if edit.known.record.assignment is not None and not view.is_live_lost:
         return ()
     kind = POOL_OF[edit.known.key.kind]
+    claims = view.accepted_reports(edit.known.key).claims
+    if view.is_live_lost:
+        claims = (*claims, *orphan_claims(view, edit.known.key, claims))
+    held = {each.poollet for each in view.held_reports(edit.known.key)}
     return tuple(
-        one
-        for one in view.accepted_reports(edit.known.key).claims
-        if Key(kind, "", one.pool) not in fact.ended
+        one for one in claims if Key(kind, "", one.pool) not in fact.ended and one.poollet not in held
     )
+
+
+def orphan_claims(view: View, key: Key, claims: Sequence[ObjectReport]) -> Iterator[ObjectReport]:
+    """Orphans of that name as claims, on pools that are granted to the host which lists them. The assignment that it is adopted under is
+    a new one."""
+    known = {(each.poollet, each.uid) for each in claims}
+    for report, orphan in view.orphans_named(key):
+        pool = Key(POOL_OF[key.kind], "", orphan.pool)
+        if not orphan.uid or (report.name, orphan.uid) in known or view.grant(pool).host != report.host:
+            continue
+        id = assignment_id(orphan.uid, view.live_commit)
+        yield ObjectReport(report.name, report.host, orphan.pool, orphan.uid, id, "present")
 
 
 def adopt(view: View, edit: ObjectEdit, report: ObjectReport) -> ObjectEdit | None:
     """Assigned again to the pool that reports it, with the uid and the assignment id of the report; None for another object of that name.
 
     The ids stay as the host knows them, so that the host goes on without a change. Only an object without a uid on
-    `live` takes the uid of a report; with another uid there, it is another life of that name, and what the host has is an orphan.
+    `live` takes the uid of a report; with another uid there, it is another life of that name, and what the host has is an orphan. A
+    rewound `live` has the older life: there the report counts.
     """
-    if edit.record.uid not in ("", report.uid) and edit.before is not None and edit.before.uid:
+    is_other = edit.record.uid not in ("", report.uid) and edit.before is not None and edit.before.uid != ""
+    if is_other and not view.is_live_lost:
         return None
+    if edit.assignment is not None or is_other:
+        edit = edit.unassign()
     grant = view.grant(Key(POOL_OF[edit.known.key.kind], "", report.pool))
     edit = edit.with_record(uid=report.uid).assign(report.pool, report.assignment, grant)
     edit = edit.set_condition(SCHEDULED, "True", "Placed", f"on {report.pool}")

@@ -24,13 +24,16 @@ from reconciler.decide.need import ChangeReason, DeletionPhase, Need, Postpone, 
 from reconciler.decide.object_edit import ObjectEdit, assignment_id
 from reconciler.decide.pool_requests import judge_requests
 from reconciler.decide.references import volumes_of
-from reconciler.gitstore.approval import DIGITS
+from reconciler.gitstore.approval import DIGITS, approval_trailer, is_approval_of
+from reconciler.gitstore.live_recovery import recovery_digest
 from reconciler.plan.types import Action, Change, PendingApproval, Plan, UnschedulableObject
 from reconciler.schedule.decision import Decision, Placed, Refusal, Unschedulable
+from reconciler.world.changes import Confirmation
 from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.objects.relations import POOL_OF
 from reconciler.world.record import SCHEDULED, Record
 from reconciler.world.reports import recovery_wait
+from reconciler.world.reports.rewind import describe_differences, difference, join_some
 from reconciler.world.reports.start_wait import describe_start_wait
 from reconciler.world.view import View
 from schemas.kinds import Key, Kind
@@ -178,8 +181,12 @@ def pending_approvals(view: View, review: DeletionReview | None = None) -> Itera
     if view.head.held is not None:
         yield PendingApproval(view.head.held.message, trailer=view.head.held.trailer)
     if view.missing_hosts:
-        yield PendingApproval(recovery_wait.words(view.missing_hosts, view.rules.settings.reports.ref))
+        subjects = view.rewind.subjects
+        fleet = view.rules.settings.fleet.id
+        trailer = approval_trailer(recovery_digest(fleet, subjects[0])) if subjects and view.last else ""
+        yield PendingApproval(describe_wait(view), trailer=trailer)
         return
+    yield from pending_recoveries(view)
     review = review or review_deletions(view)
     for kind, reason, keys in review.held:
         yield PendingApproval(reason, kind, keys, review.trailer)
@@ -190,6 +197,8 @@ def pending_approvals(view: View, review: DeletionReview | None = None) -> Itera
     for (message, kind), waiting_keys in sorted(alone.items()):
         yield PendingApproval(message, kind, tuple(waiting_keys))
     for each in review.idle:
+        if is_for_recovery(view, each):
+            continue
         message = f"{each.about}: {each.value[:DIGITS]} (commit {each.commit[:12]}) matches nothing that awaits approval here"
         meant = (
             f"did you mean {review.trailer}?"
@@ -197,3 +206,53 @@ def pending_approvals(view: View, review: DeletionReview | None = None) -> Itera
             else "a host that rejects `live` compares it itself"
         )
         yield PendingApproval(f"{message}; {meant}")
+
+
+def describe_wait(view: View) -> str:
+    """Why nothing is written while `live` is lost or rewound: the missing hosts, and for people who are asked to approve what hosts
+    report, the machines that differ."""
+    ref = view.rules.settings.reports.ref
+    if view.last is None:
+        return recovery_wait.words(view.missing_hosts, ref)
+    waits = recovery_wait.words(
+        view.missing_hosts, ref, f"live was rewound: it lacks {view.rewind.describe()}"
+    )
+    return f"{waits}. {describe_differences(reported_differences(view))}"
+
+
+def reported_differences(view: View) -> Iterator[str]:
+    """Machines that hosts report on another pool than a rewound `live` says."""
+    for key, known in view.objects.items():
+        if key.kind is Kind.MACHINE:
+            for each in view.accepted_reports(key).claims:
+                if each.pool != known.record.pool:
+                    yield difference(f"{key.namespace}/{key.name}", known.record.pool, each.pool)
+
+
+def pending_recoveries(view: View) -> Iterator[PendingApproval]:
+    """What hosts wait for after `live` was written again, and reports that name a missing commit without a proof of it."""
+    fleet = view.rules.settings.fleet.id
+    for each in view.recoveries:
+        cause = (
+            f"live was lost or rewound, and was written again in commit {each.commit[:12]} from what hosts report; "
+            f"poollets {join_some(each.hosts)} apply it once a person approves"
+        )
+        message = f"{cause}. {describe_differences(each.differences)}"
+        yield PendingApproval(message, trailer=approval_trailer(recovery_digest(fleet, each.commit)))
+    if not view.is_live_lost:
+        for name, named in sorted(view.rewind.reports.items()):
+            message = (
+                f"the report of poollet {name} names {join_some(_cut(one) for one in named)}, which live does not contain. Nothing new is placed on its "
+                "pools, and what it reports is placed nowhere else. If live was restored or forced back, approve: then what runs is "
+                "taken over from all reports. If not, that host or its key cannot be trusted"
+            )
+            yield PendingApproval(message, trailer=approval_trailer(recovery_digest(fleet, named[0])))
+
+
+def _cut(subject: str) -> str:
+    return subject if "@" in subject else subject[:12]
+
+
+def is_for_recovery(view: View, given: Confirmation) -> bool:
+    """Whether it approves a recovery: one that it begins now, or that hosts apply by it."""
+    return any(is_approval_of(given.value, digest) for digest in view.recovery_digests)

@@ -4,10 +4,12 @@ Theory of operation
 -------------------
 The first row that applies decides. Before it, the assignment follows its grant (`under_grant`); deletions never come here.
 
+    `live` is lost or rewound, and other hosts report it   Adopt, or Blocked if several have it (`outcome.recover`)
     paused                                                 Keep, and no report is applied
     -- then what its pool reports is applied --
     unassigned, one host reports it                        Adopt
     unassigned, several hosts report it                    Blocked
+    unassigned, a host has one of its name as an orphan    Blocked
     unassigned in this tick, and nothing had ordered that  Keep; the next commit places it (`handover`)
     unassigned, an obstacle                                Blocked
     unassigned                                             Place
@@ -42,7 +44,7 @@ from reconciler.decide.handover import must_wait, wait_for_next_commit
 from reconciler.decide.need import Drain, Need, Place
 from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.obstacles import first_obstacle
-from reconciler.decide.outcome import adopt_reported, block, keep, wait_for_pool
+from reconciler.decide.outcome import adopt_reported, block, keep, recover, wait_for_pool
 from reconciler.decide.references import volumes_of
 from reconciler.plan.types import Action
 from reconciler.world.objects.object_state import ObjectState
@@ -55,6 +57,8 @@ from schemas.model import Evict, Machine
 
 def decide_machine(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
     """By the table above. `fact` is about the pool of the assignment as it is after this tick's grants."""
+    if (recovered := recover(view, edit, fact)) is not None:
+        return recovered
     if is_paused(edit.known):
         return keep(edit.clear_condition(ACCEPTED))
     edit = apply_report(edit, fact)

@@ -5,6 +5,8 @@ None of these ends an assignment. That is `apply_report`'s, by the report of the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from reconciler.decide.apply_report import PoolFact, adopt, adoption_claims
 from reconciler.decide.need import Adopt, Blocked, Keep, PoolUnreachable
 from reconciler.decide.object_edit import ObjectEdit
@@ -12,8 +14,12 @@ from reconciler.decide.pool_requests import status_of
 from reconciler.plan.types import Action
 from reconciler.world.objects.relations import POOL_OF
 from reconciler.world.record import ACCEPTED, SCHEDULED
+from reconciler.world.reports.object_report import ObjectReport
 from reconciler.world.view import View
 from schemas.kinds import Key
+from schemas.live_layout import ORPHANS
+
+MULTIPLE = "ReportedByMultiplePools"
 
 
 def keep(edit: ObjectEdit) -> Keep:
@@ -43,13 +49,53 @@ def wait_for_pool(view: View, edit: ObjectEdit, pool: str, consequence: str = ""
     return PoolUnreachable(**edit.need_fields(), pool=pool)
 
 
+def recover(view: View, edit: ObjectEdit, fact: PoolFact) -> Adopt | Blocked | None:
+    """What hosts report beside the assignment that a lost or rewound `live` has. None: nothing, or `live` is neither.
+
+    The pool of the assignment confirms it by its own report. If it does, the object is on two hosts. If it does not, the assignment is
+    older than what runs. It comes before all other rules, also for a paused object: what is not adopted now is an orphan afterwards.
+    """
+    if not view.is_live_lost:
+        return None
+    claims = adoption_claims(view, edit, fact)
+    if not claims:
+        return None
+    is_confirmed = edit.assignment is not None and fact.report is not None and fact.report.is_there
+    if not is_confirmed:
+        edit = edit.unassign() if edit.assignment is not None else edit
+        return adopt_reported(view, edit, fact)
+    assert fact.report is not None, "it confirms"
+    return block_claimed(edit, [*claims, fact.report])
+
+
+def block_claimed(edit: ObjectEdit, claims: Sequence[ObjectReport]) -> Blocked:
+    """On several hosts: it may run more than once, and people must say which one stays."""
+    who = " and ".join(sorted({each.poollet for each in claims}))
+    message = f"poollets {who} report it at once; remove it from all hosts but one"
+    return block(edit, MULTIPLE, message)
+
+
 def adopt_reported(view: View, edit: ObjectEdit, fact: PoolFact) -> Adopt | Blocked | None:
     """Where one poollet reports it; none adopts it while several do, because it may run twice. None: no poollet reports this object."""
     claims = adoption_claims(view, edit, fact)
     if len(claims) > 1:
-        who = " and ".join(sorted(each.poollet for each in claims))
-        message = f"poollets {who} report it at once; remove it from all hosts but one"
-        return block(edit, "ReportedByMultiplePools", message)
+        return block_claimed(edit, claims)
     if claims and (adopted := adopt(view, edit, claims[0])) is not None:
         return Adopt(**adopted.need_fields())
+    return block_named(view, edit)
+
+
+def block_named(view: View, edit: ObjectEdit) -> Blocked | None:
+    """A host has an object of that kind and name, which `live` assigns to no pool: placed elsewhere, the name would run twice.
+
+    Its report lists the object as an orphan, or names a commit that `live` lacks (reports/rewind.py).
+    """
+    key = edit.known.key
+    for report, orphan in view.orphans_named(key):
+        where = f"host {report.host} of poollet {report.name} has {key} (uid {orphan.uid or 'unknown'}) without an order"
+        cure = f"to delete that object with its data, commit {ORPHANS}{orphan.uid}.yaml"
+        return block(edit, "OnAnotherHost", f"{where}; it is not placed a second time. {cure}")
+    for each in view.held_reports(key):
+        message = f"poollet {each.poollet} reports it, and names a commit that live does not contain"
+        return block(edit, "OnAnotherHost", f"{message}; it is not placed before that is approved or over")
     return None

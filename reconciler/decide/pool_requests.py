@@ -353,7 +353,13 @@ def pools_named(name: str) -> tuple[Key, Key]:
 
 
 def status_of(view: View, key: Key) -> PoolStatus | None:
-    """As `live` has it."""
+    """As `live` has it; in a rewound `live`, with the grant that its hosts report. So a trailer that a restore replays hits no host that
+    lost the grant since."""
     known = view.objects.get(key)
     status = known.record.status if known is not None else None
-    return status if isinstance(status, POOL_STATUS) else None
+    if not isinstance(status, POOL_STATUS):
+        return None
+    grant = view.grant(key)
+    if grant.is_new and status.host is not None:
+        return replace(status, host=GrantedHost(id=grant.host), epoch=grant.epoch)
+    return status

@@ -18,7 +18,7 @@ from reconciler.decide.deletion import is_paused, was_made
 from reconciler.decide.need import Adopt, Blocked, Need
 from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.obstacles import first_obstacle
-from reconciler.decide.outcome import keep, wait_for_pool
+from reconciler.decide.outcome import keep, recover, wait_for_pool
 from reconciler.plan.types import Action
 from reconciler.world.record import ACCEPTED
 from reconciler.world.view import View
@@ -28,6 +28,8 @@ from schemas.model import VolumeSnapshot, VolumeSnapshotStatus
 
 def decide_snapshot(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
     """Paused, reported, unassigned, lost pool, assigned: in this order. An assigned one is not asked for obstacles: it exists already."""
+    if (recovered := recover(view, edit, fact)) is not None:
+        return recovered
     if is_paused(edit.known):
         return keep(edit)
     edit = apply_report(edit, fact)

@@ -25,7 +25,7 @@ from reconciler.decide.handover import must_wait, wait_for_next_commit
 from reconciler.decide.need import Need, Place
 from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.obstacles import first_obstacle
-from reconciler.decide.outcome import adopt_reported, block, keep, wait_for_pool
+from reconciler.decide.outcome import adopt_reported, block, keep, recover, wait_for_pool
 from reconciler.decide.references import machines_of, owner_of
 from reconciler.decide.volume_claim import is_requested_by, update_claim
 from reconciler.world.objects.object_state import ObjectState
@@ -36,6 +36,8 @@ from schemas.model import Volume
 
 def decide_volume(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
     """By the table above, for declared and for generated volumes."""
+    if (recovered := recover(view, edit, fact)) is not None:
+        return recovered
     if is_paused(edit.known):
         return keep(edit.clear_condition(ACCEPTED))
     edit = update_claim(view, apply_report(edit, fact))

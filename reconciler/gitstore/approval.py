@@ -9,8 +9,8 @@ What needs a person's agreement *awaits approval*. Its digest covers the fleet, 
     source      the source commit that was reconciled last, which the             the reconciler
                 rewritten branch no longer contains, and the head of
                 the rewritten branch
-    live        the commit that a host applied last, and the first commit         each host
-                of the rewritten `live`
+    live        the recovery commit of a lost or rewound `live`; before there     each host
+                is one, a commit that was applied and that `live` lacks
 
 Plan, log, condition and event print the same line, `Gitvirt-Approve: <digest>`. A commit that arrives on the source branch with that
 trailer approves it, and so does one that adds or changes the file `.gitvirt/approvals/<digest>.yaml`. Anything more that is to be deleted, or another rewritten history, is another digest. A uid belongs to one life

@@ -9,7 +9,7 @@ The steps, and the outcome with which each may end the tick:
     2. is there anything to reconcile (`gitstore.guards`)    TickBlocked, RefsChanged to the default branch
     3. first tick only: which settings are effective         RefsChanged
     4. World.advance: what changed since the last snapshot   TickBlocked (the source is unfit)
-    5. the refs that the settings name; lost reports         RefsChanged, TickBlocked (a lost live waits for reports)
+    5. the refs that the settings name; lost reports         RefsChanged, TickBlocked (a lost or rewound live waits for reports)
     6. make_plan: decide and schedule. Pure
     7. draft: text edits and a message                       NoChange, Deferred (only minor status)
     8. push by compare-and-swap                              Committed, NoChange, Conflict, Failed
@@ -23,7 +23,8 @@ Nothing after step 1 asks the remote again before the push, so all decisions of 
 when live is known to be as planned: after a conflict or a failed push the changes stay dirty, and the next tick decides them again.
 
 A defect in the code, or an object of the repo that cannot be read, ends the tick as Failed, and the World is built again from nothing. What
-it knew of heartbeats is kept: hosts must not appear expired, or alive, because a tick failed.
+it knew of heartbeats is kept: hosts must not appear expired, or alive, because a tick failed. So is the newest commit of `live` that it wrote
+or saw: a `live` that lacks it was rewound.
 
 Must never happen: a second read within a tick; a push of a plan that was made for another head of live; an exception out of `tick`.
 """
@@ -36,10 +37,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from reconciler.decide.compose import describe_wait
 from reconciler.decide.decide import make_plan
 from reconciler.gitstore import guards
 from reconciler.gitstore.effective_settings import read_effective_settings
 from reconciler.gitstore.errors import DamageError
+from reconciler.gitstore.live_recovery import RECOVERED_TRAILER
 from reconciler.gitstore.objects.commit import RECONCILER_TRAILER
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.remote.transport import PushConflict, PushRefused, RemoteUnavailable
@@ -59,8 +62,8 @@ from reconciler.loop.tracing import Tracer, Untraced
 from reconciler.plan.significance import is_minor as is_minor_change
 from reconciler.plan.types import Plan
 from reconciler.world.changes import WorldChanges
-from reconciler.world.reports import recovery_wait
 from reconciler.world.reports.heartbeat import HeartbeatSeen, ReadTimes, Writer
+from reconciler.world.reports.rewind import LiveSeen
 from reconciler.world.reports.start_wait import StartWait
 from reconciler.world.source.parse_cache.cache import ParseCache
 from reconciler.world.world import World
@@ -163,13 +166,18 @@ class Reconciler:
             log.exception("a tick failed")
             failed = Failed("error", f"{type(error).__name__}: {error}", "see the log for details")
         # What was read halfway is worth nothing.
-        self.world = self._new_world(self.world.reports.heartbeats_seen)
+        self.world = self._new_world(self.world.reports.heartbeats_seen, self.world.live_seen)
         return failed
 
-    def _new_world(self, heartbeats_seen: Mapping[Writer, HeartbeatSeen] | None = None) -> World:
+    def _new_world(
+        self,
+        heartbeats_seen: Mapping[Writer, HeartbeatSeen] | None = None,
+        live_seen: LiveSeen | None = None,
+    ) -> World:
         return World(
             self._around.ambient,
             heartbeats_seen,
+            live_seen=live_seen,
             readings=self._around.readings,
             start_wait=self._around.start_wait,
         )
@@ -197,12 +205,12 @@ class Reconciler:
         if refs != self.refs:
             return RefsChanged(refs)
         if self.world.missing_hosts:
-            waits_for = recovery_wait.words(self.world.missing_hosts, self.world.rules.settings.reports.ref)
-            return TickBlocked(advance.problems, waits_for)
+            return TickBlocked(advance.problems, describe_wait(self.world))
         plan = self._plan(advance, now)
         with self._tracer.span("draft"):
             written = self._draft(plan, advance.source_paths | advance.live_paths, now)
         is_minor = not advance.source_paths and all(is_minor_change(change) for change in plan.changes)
+        is_minor = is_minor and not self.world.is_live_lost
         can_wait = is_minor and self._unanswered is None and written.draft is not None
         if can_wait and (until := self._status_due(now)) > now:
             return Deferred(plan, until)
@@ -262,7 +270,7 @@ class Reconciler:
             now,
             (self.refs.source or "").removeprefix("refs/heads/"),
             self.refs.target or "",
-            ((RECONCILER_TRAILER, self.who.name),) if self.who.name else (),
+            (*((RECONCILER_TRAILER, self.who.name),) * bool(self.who.name), *recovered_trailers(self.world)),
         )
         written = draft(plan, self.world, paths, self.repo.read, signing)
         if written.draft is None and self._unanswered is not None and self.world.live_commit is not None:
@@ -298,6 +306,12 @@ class Reconciler:
                 if is_unknown:
                     self._unanswered = UnansweredPush(written.draft.expected)
                 return Failed(trouble.value, cause, cure)
+
+
+def recovered_trailers(world: World) -> tuple[tuple[str, str], ...]:
+    """Makes the commit that ends a lost or rewound `live` its recovery: each missing commit that was applied."""
+    commits = world.rewind.commits if world.is_live_lost else frozenset[str]()
+    return tuple((RECOVERED_TRAILER, commit) for commit in sorted(commits))
 
 
 def refs_in_settings(settings: FleetSettings, refs: Refs) -> Refs:

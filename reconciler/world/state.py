@@ -40,7 +40,9 @@ from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.record import HOST_MISMATCH
 from reconciler.world.reports.heartbeat import NOT_EXPIRED, Heartbeat, HeartbeatSeen, Writer
 from reconciler.world.reports.reports import HostReport, Reports
+from reconciler.world.reports.rewind import LiveSeen
 from reconciler.world.source.contents import Contents
+from reconciler.world.source.live_history import LiveHistory
 from reconciler.world.source.parse_cache.cache import ParseCache
 from reconciler.world.source.renamed_files import Renamed
 from reconciler.world.source.rules import Rules
@@ -58,22 +60,25 @@ UNTIL_EXPIRED = "using its last report until the heartbeat timeout"
 class State(View):
     """The fields of the View, and those that only the next update needs.
 
-    `heartbeats_seen` and `readings` are not of this state alone: they outlive it. `is_offline`: there are no reports at all,
-    as in a checkout, so pools are as live has them. `is_fresh`: nothing was taken in yet.
+    `heartbeats_seen`, `live_seen` and `readings` are not of this state alone: they outlive it. `is_offline`: there are no reports
+    at all, as in a checkout, so pools are as live has them. `is_fresh`: nothing was taken in yet.
     """
 
     def __init__(
-        self, heartbeats_seen: dict[Writer, HeartbeatSeen], readings: ParseCache, *, is_offline: bool = False
+        self,
+        heartbeats_seen: dict[Writer, HeartbeatSeen],
+        readings: ParseCache,
+        *,
+        live_seen: LiveSeen | None = None,
+        is_offline: bool = False,
     ) -> None:
-        self.readings = readings
-        self.is_offline = is_offline
-        self.is_fresh = True
+        self.readings, self.is_offline, self.is_fresh = readings, is_offline, True
+        self.live_seen, self.live_history = live_seen or LiveSeen(), LiveHistory()
         self.source_commit = self.live_commit = self.own_live = self.last = None
         self.foreign_edits: tuple[str, ...] = ()
         # The commit that this process wrote onto live last.
         self.written: ObjectId | None = None
-        self.head = SourceHead(None)
-        self.rules = Rules()
+        self.head, self.rules = SourceHead(None), Rules()
         # The settings that signatures of the source are checked by, and the commit that they are of.
         self.signatures: tuple[ObjectId | None, SignatureSettings] = (None, SignatureSettings())
         self.source = TreeIndex()
@@ -108,15 +113,22 @@ class State(View):
         """
         known = self.objects.get(pool)
         granted = grant_on_live(known).host
+        if newer := self._granted_later(pool, granted):
+            granted = newer
         name = self._announcer(pool, granted)
         if name is not None:
             report = self.reports.by_poollet[name]
             if granted not in ("", report.host) and known is not None:
                 return self._of_absent_host(known, report, granted)
-            beat, other = self.reports.heartbeats[report.writer], candidate_for(pool, report)
-            epoch = 0 if granted else self._highest_epoch(pool)
             return Announcement(
-                name, report.pools[pool], beat, host=report.host, other_host=other, epoch=epoch
+                name,
+                report.pools[pool],
+                self.reports.heartbeats[report.writer],
+                host=report.host,
+                other_host=candidate_for(pool, report),
+                epoch=0 if granted and not newer else self._highest_epoch(pool),
+                is_rewound=bool(newer),
+                held=self._why_held(name),
             )
         if known is None:
             return None
@@ -131,6 +143,20 @@ class State(View):
                 why = f"what the report of {name} says of it cannot be read; its last status stays"
                 return last_known_pool(known, name, why)
         return pool_on_live(known) if self.is_offline else None
+
+    def _granted_later(self, pool: Key, granted: str) -> str:
+        """While `live` is rewound: the host that reports the pool under a higher epoch than `live` has. It was granted the pool since."""
+        if not granted or not self.rewind.is_proven:
+            return ""
+        epoch = grant_on_live(self.objects.get(pool)).epoch
+        found = [each for each in self._announcers(pool) if each.pools[pool].epoch > epoch]
+        return max(found, key=lambda each: each.pools[pool].epoch).host if found else ""
+
+    def _why_held(self, poollet: str) -> str:
+        if self.rewind.is_proven or poollet not in self.rewind.reports:
+            return ""
+        named = ", ".join(self.rewind.reports[poollet])
+        return f"the report of {poollet} names {named}, which live does not contain"
 
     def _announcer(self, pool: Key, granted: str) -> str | None:
         best = min(

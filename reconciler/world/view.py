@@ -33,6 +33,7 @@ from reconciler.world.reports.heartbeat import EVER, NOT_EXPIRED, Heartbeat, Wri
 from reconciler.world.reports.object_report import ObjectReport
 from reconciler.world.reports.recovery_wait import MissingHost, find_missing_hosts
 from reconciler.world.reports.reports import HostReport, Reports
+from reconciler.world.reports.rewind import NO_REWIND, LiveSeen, PendingRecovery, Rewind
 from reconciler.world.reports.start_wait import AwaitedHost, StartWait
 from reconciler.world.source.absence_check import masks_live_objects, why_unverified
 from reconciler.world.source.renamed_files import Renamed
@@ -82,6 +83,12 @@ class View:
     # Files that may be what became of files that declared objects.
     renamed: Renamed
     reports: Reports
+    # The evidence that live lacks commits which were applied; and the recoveries that hosts wait for an approval of.
+    rewind: Rewind = NO_REWIND
+    live_seen: LiveSeen
+    recoveries: tuple[PendingRecovery, ...] = ()
+    # An approval with one of these is about a recovery: it matches something, also where nothing is held here.
+    recovery_digests: frozenset[str] = frozenset()
     # The hosts that this process waits for since its start. None: it waits for no host, as a plan.
     start_wait: StartWait | None = None
     # Whether no reports were read at all, as in a plan of a checkout. In a tick they are always read, even if there are none.
@@ -114,10 +121,13 @@ class View:
 
     @property
     def is_live_lost(self) -> bool:
-        """Nothing was reconciled here, and hosts report objects all the same, or did until a moment ago.
+        """Lost, or rewound: nothing was reconciled here, and hosts report objects all the same, or did until a moment ago; or `live`
+        provably lacks commits that were applied (reports/rewind.py).
 
         Then objects must be adopted from reports before anything is placed: what a host has would be created a second time.
         """
+        if self.rewind.is_proven:
+            return True
         return self.last is None and (
             any(each.reports_objects for each in self.reports.by_poollet.values())
             or self.reports.has_absent_host()
@@ -125,9 +135,10 @@ class View:
 
     @property
     def missing_hosts(self) -> tuple[MissingHost, ...]:
-        """Hosts that a lost live waits for: what they were assigned since they fell silent is unknown. None is missing once every
-        report was seen to change, or says that its host leaves, and can be read; or is gone for its heartbeat timeout."""
-        return tuple(find_missing_hosts(self.reports)) if self.is_live_lost else ()
+        """Hosts that a lost or rewound live waits for: what they were assigned since they fell silent is unknown. None is missing once every
+        report was seen to change since, or says that its host leaves, and can be read; or is gone for its heartbeat timeout."""
+        since = self.live_seen.lost_since
+        return tuple(find_missing_hosts(self.reports, since)) if self.is_live_lost else ()
 
     @property
     def awaited_hosts(self) -> tuple[AwaitedHost, ...]:
@@ -214,7 +225,9 @@ class View:
         # A retained volume is another one than what is declared by its name now.
         speaking = (each for each in self.speaking(key) if each.uid not in self.retained_volumes)
         record = known.record if known else NOTHING
-        return accept_reports(key, record, speaking, self.rules.authority, self.grant)
+        return accept_reports(
+            key, record, speaking, self.rules.authority, self.grant, is_live_lost=self.is_live_lost
+        )
 
     def speaking(self, key: Key) -> Iterator[ObjectReport]:
         """The entries about an object in reports of this fleet. If a host writes two reports, as after its poollet was renamed, the one
@@ -223,6 +236,26 @@ class View:
             each for each in self.reports.says(key) if self.is_ours(self.reports.by_poollet[each.poollet])
         )
         return iter(sorted(found, key=lambda each: self.may_be_alive((each.poollet, each.host))))
+
+    def held_reports(self, key: Key) -> Iterator[ObjectReport]:
+        """What reports say of it that name a commit which `live` lacks, without a proof. Such a report holds what it names."""
+        if not self.rewind.is_proven:
+            yield from (
+                each for each in self.speaking(key) if each.poollet in self.rewind.reports and each.is_there
+            )
+
+    def orphans_named(self, key: Key) -> Iterator[tuple[HostReport, Orphan]]:
+        """Objects of that kind and name that hosts report without an order, by reports that may be alive and belong to poollets of
+        their pools. An object of an earlier life of the name counts too: beside it the name would run twice."""
+        for name in self.reports.orphan_index.speakers(key):
+            report = self.reports.by_poollet[name]
+            if not self.is_ours(report) or not self.may_be_alive(report.writer):
+                continue
+            for orphan in report.orphans:
+                is_named = (orphan.kind, orphan.namespace, orphan.name) == key
+                is_owned = self.rules.authority.owns(name, pool_of_orphan(orphan))
+                if is_named and is_owned and orphan.uid not in self.retained_volumes:
+                    yield report, orphan
 
     def orphans(self) -> Iterator[tuple[str, Orphan]]:
         """Objects without an order, by who reports them, on pools that are granted to the host that does.

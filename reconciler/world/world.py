@@ -1,7 +1,7 @@
 """The World: everything known at one moment, brought up to each snapshot at the cost of what changed.
 
 Read through `View`; changed by `advance` alone. Decides nothing, writes nothing, and keeps nothing that could not be read
-again, but for when reports were seen to change.
+again, but for when reports were seen to change and which commit of `live` was seen last.
 
 Theory of operation
 -------------------
@@ -29,6 +29,7 @@ from reconciler.world.bulk_load import bulk
 from reconciler.world.changes import WorldChanges
 from reconciler.world.problems import problems
 from reconciler.world.reports.heartbeat import HeartbeatSeen, ReadTimes, Writer
+from reconciler.world.reports.rewind import LiveSeen
 from reconciler.world.reports.start_wait import StartWait
 from reconciler.world.source.parse_cache.cache import ParseCache
 from reconciler.world.state import State
@@ -41,7 +42,8 @@ class World(State):
     """The State with a way to bring it up to date. The reconciler has one; each verb that plans makes its own.
 
     `ambient` is the environment that signatures are checked in; `readings` are what files held when they were read before.
-    `heartbeats_seen` are taken over from a World that failed: without them every host would be unconfirmed again.
+    `heartbeats_seen` are taken over from a World that failed: without them every host would be unconfirmed again. So is `live_seen`:
+    without it a rewound `live` would be taken for the one that this process wrote.
     `start_wait` is of a process that has started to reconcile; without it the World waits for no host.
     """
 
@@ -50,6 +52,7 @@ class World(State):
         ambient: Mapping[str, str] | None = None,
         heartbeats_seen: Mapping[Writer, HeartbeatSeen] | None = None,
         *,
+        live_seen: LiveSeen | None = None,
         readings: ParseCache | None = None,
         start_wait: StartWait | None = None,
         is_offline: bool = False,
@@ -57,6 +60,7 @@ class World(State):
         super().__init__(
             dict(heartbeats_seen or {}),
             readings or ParseCache(),
+            live_seen=live_seen,
             is_offline=is_offline,
         )
         self.start_wait = start_wait
@@ -85,6 +89,7 @@ class World(State):
             super().__init__(
                 self.reports.heartbeats_seen,
                 self.readings,
+                live_seen=self.live_seen,
                 is_offline=self.is_offline,
             )
             raise
@@ -123,6 +128,7 @@ class World(State):
         Files that we wrote ourselves are not among the paths of the next advance.
         """
         self.written = written or self.written
+        self.live_seen.commit = written or self.live_seen.commit
         self._pending = Delta()
         self._accepted.clear()
         self.readings.settle()

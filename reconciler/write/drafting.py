@@ -56,7 +56,8 @@ def draft(plan: Plan, view: View, paths: Iterable[str], read: Read, signing: Sig
     edits, problems, stuck = _edits(changes, view, concerned, read)
     done = tuple(change for key, change in changes.items() if key not in stuck)
     foreign = view.live_commit if view.own_live != view.live_commit else None
-    if not edits and not view.is_news and foreign is None:
+    is_recovery = view.is_live_lost  # its commit is what hosts and people refer to
+    if not edits and not view.is_news and foreign is None and not is_recovery:
         return Written(None, problems)
     taken = sorted(path for path in edits if path in concerned and not live_layout.is_reconcilers(path))
     return Written(
@@ -72,7 +73,7 @@ def draft(plan: Plan, view: View, paths: Iterable[str], read: Read, signing: Sig
             trailers=signing.trailers,
             parent=view.own_live if foreign else None,
             replaces=foreign,
-            even_if_unchanged=view.is_news or foreign is not None,
+            even_if_unchanged=view.is_news or foreign is not None or is_recovery,
         ),
         problems,
     )

@@ -61,6 +61,8 @@ class Announcement:
     host: str = ""
     other_host: str = ""
     epoch: int = 0
+    is_rewound: bool = False  # live has an older grant than the one that `epoch` was reported under
+    held: str = ""  # why nothing new is placed there, whatever the host reports
 
 
 @dataclass(slots=True)
@@ -100,7 +102,9 @@ def pool_state(
     names = _offered_classes(pool)
     grant = grant_on_live(known)
     if announced is not None and announced.host:
-        grant = grant_for(known, announced.host, announced.epoch, announced.heartbeat)
+        grant = grant_for(
+            known, announced.host, announced.epoch, announced.heartbeat, is_rewound=announced.is_rewound
+        )
     object = known.object if known is not None else None
     plain = PoolState(
         key=key,
@@ -138,8 +142,8 @@ def why_not_ready(known: ObjectState | None, announced: Announcement | None) -> 
         return f"its poollet {announced.poollet} has left"
     if announced.heartbeat is Heartbeat.EXPIRED:
         return f"the report of {announced.poollet} has not changed within the heartbeat timeout"
-    if announced.silence:
-        return announced.silence
+    if announced.silence or announced.held:
+        return announced.silence or announced.held
     state = announced.pool.status.state
     if state not in ("Ready", "Available"):
         return f"its poollet reports the state {state}"

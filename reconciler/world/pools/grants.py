@@ -16,7 +16,8 @@ that has the grant. So two hosts of one name can never both act, and a newcomer 
                                                                                    do those of volumes whose data is retained
     none, fenced  A reported since                                   A             the same; assignments follow
     none, fenced  an accepted report announces the pool              none          the same: the request is decided first
-    lost `live`   every known report was heard                       its hostID    highest reported + 1; ids are adopted
+    lost or       every known report was heard                       its hostID    highest reported + 1; ids are adopted
+    rewound live
 
 The fence is host and epoch together: a host compares both, of assignment and pool, in one commit of `live`. The document of a pool may leave
 `live` with its epoch (its declaration is removed, no report announces it) and be there again. Whatever could then be acted on under an
@@ -66,13 +67,17 @@ def grant_on_live(known: ObjectState | None) -> Grant:
     return Grant(status.host.id if status.host is not None else "", status.epoch)
 
 
-def grant_for(known: ObjectState | None, host: str, highest: int, beat: Heartbeat) -> Grant:
+def grant_for(
+    known: ObjectState | None, host: str, highest: int, beat: Heartbeat, *, is_rewound: bool = False
+) -> Grant:
     """The grant of a pool that `host` announces: the one on live, else a new one where the host may have it.
 
-    `highest` is the highest epoch of the pool that is known beside its document on live.
+    `highest` is the highest epoch of the pool that is known beside its document on live. `is_rewound`: the one on live is older than
+    that epoch, so it counts as none.
     """
     grant = grant_on_live(known)
-    if grant.host or known is None or not known.is_active or not host or is_fenced(known):
+    has_grant = grant.host != "" and not is_rewound
+    if has_grant or known is None or not known.is_active or not host or is_fenced(known):
         return grant
     highest = max(grant.epoch, highest)
     if beat is Heartbeat.ALIVE or (beat is Heartbeat.UNCONFIRMED and not highest):

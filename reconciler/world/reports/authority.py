@@ -13,6 +13,7 @@ What an entry says of an object then depends on what `live` orders:
 
     the entry is about the present assignment            it is *the* report of the object
     live assigns the object to no pool, it is there      a claim: a lost live may adopt it
+    live is lost or rewound, it is there                 a claim, whatever live assigns
     live assigns it to another pool, same uid there      refused: two pools have it
     anything else                                        ignored: it is about an assignment that ended
 
@@ -85,9 +86,11 @@ def accept_reports(
     says: Iterable[ObjectReport],
     authority: Authority,
     grant: Callable[[Key], Grant],
+    *,
+    is_live_lost: bool = False,
 ) -> AcceptedReports:
     """Selects the reports about one object that count. `grant` gives the host that a pool is granted to: reports of any other host about
-    objects on that pool never count."""
+    objects on that pool never count. While `live` is lost or rewound, what it assigns is no more than another report."""
     report, claims, refused = None, [], []
     assignment = record.assignment
     for each in says:
@@ -103,7 +106,7 @@ def accept_reports(
             continue
         elif _is_of(record, each, pool):
             report = each
-        elif assignment is None:
+        elif assignment is None or is_live_lost:
             claims += [each] if each.is_there else []
         elif each.is_there and each.phase == "present" and each.uid == record.uid:
             refused.append(

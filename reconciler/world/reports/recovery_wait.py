@@ -1,11 +1,13 @@
-"""The hosts that a lost `live` waits for, and why: they may run objects that no readable report names. Pure; it decides about no object.
+"""The hosts that a lost or rewound `live` waits for, and why: they may run objects that no readable report names. Pure; it decides about
+no object.
 
-Without `live`, reports are the only record of what runs where. Before the reconciler writes a new one, every known host must
+Without a `live` that has all that was applied, reports are the only record of what runs where. Before the reconciler writes a new one, every known host must
 have reported; what runs on one that has not would be placed, and so run, a second time. While any host is
 missing, the tick writes nothing (`loop/tick.py`).
 
     report                                            waited for
-    seen to change, readable, accepted                no
+    seen to change since live was lost, readable,     no
+    accepted
     says that its host leaves                         no
     not seen to change yet                            until it changes or its heartbeat expires; then as silent
     expired (silent), refused, or unreadable          until people start the host or remove its report
@@ -16,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 from reconciler.world.reports.heartbeat import Heartbeat
@@ -39,11 +42,14 @@ class MissingHost:
     why: Why
 
 
-def find_missing_hosts(reports: Reports) -> Iterator[MissingHost]:
-    """By name. A host that was seen to report, says that it leaves, or lost its report longer ago than its heartbeat timeout, is
-    not among them."""
+def find_missing_hosts(reports: Reports, since: datetime | None = None) -> Iterator[MissingHost]:
+    """By name. A host that was seen to report after `since`, says that it leaves, or lost its report longer ago than its heartbeat
+    timeout, is not among them. What it reported before may lack what it was assigned last."""
     for (name, host), beat in sorted(reports.heartbeats.items()):
         report = reports.by_poollet.get(name)
+        changed = reports.heartbeats_seen[name, host].since
+        if beat is Heartbeat.ALIVE and since is not None and changed <= since:
+            beat = Heartbeat.UNCONFIRMED
         why = _why(report, beat) if report is None or report.host == host else _why_replaced(beat)
         if why is not None:
             yield MissingHost(name, why)
@@ -68,8 +74,8 @@ def _why_replaced(beat: Heartbeat) -> Why | None:
     return None if beat is Heartbeat.EXPIRED else Why.REPLACED
 
 
-def words(waits_for: Sequence[MissingHost], ref: str) -> str:
-    """The message: which hosts are missing, the most urgent first, and what ends the wait.
+def words(waits_for: Sequence[MissingHost], ref: str, cause: str = "live was lost") -> str:
+    """The message: what happened to `live`, which hosts are missing, the most urgent first, and what ends the wait.
 
     The command has NAME in it, not a host's name: run for a host that is up, it lets everything there be placed twice.
     """
@@ -77,7 +83,9 @@ def words(waits_for: Sequence[MissingHost], ref: str) -> str:
     named = [f"{each.name} ({each.why})" for each in urgent[:NAMED_AT_MOST]]
     if more := len(urgent) - len(named):
         named.append(f"{more:,} more")
-    message = f"live was lost; it is written again once every known host has reported. Waiting for {', '.join(named)}"
+    message = (
+        f"{cause}; it is written again once every known host has reported. Waiting for {', '.join(named)}"
+    )
     if all(each.why in (Why.GONE, Why.REPLACED) for each in urgent):
         return message
     return (

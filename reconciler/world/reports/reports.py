@@ -46,6 +46,7 @@ from reconciler.world.reports.heartbeat import (
     Writer,
 )
 from reconciler.world.reports.object_report import ObjectReport, object_report
+from reconciler.world.reports.orphan_index import OrphanIndex
 from schemas.kinds import Key, Kind
 from schemas.report import UnreadableFile, objects
 from schemas.report.objects import ReportPart
@@ -142,6 +143,7 @@ class Reports:
             EVER  # the time that heartbeats are judged by: that of asking, in the last tick that was not late
         )
         self._speakers: dict[Key, tuple[str, ...]] = {}
+        self.orphan_index = OrphanIndex()
 
     def advance(
         self,
@@ -337,7 +339,9 @@ class Reports:
                 report.candidate = entry if isinstance(entry, objects.CandidateReport) else None
                 moved.keys.update(report.announced_keys)
             case "orphans.json":
-                report.orphans = entry.orphans if isinstance(entry, objects.OrphanList) else ()
+                before, found = report.orphans, entry.orphans if isinstance(entry, objects.OrphanList) else ()
+                report.orphans = found
+                moved.keys |= self.orphan_index.replace(report.name, before, found)
                 moved.poollets.add(report.name)
             case "events.json":
                 report.events = entry.events if isinstance(entry, objects.EventList) else ()
@@ -362,8 +366,9 @@ class Reports:
         keys = report.entries.keys() | report.announced_keys
         for key in keys:
             self._set_entry(report, key, None)
+        orphaned = self.orphan_index.replace(name, report.orphans, ())
         del self.by_poollet[name]
-        return keys
+        return keys | orphaned
 
 
 def _entry(repo: Repo, change: FileChange) -> ReportPart | UnreadableFile | None:

@@ -2,12 +2,13 @@
 
 Theory of operation
 -------------------
-The State is changed in place, in five steps whose order matters. Each returns a Delta of what it changed.
+The State is changed in place, in six steps whose order matters. Each returns a Delta of what it changed.
 
     step              reads                                    changes in the State                     needs before it
     load_files        commits, blobs that differ               head, rules, source, news, live,         -
                                                                retained_volumes and their charges
     load_reports      report refs that moved, `now`            reports, heartbeats                      rules: whose reports count
+    judge_live        history of live                          rewind, recoveries, live_seen            both loads
     resolve_objects   documents of the touched keys            objects, relations, population, held     both loads
     account_changes   changed objects, announcements,          offers, quotas, ledger, pools_by_kind,   objects: a pool's document
                       orphans                                  orphaned                                 has its grant
@@ -33,6 +34,7 @@ from __future__ import annotations
 from reconciler.world.state import State
 from reconciler.world.update.account import account_changes
 from reconciler.world.update.delta import Delta, UpdateInputs
+from reconciler.world.update.judge_live import judge_live
 from reconciler.world.update.load_files import load_files
 from reconciler.world.update.load_reports import load_reports
 from reconciler.world.update.resolve import resolve_objects
@@ -45,6 +47,7 @@ def update_world(state: State, inputs: UpdateInputs) -> Delta:
     """Brings the State to `inputs.snapshot`. When it raises, the State is in between two snapshots and must be dropped."""
     delta = load_files(state, inputs)
     delta.add(load_reports(state, inputs, delta.has_new_rules))
+    delta.add(judge_live(state, inputs))
     changed, resolved = resolve_objects(state, inputs.repo, delta)
     delta.add(resolved)
     delta.add(account_changes(state, changed))

@@ -8,14 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from poollet.sync.live_policy import LiveRejection, Trust, first_commit, follow, has_approval
-from reconciler.gitstore.approval import HoldKind, approval_digest
+from poollet.sync.live_policy import LiveRejection, Trust, follow
+from reconciler.gitstore.live_recovery import RECOVERED_TRAILER, recovery_digest
+from reconciler.gitstore.objects.commit import SOURCE_TRAILER
 from reconciler.gitstore.repo import Refs, Snapshot
 from reconciler.gitstore.signatures.signers import Signers, parse_signers
 from reconciler.gitstore.signatures.signing import SshSigner
 from reconciler.gitstore.signatures.trust import SignatureMode
 from reconciler.gitstore.signatures.verifier import Verifier
 from reconciler.gitstore.store import Store
+from schemas import live_layout
 from tests.poollet.fleet import FLEET, LIVE, MAIN, START, Fleet
 from tests.servers.sshd import new_key
 
@@ -53,65 +55,120 @@ def test_no_branch_is_no_order_to_do_anything(fleet: Fleet) -> None:
         assert (found.use, found.hold, found.may_apply) == (None, LiveRejection.MISSING, False)
 
 
-def digest_of(good: str | None, root: str | None) -> str:
-    assert good is not None
-    assert root is not None
-    return approval_digest(FLEET, HoldKind.LIVE, [good, root])
+def digest_of(subject: str | None) -> str:
+    assert subject is not None
+    return recovery_digest(FLEET, subject)
 
 
-def rewritten(fleet: Fleet, cut: slice | None = None) -> str:
-    """`live` started over by a reconciler that found none, over a source that may hold an approval of it: `cut` are the digits
-    that a person typed of it."""
-    good = fleet.head()
+def approve(fleet: Fleet, typed: str) -> None:
+    """A person's commit on the source, which `live` then contains."""
+    source = fleet.commit(
+        {"note": "x"}, MAIN, message=f"yes\n\nGitvirt-Approve: {typed}", even_if_unchanged=True
+    )
+    fleet.commit({"note": "x"}, source=source)
+
+
+def rewritten(fleet: Fleet, *applied: str | None) -> str:
+    """`live` started over by a reconciler that found none: its recovery commit names what hosts applied."""
     del fleet.remote.refs[LIVE]
-    root = fleet.commit({"gitvirt.yaml": "# again\n"})
-    if cut is not None:
-        typed = digest_of(good, root)[cut]
-        source = fleet.commit({"note": "x"}, MAIN, message=f"yes\n\nGitvirt-Approve: {typed}")
-        fleet.commit({"note": "x"}, source=source)
-    return root
+    trailers = [(SOURCE_TRAILER, "5" * 40), *((RECOVERED_TRAILER, each) for each in applied)]
+    return fleet.commit({"gitvirt.yaml": "# again\n"}, trailers=trailers)
 
 
-@pytest.mark.parametrize("is_back", [True, False], ids=["older", "anew"])
-def test_a_branch_that_does_not_follow_is_not_obeyed(fleet: Fleet, is_back: bool) -> None:
+def verdict(fleet: Fleet, good: str | None) -> LiveRejection | None:
+    return follow(client(fleet), fleet.head(), good, trust(), at(), FLEET).hold
+
+
+def test_an_older_live_is_not_obeyed_and_names_the_approval_of_what_was_applied(fleet: Fleet) -> None:
     first, second = fleet.head(), fleet.commit({"a.yaml": "a: 1\n"})
-    repo = client(fleet)
-    if is_back:
-        head, root = first, first
-    else:
-        head = root = rewritten(fleet)
-        repo.snapshot()
-    assert head is not None
-    found = follow(repo, head, second, trust(), at(), FLEET)
+    found = follow(client(fleet), first, second, trust(), at(), FLEET)
     assert (found.use, found.hold, found.may_apply) == (second, LiveRejection.REWRITTEN, False)
-    assert f"`Gitvirt-Approve: {digest_of(second, root)}`" in found.message
+    assert f"`Gitvirt-Approve: {digest_of(second)}`" in found.message
 
 
-def test_people_approve_a_new_live(fleet: Fleet) -> None:
-    old = fleet.commit({"a.yaml": "a: 1\n"})
-    root = rewritten(fleet, slice(None))
-    repo = client(fleet)
-    head = fleet.head()
-    assert head is not None
-    assert first_commit(repo, head) == root
-    found = follow(repo, head, old, trust(), at(), FLEET)
-    assert (found.use, found.hold) == (head, None)
+def test_another_live_is_not_obeyed_and_names_the_approval_of_its_recovery(fleet: Fleet) -> None:
+    first, second = fleet.head(), fleet.commit({"a.yaml": "a: 1\n"})
+    root = rewritten(fleet, first, second)
+    for good in (first, second):
+        found = follow(client(fleet), root, good, trust(), at(), FLEET)
+        assert (found.use, found.hold, found.may_apply) == (good, LiveRejection.REWRITTEN, False)
+        assert f"`Gitvirt-Approve: {digest_of(root)}`" in found.message
+
+
+def test_one_approval_of_a_recovery_is_enough_for_all_that_it_names(fleet: Fleet) -> None:
+    first, second = fleet.head(), fleet.commit({"a.yaml": "a: 1\n"})
+    root = rewritten(fleet, first, second)
+    approve(fleet, digest_of(root))
+    assert [verdict(fleet, good) for good in (first, second)] == [None, None]
+
+
+def test_an_approval_of_what_one_host_applied_opens_the_recovery_for_all(fleet: Fleet) -> None:
+    first, second = fleet.head(), fleet.commit({"a.yaml": "a: 1\n"})
+    rewritten(fleet, first, second)
+    approve(fleet, digest_of(second))
+    assert [verdict(fleet, good) for good in (first, second)] == [None, None]
+
+
+def test_an_approval_that_came_with_the_recovery_counts(fleet: Fleet) -> None:
+    first, second = fleet.head(), fleet.commit({"a.yaml": "a: 1\n"})
+    assert first is not None
+    fleet.remote.refs[LIVE] = first  # restored
+    source = fleet.commit({"note": "x"}, MAIN, message=f"yes\n\nGitvirt-Approve: {digest_of(second)}")
+    fleet.commit(
+        {}, source=source, message=f"taken over\n\n{RECOVERED_TRAILER}: {second}", even_if_unchanged=True
+    )
+    assert verdict(fleet, second) is None
+
+
+def test_no_approval_opens_a_live_that_takes_account_of_nothing(fleet: Fleet) -> None:
+    first, second = fleet.head(), fleet.commit({"a.yaml": "a: 1\n"})
+    assert first is not None
+    fleet.remote.refs[LIVE] = first
+    approve(fleet, digest_of(second))
+    assert verdict(fleet, second) is LiveRejection.REWRITTEN
+
+
+def test_a_recovery_that_does_not_name_it_is_none(fleet: Fleet) -> None:
+    first, second = fleet.head(), fleet.commit({"a.yaml": "a: 1\n"})
+    root = rewritten(fleet, first)
+    approve(fleet, digest_of(root))
+    assert [verdict(fleet, good) for good in (first, second)] == [None, LiveRejection.REWRITTEN]
+
+
+def test_a_file_approves_a_recovery_unless_it_was_there_before(fleet: Fleet) -> None:
+    first, second = fleet.head(), fleet.commit({"a.yaml": "a: 1\n"})
+    file = {live_layout.approval_path(digest_of(second)): "by: ann\n"}
+    assert first is not None
+    fleet.remote.refs[LIVE] = first
+    fleet.commit(file)
+    trailers = [(SOURCE_TRAILER, "5" * 40), (RECOVERED_TRAILER, second)]
+    fleet.commit({"b.yaml": "b: 1\n"}, trailers=trailers)
+    assert verdict(fleet, second) is LiveRejection.REWRITTEN
+    fleet.commit({path: "by: bob\n" for path in file})
+    assert verdict(fleet, second) is None
 
 
 @pytest.mark.parametrize("cut", [slice(1, None), slice(11)], ids=["another", "short"])
 def test_another_approval_is_none(fleet: Fleet, cut: slice) -> None:
     old = fleet.commit({"a.yaml": "a: 1\n"})
-    rewritten(fleet, cut)
-    found = follow(client(fleet), fleet.head(), old, trust(), at(), FLEET)
-    assert found.hold is LiveRejection.REWRITTEN
+    approve(fleet, digest_of(rewritten(fleet, old))[cut])
+    assert verdict(fleet, old) is LiveRejection.REWRITTEN
 
 
-def test_an_approval_that_the_old_live_had_counts_no_more(fleet: Fleet) -> None:
-    root = rewritten(fleet, slice(None))
+def test_an_approval_is_used_up_by_its_recovery(fleet: Fleet) -> None:
+    """Restored once more, to a time before the recovery, with the source that has the approval of it."""
     old = fleet.head()
-    fleet.remote.refs[LIVE] = root  # back to its beginning: the approval is not in what it has now
-    found = follow(client(fleet), root, old, trust(), at(), FLEET)
-    assert found.hold is LiveRejection.REWRITTEN
+    first = rewritten(fleet, old)
+    approve(fleet, digest_of(first))
+    assert verdict(fleet, old) is None
+    applied = fleet.head()
+    again = rewritten(fleet, applied)
+    source = fleet.head(MAIN)
+    assert source is not None
+    fleet.commit({"note": "y"}, source=source)
+    assert verdict(fleet, applied) is LiveRejection.REWRITTEN
+    approve(fleet, digest_of(again))
+    assert verdict(fleet, applied) is None
 
 
 def test_what_is_not_well_signed_is_held_at_the_last_good_commit(fleet: Fleet) -> None:
@@ -139,69 +196,3 @@ def test_signed_commits_are_followed_up_to_the_first_that_is_not(fleet: Fleet, t
     found = follow(client(fleet), third, first, enforced, datetime.now(UTC), FLEET)
     assert (found.use, found.hold, found.may_apply) == (second, LiveRejection.UNTRUSTED, True)
     assert f"not used, keeping {second[:12]}" in found.message
-
-
-def merged_by_a_forge(fleet: Fleet) -> str:
-    """A pull request into `live`, merged: it has no trailer of a reconciler."""
-    return fleet.commit(
-        {"a.yaml": "a: forged\n"}, trailers=[], message="Merge pull request 'x' (#1) into live"
-    )
-
-
-@pytest.mark.parametrize("mode", [SignatureMode.OFF, SignatureMode.WARN])
-def test_what_no_reconciler_wrote_is_held_at_the_last_good_commit(fleet: Fleet, mode: SignatureMode) -> None:
-    first = fleet.head()
-    second = fleet.commit({"a.yaml": "a: 1\n"})
-    forged = merged_by_a_forge(fleet)
-    for good in (first, second):
-        found = follow(client(fleet), forged, good, trust(mode), at(), FLEET)
-        assert (found.use, found.hold, found.may_apply) == (second, LiveRejection.FOREIGN, True)
-        assert (
-            f"commit {forged[:12]} on live is not a reconciler's: it names no Source-Commit" in found.message
-        )
-    found = follow(client(fleet), forged, None, trust(mode), at(), FLEET)
-    assert (found.use, found.hold, found.may_apply) == (None, LiveRejection.FOREIGN, False)
-
-
-def test_what_is_built_upon_a_foreign_commit_is_held_too(fleet: Fleet) -> None:
-    good = fleet.head()
-    merged_by_a_forge(fleet)
-    found = follow(client(fleet), fleet.commit({"b.yaml": "b: 1\n"}), good, trust(), at(), FLEET)
-    assert (found.use, found.hold) == (good, LiveRejection.FOREIGN)
-
-
-def test_the_reconcilers_next_commit_ends_the_hold_without_an_approval(fleet: Fleet, tmp_path: Path) -> None:
-    key = new_key(tmp_path / "key", "reconciler")
-    enforced = Trust(
-        SignatureMode.ENFORCE,
-        Verifier(parse_signers([key.with_suffix(".pub").read_text()]), os.environ),
-    )
-    own, unsigned = fleet.client(Refs(), sign=SshSigner(key, os.environ)), fleet.writer
-    fleet.writer = own
-    good = fleet.commit({"a.yaml": "a: 1\n"})
-    fleet.writer = unsigned
-    forged = merged_by_a_forge(fleet)
-    now = datetime.now(UTC)
-    assert follow(client(fleet), forged, good, enforced, now, FLEET).use == good
-    fleet.writer = own
-    back = fleet.commit({}, base=good, parent=good, replaces=forged, even_if_unchanged=True)
-    repo = client(fleet)
-    for applied in (good, forged):
-        for how in (enforced, trust()):
-            found = follow(repo, back, applied, how, now, FLEET)
-            assert (found.use, found.hold, found.message) == (back, None, "")
-
-
-@pytest.mark.parametrize("had", [False, True], ids=["new", "used"])
-def test_a_file_approves_a_new_live_unless_the_old_one_had_it(fleet: Fleet, had: bool) -> None:
-    """The digest of a rewritten `live` names the old commit, so only a forger can have it there before."""
-    old = fleet.head()
-    assert old is not None
-    del fleet.remote.refs[LIVE]
-    root = fleet.commit({"gitvirt.yaml": "# again\n"})
-    path = f".gitvirt/approvals/{digest_of(old, root)}.yaml"
-    head = fleet.commit({path: "approve\n"})
-    repo = client(fleet)
-    assert follow(repo, head, old, trust(), at(), FLEET).hold is None
-    good = head if had else old
-    assert has_approval(repo, head, good, digest_of(old, root)) is not had

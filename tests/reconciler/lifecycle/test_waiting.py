@@ -64,6 +64,7 @@ def test_each_is_named_until_it_has_reported() -> None:
     world = fleet(*(Host(name) for name in "abcd"), web=machine("web"))
     for ref in (LIVE, REPORTS + "a"):
         del world.remote.refs[ref], world.heads[ref]
+    world.tick()
     for name in "bcd":
         world.edit_report(name)
     assert why_waiting(world) == f"{WAITING}a (its report was removed less than its heartbeat timeout ago)"

@@ -1,0 +1,127 @@
+"""The recovery of a lost or rewound `live`: which commit of `live` it is, what it takes over, and who approved it.
+
+Theory of operation
+-------------------
+A `live` that lacks a commit which was applied was lost, or rewound (a restored backup, a force push). The reconciler then writes
+`live` again from what hosts report. The first commit after that, the *recovery commit*, names in trailers each commit that was applied
+and that `live` lacks:
+
+    Recovered-Live: <commit that a host applied last, or that the reconciler wrote last>
+
+A host applies a `live` that lacks its last applied commit under two conditions:
+
+    a recovery commit on the first-parent line names that commit    else nothing there takes account of what runs on this host
+    a commit of a person approves it                                the digest names the recovery commit, or an applied commit that
+                                                                    the recovery commit names
+
+Everything on `live` before the recovery commit may be about machines that run elsewhere by now. So no approval alone is enough.
+
+One digest is enough for all hosts: that of the recovery commit. Before there is one, the digest of an applied commit approves the
+recovery from it. A recovery commit has an id of its own, so no revert and no restore can use its approval again.
+
+Limits: of trees it reads the files that approve, and nothing else. The reconciler and the hosts ask the same functions, so they print the same digest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from reconciler.gitstore.approval import TRAILER, HoldKind, approval_digest, is_approval_of, parse_requests
+from reconciler.gitstore.live_commit import reconciled_source
+from reconciler.gitstore.objects.commit import decode_commit, parse_trailers
+from reconciler.gitstore.objects.tree import File, ObjectId
+from schemas import live_layout
+
+RECOVERED_TRAILER = "Recovered-Live"
+MAX_COMMITS = 10_000  # of live that are looked through for a recovery commit
+
+
+class ReadsLine(Protocol):
+    """What is needed of a Repo."""
+
+    def read(self, id: ObjectId) -> bytes: ...
+
+    def file(self, commit: ObjectId, path: str) -> File | None: ...
+
+    def commits(self, head: ObjectId, since: ObjectId | None) -> Iterator[ObjectId]: ...
+
+    def is_descendant(self, commit: ObjectId, ancestor: ObjectId) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """`commit` is the recovery commit. `before` is the one on `live` that it was made on, None where `live` was gone. `applied` are
+    the commits that it names."""
+
+    commit: ObjectId
+    before: ObjectId | None
+    applied: frozenset[ObjectId]
+
+
+def find_recovery(history: ReadsLine, head: ObjectId, applied: ObjectId) -> Recovery | None:
+    """The newest recovery that names `applied`, on the first-parent line of `head`. None while `live` is only what was restored."""
+    if history.is_descendant(applied, head):
+        return None  # an older commit of the same line
+    return next((each for each in list_recoveries(history, head) if applied in each.applied), None)
+
+
+def list_recoveries(
+    history: ReadsLine, head: ObjectId | None, until: ObjectId | None = None
+) -> Iterator[Recovery]:
+    """Newest first, down to the commit `until`. A recovery that became two commits, because it also removes files, is one."""
+    commit, left, above = head, MAX_COMMITS, None
+    while commit is not None and commit != until and left:
+        found = decode_commit(history.read(commit))
+        trailers = parse_trailers(found.message) if reconciled_source(found) is not None else ()
+        named = frozenset(value for key, value in trailers if key == RECOVERED_TRAILER)
+        if above is not None and above.applied != named:
+            yield above
+            above = None
+        if named:
+            newest = above.commit if above is not None else commit
+            above = Recovery(newest, found.first_parent, named)
+        commit, left = found.first_parent, left - 1
+    if above is not None:
+        yield above
+
+
+def recovery_digest(fleet: str, subject: ObjectId) -> str:
+    """Of a recovery commit; before there is one, of an applied commit that `live` lacks."""
+    return approval_digest(fleet, HoldKind.LIVE, (subject,))
+
+
+def recovery_digests(fleet: str, recovery: Recovery) -> frozenset[str]:
+    """All that approve it."""
+    return frozenset(recovery_digest(fleet, each) for each in (recovery.commit, *recovery.applied))
+
+
+def is_recovery_approved(history: ReadsLine, head: ObjectId, recovery: Recovery, fleet: str) -> bool:
+    """Whether a commit that came to `live` with the recovery, or later, approves it.
+
+    An approval of an applied commit may be older than the recovery: it came with the source commit that the recovery merges.
+    """
+    digests = recovery_digests(fleet, recovery)
+    if any(has_file(history, head, recovery.before, digest) for digest in digests):
+        return True
+    if has_approval(history, history.commits(head, recovery.commit), digests):
+        return True
+    return recovery.before is not None and has_approval(
+        history, history.commits(recovery.commit, recovery.before), digests
+    )
+
+
+def has_approval(history: ReadsLine, commits: Iterable[ObjectId], digests: frozenset[str]) -> bool:
+    return any(
+        name == TRAILER and any(is_approval_of(value, digest) for digest in digests)
+        for commit in commits
+        for name, value in parse_requests(decode_commit(history.read(commit)).message)
+    )
+
+
+def has_file(history: ReadsLine, head: ObjectId, before: ObjectId | None, digest: str) -> bool:
+    """Whether `live` has the file that approves it, and had another one or none before the recovery."""
+    path = live_layout.approval_path(digest)
+    file = history.file(head, path)
+    return file is not None and (before is None or file != history.file(before, path))

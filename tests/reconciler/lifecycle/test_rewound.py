@@ -1,0 +1,358 @@
+"""A `live` that went back: what hosts applied since is taken over before anything is placed; one report alone holds little."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from dataclasses import replace as dataclass_replace
+
+import pytest
+from msgspec.structs import replace
+
+from reconciler.decide.compose import pending_approvals
+from reconciler.gitstore.approval import approval_trailer
+from reconciler.gitstore.live_recovery import (
+    RECOVERED_TRAILER,
+    find_recovery,
+    is_recovery_approved,
+    list_recoveries,
+    recovery_digest,
+)
+from reconciler.gitstore.memory import MemoryObjects, MemoryTransport
+from reconciler.gitstore.objects.commit import decode_commit, parse_trailers
+from reconciler.gitstore.repo import Refs
+from reconciler.gitstore.store import Store
+from reconciler.loop.outcome import Committed, NoChange, TickBlocked
+from reconciler.loop.tick import CommitIdentity, Reconciler
+from reconciler.world.pools.grants import NO_GRANT, Grant
+from schemas.kinds import Key, Kind
+from schemas.report import Report
+from tests.reconciler.lifecycle.hosts import Assigned, Fleet, Host
+from tests.reconciler.world.scene import FLEET, LIVE, MAIN, REPORTS, machine, pool, volume
+
+WEB = Key(Kind.MACHINE, "default", "web")
+CORDON = "spec:\n  unschedulable: true\n"
+
+
+@dataclass
+class Careful(Host):
+    """Applies no `live` that lacks the commit which it applied last, and reports that commit."""
+
+    applied: str = ""
+    is_held: bool = False
+
+    def act(self, live: Mapping[Key, Assigned], grant: Grant = NO_GRANT) -> None:
+        if not self.is_held:
+            super().act(live, grant)
+
+    def report(self, live: Mapping[Key, Assigned]) -> Report:
+        found = super().report(live)
+        assert found.poollet is not None
+        return dataclass_replace(found, poollet=replace(found.poollet, live_commit=self.applied or None))
+
+
+class Restored(Fleet):
+    """Its hosts follow `live` as poollets do, and its Git server has backups."""
+
+    def hosts_report(self) -> None:
+        head = self.heads.get(LIVE)
+        live = self.assignable()
+        for name in sorted(self.hosts.keys() - self.silent):
+            host = self.hosts[name]
+            assert isinstance(host, Careful)
+            descends = not host.applied or (head is not None and self.store.is_descendant(head, host.applied))
+            host.is_held = not descends and not self.is_approved(host.applied)
+            if head is not None and not host.is_held:
+                host.applied = head
+            host.act(live, self.grant(name))
+            seen = self.orders_before(host) if host.is_held else live
+            self.report(name, host.report(seen))
+
+    def orders_before(self, host: Careful) -> Mapping[Key, Assigned]:
+        """What a host that is held reports about: the `live` that it applied last."""
+        head = self.heads.get(LIVE)
+        self.heads[LIVE] = host.applied
+        found = self.assignable()
+        if head is None:
+            del self.heads[LIVE]
+        else:
+            self.heads[LIVE] = head
+        return found
+
+    def is_approved(self, applied: str) -> bool:
+        head = self.heads.get(LIVE)
+        if head is None or not applied:
+            return False
+        recovery = find_recovery(self.store, head, applied)
+        return recovery is not None and is_recovery_approved(self.store, head, recovery, FLEET)
+
+    def restore(self, **refs: str) -> None:
+        for ref, commit in {LIVE: refs.get("live"), MAIN: refs.get("main")}.items():
+            if commit is not None:
+                self.remote.refs[ref] = self.heads[ref] = commit
+
+    def fresh(self) -> None:
+        """A reconciler without memory and without a mirror."""
+        objects = MemoryObjects(self.remote)
+        self.reconciler = Reconciler(
+            Store(objects, MemoryTransport(objects), Refs()), Refs(), CommitIdentity("two")
+        )
+
+    def list_trailers(self) -> list[str]:
+        """The trailers that a plan asks for now."""
+        return [each.trailer for each in pending_approvals(self.reconciler.world) if each.trailer]
+
+    def approve(self, *trailers: str) -> None:
+        for trailer in trailers:
+            self.source({"note.txt": trailer}, Gitvirt_Approve=trailer.removeprefix("Gitvirt-Approve: "))
+
+    def running(self, name: str) -> list[str]:
+        """Hosts on which a machine of that name runs."""
+        return [
+            host.name
+            for host in self.hosts.values()
+            for key in host.has
+            if key.name == name and key not in host.off
+        ]
+
+    def recover(self, *names: str) -> None:
+        """As people do: they approve what is asked. No name ever runs on two hosts."""
+        for _ in range(6):
+            self.settle()
+            for name in names:
+                assert len(self.running(name)) <= 1, (name, self.running(name))
+            if trailers := self.list_trailers():
+                self.approve(*trailers)
+        assert not any(host.is_held for host in self.hosts.values() if isinstance(host, Careful))
+
+
+def start_fleet(**files: str) -> Restored:
+    """Two hosts; b takes nothing. Other machines run on a."""
+    named = {f"{name}.yaml": text for name, text in files.items()}
+    others = {f"other{number}.yaml": machine(f"other{number}") for number in range(3)}
+    world = Restored(
+        {**others, "b.yaml": pool("b", CORDON), **named}, Careful("a"), Careful("b", machines=50)
+    )
+    world.settle()
+    return world
+
+
+@pytest.mark.parametrize("is_fresh", [False, True], ids=["running", "fresh"])
+@pytest.mark.parametrize("has_source", [False, True], ids=["live alone", "all"])
+def test_a_machine_placed_after_the_backup_stays_where_it_runs(is_fresh: bool, has_source: bool) -> None:
+    world = start_fleet()
+    backup = {"live": world.heads[LIVE], "main": world.heads[MAIN]}
+    world.source({"web.yaml": machine("web")})
+    world.settle()
+    uid = world.machine("web").metadata.uid
+    world.source({"b.yaml": pool("b")})
+    world.settle()
+    later = world.heads[MAIN]
+    world.restore(live=backup["live"], main=backup["main"] if has_source else later)
+    if is_fresh:
+        world.fresh()
+    world.hosts_report()
+    world.restore(main=later)  # people push what they have
+    world.recover("web")
+    assert world.running("web") == ["a"]
+    assert world.machine("web").metadata.uid == uid
+    assert world.machine("web").status.state == "Running"
+
+
+def test_a_restored_live_is_written_only_once_every_host_has_reported() -> None:
+    world = start_fleet()
+    backup = world.heads[LIVE]
+    world.source({"web.yaml": machine("web"), "b.yaml": pool("b")})
+    world.settle()
+    world.silent.add("b")
+    world.restore(live=backup)
+    world.hosts_report()
+    for _ in range(10):
+        world.hosts_report()
+        world.tick(seconds=10)
+    outcome = world.tick()
+    assert isinstance(outcome, TickBlocked), outcome
+    assert "live was rewound" in outcome.reason
+    assert "b (silent)" in outcome.reason
+    assert world.heads[LIVE] == backup
+
+
+def test_a_world_that_is_built_again_remembers_what_was_written() -> None:
+    """No report names a commit here: only the process knows."""
+    world = Fleet({"web.yaml": machine("web")}, Host("a"), Host("b"))
+    world.settle()
+    backup = world.heads[LIVE]
+    world.source({"new.yaml": machine("new")})
+    world.settle()
+    written = world.heads[LIVE]
+    world.reconciler.world = world.reconciler._new_world(
+        world.reconciler.world.reports.heartbeats_seen, world.reconciler.world.live_seen
+    )
+    world.remote.refs[LIVE] = world.heads[LIVE] = backup
+    assert isinstance(world.tick(), TickBlocked)
+    for name in "ab":
+        world.edit_report(name)
+    outcome = world.tick()
+    assert world.reconciler.world.rewind.own == written
+    assert isinstance(outcome, Committed)
+    trailers = parse_trailers(decode_commit(world.store.read(outcome.commit)).message)
+    assert (RECOVERED_TRAILER, written) in trailers
+
+
+def one_liar(world: Restored) -> None:
+    """The report of b names a commit that no reconciler wrote."""
+    found = world.hosts["b"].report(world.assignable())
+    assert found.poollet is not None
+    lie = replace(found.poollet, live_commit="f" * 40)
+    world.report("b", dataclass_replace(found, poollet=lie))
+
+
+def test_one_report_holds_its_own_pools_and_what_it_names_alone() -> None:
+    world = start_fleet()
+    world.source({"b.yaml": pool("b")})
+    world.settle()
+    world.silent.add("b")
+    claim = world.hosts["b"]
+    claim.has[WEB] = ("5" * 8 + "-5555-4555-8555-" + "5" * 12, "x")
+    one_liar(world)
+    world.source({"web.yaml": machine("web"), "free.yaml": machine("free")})
+    for _ in range(4):
+        one_liar(world)
+        world.hosts["a"].act(world.assignable(), world.grant("a"))
+        world.report("a", world.hosts["a"].report(world.assignable()))
+        world.tick()
+    assert world.pool_of("free") == "a"  # though b has more room
+    assert world.pool_of("web") == ""
+    assert "OnAnotherHost" in world.texts()["web.yaml"]
+    assert approval_trailer(recovery_digest(FLEET, "f" * 40)) in world.list_trailers()
+
+
+def test_two_reports_hold_the_fleet() -> None:
+    world = start_fleet()
+    backup = world.heads[LIVE]
+    world.source({"note.txt": "1"})
+    world.settle()
+    world.restore(live=backup)
+    world.fresh()
+    world.hosts_report()
+    world.tick()
+    assert world.reconciler.world.rewind.is_proven
+    assert world.reconciler.world.is_live_lost
+
+
+def test_a_person_approves_what_one_host_alone_names() -> None:
+    """Then all hosts are waited for, and the recovery commit names it: it holds nothing any more."""
+    world = start_fleet()
+    world.silent.add("b")
+    one_liar(world)
+    world.tick()
+    (trailer,) = world.list_trailers()
+    world.approve(trailer)
+    assert isinstance(world.tick(), TickBlocked)
+    one_liar(world)
+    world.hosts_report()
+    assert isinstance(world.tick(), Committed)
+    (recovery,) = list_recoveries(world.store, world.heads[LIVE])
+    assert recovery.applied == {"f" * 40}
+    one_liar(world)
+    assert isinstance(world.tick(), Committed | NoChange)
+    assert world.list_trailers() == []
+
+
+def test_grants_go_on_above_what_hosts_report() -> None:
+    world = start_fleet()
+    world.hosts["a"].epoch = 7
+    backup = world.heads[LIVE]
+    world.source({"note.txt": "1"})
+    world.settle()
+    host = world.hosts["a"]
+    world.restore(live=backup)
+    world.fresh()
+    host.epoch = 7
+    world.hosts_report()
+    host.epoch = 7
+    world.report("a", dataclass_replace(host.report(world.assignable())))
+    world.hosts_report()
+    world.settle()
+    assert world.grant("a").epoch == 8
+
+
+def test_another_life_of_the_name_counts() -> None:
+    world = start_fleet(web=machine("web"))
+    first = world.machine("web").metadata.uid
+    backup = world.heads[LIVE]
+    world.source({"web.yaml": None})
+    world.settle()
+    world.source({"a.yaml": pool("a", CORDON), "b.yaml": pool("b"), "web.yaml": machine("web")})
+    world.settle()
+    second = world.machine("web").metadata.uid
+    assert (world.running("web"), second == first) == (["b"], False)
+    world.restore(live=backup)
+    world.recover("web")
+    assert world.running("web") == ["b"]
+    assert world.machine("web").metadata.uid == second
+
+
+def test_a_volume_is_taken_over_as_well() -> None:
+    world = start_fleet()
+    backup = world.heads[LIVE]
+    world.source({"data.yaml": volume("data")})
+    world.settle()
+    uid, assignment = world.volume("data").metadata.uid, world.volume("data").status.assignment
+    world.restore(live=backup)
+    world.fresh()
+    world.recover("data")
+    after = world.volume("data")
+    assert assignment is not None
+    assert after.status.assignment is not None
+    assert (after.metadata.uid, after.status.assignment.id) == (uid, assignment.id)
+
+
+def test_the_text_says_which_machines_differ() -> None:
+    world = start_fleet()
+    backup = world.heads[LIVE]
+    world.source({"web.yaml": machine("web")})
+    world.settle()
+    world.restore(live=backup)
+    world.settle()
+    (pending,) = [each for each in pending_approvals(world.reconciler.world) if each.trailer]
+    assert "default/web: no pool -> a" in pending.reason
+    (recovery,) = list_recoveries(world.store, world.heads[LIVE])
+    assert pending.trailer == approval_trailer(recovery_digest(FLEET, recovery.commit))
+
+
+def test_the_right_approval_matches() -> None:
+    world = start_fleet()
+    backup = world.heads[LIVE]
+    world.source({"note.txt": "1"})
+    world.settle()
+    world.restore(live=backup)
+    world.settle()
+    (trailer,) = world.list_trailers()
+    world.approve(trailer)
+    outcome = world.tick()
+    assert isinstance(outcome, Committed | NoChange)
+    assert "matches nothing" not in " ".join(each.reason for each in outcome.plan.pending_approvals)
+    assert trailer not in [each.trailer for each in outcome.plan.pending_approvals]
+
+
+def test_a_destruction_that_a_restore_replays_hits_no_host_that_lost_the_grant() -> None:
+    world = start_fleet(web=machine("web"))
+    backup = {"live": world.heads[LIVE], "main": world.heads[MAIN]}
+    world.silent.add("a")
+    world.settle(seconds=60)
+    world.source({"note.txt": "it burned"}, **{"Pool-Destroyed": "a=a"})
+    world.settle()
+    old = world.hosts.pop("a")
+    world.hosts["a"] = Careful("a", id="a2")
+    del world.remote.refs[REPORTS + "a"], world.heads[REPORTS + "a"]
+    world.silent.clear()
+    for _ in range(3):
+        world.settle()
+    assert world.grant("a").host == "a2", old
+    runs = world.running("web")
+    later = world.heads[MAIN]
+    world.restore(live=backup["live"], main=later)
+    world.recover("web")
+    assert world.grant("a").host == "a2"
+    assert world.running("web") == runs
