@@ -71,6 +71,7 @@ VERBS = {
     "resume": Verb("reconciler.cli.pause", "end a pause"),
     "restart": Verb("reconciler.cli.restart", "stop and start a machine once, on its host"),
     "validate": Verb("reconciler.cli.validate", "check a repo and list every problem with its place and fix"),
+    "forge": Verb("reconciler.cli.forge", "check which known attacks the rules of a forge allow"),
     "completion": Verb(
         "reconciler.cli.completion", "print the completion script of a shell: bash, zsh, fish"
     ),

@@ -1,0 +1,1 @@
+"""`gitvirt forge check` against the published answers of each forge."""
