@@ -1,4 +1,4 @@
-"""A repository on each forge that is set up as docs/security.md says, with two hosts: nothing is allowed there."""
+"""A repository on each forge that is set up as docs/forges.md says, with two hosts: nothing is allowed there."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -296,6 +297,10 @@ def test_the_older_protection_of_a_branch_counts_on_github(forge: RulesForge, ca
     assert judge(forge, "github", capsys)[1]["main-push"]["why"] == "app:1 may (branch protection)"
 
 
+def in_turn(*changes: Change) -> Change:
+    return lambda forge: [each(forge) for each in changes]
+
+
 def gitlab_rules(forge: RulesForge, *changed: dict[str, Any], without: tuple[str, ...] = ()) -> None:
     listed = forge.answers[f"{GITLAB}/protected_branches"]
     assert isinstance(listed, list)
@@ -324,7 +329,7 @@ GITLAB_GAPS: dict[str, tuple[Change, set[str]]] = {
         lambda forge: gitlab_rules(forge, gitlab_branch("l*", gitlab_levels("key:11"), NONE)), {"live-push"},
     ),
     "developers merge into live, and a host is one": (
-        lambda forge: [gitlab_rules(forge, gitlab_branch("live", KEY, gitlab_levels(30))), add_member(forge, 30)], {"live-merge"},
+        in_turn(lambda forge: gitlab_rules(forge, gitlab_branch("live", KEY, gitlab_levels(30))), lambda forge: add_member(forge, 30)), {"live-merge"},
     ),
     "live may be force-pushed by a host": (
         lambda forge: gitlab_rules(forge, gitlab_branch("live", gitlab_levels("key:11"), NONE, force=True)),
@@ -334,10 +339,10 @@ GITLAB_GAPS: dict[str, tuple[Change, set[str]]] = {
         lambda forge: gitlab_rules(forge, without=("*",)), {"other-branches", "nested-ref", "report-new"},
     ),
     "approvals outlive a push, and hosts push everywhere": (
-        lambda forge: [
-            gitlab_rules(forge, without=("*",)),
-            forge.answers.update({f"{GITLAB}/approvals": {"reset_approvals_on_push": False}}),
-        ],
+        in_turn(
+            lambda forge: gitlab_rules(forge, without=("*",)),
+            lambda forge: forge.answers.update({f"{GITLAB}/approvals": {"reset_approvals_on_push": False}}),
+        ),
         {"other-branches", "nested-ref", "report-new", "main-stale"},
     ),
     "no rule for a report, nor for the rest": (
@@ -368,6 +373,26 @@ def test_each_gap_on_gitlab_allows_its_attacks(
         assert with_verdict(found, "allowed") == want
     assert code == Exit.PROBLEMS
     assert all(found[attack]["cure"] for attack in want)
+
+
+def test_the_calls_of_the_guide_for_gitea_refuse_everything(forge: RulesForge, capsys: Capture) -> None:
+    """Their fields are Gitea's, and what they leave out is as Gitea creates it."""
+    page = (Path(__file__).parents[4] / "docs/forges.md").read_text()
+    bodies = [
+        json.loads(found) for found in re.findall(r"^rule '(\{.*?\})'$", page, re.MULTILINE | re.DOTALL)
+    ]
+    (tags,) = (json.loads(found) for found in re.findall(r"-d '(\{\"name_pattern.*?\})'", page))
+    set_up_gitea(forge)
+    rules = [gitea_rule(each.pop("rule_name"), number, **each) for number, each in enumerate(bodies, start=1)]
+    assert [each["rule_name"] for each in rules] == ["main", "live", f"{REPORTS}rack-a1", "**"]
+    forge.answers |= {
+        f"{GITEA}/branch_protections": rules,
+        f"{GITEA}/tag_protections": [gitea_tags(tags["name_pattern"], *tags["whitelist_usernames"])],
+    }
+    for name in ("gitvirt", "rack-a1"):
+        forge.answers[f"{GITEA}/collaborators/{name}/permission"] = {"permission": "write"}
+    words = f"forge check {forge.url}/ops/fleet --kind gitea --token-file token --reconciler gitvirt --host rack-a1 --people ann --people bob"
+    assert main(words.split()) == Exit.OK, capsys.readouterr().out
 
 
 def test_gitlab_without_approval_rules_relies_on_who_may_merge(forge: RulesForge, capsys: Capture) -> None:

@@ -139,14 +139,14 @@ def test_a_rate_limit_is_waited_for(forge: RulesForge, headers: dict[str, str]) 
     assert waits == [1.0, 1.0]
 
 
-def test_a_rate_limit_of_an_hour_is_said(forge: RulesForge) -> None:
+def test_a_rate_limit_of_an_hour_is_an_error(forge: RulesForge) -> None:
     forge.statuses["/x"] = [(403, {"Retry-After": "3600"})]
     api = Api(forge.url, ("Authorization", f"token {TOKEN}"), lambda _: pytest.fail("it waits"))
     with pytest.raises(UnreadableError, match="limits the rate of calls"):
         api.get("/x")
 
 
-def test_a_missing_answer_is_told_from_one_that_is_refused(forge: RulesForge) -> None:
+def test_a_missing_answer_is_another_error_than_a_refused_one(forge: RulesForge) -> None:
     api = Api(forge.url, ("Authorization", f"token {TOKEN}"))
     with pytest.raises(MissingError, match="GET /x: 404"):
         api.get("/x")
