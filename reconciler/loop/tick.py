@@ -238,8 +238,8 @@ class Reconciler:
         return snapshot
 
     def _status_due(self, now: datetime) -> datetime:
-        """Counted from the first minor status that waits, so that a stream of them is not put off for ever."""
-        self._minor_since = self._minor_since or now
+        """Counted from the first minor status that waits, so that a stream of them is not put off for ever; nor by a clock that is set back."""
+        self._minor_since = min(self._minor_since or now, now)
         return self._minor_since + self.who.status_delay
 
     def _effective_refs(self, snapshot: Snapshot) -> Refs:

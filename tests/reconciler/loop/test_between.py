@@ -236,3 +236,19 @@ def test_bookkeeping_goes_along_with_the_next_news_or_by_itself_in_the_end(site:
     site.clock.go(3)
     assert isinstance(mine.tick(site.clock), Committed)
     assert "another word" in site.live()["m/web.yaml"]
+
+
+def test_a_clock_that_is_set_back_delays_bookkeeping_no_longer(site: Site) -> None:
+    mine = site.reconciler
+    mine.who = CommitIdentity("one", timedelta(seconds=3))
+    site.settle()
+    site.host.words = "a word"
+    site.host.work()
+    assert isinstance(mine.tick(site.clock), Deferred)
+    site.clock.go(-3600)
+    postponed = mine.tick(site.clock)
+    assert isinstance(postponed, Deferred)
+    assert postponed.until == site.clock.now + timedelta(seconds=3)
+    site.clock.go(3)
+    assert isinstance(mine.tick(site.clock), Committed)
+    assert "a word" in site.live()["m/web.yaml"]
