@@ -90,11 +90,6 @@ SYMPTOMS = (
         "the remote is a shallow clone; run `git fetch --unshallow` there",
     ),
     Symptom(r"does not support --atomic", PROTOCOL, "the server must support atomic pushes; upgrade it"),
-    Symptom(
-        r"dst refspec \S+ matches more than one",
-        PROTOCOL,
-        "a branch or tag on the remote has that full name, such as refs/heads/refs/heads/live; find it with `git ls-remote` and delete it",
-    ),
     Symptom(r"redirect", PROTOCOL, "the repo has moved; use its new address"),
     Symptom(
         r"Could not resolve|Failed to connect|Couldn't connect|Connection refused|Connection timed out|"

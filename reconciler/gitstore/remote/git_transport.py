@@ -41,7 +41,14 @@ from reconciler.gitstore.redaction import Redactor, build_redactor
 from reconciler.gitstore.remote.access import AccessError, RemoteAccess
 from reconciler.gitstore.remote.address import RemoteAddress
 from reconciler.gitstore.remote.git_command import environment
-from reconciler.gitstore.remote.git_errors import SERVER_CURE, WAIT_CURE, diagnose, server_words
+from reconciler.gitstore.remote.git_errors import (
+    MIRROR_CURE,
+    SERVER_CURE,
+    WAIT_CURE,
+    diagnose,
+    server_words,
+)
+from reconciler.gitstore.remote.push_command import push_command
 from reconciler.gitstore.remote.transport import (
     ObjectId,
     PushConflict,
@@ -65,6 +72,8 @@ LOCK_TRIES = 6
 SHARE_FOR_PUSH = 0.75
 # Messages of receive-pack for a full disk or a lock, not for a rule.
 SERVER_REASONS = ("unpacker error", "failed to update ref", "failed to write", "cannot lock ref", "unable to")
+# What follows the name of a tag in the line of the object that it names; no ref has such a name.
+PEELED = "^{}"
 SHALLOW_WARNING = "shallow roots are not allowed"
 FOLLOWS_ANOTHER = re.compile("atomic push (failure|failed)|(atomic )?transaction failed")
 
@@ -77,16 +86,6 @@ class GitResult:
     output: str
     words: str
     redaction: Redactor
-
-    def rejected_refs(self) -> dict[str, str]:
-        """Ref -> reason, from lines `!<tab>from:to<tab>[remote rejected] (reason)`, whose form git keeps stable for programs."""
-        found = {}
-        for line in self.output.splitlines():
-            parts = line.split("\t")
-            if len(parts) == 3 and parts[0] == "!":
-                reason = self.redaction.clean(parts[2].partition("(")[2].rpartition(")")[0])
-                found[parts[1].rpartition(":")[2]] = reason or "rejected"
-        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,10 +151,21 @@ class GitTransport(Transport):
         self, updates: Sequence[RefUpdate], deadline: float
     ) -> RefsPushed | PushConflict | PushDeclined | RemoteUnavailable:
         new = {update.ref: update.new for update in updates}
-        arguments = [f"--git-dir={self.mirror}", "push", *_push_arguments(self.address.url, updates)]
-        result = self._git(arguments, _seconds_until(deadline) * SHARE_FOR_PUSH)
-        if isinstance(result, GitResult) and result.is_fine:
-            return RefsPushed(new)
+        try:
+            with push_command(self.mirror, self.address, updates) as command:
+                seconds = _seconds_until(deadline) * SHARE_FOR_PUSH
+                result = self._git(command.arguments, seconds, command.given)
+        except OSError as error:
+            cause = f"the mirror cannot be written: {error.strerror or error}"
+            return RemoteUnavailable(RemoteErrorKind.MIRROR, cause, MIRROR_CURE)
+        rejected: Mapping[str, str] = {}
+        if isinstance(result, GitResult):
+            rejected = {
+                ref: result.redaction.clean(reason)
+                for ref, reason in command.read_rejected(result.output, updates).items()
+            }
+            if result.is_fine and not rejected:
+                return RefsPushed(new)
         failure = result if isinstance(result, RemoteUnavailable) else diagnose(result.words)
         # Without an answer the server may still be at it, whatever the refs are now.
         unknown = replace(
@@ -169,7 +179,7 @@ class GitTransport(Transport):
             return RefsPushed(new)
         if any(now[update.ref] != update.old for update in updates):
             return PushConflict(now)
-        if isinstance(result, GitResult) and (rejected := result.rejected_refs()):
+        if isinstance(result, GitResult) and rejected:
             return PushDeclined(rejected, result.words, failure)
         return unknown
 
@@ -282,19 +292,9 @@ def _parse_refs(output: str, needed: Sequence[str]) -> RefsListed | RemoteUnavai
                 "the remote stores objects by SHA-256",
                 "only SHA-1 repos are supported for now",
             )
-        elif not needed or name in names:
+        elif (not needed or name in names) and not name.endswith(PEELED):
             refs[name] = value
     return RefsListed(refs, default)
-
-
-def _push_arguments(url: str, updates: Sequence[RefUpdate]) -> list[str]:
-    """An empty value after the colon of the lease means that the ref must not exist; an empty source deletes the ref."""
-    arguments = ["--porcelain", "--no-verify"]
-    if len(updates) > 1:
-        # Alone a ref is atomic by nature, and not every server knows the word.
-        arguments.append("--atomic")
-    arguments += [f"--force-with-lease={update.ref}:{update.old or ''}" for update in updates]
-    return [*arguments, url, *(f"{update.new or ''}:{update.ref}" for update in updates)]
 
 
 def _verdict(declined: PushDeclined) -> PushRefused | RemoteUnavailable:

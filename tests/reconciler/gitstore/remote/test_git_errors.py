@@ -60,12 +60,6 @@ URL = "unable to access 'https://h/f.git/': "
             "retries",
         ),
         (
-            "error: dst refspec refs/heads/live matches more than one\nerror: failed to push some refs to 'f.git'",
-            RemoteErrorKind.PROTOCOL,
-            "dst refspec refs/heads/live matches more than one",
-            "refs/heads/refs/heads/live",
-        ),
-        (
             f"fatal: {URL}Received HTTP code 407 from proxy after CONNECT",
             RemoteErrorKind.AUTH,
             "407",

@@ -11,6 +11,7 @@ import pytest
 from reconciler.gitstore.remote.access import RemoteAccess
 from reconciler.gitstore.remote.address import parse_address
 from reconciler.gitstore.remote.git_transport import GitTransport
+from reconciler.gitstore.remote.push_command import FOLDER
 from reconciler.gitstore.remote.transport import (
     PushConflict,
     PushRefused,
@@ -162,6 +163,45 @@ def test_names_are_matched_whole(remote: Place, transport: GitTransport, mirror:
     assert transport.list_refs(WANTED, SECONDS) == RefsListed({MAIN: first}, MAIN)
     assert transport.fetch(WANTED, SECONDS) == RefsFetched((LIVE,))
     assert repository.git(mirror, "for-each-ref", "--format=%(refname)").splitlines() == [MAIN]
+
+
+@every_family
+@pytest.mark.parametrize("beside", ["refs/heads/", "refs/tags/"])
+def test_a_branch_with_the_whole_name_of_a_ref_stops_no_push(
+    remote: Place, transport: GitTransport, mirror: Path, beside: str
+) -> None:
+    """Whoever may create any branch could otherwise stop the reconciler, and every poollet."""
+    theirs = commit(remote.repo, "theirs")
+    for name in (LIVE, REPORT):
+        repository.git(remote.repo, "update-ref", beside + name, theirs)
+    one, two = commit(mirror, "one"), commit(mirror, "two")
+    first = (RefUpdate(LIVE, None, one), RefUpdate(REPORT, None, one))
+    assert transport.push(first, SECONDS) == RefsPushed({LIVE: one, REPORT: one})
+    assert transport.push((RefUpdate(LIVE, one, two),), SECONDS) == RefsPushed({LIVE: two})
+    assert transport.push((RefUpdate(LIVE, one, one),), SECONDS) == PushConflict({LIVE: two})
+    assert repository.ref(remote.repo, beside + LIVE) == theirs
+    assert repository.git(mirror, "for-each-ref", "refs/gitvirt") == ""
+
+
+def test_what_a_killed_push_left_in_the_mirror_is_pushed_by_no_other(mirror: Path, tmp_path: Path) -> None:
+    remote = bare(tmp_path / "remote")
+    old, new = commit(mirror, "old"), commit(mirror, "new")
+    repository.git(mirror, "update-ref", f"{FOLDER}/1/{MAIN}", old)
+    transport = GitTransport(mirror, parse_address(str(remote), tmp_path), RemoteAccess(), os.environ)
+    assert transport.push((RefUpdate(LIVE, None, new),), SECONDS) == RefsPushed({LIVE: new})
+    assert repository.git(remote, "for-each-ref", "--format=%(refname)") == LIVE
+
+
+@every_family
+def test_the_object_that_a_tag_names_is_no_ref(remote: Place, transport: GitTransport) -> None:
+    first = commit(remote.repo, "first")
+    tag = repository.git(
+        remote.repo, "mktag", given=f"object {first}\ntype commit\ntag t\ntagger a <a@b> 1 +0000\n\nt\n"
+    )
+    repository.git(remote.repo, "update-ref", REPORT, tag)
+    listed = transport.list_refs(("refs/poollets/*",), SECONDS)
+    assert isinstance(listed, RefsListed)
+    assert listed.refs == {REPORT: tag}
 
 
 def test_a_ref_that_another_process_holds_is_fetched_when_it_is_free(tmp_path: Path, mirror: Path) -> None:
