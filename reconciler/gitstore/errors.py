@@ -54,5 +54,11 @@ class NotACommitError(RepoError):
     code = "GV806"
 
 
+class TooLargeError(RepoError):
+    """More than its reader allows, found out before it was read."""
+
+    code = "GV809"
+
+
 class InUseError(RepoError):
     code = "GV807"

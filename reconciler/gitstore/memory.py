@@ -105,6 +105,10 @@ class MemoryObjects:
     def get(self, id: ObjectId) -> tuple[ObjectType, bytes]:
         return self.remote.get(id)
 
+    def header(self, id: ObjectId) -> tuple[ObjectType, int]:
+        type, data = self.remote.get(id)
+        return type, len(data)
+
     def add(self, objects: Sequence[GitObject]) -> None:
         self.remote.objects.update((object.id, (object.type, object.data)) for object in objects)
 

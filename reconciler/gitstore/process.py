@@ -30,6 +30,8 @@ MOST_OUTPUT_BYTES = 64 * 2**20
 MOST_ERROR_BYTES = 256 * 2**10
 TOO_LARGE = b"\nfatal: its output was larger than %d MiB\n" % (MOST_OUTPUT_BYTES >> 20)
 STOP_SECONDS = 1.0
+# Git reads larger blobs in pieces instead of as a whole: a host may push one of any size.
+BIG_FILE = "4m"
 # What git sees when it works in a mirror: no configuration of a person or of the machine.
 _PASSES = ("PATH", "TMPDIR")
 _MIRROR_ENVIRONMENT = {
@@ -122,7 +124,7 @@ def run_to_end(
 def run_git(repo: Path, arguments: Sequence[str], lock: int, seconds: float, given: bytes = b"") -> Exited:
     """Git in a mirror. `lock` stays held until git is over, even when we are killed."""
     passed = {name: os.environ[name] for name in _PASSES if name in os.environ}
-    command = ["git", f"--git-dir={repo}", *arguments]
+    command = ["git", f"--git-dir={repo}", "-c", f"core.bigFileThreshold={BIG_FILE}", *arguments]
     return run_to_end(command, passed | _MIRROR_ENVIRONMENT, seconds, given, inherit=(lock,))
 
 

@@ -11,7 +11,7 @@ Errors of the remote are values of the outcome. Only a defect of the copy (`Dama
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple, Protocol, TypeAlias
@@ -30,6 +30,26 @@ class Refs:
     reports: str | tuple[str, ...] | None = "refs/poollets/"
 
 
+class Unfetched(NamedTuple):
+    """A report ref that the remote has and that could not be fetched. It never passes for one that does not exist."""
+
+    id: ObjectId  # as the remote lists it
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class DiffLimits:
+    """Bounds for trees that anybody may have written: what is beyond them raises TooLargeError and is not read.
+
+    A folder that `enters` refuses counts as one entry that differs, and is not looked into. A commit must be a commit, not a tag.
+    """
+
+    enters: Callable[[str], bool]
+    entries: int  # of all folders that are read, on each side
+    folder_bytes: int  # of those
+    commit_bytes: int = 64 << 10
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """Where the refs stood when the remote was asked. None is a ref that the remote, which answered, does not have."""
@@ -38,10 +58,11 @@ class Snapshot:
     target: ObjectId | None
     reports: Mapping[str, ObjectId] = field(default_factory=dict)  # poollet name -> commit
     default_branch: str | None = None  # what the remote's HEAD points to, when it says so
+    unfetched: Mapping[str, Unfetched] = field(default_factory=dict)  # by poollet name; not among `reports`
 
     @property
     def is_empty(self) -> bool:
-        return self.source is None and self.target is None and not self.reports
+        return self.source is None and self.target is None and not self.reports and not self.unfetched
 
 
 class FileChange(NamedTuple):
@@ -127,7 +148,12 @@ class Repo(Protocol):
     def file(self, commit: ObjectId, path: str) -> File | None:
         """The file at a path, at the cost of the folders above it. None when there is none, or a folder is there."""
 
-    def diff(self, old: ObjectId | None, new: ObjectId | None) -> Iterator[FileChange]:
+    def size(self, id: ObjectId) -> int:
+        """The bytes of an object, by its header: it is not read."""
+
+    def diff(
+        self, old: ObjectId | None, new: ObjectId | None, limits: DiffLimits | None = None
+    ) -> Iterator[FileChange]:
         """What changed between two commits, at the cost of what changed. None is the empty tree."""
 
     def commits(self, head: ObjectId, since: ObjectId | None) -> Iterator[ObjectId]:

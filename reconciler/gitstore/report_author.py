@@ -27,11 +27,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
+from reconciler.gitstore.errors import TooLargeError
 from reconciler.gitstore.objects.commit import decode_commit
 from reconciler.gitstore.objects.tree import ObjectId
-from reconciler.gitstore.repo import FileChange
+from reconciler.gitstore.repo import DiffLimits, FileChange
+from schemas.report.limits import (
+    MAX_CANDIDATE_COMMITS,
+    MAX_COMMIT_BYTES,
+    MAX_ENTRIES,
+    MAX_FOLDER_BYTES,
+)
 
 CANDIDATE = "candidate.json"
+_ROOT = DiffLimits(lambda _: False, MAX_ENTRIES, MAX_FOLDER_BYTES, MAX_COMMIT_BYTES)
 
 
 class ReportHistory(Protocol):
@@ -39,14 +47,18 @@ class ReportHistory(Protocol):
 
     def read(self, id: ObjectId) -> bytes: ...
 
-    def diff(self, old: ObjectId | None, new: ObjectId | None) -> Iterator[FileChange]: ...
+    def diff(
+        self, old: ObjectId | None, new: ObjectId | None, limits: DiffLimits | None = None
+    ) -> Iterator[FileChange]: ...
 
 
 def own_commit(history: ReportHistory, head: ObjectId) -> ObjectId:
-    """The newest commit that no candidate made: at `head` or below it."""
+    """The newest commit that no candidate made: at `head`, whose size the caller has looked at, or below it. Compares the entries of the
+    roots alone, which tell of every difference further down. Raises TooLargeError where commits of candidates form a long chain."""
     commit = head
-    while parents := decode_commit(history.read(commit)).parents:
-        if any(change.path != CANDIDATE for change in history.diff(parents[0], commit)):
-            break
+    for _ in range(MAX_CANDIDATE_COMMITS + 1):
+        parents = decode_commit(history.read(commit)).parents
+        if not parents or any(change.path != CANDIDATE for change in history.diff(parents[0], commit, _ROOT)):
+            return commit
         commit = parents[0]
-    return commit
+    raise TooLargeError(f"it has more than {MAX_CANDIDATE_COMMITS} commits of candidates")

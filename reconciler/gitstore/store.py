@@ -10,6 +10,7 @@ the remote. Three rules keep a snapshot honest:
 - With any ref that differs, source and target are fetched too. Otherwise a new target that merged a newer source would be
   compared with an older source, which looks like rewritten history.
 - A ref that the remote lists but does not send is an error. It must never pass for a ref that does not exist: absence deletes objects.
+  Where it is a report, it is that report's (`unfetched`), and the rest of the snapshot is as it should be: see broken_refs.py.
 - Refs may move between list and fetch. The snapshot then has the newer value; nothing is read twice.
 
 A **write** builds all commits first, stores them in the mirror, then pushes all refs in one atomic compare-and-swap:
@@ -47,6 +48,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from reconciler.gitstore.broken_refs import BrokenRefs
 from reconciler.gitstore.errors import DamageError
 from reconciler.gitstore.objects.commit import Sign
 from reconciler.gitstore.objects.commit_builder import CommitBuilder
@@ -56,6 +58,7 @@ from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.remote.transport import (
     PushConflict,
     RefSet,
+    RefsFetched,
     RefsListed,
     RefsPushed,
     RefUpdate,
@@ -63,7 +66,7 @@ from reconciler.gitstore.remote.transport import (
     RemoteUnavailable,
     Transport,
 )
-from reconciler.gitstore.repo import Draft, Outcome, Pushed, Refs, Snapshot, Unchanged
+from reconciler.gitstore.repo import Draft, Outcome, Pushed, Refs, Snapshot, Unchanged, Unfetched
 from reconciler.gitstore.signatures.signing import SigningError
 
 # A tick compares its snapshot with the one before; both must outlive housekeeping.
@@ -98,6 +101,7 @@ class Store(ObjectReader):
         self._asked = RefSet(self._needed)
         self._have = self._read_refs()
         self._recent: deque[Mapping[str, ObjectId]] = deque([self._have], maxlen=_SNAPSHOTS_KEPT)
+        self._broken = BrokenRefs([ref for ref in (refs.source, refs.target) if ref])
         self._absent: set[ObjectId] = set()  # missing even after a thorough look: just not in this repo
         self._failures = {"fetch": 0, "push": 0}  # in a row
         self._is_suspicious = False
@@ -111,7 +115,7 @@ class Store(ObjectReader):
             if failure := self._update_mirror(listed):
                 return failure
             self._recent.append(dict(self._have))
-            return _snapshot(self._refs, self._have, listed.default_branch)
+            return _snapshot(self._refs, self._have, self._broken.refs(), listed.default_branch)
 
     def commits(self, head: ObjectId, since: ObjectId | None) -> Iterator[ObjectId]:
         try:
@@ -170,37 +174,58 @@ class Store(ObjectReader):
         try:
             if self.missing - self._absent or self._is_suspicious:
                 self._heal(is_thorough=True)
-            failure = self._fetch(listed)
-            if failure and self._heal(is_thorough=False) and failure.kind in _OURS:
-                failure = self._fetch(listed)
+            there = {ref: id for ref, id in listed.refs.items() if ref in self._asked}
+            failure = self._fetch(there)
         except OSError as error:
             return _own_disk(error)
-        self._count("fetch", failure)
+        # Reports that cannot be fetched may be a sign of a damaged mirror as well.
+        self._count("fetch", failure or self._broken.failure)
         return failure
 
-    def _fetch(self, listed: RefsListed) -> RemoteUnavailable | None:
-        there = {ref: id for ref, id in listed.refs.items() if ref in self._asked}
-        differing = sorted(ref for ref in there | self._have if there.get(ref) != self._have.get(ref))
-        if not differing:
-            return None
-        # With any of them come source and target, as they are now: a target that merged a source newer than the one that
-        # was listed would look like a source that was rewritten.
-        heads = {ref for ref in (self._refs.source, self._refs.target) if ref in there}
-        differing = sorted(heads.union(differing))
-        if len(differing) > _NAMES_AT_MOST:
-            differing = [name for name in self._needed if name.endswith("/*") or name in differing]
-        outcome = self._transport.fetch(differing, self._seconds)
-        self._have = self._read_refs()
-        if isinstance(outcome, RemoteUnavailable):
+    def _fetch(self, there: Mapping[str, ObjectId]) -> RemoteUnavailable | None:
+        """All that differs at once, and when that fails, each report apart."""
+        differing, late = self._broken.select(there, self._have)
+        if differing or late:
+            # With any of them come source and target, as they are now: a target that merged a source newer than the one that
+            # was listed would look like a source that was rewritten.
+            heads = [ref for ref in (self._refs.source, self._refs.target) if ref and ref in there]
+            differing = sorted({*heads, *differing})
+        missing: set[str] = set()
+
+        def fetch(refs: Sequence[str], seconds: float) -> RefsFetched | RemoteUnavailable:
+            outcome = self._transport.fetch(self._names(refs), seconds)
+            if isinstance(outcome, RefsFetched):
+                missing.update(outcome.missing)
             return outcome
+
+        outcome = fetch(differing, self._seconds) if differing else None
+        if isinstance(outcome, RemoteUnavailable) and self._heal(is_thorough=False) and outcome.kind in _OURS:
+            outcome = fetch(differing, self._seconds)
+        if isinstance(outcome, RemoteUnavailable):
+            failure = self._broken.fetch_apart(fetch, differing, there, outcome, self._seconds)
+            if failure is not None:
+                self._have = self._read_refs()
+                return failure
+        if late:
+            self._broken.fetch_late(fetch, late, there)
+        if self._broken.failure:
+            self._heal(is_thorough=False)
+        if outcome is not None or late:
+            self._have = self._read_refs()
         # A ref that was listed and did not come is unknown, which must never pass for absent.
-        if lost := sorted(there.keys() - self._have.keys() - set(outcome.missing)):
+        if lost := sorted(there.keys() - self._have.keys() - missing - self._broken.refs().keys()):
             return RemoteUnavailable(
                 RemoteErrorKind.PROTOCOL,
                 f"the remote lists {lost[0]} but does not send it",
                 "run `git fetch` to see why",
             )
         return None
+
+    def _names(self, refs: Sequence[str]) -> Sequence[str]:
+        """By name, or all reports where there are many, and none of them is to be left out."""
+        if len(refs) <= _NAMES_AT_MOST or self._broken.refs():
+            return refs
+        return [name for name in self._needed if name.endswith("/*") or name in refs]
 
     def _read_refs(self) -> dict[str, ObjectId]:
         """What the mirror has, without what other settings made it fetch."""
@@ -259,15 +284,18 @@ def _reports(refs: Refs) -> tuple[str, ...]:
     return (refs.reports,) if refs.reports else ()
 
 
-def _snapshot(refs: Refs, have: Mapping[str, ObjectId], default_branch: str | None) -> Snapshot:
+def _snapshot(
+    refs: Refs, have: Mapping[str, ObjectId], broken: Mapping[str, Unfetched], default_branch: str | None
+) -> Snapshot:
     """Reports by the rest of their ref's name. The source and the target are never reports, even if a setting puts them below."""
-    reports: dict[str, ObjectId] = {}
+    names: dict[str, str] = {}
     for needed in _reports(refs):
         folder = needed[: needed.rindex("/") + 1]
-        found = have.items() if needed == folder else ((needed, have[needed]),) if needed in have else ()
-        for ref, id in sorted(found):
-            if ref.startswith(folder) and ref not in (refs.source, refs.target):
-                reports[ref[len(folder) :]] = id
+        found: list[str] = sorted({*have, *broken}) if needed == folder else [needed]
+        names |= {ref: ref[len(folder) :] for ref in found if ref.startswith(folder)}
+    named = {ref: name for ref, name in names.items() if ref not in (refs.source, refs.target)}
     source = have.get(refs.source) if refs.source else None
     target = have.get(refs.target) if refs.target else None
-    return Snapshot(source, target, reports, default_branch)
+    reports = {name: have[ref] for ref, name in named.items() if ref in have and ref not in broken}
+    unfetched = {name: broken[ref] for ref, name in named.items() if ref in broken}
+    return Snapshot(source, target, reports, default_branch, unfetched)

@@ -27,6 +27,7 @@ from schemas.manifest.schema_file import compile_schema
 from schemas.problem import Problem, Violation, json_pointer
 from schemas.reader.strict_json import refuse_duplicates
 from schemas.report import objects
+from schemas.report.limits import MAX_FILE_BYTES, MAX_FILE_VALUES
 from schemas.report.objects import ReportPart
 
 # First folder (or file) of the path -> (schema, type, number of path parts).
@@ -45,7 +46,6 @@ LAYOUT: dict[str, tuple[str, type[ReportPart], int]] = {
 for _layout in LAYOUT.values():
     # msgspec examines a type at its first use, and two threads that do so at once crash the process. So it happens here.
     msgspec.json.Decoder(_layout[1])
-MAX_FILE_BYTES = 8 * 1024 * 1024
 MAX_PROBLEMS = 10
 
 Name = tuple[str, ...]  # ("pool-a",) or ("default", "web-1")
@@ -86,8 +86,11 @@ def read_file(path: str, data: bytes) -> ReportPart | UnreadableFile | None:
         return None
     schema, kind, _ = place
     if len(data) > MAX_FILE_BYTES:
+        return too_large_file(path, len(data))
+    values = sum(map(data.count, (b"[", b"{", b",")))
+    if values > MAX_FILE_VALUES:
         message = (
-            f"the file has {len(data)} bytes, more than the {MAX_FILE_BYTES} that a report file may have"
+            f"the file has about {values:,} values; a file of a report may have {MAX_FILE_VALUES:,} at most"
         )
         return unreadable_file(path, ("", message))
     try:
@@ -165,6 +168,18 @@ def layout_of(path: str) -> tuple[str, type[ReportPart], int] | None:
     parts = PurePosixPath(path).parts
     place = LAYOUT.get(parts[0]) if parts and path.endswith(".json") else None
     return place if place is not None and len(parts) == place[2] else None
+
+
+def enters_folder(path: str) -> bool:
+    """Whether files of a report may lie in this folder."""
+    parts = PurePosixPath(path).parts
+    place = LAYOUT.get(parts[0]) if parts else None
+    return place is not None and len(parts) < place[2]
+
+
+def too_large_file(path: str, size: int) -> UnreadableFile:
+    message = f"the file has {size:,} bytes; a file of a report may have {MAX_FILE_BYTES:,} at most"
+    return unreadable_file(path, ("", message))
 
 
 def unreadable_file(path: str, *found: tuple[str, str]) -> UnreadableFile:

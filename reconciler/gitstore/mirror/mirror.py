@@ -116,10 +116,15 @@ class Mirror:
         try:
             type, data = self._store.odb.read(pygit2.Oid(hex=id))
         except (KeyError, ValueError, pygit2.GitError) as error:
-            raise DamageError(
-                f"object {id} is missing or damaged", "gitvirt repairs its mirror at the next fetch"
-            ) from error
+            raise _missing(id) from error
         return _TYPES[type], data
+
+    def header(self, id: ObjectId) -> tuple[ObjectType, int]:
+        try:
+            type, size = self._store.odb.read_header(pygit2.Oid(hex=id))
+        except (KeyError, ValueError, pygit2.GitError) as error:
+            raise _missing(id) from error
+        return _TYPES[type], size
 
     def add(self, objects: Sequence[GitObject]) -> None:
         made = build_pack(objects)
@@ -229,6 +234,10 @@ class Mirror:
         self._disk.write(self.repo / "HEAD", b"ref: refs/heads/main\n")
         self._disk.replace(self._marker, self._mark)
         return pygit2.Repository(str(self.repo))
+
+
+def _missing(id: ObjectId) -> DamageError:
+    return DamageError(f"object {id} is missing or damaged", "gitvirt repairs its mirror at the next fetch")
 
 
 def _take_lock(path: Path, patience: float) -> int:

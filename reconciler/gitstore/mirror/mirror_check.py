@@ -22,6 +22,7 @@ from reconciler.gitstore.process import run_git
 # What the exit status of git fsck means, bit by bit. Bit 1, a malformed object, was written that way: not damage.
 _UNREACHABLE, _BAD_PACK, _BAD_REF = 2, 4, 8
 _FSCK_SECONDS = 600
+_COMMIT_BYTES = 1 << 20  # whose tree is looked for; a larger one is not ours
 _REF = re.compile(rb"[0-9a-f]{40}\n")
 
 
@@ -57,8 +58,13 @@ def is_sound(repo: Path) -> bool:
 
 
 def _is_there(store: pygit2.Repository, target: pygit2.Oid | str) -> bool:
-    type, data = store.odb.read(pygit2.Oid(hex=str(target)))
-    return type != ObjectType.COMMIT or bool(store.odb.read(pygit2.Oid(hex=data[5:45].decode("ascii"))))
+    """By headers alone, but for the commit: a ref may name a blob of any size."""
+    id = pygit2.Oid(hex=str(target))
+    type, size = store.odb.read_header(id)
+    if type != ObjectType.COMMIT or size > _COMMIT_BYTES:
+        return True
+    data = store.odb.read(id)[1]
+    return bool(store.odb.read_header(pygit2.Oid(hex=data[5:45].decode("ascii"))))
 
 
 def is_damaged(repo: Path, lock: int) -> bool:

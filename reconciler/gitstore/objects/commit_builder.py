@@ -23,7 +23,7 @@ from reconciler.gitstore.objects.database import GitObject, ObjectType, hash_obj
 from reconciler.gitstore.objects.reader import ObjectReader
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.objects.tree_diff import diff_trees
-from reconciler.gitstore.objects.tree_edit import edit_tree
+from reconciler.gitstore.objects.tree_edit import EMPTY, edit_tree
 from reconciler.gitstore.repo import Draft, Edit, ExistingBlob
 
 
@@ -46,7 +46,9 @@ class CommitBuilder:
     def build(self, draft: Draft) -> BuiltCommit | None:
         """None when the ref has that tree already."""
         done = edit_tree(self._reader.listing, self._reader.tree(draft.base), draft.edits)
-        before = self._reader.tree(draft.expected)
+        # What replaces a ref whatever it holds does not read that: it may be anything, and may not even be here.
+        is_replaced = draft.even_if_unchanged and not draft.has_parents
+        before = EMPTY.id if is_replaced else self._reader.tree(draft.expected)
         if draft.expected and done.tree == before and not draft.even_if_unchanged:
             return None
         # What was just made has not been stored yet.

@@ -48,6 +48,9 @@ class ObjectDatabase(Protocol):
 
     def get(self, id: ObjectId) -> tuple[ObjectType, bytes]: ...
 
+    def header(self, id: ObjectId) -> tuple[ObjectType, int]:
+        """Type and size of an object, which is not read for it. Raises DamageError for what is missing."""
+
     def add(self, objects: Sequence[GitObject]) -> None:
         """Store these, all or none, and protect them from housekeeping until `point` or `forget`."""
 

@@ -10,15 +10,17 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 
-from reconciler.gitstore.errors import DamageError, NotACommitError
+from reconciler.gitstore.errors import DamageError, MalformedError, NotACommitError, TooLargeError
 from reconciler.gitstore.objects import tree, tree_diff
 from reconciler.gitstore.objects.commit import decode_commit
 from reconciler.gitstore.objects.database import ObjectDatabase, ObjectType
+from reconciler.gitstore.objects.meter import Meter
 from reconciler.gitstore.objects.tree import File, FileMode, ObjectId
 from reconciler.gitstore.objects.tree_edit import EMPTY
-from reconciler.gitstore.repo import FileChange
+from reconciler.gitstore.repo import DiffLimits, FileChange
 
 _BUDGET_BYTES = 32 << 20  # the trees of about 500,000 files
+ONE_COMMIT = "a ref must name a commit"
 
 
 class ObjectReader:
@@ -45,9 +47,7 @@ class ObjectReader:
             return decode_commit(data).tree
         if type is ObjectType.TAG:
             return self.tree(data[len(b"object ") : len(b"object ") + 40].decode("ascii", "replace"))
-        raise NotACommitError(
-            f"{commit} is a {type.name.lower()} and not a commit", "a ref must name a commit"
-        )
+        raise NotACommitError(f"{commit} is a {type.name.lower()} and not a commit", ONE_COMMIT)
 
     def listing(self, id: ObjectId) -> bytes:
         """The raw bytes of a tree."""
@@ -59,8 +59,7 @@ class ObjectReader:
                 return known
         type, data = self._get(id)
         if type is not ObjectType.TREE:
-            self.missing.add(id)
-            raise DamageError(f"object {id} is not a tree", "run `git fsck`")
+            raise MalformedError(f"object {id} is a {type.name.lower()} and not a tree", "run `git fsck`")
         self._remember(id, data)
         return data
 
@@ -71,12 +70,42 @@ class ObjectReader:
         found = tree.find(self.listing, self.tree(commit), path)
         return None if found is None or found[0] is FileMode.FOLDER else File(path, *found)
 
-    def diff(self, old: ObjectId | None, new: ObjectId | None) -> Iterator[FileChange]:
-        return tree_diff.diff_trees(self.listing, self.tree(old), self.tree(new))
+    def size(self, id: ObjectId) -> int:
+        return self._header(id)[1]
+
+    def diff(
+        self, old: ObjectId | None, new: ObjectId | None, limits: DiffLimits | None = None
+    ) -> Iterator[FileChange]:
+        if limits is None:
+            return tree_diff.diff_trees(self.listing, self.tree(old), self.tree(new))
+        meter = Meter(self._header, self.listing, limits)
+        before, after = self._tree_within(old, limits), self._tree_within(new, limits)
+        return tree_diff.diff_trees(meter.listing, before, after, limits.enters)
+
+    def _tree_within(self, commit: ObjectId | None, limits: DiffLimits) -> ObjectId:
+        """The root tree of a commit that anybody may have written."""
+        if commit is not None:
+            type, size = self._header(commit)
+            if type is not ObjectType.COMMIT:
+                raise NotACommitError(f"{commit} is a {type.name.lower()} and not a commit", ONE_COMMIT)
+            if size > limits.commit_bytes:
+                raise TooLargeError(
+                    f"commit {commit} has {size:,} bytes, more than {limits.commit_bytes:,}", ONE_COMMIT
+                )
+        return self.tree(commit)
 
     def _get(self, id: ObjectId) -> tuple[ObjectType, bytes]:
         try:
             return self._objects.get(id)
+        except DamageError:
+            self.missing.add(id)
+            raise
+
+    def _header(self, id: ObjectId) -> tuple[ObjectType, int]:
+        if id == EMPTY.id:
+            return ObjectType.TREE, 0
+        try:
+            return self._objects.header(id)
         except DamageError:
             self.missing.add(id)
             raise

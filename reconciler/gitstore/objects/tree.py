@@ -18,6 +18,7 @@ ObjectId: TypeAlias = (
 )
 Read: TypeAlias = Callable[[ObjectId], bytes]
 
+ID_BYTES = 20
 # One pass in C. What does not match leaves a gap, which `entries` finds by adding up the lengths.
 _ENTRY = re.compile(rb"([0-7]{5,6}) ([^\0/]+)\0(.{20})", re.DOTALL)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
@@ -28,8 +28,12 @@ class _Folders(NamedTuple):
     new: ObjectId | None
 
 
-def diff_trees(read: Read, old: ObjectId | None, new: ObjectId | None) -> Iterator[FileChange]:
-    """Every leaf that differs, in tree order. A file that became a folder is gone, and the folder's files are new."""
+def diff_trees(
+    read: Read, old: ObjectId | None, new: ObjectId | None, enters: Callable[[str], bool] = lambda _: True
+) -> Iterator[FileChange]:
+    """Every leaf that differs, in tree order. A file that became a folder is gone, and the folder's files are new.
+
+    A folder that `enters` refuses counts as a leaf."""
     waiting: list[FileChange | _Folders] = [_Folders("", old, new)] if old != new else []
     while waiting:
         found = waiting.pop()
@@ -44,7 +48,7 @@ def diff_trees(read: Read, old: ObjectId | None, new: ObjectId | None) -> Iterat
                 path = prefix + text(after[1])
                 below.append(FileChange(path, None, File(path, FileMode.FILE, after[2].hex())))
             else:
-                _compare(prefix, before, after, below)
+                _compare(prefix, before, after, below, enters)
         waiting.extend(reversed(below))
 
 
@@ -112,7 +116,11 @@ def _order(pair: tuple[_Entry | None, _Entry | None]) -> bytes:
 
 
 def _compare(
-    prefix: str, before: _Entry | None, after: _Entry | None, found: list[FileChange | _Folders]
+    prefix: str,
+    before: _Entry | None,
+    after: _Entry | None,
+    found: list[FileChange | _Folders],
+    enters: Callable[[str], bool],
 ) -> None:
     path = prefix + text((before or after or (b"", b"", b""))[1])
     was, old = _split_entry(path, before)
@@ -120,7 +128,12 @@ def _compare(
     if was != now:  # two spellings of one mode are the same
         found.append(FileChange(path, was, now))
     if old != new:
-        found.append(_Folders(path, old, new))
+        found.append(_Folders(path, old, new) if enters(path) else _as_leaf(path, old, new))
+
+
+def _as_leaf(path: str, old: ObjectId | None, new: ObjectId | None) -> FileChange:
+    before, after = (File(path, FileMode.FOLDER, id) if id else None for id in (old, new))
+    return FileChange(path, before, after)
 
 
 def _split_entry(path: str, entry: _Entry | None) -> tuple[File | None, ObjectId | None]:

@@ -12,6 +12,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from reconciler.gitstore.process import BIG_FILE
 from reconciler.gitstore.remote.access import TOKEN_USER, AccessError, RemoteAccess
 from reconciler.gitstore.remote.address import RemoteAddress, Scheme
 
@@ -129,6 +130,7 @@ def _protocols(address: RemoteAddress) -> str:
 def _always() -> Iterator[Setting]:
     """Git settings of every git process: whatever the account's own configuration says must not change what a push or a fetch does."""
     yield "core.hooksPath", "/dev/null"
+    yield "core.bigFileThreshold", BIG_FILE
     yield "gc.auto", "0"
     yield "maintenance.auto", "false"
     yield "protocol.version", "2"
