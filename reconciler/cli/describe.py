@@ -22,11 +22,12 @@ from reconciler.cli.get import body_of
 from reconciler.cli.history import COLUMNS as HISTORY
 from reconciler.cli.history import commits_of
 from reconciler.cli.history import value as history_value
+from reconciler.cli.host_reports import read_host_reports
 from reconciler.cli.objects import columns, nouns
 from reconciler.cli.objects.selectors import find_current
 from reconciler.cli.output import Column, add_format, is_value, show_table, show_value
 from reconciler.cli.terminal import Terminal, TextStyle, out, printable
-from reconciler.query.inventory import InventoryItem, read_reports
+from reconciler.query.inventory import InventoryItem
 from reconciler.query.object_history import HistoryEntry
 from schemas import report
 from schemas.edit import render
@@ -89,7 +90,7 @@ def events_of(fleet: FleetRepo, item: InventoryItem) -> tuple[tuple[str, report.
     key = item.key
     found = [
         (poollet, event)
-        for poollet, each in read_reports(fleet.repo, fleet.snapshot).items()
+        for poollet, each in read_host_reports(fleet).items()
         for event in each.events
         if (event.kind, event.namespace, event.name) == (key.kind.value, key.namespace, key.name)
     ]

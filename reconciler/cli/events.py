@@ -16,11 +16,11 @@ from itertools import islice
 
 from reconciler.cli.fleet_changes import add_watch, show_fleet
 from reconciler.cli.fleet_repo import FleetRepo, add_repo, check_settings
+from reconciler.cli.host_reports import read_host_reports
 from reconciler.cli.objects import nouns
 from reconciler.cli.output import Column, add_format, is_value, show_table, show_value
 from reconciler.cli.terminal import TextStyle, err, out
 from reconciler.gitstore.objects.commit import decode_commit
-from reconciler.query.inventory import read_reports
 from schemas.kinds import Key, Kind
 from schemas.report import ReportedEvent
 
@@ -134,7 +134,7 @@ def list_events(fleet: FleetRepo, limit: int, wanted: EventFilter) -> list[Shown
     """The newest last; commits of one second as they follow each other."""
     shown = sorted(
         list_report_events(poollet, event)
-        for poollet, report in read_reports(fleet.repo, fleet.snapshot).items()
+        for poollet, report in read_host_reports(fleet).items()
         for event in report.events
         if wanted.takes(event)
     )

@@ -22,7 +22,15 @@ from reconciler.world.objects.object_state import Origin
 from reconciler.world.pools.grants import POOL_STATUS
 from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.pools.pool_status import update_pool_status
-from reconciler.world.record import DESTROYED, HOST_MISMATCH, HOST_MOVED, OPEN_REQUEST, moment, stamp
+from reconciler.world.record import (
+    DESTROYED,
+    HOST_MISMATCH,
+    HOST_MOVED,
+    OPEN_REQUEST,
+    REPORT_UNREADABLE,
+    moment,
+    stamp,
+)
 from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.view import View
 from schemas.edit.fields import Value
@@ -46,6 +54,7 @@ def decide_pool(view: View, edit: ObjectEdit, requests: PoolRequests = NO_REQUES
     if status != edit.record.status:
         edit = edit.with_record(status=status).log_change(Action.STATUS, getattr(status, "state", "").lower())
     edit = with_mismatch(with_grant(with_requests(edit, requests), state), state)
+    edit = with_report_fault(edit, state.report_fault)
     if known.origin not in (Origin.ANNOUNCED, Origin.LEAVING) or state.announced is None:
         return keep(edit)
     body = announcement(known.key, state.announced.labels)
@@ -128,6 +137,14 @@ def with_mismatch(edit: ObjectEdit, state: PoolState) -> ObjectEdit:
         f"its machines that `live` assigns to another host, so that none runs twice, and keeps their data. {cure}"
     )
     return edit.set_condition(HOST_MISMATCH, "True", "ReportedByAnotherHost", message)
+
+
+def with_report_fault(edit: ObjectEdit, fault: str) -> ObjectEdit:
+    """Says at once that the report of the pool's poollet cannot be read: its last status is shown until the heartbeat expires."""
+    if not fault:
+        return edit.clear_condition(REPORT_UNREADABLE)
+    message = f"{fault}. Nothing of it is used, and nothing new is placed here; the poollet replaces it while it runs"
+    return edit.set_condition(REPORT_UNREADABLE, "True", "Unreadable", message)
 
 
 def announcement(key: Key, labels: Mapping[str, str]) -> Mapping[str, Value]:

@@ -31,7 +31,7 @@ from typing import TypeAlias
 from reconciler.gitstore.remote.transport import ObjectId, RefsFetched, RemoteErrorKind, RemoteUnavailable
 from reconciler.gitstore.repo import Unfetched
 
-LATE_SECONDS = 10.0  # for all refs that are fetched after the others
+LATE_SECONDS = 3.0  # for all refs that are fetched after the others; a tick that takes long decides nothing about lost hosts
 MAX_SNAPSHOTS = 64  # between two tries of the same commit
 NEW_AT_ONCE = 100
 NOT_TRIED = "there was no time left to fetch it"

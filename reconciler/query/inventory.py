@@ -14,13 +14,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from reconciler.gitstore.errors import RepoError
 from reconciler.gitstore.objects.tree import FileMode, ObjectId
 from reconciler.gitstore.repo import Repo, Snapshot
+from reconciler.gitstore.report_files import read_parts
 from reconciler.world.bulk_load import bulk
 from schemas import live_layout, manifest, report
 from schemas.kinds import Key, Kind
 from schemas.manifest.ignore import MANIFESTS, PATH, Ignore, is_manifest
 from schemas.model import Object, decode
+from schemas.report.tree import assemble
 
 _KIND = re.compile(rb"^kind: *([A-Za-z]+)[ \t]*\r?$", re.M)
 _KINDS = frozenset(kind.value for kind in Kind)
@@ -109,11 +112,26 @@ def read_manifests(repo: Repo, commit: ObjectId | None) -> Iterator[tuple[str, b
             yield file.path, repo.read(file.id)
 
 
-def read_reports(repo: Repo, snapshot: Snapshot) -> Mapping[str, report.Report]:
-    """By the name of the poollet, which is the rest of its ref's name. Also those that the reconciler would not accept."""
-    return {name: read_report(repo, commit) for name, commit in snapshot.reports.items()}
+@dataclass(frozen=True, slots=True)
+class ReadReports:
+    """By the name of the poollet, which is the rest of its ref's name. `unread` says why a report is nothing that can be read."""
+
+    by_poollet: Mapping[str, report.Report]
+    unread: Mapping[str, str]
+
+
+def read_reports(repo: Repo, snapshot: Snapshot) -> ReadReports:
+    """Each apart from the others, also those that the reconciler would not accept."""
+    found: dict[str, report.Report] = {}
+    unread = {name: each.cause for name, each in snapshot.unfetched.items()}
+    for name, commit in snapshot.reports.items():
+        try:
+            found[name] = read_report(repo, commit)
+        except RepoError as error:
+            unread[name] = error.cause
+    return ReadReports(found, unread)
 
 
 def read_report(repo: Repo, commit: ObjectId) -> report.Report:
     """As the host wrote it. Whether it is accepted (signature, grant, heartbeat) is decided in `reconciler.world.reports`, and not here."""
-    return report.read({file.path: repo.read(file.id) for file in repo.files(commit)})
+    return assemble(read_parts(repo, commit))

@@ -17,6 +17,7 @@ from schemas.problem import Problem, Severity
 from schemas.validate.finding import to_problems as placed
 
 REPORTS_SHOWN = 3  # unreadable files of one report, which may have thousands
+REFUSED_SHOWN = 20  # reports that are refused, of which anybody who may create refs may make thousands
 
 
 def problems(state: State, repo: Repo) -> tuple[Problem, ...]:
@@ -52,12 +53,16 @@ def _all(state: State, repo: Repo) -> Iterator[Problem]:
 
 def _of_reports(state: State) -> Iterator[Problem]:
     """Parts of reports that are refused or cannot be read. A report that is refused as a whole is one problem."""
+    refused = 0
     for name, report in sorted(state.reports.by_poollet.items()):
         for unread in list(report.unread.values())[:REPORTS_SHOWN]:
             yield from unread.problems
         if why := state.rules.authority.is_ours(report):
+            refused += 1
             hint = "look at what pushes to its ref; nothing of it is used"
-            yield Problem(file="", code="GV621", message=f"the report of {name} is refused: {why}", hint=hint)
+            message = f"the report of {name} is refused: {why}"
+            if refused <= REFUSED_SHOWN:
+                yield Problem(file="", code="GV621", message=message, hint=hint)
             continue
         if report.unsigned:
             message = f"the report of {name} is used although {report.unsigned}"
@@ -67,3 +72,7 @@ def _of_reports(state: State) -> Iterator[Problem]:
                 message = f"poollet {name} announces {pool}, which is not its own"
                 hint = f"give it the pool under poollets.{name} of gitvirt.yaml, or rename it {name}-..."
                 yield Problem(file="", code="GV622", object=str(pool), message=message, hint=hint)
+    if refused > REFUSED_SHOWN:
+        message = f"{refused - REFUSED_SHOWN:,} more reports are refused"
+        hint = f"remove the refs of hosts that do not exist; `git ls-remote origin '{state.rules.settings.reports.ref}*'` lists them"
+        yield Problem(file="", code="GV621", message=message, hint=hint)

@@ -157,12 +157,23 @@ DESTROYED = (
     "Destroyed"  # people state by a commit that the host of a pool is gone with all it had: what became of it
 )
 HOST_MOVED = "HostMoved"  # people move a pool to another host by a commit: what became of it
+REPORT_UNREADABLE = "ReportUnreadable"  # the report of a pool's poollet is nothing that can be read
 HOST_MISMATCH = "HostMismatch"  # another host than the one with the grant reports as the pool, or waits to
 UNVERIFIED = "AbsenceUnverified"  # the reason of DELETION_HELD for an object that may still be declared
 LOST = "Lost"  # the reason of Ready for an object with data that is gone: of poollets, and of a snapshot whose host is destroyed
 FROZEN = "Frozen"  # the reason of ACCEPTED for an object whose file cannot be used: it stays as it was
 OWN = frozenset(
-    {SCHEDULED, ACCEPTED, DELETION_HELD, CLAIM_REFUSED, EVICTION, DESTROYED, HOST_MOVED, HOST_MISMATCH}
+    {
+        SCHEDULED,
+        ACCEPTED,
+        DELETION_HELD,
+        CLAIM_REFUSED,
+        EVICTION,
+        DESTROYED,
+        HOST_MOVED,
+        HOST_MISMATCH,
+        REPORT_UNREADABLE,
+    }
 )
 """Types that the reconciler writes; all others are what a poollet reports."""
 

@@ -24,8 +24,9 @@ grant was first missed, so `announcement` is not to be called by anything but an
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import replace
+from itertools import accumulate
 
 from reconciler.gitstore.guards import Collisions
 from reconciler.gitstore.objects.tree import ObjectId
@@ -39,7 +40,8 @@ from reconciler.world.pools.placement_counts import Population
 from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.record import HOST_MISMATCH
 from reconciler.world.reports.heartbeat import NOT_EXPIRED, Heartbeat, HeartbeatSeen, Writer
-from reconciler.world.reports.reports import HostReport, Reports
+from reconciler.world.reports.host_report import HostReport
+from reconciler.world.reports.reports import Reports
 from reconciler.world.reports.rewind import LiveSeen
 from reconciler.world.source.contents import Contents
 from reconciler.world.source.live_history import LiveHistory
@@ -132,7 +134,8 @@ class State(View):
             )
         if known is None:
             return None
-        for name, host in sorted(self.reports.silent):
+        names = self._names_like(pool)
+        for name, host in sorted(each for each in self.reports.silent if each[0] in names):
             if granted in ("", host) and self.rules.authority.owns(name, pool):
                 why = f"{self.reports.silent[name, host]}; {UNTIL_EXPIRED}"
                 return last_known_pool(known, name, why)
@@ -204,14 +207,31 @@ class State(View):
 
     def speakers(self, pool: Key) -> Iterator[str]:
         """Poollets that own the pool and announce it, even if that entry cannot be read."""
-        for name, report in sorted(self.reports.by_poollet.items()):
-            if pool in report.announced_keys and self.rules.authority.owns(name, pool):
+        for name in sorted(self._names_for(pool, self.reports.by_poollet.keys())):
+            if pool in self.reports.by_poollet[name].announced_keys:
                 yield name
 
-    def pools_of(self, poollet: str) -> Iterator[Key]:
-        """The known pools that a poollet may report, even if it reports none."""
-        for pools in self.pools_by_kind.values():
-            yield from (each.key for each in pools.values() if self.rules.authority.owns(poollet, each.key))
+    def fault_of(self, pool: Key) -> str:
+        """Why the report of the pool's poollet cannot be read; empty while it can, or while no poollet of that name reports."""
+        for name in sorted(self._names_for(pool, self.reports.by_poollet.keys())):
+            if fault := self.reports.by_poollet[name].fault:
+                return f"the report of {name} cannot be read: {fault}"
+        return ""
+
+    def pools_of(self, poollets: Set[str]) -> Iterator[Key]:
+        """The known pools that one of these poollets may report, even if it reports none."""
+        if poollets:
+            pools = (each.key for pools in self.pools_by_kind.values() for each in pools.values())
+            yield from (pool for pool in pools if next(self._names_for(pool, poollets), None) is not None)
+
+    def _names_for(self, pool: Key, poollets: Set[str]) -> Iterator[str]:
+        """Those of the poollets that may report the pool."""
+        return (name for name in self._names_like(pool) & poollets if self.rules.authority.owns(name, pool))
+
+    def _names_like(self, pool: Key) -> Set[str]:
+        """Every poollet that may report the pool is among these: its name begins the pool's, or it has an entry of its own. There may be
+        thousands of other reports."""
+        return {*accumulate(pool.name.split("-"), "{}-{}".format), *self.rules.settings.poollets}
 
 
 def candidate_for(pool: Key, report: HostReport) -> str:

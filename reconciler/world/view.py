@@ -30,9 +30,10 @@ from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.record import NOTHING
 from reconciler.world.reports.authority import NO_REPORT, AcceptedReports, accept_reports
 from reconciler.world.reports.heartbeat import EVER, NOT_EXPIRED, Heartbeat, Writer
+from reconciler.world.reports.host_report import HostReport
 from reconciler.world.reports.object_report import ObjectReport
 from reconciler.world.reports.recovery_wait import MissingHost, find_missing_hosts
-from reconciler.world.reports.reports import HostReport, Reports
+from reconciler.world.reports.reports import Reports
 from reconciler.world.reports.rewind import NO_REWIND, LiveSeen, PendingRecovery, Rewind
 from reconciler.world.reports.start_wait import AwaitedHost, StartWait
 from reconciler.world.source.absence_check import masks_live_objects, why_unverified

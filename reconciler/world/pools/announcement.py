@@ -90,9 +90,10 @@ class Offer:
 
 
 def pool_state(
-    key: Key, known: ObjectState | None, announced: Announcement | None, offer: Offer
+    key: Key, known: ObjectState | None, announced: Announcement | None, offer: Offer, fault: str = ""
 ) -> PoolState:
-    """The pool as one value. Either of `known` and `announced` may be None, not both: then there is no such pool."""
+    """The pool as one value. Either of `known` and `announced` may be None, not both: then there is no such pool. `fault` is why the report
+    of its poollet cannot be read."""
     is_declared = known is not None and known.origin in (
         Origin.DECLARED,
         Origin.FROZEN,
@@ -115,7 +116,8 @@ def pool_state(
         heartbeat=announced.heartbeat if announced else None,
         announced=pool,
         is_remembered=announced is not None and announced.is_remembered,
-        why_not_ready=why_not_ready(known, announced) or why_not_granted(grant, announced),
+        why_not_ready=why_not_ready(known, announced, fault) or why_not_granted(grant, announced),
+        report_fault=fault,
         labels=_labels(known if is_declared else None, pool),
         taints=object.spec.taints if isinstance(object, MachinePool | VolumePool) else (),
         is_cordoned=isinstance(object, MachinePool | VolumePool) and object.spec.unschedulable,
@@ -127,7 +129,7 @@ def pool_state(
     return _no_roomier(room, known) if room.is_remembered and known is not None else room
 
 
-def why_not_ready(known: ObjectState | None, announced: Announcement | None) -> str:
+def why_not_ready(known: ObjectState | None, announced: Announcement | None, fault: str = "") -> str:
     """The first reason against new objects there, by what is declared and what is announced; empty when there is none.
 
     The last check carries a start over: a pool that was not ready stays so until its report is seen to change.
@@ -137,11 +139,11 @@ def why_not_ready(known: ObjectState | None, announced: Announcement | None) -> 
     if not known.is_active:
         return "the pool is being removed"
     if announced is None:
-        return "no poollet announces the pool"
+        return fault or "no poollet announces the pool"
     if announced.heartbeat is Heartbeat.LEFT:
         return f"its poollet {announced.poollet} has left"
     if announced.heartbeat is Heartbeat.EXPIRED:
-        return f"the report of {announced.poollet} has not changed within the heartbeat timeout"
+        return fault or f"the report of {announced.poollet} has not changed within the heartbeat timeout"
     if announced.silence or announced.held:
         return announced.silence or announced.held
     state = announced.pool.status.state

@@ -38,6 +38,7 @@ class PoolState:
     announced: report.PoolReport | report.VolumePoolReport | None = None
     is_remembered: bool = False  # `announced` is what live says, because its host cannot be asked
     why_not_ready: str = ""
+    report_fault: str = ""  # why the report of its poollet cannot be read
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Taint, ...] = ()
     is_cordoned: bool = False

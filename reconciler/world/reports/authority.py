@@ -31,8 +31,8 @@ from dataclasses import dataclass
 from reconciler.world.objects.relations import POOL_OF
 from reconciler.world.pools.grants import Grant
 from reconciler.world.record import Record
+from reconciler.world.reports.host_report import HostReport
 from reconciler.world.reports.object_report import ObjectReport
-from reconciler.world.reports.reports import HostReport
 from schemas.kinds import Key, Kind
 from schemas.settings.fleet import FleetSettings
 
@@ -47,6 +47,8 @@ class Authority:
     def is_ours(self, report: HostReport) -> str:
         """Why a report does not belong to this fleet; empty if it does."""
         poollet = report.poollet
+        if report.fault:
+            return f"it cannot be read: {report.fault}"
         if poollet is None:
             return "it has no poollet.json that can be read"
         if poollet.fleet != self.settings.fleet.id:

@@ -22,7 +22,8 @@ from datetime import datetime
 from enum import StrEnum
 
 from reconciler.world.reports.heartbeat import Heartbeat
-from reconciler.world.reports.reports import HostReport, Reports
+from reconciler.world.reports.host_report import HostReport
+from reconciler.world.reports.reports import Reports
 
 NAMED_AT_MOST = 5
 

@@ -14,6 +14,8 @@ another host writes the same ref, the first one keeps a heartbeat of its own, an
     orphans.json, events.json      objects without an order; what happened lately
     candidate.json                 another host that waits for the pools
     a file that cannot be read     `unread`; what it said before is dropped, never kept as if it were said still
+    nothing, because the ref has   `fault`; all that it said before is dropped, and it is refused as a whole until it can be read.
+    no report that can be read     Each report is read apart from the others, which are used all the same
 
 A heartbeat that cannot be read from any ref is kept in `heartbeats_seen`, which outlives the World. It is forgotten when its
 report is gone and its timeout is over.
@@ -26,91 +28,38 @@ Limits: reads Git objects only. Neither signatures nor settings are known here: 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Set
+import logging
+import re
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import msgspec
 
+from reconciler.gitstore.errors import DamageError, RepoError
 from reconciler.gitstore.objects.commit import decode_commit
-from reconciler.gitstore.objects.tree import FileMode, ObjectId
-from reconciler.gitstore.repo import FileChange, Repo
+from reconciler.gitstore.objects.tree import ObjectId
+from reconciler.gitstore.repo import Repo, Snapshot, Unfetched
 from reconciler.gitstore.report_author import CANDIDATE, own_commit
+from reconciler.gitstore.report_files import ReportSize, changed_files, read_part
 from reconciler.world.reports.heartbeat import (
     EVER,
-    MIN_TIMEOUT,
     NOT_EXPIRED,
     Heartbeat,
     HeartbeatSeen,
     ReadTimes,
     Writer,
 )
+from reconciler.world.reports.host_report import HostReport, key_of
 from reconciler.world.reports.object_report import ObjectReport, object_report
 from reconciler.world.reports.orphan_index import OrphanIndex
-from schemas.kinds import Key, Kind
+from schemas.kinds import Key
 from schemas.report import UnreadableFile, objects
 from schemas.report.objects import ReportPart
-from schemas.report.tree import read_file
-from schemas.settings.fleet import heartbeat_timeout_milliseconds
 
-_OBJECTS = {"machines": Kind.MACHINE, "volumes": Kind.VOLUME, "snapshots": Kind.VOLUME_SNAPSHOT}
-_POOLS = {"pools": Kind.MACHINE_POOL, "volumepools": Kind.VOLUME_POOL}
+log = logging.getLogger(__name__)
 
-
-@dataclass(slots=True)
-class HostReport:
-    """One poollet's report at `commit`.
-
-    `own_commit` is the newest commit of the host that reports; above it another host may have put its candidate.json.
-    """
-
-    name: str
-    commit: ObjectId
-    own_commit: ObjectId
-    time: datetime  # when own_commit was written, by the host's clock, and no later than it was read
-    written: datetime = EVER  # the same as it was dated, however wrong that clock is
-    host: str = ""  # the hostID; as it was last, while poollet.json cannot be read
-    poollet: objects.PoolletReport | None = None
-    candidate: objects.CandidateReport | None = None
-    pools: dict[Key, objects.PoolReport | objects.VolumePoolReport] = field(default_factory=dict)
-    entries: dict[Key, ObjectReport] = field(default_factory=dict)
-    orphans: tuple[objects.Orphan, ...] = ()
-    events: tuple[objects.ReportedEvent, ...] = ()
-    unread: dict[str, UnreadableFile] = field(default_factory=dict)
-    judged: ObjectId | None = None  # the commit that its signature was looked at of
-    unsigned: str = ""  # what is wrong with that, where its fleet asks for one
-    is_refused: bool = False  # for that
-    is_accepted: bool = True  # for that, and whatever else may be wrong with it
-
-    @property
-    def timeout(self) -> timedelta:
-        if self.poollet is None:
-            return MIN_TIMEOUT
-        return timedelta(milliseconds=heartbeat_timeout_milliseconds(self.poollet.interval))
-
-    @property
-    def writer(self) -> Writer:
-        return self.name, self.host
-
-    @property
-    def has_left(self) -> bool:
-        return self.poollet is not None and self.poollet.leaving == "leaving"
-
-    @property
-    def announced_keys(self) -> Set[Key]:
-        """The pools that the report announces, also those whose entry cannot be read."""
-        unread = {key for path in self.unread if (key := _key(path)) is not None}
-        return self.pools.keys() | {key for key in unread if key.kind in _POOLS.values()}
-
-    @property
-    def hides_objects(self) -> bool:
-        """Whether the report has entries of objects, or a list of orphans, that cannot be read."""
-        return any(path.split("/")[0] in (*_OBJECTS, "orphans.json") for path in self.unread)
-
-    @property
-    def reports_objects(self) -> bool:
-        """Whether the report has objects, or files that cannot be read and may be about objects."""
-        return bool(self.entries or self.orphans or self.unread)
+_ID = re.compile(r"\b(object )?[0-9a-f]{40}\b")
 
 
 @dataclass(slots=True)
@@ -119,6 +68,7 @@ class Moved:
 
     keys: set[Key] = field(default_factory=set)  # objects, and pools by announcement
     poollets: set[str] = field(default_factory=set)  # whose poollet.json, orphans or heartbeat is another
+    faults: set[str] = field(default_factory=set)  # whose report can be read again, or no longer
     blobs_read: int = 0
 
 
@@ -148,7 +98,7 @@ class Reports:
     def advance(
         self,
         repo: Repo,
-        heads: Mapping[str, ObjectId],
+        snapshot: Snapshot,
         now: datetime,
         accepts: Callable[[HostReport], bool],
         read_times: ReadTimes | None = None,
@@ -162,13 +112,14 @@ class Reports:
         self._read_times = read_times or ReadTimes(now, now)
         if not self._read_times.is_late:
             self._judged_at = self._read_times.start
+        heads = {**snapshot.reports, **{name: each.id for name, each in snapshot.unfetched.items()}}
         for name in self.by_poollet.keys() - heads.keys():
             moved.keys.update(self._forget(name))
             moved.poollets.add(name)
         for name, commit in sorted(heads.items()):
             report = self.by_poollet.get(name)
-            if report is None or report.commit != commit:
-                report = self._read(repo, name, commit, moved)
+            if report is None or report.commit != commit or report.is_retried:
+                report = self._read(repo, name, commit, snapshot.unfetched.get(name), moved)
             report.is_accepted = accepts(report)
             self._note_heartbeat(report)
         for writer in sorted(self.heartbeats_seen):
@@ -230,7 +181,9 @@ class Reports:
         elif report.host != host:
             why = f"host {report.host} writes the report of {name} now"
         elif not report.is_accepted:
-            why = f"the report of {name} is refused"
+            why = (
+                f"the report of {name} {f'cannot be read: {report.fault}' if report.fault else 'is refused'}"
+            )
         if report is None and beat is Heartbeat.EXPIRED:
             del self.heartbeats_seen[writer]
             is_other = self.heartbeats.pop(writer, None) is not None
@@ -288,27 +241,69 @@ class Reports:
             return Heartbeat.LEFT
         return self.heartbeats_seen[writer].heartbeat(self._judged_at)
 
-    def _read(self, repo: Repo, name: str, commit: ObjectId, moved: Moved) -> HostReport:
+    def _read(
+        self, repo: Repo, name: str, commit: ObjectId, unfetched: Unfetched | None, moved: Moved
+    ) -> HostReport:
+        """One report, apart from the others. Whatever is wrong with it is that poollet's fault: then nothing of it is used."""
         report = self.by_poollet.get(name)
-        before = report.commit if report else None
         if report is None:
             report = self.by_poollet[name] = HostReport(name, commit, commit, EVER)
             moved.poollets.add(name)
-        host, changes = report.host, list(repo.diff(before, commit))
-        for change in changes:
+        report.commit, report.is_retried, fault = commit, False, ""
+        try:
+            if unfetched is not None:
+                raise DamageError(unfetched.cause)
+            self._take_in(repo, report, moved)
+        except RepoError as error:
+            # Without ids: a host that pushes garbage again and again would be news each time.
+            cause = _ID.sub("an object", error.cause.replace(commit, "it"))
+            fault, report.is_retried = cause, isinstance(error, DamageError)
+        except Exception as error:
+            log.exception("a report cannot be read name=%s commit=%s", name, commit)
+            fault = f"{type(error).__name__}: {error}"
+        if fault and (report.base is not None or not report.fault):
+            self._drop(report, moved)
+        if fault != report.fault:
+            moved.faults.add(name)
+            moved.poollets.add(name)
+        report.fault = fault
+        return report
+
+    def _take_in(self, repo: Repo, report: HostReport, moved: Moved) -> None:
+        """What differs from the commit that was read before. If that is no longer in the repo, the whole report."""
+        try:
+            self._take_in_since(repo, report, moved)
+        except DamageError:
+            if report.base is None:
+                raise
+            self._drop(report, moved)
+            self._take_in_since(repo, report, moved)
+
+    def _take_in_since(self, repo: Repo, report: HostReport, moved: Moved) -> None:
+        host, commit, base = report.host, report.commit, report.base
+        for change in changed_files(repo, base, commit):
+            report.size.count(repo, change)
             moved.blobs_read += change.after is not None
-            self._set(report, change.path, _entry(repo, change), moved)
-        report.commit = commit
+            entry = read_part(repo, change.after) if change.after is not None else None
+            self._set(report, change.path, entry, moved)
+        own = own_commit(repo, commit)
+        if own != report.own_commit or base is None:
+            report.own_commit = own
+            report.written = decode_commit(repo.read(own)).time
+            report.time = min(report.written, self._now)
+        report.base = commit
         if report.poollet is not None:
             report.host = report.poollet.host_id
         if report.host != host:
             self._rewrite(report, moved)
-        own = own_commit(repo, commit)
-        if own != report.own_commit or before is None:
-            report.own_commit = own
-            report.written = decode_commit(repo.read(own)).time
-            report.time = min(report.written, self._now)
-        return report
+
+    def _drop(self, report: HostReport, moved: Moved) -> None:
+        """What the report said is not said any more. Who wrote it last, and the heartbeat, are kept."""
+        moved.keys.update(self._unlist(report))
+        moved.poollets.add(report.name)
+        report.poollet = report.candidate = report.base = None
+        report.orphans, report.events, report.size = (), (), ReportSize()
+        report.unread.clear()
 
     def _rewrite(self, report: HostReport, moved: Moved) -> None:
         """Another host writes the report now: every entry names that host, and counts as moved."""
@@ -326,7 +321,7 @@ class Reports:
         if isinstance(entry, UnreadableFile):
             report.unread[path] = entry
             entry = None
-        key = _key(path)
+        key = key_of(path)
         if key is not None:
             self._set_entry(report, key, entry)
             moved.keys.add(key)
@@ -360,30 +355,13 @@ class Reports:
         else:
             self._speakers.pop(key, None)
 
-    def _forget(self, name: str) -> set[Key]:
+    def _forget(self, name: str) -> Set[Key]:
         """Drops a report whose ref is gone; its heartbeat stays until it expires. Returns the keys that it reported."""
-        report = self.by_poollet[name]
+        return self._unlist(self.by_poollet.pop(name))
+
+    def _unlist(self, report: HostReport) -> Set[Key]:
         keys = report.entries.keys() | report.announced_keys
         for key in keys:
             self._set_entry(report, key, None)
-        orphaned = self.orphan_index.replace(name, report.orphans, ())
-        del self.by_poollet[name]
+        orphaned = self.orphan_index.replace(report.name, report.orphans, ())
         return keys | orphaned
-
-
-def _entry(repo: Repo, change: FileChange) -> ReportPart | UnreadableFile | None:
-    """The parsed content of a file. Links and submodules say nothing: a host could point one at anything."""
-    after = change.after
-    if after is None or after.mode in (FileMode.LINK, FileMode.SUBMODULE):
-        return None
-    return read_file(change.path, repo.read(after.id))
-
-
-def _key(path: str) -> Key | None:
-    """The object or the pool that a file of a report is about; None for files that are about the host as a whole."""
-    folder, *rest = path.removesuffix(".json").split("/")
-    if folder in _POOLS and len(rest) == 1:
-        return Key(_POOLS[folder], "", rest[0])
-    if folder in _OBJECTS and len(rest) == 2:
-        return Key(_OBJECTS[folder], rest[0], rest[1])
-    return None

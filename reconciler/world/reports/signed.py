@@ -14,7 +14,7 @@ from datetime import datetime
 
 from reconciler.gitstore.signatures.signers import Signers, SignersError, parse_signers
 from reconciler.gitstore.signatures.verifier import BadSignature, Verifier
-from reconciler.world.reports.reports import HostReport
+from reconciler.world.reports.host_report import HostReport
 from schemas.settings.fleet import FleetSettings, PoolletEntry
 
 

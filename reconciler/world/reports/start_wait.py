@@ -27,7 +27,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from reconciler.world.reports.heartbeat import Heartbeat
-from reconciler.world.reports.reports import HostReport, Reports
+from reconciler.world.reports.host_report import HostReport
+from reconciler.world.reports.reports import Reports
 
 NAMED_AT_MOST = 5
 

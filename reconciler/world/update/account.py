@@ -87,7 +87,9 @@ def update_pools(state: State, changed: Changed, delta: Delta) -> None:
             pools.pop(key.name, None)
             after = None
         else:
-            after = pools[key.name] = pool_state(key, known, announcement, state.offers[key.kind])
+            is_reported = announcement is not None and announcement.host
+            offer, fault = state.offers[key.kind], "" if is_reported else state.fault_of(key)
+            after = pools[key.name] = pool_state(key, known, announcement, offer, fault)
         if before != after:
             delta.frees_room = True
             delta.dirty.add(key)

@@ -24,7 +24,7 @@ from reconciler.world.objects.resolve import on_live
 from reconciler.world.pools.grants import POOL_STATUS
 from reconciler.world.record import record_of
 from reconciler.world.reports.heartbeat import Heartbeat
-from reconciler.world.reports.reports import HostReport
+from reconciler.world.reports.host_report import HostReport
 from reconciler.world.reports.rewind import NO_REWIND, PendingRecovery, Rewind, difference
 from reconciler.world.source import rules
 from reconciler.world.state import State

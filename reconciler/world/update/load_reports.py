@@ -13,7 +13,7 @@ Judges nothing itself: reports/signed.py checks signatures, reports/authority.py
 
 from __future__ import annotations
 
-from reconciler.world.reports.reports import HostReport
+from reconciler.world.reports.host_report import HostReport
 from reconciler.world.reports.signed import judge
 from reconciler.world.state import State
 from reconciler.world.update.delta import POOLS, Delta, UpdateInputs
@@ -27,7 +27,7 @@ def load_reports(state: State, inputs: UpdateInputs, has_new_rules: bool) -> Del
     beats, silent = dict(reports.heartbeats), dict(reports.silent)
     moved = reports.advance(
         inputs.repo,
-        inputs.snapshot.reports,
+        inputs.snapshot,
         inputs.now,
         lambda report: is_accepted(state, inputs, report, has_new_rules),
         inputs.read_times,
@@ -42,18 +42,20 @@ def load_reports(state: State, inputs: UpdateInputs, has_new_rules: bool) -> Del
             state.problems = None
         if is_other or beats.get(report.writer) != reports.heartbeats[report.writer]:
             keys.update(report.announced_keys)
-    turned = {name for (name, _), _ in silent.items() ^ reports.silent.items()}
+    turned = moved.faults | {name for (name, _), _ in silent.items() ^ reports.silent.items()}
     turned |= {
         writer[0]
         for writer, _ in beats.items() ^ reports.heartbeats.items()
         if not reports.is_written_by(writer)
     }
-    keys.update(pool for name in turned for pool in state.pools_of(name))
+    keys.update(state.pools_of(turned))
     return Delta(touched=keys, dirty=set(keys), blobs_read=moved.blobs_read)
 
 
 def is_accepted(state: State, inputs: UpdateInputs, report: HostReport, has_new_rules: bool) -> bool:
     """Whether it may be relied on. Each commit's signature is checked once, and all again under other settings."""
+    if report.fault:
+        return False
     rules = state.rules
     if report.judged != report.own_commit or has_new_rules:
         is_off = rules.settings.signatures.mode == rules.before.signatures.mode == "off"

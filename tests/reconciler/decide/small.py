@@ -16,9 +16,9 @@ from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.record import ASSIGNED, Record, empty_status, record_of
 from reconciler.world.reports.authority import AcceptedReports
 from reconciler.world.reports.heartbeat import Heartbeat
+from reconciler.world.reports.host_report import HostReport
 from reconciler.world.reports.object_report import ObjectReport
 from reconciler.world.reports.recovery_wait import MissingHost
-from reconciler.world.reports.reports import HostReport
 from reconciler.world.source.parse_cache.cache import ParseCache
 from reconciler.world.source.rules import Rules
 from reconciler.world.source.source_head import SourceHead

@@ -291,3 +291,14 @@ def test_get_and_describe_show_what_is_paused(fleet: Path, capsys: Capture, is_p
     assert row.split()[-2:] == ["yes" if is_paused else "no", "machines/web-3.yaml"]
     gitvirt("describe", "machine", "web-3")
     assert ("  paused  " in capsys.readouterr().out.splitlines()[0]) is is_paused
+
+
+def test_a_report_that_cannot_be_read_hides_no_other(fleet: Path, capsys: Capture) -> None:
+    blob = git(fleet, "hash-object", "-w", "--stdin", data=b"hello")
+    git(fleet, "push", "-q", "origin", f"{blob}:refs/poollets/evil")
+    assert gitvirt("events") == Exit.OK
+    output = capsys.readouterr()
+    assert "default/web-1 is running" in output.out
+    assert "the report of evil cannot be read: " in output.err
+    assert "is a blob and not a commit" in output.err
+    assert gitvirt("describe", "machine", "web-1") == Exit.OK

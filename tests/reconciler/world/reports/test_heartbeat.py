@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from reconciler.gitstore.repo import Snapshot
 from reconciler.gitstore.store import CALL_SECONDS
 from reconciler.world.reports.heartbeat import LATE, MIN_TIMEOUT, Heartbeat, ReadTimes
 from reconciler.world.reports.reports import Reports
@@ -29,7 +30,9 @@ class Refs(Scene):
         heads = {
             ref.removeprefix(REPORTS): commit for ref, commit in self.heads.items() if ref.startswith(REPORTS)
         }
-        self.reports.advance(self.store, heads, self.now, lambda found: found.poollet is not None)
+        self.reports.advance(
+            self.store, Snapshot(None, None, heads), self.now, lambda found: found.poollet is not None
+        )
         return {host: beat for (_, host), beat in self.reports.heartbeats.items()}
 
     def look_slowly(self, seconds: float) -> dict[str, Heartbeat]:
@@ -37,7 +40,7 @@ class Refs(Scene):
         start, heads = self.now, {"a": self.heads[REPORTS + "a"]}
         self.now += timedelta(seconds=seconds)
         times = ReadTimes(start, self.now)
-        self.reports.advance(self.store, heads, self.now, lambda found: True, times)
+        self.reports.advance(self.store, Snapshot(None, None, heads), self.now, lambda found: True, times)
         return {host: beat for (_, host), beat in self.reports.heartbeats.items()}
 
     def write(self, host: str = "one") -> str:
