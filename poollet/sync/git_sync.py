@@ -139,7 +139,8 @@ class GitSync:
         the others are not held up."""
         for publisher in self.publishers:
             try:
-                publisher.on_fetch(self.repo, snapshot.reports.get(publisher.ref.rpartition("/")[2]))
+                name = publisher.ref.rpartition("/")[2]
+                publisher.on_fetch(self.repo, snapshot.reports.get(name), snapshot.unfetched.get(name))
             except RepoError as error:
                 log.warning("report cannot be read ref=%s cause=%s", publisher.ref, error.cause)
 

@@ -86,6 +86,8 @@ class RefContents:
     commit: ObjectId | None = None
     files: Mapping[str, bytes] = field(default_factory=dict)
     own_commit: ObjectId | None = None
+    fault: str = ""  # why nothing of it can be read
+    has_others: bool = False  # what no report has
 
     @property
     def report_files(self) -> Mapping[str, bytes]:

@@ -37,10 +37,12 @@ from poollet.sync.report_lease import (
     StepDown,
     Wait,
 )
+from reconciler.gitstore.errors import DamageError, RepoError
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.remote.transport import PushConflict, PushRefused, RemoteUnavailable
-from reconciler.gitstore.repo import Draft, Edit, Identity, Outcome, Pushed, Repo, Unchanged
+from reconciler.gitstore.repo import Draft, Edit, Identity, Outcome, Pushed, Repo, Unchanged, Unfetched
 from reconciler.gitstore.report_author import CANDIDATE, own_commit
+from reconciler.gitstore.report_files import read_contents
 from schemas.backoff import Backoff
 from schemas.report import CandidateReport, PoolletReport, Report, read
 from schemas.report.tree import read_file
@@ -177,11 +179,18 @@ class ReportPublisher:
 
     # The Git side
 
-    def on_fetch(self, repo: Repo, commit: ObjectId | None) -> None:
-        """The commit of the ref. Raises what the repo raises when the report cannot be read."""
+    def on_fetch(self, repo: Repo, commit: ObjectId | None, unfetched: Unfetched | None = None) -> None:
+        """The commit of the ref, or why that could not be fetched. Raises DamageError when the mirror has to be repaired first."""
+        commit = unfetched.id if unfetched is not None else commit
         if self.ended or (self.has_fetched and commit == self._contents.commit):
             return
-        contents = read_ref(repo, commit)
+        contents = (
+            read_ref(repo, commit)
+            if unfetched is None
+            else RefContents(commit, own_commit=commit, fault=unfetched.cause)
+        )
+        if contents.fault:
+            log.warning("report cannot be read ref=%s cause=%s", self.ref, contents.fault)
         with self._lock:
             self._contents, self.has_fetched, self._verdict = contents, True, None
 
@@ -221,6 +230,8 @@ class ReportPublisher:
         """Whether candidate.json has to be written. One of another host is replaced once in a run, so that
         two candidates do not overwrite each other for ever."""
         there = self._contents.files.get(CANDIDATE)
+        if self._contents.fault:  # on top of what cannot be read there is no place for it
+            return False
         if self._candidate is None or (there is not None and _is_same_candidate(there, self._candidate)):
             return False
         return there is None or not self._has_replaced
@@ -233,16 +244,20 @@ class ReportPublisher:
         return PendingReport(self._contents.report_files, is_candidate=True)
 
     def _draft(self, pending: PendingReport) -> Draft:
-        """The commit that makes the ref hold these files; with the same files, a heartbeat."""
+        """The commit that makes the ref hold these files; with the same files, a heartbeat. It starts from an empty tree where
+        the ref holds what no report has."""
         before, files = self._contents.files, dict(pending.files)
+        is_new = bool(self._contents.fault) or (self._contents.has_others and not pending.is_candidate)
         if not pending.is_candidate and self.has_landed and CANDIDATE in before:
             files[CANDIDATE] = before[CANDIDATE]
-        edits: dict[str, Edit] = {path: data for path, data in files.items() if before.get(path) != data}
-        edits |= dict.fromkeys(before.keys() - files.keys())
+        edits: dict[str, Edit] = {
+            path: data for path, data in files.items() if is_new or before.get(path) != data
+        }
+        edits |= {} if is_new else dict.fromkeys(before.keys() - files.keys())
         return Draft(
             ref=self.ref,
             expected=self._contents.commit,
-            base=self._contents.commit,
+            base=None if is_new else self._contents.commit,
             edits=edits,
             message=_message(edits),
             author=Identity(f"poollet {self.lease.name}", AUTHOR_MAIL),
@@ -316,11 +331,17 @@ class ReportPublisher:
 
 
 def read_ref(repo: Repo, commit: ObjectId | None) -> RefContents:
-    """Raises what the repo raises when the commit cannot be read."""
+    """Whatever the ref holds, which anybody with the right to push it may have written. Raises DamageError."""
     if commit is None:
         return RefContents()
-    files = {file.path: repo.read(file.id) for file in repo.files(commit)}
-    return RefContents(commit, files, own_commit(repo, commit))
+    try:
+        found = read_contents(repo, commit)
+        own = own_commit(repo, commit)
+    except DamageError:
+        raise
+    except RepoError as error:
+        return RefContents(commit, own_commit=commit, fault=error.cause)
+    return RefContents(commit, found.files, own, has_others=not found.is_all)
 
 
 def without_volatile_fields(files: Mapping[str, bytes]) -> dict[str, bytes]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -10,14 +12,19 @@ import pytest
 from iri.machine import RuntimeMachine
 from iri.simulated.faults.fault_rules import FaultRule
 from poollet.decide.decide import decide
-from poollet.sync.report_publisher import HEARTBEAT_AT
+from poollet.sync.report_lease import ReportLease
+from poollet.sync.report_publisher import HEARTBEAT_AT, ReportPublisher
 from reconciler.gitstore.objects.commit import decode_commit
+from reconciler.gitstore.objects.database import ObjectType, hash_object
+from reconciler.gitstore.objects.tree_edit import EMPTY
 from reconciler.gitstore.remote.transport import PushConflict, RemoteErrorKind, RemoteUnavailable
-from reconciler.gitstore.repo import Refs
+from reconciler.gitstore.repo import Refs, Snapshot
 from reconciler.gitstore.report_author import CANDIDATE, own_commit
 from tests.poollet.fleet import LIVE, REPORTS, SETTINGS, Fleet, grant_files, machine_class, uid
 from tests.poollet.fleet import machine as declared
 from tests.poollet.stage import Run, StagedHost, Time
+from tests.reconciler.gitstore import hostile_reports
+from tests.reconciler.gitstore.worlds import MirrorWorld
 
 pytestmark = pytest.mark.clock
 
@@ -541,3 +548,64 @@ def test_another_text_of_an_error_comes_with_the_next_heartbeat() -> None:
     assert reported == last
     assert reported != "needs 8Gi, has 0Mi"
     assert pushes == run_failing(["needs 8Gi"] * 600)[0], "a try costs no push of its own"
+
+
+def put(fleet: Fleet, type: ObjectType, data: bytes) -> str:
+    made = hash_object(type, data)
+    fleet.remote.objects[made.id] = (type, data)
+    return made.id
+
+
+BLOB = hash_object(ObjectType.BLOB, b"hello")
+UNREADABLE = {
+    "a blob": (ObjectType.BLOB, b"hello"),
+    "an empty commit": (ObjectType.COMMIT, b"tree " + EMPTY.id.encode() + b"\n\nx\n"),
+    "a tag": (ObjectType.TAG, b"object " + BLOB.id.encode() + b"\ntype blob\ntag t\n\nx\n"),
+    "a large commit": (ObjectType.COMMIT, b"tree " + EMPTY.id.encode() + b"\n\n" + b"x" * (1 << 20)),
+}
+
+
+@pytest.mark.parametrize("case", UNREADABLE)
+def test_a_running_poollet_replaces_what_is_no_report(
+    fleet: Fleet, time: Time, machine: StagedHost, case: str
+) -> None:
+    """With the host's key, or by hand, anything can be pushed on its ref."""
+    run = start_run(fleet, time, machine)
+    before = run.files()
+    fleet.remote.refs[REF] = put(fleet, *UNREADABLE[case])
+    for _ in range(3):
+        time.ms += HEARTBEAT_MS
+        run.turn()
+    assert not run.publisher.ended
+    assert run.files() == before
+
+
+def test_a_poollet_replaces_a_report_with_files_that_no_report_has(
+    fleet: Fleet, time: Time, machine: StagedHost
+) -> None:
+    run = start_run(fleet, time, machine)
+    before, head = run.files(), fleet.head(REF)
+    fleet.commit({"junk/a.txt": "x"}, REF, expected=head, base=head, has_parents=False)
+    for _ in range(3):
+        time.ms += HEARTBEAT_MS
+        run.turn()
+    assert run.files() == before
+
+
+def test_a_poollet_acts_on_live_while_its_own_ref_cannot_be_fetched(tmp_path: Path) -> None:
+    """The server lost an object of it."""
+    world = MirrorWorld(tmp_path)
+    tree = hostile_reports.put_tree(world.repo)
+    live = hostile_reports.put_commit(world.repo, tree)
+    lost = hostile_reports.missing_blob(world.repo)
+    hostile_reports.point(world.repo, LIVE, live)
+    hostile_reports.point(world.repo, REF, lost)
+    repo = world.client(Refs(None, LIVE, (REF,)))
+    found = repo.snapshot()
+    assert isinstance(found, Snapshot)
+    assert (found.target, found.reports) == (live, {})
+    assert found.unfetched["host-1"].id == lost
+    publisher = ReportPublisher(ReportLease("host-1", "h", "i", REF), Time().clock, random.Random(1))
+    publisher.on_fetch(repo, None, found.unfetched["host-1"])
+    assert publisher.position == (True, lost)
+    world.close()
