@@ -14,7 +14,7 @@ refuses, a pack that takes longer than the deadline. Then
     not known to be broken                      with all others
     broken, at the id that failed               after all others, at the 1st, 2nd, 4th, 8th ... snapshot: servers are repaired
     broken, at another id                       after all others, so that whoever pushes such refs again and again holds up none
-    new, with more than NEW_AT_ONCE others      in a later snapshot, so that thousands of refs of nobody cost no tick its time
+    new, with more than NEW_AT_ONCE others      in a later snapshot, so that thousands of refs without a host cost no tick its time
 
 Must never happen: a ref that could not be fetched passes for one that does not exist; a remote that is away passes for broken refs.
 

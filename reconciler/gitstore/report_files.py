@@ -9,7 +9,7 @@ A report is a commit that a host pushed. Git servers accept much else under a re
     a commit or a folder that is malformed            MalformedError
     an object that is missing                         DamageError
     more entries, names, files or bytes than allowed  TooLargeError
-    a file that is too large, or is no JSON           that one file is unreadable; the others are read
+    a file that is too large, or is not JSON          that one file is unreadable; the others are read
     files and folders that the format does not know   not read
     links and submodules                              not read: a host could point one at anything
 

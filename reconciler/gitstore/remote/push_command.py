@@ -46,12 +46,12 @@ class PushCommand:
         if not self.is_helper:
             return _read_porcelain(output)
         answers = (line.split(" ", 2) for line in output.splitlines())
-        said = {answer[1]: answer for answer in answers if len(answer) > 1}
+        answered = {answer[1]: answer for answer in answers if len(answer) > 1}
         pushed = [update.ref for update in updates]
         return {
-            ref: said[ref][2].strip('"') if len(said[ref]) > 2 else _REJECTED
+            ref: answered[ref][2].strip('"') if len(answered[ref]) > 2 else _REJECTED
             for ref in pushed
-            if ref in said and said[ref][0] != "ok"
+            if ref in answered and answered[ref][0] != "ok"
         }
 
 

@@ -74,7 +74,7 @@ def malformed_tree(repo: Path) -> str:
     return put_commit(repo, put_object(repo, "tree", b"100644 a\0short"))
 
 
-def odd_mode(repo: Path) -> str:
+def unknown_mode(repo: Path) -> str:
     raw = bytes.fromhex(put_blob(repo, "{}"))
     return put_commit(repo, put_object(repo, "tree", b"100600 poollet.json\0" + raw))
 
@@ -164,7 +164,7 @@ PUSHABLE: Mapping[str, tuple[Make, str]] = {
     "a tree": (tree, "a tree and not a commit"),
     "an annotated tag": (annotated_tag, "a tag and not a commit"),
     "a commit without author": (commit_without_author, "malformed"),
-    "an odd mode": (odd_mode, "unknown mode 100600"),
+    "an unknown mode": (unknown_mode, "unknown mode 100600"),
     "4 million machines": (names, "more than 20,000 files"),
     "130 million files": (levels, "no poollet.json"),
     "a wide folder": (wide_folder, "more than 40,000 entries"),

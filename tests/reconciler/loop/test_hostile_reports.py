@@ -52,7 +52,7 @@ class Site(Cast):
     def fault(self, name: str = "evil") -> str:
         return self.reconciler.world.reports.by_poollet[name].fault
 
-    def refused(self, name: str = "evil") -> list[Problem]:
+    def find_refusals(self, name: str = "evil") -> list[Problem]:
         outcome = self.reconciler.tick(self.clock)
         assert isinstance(outcome, Committed | NoChange), outcome
         return [
@@ -77,26 +77,26 @@ def site(tmp_path: Path) -> Iterator[Site]:
 
 
 @pytest.mark.parametrize("case", PUSHABLE)
-def test_what_a_key_can_push_stops_no_machine_elsewhere(site: Site, case: str) -> None:
+def test_what_a_key_can_push_stops_no_other_machine(site: Site, case: str) -> None:
     make, words = PUSHABLE[case]
     point(site.repo, EVIL, make(site.repo))
     site.place("web")
-    [problem] = site.refused()
+    [problem] = site.find_refusals()
     assert words in problem.message
     remove(site.repo, EVIL)
     site.place("later")
-    assert not site.refused()
+    assert not site.find_refusals()
 
 
 @pytest.mark.parametrize("case", UNSENDABLE)
-def test_what_the_server_cannot_send_stops_no_machine_elsewhere(site: Site, case: str) -> None:
+def test_what_the_server_cannot_send_stops_no_other_machine(site: Site, case: str) -> None:
     point(site.repo, EVIL, UNSENDABLE[case](site.repo))
     site.place("web")
-    [problem] = site.refused()
+    [problem] = site.find_refusals()
     assert "cannot be read" in problem.message
     remove(site.repo, EVIL)
     site.place("later")
-    assert not site.refused()
+    assert not site.find_refusals()
 
 
 @pytest.mark.parametrize("remote", ["http", "ssh"], indirect=True)
@@ -120,12 +120,12 @@ def test_a_ref_that_the_server_cannot_send_stops_no_other_over_a_network(
     client.close()
 
 
-def test_several_broken_refs_are_told_from_the_good_ones(site: Site) -> None:
+def test_several_broken_refs_do_not_hide_the_good_ones(site: Site) -> None:
     for number in range(3):
         point(site.repo, f"{EVIL}-{number}", hostile_reports.missing_blob(site.repo))
     good = {f"good-{number}" for number in range(5)}
     for name in good:
-        point(site.repo, REPORTS + name, hostile_reports.odd_mode(site.repo))
+        point(site.repo, REPORTS + name, hostile_reports.unknown_mode(site.repo))
     site.place("web")
     known = site.reconciler.world.reports.by_poollet
     assert {name for name, each in known.items() if each.is_retried} == {f"evil-{n}" for n in range(3)}
