@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reconciler.decide.apply_report import PoolFact, adopt, adoption_claims
+from reconciler.decide.claims import MULTIPLE, refused_claims, why_not_adopted
 from reconciler.decide.need import Adopt, Blocked, Keep, PoolUnreachable
 from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.pool_requests import status_of
@@ -18,8 +19,6 @@ from reconciler.world.reports.object_report import ObjectReport
 from reconciler.world.view import View
 from schemas.kinds import Key
 from schemas.live_layout import ORPHANS
-
-MULTIPLE = "ReportedByMultiplePools"
 
 
 def keep(edit: ObjectEdit) -> Keep:
@@ -78,10 +77,13 @@ def block_claimed(edit: ObjectEdit, claims: Sequence[ObjectReport]) -> Blocked:
 def adopt_reported(view: View, edit: ObjectEdit, fact: PoolFact) -> Adopt | Blocked | None:
     """Where one poollet reports it; none adopts it while several do, because it may run twice. None: no poollet reports this object."""
     claims = adoption_claims(view, edit, fact)
+    found = why_not_adopted(view, edit.known, claims) or next(refused_claims(view, edit.known), None)
+    if found is not None:
+        return block_named(view, edit) or block(edit, *found)
     if len(claims) > 1:
         return block_claimed(edit, claims)
     if claims and (adopted := adopt(view, edit, claims[0])) is not None:
-        return Adopt(**adopted.need_fields())
+        return Adopt(**adopted.clear_condition(ACCEPTED).need_fields())
     return block_named(view, edit)
 
 

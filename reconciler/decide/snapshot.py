@@ -14,6 +14,7 @@ snapshot moves.
 from __future__ import annotations
 
 from reconciler.decide.apply_report import PoolFact, adopt, adoption_claims, apply_report
+from reconciler.decide.claims import may_return
 from reconciler.decide.deletion import is_paused, was_made
 from reconciler.decide.need import Adopt, Blocked, Need
 from reconciler.decide.object_edit import ObjectEdit
@@ -47,7 +48,7 @@ def assign_with_volume(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
     """
     snapshot = edit.known.object
     assert isinstance(snapshot, VolumeSnapshot), "by the kind of its key"
-    claims = adoption_claims(view, edit, fact)
+    claims = [each for each in adoption_claims(view, edit, fact) if may_return(view, edit.known, each)]
     if len(claims) == 1 and (adopted := adopt(view, edit, claims[0])) is not None:
         return Adopt(**adopted.need_fields())
     if isinstance(edit.record.status, VolumeSnapshotStatus) and edit.record.status.state == "Failed":

@@ -53,6 +53,7 @@ class Small(State):
         self.short: dict[str, tuple[Shortfall, ...]] = {}
         self.unverified: dict[Key, str] = {}
         self.missing: tuple[MissingHost, ...] = ()
+        self.is_lost = False  # live is
         self.add(*classes())
 
     def host_seen(self, pool: Key, host: str) -> HostSeen:
@@ -68,6 +69,10 @@ class Small(State):
 
     def why_unverified(self, key: Key) -> str:
         return self.unverified.get(key, "")
+
+    @property
+    def is_live_lost(self) -> bool:
+        return self.is_lost
 
     @property
     def missing_hosts(self) -> tuple[MissingHost, ...]:

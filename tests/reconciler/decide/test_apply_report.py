@@ -286,6 +286,7 @@ def test_an_object_of_the_same_name_with_another_uid_is_not_adopted(
 def test_no_poollet_adopts_a_machine_that_two_of_them_report() -> None:
     """It may run twice, and an order to one of them would say nothing about the other."""
     found = edit_world().pool("b").add(web(on=""))
+    found.is_lost = True
     found.claims[WEB] = (claim("b"), claim())
     blocked = adopt_reported(found, edit_of(web(on="")), PoolFact())
     assert isinstance(blocked, Blocked)

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from reconciler.decide.decide import decide_needs
 from reconciler.decide.need import Adopt, Blocked, Drain, Keep, Need, Place, PoolUnreachable
@@ -18,7 +19,7 @@ from reconciler.world.reports.object_report import ObjectReport
 from reconciler.world.reports.recovery_wait import MissingHost, Why
 from reconciler.world.source.rules import Rules
 from schemas.kinds import Key, Kind
-from schemas.model import MachineStatus, Taint
+from schemas.model import Condition, MachineStatus, Taint
 from schemas.model.capacity import Shortfall
 from schemas.report import objects as report
 from schemas.validate.finding import Finding
@@ -64,6 +65,23 @@ def small(**spec: Any) -> Small:
     return Small().add(machine("web", spec=spec)).pool("a").pool("b")
 
 
+def lose_live(world: Small, *claims: ObjectReport) -> Small:
+    """While live is lost."""
+    world.is_lost, world.claims = True, {WEB: claims or (claim(),)}
+    return world
+
+
+def was_multiple(**spec: Any) -> Small:
+    """Two hosts had it when live was lost."""
+    world = small(**spec)
+    shown = Condition(
+        type="Accepted", status="False", reason="ReportedByMultiplePools", message="two have it"
+    )
+    record = world.objects[WEB].record
+    status = MachineStatus(conditions=(shown,))
+    return world.add(replace(world.objects[WEB], record=replace(record, status=status)))
+
+
 def on_a(**spec: Any) -> Small:
     return Small().add(machine("web", on="a", spec=spec)).pool("a").pool("b")
 
@@ -83,9 +101,20 @@ CASES: list[Case] = [
     ("a shared volume is judged by its claim", lambda: _with(small(), faults={WEB: fault("GV320")}), Place, ""),
     ("its secret is encrypted", lambda: small(ignitionRef={"name": "boot"}).add(secret("ENC[AES256,data:x]")), Blocked, "SecretEncrypted"),
     ("plain secret", lambda: small(ignitionRef={"name": "boot"}).add(secret("#cloud-config")), Place, ""),
-    ("claimed by one", lambda: _with(small(), claims={WEB: (claim(),)}), Adopt, ""),
-    ("claimed by two", lambda: _with(small(), claims={WEB: (claim(), claim(poollet="c"))}), Blocked, "ReportedByMultiplePools"),
-    ("claimed under another uid", lambda: _with(small(), claims={WEB: (claim(uid="other"),)}), Place, ""),
+    ("claimed while live is whole", lambda: _with(small(), claims={WEB: (claim(),)}), Blocked, "ReportedWithoutAssignment"),
+    ("claimed while live is whole, by its pin", lambda: _with(small(machinePoolRef={"name": "b"}), claims={WEB: (claim(),)}), Blocked, "ReportedWithoutAssignment"),
+    ("claimed by one", lambda: lose_live(small()), Adopt, ""),
+    ("claimed by its pin", lambda: lose_live(small(machinePoolRef={"name": "b"})), Adopt, ""),
+    ("claimed against its pin", lambda: lose_live(small(machinePoolRef={"name": "a"})), Blocked, "PoolDoesNotFit"),
+    ("claimed against its pin to a pool that is not there", lambda: lose_live(small(machinePoolRef={"name": "vault"})), Blocked, "PoolDoesNotFit"),
+    ("claimed against its selector", lambda: lose_live(small(machinePoolSelector={"zone": "secure"})), Blocked, "PoolDoesNotFit"),
+    ("claimed by its selector", lambda: lose_live(small(machinePoolSelector={"zone": "x"}).pool("b", labels={"zone": "x"})), Adopt, ""),
+    ("claimed by a pool without its class", lambda: lose_live(small().pool("b", classes=frozenset())), Blocked, "PoolDoesNotFit"),
+    ("claimed by two", lambda: lose_live(small(), claim(), claim(poollet="c")), Blocked, "ReportedByMultiplePools"),
+    ("claimed by one of the two that had it when live was lost", lambda: _with(was_multiple(), claims={WEB: (claim(),)}), Adopt, ""),
+    ("claimed by one of them against its pin", lambda: _with(was_multiple(machinePoolRef={"name": "a"}), claims={WEB: (claim(),)}), Blocked, "PoolDoesNotFit"),
+    ("claimed by two when live was lost, and by none now", was_multiple, Place, ""),
+    ("claimed under another uid", lambda: lose_live(small(), claim(uid="other")), Adopt, ""),
     ("converged", on_a, Keep, ""),
     ("running", lambda: on_a().with_report(WEB, "present", status=RUNNING), Keep, ""),
     ("unknown to its runtime", lambda: on_a().with_report(WEB, "unknown"), Keep, ""),
@@ -297,7 +326,7 @@ def test_the_stricter_limit_of_evictions_counts() -> None:
 
 def test_an_adopted_machine_gets_the_identity_that_the_poollet_reports() -> None:
     world = Small().add(machine("web", is_new=True))
-    world.claims[WEB] = (claim(uid="c0ffee00-0000-4000-8000-000000000001", status=RUNNING),)
+    lose_live(world.pool("b"), claim(uid="c0ffee00-0000-4000-8000-000000000001", status=RUNNING))
     found = need(world)
     assert found.record.uid == "c0ffee00-0000-4000-8000-000000000001"
     assert found.record.pool == "b"

@@ -39,7 +39,14 @@ def world(on: str = "a", *, made: bool = True, snapshot_on: str = "", **metadata
 def with_claim(pool: str) -> Small:
     found = world("")
     report = ObjectReport(pool, pool, uid=uid_of("daily"), assignment="a1", phase="present", pool=pool)
-    found.claims[DAILY] = (report,)
+    found.claims[DAILY], found.is_lost = (report,), True
+    return found
+
+
+def claimed_wrongly() -> Small:
+    """By a host that `live` never assigned it to."""
+    found = with_claim("b")
+    found.is_lost = False
     return found
 
 
@@ -105,7 +112,8 @@ TABLE: dict[str, tuple[Callable[[], Small], type[Need], str]] = {
         PoolUnreachable,
         "a",
     ),
-    "reported, and live does not know it": (lambda: with_claim("b"), Adopt, "b"),
+    "reported, and live was lost": (lambda: with_claim("b"), Adopt, "b"),
+    "reported, and live is whole": (claimed_wrongly, Keep, ""),
     "paused": (lambda: world(annotations={live_layout.PAUSED: "true"}), Keep, ""),
 }
 

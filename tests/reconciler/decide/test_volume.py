@@ -48,6 +48,11 @@ def hold(world: Small, by: str, uid: str = "") -> Small:
 
 def claims(world: Small) -> Small:
     world.claims[DATA] = (HERE,)
+    return world.volume_pool(HERE.pool, classes=frozenset({"fast"}))
+
+
+def lose_live(world: Small) -> Small:
+    world.is_lost = True
     return world
 
 
@@ -65,7 +70,9 @@ NEEDS: list[tuple[str, Callable[[], Small], type[Need], str]] = [
     ("pinned to another pool since", lambda: small(volumePoolRef={"name": "b"}), Keep, ""),
     ("its pool is lost", lambda: small().volume_pool("a", heartbeat=Heartbeat.EXPIRED), PoolUnreachable, ""),
     ("rejected", lambda: small().with_report(DATA, "rejected", reasons=FULL), Place, ""),
-    ("a poollet reports it", lambda: claims(small(on="")), Adopt, ""),
+    ("a poollet reports it, and live is whole", lambda: claims(small(on="")), Blocked, ""),
+    ("a poollet reports it", lambda: lose_live(claims(small(on=""))), Adopt, ""),
+    ("a poollet without its class reports it", lambda: lose_live(claims(small(on="")).volume_pool(HERE.pool)), Blocked, ""),
     ("provided from outside", lambda: small().add(make_object(Kind.VOLUME, "data", {})), Keep, ""),
     ("its Secret is missing", lambda: small(on="", encryption={"secretRef": {"name": "keys"}}), Blocked, ""),
 ]  # fmt: skip

@@ -1,0 +1,117 @@
+"""Whether a host that reports an unplaced object may get it, and whether the object may be placed elsewhere meanwhile. Pure.
+
+Theory of operation
+-------------------
+A host acts only on assignments of `live`. So while `live` is whole, no honest host has an object that `live` assigns to none: who claims
+one has a stolen key, or runs what another `live` ordered. A claim then moves nothing, and the object waits until people decide:
+
+    `live`           the claim                                                  the object
+    lost, rewound    on a pool that fits the object                             is adopted (outcome.adopt_reported)
+    lost, rewound    against its pin, its selector or its class                 blocked: PoolDoesNotFit
+    whole            it was claimed when `live` was lost, and blocked for one   is adopted, or blocked as in the rows above
+                     of these reasons or because two hosts claimed it
+    whole            any other                                                  blocked: ReportedWithoutAssignment
+    any              in a report that is refused, or on a pool of another       blocked: ReportedByRefusedPoollet
+                     poollet
+    any              in a report of another fleet, or of a host whose pool      placed: that host does not count
+                     people declared destroyed
+
+So a stolen key gets no object. It can hold those that are unplaced and that its report names, until people remove that report. Objects
+with an assignment are never concerned. A snapshot that was lost with its host is its own case (`may_return`).
+
+Must never happen: a claim moves an object against what people declare; an object that a refused report names is placed a second time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from reconciler.decide.obstacles import Obstacle
+from reconciler.decide.pool_requests import status_of
+from reconciler.world.objects.object_state import ObjectState
+from reconciler.world.objects.relations import POOL_OF, pin_of
+from reconciler.world.record import ACCEPTED, LOST
+from reconciler.world.reports.object_report import ObjectReport
+from reconciler.world.view import View
+from schemas.kinds import Key
+from schemas.model import Machine, Volume
+
+MULTIPLE = "ReportedByMultiplePools"
+DOES_NOT_FIT = "PoolDoesNotFit"
+WHEN_LOST = (MULTIPLE, DOES_NOT_FIT)  # on live they show that the object was claimed while live was lost
+
+
+def why_not_adopted(view: View, known: ObjectState, claims: Sequence[ObjectReport]) -> Obstacle | None:
+    """Why none of these claims may be adopted, by the table above; None if they may, or if there are none."""
+    accepted = known.record.condition(ACCEPTED)
+    was_claimed = accepted is not None and accepted.reason in WHEN_LOST
+    for claim in claims:
+        if not view.is_live_lost and not was_claimed:
+            return Obstacle("ReportedWithoutAssignment", describe_claim(view, claim))
+        if why := why_pool_differs(view, known, claim.pool):
+            message = f"poollet {claim.poollet} reports it on pool {claim.pool}, and {why}"
+            return Obstacle(DOES_NOT_FIT, f"{message}; change that, or remove the object from the host")
+    return None
+
+
+def describe_claim(view: View, claim: ObjectReport) -> str:
+    return (
+        f"poollet {claim.poollet} reports it on pool {claim.pool}, and live never assigned it there; if that host cannot be trusted, "
+        f"remove its key and its report: {removal(view, claim.poollet)}"
+    )
+
+
+def removal(view: View, poollet: str) -> str:
+    return f"git push origin --delete {view.rules.settings.reports.ref}{poollet}"
+
+
+def why_pool_differs(view: View, known: ObjectState, pool: str) -> str:
+    """What people declare of the object that the pool does not have; empty if it fits."""
+    found, state = known.object, view.find_pool(Key(POOL_OF[known.key.kind], "", pool))
+    pin = pin_of(found)
+    if pin not in ("", pool):
+        return f"it is pinned to {pin}"
+    if state is None:
+        return "that pool is unknown"
+    selector, size = {}, ""
+    if isinstance(found, Machine):
+        selector, size = dict(found.spec.machine_pool_selector), found.spec.machine_class_ref.name
+    elif isinstance(found, Volume):
+        selector = dict(found.spec.volume_pool_selector)
+        size = found.spec.volume_class_ref.name if found.spec.volume_class_ref is not None else ""
+    if any(state.labels.get(label) != value for label, value in selector.items()):
+        return "its selector does not match that pool"
+    return f"that pool does not offer class {size}" if size and size not in state.classes else ""
+
+
+def refused_claims(view: View, known: ObjectState) -> Iterator[Obstacle]:
+    """Reports that do not count and say that the object is on their host."""
+    for claim in view.reports.says(known.key):
+        report, pool = view.reports.by_poollet[claim.poollet], Key(POOL_OF[known.key.kind], "", claim.pool)
+        why = view.rules.authority.is_ours(report)
+        if why and report.poollet is not None and report.poollet.fleet != view.rules.settings.fleet.id:
+            continue
+        if not why and claim.pool and not view.rules.authority.owns(claim.poollet, pool):
+            why = f"pool {claim.pool} does not belong to that poollet"
+        if why and claim.is_there and not is_destroyed(view, pool, claim.host):
+            message = f"the report of poollet {claim.poollet} says that it is there, and is refused: {why}"
+            cure = (
+                f"correct that, or if nothing runs there, remove the report: {removal(view, claim.poollet)}"
+            )
+            yield Obstacle("ReportedByRefusedPoollet", f"{message}; {cure}")
+
+
+def is_destroyed(view: View, pool: Key, host: str) -> bool:
+    """Whether people declared that host of the pool destroyed."""
+    status = status_of(view, pool)
+    request = status.destroyed if status is not None else None
+    return request is not None and request.state == "Followed" and request.host == host
+
+
+def may_return(view: View, known: ObjectState, claim: ObjectReport) -> bool:
+    """Whether a snapshot that was lost is the one that its host reports: the host was declared destroyed, and is back. While `live` is
+    lost, any snapshot."""
+    ready = known.record.condition("Ready")
+    is_lost = ready is not None and ready.reason == LOST
+    pool = Key(POOL_OF[known.key.kind], "", claim.pool)
+    return view.is_live_lost or (is_lost and is_destroyed(view, pool, claim.host))
