@@ -52,6 +52,7 @@ class SourceHold:
     trailer: str = ""
     code: str = "GV814"
     cure: str = ""
+    is_unsigned: bool = False  # a signed merge ends it
 
 
 @dataclass(frozen=True, slots=True)

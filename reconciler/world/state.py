@@ -63,8 +63,11 @@ class State(View):
     """The fields of the View, and those that only the next update needs.
 
     `heartbeats_seen`, `live_seen` and `readings` are not of this state alone: they outlive it. `is_offline`: there are no reports
-    at all, as in a checkout, so pools are as live has them. `is_fresh`: nothing was taken in yet.
+    at all, as in a checkout, so pools are as live has them. `is_fresh`: nothing was taken in yet. `assumes_signed`: the source is taken
+    for well signed, to plan what a signed merge would do.
     """
+
+    assumes_signed = False
 
     def __init__(
         self,

@@ -82,8 +82,22 @@ def open_input(arguments: argparse.Namespace, path: str, ambient: str = "") -> I
     for problem in guards.of_refs(made.refs, snapshot):
         raise CommandError(f"{printable(str(root))}: {problem.message}", problem.hint)
     found = advance_world(made.repo, snapshot, now, made.notes, is_offline=not snapshot.reports)
+    if (held := found.world.head.held) is not None and held.is_unsigned:
+        found = plan_signed_merge(found, snapshot, is_offline=not snapshot.reports)
     target = (made.refs.target or "").removeprefix(location.HEADS)
     yield replace(found, unfetched=target) if made.is_unfetched else found
+
+
+def plan_signed_merge(held: PlanInput, snapshot: Snapshot, *, is_offline: bool) -> PlanInput:
+    """What the reconciler would do with the source of a checkout once a signer, often the forge, has merged it. Without this the plan of a
+    pull request would only say that its commits are not signed. That stays among the problems, first."""
+    world = World(os.environ, is_offline=is_offline)
+    world.assumes_signed = True
+    found = world.advance(held.repo, snapshot, held.now)
+    refused = tuple(each for each in held.advance.problems if each.code == "GV814")
+    note = "the source is not signed as it must be; this plan is what a signed merge of it would do"
+    advance = replace(found, problems=(*refused, *found.problems))
+    return replace(held, world=world, advance=advance, notes=(*held.notes, note))
 
 
 def print_notes(notes: tuple[str, ...]) -> None:

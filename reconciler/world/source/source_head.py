@@ -145,7 +145,7 @@ def _apply_trust(
         return SourceHead(last, SourceHold(head, last, f"the signers cannot be read: {error.cause}"))
     ruling = trust.judge_head(repo, head, last, verifier(signers), mode, now)
     if ruling.is_head_refused:
-        return SourceHead(ruling.use, SourceHold(head, ruling.use, ruling.message))
+        return SourceHead(ruling.use, SourceHold(head, ruling.use, ruling.message, is_unsigned=True))
     return SourceHead(head, notice=ruling.message)
 
 

@@ -81,6 +81,8 @@ def select_source(state: State, inputs: UpdateInputs, own: ObjectId | None) -> s
 
 def signature_settings(state: State, inputs: UpdateInputs, own: ObjectId | None) -> SignatureSettings:
     """Those of the source that was reconciled last; without that, those of the head itself."""
+    if state.assumes_signed:
+        return SignatureSettings()
     commit = state.last or inputs.snapshot.source
     if commit != state.signatures[0]:
         if commit is not None and commit == state.source_commit:

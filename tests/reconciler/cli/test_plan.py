@@ -387,3 +387,21 @@ def test_without_a_fleet_there_is_nothing_to_plan(
     monkeypatch.chdir(tmp_path)
     assert main(verb) == Exit.FAILED
     assert output in capsys.readouterr().err
+
+
+def test_an_unsigned_pull_request_is_planned_as_a_signed_merge_of_it(site: Site, gitvirt: Command) -> None:
+    """The forge signs the merge. That the commits themselves are not signed stays a problem."""
+    signers = "signatures: {mode: enforce, signers: [0123456789ABCDEF0123456789ABCDEF01234567]}\n"
+    site.people.push({"gitvirt.yaml": SETTINGS + signers})
+    site.settle()
+    site.fetch()
+    git(site.checkout, "merge", "--quiet", "--ff-only", "origin/main")
+    site.commit({"machines/web-2.yaml": machine("web-2")}, "add-web-2")
+    for words in (["plan"], ["plan", "--source", "add-web-2"]):
+        code, text = gitvirt(*words)
+        assert code == Exit.PROBLEMS
+        assert re.search(r"schedule +Machine/default/web-2 ", text)
+        assert "GV814 not used, keeping" in text
+        assert "this plan is what a signed merge of it would do" in gitvirt.notes
+    remote = gitvirt("plan", "--source", "origin/main")[1]
+    assert remote == "no changes\n"
