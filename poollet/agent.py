@@ -37,6 +37,7 @@ from poollet.clock import Clock
 from poollet.decide.actions import EventText, ObjectAction
 from poollet.decide.decide import decide
 from poollet.decide.decision import Decision, DecisionInput, HostSecrets, PoolFacts, PoolletFacts
+from poollet.decide.decision_pass import has_id
 from poollet.decide.gates import CallEffect, GateInput, HostPermissions, closed_gate
 from poollet.decide.memory import Memory, from_report
 from poollet.decide.preconditions import still_holds
@@ -78,6 +79,8 @@ class AgentIdentity:
     version: str
     pools: tuple[PoolSettings, ...]
     secrets: Callable[[], HostSecrets] = HostSecrets
+    hardware_id: str = ""
+    boot_id: str = ""
 
 
 @dataclass(frozen=True)
@@ -191,8 +194,30 @@ class Agent:
                 f"the fleet's reports moved to {live.settings.reports.ref}; a restart follows them"
             )
             return None
-        lease = self.publisher.judge(live.grants, lambda commit: self._live.contains(live, commit))
+        if self._is_other_hardware():
+            self.publisher.end(
+                "this host's hardware is not that of its hostID; a restart finds out which host it is"
+            )
+            return None
+        lacks = not self.publisher.has_landed and self._lacks_machines()
+        lease = self.publisher.judge(
+            live.grants, lambda commit: self._live.contains(live, commit), lacks=lacks
+        )
         return None if self.publisher.ended else lease
+
+    def _is_other_hardware(self) -> bool:
+        """Whether a runtime that did not answer at the start reports another hardware than the remembered one."""
+        states = (one.state.about for one in self.connections.values())
+        found = {about.host.hardware_id for about in states if about is not None}
+        return self.setup.hardware_id != "" and not found <= {"", self.setup.hardware_id}
+
+    def _lacks_machines(self) -> bool:
+        """Whether the last report has machines that no runtime lists: then that report may be of a clone of this host. A runtime that does
+        not answer may lack them too."""
+        reported = {
+            one.uid for one in self._last.machines.values() if one.phase == "present" and has_id(one.status)
+        }
+        return not reported <= self._uids_here()
 
     def _carry_out(self, decision: Decision, host: HostPermissions) -> None:
         """Hand the actions to the executor. While no change is permitted, actions that still wait in its
@@ -323,6 +348,8 @@ class Agent:
             interval=settings.heartbeat.interval,
             live_commit=self._live.last_applied,
             version=self.setup.version,
+            hardware_id=self.setup.hardware_id,
+            boot_id=self.setup.boot_id,
             runtimes={name: _runtime(connection) for name, connection in sorted(self.connections.items())},
             leaving=self.leaving,
         )

@@ -32,6 +32,7 @@ from iri.runtime import RuntimeKind
 from poollet.agent import Agent, AgentIdentity, AgentParts
 from poollet.boot import BootRule, BootStarts, LandedFile
 from poollet.clock import Clock
+from poollet.host_identity import HostIdentity, derive_host_id, identify, read_boot_id
 from poollet.host_secrets import SecretsFile
 from poollet.runtimes.executor import Executor
 from poollet.runtimes.runtime_client import MACHINE_KINDS, VOLUME_KINDS, RuntimeClient
@@ -40,7 +41,7 @@ from poollet.runtimes.runtime_processes import RuntimeProcess
 from poollet.sync.git_sync import GitSync
 from poollet.sync.live_policy import Trust
 from poollet.sync.report_lease import ReportLease
-from poollet.sync.report_publisher import ReportPublisher
+from poollet.sync.report_publisher import ReportPublisher, name_reporter, read_ref
 from poollet.threads import AgentThreads, AgentWorker
 from reconciler.gitstore.bootstrap import open_store
 from reconciler.gitstore.effective_settings import read_effective_settings, read_settings, settings_blob
@@ -57,12 +58,12 @@ from reconciler.gitstore.signatures.verifier import Verifier
 from reconciler.gitstore.store import Store
 from reconciler.gitstore.waker import Waker, WakeReason
 from schemas.problem import Problem
+from schemas.report import PoolletReport
 from schemas.settings import fleet, host
 from schemas.settings.duration import milliseconds
 from schemas.settings.fleet import FleetSettings
 from schemas.settings.host import PoolletSettings, PoolSettings
 
-HOST_NAMESPACE = uuid.UUID("b1c7a2f4-5d0e-5f7a-9c39-1a2f3b4c5d6e")
 MACHINE_ID = Path("/etc/machine-id")
 HEADS = "refs/heads/"
 
@@ -146,14 +147,13 @@ def _settings_at(repo: Repo, snapshot: Snapshot) -> FleetSettings | tuple[Proble
 
 
 def host_id(settings: PoolletSettings) -> str:
-    """Stays the same as long as the operating system does, and does not reveal the machine id.
+    """Of a host whose hardware id is not known. `live` grants pools to this id, so a host whose id changes gets nothing until a commit
+    with `Pool-Host`."""
+    return settings.host_id or derive_host_id(read_machine_id())
 
-    `live` grants pools to this id, so a host whose id changes gets nothing until a commit with
-    `Pool-Host`. Hosts that are clones of one image may have one machine id: such hosts need a `hostID` in
-    poollet.yaml.
-    """
-    if settings.host_id:
-        return settings.host_id
+
+def read_machine_id() -> str:
+    """Stays the same as long as the operating system does."""
     try:
         text = MACHINE_ID.read_text("ascii").strip()
     except (OSError, UnicodeDecodeError):
@@ -162,7 +162,27 @@ def host_id(settings: PoolletSettings) -> str:
         raise SetupError(
             f"{MACHINE_ID} is empty or cannot be read", "give this host a hostID in poollet.yaml"
         )
-    return str(uuid.uuid5(HOST_NAMESPACE, text))
+    return text
+
+
+def identify_host(
+    settings: PoolletSettings, reported: PoolletReport | None, connections: Mapping[str, RuntimeClient]
+) -> HostIdentity:
+    """The one of poollet.yaml, else by machine-id and hardware."""
+    if settings.host_id:
+        return HostIdentity(settings.host_id)
+    file = Path(settings.repo.mirror) / f"{settings.name}.host.json"
+    return identify(read_machine_id(), file, reported, [one.runtime for one in connections.values()])
+
+
+def read_reports(repo: Repo, hosts: Sequence[PoolletSettings]) -> Mapping[str, PoolletReport | None]:
+    """Who wrote the report of each host's name last. Only asked where a hostID has to be derived."""
+    if all(one.host_id for one in hosts):
+        return {}
+    snapshot = repo.snapshot()
+    if isinstance(snapshot, RemoteUnavailable):
+        raise SetupError(f"the remote cannot be used: {snapshot.cause}", snapshot.cure)
+    return {one.name: name_reporter(read_ref(repo, snapshot.reports.get(one.name))) for one in hosts}
 
 
 def lock_name(settings: PoolletSettings) -> int:
@@ -296,11 +316,11 @@ def build_threads(
         for waker in wakers:
             waker.wake(WakeReason.REFS)
 
-    remote = GitSync(
-        open_repo(first.repo, refs, ambient), trust(first, ambient), fleet_wide, ambient.clock, on_moved
-    )
+    repo = open_repo(first.repo, refs, ambient)
+    remote = GitSync(repo, trust(first, ambient), fleet_wide, ambient.clock, on_moved)
+    reported = read_reports(repo, hosts)
     members = [
-        build_worker(one, prefix + one.name, remote, waker, ambient)
+        build_worker(one, remote, waker, ambient, reported.get(one.name))
         for one, waker in zip(hosts, wakers, strict=True)
     ]
     for member, boot in zip(members, starts, strict=False):
@@ -309,8 +329,34 @@ def build_threads(
     return AgentThreads(remote, members, poll_seconds, ambient.clock, ambient.chance)
 
 
+def build_identity(
+    settings: PoolletSettings,
+    lease: ReportLease,
+    hardware_id: str,
+    connections: Mapping[str, RuntimeClient],
+    version: str,
+) -> AgentIdentity:
+    """What the agent says of itself in each report, and its pools."""
+    return AgentIdentity(
+        name=settings.name,
+        host_id=lease.host_id,
+        hardware_id=hardware_id,
+        boot_id=lease.boot_id,
+        instance=lease.instance,
+        version=version,
+        pools=pools_of(settings, connections),
+        secrets=SecretsFile(
+            Path(settings.volume_secrets_file) if settings.volume_secrets_file else None
+        ).current,
+    )
+
+
 def build_worker(
-    settings: PoolletSettings, ref: str, remote: GitSync, waker: Waker, ambient: HostInputs
+    settings: PoolletSettings,
+    remote: GitSync,
+    waker: Waker,
+    ambient: HostInputs,
+    reported: PoolletReport | None,
 ) -> AgentWorker:
     """One poollet of the process: lease, publisher, a client and a poller for each runtime, and the agent.
 
@@ -318,26 +364,20 @@ def build_worker(
     before the first fetch, so that the first snapshot reads its ref.
     """
     instance = str(uuid.uuid4())
-    lease = ReportLease(settings.name, host_id(settings), instance, ref)
+    connections = {one.name: connection(one, ambient) for one in runtimes_of(settings)}
+    identity = identify_host(settings, reported, connections)
+    assert remote.live.settings is not None, "the fleet's settings were read before"
+    ref = remote.live.settings.reports.ref + settings.name
+    lease = ReportLease(settings.name, identity.host_id, instance, ref, boot_id=read_boot_id())
     publisher = ReportPublisher(lease, ambient.clock, ambient.chance, milliseconds(settings.intervals.push))
     publisher.on_landed = landed_file(settings, ambient.clock).write
     remote.publishers.append(publisher)
-    connections = {one.name: connection(one, ambient) for one in runtimes_of(settings)}
     seconds = milliseconds(settings.intervals.list) / 1000
     observers = {
         name: RuntimePoller(found, seconds, lambda: waker.wake(WakeReason.CALLED))
         for name, found in connections.items()
     }
-    setup = AgentIdentity(
-        name=settings.name,
-        host_id=lease.host_id,
-        instance=instance,
-        version=ambient.version,
-        pools=pools_of(settings, connections),
-        secrets=SecretsFile(
-            Path(settings.volume_secrets_file) if settings.volume_secrets_file else None
-        ).current,
-    )
+    setup = build_identity(settings, lease, identity.hardware_id, connections, ambient.version)
     runtimes = {name: found.runtime for name, found in connections.items()}
     parts = AgentParts(
         remote=remote,

@@ -22,6 +22,8 @@ PAUSE_SECONDS = 0.1
 
 def run(running: AgentThreads) -> str:
     """Until nothing is left to do and it is reported, or PATIENCE_MS is over. Returns what went wrong, what a candidate waits for, or nothing."""
+    for publisher in running.remote.publishers:
+        publisher.lease.is_patient = False
     return _run_until(running, lambda: all(one.agent.is_at_rest for one in running.members))
 
 

@@ -7,6 +7,8 @@ keeps a host without the grant from writing over the report of the host that has
     empty                             (not asked)                                          Acquire
     written by this run               (not asked)                                          Acquire (keep)
     written by this host, other run   (not asked)                                          Acquire; StepDown once own report has landed
+    ... that did not end cleanly, and was in another boot of the host or had machines that
+        this host lacks                                                                    Wait; StepDown once the ref moved
     written by another host           granted to this host, all that are granted at all    Acquire
     written by another host           one is granted to another host                       Candidate
     written by another host           none is granted, and `live` is older than the report Wait
@@ -15,6 +17,8 @@ keeps a host without the grant from writing over the report of the host that has
     written by another host           cannot be applied, or read as a whole, at present    Wait
 
 A restarted poollet finds its own host's report and goes on at once. Two runs on one host: the one whose report was replaced ends.
+A clone has the same hostID where its hardware cannot be told apart or where poollet.yaml names the id. Its boot is another one, or its runtime
+lacks the other one's machines. So it waits for the other run's sign of life until its heartbeat has expired: if there is one, this run ends.
 `live` is older than a report that names a commit of it (`liveCommit`) which it does not contain: it was lost, or rewound. Then the report
 is all that tells what runs on the other host, and the reconciler writes `live` again from it. While `live` is missing, a report
 without a poollet.json that can be read counts as one that names such a commit.
@@ -42,6 +46,15 @@ from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.report_author import CANDIDATE
 from schemas.report import PoolletReport
 from schemas.settings import fleet
+
+CLONE = (
+    "another poollet named {} with the hostID {} is alive, in another boot or with machines that this host lacks: one of the two hosts is a "
+    "clone; give it a name and a hostID of its own in poollet.yaml"
+)
+AFTER_CRASH = (
+    "the last run of {} did not end cleanly, and was in another boot of the host or had machines that this host lacks; waiting until its "
+    "heartbeat expires, in case it runs on another host"
+)
 
 # The grants of this poollet's pools on `live`; None while `live` cannot be applied, so that they are not known.
 Grants: TypeAlias = Mapping[PoolId, PoolGrant] | None
@@ -104,6 +117,8 @@ class ReportLease:
     instance: str
     ref: str
     has_landed: bool = False  # a report of this run is on the ref
+    boot_id: str = ""  # of the host; empty where it is unknown
+    is_patient: bool = True  # a run that ends soon cannot wait for another one's sign of life
     _replaced: set[str] = field(
         default_factory=set
     )  # other runs on this host whose reports this one replaced
@@ -119,13 +134,14 @@ class ReportLease:
         moment_ms: int,
         *,
         is_live_older: bool = False,
+        lacks: bool = False,
     ) -> LeaseVerdict:
         """`by` is who wrote the report, None where that cannot be read. `is_live_older`: the report may name a commit of `live` that
         `live` does not contain."""
         if found.commit is None:
             return Acquire()
         if by is not None and by.host_id == self.host_id:
-            return self._judge_own(by)
+            return self._judge_own(found, by, moment_ms, lacks=lacks)
         self._watch(found, moment_ms)
         if is_live_older and grants is not None and not grants:
             verdict: LeaseVerdict = Wait(None, self._wait_for_live(by))
@@ -135,7 +151,9 @@ class ReportLease:
             self.has_landed = False
         return verdict
 
-    def _judge_own(self, by: PoolletReport) -> LeaseVerdict:
+    def _judge_own(
+        self, found: RefContents, by: PoolletReport, moment_ms: int, *, lacks: bool
+    ) -> LeaseVerdict:
         """Two runs on one host. A run that finds the report of another one takes the ref over once; when that
         other run writes again after this run's report has landed, both are alive and this one ends."""
         if by.instance in {self.instance, *self._replaced}:
@@ -144,6 +162,13 @@ class ReportLease:
             return StepDown(
                 f"another poollet named {self.name} runs on this host and writes its report; stop one of the two"
             )
+        is_other_boot = by.boot_id not in ("", self.boot_id) and self.boot_id != ""
+        if self.is_patient and by.leaving is None and (lacks or is_other_boot):
+            self._watch(found, moment_ms)
+            if self._has_moved:
+                return StepDown(CLONE.format(self.name, self.host_id))
+            if moment_ms < (until_ms := self._since_ms + _timeout_ms(by)):
+                return Wait(until_ms, AFTER_CRASH.format(self.name))
         self._replaced.add(by.instance)
         return Acquire()
 

@@ -103,7 +103,7 @@ class ReportPublisher:
     def own_report(self) -> Report:
         """The report on the ref if this host wrote it, else an empty one."""
         contents = self._contents
-        by = _writer(contents)
+        by = name_reporter(contents)
         is_own = by is not None and by.host_id == self.lease.host_id
         return read(contents.report_files) if is_own else Report()
 
@@ -128,8 +128,11 @@ class ReportPublisher:
 
     # The agent's side
 
-    def judge(self, grants: Grants, contains: Callable[[ObjectId | None], bool]) -> LeaseVerdict | None:
-        """Whether the ref may be written, by what it holds and by the grants on `live`; None before it was read.
+    def judge(
+        self, grants: Grants, contains: Callable[[ObjectId | None], bool], *, lacks: bool = False
+    ) -> LeaseVerdict | None:
+        """Whether the ref may be written, by what it holds and by the grants on `live`; None before it was read. `lacks`: the report calls
+        machines present that this host's runtimes do not list.
 
         `contains` says whether there is a `live` with that commit in it; of no commit, whether there is one at all.
         """
@@ -137,11 +140,11 @@ class ReportPublisher:
             contents, has_fetched = self._contents, self.has_fetched
         if self.ended or not has_fetched:
             return None
-        by = _writer(contents)
+        by = name_reporter(contents)
         is_older = not grants and (by is None or by.live_commit is not None)
         is_older = is_older and not contains(by.live_commit if by is not None else None)
         moment_ms = self._clock.moment_ms()
-        verdict = self.lease.judge(contents, by, grants, moment_ms, is_live_older=is_older)
+        verdict = self.lease.judge(contents, by, grants, moment_ms, is_live_older=is_older, lacks=lacks)
         match verdict:
             case Acquire():
                 self.waiting = ""
@@ -366,7 +369,7 @@ def _is_same_candidate(one: bytes, other: bytes) -> bool:
     return len(hosts) == 2 and hosts[0] == hosts[1]
 
 
-def _writer(contents: RefContents) -> PoolletReport | None:
+def name_reporter(contents: RefContents) -> PoolletReport | None:
     """Who wrote the report; None where poollet.json is missing or unreadable, which counts as another host's."""
     data = contents.files.get(POOLLET)
     found = read_file(POOLLET, data) if data is not None else None

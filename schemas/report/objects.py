@@ -70,6 +70,8 @@ class PoolletReport(ReportPart, frozen=True):
     version: str = ""
     runtimes: dict[str, RuntimeReport] = {}
     leaving: Literal["stopping", "leaving"] | None = None
+    hardware_id: str = msgspec.field(name="hardwareID", default="")
+    boot_id: str = msgspec.field(name="bootID", default="")
 
 
 class CandidateReport(ReportPart, frozen=True):

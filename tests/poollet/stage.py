@@ -100,6 +100,8 @@ class Run:
     mode: SignatureMode = SignatureMode.OFF
     least_ms: int = 0
     more_pools: tuple[str, ...] = ()  # for machines
+    hardware_id: str = ""
+    boot_id: str = ""
     workers: int = 0  # without any a step is over when the turn is
     repo: Repo = field(init=False)
     remote: GitSync = field(init=False)
@@ -116,7 +118,7 @@ class Run:
         trust = Trust(self.mode, Verifier(Signers(), os.environ))
         self.remote = GitSync(self.repo, trust, settings(), clock, lambda: None)
         instance = f"00000000-0000-4000-9000-{self.instance:012d}"
-        lease = ReportLease(self.name, self.host_id, instance, ref)
+        lease = ReportLease(self.name, self.host_id, instance, ref, boot_id=self.boot_id)
         self.publisher = ReportPublisher(lease, clock, chance, self.least_ms)
         self.remote.publishers.append(self.publisher)
         runtime = self.runtime or self.machine.runtime
@@ -126,7 +128,15 @@ class Run:
             *(PoolSettings(name=name, runtime="r1") for name in names),
             PoolSettings(name=self.name, kind="VolumePool", runtime="r1", reachable_from=(self.name,)),
         )
-        setup = AgentIdentity(self.name, self.host_id, instance, "0.0.0", pools)
+        setup = AgentIdentity(
+            self.name,
+            self.host_id,
+            instance,
+            "0.0.0",
+            pools,
+            hardware_id=self.hardware_id,
+            boot_id=self.boot_id,
+        )
         self.agent = Agent(
             setup,
             AgentParts(

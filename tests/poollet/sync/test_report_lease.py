@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import pytest
+from msgspec.structs import replace
 
 from poollet.sync.live_view import PoolGrant
 from poollet.sync.report_lease import (
@@ -91,6 +92,36 @@ def test_first_sight(
     want: type[LeaseVerdict],
 ) -> None:
     assert type(lease(has_landed).judge(contents(commit), writer, grants, 0)) is want
+
+
+@pytest.mark.parametrize(
+    ("boot", "lacks", "leaving", "is_patient", "want"),
+    [
+        ("this boot", False, None, True, Acquire),
+        ("", False, None, True, Acquire),
+        ("another boot", False, None, True, Wait),
+        ("another boot", False, "stopping", True, Acquire),
+        ("another boot", False, None, False, Acquire),
+        ("this boot", True, None, True, Wait),
+        ("this boot", True, "stopping", True, Acquire),
+    ],
+)
+def test_an_unclean_end_in_another_boot_or_with_other_machines_may_be_a_clone_that_is_alive(
+    boot: str, lacks: bool, leaving: str | None, is_patient: bool, want: type[LeaseVerdict]
+) -> None:
+    def judge(one: ReportLease, commit: str, moment_ms: int) -> LeaseVerdict:
+        return one.judge(contents(commit), writer, OURS, moment_ms, lacks=lacks)
+
+    writer = replace(by("mine", 7, leaving), boot_id=boot)
+    silent, alive = (ReportLease("p", "mine", uid(1), "refs/poollets/p") for _ in range(2))
+    for one in (silent, alive):
+        one.boot_id, one.is_patient = "this boot", is_patient
+        assert type(judge(one, "c", 0)) is want
+    if want is Wait:
+        assert type(judge(silent, "c", TIMEOUT_MS - 1)) is Wait
+        assert type(judge(silent, "c", TIMEOUT_MS)) is Acquire
+        assert type(judge(alive, "d", 10_000)) is StepDown
+        assert type(judge(alive, "d", 20 * TIMEOUT_MS)) is StepDown
 
 
 @pytest.mark.parametrize("writer", [OTHER, by("other", 7, "leaving"), None], ids=["other", "left", "unknown"])
