@@ -88,10 +88,10 @@ def refused_claims(view: View, known: ObjectState) -> Iterator[Obstacle]:
     """Reports that do not count and say that the object is on their host."""
     for claim in view.reports.says(known.key):
         report, pool = view.reports.by_poollet[claim.poollet], Key(POOL_OF[known.key.kind], "", claim.pool)
-        why = view.rules.authority.is_ours(report)
+        why = view.authority.is_ours(report)
         if why and report.poollet is not None and report.poollet.fleet != view.rules.settings.fleet.id:
             continue
-        if not why and claim.pool and not view.rules.authority.owns(claim.poollet, pool):
+        if not why and claim.pool and not view.authority.owns(claim.poollet, pool):
             why = f"pool {claim.pool} does not belong to that poollet"
         if why and claim.is_there and not is_destroyed(view, pool, claim.host):
             message = f"the report of poollet {claim.poollet} says that it is there, and is refused: {why}"

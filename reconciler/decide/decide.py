@@ -291,7 +291,8 @@ def annotate(view: View, need: Need, now: datetime) -> Need:
     known = view.objects.get(need.key)
     if known is None:
         return need
-    refused = view.accepted_reports(need.key).refused
+    is_pool = need.key.kind in (Kind.MACHINE_POOL, Kind.VOLUME_POOL)
+    refused = view.refused_announcements(need.key) if is_pool else view.accepted_reports(need.key).refused
     has_condition = need.record.condition(CLAIM_REFUSED) is not None
     if known.origin is not Origin.FROZEN and not refused and not has_condition:
         return need

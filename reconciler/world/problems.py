@@ -57,7 +57,7 @@ def _of_reports(state: State) -> Iterator[Problem]:
     for name, report in sorted(state.reports.by_poollet.items()):
         for unread in list(report.unread.values())[:REPORTS_SHOWN]:
             yield from unread.problems
-        if why := state.rules.authority.is_ours(report):
+        if why := state.authority.is_ours(report):
             refused += 1
             hint = "look at what pushes to its ref; nothing of it is used"
             message = f"the report of {name} is refused: {why}"
@@ -68,9 +68,11 @@ def _of_reports(state: State) -> Iterator[Problem]:
             message = f"the report of {name} is used although {report.unsigned}"
             yield Problem(file="", code="GV621", severity=Severity.WARNING, message=message)
         for pool in report.pools:
-            if not state.rules.authority.owns(name, pool):
-                message = f"poollet {name} announces {pool}, which is not its own"
-                hint = f"give it the pool under poollets.{name} of gitvirt.yaml, or rename it {name}-..."
+            if not state.authority.owns(name, pool):
+                owner = state.authority.owner(pool)
+                belongs = f"belongs to poollet {owner}" if owner else "is not its own"
+                message = f"poollet {name} announces {pool}, which {belongs}; nothing that {name} reports of it is used"
+                hint = f"give it the pool under poollets.{name} of gitvirt.yaml, or take the pool out of its poollet.yaml"
                 yield Problem(file="", code="GV622", object=str(pool), message=message, hint=hint)
     if refused > REFUSED_SHOWN:
         message = f"{refused - REFUSED_SHOWN:,} more reports are refused"

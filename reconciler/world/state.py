@@ -39,6 +39,7 @@ from reconciler.world.pools.last_known_pool import expired_pool, last_known_pool
 from reconciler.world.pools.placement_counts import Population
 from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.record import HOST_MISMATCH
+from reconciler.world.reports.authority import Authority
 from reconciler.world.reports.heartbeat import NOT_EXPIRED, Heartbeat, HeartbeatSeen, Writer
 from reconciler.world.reports.host_report import HostReport
 from reconciler.world.reports.reports import Reports
@@ -46,7 +47,6 @@ from reconciler.world.reports.rewind import LiveSeen
 from reconciler.world.source.contents import Contents
 from reconciler.world.source.live_history import LiveHistory
 from reconciler.world.source.parse_cache.cache import ParseCache
-from reconciler.world.source.renamed_files import Renamed
 from reconciler.world.source.rules import Rules
 from reconciler.world.source.source_head import SourceHead
 from reconciler.world.source.tree_index import TreeIndex
@@ -93,8 +93,8 @@ class State(View):
         # Files of the source that change what may not change, as they read.
         self.held: dict[str, Contents] = {}
         self.live = TreeIndex()
-        self.renamed = Renamed()
         self.reports = Reports(heartbeats_seen)
+        self.authority = Authority(self.rules.settings, self.rules.before)
         self.objects: dict[Key, ObjectState] = {}
         self.retained_volumes: dict[str, ObjectState] = {}
         self.relations = Relations()
@@ -139,7 +139,7 @@ class State(View):
             return None
         names = self._names_like(pool)
         for name, host in sorted(each for each in self.reports.silent if each[0] in names):
-            if granted in ("", host) and self.rules.authority.owns(name, pool):
+            if granted in ("", host) and self.authority.owns(name, pool):
                 why = f"{self.reports.silent[name, host]}; {UNTIL_EXPIRED}"
                 return last_known_pool(known, name, why)
         for name in self.speakers(pool):
@@ -176,7 +176,7 @@ class State(View):
         """The reports that announce the pool and are allowed to, in the order of their names."""
         for name in self.reports.announcers(pool):
             report = self.reports.by_poollet[name]
-            if self.is_ours(report) and self.rules.authority.owns(name, pool):
+            if self.is_ours(report) and self.authority.owns(name, pool):
                 yield report
 
     def _highest_epoch(self, pool: Key) -> int:
@@ -229,7 +229,7 @@ class State(View):
 
     def _names_for(self, pool: Key, poollets: Set[str]) -> Iterator[str]:
         """Those of the poollets that may report the pool."""
-        return (name for name in self._names_like(pool) & poollets if self.rules.authority.owns(name, pool))
+        return (name for name in self._names_like(pool) & poollets if self.authority.owns(name, pool))
 
     def _names_like(self, pool: Key) -> Set[str]:
         """Every poollet that may report the pool is among these: its name begins the pool's, or it has an entry of its own. There may be

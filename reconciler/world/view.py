@@ -28,7 +28,7 @@ from reconciler.world.pools.grants import NO_GRANT, Grant
 from reconciler.world.pools.placement_counts import Population
 from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.record import NOTHING
-from reconciler.world.reports.authority import NO_REPORT, AcceptedReports, accept_reports
+from reconciler.world.reports.authority import NO_REPORT, AcceptedReports, Authority, accept_reports
 from reconciler.world.reports.heartbeat import EVER, NOT_EXPIRED, Heartbeat, Writer
 from reconciler.world.reports.host_report import HostReport
 from reconciler.world.reports.object_report import ObjectReport
@@ -37,7 +37,7 @@ from reconciler.world.reports.reports import Reports
 from reconciler.world.reports.rewind import NO_REWIND, LiveSeen, PendingRecovery, Rewind
 from reconciler.world.reports.start_wait import AwaitedHost, StartWait
 from reconciler.world.source.absence_check import masks_live_objects, why_unverified
-from reconciler.world.source.renamed_files import Renamed
+from reconciler.world.source.renamed_files import NOT_RENAMED, Renamed
 from reconciler.world.source.rules import Rules
 from reconciler.world.source.source_head import SourceHead
 from reconciler.world.source.tree_index import TreeIndex
@@ -82,7 +82,7 @@ class View:
     news: frozenset[str]
     live: TreeIndex
     # Files that may be what became of files that declared objects.
-    renamed: Renamed
+    renamed: Renamed = NOT_RENAMED
     reports: Reports
     # The evidence that live lacks commits which were applied; and the recoveries that hosts wait for an approval of.
     rewind: Rewind = NO_REWIND
@@ -92,6 +92,8 @@ class View:
     recovery_digests: frozenset[str] = frozenset()
     # The hosts that this process waits for since its start. None: it waits for no host, as a plan.
     start_wait: StartWait | None = None
+    # Who may report what, by the rules and the names of all reports.
+    authority: Authority
     # Whether no reports were read at all, as in a plan of a checkout. In a tick they are always read, even if there are none.
     is_offline: bool
     objects: Mapping[Key, ObjectState]
@@ -171,7 +173,7 @@ class View:
         it lives; of a host without any report that is not known before a heartbeat timeout, which begins with the first question.
         """
         known = [writer for writer in self.reports.heartbeats if writer[1] == host]
-        owners = [writer for writer in known if self.rules.authority.owns(writer[0], pool)]
+        owners = [writer for writer in known if self.authority.owns(writer[0], pool)]
         found = [self._seen_as(writer) for writer in owners or known]
         if not found:
             interval = self.rules.settings.heartbeat.interval
@@ -186,7 +188,7 @@ class View:
         return self.is_offline or any(
             host in (each.host, each.candidate.host_id if each.candidate is not None else "")
             for name, each in reports.items()
-            if self.rules.authority.owns(name, pool)
+            if self.authority.owns(name, pool)
         )
 
     def _seen_as(self, writer: Writer) -> HostSeen:
@@ -210,6 +212,20 @@ class View:
 
     # What is reported
 
+    def refused_announcements(self, pool: Key) -> tuple[str, ...]:
+        """What is wrong with announcements of a pool by poollets that do not own it, by name. Those change nothing about the pool."""
+        owner, names = self.authority.owner(pool), self.reports.announcers(pool)
+        belongs = (
+            f"{pool.name} belongs to poollet {owner}"
+            if owner
+            else f"{pool.name} belongs to no poollet that reports"
+        )
+        return tuple(
+            f"poollet {name} announces it too, and {belongs}; nothing that {name} reports of it is used"
+            for name in names
+            if name != owner and self.is_ours(self.reports.by_poollet[name])
+        )
+
     def accepted_reports(self, key: Key) -> AcceptedReports:
         """The reports about an object that count. Always none for kinds that no host reports, pools included."""
         found = self._accepted.get(key)
@@ -227,7 +243,7 @@ class View:
         speaking = (each for each in self.speaking(key) if each.uid not in self.retained_volumes)
         record = known.record if known else NOTHING
         return accept_reports(
-            key, record, speaking, self.rules.authority, self.grant, is_live_lost=self.is_live_lost
+            key, record, speaking, self.authority, self.grant, is_live_lost=self.is_live_lost
         )
 
     def speaking(self, key: Key) -> Iterator[ObjectReport]:
@@ -254,7 +270,7 @@ class View:
                 continue
             for orphan in report.orphans:
                 is_named = (orphan.kind, orphan.namespace, orphan.name) == key
-                is_owned = self.rules.authority.owns(name, pool_of_orphan(orphan))
+                is_owned = self.authority.owns(name, pool_of_orphan(orphan))
                 if is_named and is_owned and orphan.uid not in self.retained_volumes:
                     yield report, orphan
 
@@ -267,12 +283,12 @@ class View:
             for orphan in report.orphans:
                 pool = pool_of_orphan(orphan)
                 is_granted = report.host != "" and self.grant(pool).host == report.host
-                if is_granted and self.is_ours(report) and self.rules.authority.owns(name, pool):
+                if is_granted and self.is_ours(report) and self.authority.owns(name, pool):
                     yield name, orphan
 
     def is_ours(self, report: HostReport) -> bool:
         """Whether anything in the report counts: of this fleet, by the poollet of that ref, and signed where that is asked for."""
-        return not self.rules.authority.is_ours(report)
+        return not self.authority.is_ours(report)
 
     def may_be_alive(self, writer: Writer) -> bool:
         """Not expired and not left. An unconfirmed heartbeat counts here: nothing says yet that its host stopped."""

@@ -6,7 +6,7 @@ itself judged: the reconciler compares it with the settings before it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from fnmatch import fnmatchcase
 from typing import Literal
 
@@ -42,7 +42,8 @@ class ReportSettings(Section, frozen=True):
 
 
 class PoolletEntry(Section, frozen=True):
-    """The pools that a poollet owns, and who signs its reports. None means the pools named like it or `<poollet>-*`."""
+    """The pools that a poollet owns, and who signs its reports. None means the pools named like it or `<poollet>-*`, but for those that
+    another poollet has a better claim to."""
 
     pools: tuple[str, ...] | None = None
     volume_pools: tuple[str, ...] | None = None
@@ -107,30 +108,34 @@ class FleetSettings(Section, frozen=True):
     secrets: SecretSettings = SecretSettings()
     signatures: SignatureSettings = SignatureSettings()
 
-    def owns(self, poollet: str, pool: str) -> bool:
-        """Whether the poollet may report on this machine pool."""
-        return self._owns(poollet, pool, "pools")
+    def owns(self, poollet: str, pool: str, reporting: Collection[str] = ()) -> bool:
+        """Whether the poollet may report on this machine pool. `reporting` are the names of all poollets that report."""
+        return self._owns(poollet, pool, "pools", reporting)
 
-    def owns_volumes(self, poollet: str, pool: str) -> bool:
+    def owns_volumes(self, poollet: str, pool: str, reporting: Collection[str] = ()) -> bool:
         """Whether the poollet may report on this volume pool."""
-        return self._owns(poollet, pool, "volume_pools")
+        return self._owns(poollet, pool, "volume_pools", reporting)
 
-    def _owns(self, poollet: str, pool: str, field: str) -> bool:
-        """By the poollet's own entry if it lists pools. Otherwise by name, unless another entry lists the pool, or another
-        poollet with a longer name fits it too: of `rack` and `rack-a`, pool `rack-a-1` belongs to `rack-a`."""
-        patterns = self._patterns(poollet, field)
-        if patterns is not None:
-            return any(fnmatchcase(pool, pattern) for pattern in patterns)
-        return is_named_like(poollet, pool) and not any(
-            self._claims_before(other, poollet, pool, field) for other in self.poollets if other != poollet
+    def _owns(self, poollet: str, pool: str, field: str, reporting: Collection[str]) -> bool:
+        """A pool has one owner: the poollet with the best claim. Of `rack` and `rack-a`, pool `rack-a-1` belongs to `rack-a`."""
+        own = self._claim(poollet, pool, field)
+        if own is None:
+            return False
+        named = {name for name in prefixes(pool) if name in reporting}
+        claims = {other: self._claim(other, pool, field) for other in {*self.poollets, *named} - {poollet}}
+        return all(
+            claim is None or claim < own or (claim == own and poollet < other)
+            for other, claim in claims.items()
         )
 
-    def _claims_before(self, other: str, poollet: str, pool: str, field: str) -> bool:
-        """Whether another poollet has a better claim to the pool: it lists the pool, or its name is longer and fits the pool, too."""
-        patterns = self._patterns(other, field)
-        if patterns is not None:
-            return any(fnmatchcase(pool, pattern) for pattern in patterns)
-        return len(other) > len(poollet) and is_named_like(other, pool)
+    def _claim(self, poollet: str, pool: str, field: str) -> tuple[bool, bool, int] | None:
+        """What a poollet's claim to a pool rests on, the better one being greater: a list of pools before the name, a whole name in a
+        list before a pattern, and then the longer one."""
+        patterns = self._patterns(poollet, field)
+        if patterns is None:
+            return (False, False, len(poollet)) if is_named_like(poollet, pool) else None
+        fitting = [(True, each == pool, len(each)) for each in patterns if fnmatchcase(pool, each)]
+        return max(fitting, default=None)
 
     def _patterns(self, poollet: str, field: str) -> tuple[str, ...] | None:
         """The poollet's own list of pools, or None for the default."""
@@ -172,6 +177,12 @@ def heartbeat_timeout_milliseconds(interval: str) -> int:
 def is_named_like(poollet: str, pool: str) -> bool:
     """Whether the poollet owns the pool by default."""
     return pool == poollet or pool.startswith(f"{poollet}-")
+
+
+def prefixes(pool: str) -> Iterator[str]:
+    """The names of poollets that own the pool by default: those that it is named like."""
+    yield pool
+    yield from (pool[:end] for end, letter in enumerate(pool) if letter == "-")
 
 
 def check_branches(settings: FleetSettings) -> Iterator[Violation]:

@@ -6,7 +6,8 @@ Three gates, each narrower than the one before. What stops at one is never acted
 
     gate                              asks                                                        otherwise
     Authority.is_ours                 is the report of this fleet, by this poollet, signed        all of it is refused
-    Authority.owns                    does gitvirt.yaml let the poollet speak for the pool        refused; CLAIM_REFUSED on the object
+    Authority.owns                    is the poollet the one that owns the pool                   refused; CLAIM_REFUSED on the object
+                                                                                                  or the pool
     the grant                         does the host that wrote it have the pool's grant           ignored
 
 What an entry says of an object then depends on what `live` orders:
@@ -25,8 +26,8 @@ Must never happen: an object's status or end comes from a host that `live` did n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
 
 from reconciler.world.objects.relations import POOL_OF
 from reconciler.world.pools.grants import Grant
@@ -34,15 +35,20 @@ from reconciler.world.record import Record
 from reconciler.world.reports.host_report import HostReport
 from reconciler.world.reports.object_report import ObjectReport
 from schemas.kinds import Key, Kind
-from schemas.settings.fleet import FleetSettings
+from schemas.settings.fleet import FleetSettings, prefixes
+
+MOST_ANSWERS = 100_000  # that an Authority remembers
 
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """By the settings as they are and as they were at the last reconciled source: both must allow it."""
+    """By the settings as they are and as they were at the last reconciled source: both must allow it. `reporting` are the names of all
+    reports, of which the longest that fits owns a pool; one that cannot be read or is refused keeps its pools from others."""
 
     settings: FleetSettings
     before: FleetSettings
+    reporting: Collection[str] = ()
+    _owns: dict[tuple[str, Key], bool] = field(default_factory=dict, compare=False, repr=False)
 
     def is_ours(self, report: HostReport) -> str:
         """Why a report does not belong to this fleet; empty if it does."""
@@ -59,11 +65,23 @@ class Authority:
 
     def owns(self, poollet: str, pool: Key) -> bool:
         """Whether both settings let the poollet report the pool. The grant, and not this, decides between hosts."""
-        if pool.kind is Kind.VOLUME_POOL:
-            return self.settings.owns_volumes(poollet, pool.name) and self.before.owns_volumes(
-                poollet, pool.name
-            )
-        return self.settings.owns(poollet, pool.name) and self.before.owns(poollet, pool.name)
+        known = self._owns.get((poollet, pool))
+        if known is None:
+            if len(self._owns) >= MOST_ANSWERS:
+                self._owns.clear()  # the names of pools in reports are up to those who write them
+            both = (self.settings, self.before)
+            if pool.kind is Kind.VOLUME_POOL:
+                known = all(each.owns_volumes(poollet, pool.name, self.reporting) for each in both)
+            else:
+                known = all(each.owns(poollet, pool.name, self.reporting) for each in both)
+            self._owns[poollet, pool] = known
+        return known
+
+    def owner(self, pool: Key) -> str:
+        """The poollet that owns the pool, of those that report or that the settings name; empty if there is none."""
+        names = {*prefixes(pool.name), *self.settings.poollets}
+        known = sorted(name for name in names if name in self.reporting or name in self.settings.poollets)
+        return next((name for name in known if self.owns(name, pool)), "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,9 @@ class Renamed:
     new: frozenset[str] = frozenset()
 
 
+NOT_RENAMED = Renamed()
+
+
 def find_renamed(
     absent: Iterable[ObjectState],
     source: TreeIndex,
@@ -52,7 +55,7 @@ def find_renamed(
         and not each.live.path.startswith(live_layout.FOLDER)
     }
     if not gone:
-        return Renamed()
+        return NOT_RENAMED
 
     def text_of(path: str) -> str:
         return read(source.files[path].id)[:MAX_BYTES].decode("utf-8", "replace")

@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from reconciler.gitstore.effective_settings import read_settings, settings_blob
 from reconciler.gitstore.objects.tree import File, ObjectId
 from reconciler.gitstore.repo import FileChange, Repo
-from reconciler.world.reports.authority import Authority
 from schemas.manifest import ignore
 from schemas.manifest.ignore import Ignore
 from schemas.problem import Problem
@@ -63,10 +62,6 @@ class Rules:
             has_open_pools=self.settings.pools == "open" and self.before.pools == "open",
             allows_plain_secrets=self.settings.secrets.plain == "allow",
         )
-
-    @property
-    def authority(self) -> Authority:
-        return Authority(self.settings, self.before)
 
 
 def rules(

@@ -66,7 +66,7 @@ def _known_reports(state: State) -> Iterator[HostReport]:
     for name, report in state.reports.by_poollet.items():
         if not report.is_accepted or state.reports.heartbeats[report.writer] is Heartbeat.LEFT:
             continue
-        if any(state.rules.authority.owns(name, pool) for pool in report.announced_keys):
+        if any(state.authority.owns(name, pool) for pool in report.announced_keys):
             yield report
 
 
@@ -112,7 +112,7 @@ def _higher_epochs(state: State, report: HostReport) -> Iterator[str]:
         if (
             is_granted
             and announced.epoch > getattr(status, "epoch", 0)
-            and state.rules.authority.owns(report.name, pool)
+            and state.authority.owns(report.name, pool)
         ):
             yield f"{pool.name}@{announced.epoch}"
 

@@ -6,6 +6,7 @@ Runs also when no ref moved, because a heartbeat expires by the clock. What it t
     a report starts or stops to be accepted            every object and every pool in it
     the heartbeat of its writer changes                every pool that it announces
     a host becomes silent, or its silence ends         every known pool that its poollet may speak for
+    a report is new, or gone                           pools that are named like it, and what shorter names report of those
 
 Judges nothing itself: reports/signed.py checks signatures, reports/authority.py says what counts. What is refused stays in
 `reports`, so that its problem can be shown, and is left out where reports are accepted.
@@ -13,16 +14,22 @@ Judges nothing itself: reports/signed.py checks signatures, reports/authority.py
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Set
+
+from reconciler.world.reports.authority import Authority
 from reconciler.world.reports.host_report import HostReport
 from reconciler.world.reports.signed import judge
 from reconciler.world.state import State
 from reconciler.world.update.delta import POOLS, Delta, UpdateInputs
-from schemas.settings.fleet import FleetSettings
+from schemas.kinds import Key
+from schemas.settings.fleet import FleetSettings, prefixes
 
 
 def load_reports(state: State, inputs: UpdateInputs, has_new_rules: bool) -> Delta:
     """Runs after the settings are read, which say whose reports count. Under new ones every signature is checked again."""
     reports = state.reports
+    if has_new_rules or state.is_fresh:
+        state.authority = Authority(state.rules.settings, state.rules.before, state.authority.reporting)
     accepted = {name: report.is_accepted for name, report in reports.by_poollet.items()}
     beats, silent = dict(reports.heartbeats), dict(reports.silent)
     moved = reports.advance(
@@ -32,7 +39,9 @@ def load_reports(state: State, inputs: UpdateInputs, has_new_rules: bool) -> Del
         lambda report: is_accepted(state, inputs, report, has_new_rules),
         inputs.read_times,
     )
-    keys = moved.keys
+    keys, names = moved.keys, frozenset(reports.by_poollet)
+    if names != state.authority.reporting:
+        state.authority = Authority(state.rules.settings, state.rules.before, names)
     if moved.poollets or any(key.kind in POOLS for key in keys):
         state.problems = None
     for name, report in reports.by_poollet.items():
@@ -49,7 +58,24 @@ def load_reports(state: State, inputs: UpdateInputs, has_new_rules: bool) -> Del
         if not reports.is_written_by(writer)
     }
     keys.update(state.pools_of(turned))
+    if not state.is_fresh:
+        keys.update(keys_of_namesakes(state, accepted.keys() ^ reports.by_poollet.keys()))
     return Delta(touched=keys, dirty=set(keys), blobs_read=moved.blobs_read)
+
+
+def keys_of_namesakes(state: State, names: Set[str]) -> Iterator[Key]:
+    """What changes its owner when poollets of these names begin or cease to report: pools that are named like them, and what
+    poollets with a shorter name report of those. Names may come by thousands, so each is looked up and none compared."""
+    for pools in state.pools_by_kind.values():
+        yield from (pool.key for pool in pools.values() if not names.isdisjoint(prefixes(pool.key.name)))
+    shorter = {each for name in names for each in prefixes(name) if each != name}
+    for report in (state.reports.by_poollet[each] for each in shorter & state.reports.by_poollet.keys()):
+        yield from report.announced_keys
+        yield from (
+            key
+            for key, each in report.entries.items()
+            if not each.pool or not names.isdisjoint(prefixes(each.pool))
+        )
 
 
 def is_accepted(state: State, inputs: UpdateInputs, report: HostReport, has_new_rules: bool) -> bool:

@@ -91,6 +91,46 @@ def test_a_pool_has_the_owner_that_entry_or_name_says(
     assert (settings.owns(poollet, pool), settings.owns_volumes(poollet, pool)) == (machines, volumes)
 
 
+OVERLAPS = f"""
+fleet: {{id: {ID}}}
+poollets:
+  all: {{pools: ["*"]}}
+  b: {{pools: [b-*]}}
+  b-1: {{pools: [b-1*]}}
+  exact: {{pools: [b-17]}}
+  listed: {{pools: []}}
+""".encode()
+
+
+@pytest.mark.parametrize(
+    ("pool", "owner"),
+    [
+        ("rack", "rack"),
+        ("rack-1", "rack-1"),
+        ("rack-1-a", "rack-1"),
+        ("rack-2", "rack"),
+        ("rack-10", "rack"),
+        ("listed-x", "listed"),
+    ],
+)
+def test_the_longest_matching_name_of_those_that_report_owns_a_pool_alone(pool: str, owner: str) -> None:
+    settings = fleet.parse(f"fleet: {{id: {ID}}}\n".encode())
+    assert isinstance(settings, fleet.FleetSettings)
+    reporting = {"rack", "rack-1", "rack-1-b", "z", "listed"}
+    assert {each for each in reporting if settings.owns(each, pool, reporting)} == {owner}
+
+
+@pytest.mark.parametrize(
+    ("pool", "owner"),
+    [("x", "all"), ("b-2", "b"), ("b-1", "b-1"), ("b-12", "b-1"), ("b-17", "exact"), ("listed", "all")],
+)
+def test_the_most_precise_of_several_lists_gives_a_pool_its_owner(pool: str, owner: str) -> None:
+    settings = fleet.parse(OVERLAPS)
+    assert isinstance(settings, fleet.FleetSettings)
+    names = {*settings.poollets, pool}
+    assert {each for each in names if settings.owns(each, pool, names)} == {owner}
+
+
 FLEETS = [
     (b"", "GV601", 0),
     (b"fleet: {id: x}\n---\na: b\n", "GV601", 0),
