@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.bench_hostile_reports import measure
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.loop.outcome import Committed, NoChange
 from schemas.kinds import Kind
@@ -226,3 +227,10 @@ def test_the_size_of_a_report_is_limited_over_all_its_commits(site: Site) -> Non
         point(site.repo, EVIL, hostile_reports.put_commit(site.repo, tree))
         site.tick()
         assert site.fault() == ("it has more than 20,000 files" if step == 2 else "")
+
+
+def test_the_peak_memory_stays_near_that_without_a_hostile_report() -> None:
+    """All cases, and larger ones, are measured by bench/bench_hostile_reports.py."""
+    normal = measure("normal")["own"]
+    for case in ("4 million machines", "600,000 values"):
+        assert measure(case)["own"] < 1.5 * normal
