@@ -42,6 +42,7 @@ ALL = {
     "SystemCallArchitectures": "native",
     "Restart": "on-failure",
     "StartLimitIntervalSec": "0",
+    "OOMPolicy": "continue",
 }
 WITHOUT_RIGHTS = {
     "User": "gitvirt",
@@ -54,9 +55,10 @@ WITHOUT_RIGHTS = {
     "TimeoutStartSec": "infinity",
 }
 RULES = {
-    UNITS[0]: ALL | WITHOUT_RIGHTS,
-    UNITS[1]: ALL | WITHOUT_RIGHTS | {"KillMode": "process"},
-    UNITS[2]: ALL | {"User": "root", "Group": "gitvirt", "ProtectSystem": "full", "UMask": "0022"},
+    UNITS[0]: ALL | WITHOUT_RIGHTS | {"MemoryMax": "4G"},
+    UNITS[1]: ALL | WITHOUT_RIGHTS | {"KillMode": "process", "MemoryMax": "2G"},
+    UNITS[2]: ALL
+    | {"MemoryMax": "4G", "User": "root", "Group": "gitvirt", "ProtectSystem": "full", "UMask": "0022"},
 }
 
 
