@@ -258,7 +258,11 @@ class Reconciler:
         return refs
 
     def _look_for_source(self, snapshot: Snapshot, problems: tuple[Problem, ...]) -> Outcome:
-        """The default branch takes the place of a source that no setting names."""
+        """Where the source does not exist: the one that the settings on `live` name, which are those of the last source that could be used.
+        Without a `live`, the default branch takes the place of a source that no setting names."""
+        found = read_effective_settings(self.repo, snapshot.target).settings
+        if found is not None and (refs := refs_in_settings(found, self.refs)).source != self.refs.source:
+            return RefsChanged(refs)
         default = snapshot.default_branch
         if snapshot.target is None and default not in (None, self.refs.source):
             return RefsChanged(Refs(default, self.refs.target, self.refs.reports))

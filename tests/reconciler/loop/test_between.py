@@ -13,7 +13,7 @@ from reconciler.gitstore.repo import Refs
 from reconciler.gitstore.store import Store
 from reconciler.gitstore.waker import Waker
 from reconciler.loop.loop import Loop, LoopIntervals
-from reconciler.loop.outcome import Committed, Conflict, Deferred, Failed, NoChange, TickBlocked
+from reconciler.loop.outcome import Committed, Conflict, Deferred, Failed, NoChange, Outcome, TickBlocked
 from reconciler.loop.tick import CommitIdentity, Reconciler
 from tests.reconciler.gitstore.worlds import MemoryWorld
 from tests.reconciler.loop.fleet import (
@@ -205,15 +205,27 @@ def test_without_a_branch_of_the_usual_name_the_default_one_is_read() -> None:
     world.move("refs/heads/trunk", world.refs()["refs/heads/main"])
     world.delete("refs/heads/main")
     world.remote.default_branch = "refs/heads/trunk"
-    loop = Loop(
-        reconciler(world.client()),
-        lambda refs, before: Reconciler(world.client(refs), refs, before.who),
-        Waker(),
-        LoopIntervals(0),
-        clock=clock,
-    )
-    assert isinstance(loop.run_once(), NoChange)
+
+    def run_once() -> Outcome:
+        """By a process that has just started."""
+        loop = Loop(
+            reconciler(world.client()),
+            lambda refs, before: Reconciler(world.client(refs), refs, before.who),
+            Waker(),
+            LoopIntervals(0),
+            clock=clock,
+        )
+        return loop.run_once()
+
+    assert isinstance(run_once(), NoChange)
     assert LIVE in world.refs()
+    # From now on `live` says which branch is the source, whatever the default branch is.
+    world.remote.default_branch = "refs/heads/other"
+    assert isinstance(run_once(), NoChange)
+    world.delete("refs/heads/trunk")
+    blocked = run_once()
+    assert isinstance(blocked, TickBlocked)
+    assert "refs/heads/trunk does not exist" in blocked.reason
 
 
 def test_bookkeeping_goes_along_with_the_next_news_or_by_itself_in_the_end(site: Site) -> None:
