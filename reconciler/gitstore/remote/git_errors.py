@@ -114,20 +114,39 @@ SERVER_SYMPTOMS = (
     ),
     Symptom(r"fatal: unable to|insufficient permission|unpack-objects abnormal exit", SERVER, SERVER_CURE),
 )
+# What git adds of its own where ssh ended, whatever the server wrote before it.
+ABOUT_SSH = (
+    "fatal: Could not read from remote repository.",
+    "Please make sure you have the correct access rights",
+    "and the repository exists.",
+)
+ADDRESS_CURE = (
+    "check the address and the rights of this account: servers hide repos that an account may not read"
+)
+WORDS_AT_MOST = 300
 NOISE = re.compile(r"^(fatal|error|warning|ssh|ERROR|FATAL): ")
 
 
 def diagnose(words: str) -> RemoteUnavailable:
     """`words` are cleaned already: what git wrote to its error output."""
-    lines = words.splitlines()
+    lines = [line for line in words.splitlines() if line.strip() not in ABOUT_SSH]
+    has_ssh_ended = ABOUT_SSH[0] in words
     ours = [line for line in lines if not line.startswith("remote: ")]
     theirs = [line.removeprefix("remote: ") for line in lines if line.startswith("remote: ")]
     for symptoms, written in ((SERVER_SYMPTOMS, theirs), (SYMPTOMS, ours)):
         for symptom in symptoms:
             if match := next((line for line in written if re.search(symptom.pattern, line)), None):
-                return RemoteUnavailable(symptom.kind, _plain(match), symptom.cure)
-    last = [*theirs, *ours][-1:] or ["git failed without a message"]
-    return RemoteUnavailable(PROTOCOL, _plain(last[0]), "see the list of errors in docs/git.md")
+                return RemoteUnavailable(symptom.kind, _with_words(match, theirs), symptom.cure)
+    written = [line for line in [*theirs, *ours] if line.strip(" =-#*")]
+    last = (written[:1] if has_ssh_ended else written[-1:]) or ["git failed without a message"]
+    cure = ADDRESS_CURE if has_ssh_ended else "see the list of errors in docs/git.md"
+    return RemoteUnavailable(PROTOCOL, _plain(last[0]), cure)
+
+
+def _with_words(match: str, theirs: list[str]) -> str:
+    """With what the server says to people, such as that the repo is archived: git itself names only the number of the error."""
+    message = " ".join(_plain(line) for line in theirs if line.strip() and line.strip() != match.strip())
+    return f"{_plain(match)}: {message[:WORDS_AT_MOST]}" if message else _plain(match)
 
 
 def server_words(words: str, reasons: list[str]) -> str:

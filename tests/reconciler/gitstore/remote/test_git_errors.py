@@ -149,6 +149,27 @@ URL = "unable to access 'https://h/f.git/': "
         ("fatal: not a git repository: '/m'", RemoteErrorKind.MIRROR, "/m", "mirror"),
         ("fatal: something new under the sun", RemoteErrorKind.PROTOCOL, "something new", "docs/git.md"),
         ("", RemoteErrorKind.PROTOCOL, "without a message", "docs/git.md"),
+        (
+            f"remote: Repository is archived, it is read-only.\nfatal: {URL}The requested URL returned error: 403",
+            RemoteErrorKind.AUTH,
+            "returned error: 403: Repository is archived, it is read-only.",
+            "right",
+        ),
+        (
+            "ERROR: Repository not found.\nfatal: Could not read from remote repository.\n\n"
+            "Please make sure you have the correct access rights\nand the repository exists.\n",
+            RemoteErrorKind.PROTOCOL,
+            "Repository not found.",
+            "check the address and the rights",
+        ),
+        (
+            "remote: \nremote: ====================\nremote: \nremote: ERROR: The project could not be found.\nremote: \n"
+            "fatal: Could not read from remote repository.\n\nPlease make sure you have the correct access rights\n"
+            "and the repository exists.\n",
+            RemoteErrorKind.PROTOCOL,
+            "The project could not be found.",
+            "check the address and the rights",
+        ),
     ],
 )
 def test_words(words: str, trouble: RemoteErrorKind, cause: str, cure: str) -> None:
