@@ -109,9 +109,8 @@ def _judge(
     if others := sorted(who.names - known):
         why = f"{', '.join(others)} may{by}: name it with --people if no host is in it"
         return AttackResult(attack, what, Verdict.UNKNOWN, why)
-    return AttackResult(
-        attack, what, Verdict.REFUSED, f"only {', '.join(sorted(who.names)) or 'no account'} may{by}"
-    )
+    who_may = f"only {', '.join(sorted(who.names))}" if who.names else "no account"
+    return AttackResult(attack, what, Verdict.REFUSED, f"{who_may} may{by}")
 
 
 def _pair(fleet: Fleet, main: BranchAccess) -> AttackResult:
