@@ -5,6 +5,7 @@ A Violation is about one document and knows a JSON pointer. A Problem is about o
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -78,3 +79,12 @@ def json_pointer(path: Iterable[object]) -> str:
 def printable(text: str, longest: int = 60) -> str:
     """Quoted text inside a message: on one line, without control characters, and shortened."""
     return "".join(letter if letter.isprintable() else " " for letter in text[:longest])
+
+
+def printable_json(text: str) -> str:
+    """The same JSON, with every control character escaped: JSON itself escapes only those below U+0020."""
+    if text.replace("\n", "").isprintable():
+        return text
+    return "".join(
+        letter if letter == "\n" or letter.isprintable() else json.dumps(letter)[1:-1] for letter in text
+    )

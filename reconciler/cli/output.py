@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from reconciler.cli.terminal import Terminal, TextStyle, printable
+from schemas.problem import printable_json
 
 NOTHING = "-"
 
@@ -68,7 +69,8 @@ def show_value(terminal: Terminal, format: str, value: object, *, is_one_of_many
     """Prints a value for programs. One of many, as with --watch, is a line of JSON, or a document of a YAML stream,
     so that a reader can take each as it comes."""
     if format == "json":
-        terminal.line(json.dumps(value, indent=None if is_one_of_many else 2, ensure_ascii=False))
+        text = json.dumps(value, indent=None if is_one_of_many else 2, ensure_ascii=False)
+        terminal.line(printable_json(text))
         return
     if is_one_of_many:
         terminal.line("---")

@@ -15,6 +15,8 @@ import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from schemas.problem import printable_json
+
 _PAIR = re.compile(r"(?:^|\s)([a-z_]+)=%[0-9.]*[sdifrg]")
 _NOISY = ("apscheduler", "watchfiles", "urllib3", "opentelemetry")
 
@@ -49,7 +51,7 @@ class JsonFormatter(logging.Formatter):
         }
         if record.exc_info:
             found["exception"] = self.formatException(record.exc_info)
-        return json.dumps(found, ensure_ascii=False, default=str)
+        return printable_json(json.dumps(found, ensure_ascii=False, default=str))
 
 
 def _fields(record: logging.LogRecord) -> dict[str, object]:

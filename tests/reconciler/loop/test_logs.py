@@ -52,6 +52,12 @@ def test_json_message(message: str, args: tuple[object, ...], want: str) -> None
     assert json.loads(JsonFormatter().format(record(message, *args)))["message"] == want
 
 
+def test_json_has_no_control_characters() -> None:
+    line = JsonFormatter().format(record("cannot reconcile cause=%s", "gr\u00fc\u00df\x1b[2J\x9b2J\u2028"))
+    assert line.isprintable()
+    assert json.loads(line)["cause"] == "gr\u00fc\u00df\x1b[2J\x9b2J\u2028"
+
+
 def test_json_keeps_the_trace_of_an_error() -> None:
     found = json.loads(JsonFormatter().format(record("a tick failed", error=True)))
     assert "ValueError: broken" in found["exception"]
