@@ -18,7 +18,7 @@ from reconciler.cli.fleet_changes import add_watch, show_fleet
 from reconciler.cli.fleet_repo import FleetRepo, add_repo
 from reconciler.cli.objects import columns, nouns
 from reconciler.cli.objects.selectors import add_selectors, read_current, select_items
-from reconciler.cli.output import show_table, show_value
+from reconciler.cli.output import quote_controls, show_table, show_value
 from reconciler.cli.terminal import Terminal, err, out, printable
 from reconciler.query.inventory import FleetInventory, InventoryItem, read_inventory
 from schemas.edit import render
@@ -104,7 +104,8 @@ def show(
             show_value(terminal, "json", bodies[0] if is_one else bodies)
         case "yaml":
             start = "---\n" if arguments.watch else ""
-            terminal.line(start + "---\n".join(render(body).decode() for body in bodies).rstrip("\n"))
+            texts = (quote_controls(render(body).decode(), body) for body in bodies)
+            terminal.line(start + "---\n".join(texts).rstrip("\n"))
         case "name":
             for item in items:
                 terminal.line("/".join(part for part in (item.key.namespace, item.key.name) if part))

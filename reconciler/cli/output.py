@@ -11,7 +11,9 @@ is parsed by our own code.
 from __future__ import annotations
 
 import argparse
+import io
 import json
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import Generic, NamedTuple, TypeVar
@@ -20,6 +22,8 @@ from reconciler.cli.terminal import Terminal, TextStyle, printable
 from schemas.problem import printable_json
 
 NOTHING = "-"
+# DEL, C1 (a terminal takes U+009B for the start of a sequence), line separators, and what changes the direction of text.
+_CONTROLS = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 
 AnyItem = TypeVar("AnyItem")
 
@@ -80,4 +84,14 @@ def show_value(terminal: Terminal, format: str, value: object, *, is_one_of_many
     yaml.default_flow_style = False
     yaml.width = sys.maxsize
     yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
-    yaml.dump(json.loads(json.dumps(value)), terminal.stream)  # what is a word to JSON is one to YAML
+    found = io.StringIO()
+    yaml.dump(json.loads(json.dumps(value)), found)  # what is a word to JSON is one to YAML
+    terminal.line(quote_controls(found.getvalue(), value).rstrip("\n"))
+
+
+def quote_controls(text: str, value: object) -> str:
+    """YAML without such characters. They may be in text without quotes, where YAML has no escapes: then all of it is written as
+    JSON, which is YAML too."""
+    if not _CONTROLS.search(text):
+        return text
+    return printable_json(json.dumps(value, indent=2, ensure_ascii=False)) + "\n"

@@ -75,15 +75,17 @@ def read_inventory(repo: Repo, commit: ObjectId | None, kind: Kind | None = None
     """
     items: dict[Key, InventoryItem] = {}
     broken, beside = [], []
-    for path, data in sorted(
+    for path, data, is_ignored in sorted(
         read_manifests(repo, commit), key=lambda file: (file[0].startswith(live_layout.FOLDER), file[0])
     ):
         if kind is not None and _is_of_others(data, kind):
             continue
         found = manifest.parse(path, data)
-        if found.is_malformed or found.invalid:
+        if (found.is_malformed or found.invalid) and not is_ignored:
             broken.append(path)
         for document in found.documents:
+            if is_ignored and not has_identity(document.body):
+                continue
             item = InventoryItem(path, document.index, decode(document.kind, document.body), document.body)
             if item.is_retained and item.key in items:
                 beside.append(item)
@@ -99,8 +101,15 @@ def _is_of_others(data: bytes, kind: Kind) -> bool:
     return named is not None and named[1].decode() in _KINDS
 
 
-def read_manifests(repo: Repo, commit: ObjectId | None) -> Iterator[tuple[str, bytes]]:
-    """By the commit's own .gitvirtignore. Links and submodules have no content that Git stores here, and are passed over."""
+def has_identity(body: Mapping[str, Any]) -> bool:
+    """Whether the reconciler gave the object a uid. Then it exists, although its file is ignored by now: its deletion is held."""
+    metadata = body.get("metadata")
+    return isinstance(metadata, Mapping) and bool(metadata.get("uid"))
+
+
+def read_manifests(repo: Repo, commit: ObjectId | None) -> Iterator[tuple[str, bytes, bool]]:
+    """Path, text, and whether the commit's own .gitvirtignore names it. Links and submodules have no content that Git stores here, and
+    are passed over."""
     if commit is None:
         return
     ignore = repo.file(commit, PATH)
@@ -108,8 +117,8 @@ def read_manifests(repo: Repo, commit: ObjectId | None) -> Iterator[tuple[str, b
     for file in repo.files(commit):
         if file.mode in (FileMode.LINK, FileMode.SUBMODULE) or not file.path.endswith(MANIFESTS):
             continue
-        if is_manifest(file.path) and not is_ignored(file.path, False):
-            yield file.path, repo.read(file.id)
+        if is_manifest(file.path):
+            yield file.path, repo.read(file.id), is_ignored(file.path, False)
 
 
 @dataclass(frozen=True, slots=True)

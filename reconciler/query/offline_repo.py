@@ -14,6 +14,7 @@ branch that is not here) is a note, and every note is printed: a plan must not l
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -31,7 +32,7 @@ from reconciler.gitstore.worktree.checkout import find_remote_url, format_age, l
 from reconciler.query.ignored_paths import read_ignored_paths
 from reconciler.query.source import FolderSource
 from schemas.manifest.ignore import PATH as IGNORE
-from schemas.manifest.ignore import is_manifest
+from schemas.manifest.ignore import Ignore, is_manifest
 from schemas.problem import Problem
 from schemas.settings import fleet
 
@@ -154,10 +155,15 @@ class _Desk:
         would look like a deletion of all its objects."""
         folder = FolderSource(self.request.root)
         is_ignored, _ = read_ignored_paths(folder)
-        paths = {path for path in folder.listing(is_ignored).files if _is_read(path)}
+        listing = folder.listing(is_ignored)
+        paths = {path for path in listing.files if _is_read(path)}
         repo = self.open()
         before = {file.path: file for file in repo.files(self.head)} if self.head else {}
-        edits: dict[str, Edit] = {path: None for path in before if _is_read(path) and path not in paths}
+        # A file that is only ignored is still there: left out, it would look removed.
+        hidden = {path for path in before if is_ignored(path, False) and (self.request.root / path).is_file()}
+        gone = {path for path in before if _is_read(path) and path not in paths | hidden}
+        edits: dict[str, Edit] = dict.fromkeys(gone)
+        paths |= {path for path in self._unread_files(listing.files) if path not in before} if gone else set()
         for path in sorted(paths):
             data = folder.read(path)
             if isinstance(data, Problem):
@@ -166,6 +172,12 @@ class _Desk:
                 edits[path] = data
         if edits or not self.head:
             repo.write([self._draft("the files on disk", self.head, edits)])
+
+    def _unread_files(self, listed: Iterable[str]) -> Iterator[str]:
+        """Files that gitvirt does not read, without those that Git ignores: where a manifest is gone, one of these may be what became of it."""
+        git_ignored = FolderSource(self.request.root).read(".gitignore")
+        is_ignored = Ignore(b"" if isinstance(git_ignored, Problem) else git_ignored)
+        yield from (path for path in listed if not _is_read(path) and not is_ignored(path))
 
     def put_upon(self) -> None:
         """A source without the commit that was reconciled last is a pull request: its changes are applied on that commit, as by a merge."""

@@ -107,6 +107,38 @@ def test_at_rest_there_is_nothing_to_do(site: Site, gitvirt: Command) -> None:
     assert gitvirt("plan", "--exit-code") == (Exit.OK, "no changes\n")
 
 
+@pytest.mark.parametrize(
+    ("files", "reason"),
+    [
+        ({".gitvirtignore": "machines/\n"}, ".gitvirtignore leaves it out"),
+        (
+            {f"machines/{name}.yaml": "" for name in ("db-1", "old-1")},
+            "old-1.yaml still exists, but declares nothing",
+        ),
+        (
+            {
+                "machines/db-1.yaml": None,
+                "machines/db-1.yaml.gpg": "x",
+                "machines/old-1.yaml": None,
+                "machines/old-1.txt": "x",
+            },
+            "old-1.yaml is gone, but machines/old-1.txt may be what became of it",
+        ),
+    ],
+    ids=["ignored", "emptied", "renamed"],
+)
+def test_a_plan_asks_no_approval_for_what_is_still_there(
+    site: Site, gitvirt: Command, files: dict[str, str | None], reason: str
+) -> None:
+    site.edit(files)
+    text = gitvirt("plan")[1]
+    assert reason in text
+    assert "Gitvirt-Approve" not in text
+    assert "marked for deletion" not in text
+    site.commit({}, "committed")
+    assert reason in gitvirt("plan")[1]
+
+
 def test_what_lies_in_the_checkout_is_planned_on(site: Site, gitvirt: Command) -> None:
     site.edit({"machines/web-2.yaml": machine("web-2")})
     code, text = gitvirt("plan", "--exit-code")

@@ -52,3 +52,18 @@ def test_what_cannot_be_read_counts_unless_it_is_of_others(text: str, want: tupl
     scene = Scene({**FILES, "broken.yaml": text})
     assert read_inventory(scene.store, scene.heads[MAIN]).broken == ("broken.yaml",)
     assert read_inventory(scene.store, scene.heads[MAIN], Kind.MACHINE).broken == want
+
+
+def test_an_object_that_exists_is_there_although_its_file_is_ignored() -> None:
+    known = MACHINE.replace("{name: m}", "{name: known, uid: 6d0d0f8e-8d5b-4a53-9b53-1c1c3a3b8f10}")
+    scene = Scene(
+        {
+            ".gitvirtignore": "off/\n",
+            "off/known.yaml": known,
+            "off/sample.yaml": MACHINE,
+            "off/x.yaml": "a: [",
+        }
+    )
+    found = read_inventory(scene.store, scene.heads[MAIN])
+    assert {item.key.name for item in found.of(Kind.MACHINE)} == {"known"}
+    assert found.broken == ()
