@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import subprocess
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -44,6 +45,10 @@ class Clocks:
     def set_time(self, seconds: float) -> None:
         """The time of day is set forward, or back. No other clock follows."""
         self._add(seconds, 0, 0)
+
+    def time(self) -> float:
+        """The time of day as the process has it."""
+        return time.time() + self.offsets[0] / SECOND_NS
 
     def _add(self, *seconds: float) -> None:
         self.offsets = [old + round(new * SECOND_NS) for old, new in zip(self.offsets, seconds, strict=True)]

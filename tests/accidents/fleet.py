@@ -61,10 +61,10 @@ def pinned(pool: str) -> str:
     return f"  machinePoolRef: {{name: {pool}}}\n"
 
 
-def volume(name: str) -> str:
+def volume(name: str, spec: str = "") -> str:
     return (
         "apiVersion: storage.ironcore.dev/v1alpha1\nkind: Volume\n"
-        f"metadata: {{name: {name}}}\nspec:\n  volumeClassRef: {{name: standard}}\n  resources: {{storage: 1Gi}}\n"
+        f"metadata: {{name: {name}}}\nspec:\n  volumeClassRef: {{name: standard}}\n  resources: {{storage: 1Gi}}\n{spec}"
     )
 
 

@@ -19,10 +19,15 @@ MIB = 1 << 20
 
 @contextlib.contextmanager
 def read_only(folder: Path) -> Iterator[None]:
-    """As a file system that its kernel has made read-only after an error; also for who has a file open in it."""
-    subprocess.run(["mount", "--bind", str(folder), str(folder)], check=True)
+    """As a file system that its kernel has made read-only after an error. It is made so at another place first, where no process writes."""
+    aside = folder.with_name(f"{folder.name}-aside")
+    aside.mkdir()
+    subprocess.run(["mount", "--bind", str(folder), str(aside)], check=True)
+    subprocess.run(["mount", "-o", "remount,bind,ro", str(aside)], check=True)
+    subprocess.run(["mount", "--bind", str(aside), str(folder)], check=True)
+    subprocess.run(["umount", "-l", str(aside)], check=True)
+    aside.rmdir()
     try:
-        subprocess.run(["mount", "-o", "remount,bind,ro", str(folder)], check=True)
         yield
     finally:
         subprocess.run(["umount", "-l", str(folder)], check=True)

@@ -18,7 +18,7 @@ EVERY_POOL = "apiVersion: storage.ironcore.dev/v1alpha1\nkind: VolumePool\nmetad
 def share_data(found: Fleet) -> None:
     """A volume whose access data is good on every host: a simulated host serves its own volumes to itself alone."""
     host = found.hosts["a"].server.host
-    found.commit("data", {"volumes/data.yaml": volume("data")})
+    found.commit("data", {"volumes/data.yaml": volume("data", "  volumePoolRef: {name: a}\n")})
     found.until(lambda: found.state_of("data", "volumes") == "Available", "data")
     with host.lock():
         (id,) = host.state.objects(RuntimeVolume)
