@@ -230,7 +230,8 @@ def read_access_secret(volume: Volume, lookups: Lookups) -> Mapping[str, bytes] 
 
 
 def check_claim(machine: Machine, volume: Volume) -> NotReady | None:
-    """The fence between hosts: only the machine that holds a volume's claim may attach it."""
+    """The fence between hosts: only the machine that holds a volume's claim may attach it, and only under the assignment that the claim
+    names. So a host that the machine has left attaches nothing any more."""
     if volume.metadata.is_deleting:
         return NotReady("VolumeDeleting", f"Volume {volume.name} is being deleted")
     claim = volume.spec.claim_ref
@@ -240,6 +241,15 @@ def check_claim(machine: Machine, volume: Volume) -> NotReady | None:
     if claim.uid != machine.metadata.uid:
         message = f"machine {claim.name} holds the claim to Volume {volume.name}"
         return NotReady("VolumeClaimed", message)
+    assignment = machine.status.assignment
+    if assignment is None or claim.assignment != assignment.id:
+        message = f"the claim to Volume {volume.name} is for another assignment of this machine"
+        return NotReady("VolumeClaimed", message)
+    if claim.released:
+        message = (
+            f"this machine has released Volume {volume.name}; it gets the claim again once `live` is updated"
+        )
+        return NotReady("VolumeUnclaimed", message)
     return None
 
 

@@ -10,7 +10,7 @@ call the digest is computed once more, from the newest `live` that was fetched:
     the action carries no digest      as another digest: no call without an order
 
 The digest covers, of each document of the uid, what it orders (ensure, retain, remove or skip), the whole assignment with host and
-epoch, the spec and the annotations; the orphan files that name the uid; and the grants of this poollet's pools. It leaves out status
+epoch, the spec and the annotations; of a machine also the claims of its volumes; the orphan files that name the uid; and the grants of this poollet's pools. It leaves out status
 and report fields: they change all the time and order nothing. Orphan files count only while every file on `live` is readable, because
 the unreadable one may be the orphan's order.
 
@@ -26,14 +26,14 @@ import msgspec
 from poollet.decide.actions import ObjectAction
 from poollet.decide.assignments import intent
 from poollet.sync.live_view import LiveDocument, LiveView
-from schemas.model import Machine, Volume, VolumeSnapshot
+from schemas.model import ClaimRef, Machine, Volume, VolumeSnapshot
 
 NOT_NAMED = "not named"
 
 
 def digest_orders(uid: str, view: LiveView) -> str:
     """Of all that `live` says of this uid; empty where it says nothing."""
-    documents = sorted(_encode_order(one) for one in view.by_uid.get(uid, ()))
+    documents = sorted(_encode_order(one, view) for one in view.by_uid.get(uid, ()))
     orphans = [] if view.unread else sorted(one.pool for one in view.orphan_orders if one.uid == uid)
     if not documents and not orphans:
         return ""
@@ -51,10 +51,18 @@ def digest_or_absence(uid: str, view: LiveView) -> str:
     return digest_orders(uid, view) or NOT_NAMED
 
 
-def _encode_order(document: LiveDocument) -> bytes:
+def _encode_order(document: LiveDocument, view: LiveView) -> bytes:
     """What one document orders, as bytes that are equal when the order is. Observed state and labels are not part of it."""
     object = document.object
     assert isinstance(object, Machine | Volume | VolumeSnapshot)
     order = type(intent(document, object)).__name__
-    parts = (order, object.status.assignment, object.spec, object.metadata.annotations)
+    claims = _claims(object, view) if isinstance(object, Machine) else ()
+    parts = (order, object.status.assignment, object.spec, object.metadata.annotations, claims)
     return msgspec.msgpack.encode(parts, enc_hook=str, order="deterministic")
+
+
+def _claims(machine: Machine, view: LiveView) -> tuple[ClaimRef | None, ...]:
+    """Who may attach each of its volumes: an attach that waited behind a slow runtime is cancelled when the claim has moved on."""
+    keys = [key for entry in machine.spec.volumes if (key := machine.volume_key(entry)) is not None]
+    found = [view.objects.get(key) for key in keys]
+    return tuple(each.spec.claim_ref if isinstance(each, Volume) else None for each in found)

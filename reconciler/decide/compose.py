@@ -94,7 +94,9 @@ def decide_assigned(view: View, needs: dict[Key, Need], decision: Placed, now: d
         )
     machine = view.objects.get(decision.key)
     if machine is not None and isinstance(machine.object, Machine):
-        claim = ClaimRef(name=machine.key.name, uid=edits[decision.key].record.uid)
+        assignment = edits[decision.key].assignment
+        assert assignment is not None, "it was assigned just now"
+        claim = ClaimRef(name=machine.key.name, uid=edits[decision.key].record.uid, assignment=assignment.id)
         for key in (key for key in volumes_of(machine.object) if key in needs):
             edit = edits[key] if key in edits else edit_of(view, needs[key], now)
             if edit.record.claim is None:

@@ -2,21 +2,35 @@
 
 Theory of operation
 -------------------
-A host attaches a volume only to the machine that its claim on `live` names, by name and uid. So two guests never write to one volume.
+A host attaches a volume only to the machine that its claim on `live` names, by uid and by the id of its assignment. So two guests never write
+to one volume, and what a former host of the machine attaches late is refused.
 
-    claim   event                                                           claim
-    none    a placed machine that stays needs the volume                    that machine; of several the one that has it attached,
-                                                                            else the first by name
-    M       the host of the volume reports it attached to M                 M, whatever else is true
-    M       M does not exist, or is another machine of that name            none
-    M       M is on no pool                                                 none
-    M       M needs it no longer, and M's host reports M without it         none
-    M       M needs it no longer, and M's host reports nothing about it     M
+    claim         event                                                           claim
+    none          a placed machine that stays needs the volume                    that machine; of several the one that has it attached,
+                                                                                  else the first by name
+    M             the host of the volume reports it attached to M                 M, whatever else is true
+    M             M does not exist, or is another machine of that name            none
+    M             M is on no pool                                                 none
+    M             M is under another assignment, and needs it                     M under that assignment
+    M             M is under another assignment, and needs it no longer           none
+    M             M needs it no longer                                            M, released: no host attaches it from now on
+    M, released   M needs it again                                                M
+    M, released   M's host reports M without it, and has applied a later          none
+                  commit of `live` than the release was decided on
+    M, released   M's host reports nothing about it, or applied no later commit   M, released
 
-Must never happen: a claim for a second machine while the first may have the volume attached; a claim that ends because a host is silent.
+The release is written by the commit that removes the entry from the machine on `live`. A report that was made before says nothing about what
+the host attached since, however late it lands; so the report has to name a later commit of `live` (handover.py).
+
+Must never happen: a claim for a second machine while the first may have the volume attached, or may still attach it; a claim that ends
+because a host is silent.
 """
 
 from __future__ import annotations
+
+from datetime import timedelta
+
+from msgspec.structs import replace
 
 from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.references import machines_of, volumes_of
@@ -24,47 +38,82 @@ from reconciler.plan.types import Action
 from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.view import View
 from schemas.kinds import Key, Kind
-from schemas.model import ClaimRef, Machine
-from schemas.report.objects import ReportedMachineStatus
+from schemas.model import ClaimRef, Machine, VolumeStatus
+from schemas.report.objects import AttachedVolume, ReportedMachineStatus
+
+RECHECK = timedelta(
+    seconds=5
+)  # how soon a released claim is looked at again: the report may change in nothing but the commit of live
 
 
 def update_claim(view: View, edit: ObjectEdit) -> ObjectEdit:
-    """With the claim that it should have now. One that ends and the next one may be in the same tick: the holder has released the volume."""
+    """With the claim that it should have now. One that ends and the next one may be in the same tick: the holder has lost the volume before."""
     edit = release_claim(view, edit)
     if edit.record.claim is not None or edit.assignment is None:
         return edit
     machine = next_holder(view, edit.known)
-    return edit if machine is None else grant_claim(edit, machine.key.name, machine.record.uid)
+    return edit if machine is None else grant_claim(edit, claim_of(machine))
 
 
 def release_claim(view: View, edit: ObjectEdit) -> ObjectEdit:
-    """Without the claim of a holder that released it. A volume that is ordered gone needs that too: its host waits for it."""
-    held = edit.record.claim
-    reason = "" if held is None else release_reason(view, edit.known, held)
-    return edit.with_record(claim=None).log_change(Action.CLAIM, reason) if reason else edit
+    """With what becomes of the claim that it has: it ends, is released, or names another assignment of its holder. A volume that is ordered
+    gone needs that too: its host waits for it."""
+    held, volume = edit.record.claim, edit.known
+    if held is None:
+        return edit
+    if reason := release_reason(view, volume, held):
+        return edit.with_record(claim=None).log_change(Action.CLAIM, reason)
+    holder = view.objects.get(Key(Kind.MACHINE, volume.key.namespace, held.name))
+    if holder is None or holder.record.uid != held.uid or holder.record.assignment is None:
+        return edit  # its own host reports it attached
+    if is_requested_by(volume.key, holder):
+        return edit if is_reported_attached(view, volume, held) else grant_claim(edit, claim_of(holder))
+    if not held.released:
+        edit = edit.with_record(claim=replace(held, released=view.live_commit or ""))
+        edit = edit.log_change(Action.CLAIM, f"machine {held.name} no longer uses it")
+    return edit.recheck_by(edit.now + RECHECK)
 
 
-def grant_claim(edit: ObjectEdit, machine: str, uid: str) -> ObjectEdit:
-    """With the claim of that machine. Only for a volume without a claim, or with this one."""
-    claim = ClaimRef(name=machine, uid=uid)
+def grant_claim(edit: ObjectEdit, claim: ClaimRef) -> ObjectEdit:
+    """With that claim. Only for a volume without a claim, or with one of that machine."""
     if edit.record.claim == claim:
         return edit
-    return edit.with_record(claim=claim).log_change(Action.CLAIM, f"claimed by machine {machine}")
+    return edit.with_record(claim=claim).log_change(Action.CLAIM, f"claimed by machine {claim.name}")
+
+
+def claim_of(machine: ObjectState) -> ClaimRef:
+    """Of a placed machine, under its present assignment."""
+    assignment = machine.record.assignment
+    id = assignment.id if assignment is not None else ""
+    return ClaimRef(name=machine.key.name, uid=machine.record.uid, assignment=id)
 
 
 def release_reason(view: View, volume: ObjectState, claim: ClaimRef) -> str:
-    """Why the claim ends, by the table above; an empty text while the holder may have the volume attached."""
-    report = view.accepted_reports(volume.key).report
-    if report is not None and claim.uid in report.attached_to:
+    """Why the claim ends, by the table above; an empty text while the holder may have the volume attached, or may still attach it."""
+    if is_reported_attached(view, volume, claim):
         return ""
     holder = view.objects.get(Key(Kind.MACHINE, volume.key.namespace, claim.name))
     if holder is None or holder.record.uid != claim.uid:
         return f"machine {claim.name} is gone"
-    if holder.record.assignment is None:
+    assignment = holder.record.assignment
+    if assignment is None:
         return f"machine {claim.name} is not assigned to a pool"
-    if is_requested_by(volume.key, holder) or is_attached(view, volume, holder):
+    if is_requested_by(volume.key, holder):
         return ""
-    return f"machine {claim.name} no longer uses it"
+    if claim.assignment not in ("", assignment.id):
+        return f"machine {claim.name} left the pool on which it used it"
+    if not claim.released or is_attached(view, volume, holder):
+        return ""
+    report = view.accepted_reports(holder.key).report
+    if report is None or not view.has_applied(report.poollet, claim.released):
+        return ""
+    return f"machine {claim.name} has released it"
+
+
+def is_reported_attached(view: View, volume: ObjectState, claim: ClaimRef) -> bool:
+    """Whether the host of the volume reports it attached to the holder."""
+    report = view.accepted_reports(volume.key).report
+    return report is not None and claim.uid in report.attached_to
 
 
 def is_requested_by(volume: Key, machine: ObjectState) -> bool:
@@ -78,9 +127,21 @@ def is_attached(view: View, volume: ObjectState, machine: ObjectState) -> bool:
     if report is None or report.phase == "unknown" or not isinstance(report.status, ReportedMachineStatus):
         return report is None or report.phase in ("present", "unknown")
     return report.phase == "present" and any(
-        disk.volume_ref is not None and disk.volume_ref.name == volume.key.name
-        for disk in report.status.volumes
+        may_be_volume(disk, volume, machine) for disk in report.status.volumes
     )
+
+
+def may_be_volume(disk: AttachedVolume, volume: ObjectState, machine: ObjectState) -> bool:
+    """Whether a disk that a machine is reported with is the volume, or may be it: what the machine does not name any longer, and
+    still attached, is reported with its handle alone."""
+    if disk.volume_ref is not None:
+        return disk.volume_ref.name == volume.key.name
+    entries = machine.object.spec.volumes if isinstance(machine.object, Machine) else ()
+    if disk.name in (entry.name for entry in entries):
+        return False
+    status = volume.record.status
+    access = status.access if isinstance(status, VolumeStatus) else None
+    return disk.handle == "" or (access is not None and access.handle == disk.handle)
 
 
 def next_holder(view: View, volume: ObjectState) -> ObjectState | None:

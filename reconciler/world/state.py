@@ -108,7 +108,7 @@ class State(View):
         self.faults: dict[Key, tuple[Finding, ...]] = {}
         # None: they are to be collected again.
         self.problems: tuple[Problem, ...] | None = None
-        self._accepted = {}
+        self._accepted, self.descends = {}, knows_no_history
 
     def announcement(self, pool: Key) -> Announcement | None:
         """The announcement of the pool that counts, by the table above.
@@ -244,3 +244,8 @@ def candidate_for(pool: Key, report: HostReport) -> str:
     if waiting is None or waiting.host_id == report.host:
         return ""
     return waiting.host_id if not waiting.pools or pool.name in waiting.pools else ""
+
+
+def knows_no_history(_commit: ObjectId, _ancestor: ObjectId) -> bool:
+    """Before the first snapshot there is no repo to ask."""
+    return False

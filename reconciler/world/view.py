@@ -13,7 +13,7 @@ remembered until the State changes (`_accepted`), since several rules ask for th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -107,6 +107,8 @@ class View:
     quotas: Mapping[str, set[Key]]
     # What validation finds wrong with objects as they are declared: errors only.
     faults: Mapping[Key, tuple[Finding, ...]]
+    # Whether the first commit has the second in its history, as far as the repo knows.
+    descends: Callable[[ObjectId, ObjectId], bool]
     # What was asked of reports since the state changed last.
     _accepted: dict[Key, AcceptedReports]
 
@@ -293,6 +295,13 @@ class View:
     def may_be_alive(self, writer: Writer) -> bool:
         """Not expired and not left. An unconfirmed heartbeat counts here: nothing says yet that its host stopped."""
         return self.reports.heartbeats.get(writer) in NOT_EXPIRED
+
+    def has_applied(self, poollet: str, commit: ObjectId) -> bool:
+        """Whether the report of that poollet was made after its host applied a later commit of live than this one. Without a repo it is
+        not known, and no."""
+        report = self.reports.by_poollet.get(poollet)
+        applied = report.poollet.live_commit if report is not None and report.poollet is not None else None
+        return applied is not None and applied != commit and self.descends(applied, commit)
 
     # Files
 

@@ -79,6 +79,7 @@ class World(State):
         never set; without them by `now`, as if the snapshot was read at once.
         """
         self._accepted.clear()
+        self.descends = repo.is_descendant
         if self.is_fresh:
             self.readings.begin()
         try:

@@ -30,10 +30,16 @@ class NameRef(Part, frozen=True):
 
 
 class ClaimRef(Part, frozen=True):
-    """The object that holds a volume: the reconciler writes it, and only its poollet attaches the volume."""
+    """The object that holds a volume: the reconciler writes it, and only its poollet attaches the volume.
+
+    It counts under `assignment` of the holder alone. `released` is the commit of live on which its release was decided: from then on no host
+    attaches the volume.
+    """
 
     name: str
     uid: str = ""
+    assignment: str = ""
+    released: str = ""
 
 
 class OwnerReference(Part, frozen=True):

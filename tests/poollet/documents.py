@@ -88,7 +88,14 @@ def volume(
     if policy := more.pop("policy", "Delete" if more.get("going") else ""):
         spec["deletionPolicy"] = policy
     if claim:
-        spec["claimRef"] = {"name": claim, "uid": uid_of(Kind.MACHINE, claim, more.pop("claim_turn", 0))}
+        holder = uid_of(Kind.MACHINE, claim, more.pop("claim_turn", 0))
+        held = assignment_of(holder, more.pop("claim_round", 0))
+        spec["claimRef"] = {
+            "name": claim,
+            "uid": holder,
+            "assignment": held,
+            "released": more.pop("released", ""),
+        }
     return assign(Kind.VOLUME, name, pool, spec | more.pop("spec", {}), **more)
 
 

@@ -67,6 +67,7 @@ class LiveWriter:
             size=f"{declared.size}Gi",
             claim=claim,
             claim_turn=turn,
+            claim_round=self.machines[claim].round if claim in self.machines else 0,
             turn=declared.turn,
             going=declared.is_going,
         )

@@ -97,7 +97,7 @@ def kind_of(root: dict[str, Any], rule: dict[str, Any]) -> str:
     if "uantity" in name:
         return "quantity"
     if name in ("nameRef", "claimRef"):
-        return "`{name}`" if name == "nameRef" else "`{name, uid}`"
+        return "`{name}`" if name == "nameRef" else "`{name, uid, assignment, released}`"
     if name in NAMES:
         return NAMES[name]
     if "enum" in rule:

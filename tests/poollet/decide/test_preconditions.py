@@ -17,7 +17,7 @@ from poollet.decide.decide import decide
 from poollet.decide.preconditions import digest_orders, still_holds
 from poollet.sync.live_view import LiveDocument, LiveView, OrphanOrder, PoolGrant, PoolId
 from schemas.kinds import Kind
-from tests.poollet.documents import EPOCH, HOST, machine, snapshot, uid_of, volume
+from tests.poollet.documents import EPOCH, HOST, machine, referring, snapshot, uid_of, volume
 from tests.poollet.fleet import Fleet, machine_class, uid
 from tests.poollet.fleet import machine as machine_text
 from tests.poollet.site import POOLS, A, site
@@ -30,6 +30,7 @@ ASIDE = ".gitvirt/deleting/Machine/default/web.yaml"
 
 OTHER = uid_of(Kind.MACHINE, "db")
 ORPHAN = OrphanOrder(WEB, "a")
+USER = machine(spec={"volumes": referring("data")})
 
 
 class LiveDocuments(NamedTuple):
@@ -65,6 +66,24 @@ BOTH = LiveDocuments((machine(),), (ORPHAN,))
 # uid, `live` at the decision, `live` right before the call, whether the call is made
 CASES: dict[str, tuple[str, LiveDocuments, LiveDocuments, bool]] = {
     "the same": (WEB, live(machine(going=True)), live(machine(going=True)), True),
+    "the claim of its volume is the same": (
+        WEB,
+        live(USER, volume(claim="web")),
+        live(USER, volume(claim="web")),
+        True,
+    ),
+    "another machine got its volume": (
+        WEB,
+        live(USER, volume(claim="web")),
+        live(USER, volume(claim="db")),
+        False,
+    ),
+    "its volume is released": (
+        WEB,
+        live(USER, volume(claim="web")),
+        live(USER, volume(claim="web", released="c0ffee")),
+        False,
+    ),
     "only the status differs": (
         WEB,
         live(machine(going=True)),

@@ -9,10 +9,20 @@ import pytest
 from iri.machine import RuntimeMachine
 from poollet.sync.live_view import LiveDocument
 from schemas.kinds import Kind
-from tests.poollet.documents import document, interfaces, machine, referring, secret, uid_of, volume
+from tests.poollet.documents import (
+    assignment_of,
+    document,
+    interfaces,
+    machine,
+    referring,
+    secret,
+    uid_of,
+    volume,
+)
 from tests.poollet.site import site
 
 WEB_UID = uid_of(Kind.MACHINE, "web")
+CLAIM = {"name": "web", "uid": WEB_UID, "assignment": assignment_of(WEB_UID)}
 DATA = {"volumes": referring("data")}
 BOOT = {"ignitionRef": {"name": "boot"}}
 NIC = {"networkInterfaces": [{"name": "lan", "networkInterfaceRef": {"name": "nic"}}]}
@@ -47,6 +57,18 @@ WAITS = {
     "volume is not there": (machine(spec=DATA), (), "VolumesReady", "VolumeMissing"),
     "volume is unclaimed": (machine(spec=DATA), (volume(),), "VolumesReady", "VolumeUnclaimed"),
     "volume is claimed": (machine(spec=DATA), (volume(claim="db"),), "VolumesReady", "VolumeClaimed"),
+    "volume is claimed under another assignment": (
+        machine(spec=DATA),
+        (volume(claim="web", claim_round=1),),
+        "VolumesReady",
+        "VolumeClaimed",
+    ),
+    "volume is released": (
+        machine(spec=DATA),
+        (volume(claim="web", released="a1" * 20),),
+        "VolumesReady",
+        "VolumeUnclaimed",
+    ),
     "volume is going": (
         machine(spec=DATA),
         (volume(claim="web", going=True),),
@@ -61,7 +83,7 @@ WAITS = {
     ),
     "volume has no pool": (
         machine(spec=DATA),
-        (document(Kind.VOLUME, "data", spec={"claimRef": {"name": "web", "uid": WEB_UID}}),),
+        (document(Kind.VOLUME, "data", spec={"claimRef": CLAIM}),),
         "VolumesReady",
         "VolumeNotReady",
     ),

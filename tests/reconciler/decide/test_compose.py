@@ -193,7 +193,8 @@ def test_a_placed_machine_takes_its_pool_its_volumes_and_their_claims() -> None:
     placed = Placed(WEB, "a", ((DATA, "a"),), SCORE)
     after = {need.key: need for need in decide_assigned(found, needs, placed, NOW)}
     assert {key: need.record.pool for key, need in after.items()} == {WEB: "a", DATA: "a"}
-    assert after[DATA].record.claim == ClaimRef(name="web", uid=uid_of("web"))
+    id = assignment_id(uid_of("web"), LIVE)
+    assert after[DATA].record.claim == ClaimRef(name="web", uid=uid_of("web"), assignment=id)
     for need in after.values():
         assignment = need.record.assignment
         assert assignment is not None

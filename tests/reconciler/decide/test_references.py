@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from reconciler.decide.obstacles import first_obstacle, obstacles
 from reconciler.decide.references import (
@@ -26,12 +27,13 @@ from reconciler.decide.volume_claim import (
     release_reason,
 )
 from reconciler.world.objects.object_state import ObjectState, Origin
+from reconciler.world.reports.host_report import HostReport
 from schemas.kinds import Key, Kind
 from schemas.model import ClaimRef, Machine
 from schemas.problem import Severity
 from schemas.report import objects as report
 from schemas.validate.finding import Finding
-from tests.reconciler.decide.small import Small, machine, make_object, uid_of, volume
+from tests.reconciler.decide.small import FLEET, LIVE, NOW, Small, machine, make_object, uid_of, volume
 
 WEB, DATA = Key(Kind.MACHINE, "default", "web"), Key(Kind.VOLUME, "default", "data")
 SCRATCH = Key(Kind.VOLUME, "default", "web-scratch")
@@ -279,12 +281,19 @@ ATTACHMENTS: dict[str, tuple[str, Any, bool]] = {
 def test_a_machine_has_released_a_volume_only_when_its_host_reports_so(
     phase: str, reported: Any, want: bool
 ) -> None:
-    found = Small().add(web(on="a"), held_by("web"))
+    found = Small().add(web(LOCAL, on="a"), held_by("web"))
+    poollet = report.PoolletReport(
+        fleet=FLEET, name="a", host_id="a", instance="1", interval="15s", live_commit="later"
+    )
+    found.reports.by_poollet["a"] = HostReport("a", LIVE, LIVE, NOW, host="a", poollet=poollet)
+    found.descends = lambda commit, ancestor: (commit, ancestor) == ("later", LIVE)
     if phase:
         found.with_report(WEB, phase, status=reported)
     assert is_attached(found, found.objects[DATA], found.objects[WEB]) is want
-    reason = release_reason(found, found.objects[DATA], ClaimRef(name="web", uid=uid_of("web")))
-    assert (reason == "") is want
+    claim = ClaimRef(name="web", uid=uid_of("web"), released=LIVE)
+    assert (release_reason(found, found.objects[DATA], claim) == "") is want or not phase
+    assert release_reason(found, found.objects[DATA], replace(claim, released="")) == ""
+    assert release_reason(found, found.objects[DATA], replace(claim, released="later")) == ""
 
 
 RELEASES: dict[str, tuple[Callable[[], Small], str, str]] = {

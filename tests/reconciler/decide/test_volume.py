@@ -9,12 +9,16 @@ import pytest
 from reconciler.decide.decide import decide_needs
 from reconciler.decide.need import Adopt, Blocked, Keep, Need, Place, PoolUnreachable
 from reconciler.world.reports.heartbeat import Heartbeat
+from reconciler.world.reports.host_report import HostReport
 from reconciler.world.reports.object_report import ObjectReport
 from schemas.kinds import Key, Kind
 from schemas.model import ClaimRef, VolumeStatus
+from schemas.model.storage import VolumeAccess
 from schemas.report import objects as report
 from tests.reconciler.decide.small import (
     DRAIN,
+    FLEET,
+    LIVE,
     NOW,
     Small,
     machine,
@@ -25,6 +29,7 @@ from tests.reconciler.decide.small import (
 )
 
 DATA = Key(Kind.VOLUME, "default", "data")
+LATER = "3" * 40
 WEB = Key(Kind.MACHINE, "default", "web")
 USES = {"volumes": [{"name": "data", "volumeRef": {"name": "data"}}]}
 FULL = (report.ReportedReason(code="Full", message="there is no room"),)
@@ -37,12 +42,43 @@ def small(*more: Any, on: str = "a", **spec: Any) -> Small:
     return world.add(volume("data", on=on, spec=spec), *more)
 
 
-def hold(world: Small, by: str, uid: str = "") -> Small:
-    """With a claim of that machine on live."""
+def hold(world: Small, by: str, uid: str = "", *, assignment: str = "", is_released: bool = False) -> Small:
+    """With a claim of that machine on live, under the assignment that it has; released on LIVE, and its host has applied a later commit."""
     there = world.objects[DATA]
-    claim = ClaimRef(name=by, uid=uid or uid_of(by))
+    holder = world.objects.get(Key(Kind.MACHINE, "default", by))
+    assigned = holder.record.assignment if holder is not None else None
+    claim = ClaimRef(
+        name=by,
+        uid=uid or uid_of(by),
+        assignment=assignment or (assigned.id if assigned is not None else ""),
+        released=LIVE if is_released else "",
+    )
+    poollet = report.PoolletReport(
+        fleet=FLEET, name="a", host_id="a", instance="1", interval="15s", live_commit=LATER
+    )
+    world.reports.by_poollet["a"] = HostReport("a", LIVE, LIVE, NOW, host="a", poollet=poollet)
+    world.descends = lambda commit, ancestor: (commit, ancestor) == (LATER, LIVE)
     return world.add(
         msgspec.structs.replace(there, record=msgspec.structs.replace(there.record, claim=claim))
+    )
+
+
+def with_released_claim(*more: Any) -> Small:
+    return hold(small(machine("web", on="a"), *more), "web", is_released=True)
+
+
+def before_release(world: Small) -> Small:
+    """The host has not applied a later commit yet."""
+    world.descends = lambda _commit, _ancestor: False
+    return world
+
+
+def with_handle(world: Small) -> Small:
+    there = world.objects[DATA]
+    assert isinstance(there.record.status, VolumeStatus)
+    status = msgspec.structs.replace(there.record.status, access=VolumeAccess(handle="here"))
+    return world.add(
+        msgspec.structs.replace(there, record=msgspec.structs.replace(there.record, status=status))
     )
 
 
@@ -138,9 +174,21 @@ CLAIMS: list[tuple[str, Callable[[], Small], str]] = [
     ("held by an earlier one of that name", lambda: hold(small(user()), "web", uid="earlier"), "web"),
     ("removed from the spec of its holder, not reported", lambda: hold(small(machine("web", on="a")), "web"), "web"),
     ("removed from the spec of its holder, still attached", lambda: hold(small(machine("web", on="a")), "web").with_report(WEB, "present", status=report.ReportedMachineStatus(volumes=(report.AttachedVolume(name="data", state="Attached", volume_ref=report.ObjectRef("data")),))), "web"),
-    ("removed from the spec of its holder, detached", lambda: hold(small(machine("web", on="a")), "web").with_report(WEB, "present", status=report.ReportedMachineStatus()), ""),
+    ("removed from the spec of its holder, detached", lambda: hold(small(machine("web", on="a")), "web").with_report(WEB, "present", status=report.ReportedMachineStatus()), "web"),
+    ("released, detached", lambda: with_released_claim().with_report(WEB, "present", status=report.ReportedMachineStatus()), ""),
+    ("released, not reported", lambda: with_released_claim(), "web"),
+    ("released, still attached", lambda: with_released_claim().with_report(WEB, "present", status=report.ReportedMachineStatus(volumes=(report.AttachedVolume(name="data", state="Attached", volume_ref=report.ObjectRef("data")),))), "web"),
+    ("released, still attached by its handle", lambda: with_handle(with_released_claim()).with_report(WEB, "present", status=report.ReportedMachineStatus(volumes=(report.AttachedVolume(name="data", state="Attached", handle="here"),))), "web"),
+    ("released, an unknown disk is still attached", lambda: with_handle(with_released_claim()).with_report(WEB, "present", status=report.ReportedMachineStatus(volumes=(report.AttachedVolume(name="data", state="Attached"),))), "web"),
+    ("released, another disk is still attached", lambda: with_handle(with_released_claim()).with_report(WEB, "present", status=report.ReportedMachineStatus(volumes=(report.AttachedVolume(name="data", state="Attached", handle="there"),))), ""),
+    ("released, by a report of before", lambda: before_release(with_released_claim()).with_report(WEB, "present", status=report.ReportedMachineStatus()), "web"),
+    ("released, another machine needs it", lambda: with_released_claim(user("also")).with_report(WEB, "present", status=report.ReportedMachineStatus()), "also"),
+    ("released, and needed again", lambda: hold(small(user()), "web", is_released=True), "web"),
+    ("held under an earlier assignment", lambda: hold(small(user()), "web", assignment="earlier"), "web"),
+    ("held under an earlier assignment, no longer needed", lambda: hold(small(machine("web", on="a")), "web", assignment="earlier"), ""),
     ("ordered gone, removed from the spec, not reported", lambda: hold(small(machine("web", on="a")), "web").order_deletion(DATA), "web"),
-    ("ordered gone, removed from the spec, detached", lambda: hold(small(machine("web", on="a")), "web").order_deletion(DATA).with_report(WEB, "present", status=report.ReportedMachineStatus()), ""),
+    ("ordered gone, removed from the spec, detached", lambda: hold(small(machine("web", on="a")), "web").order_deletion(DATA).with_report(WEB, "present", status=report.ReportedMachineStatus()), "web"),
+    ("ordered gone, released, detached", lambda: with_released_claim().order_deletion(DATA).with_report(WEB, "present", status=report.ReportedMachineStatus()), ""),
     ("removed from the spec, its runtime does not answer", lambda: hold(small(machine("web", on="a")), "web").with_report(WEB, "unknown"), "web"),
 ]  # fmt: skip
 
@@ -152,12 +200,45 @@ def test_a_claim_is_granted_and_released_by_these_facts(make: Callable[[], Small
     assert claim is None or claim.uid == uid_of(holder)
 
 
-def test_a_report_of_the_former_user_ends_its_claim() -> None:
+def test_a_claim_is_released_first_and_ends_by_a_report_of_the_former_user() -> None:
     world = hold(small(machine("web", on="a")), "web").with_report(
         WEB, "present", status=report.ReportedMachineStatus()
     )
     found = {each.key: each for each in decide_needs(world, {WEB}, NOW)}
+    claim = found[DATA].record.claim
+    assert claim is not None
+    assert (claim.name, claim.released) == ("web", LIVE)
+    assert found[DATA].due is not None, "the report may change in nothing but the commit of live"
+    there = world.objects[DATA]
+    world.add(msgspec.structs.replace(there, record=found[DATA].record))
+    found = {each.key: each for each in decide_needs(world, {WEB}, NOW)}
     assert found[DATA].record.claim is None
+
+
+@pytest.mark.parametrize(
+    ("make", "assignment"),
+    [
+        pytest.param(lambda: small(user()), "of web", id="a new claim"),
+        pytest.param(lambda: hold(small(user()), "web"), "of web", id="kept"),
+        pytest.param(
+            lambda: hold(small(user()), "web", assignment="earlier"), "of web", id="its holder was moved"
+        ),
+        pytest.param(
+            lambda: hold(small(user()), "web", assignment="earlier").with_report(
+                DATA, "present", attached_to=(uid_of("web"),)
+            ),
+            "earlier",
+            id="its holder was moved, and is reported with it from where it was",
+        ),
+    ],
+)
+def test_a_claim_counts_under_the_present_assignment_of_its_holder(
+    make: Callable[[], Small], assignment: str
+) -> None:
+    claim, present = need(make()).record.claim, user().record.assignment
+    assert claim is not None
+    assert present is not None
+    assert (claim.assignment, claim.released) == (present.id if assignment == "of web" else assignment, "")
 
 
 def test_the_second_machine_waits_for_a_claimed_volume() -> None:
