@@ -96,9 +96,8 @@ def with_requests(edit: ObjectEdit, requests: PoolRequests) -> ObjectEdit:
     for each in requests.notices.get(edit.known.key, ()):
         shown = edit.condition(each.type)
         if shown is None or (shown.status, shown.reason, shown.message) != each[1:]:
-            edit = edit.set_condition(*each, update_time=stamp(edit.now)).log_change(
-                Action.STATUS, each.message
-            )
+            update_time = stamp(edit.now) if each.status == "False" else ""  # only answers end by their age
+            edit = edit.set_condition(*each, update_time=update_time).log_change(Action.STATUS, each.message)
     return edit
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import pytest
@@ -218,6 +218,17 @@ def test_a_second_refusal_is_shown_for_a_day_of_its_own(host: str) -> None:
     assert other is not None
     assert one.last_transition_time == other.last_transition_time
     assert write("", NOW + timedelta(hours=48), later).record.condition(DESTROYED) is None
+
+
+@pytest.mark.parametrize(("status", "has_date"), [("False", True), ("Unknown", False), ("True", False)])
+def test_only_an_answer_that_ends_by_its_age_is_dated(
+    status: Literal["True", "False", "Unknown"], has_date: bool
+) -> None:
+    """What a request waits for may be told in other words at any time, and nothing follows from when."""
+    requests = PoolRequests(notices={POOL: (PoolNotice(DESTROYED, status, "Why", "in words"),)})
+    shown = with_requests(edit_of(pool(make_status())), requests).condition(DESTROYED)
+    assert shown is not None
+    assert (shown.last_update_time != "") is has_date
 
 
 def test_a_notice_is_a_change_only_when_it_is_new() -> None:

@@ -317,7 +317,11 @@ REMOVED_WITHOUT_A_PLACE = [
 ]
 
 
+BURNT_AND_WAITING = [("burn", "a"), ("tick", 1), ("tick", 1)]
+
+
 @example(REMOVED_WITHOUT_A_PLACE)
+@example(BURNT_AND_WAITING)
 @given(st.lists(ACTS, min_size=5, max_size=30))
 @settings(max_examples=12, deadline=None, suppress_health_check=QUIET)
 def test_whatever_happens(acts: list[tuple[object, ...]]) -> None:
