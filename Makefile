@@ -67,7 +67,8 @@ fuzz: setup-test ## look for input that breaks a law, FUZZ_SECONDS=60 a target
 
 SECONDS ?= 120
 SEED ?=
-soak: setup-test ## live through a random walk of people, faults and kills, SECONDS=120 SEED=n
+soak: setup-test ## each single fault in short scenarios, then a random walk of people, faults and kills, SECONDS=120 SEED=n
+	@$(BIN)/python -m tests.exhaustive --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 	@$(BIN)/python -m tests.soak --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
 bench: setup-test ## measure; each benchmark prints its figure last
