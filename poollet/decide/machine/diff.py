@@ -1,14 +1,15 @@
 """The difference between a machine on the host and its desired state: changes in their order, and parts that cannot change now.
 
-Detach comes before attach, because a device or a name is free only then. Nothing is detached because it is not ready: only because
-the manifest does not name it any more, or names something else in its place.
+Detach comes before attach, because a device or a name is free only then. So a disk that moves to another device does so before its old
+device is given to the next disk. Nothing is detached because it is not ready: only because the manifest does not name it any more, or names
+something else in its place. What keeps its device meanwhile blocks the disk that is to have that device.
 
 Must never happen: a volume is attached to two machines at a time; a local disk is recreated, which would destroy its data.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -43,8 +44,8 @@ def diff_disks(
     """`holders`: ids of machines by the handle of a volume that they have attached."""
     has = {disk.name: disk for disk in there.spec.volumes}
     leaving = find_leaving(there.status.volumes, has)
-    detach: list[RuntimeChange] = [DetachVolume(name) for name in has if name not in needs.disks]
-    attach: list[RuntimeChange] = []
+    detach: list[DetachVolume] = [DetachVolume(name) for name in has if name not in needs.disks]
+    attach: list[AttachVolume | UpdateVolume] = []
     blocked: list[NotReady] = []
     for name, desired in needs.disks.items():
         if isinstance(desired, NotReady):
@@ -64,7 +65,42 @@ def diff_disks(
             blocked.append(fault)
         elif differs(found, desired):
             attach.append(UpdateVolume(desired))
-    return MachineDiff((*detach, *attach), tuple(blocked))
+    leaves = {change.name for change in detach}
+    devices = {disk.device: name for name, disk in has.items() if disk.device and name not in leaves}
+    ordered, waiting = order_by_device(attach, devices)
+    blocked += [device_taken(disk, devices, needs) for disk in waiting]
+    return MachineDiff((*detach, *ordered), tuple(blocked))
+
+
+def order_by_device(
+    changes: Sequence[AttachVolume | UpdateVolume], devices: dict[str, str]
+) -> tuple[list[RuntimeChange], list[Disk]]:
+    """The changes in an order in which each device is free when a disk gets it, and the disks whose device does not become free.
+    `devices`: names of disks by their device; afterwards, as the changes leave them."""
+    ordered: list[RuntimeChange] = []
+    rest = list(changes)
+    while change := next((one for one in rest if is_free(one.disk, devices)), None):
+        disk = change.disk
+        rest.remove(change)
+        ordered.append(change)
+        for device in [device for device, name in devices.items() if name == disk.name]:
+            del devices[device]
+        if disk.device:
+            devices[disk.device] = disk.name
+    return ordered, [change.disk for change in rest]
+
+
+def is_free(disk: Disk, devices: Mapping[str, str]) -> bool:
+    """A disk without a device shares none."""
+    return not disk.device or devices.get(disk.device, disk.name) == disk.name
+
+
+def device_taken(disk: Disk, devices: Mapping[str, str], needs: MachineDependencies) -> NotReady:
+    """With what the other disk waits for itself, if it does."""
+    other = devices[disk.device]
+    message = f"volume {disk.name} waits for device {disk.device}, which volume {other} has"
+    why = needs.disks.get(other)
+    return NotReady("DeviceInUse", f"{message}: {why.message}" if isinstance(why, NotReady) else message)
 
 
 def diff_interfaces(needs: MachineDependencies, there: RuntimeMachine) -> MachineDiff:

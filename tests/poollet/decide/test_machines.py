@@ -182,6 +182,38 @@ def test_a_volume_claimed_by_another_machine_is_not_attached_and_not_detached() 
     assert [disk.name for disk in there.spec.volumes] == ["data"]
 
 
+def test_a_volume_waits_for_its_device_without_a_call() -> None:
+    """The disk that has the device is of a volume that is being deleted. It stays attached, so no call can succeed."""
+    here = site(machine(spec={"volumes": referring("old")}), volume("old", claim="web"))
+    here.settle()
+    here.calls.clear()
+    here.put(
+        machine(spec={"volumes": referring("new", "old")}),
+        volume("new", claim="web"),
+        volume("old", claim="web", going=True),
+    )
+    decision = here.settle()
+    assert kinds_of(here.calls) == ["Create"]  # of the volume
+    (there,) = here.machines().values()
+    assert [(one.name, one.device) for one in there.spec.volumes] == [("old", "oda")]
+    (condition,) = [one for one in decision.machines[WEB].status.conditions if one.type == "UpToDate"]  # type: ignore[union-attr]
+    assert (condition.status, condition.reason) == ("False", "DeviceInUse")
+    assert condition.message == (
+        "volume new waits for device oda, which volume old has: Volume old is being deleted"
+    )
+
+
+def test_a_volume_before_another_one_takes_over_its_device() -> None:
+    here = site(machine(spec={"volumes": referring("data")}), volume(claim="web"), volume("new", claim="web"))
+    here.settle()
+    here.calls.clear()
+    here.put(machine(spec={"volumes": referring("new", "data")}))
+    here.settle()
+    assert kinds_of(here.calls) == ["UpdateVolume", "AttachVolume"]
+    (there,) = here.machines().values()
+    assert {one.name: one.device for one in there.spec.volumes} == {"new": "oda", "data": "odb"}
+
+
 def test_interfaces_follow_the_manifest() -> None:
     here = site(machine(spec={"networkInterfaces": interfaces("one")}))
     here.settle()
