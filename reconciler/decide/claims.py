@@ -81,7 +81,9 @@ def why_pool_differs(view: View, known: ObjectState, pool: str) -> str:
         size = found.spec.volume_class_ref.name if found.spec.volume_class_ref is not None else ""
     if any(state.labels.get(label) != value for label, value in selector.items()):
         return "its selector does not match that pool"
-    return f"that pool does not offer class {size}" if size and size not in state.classes else ""
+    # A poollet that was restarted, and applies no live yet, offers no class at all: that says nothing about the object.
+    is_missing = bool(size and state.classes) and size not in state.classes
+    return f"that pool does not offer class {size}" if is_missing else ""
 
 
 def refused_claims(view: View, known: ObjectState) -> Iterator[Obstacle]:

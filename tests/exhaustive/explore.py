@@ -37,10 +37,6 @@ def live_plainly(scenario: Scenario) -> Plain:
     return Plain(scenario, life.began, life.ended, reads, life.explored.recorded.states, life.ticks)
 
 
-def proven(plain: Plain) -> list[Deviation]:
-    return [each for each in deviations(plain) if each.fault not in plain.scenario.unproven]
-
-
 def deviations(plain: Plain) -> Iterator[Deviation]:
     for who in PARTIES:
         yield from _stale(plain, who)

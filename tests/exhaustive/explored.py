@@ -45,13 +45,12 @@ class Deviation:
 
 @dataclass(frozen=True)
 class Scenario:
-    """`acts` by rounds; what was before is prepared without faults. `unproven` are faults after which a person has to act."""
+    """`acts` by rounds; what was before is prepared without faults."""
 
     name: str
     prepare: Callable[[Explored], None]
     acts: Mapping[int, Callable[[Explored], object]]
     rounds: int = 8
-    unproven: frozenset[Fault] = frozenset()
 
 
 @dataclass(frozen=True)
