@@ -9,10 +9,14 @@ import random
 import sys
 import time
 from collections import Counter
+from collections.abc import Mapping
 
-from tests.soak.walk import ACTS, BrokenError, Life
+from tests.poollet.stage import START_MS
+from tests.soak.walk import ACTS, OUTCOMES, BrokenError, Life
 
 BURIED_AT_ONCE = 20
+LONG_STEPS = 50_000  # even the rarest kind is then expected several times
+MS_IN_YEAR = 365 * 86_400_000
 
 
 def main() -> int:
@@ -26,8 +30,8 @@ def main() -> int:
     given = parser.parse_args()
     logging.disable(logging.CRITICAL)
     first = int(given.seed) if given.seed else random.SystemRandom().randrange(1_000_000)
-    end, broken, steps, lives = time.monotonic() + given.seconds, 0, 0, 0
-    reached: Counter[str] = Counter(dict.fromkeys(ACTS, 0))
+    end, broken, steps, lives, lived_ms = time.monotonic() + given.seconds, 0, 0, 0, 0
+    reached: Counter[str] = Counter(dict.fromkeys((*ACTS, *OUTCOMES), 0))
     while lives < given.lives and time.monotonic() < end:
         life = Life(
             first + lives, given.steps or random.Random(first + lives).randint(20, 150), given.behavior
@@ -39,7 +43,7 @@ def main() -> int:
             print(f"seed {life.seed}: {error}", flush=True)
             if not given.on:
                 return 1
-        lives, steps = lives + 1, steps + life.number
+        lives, steps, lived_ms = lives + 1, steps + life.number, lived_ms + life.stage.time.ms - START_MS
         reached.update(life.reached)
         if lives % BURIED_AT_ONCE == 0:
             # A reconciler freezes what there is when it starts, and earlier lives with it.
@@ -48,7 +52,20 @@ def main() -> int:
     for name, number in sorted(reached.items()):
         print(f"{number:8,}  {name}")
     print(f"{lives} lives from seed {first}, {steps} steps, {broken} broken")
-    return 1 if broken else 0
+    print(f"{show_speed(lived_ms, time.process_time())} simulated years per CPU-hour")
+    missing = never_reached(reached, steps)
+    if missing:
+        print(f"never reached in {steps} steps: {', '.join(missing)}")
+    return 1 if broken or missing else 0
+
+
+def show_speed(lived_ms: int, cpu_seconds: float) -> str:
+    return f"{lived_ms / MS_IN_YEAR / (cpu_seconds / 3600):.2f}"
+
+
+def never_reached(reached: Mapping[str, int], steps: int) -> list[str]:
+    """Kinds of events that a run as long as this should have had: then the soak does not test what it says."""
+    return sorted(name for name, number in reached.items() if not number) if steps >= LONG_STEPS else []
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import random
 import pytest
 
 from iri.machine import RuntimeMachine
+from tests.soak.__main__ import LONG_STEPS, never_reached, show_speed
 from tests.soak.stage import HOSTS
 from tests.soak.walk import BrokenError, Life
 
@@ -73,3 +74,13 @@ def test_a_life_that_breaks_tells_how_to_see_it_again() -> None:
     life.people.fleet.commit({"machines.yaml": None}, "refs/heads/live", has_parents=False, base=None)
     with pytest.raises(BrokenError, match=r"does not descend from it(.|\n)*--seed 3 --steps 0 --lives 1"):
         life.live()
+
+
+def test_a_kind_of_event_that_a_long_run_never_reached_is_named() -> None:
+    reached = {"burn": 3, "void": 0}
+    assert never_reached(reached, LONG_STEPS) == ["void"]
+    assert never_reached(reached, LONG_STEPS - 1) == []
+
+
+def test_the_speed_is_shown_in_years_of_the_fleet_per_hour_of_the_processor() -> None:
+    assert show_speed(2 * 365 * 86_400_000, 1800) == "4.00"

@@ -30,6 +30,7 @@ MOST_ROUNDS = 400
 MOST_CONSENTS = 12
 WAITS = re.compile(r"message: .?no pool fits: .*")
 VOIDS = "void a push that had no answer"
+OUTCOMES = ("landed late", "landed out of order", "late and refused", "void")  # counted beside the acts
 CODES = ("UNAVAILABLE", "INTERNAL", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED")
 
 
