@@ -41,9 +41,9 @@ CASES: dict[str, Callable[[Path], str | None]] = {
 }
 
 
-def make_fleet(repo: Path) -> None:
+def make_fleet(repo: Path, machines: int) -> None:
     repository.bare(repo)
-    text = "---\n".join(machine(f"m{number}") for number in range(MACHINES))
+    text = "---\n".join(machine(f"m{number}") for number in range(machines))
     files = {"gitvirt.yaml": SETTINGS, "classes.yaml": SMALL, "machines.yaml": text}
     lines = [f"100644 blob {hostile.put_blob(repo, data)}\t{path}" for path, data in files.items()]
     hostile.point(repo, "refs/heads/main", hostile.put_commit(repo, hostile.put_tree(repo, *lines)))
@@ -68,10 +68,10 @@ def run_ticks(repo: Path, mirrors: Path, report: str) -> dict[str, float]:
     }
 
 
-def measure(case: str) -> dict[str, float]:
+def measure(case: str, machines: int = MACHINES) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         repo = Path(folder) / "fleet.git"
-        make_fleet(repo)
+        make_fleet(repo, machines)
         report = CASES[case](repo) or ""
         command = [sys.executable, __file__, "--ticks", str(repo), f"{folder}/mirrors", report]
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)

@@ -231,6 +231,6 @@ def test_the_size_of_a_report_is_limited_over_all_its_commits(site: Site) -> Non
 
 def test_the_peak_memory_stays_near_that_without_a_hostile_report() -> None:
     """All cases, and larger ones, are measured by bench/bench_hostile_reports.py."""
-    normal = measure("normal")["own"]
+    normal = measure("normal", machines=200)["own"]
     for case in ("4 million machines", "600,000 values"):
-        assert measure(case)["own"] < 1.5 * normal
+        assert measure(case, machines=200)["own"] < 1.5 * normal
