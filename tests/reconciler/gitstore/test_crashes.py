@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -136,6 +137,20 @@ def test_every_step_fails(world: MirrorWorld, tmp_path: Path, how: How) -> None:
         judge(world, directory, life(world, directory, Steps(at, how)))
 
 
+def wait_until_unused(repo: Path) -> None:
+    """A push outlives the process that began it: until its git ends, refs still move and packs are half there."""
+    name, ends = os.fsencode(repo), time.monotonic() + 30
+    while any(name in command for command in commands()):
+        assert time.monotonic() < ends, "a push of a killed process does not end"
+        time.sleep(0.01)
+
+
+def commands() -> Iterator[bytes]:
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            yield file.read_bytes()
+
+
 def kill_repeatedly(world: MirrorWorld, directory: Path, times: int) -> None:
     chance = random.Random(times)
     landed: list[str] = []
@@ -151,6 +166,7 @@ def kill_repeatedly(world: MirrorWorld, directory: Path, times: int) -> None:
         process.kill()
         rest, _ = process.communicate()
         landed += [first, *rest.decode().split()]
+    wait_until_unused(world.repo)
     judge(world, directory, landed)
     history = git(world.repo, "log", "--first-parent", "--reverse", "--format=%s", LIVE).split("\n")
     # The one after the last is that of `judge`. Nothing was written twice, and nothing over another.
