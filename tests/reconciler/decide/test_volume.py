@@ -108,7 +108,8 @@ NEEDS: list[tuple[str, Callable[[], Small], type[Need], str]] = [
     ("rejected", lambda: small().with_report(DATA, "rejected", reasons=FULL), Place, ""),
     ("a poollet reports it, and live is whole", lambda: claims(small(on="")), Blocked, ""),
     ("a poollet reports it", lambda: lose_live(claims(small(on=""))), Adopt, ""),
-    ("a poollet without its class reports it", lambda: lose_live(claims(small(on="")).volume_pool(HERE.pool)), Blocked, ""),
+    ("a poollet without its class reports it", lambda: lose_live(claims(small(on="")).volume_pool(HERE.pool, classes=frozenset({"slow"}))), Blocked, ""),
+    ("a poollet that offers no class yet reports it", lambda: lose_live(claims(small(on="")).volume_pool(HERE.pool)), Adopt, ""),
     ("provided from outside", lambda: small().add(make_object(Kind.VOLUME, "data", {})), Keep, ""),
     ("its Secret is missing", lambda: small(on="", encryption={"secretRef": {"name": "keys"}}), Blocked, ""),
 ]  # fmt: skip
