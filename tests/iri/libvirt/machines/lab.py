@@ -43,6 +43,8 @@ class Lab:
         return self.until(id, lambda machine: machine.status.state in states, f"be {states}")
 
     def press(self, id: str, key: bytes) -> None:
+        """A guest may be heard before the runtime lists it as running, and until then it has no console."""
+        self.reaches(id, MachineState.RUNNING)
         console = self.runtime.console(id)
         console.write(key)
         console.close()
