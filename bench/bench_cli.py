@@ -16,14 +16,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bench import fleet
-from bench.bench_reconcile import Bench, new_machine, report, run_tick, run_until_converged
+from bench.bench_reconcile import Bench, new_machine, run_tick, run_until_converged
 from bench.fleet_repo import MAIN
 from bench.measure import figure, seconds
 from reconciler.gitstore.objects.tree import File, ObjectId
 from reconciler.gitstore.repo import Repo
 from reconciler.query.object_history import list_history
 from schemas.kinds import Key, Kind
-from schemas.report import render
 
 ROOT = Path(__file__).parents[1]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -81,10 +80,10 @@ def bare() -> None:
 def build_fleet(folder: Path) -> Bench:
     """Everything placed; then a few commits more, each with a machine of its own."""
     bench = Bench(folder)
-    bench.push("refs/poollets/pool", dict(render(report())), is_report=True)
-    bench.push(MAIN, {path: text.encode() for path, text in fleet.files(len(fleet.KINDS) * MACHINES).items()})
+    files = {path: text.encode() for path, text in fleet.files(len(fleet.KINDS) * MACHINES).items()}
+    reconciler = bench.start(files.pop("gitvirt.yaml"))
+    bench.push(MAIN, files)
     subprocess.run(("git", "-C", str(bench.remote), "symbolic-ref", "HEAD", MAIN), check=True)
-    reconciler = bench.reconciler()
     run_tick(reconciler)
     run_until_converged(reconciler)
     for number in range(COMMITS):

@@ -57,6 +57,9 @@ spec:
 """
 
 
+REPORT = "refs/poollets/pool"
+
+
 def now() -> datetime:
     return datetime.now(UTC)
 
@@ -112,6 +115,18 @@ class Bench:
     def reconciler(self) -> Reconciler:
         return open_reconciler(self.folder)
 
+    def start(self, settings: bytes) -> Reconciler:
+        """A reconciler for which the host is confirmed. A process that just started places nothing until each host has written again."""
+        bench_report = dict(render(report()))
+        self.push(REPORT, bench_report, is_report=True)
+        self.push(MAIN, {"gitvirt.yaml": settings})
+        reconciler = self.reconciler()
+        run_until_converged(reconciler)
+        self.push(REPORT, bench_report, is_report=True, message="heartbeat")
+        run_until_converged(reconciler)
+        assert not reconciler.world.awaited_hosts
+        return reconciler
+
     def push(
         self, ref: str, files: Mapping[str, Edit], *, is_report: bool = False, message: str = "change"
     ) -> None:
@@ -164,14 +179,7 @@ def run(objects: int) -> dict[str, float]:
     with TemporaryDirectory(prefix="gv-") as name:
         bench = Bench(Path(name))
         files = {path: text.encode() for path, text in fleet.files(objects).items()}
-        bench.push("refs/poollets/pool", dict(render(report())), is_report=True)
-        bench.push(MAIN, {"gitvirt.yaml": files.pop("gitvirt.yaml")})
-        reconciler = bench.reconciler()
-        run_until_converged(reconciler)
-        # A process that just started places nothing until each host has written again.
-        bench.push("refs/poollets/pool", dict(render(report())), is_report=True, message="heartbeat")
-        run_until_converged(reconciler)
-        assert not reconciler.world.awaited_hosts
+        reconciler = bench.start(files.pop("gitvirt.yaml"))
         bench.push(MAIN, files)
         found = {"first": measure_tick(lambda: run_tick(reconciler))}
         run_until_converged(reconciler)
