@@ -85,9 +85,10 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """A document of another program. `reason` completes "skipped: ..."."""
+    """A document of another program. `reason` completes "skipped: ...". `is_of_ironcore`: IronCore has this kind and acts on it, gitvirt does not."""
 
     reason: str
+    is_of_ironcore: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +114,32 @@ _API_VERSIONS = {written for written, _ in _OURS} - {"v1"}
 _OUR_GROUPS = tuple(
     f"{group}.{domain}" for domain in DOMAINS for group in dict.fromkeys(GROUPS.values()) if group
 )
+_OWN_GROUP = "gitvirt.dev"  # for kinds that IronCore does not have
 
-# Kinds of IronCore that gitvirt does not implement.
+# What people of other tools call a kind.
+_SYNONYMS = {
+    "disk": Kind.VOLUME,
+    "flavor": Kind.MACHINE_CLASS,
+    "host": Kind.MACHINE_POOL,
+    "hypervisor": Kind.MACHINE_POOL,
+    "instance": Kind.MACHINE,
+    "instancetype": Kind.MACHINE_CLASS,
+    "nic": Kind.NETWORK_INTERFACE,
+    "node": Kind.MACHINE_POOL,
+    "persistentvolume": Kind.VOLUME,
+    "persistentvolumeclaim": Kind.VOLUME,
+    "quota": Kind.RESOURCE_QUOTA,
+    "server": Kind.MACHINE,
+    "snapshot": Kind.VOLUME_SNAPSHOT,
+    "storageclass": Kind.VOLUME_CLASS,
+    "storagepool": Kind.VOLUME_POOL,
+    "virtualmachine": Kind.MACHINE,
+    "virtualmachineinstance": Kind.MACHINE,
+    "vm": Kind.MACHINE,
+}
+
+# Kinds of IronCore that gitvirt does not implement, and the groups that only they have.
+_OTHER_GROUPS = ("ipam",)
 _OTHER_KINDS = frozenset(
     [
         "Bucket",
@@ -130,6 +155,10 @@ _OTHER_KINDS = frozenset(
         "VirtualIP",
     ]
 )
+
+_GROUPS_OF_OTHERS = {
+    (group, domain) for group in (*GROUPS.values(), *_OTHER_GROUPS) if group for domain in DOMAINS
+}
 
 
 def recognize(written_version: object, written_kind: object) -> Recognized:
@@ -162,8 +191,12 @@ def _recognize(written_version: str, written_kind: str) -> Recognized:
     if ours is not None and ours is not Kind.SECRET:
         return ours
     group, _, version = written_version.lower().rpartition("/")
-    if group in _OUR_GROUPS and version == VERSION:
-        return _kind_of_our_group(written_version, written_kind)
+    if group in _OUR_GROUPS and (version == VERSION or written_kind not in _KINDS):
+        return _kind_of_our_group(written_version, written_kind, group)
+    if group == _OWN_GROUP:
+        return _unknown_kind(written_version, written_kind)
+    if written_kind in _OTHER_KINDS and group.partition(".")[::2] in _GROUPS_OF_OTHERS:
+        return _not_implemented(written_kind)
     if version == "v1" and group == "":
         return _kind_of_core(written_version, written_kind)
     meant = written_kind if written_kind in _KINDS else nearest(written_kind, _KINDS, typos=1)
@@ -172,17 +205,27 @@ def _recognize(written_version: str, written_kind: str) -> Recognized:
     return _foreign(written_version, written_kind)
 
 
-def _kind_of_our_group(written_version: str, written_kind: str) -> Recognized:
-    """A document whose group and version are ours, so its kind must be ours too or a known kind of IronCore."""
+def _kind_of_our_group(written_version: str, written_kind: str, group: str) -> Recognized:
+    """A document whose group is ours, so its kind must be ours too or a known kind of IronCore."""
     kind = _KINDS.get(written_kind)
     if kind is not None:
         return _wrong_version(written_version, kind)
     if written_kind in _OTHER_KINDS:
-        return Foreign(f"gitvirt has no {written_kind}")
-    meant = nearest(written_kind, _KINDS, typos=2)
-    if meant is None:
-        return _foreign(written_version, written_kind)
-    return NearMiss("kind", f"there is no kind {_quote(written_kind)}", f"did you mean {meant}?")
+        return _not_implemented(written_kind)
+    return _unknown_kind(written_version, written_kind, group)
+
+
+def _unknown_kind(written_version: str, written_kind: str, group: str = "") -> NearMiss:
+    """An error and not another program's document: whoever writes our group means gitvirt, and a skipped object looks deleted."""
+    meant = _SYNONYMS.get(written_kind.lower()) or nearest(written_kind, _KINDS, typos=2)
+    ours = [kind.value for kind in Kind if GROUPS[kind] == group.partition(".")[0] != ""]
+    hint = f"did you mean {meant}?" if meant else f"its kinds are: {', '.join(ours or sorted(_KINDS))}"
+    message = f"there is no kind {_quote(written_kind)}"
+    return NearMiss("kind", message if meant else f"{message} in {_quote(written_version)}", hint)
+
+
+def _not_implemented(written_kind: str) -> Foreign:
+    return Foreign(f"gitvirt does not implement {written_kind} of IronCore", is_of_ironcore=True)
 
 
 def _kind_of_core(written_version: str, written_kind: str) -> Recognized:

@@ -7,6 +7,8 @@ in `validate`; the reconciler decides what a malformed file means for the object
     of our kinds and valid                          a Document
     of our kinds and invalid                        problems, and its identity if that can be read
     nearly of our kinds (a misspelled kind)         an error, GV220: it was meant for gitvirt
+    of an unknown kind in one of our API groups     the same: gitvirt would skip it, and its object would look deleted
+    of a kind that only IronCore has (a Bucket)     a warning, GV222: gitvirt does nothing about it
     of other kinds, or no object at all             a notice, GV221: other tools may have files in the repo, too
     a List of our objects                           an error, GV113: items of a list cannot be edited one by one
     empty (two `---` in a row)                      nothing; a file of these alone is a notice, GV115
@@ -133,7 +135,7 @@ def _documents_and_problems(path: str, text: str, values: tuple[Value, ...]) -> 
             continue
         found = tuple(_problems(path, index, body, marks, is_only=len(values) == 1))
         problems += found
-        foreign += any(problem.code == "GV221" for problem in found)
+        foreign += any(problem.code in ("GV221", "GV222") for problem in found)
         key = _identity(body)
         if key is not None:
             invalid.append(key)
@@ -156,11 +158,12 @@ def _problems(path: str, index: int, body: Value, marks: Positions, *, is_only: 
                 yield _problem(path, index, violation, marks, "" if key is None else str(key))
         case NearMiss(field, message, hint):
             yield _problem(path, index, Violation(f"/{field}", "GV220", message, hint), marks)
-        case Foreign(reason):
+        case Foreign(reason, is_of_ironcore=is_of_ironcore):
             # The position of a file's only document is the file itself, which costs no second reading.
             place = (0, 0) if is_only else marks.position(index, "")
             hint = "name the path in .gitvirtignore to silence this"
-            yield Violation("", "GV221", f"skipped: {reason}", hint, Severity.NOTICE).locate(path, place)
+            code, severity = ("GV222", Severity.WARNING) if is_of_ironcore else ("GV221", Severity.NOTICE)
+            yield Violation("", code, f"skipped: {reason}", hint, severity).locate(path, place)
 
 
 def _list_violation(body: Value) -> Violation | None:

@@ -27,10 +27,6 @@ def test_every_kind_is_recognized_in_any_letter_case(kind: Kind, domain: str) ->
         ("snapshot.storage.k8s.io/v1", "VolumeSnapshot"),
         ("core.apinet.ironcore.dev/v1alpha1", "Network"),
         ("metal.ironcore.dev/v1alpha1", "Server"),
-        ("ipam.ironcore.dev/v1alpha1", "Prefix"),
-        ("storage.ironcore.dev/v1alpha1", "Bucket"),
-        ("networking.ironcore.dev/v1alpha1", "LoadBalancer"),
-        ("compute.ironcore.dev/v1alpha1", "MachineSet"),
         (None, None),
         (None, "Deployment"),
         ("apps/v1", None),
@@ -39,7 +35,46 @@ def test_every_kind_is_recognized_in_any_letter_case(kind: Kind, domain: str) ->
     ],
 )
 def test_a_kind_of_another_program_is_foreign(written_version: object, written_kind: object) -> None:
-    assert isinstance(recognize(written_version, written_kind), Foreign)
+    found = recognize(written_version, written_kind)
+    assert isinstance(found, Foreign)
+    assert not found.is_of_ironcore
+
+
+@pytest.mark.parametrize(
+    ("written_version", "written_kind"),
+    [
+        ("ipam.ironcore.dev/v1alpha1", "Prefix"),
+        ("storage.ironcore.dev/v1alpha1", "Bucket"),
+        ("storage.ironcore.dev/v1beta1", "BucketClass"),
+        ("networking.openkcm.dev/v1alpha1", "LoadBalancer"),
+        ("core.ironcore.dev/v1alpha1", "Reservation"),
+    ],
+)
+def test_a_kind_that_only_ironcore_has_is_named(written_version: str, written_kind: str) -> None:
+    found = recognize(written_version, written_kind)
+    assert isinstance(found, Foreign)
+    assert found.is_of_ironcore
+    assert written_kind in found.reason
+
+
+@pytest.mark.parametrize(
+    ("written_version", "written_kind", "hint"),
+    [
+        ("compute.ironcore.dev/v1alpha1", "VirtualMachine", "did you mean Machine?"),
+        ("compute.ironcore.dev/v1", "VM", "did you mean Machine?"),
+        ("storage.openkcm.dev/v1alpha1", "PersistentVolumeClaim", "did you mean Volume?"),
+        ("compute.ironcore.dev/v1alpha1", "Cattle", "its kinds are: MachineClass, MachinePool, Machine"),
+        ("core.ironcore.dev/v1alpha1", "Cattle", "its kinds are: ResourceQuota"),
+        ("gitvirt.dev/v1alpha1", "Disk", "did you mean Volume?"),
+        ("gitvirt.dev/v9", "Machinee", "did you mean Machine?"),
+    ],
+)
+def test_an_unknown_kind_of_our_groups_is_an_error(
+    written_version: str, written_kind: str, hint: str
+) -> None:
+    found = recognize(written_version, written_kind)
+    assert isinstance(found, NearMiss)
+    assert (found.field, found.hint) == ("kind", hint)
 
 
 @pytest.mark.parametrize(

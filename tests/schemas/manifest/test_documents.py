@@ -165,6 +165,20 @@ def test_foreign_documents_are_skipped_with_a_notice(text: str) -> None:
     assert (problem.code, problem.severity) == ("GV221", Severity.NOTICE)
 
 
+def test_a_kind_that_only_ironcore_has_is_skipped_with_a_warning_that_names_it() -> None:
+    found = manifest("apiVersion: storage.ironcore.dev/v1alpha1\nkind: Bucket\nmetadata: {name: x}\n")
+    assert (found.foreign, found.documents, found.is_malformed) == (1, (), False)
+    (problem,) = found.problems
+    assert (problem.code, problem.severity) == ("GV222", Severity.WARNING)
+    assert "Bucket" in problem.message
+
+
+def test_a_file_with_an_unknown_kind_of_ours_is_malformed_as_a_whole() -> None:
+    found = manifest(NETWORK + "---\napiVersion: compute.ironcore.dev/v1alpha1\nkind: VirtualMachine\n")
+    assert found.is_malformed
+    assert [(problem.code, problem.line) for problem in found.problems] == [("GV220", 7)]
+
+
 @pytest.mark.parametrize(
     ("data", "code", "quote", "place"),
     [
