@@ -31,6 +31,7 @@ from reconciler.query.inventory import InventoryItem
 from reconciler.query.object_history import HistoryEntry
 from schemas import report
 from schemas.edit import render
+from schemas.kinds import Kind
 from schemas.model import Condition
 
 EXAMPLES = """examples:
@@ -102,10 +103,11 @@ def show(terminal: Terminal, description: ObjectDescription, body: dict[str, Any
     then the document. Conditions are left out of the document because they are above it."""
     item = description.item
     state = terminal.paint(columns.state(item), columns.style(item))
-    paused = f"  {terminal.paint('paused', TextStyle.YELLOW)}" if columns.is_paused(item) else ""
-    terminal.line(f"{terminal.paint(str(item.key), TextStyle.BOLD)}  {state}{paused}  {printable(item.path)}")
+    terminal.line(f"{terminal.paint(str(item.key), TextStyle.BOLD)}  {state}  {printable(item.path)}")
     if why := columns.message(item):
-        terminal.line(f"{printable(columns.reason(item))}: {printable(why)}")
+        terminal.line(f"{printable(columns.reason_cell(item))}: {printable(why)}")
+    if columns.is_paused(item):
+        terminal.line(f"Paused: gitvirt changes nothing about it; {resume_command(item)} ends that")
     section(terminal, "Conditions", CONDITIONS, columns.conditions(item))
     section(terminal, "Events", EVENTS, [event for _, event in description.events])
     section(terminal, "Commits", HISTORY, description.commits)
@@ -116,6 +118,13 @@ def show(terminal: Terminal, description: ObjectDescription, body: dict[str, Any
         body = {**body, "status": {name: value for name, value in status.items() if name != "conditions"}}
     for line in render(body).decode().rstrip("\n").split("\n"):
         terminal.line(f"  {line}")
+
+
+def resume_command(item: InventoryItem) -> str:
+    """The command that ends the pause, with the kind where it is not a machine."""
+    kind = "" if item.key.kind is Kind.MACHINE else f"{item.key.kind.value.lower()} "
+    name = "/".join(part for part in (item.key.namespace, item.key.name) if part)
+    return f"`gitvirt resume {kind}{printable(name)}`"
 
 
 def section(terminal: Terminal, title: str, shown: Sequence[Column], items: Iterable[object]) -> None:  # type: ignore[type-arg]

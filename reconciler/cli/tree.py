@@ -89,7 +89,7 @@ def draw(terminal: Terminal, inventory: FleetInventory, branches: Sequence[TreeB
         terminal.line(f"{terminal.paint(printable(branch.name), TextStyle.BOLD)}  {state}".rstrip())
         for number, item in enumerate(items := (*branch.machines, *branch.retained)):
             is_last = number == len(items) - 1
-            why = f"  {printable(columns.reason(item))}" if columns.reason(item) else ""
+            why = f"  {printable(found)}" if (found := columns.reason_cell(item)) else ""
             what = "" if item.key.kind is Kind.MACHINE else "volume "
             title = f"{what}{item.key.namespace}/{item.key.name}"
             terminal.line(f"{'└─ ' if is_last else '├─ '}{title}  {style_line(terminal, item)}{why}")

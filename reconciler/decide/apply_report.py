@@ -7,7 +7,8 @@ counts, and only about the assignment that `live` has. Here the phase that it re
 
     phase      object                                             effect
     present    any                                                status as reported
-    unknown    any                                                status as reported; the runtime did not answer, which is not an end
+    unknown    any                                                status as reported, with Ready=Unknown; the runtime did not answer, which
+                                                                  is not an end
     rejected   machine, or volume that was never made             assignment ends; the pool is in the rejections, with a count
     rejected   snapshot                                           none: a snapshot exists on the pool of its volume and nowhere else
     gone       machine; volume or snapshot that was never made    assignment ends; without an order to leave, only the next commit
@@ -37,7 +38,7 @@ from reconciler.world.objects.relations import POOL_OF
 from reconciler.world.pools.grants import follow_grant
 from reconciler.world.record import EVICTION, LOST, PLACED, SCHEDULED, active_rejections, retry_at, stamp
 from reconciler.world.reports.object_report import ObjectReport
-from reconciler.world.reports.status_update import status_from_report
+from reconciler.world.reports.status_update import is_unobserved, status_from_report
 from reconciler.world.view import View
 from schemas.kinds import Key, Kind
 from schemas.model import Assignment, Rejection, VolumeSnapshot, VolumeSnapshotStatus, VolumeStatus
@@ -49,10 +50,11 @@ NOUNS = {Kind.VOLUME: "volume", Kind.VOLUME_SNAPSHOT: "snapshot"}  # of what hol
 @dataclass(frozen=True, slots=True)
 class PoolFact:
     """About the pool that an object is assigned to. `report` is what it reports of that assignment; `ended` are the pools of which a
-    host loses the grant in this tick."""
+    host loses the grant in this tick. `trouble` is the reason why the pool is not ready, as its host reports it."""
 
     report: ObjectReport | None = None
     is_lost: bool = False
+    trouble: str = ""
     ended: Collection[Key] = frozenset()
 
 
@@ -84,7 +86,7 @@ def apply_report(edit: ObjectEdit, fact: PoolFact) -> ObjectEdit:
             reason = f"gone from {assignment.pool}" + (f": {edit.evict.reason}" if edit.evict else "")
             return edit.unassign().clear_condition(EVICTION).log_change(Action.WITHDRAW, reason)
         case "present" | "unknown":
-            return update_status(edit, report)
+            return update_status(edit, report, fact.trouble)
 
 
 def under_grant(edit: ObjectEdit, requests: PoolRequests, view: View) -> ObjectEdit:
@@ -148,13 +150,15 @@ def has_data(edit: ObjectEdit) -> bool:
             return False
 
 
-def update_status(edit: ObjectEdit, report: ObjectReport) -> ObjectEdit:
+def update_status(edit: ObjectEdit, report: ObjectReport, trouble: str) -> ObjectEdit:
     """With what is reported as its status. A report that brings nothing new is not a change, or each heartbeat would be a commit."""
-    status = status_from_report(edit.record, report, edit.now)
+    status = status_from_report(edit.record, report, edit.now, trouble)
     if status == edit.record.status:
         return edit
     state = getattr(status, "state", "") or "Pending"
     before = getattr(edit.record.status, "state", "")
+    if is_unobserved(report, trouble):
+        state = f"unknown (was {state})"
     message = state.lower() if state != before else f"{state.lower()}, as {report.poollet} reports"
     return edit.with_record(status=status).log_change(Action.STATUS, message)
 

@@ -46,6 +46,7 @@ from reconciler.schedule.scheduler import schedule
 from reconciler.world.changes import WorldChanges
 from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.objects.relations import POOL_OF
+from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.record import (
     ACCEPTED,
     CLAIM_REFUSED,
@@ -54,6 +55,7 @@ from reconciler.world.record import (
     PLACED,
     empty_status,
 )
+from reconciler.world.reports.status_update import READY
 from reconciler.world.view import View
 from schemas.kinds import Key, Kind
 from schemas.model import Machine
@@ -210,7 +212,7 @@ def observe(view: View, edit: ObjectEdit) -> ObjectEdit:
     report = view.accepted_reports(edit.known.key).report
     if report is None or report.phase not in ("present", "unknown") or is_released(edit):
         return edit
-    return update_status(edit, report)
+    return update_status(edit, report, pool_trouble(assigned_pool(view, edit)))
 
 
 def is_released(edit: ObjectEdit) -> bool:
@@ -223,9 +225,21 @@ def pool_fact(view: View, edit: ObjectEdit, requests: PoolRequests) -> PoolFact:
     assignment, known = edit.assignment, edit.known
     if assignment is None:
         return PoolFact(ended=requests.ended)
-    state = view.find_pool(Key(POOL_OF[known.key.kind], "", assignment.pool))
+    state = assigned_pool(view, edit)
     is_lost = state is None or state.is_lost
-    return PoolFact(view.accepted_reports(known.key).report, is_lost, requests.ended)
+    return PoolFact(view.accepted_reports(known.key).report, is_lost, pool_trouble(state), requests.ended)
+
+
+def assigned_pool(view: View, edit: ObjectEdit) -> PoolState | None:
+    """The pool of its assignment."""
+    found = edit.assignment
+    return None if found is None else view.find_pool(Key(POOL_OF[edit.known.key.kind], "", found.pool))
+
+
+def pool_trouble(state: PoolState | None) -> str:
+    """The reason why the pool is not ready, as its host reports it; empty if the host reports none."""
+    conditions = state.announced.status.conditions if state is not None and state.announced else ()
+    return next((each.reason for each in conditions if each.type == READY and each.status != "True"), "")
 
 
 def generated_needs(view: View, owner: Need, now: datetime, requests: PoolRequests) -> Iterator[Need]:

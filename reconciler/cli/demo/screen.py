@@ -178,5 +178,5 @@ MACHINES: list[Column[InventoryItem]] = [
     Column("STATE", columns.state, columns.style),
     Column("POOL", pool_of),
     Column("IPS", lambda item: columns.ips(item.object)),
-    Column("WHY", columns.reason),
+    Column("WHY", columns.reason_cell),
 ]

@@ -10,7 +10,7 @@ a large fleet.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from reconciler.cli.output import Column
 from reconciler.cli.terminal import TextStyle
@@ -22,6 +22,7 @@ from schemas.model import Condition
 from schemas.model.quantity import Quantity
 
 GOOD = frozenset({"Running", "Ready", "Available", "Attached"})
+POOLS = (Kind.MACHINE_POOL, Kind.VOLUME_POOL)
 BAD = frozenset({"Error", "Failed", "Offline", "Unavailable", "Terminated", "Unknown"})
 
 
@@ -36,20 +37,45 @@ def columns(kind: Kind, *, with_namespace: bool, is_wide: bool) -> list[Column[I
     return [column for column in rows if is_wide or not column.is_wide]
 
 
+class ShownState(NamedTuple):
+    """The one word that `--for state=` and `--field state=` compare, and what people must know beside it."""
+
+    word: str
+    details: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.word} ({', '.join(self.details)})" if self.details else self.word
+
+
+DELETING, RETAINED, UNKNOWN, PAUSED = "Deleting", "Retained", "Unknown", "Paused"
+HELD = "held"
+
+
 def state(item: InventoryItem) -> str:
-    """What the object is, or on its way to be."""
+    """What the object is, or on its way to be, as tables show it."""
+    return str(shown_state(item))
+
+
+def shown_state(item: InventoryItem) -> ShownState:
+    """The word of the most important fact, with the last known state of an object that cannot be observed now."""
+    paused = (PAUSED,) if is_paused(item) else ()
     if item.object.metadata.is_deleting:
-        return "Deleting"
+        return ShownState(DELETING, paused)
     if item.is_retained:
-        return "Retained"
+        return ShownState(RETAINED)
     if (waiting := awaiting_approval(item)) is not None and waiting.type == DELETION_HELD:
-        return "Deleting (held)"
+        return ShownState(DELETING, (HELD, *paused))
     status: Any = getattr(item.object, "status", None)
-    if unknown := next(
-        (each for each in conditions(item) if each.type == "Ready" and each.status == "Unknown"), None
-    ):
-        return unknown.status
-    return str(getattr(status, "state", "")) or "Pending"
+    reported = str(getattr(status, "state", ""))
+    if unobserved(item) is None:
+        return ShownState(reported or "Pending", paused)
+    has_been = reported not in ("", "Pending") and item.key.kind not in POOLS
+    return ShownState(UNKNOWN, ((f"was {reported}",) if has_been else ()) + paused)
+
+
+def unobserved(item: InventoryItem) -> Condition | None:
+    """The condition that says that the present state is unknown: its host does not report, or cannot observe it."""
+    return next((each for each in conditions(item) if each.type == "Ready" and each.status == UNKNOWN), None)
 
 
 def is_paused(item: InventoryItem) -> bool:
@@ -63,7 +89,9 @@ def paused_cell(item: InventoryItem) -> str:
 
 def style(item: InventoryItem) -> TextStyle:
     """Green where nothing is to be done, red where a person should look, yellow for what changes or waits."""
-    found = state(item)
+    found = shown_state(item).word
+    if is_paused(item):
+        return TextStyle.YELLOW
     if found in GOOD:
         return TextStyle.GREEN
     return TextStyle.RED if found in BAD else TextStyle.YELLOW
@@ -82,8 +110,8 @@ def awaiting_approval(item: InventoryItem) -> Condition | None:
 
 
 def first_unmet(item: InventoryItem) -> Condition | None:
-    """Why it is not as it should be: that its deletion is held, else the first condition that is not met."""
-    return awaiting_approval(item) or next(
+    """Why it is not as it should be: that its deletion is held, or that it cannot be observed, else the first condition that is not met."""
+    return awaiting_approval(item) or unobserved(item) or next(
         (each for each in conditions(item) if each.status != "True" and each.reason), None
     )
 
@@ -91,6 +119,14 @@ def first_unmet(item: InventoryItem) -> Condition | None:
 def reason(item: InventoryItem) -> str:
     found = first_unmet(item)
     return "" if found is None else found.reason
+
+
+def reason_cell(item: InventoryItem) -> str:
+    """The reason for a table: of an object that cannot be observed, with the moment from which on its state is unknown."""
+    found = first_unmet(item)
+    if found is None or found is not unobserved(item) or not found.last_transition_time:
+        return reason(item)
+    return f"{found.reason} since {found.last_transition_time}"
 
 
 def message(item: InventoryItem) -> str:
@@ -109,7 +145,7 @@ def of(get: Callable[[Any], object]) -> Callable[[InventoryItem], str]:
 
 
 STATE = Column[InventoryItem]("STATE", state, style)
-REASON = Column[InventoryItem]("REASON", reason)
+REASON = Column[InventoryItem]("REASON", reason_cell)
 MESSAGE = Column[InventoryItem]("MESSAGE", message, is_wide=True)
 HOST = Column[InventoryItem](
     "HOST", of(lambda pool: pool.status.host.id if pool.status.host else ""), is_wide=True

@@ -32,7 +32,7 @@ FIELDS = {
     "class": ("spec", "machineClassRef", "name"),
     "pool": ("spec", "machinePoolRef", "name"),
 }
-UNKNOWN = "Unknown"
+STATE_FIELDS = ("state", "status.state")
 # What $defs/labelKey of the schemas allows.
 _DNS = "[a-z0-9]([a-z0-9-]*[a-z0-9])?"
 LABEL_KEY = re.compile(rf"({_DNS}(\.{_DNS})*/)?[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?")
@@ -106,10 +106,11 @@ def is_selected(item: InventoryItem, arguments: argparse.Namespace) -> bool:
 
 
 def has_value(item: InventoryItem, name: str, value: str) -> bool:
-    """Whether a field is as `NAME=VALUE` says. An object is in state Unknown if the STATE column shows that: on the
-    target branch such an object keeps the last state that its host reported."""
-    if value == UNKNOWN and name in ("state", "status.state"):
-        return columns.state(item) == UNKNOWN
+    """Whether a field is as `NAME=VALUE` says. The state is what the STATE column shows, or a word of it: on the target branch
+    an object keeps the last state that its host reported, also when that is not known to be so any more."""
+    if value and name in STATE_FIELDS and states(item.key.kind):
+        shown = columns.shown_state(item)
+        return value in (shown.word, str(shown)) or (value == columns.PAUSED and value in shown.details)
     return field(item, name) == value
 
 
@@ -131,10 +132,14 @@ def has_field(kind: Kind, name: str) -> bool:
 
 
 def states(kind: Kind) -> tuple[str, ...]:
-    """All that `state` of such an object can be; none where the kind has no state."""
+    """All that the STATE column of such an object can show; none where the kind has no state."""
     status = type_of(TYPES[kind], "status")
     known = tuple(filter(None, get_args(type_of(status, "state"))))
-    return (*known, UNKNOWN) if known else ()
+    if not known:
+        return ()
+    retained = (columns.RETAINED,) if kind is Kind.VOLUME else ()
+    held = str(columns.ShownState(columns.DELETING, (columns.HELD,)))
+    return (*known, columns.UNKNOWN, columns.PAUSED, columns.DELETING, held, *retained)
 
 
 def type_of(part: Any, name: str) -> Any:

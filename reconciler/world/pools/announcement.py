@@ -23,7 +23,7 @@ from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.pools.grants import Grant, grant_for, grant_on_live
 from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.reports.heartbeat import Heartbeat
-from reconciler.world.reports.status_update import amounts
+from reconciler.world.reports.status_update import READY, amounts
 from schemas.kinds import Key, Kind
 from schemas.live_layout import SHARE
 from schemas.model import (
@@ -39,8 +39,6 @@ from schemas.model.charge import MACHINE, VOLUME, pool_allocatable
 from schemas.model.quantity import Quantity
 from schemas.report import objects as report
 from schemas.validate.labels import OURS, TWIN
-
-READY = "Ready"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from reconciler.world.objects.object_state import ObjectState
-from reconciler.world.pools.announcement import READY, Announcement
+from reconciler.world.pools.announcement import Announcement
 from reconciler.world.record import OWN
 from reconciler.world.reports.heartbeat import Heartbeat
+from reconciler.world.reports.status_update import READY
 from schemas.model import Condition, MachinePoolStatus, VolumePoolStatus
 from schemas.model.quantity import Quantity
 from schemas.report import objects as report

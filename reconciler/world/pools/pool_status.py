@@ -21,12 +21,11 @@ from typing import TypeAlias
 
 import msgspec
 
-from reconciler.world.pools.announcement import READY
 from reconciler.world.pools.grants import POOL_STATUS
 from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.record import Record, Truth, condition, merge_conditions, with_condition
 from reconciler.world.reports.heartbeat import Heartbeat
-from reconciler.world.reports.status_update import amounts, condition_of
+from reconciler.world.reports.status_update import READY, amounts, condition_of
 from schemas.live_layout import SHARE
 from schemas.model import Condition, MachinePoolStatus, NameRef, PoolAddress, VolumePoolStatus
 from schemas.model.charge import format_vector

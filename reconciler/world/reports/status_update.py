@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import msgspec
 
-from reconciler.world.record import Record, Status, merge_conditions, stamp
+from reconciler.world.record import ASSIGNED, LOST, Record, Status, merge_conditions, stamp
 from reconciler.world.reports.object_report import ObjectReport
 from schemas.model import (
     Condition,
@@ -41,13 +41,52 @@ S = TypeVar(
     NetworkInterfaceStatus,
 )
 replace = msgspec.structs.replace
+READY = "Ready"
 
 
-def status_from_report(record: Record, reported: ObjectReport | None, now: datetime) -> Status | None:
-    """The status of a machine, a volume or a snapshot; that of the record if nothing new is reported."""
+def status_from_report(
+    record: Record, reported: ObjectReport | None, now: datetime, trouble: str = ""
+) -> Status | None:
+    """The status of a machine, a volume or a snapshot; that of the record if nothing new is reported.
+
+    `trouble` is the reason why the pool is not ready, as its host reports it. An object that its host cannot observe keeps the last state, and
+    the condition Ready is Unknown: nobody may take that state for the present one.
+    """
     status = record.status
-    if reported is None or reported.status is None:
+    if reported is None:
         return status
+    if reported.status is not None:
+        status = _reported_status(status, reported, now)
+    if not is_unobserved(reported, trouble):
+        return status
+    return _unobserved(record, status, reported, now, trouble)
+
+
+def is_unobserved(reported: ObjectReport, trouble: str) -> bool:
+    """Whether the host has the object and cannot tell its present state. A host that states that data is lost knows the state."""
+    if reported.phase != "unknown":
+        return False
+    if reported.status is None:
+        return trouble != ""
+    ready = next((each for each in reported.status.conditions if each.type == READY), None)
+    return ready is None or ready.reason != LOST
+
+
+def _unobserved(
+    record: Record, status: Status | None, reported: ObjectReport, now: datetime, trouble: str
+) -> Status | None:
+    """The status with Ready=Unknown, since the moment at which `record` got that condition, if it has it."""
+    before = record.status
+    if not isinstance(status, ASSIGNED) or not isinstance(before, ASSIGNED):
+        return status
+    cause = f"pool {reported.pool} reports {trouble}" if trouble else "its order cannot be read"
+    message = f"poollet {reported.poollet} cannot observe it: {cause}"
+    unknown = Condition(type=READY, status="Unknown", reason=trouble or "NotObserved", message=message)
+    others = (each for each in status.conditions if each.type != READY)
+    return replace(status, conditions=merge_conditions(before.conditions, (*others, unknown), now))
+
+
+def _reported_status(status: Status | None, reported: ObjectReport, now: datetime) -> Status | None:
     match status, reported.status:
         case MachineStatus(), report.ReportedMachineStatus():
             return _machine(status, reported.status, now)

@@ -51,16 +51,61 @@ def test_shows(fleet: Path, capsys: Capture, words: str, want: list[str]) -> Non
         assert text in printed, printed
 
 
+SINCE = "2026-05-04T12:00:00Z"
+LOST = f"""  conditions:
+    - {{type: Ready, status: Unknown, reason: PoolLost, message: no heartbeat from pool rack-a, lastTransitionTime: "{SINCE}"}}
+"""
+LABELS, PAUSED = b"  labels: {}\n", b'  labels: {}\n  annotations: {gitvirt.dev/paused: "true"}\n'
+
+
+def write_live(fleet: Path, text: bytes) -> None:
+    git(fleet, "checkout", "-q", "live")
+    commit(fleet, {"machines/web-1.yaml": text}, "what live says of web-1")
+    git(fleet, "push", "-q", "origin", "live")
+
+
 @pytest.mark.parametrize(
-    "words", ["wait machine web-1 --for state=Unknown -o name", "get machines --field state=Unknown -o name"]
+    "words",
+    [
+        "wait machine web-1 --for state=Unknown -o name",
+        "get machines --field state=Unknown -o name",
+        "get machines --field status.state=Unknown -o name",
+    ],
 )
 def test_the_state_unknown_is_what_the_table_shows(fleet: Path, capsys: Capture, words: str) -> None:
-    unknown = RUNNING.replace(b"  conditions:\n", b"  conditions:\n    - {type: Ready, status: Unknown}\n")
-    git(fleet, "checkout", "-q", "live")
-    commit(fleet, {"machines/web-1.yaml": machine("web-1") + unknown}, "the host of web-1 expired")
-    git(fleet, "push", "-q", "origin", "live")
+    write_live(fleet, machine("web-1") + RUNNING.replace(b"  conditions:\n", LOST.encode()))
     assert gitvirt(*words.split()) == Exit.OK
     assert capsys.readouterr().out == "default/web-1\n"
+
+
+@pytest.mark.parametrize("words", ["get machines", "tree", "describe machine web-1"])
+def test_a_machine_of_a_lost_host_shows_what_it_was_and_since_when(
+    fleet: Path, capsys: Capture, words: str
+) -> None:
+    write_live(fleet, machine("web-1") + RUNNING.replace(b"  conditions:\n", LOST.encode()))
+    assert gitvirt(*words.split()) == Exit.OK
+    printed = capsys.readouterr().out
+    assert "Unknown (was Running)" in printed
+    assert f"PoolLost since {SINCE}" in printed
+    assert gitvirt("get", "machines", "--field", "state=Running", "-o", "name") == Exit.OK
+    assert "web-1" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", ["get machines", "tree", "describe machine web-1"])
+def test_a_paused_machine_shows_that_it_is_paused(fleet: Path, capsys: Capture, words: str) -> None:
+    write_live(fleet, machine("web-1").replace(LABELS, PAUSED) + RUNNING)
+    assert gitvirt(*words.split()) == Exit.OK
+    assert "Running (Paused)" in capsys.readouterr().out
+    for each in ("Running", "Paused"):
+        assert gitvirt("wait", "machine", "web-1", "--for", f"state={each}", "--timeout", "0s") == Exit.OK
+
+
+def test_wait_knows_every_state_that_get_shows(fleet: Path, capsys: Capture) -> None:
+    for each in ("Unknown", "Paused", "Deleting", "Deleting (held)"):
+        assert (
+            gitvirt("wait", "machine", "web-1", "--for", f"state={each}", "--timeout", "0s") == Exit.TIMED_OUT
+        )
+    assert "is not Deleting (held) after 0 s: it is Running" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -290,7 +335,7 @@ def test_get_and_describe_show_what_is_paused(fleet: Path, capsys: Capture, is_p
     assert "PAUSED" in header
     assert row.split()[-2:] == ["yes" if is_paused else "no", "machines/web-3.yaml"]
     gitvirt("describe", "machine", "web-3")
-    assert ("  paused  " in capsys.readouterr().out.splitlines()[0]) is is_paused
+    assert ("(Paused)  " in capsys.readouterr().out.splitlines()[0]) is is_paused
 
 
 def test_a_report_that_cannot_be_read_hides_no_other(fleet: Path, capsys: Capture) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import msgspec
 
@@ -75,6 +75,41 @@ def test_facts_are_taken_and_orders_stay() -> None:
 def test_folding_the_same_again_changes_nothing_whenever_it_is() -> None:
     once = status_from_report(Record(status=ORDERED), object_report(RUNNING), NOW)
     assert status_from_report(Record(status=once), object_report(RUNNING), LATER) == once
+
+
+def test_an_object_that_its_host_cannot_observe_keeps_its_state_and_is_not_known_to_be_ready() -> None:
+    running = status_from_report(Record(status=ORDERED), object_report(RUNNING), NOW)
+    unobserved = object_report(RUNNING, "unknown")
+    once = status_from_report(Record(status=running), unobserved, LATER, "RuntimeUnreachable")
+    assert isinstance(once, MachineStatus)
+    found = condition(once.conditions, "Ready")
+    assert found is not None
+    assert (once.state, found.status, found.reason) == ("Running", "Unknown", "RuntimeUnreachable")
+    assert found.message == "poollet pool-a cannot observe it: pool pool-a reports RuntimeUnreachable"
+    assert found.last_transition_time == stamp(LATER)
+    again = status_from_report(
+        Record(status=once), unobserved, LATER + timedelta(hours=1), "RuntimeUnreachable"
+    )
+    assert again == once
+    back = status_from_report(Record(status=once), object_report(RUNNING), LATER)
+    assert isinstance(back, MachineStatus)
+    assert condition(back.conditions, "Ready") == condition(running.conditions, "Ready")  # type: ignore[union-attr]
+
+
+def test_an_object_without_a_status_is_unknown_where_its_pool_does_not_answer() -> None:
+    running = status_from_report(Record(status=ORDERED), object_report(RUNNING), NOW)
+    assert status_from_report(Record(status=running), object_report(None, "unknown"), LATER) == running
+    found = status_from_report(Record(status=running), object_report(None, "unknown"), LATER, "RuntimeGone")
+    assert isinstance(found, MachineStatus)
+    assert condition(found.conditions, "Ready").status == "Unknown"  # type: ignore[union-attr]
+
+
+def test_data_that_its_host_reports_as_lost_is_not_unknown() -> None:
+    lost = report.ReportedCondition(type="Ready", status="False", reason="Lost")
+    reported = report.ReportedVolumeStatus(state="Error", conditions=(lost,))
+    found = status_from_report(Record(status=VolumeStatus()), object_report(reported, "unknown"), NOW)
+    assert isinstance(found, VolumeStatus)
+    assert [(each.status, each.reason) for each in found.conditions] == [("False", "Lost")]
 
 
 def test_silence_and_the_unknown_change_nothing() -> None:
