@@ -121,7 +121,12 @@ GATES: tuple[Gate, ...] = (
     Gate("NotGranted", ORDERED | {CallEffect.REPORT}, lambda at: not at.is_granted),
     Gate("Contradictory", ORDERED, lambda at: at.documents > 1, "several documents on `live` have its uid"),
     Gate("Retained", ORDERED, lambda at: at.is_retained),
-    Gate("Paused", ORDERED, lambda at: at.is_paused, f"paused by the annotation {PAUSED}"),
+    Gate(
+        "Paused",
+        ORDERED,
+        lambda at: at.is_paused,
+        f"paused by the annotation {PAUSED}; changes wait for `gitvirt resume`",
+    ),
     Gate("RuntimeUnknown", EVERY_CALL, lambda at: isinstance(at.presence, Unknown)),
     Gate("InFlight", EVERY_CALL, lambda at: isinstance(at.presence, InFlight)),
     Gate("UnconfirmedAbsent", ORDERED, lambda at: isinstance(at.presence, UnconfirmedAbsent)),

@@ -89,6 +89,19 @@ def apply_report(edit: ObjectEdit, fact: PoolFact) -> ObjectEdit:
             return update_status(edit, report, fact.trouble)
 
 
+def apply_status(edit: ObjectEdit, fact: PoolFact) -> ObjectEdit:
+    """The edit after the status in `fact` alone, for a paused object: nothing is decided about it, and people see what it is."""
+    report = fact.report
+    if (
+        edit.assignment is None
+        or report is None
+        or fact.is_lost
+        or report.phase not in ("present", "unknown")
+    ):
+        return edit
+    return update_status(edit, report, fact.trouble)
+
+
 def under_grant(edit: ObjectEdit, requests: PoolRequests, view: View) -> ObjectEdit:
     """With its assignment as the grant of its pool is after this tick: moved along, or released with a destroyed host.
 

@@ -122,7 +122,8 @@ def hold_reason(view: View, known: ObjectState) -> tuple[str, str] | None:
         return "Paused", f"it is paused; {put_back}, and remove it again once `live` has it so"
     owner = view.objects.get(key) if (key := owner_of(known)) is not None else None
     if owner is not None and is_paused(owner):
-        return "Paused", f"its machine {owner.key.name} is paused"
+        name = f"{owner.key.namespace}/{owner.key.name}"
+        return "Paused", f"its machine {owner.key.name} is paused; `gitvirt resume {name}` ends that"
     if may_hold_data(view, known):
         return (
             UNVERIFIED,

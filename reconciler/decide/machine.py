@@ -5,7 +5,7 @@ Theory of operation
 The first row that applies decides. Before it, the assignment follows its grant (`under_grant`); deletions never come here.
 
     `live` is lost or rewound, and other hosts report it   Adopt, or Blocked if several have it (`outcome.recover`)
-    paused                                                 Keep, and no report is applied
+    paused                                                 Keep, and only its status is written
     -- then what its pool reports is applied --
     unassigned, one host reports it                        Adopt
     unassigned, several hosts report it                    Blocked
@@ -44,7 +44,7 @@ from reconciler.decide.handover import must_wait, wait_for_next_commit
 from reconciler.decide.need import Drain, Need, Place
 from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.obstacles import first_obstacle
-from reconciler.decide.outcome import adopt_reported, block, keep, recover, wait_for_pool
+from reconciler.decide.outcome import adopt_reported, block, keep, pause, recover, wait_for_pool
 from reconciler.decide.references import volumes_of
 from reconciler.plan.types import Action
 from reconciler.world.objects.object_state import ObjectState
@@ -60,7 +60,7 @@ def decide_machine(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
     if (recovered := recover(view, edit, fact)) is not None:
         return recovered
     if is_paused(edit.known):
-        return keep(edit.clear_condition(ACCEPTED))
+        return pause(view, edit, fact)
     edit = apply_report(edit, fact)
     if edit.assignment is None:
         return decide_unassigned(view, edit, fact)

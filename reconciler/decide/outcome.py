@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reconciler.decide.apply_report import PoolFact, adopt, adoption_claims
+from reconciler.decide.apply_report import PoolFact, adopt, adoption_claims, apply_status
 from reconciler.decide.claims import MULTIPLE, refused_claims, why_not_adopted
 from reconciler.decide.need import Adopt, Blocked, Keep, PoolUnreachable
 from reconciler.decide.object_edit import ObjectEdit
@@ -34,6 +34,14 @@ def block(edit: ObjectEdit, reason: str, message: str) -> Blocked:
     if after.record != edit.known.record:
         after = after.log_change(Action.BLOCKED, message)
     return Blocked(**after.need_fields(), reason=reason)
+
+
+def pause(view: View, edit: ObjectEdit, fact: PoolFact) -> Keep | PoolUnreachable:
+    """Nothing is decided about a paused object. Its status is kept true: what its host reports, or that nothing is known of it now."""
+    edit = apply_status(edit.clear_condition(ACCEPTED), fact)
+    if fact.is_lost and edit.assignment is not None:
+        return wait_for_pool(view, edit, edit.assignment.pool)
+    return keep(edit)
 
 
 def wait_for_pool(view: View, edit: ObjectEdit, pool: str, consequence: str = "") -> PoolUnreachable:

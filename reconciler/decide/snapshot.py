@@ -19,7 +19,7 @@ from reconciler.decide.deletion import is_paused, was_made
 from reconciler.decide.need import Adopt, Blocked, Need
 from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.obstacles import first_obstacle
-from reconciler.decide.outcome import keep, recover, wait_for_pool
+from reconciler.decide.outcome import keep, pause, recover, wait_for_pool
 from reconciler.plan.types import Action
 from reconciler.world.record import ACCEPTED
 from reconciler.world.view import View
@@ -32,7 +32,7 @@ def decide_snapshot(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
     if (recovered := recover(view, edit, fact)) is not None:
         return recovered
     if is_paused(edit.known):
-        return keep(edit)
+        return pause(view, edit, fact)
     edit = apply_report(edit, fact)
     if edit.assignment is None:
         return assign_with_volume(view, edit, fact)

@@ -2,7 +2,7 @@
 
 The first row that applies decides, after its assignment followed its grant:
 
-    paused                                            Keep, and no report is applied
+    paused                                            Keep, and only its status is written
     -- then what its pool reports is applied, and its claim is granted or released --
     unassigned, one host reports it                   Adopt
     unassigned, several hosts report it               Blocked
@@ -25,7 +25,7 @@ from reconciler.decide.handover import must_wait, wait_for_next_commit
 from reconciler.decide.need import Need, Place
 from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.obstacles import first_obstacle
-from reconciler.decide.outcome import adopt_reported, block, keep, recover, wait_for_pool
+from reconciler.decide.outcome import adopt_reported, block, keep, pause, recover, wait_for_pool
 from reconciler.decide.references import machines_of, owner_of
 from reconciler.decide.volume_claim import is_requested_by, update_claim
 from reconciler.world.objects.object_state import ObjectState
@@ -39,7 +39,7 @@ def decide_volume(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
     if (recovered := recover(view, edit, fact)) is not None:
         return recovered
     if is_paused(edit.known):
-        return keep(edit.clear_condition(ACCEPTED))
+        return pause(view, edit, fact)
     edit = update_claim(view, apply_report(edit, fact))
     if edit.assignment is None:
         return decide_unassigned(view, edit, fact)

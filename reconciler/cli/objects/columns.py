@@ -67,13 +67,13 @@ def shown_state(item: InventoryItem) -> ShownState:
         return ShownState(DELETING, (HELD, *paused))
     status: Any = getattr(item.object, "status", None)
     reported = str(getattr(status, "state", ""))
-    if unobserved(item) is None:
+    if find_unknown(item) is None:
         return ShownState(reported or "Pending", paused)
     has_been = reported not in ("", "Pending") and item.key.kind not in POOLS
     return ShownState(UNKNOWN, ((f"was {reported}",) if has_been else ()) + paused)
 
 
-def unobserved(item: InventoryItem) -> Condition | None:
+def find_unknown(item: InventoryItem) -> Condition | None:
     """The condition that says that the present state is unknown: its host does not report, or cannot observe it."""
     return next((each for each in conditions(item) if each.type == "Ready" and each.status == UNKNOWN), None)
 
@@ -111,8 +111,10 @@ def awaiting_approval(item: InventoryItem) -> Condition | None:
 
 def first_unmet(item: InventoryItem) -> Condition | None:
     """Why it is not as it should be: that its deletion is held, or that it cannot be observed, else the first condition that is not met."""
-    return awaiting_approval(item) or unobserved(item) or next(
-        (each for each in conditions(item) if each.status != "True" and each.reason), None
+    return (
+        awaiting_approval(item)
+        or find_unknown(item)
+        or next((each for each in conditions(item) if each.status != "True" and each.reason), None)
     )
 
 
@@ -124,7 +126,7 @@ def reason(item: InventoryItem) -> str:
 def reason_cell(item: InventoryItem) -> str:
     """The reason for a table: of an object that cannot be observed, with the moment from which on its state is unknown."""
     found = first_unmet(item)
-    if found is None or found is not unobserved(item) or not found.last_transition_time:
+    if found is None or found is not find_unknown(item) or not found.last_transition_time:
         return reason(item)
     return f"{found.reason} since {found.last_transition_time}"
 

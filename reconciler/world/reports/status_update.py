@@ -50,7 +50,7 @@ def status_from_report(
     """The status of a machine, a volume or a snapshot; that of the record if nothing new is reported.
 
     `trouble` is the reason why the pool is not ready, as its host reports it. An object that its host cannot observe keeps the last state, and
-    the condition Ready is Unknown: nobody may take that state for the present one.
+    the condition Ready is Unknown: that state may not be the present one.
     """
     status = record.status
     if reported is None:
@@ -59,7 +59,7 @@ def status_from_report(
         status = _reported_status(status, reported, now)
     if not is_unobserved(reported, trouble):
         return status
-    return _unobserved(record, status, reported, now, trouble)
+    return _with_ready_unknown(record, status, reported, now, trouble)
 
 
 def is_unobserved(reported: ObjectReport, trouble: str) -> bool:
@@ -72,7 +72,7 @@ def is_unobserved(reported: ObjectReport, trouble: str) -> bool:
     return ready is None or ready.reason != LOST
 
 
-def _unobserved(
+def _with_ready_unknown(
     record: Record, status: Status | None, reported: ObjectReport, now: datetime, trouble: str
 ) -> Status | None:
     """The status with Ready=Unknown, since the moment at which `record` got that condition, if it has it."""

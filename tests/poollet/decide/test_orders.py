@@ -35,7 +35,7 @@ INTENTS = {
     "retained": (volume(going=True, path=".gitvirt/retained/Volume/default/data.yaml"), Retain()),
     "paused": (
         machine(annotations=PAUSED, going=True),
-        Skip("Paused", "paused by the annotation gitvirt.dev/paused"),
+        Skip("Paused", "paused by the annotation gitvirt.dev/paused; changes wait for `gitvirt resume`"),
     ),
     "paused, with another value": (machine(annotations={"gitvirt.dev/paused": "false"}), Ensure()),
 }

@@ -229,6 +229,20 @@ def test_a_lost_pool_changes_only_the_ready_condition() -> None:
     assert (ready.status, ready.reason) == ("Unknown", "PoolLost")
 
 
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_a_paused_machine_shows_what_its_host_reports(is_lost: bool) -> None:
+    world = Small().add(machine("web", on="a", **PAUSED)).with_report(WEB, "present", status=RUNNING)
+    found = need(world.pool("a", **(LOST if is_lost else {})))
+    status = found.record.status
+    assert isinstance(status, MachineStatus)
+    ready = condition(status.conditions, "Ready")
+    assert (status.state, ready is not None and ready.status) == (
+        ("", "Unknown") if is_lost else ("Running", False)
+    )
+    gone = need(Small().pool("a").add(machine("web", on="a", **PAUSED)).with_report(WEB, "gone"))
+    assert gone.record.pool == "a"
+
+
 def eviction(found: Need) -> tuple[str, str]:
     shown = condition(getattr(found.record.status, "conditions", ()), "Eviction")
     return (shown.status, shown.reason) if shown else ("", "")

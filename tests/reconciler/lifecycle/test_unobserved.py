@@ -37,9 +37,7 @@ class HostOfRuntime(Host):
             return dataclass_replace(found, machines=machines)
         pool = found.pools[self.name]
         broken = replace(pool.status, state="Error", conditions=(UNREACHABLE,))
-        return dataclass_replace(
-            found, machines=machines, pools={self.name: replace(pool, status=broken)}
-        )
+        return dataclass_replace(found, machines=machines, pools={self.name: replace(pool, status=broken)})
 
 
 def ready(world: Fleet) -> Condition:
