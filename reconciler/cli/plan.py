@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
 from reconciler.cli.exits import Exit
 from reconciler.cli.output import add_format, show_value
@@ -29,6 +30,7 @@ from reconciler.cli.plans.pool_usage import pool_usage
 from reconciler.cli.terminal import out
 from reconciler.decide.decide import make_plan
 from reconciler.gitstore.objects.tree import File
+from reconciler.plan.effect_context import find_context
 from reconciler.plan.source_changes import SourceChange, compare_sources
 from reconciler.plan.types import Action, Plan
 from reconciler.world.reports.start_wait import StartWait, describe_start_wait
@@ -104,7 +106,7 @@ def source_changes(seen: PlanInput) -> tuple[SourceChange, ...]:
         if change.after is None or change.path in seen.world.source.contents:
             before |= documents(seen, change.path, change.before)
             after |= documents(seen, change.path, change.after)
-    return compare_sources(before, after)
+    return compare_sources(before, after, partial(find_context, seen.world))
 
 
 def documents(seen: PlanInput, path: str, file: File | None) -> dict[Key, Mapping[str, object]]:

@@ -36,6 +36,8 @@ from reconciler.world.reports import recovery_wait
 from reconciler.world.reports.rewind import describe_differences, difference, join_some
 from reconciler.world.reports.start_wait import describe_start_wait
 from reconciler.world.view import View
+from schemas.effects.effect import Loss
+from schemas.effects.removal import list_local_disks, removal_of
 from schemas.kinds import Key, Kind
 from schemas.model import ClaimRef, Machine, decode
 
@@ -65,7 +67,9 @@ def compose(
     return Plan(
         source=view.source_commit,
         target=view.live_commit,
-        changes=tuple(change for need in ordered if (change := change_of(need)) is not None),
+        changes=tuple(
+            change for need in ordered if (change := change_of(need, view.objects.get(need.key))) is not None
+        ),
         pending_approvals=tuple(pending_approvals(view, review)),
         unschedulable=tuple(sorted(unplaced, key=lambda each: each.key)),
         pool_requests=() if view.missing_hosts else judge_requests(view).answers,
@@ -143,7 +147,7 @@ def new_object_state(need: Need) -> ObjectState:
     )
 
 
-def change_of(need: Need) -> Change | None:
+def change_of(need: Need, known: ObjectState | None = None) -> Change | None:
     """The change of a need, or None when `live` would stay the same.
 
     A retained volume is a change although its record stays: its document moves. An object without uid and document of its own,
@@ -158,7 +162,21 @@ def change_of(need: Need) -> Change | None:
     why = main_reason(need)
     if need.before is None and after is not None and not after.uid and need.body is None:
         return None  # the reconciler keeps nothing about it
-    return Change(need.key, why.action, need.before, after, why.reason, need.body)
+    losses = losses_of(known, why.action)
+    return Change(need.key, why.action, need.before, after, why.reason, need.body, losses)
+
+
+def losses_of(known: ObjectState | None, action: Action) -> tuple[Loss, ...]:
+    """What a host destroys when it carries out an order: with a deletion all that goes with the object; with an eviction what cannot
+    leave the host."""
+    if known is None:
+        return ()
+    if action is Action.MARK_DELETED:
+        is_owned = known.origin is Origin.GENERATED or bool(known.record.owners)
+        return removal_of(known.object, is_owned=is_owned).losses
+    return (
+        list_local_disks(known.object) if action is Action.EVICT and isinstance(known.object, Machine) else ()
+    )
 
 
 def main_reason(need: Need) -> ChangeReason:

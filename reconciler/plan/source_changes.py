@@ -1,92 +1,99 @@
-"""What people changed in the source, and when that takes effect on what runs. Pure: two versions of a document in.
+"""What people changed in the source, and what that does to what runs. Pure: two versions of each document in.
 
-`gitvirt plan` prints this, so that the author of a pull request learns that a field alone does not restart or move a machine. It is
-information: no decision depends on it. What the host really does with a changed field is decided by the poollet, which compares
-desired and observed state (`poollet.decide`); the table here must agree with that, and a field without an entry takes effect live.
+`gitvirt plan` prints this, so that the author of a pull request learns what is stopped, moved or destroyed, and when the rest applies. The
+effects are those of `schemas.effects`, which the rules of validation, of the reconciler and of the poollet ask as well.
+
+A machine that is gone and one that is new are a rename if the new one takes over a volume, an interface or an address of the old one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
+from typing import TypeAlias
 
-from schemas.kinds import Key, Kind
+from schemas.effects.context import EffectContext
+from schemas.effects.effect import Creates, Deletes, Effect, Loss, Renames, list_losses
+from schemas.effects.field_change import FieldChange
+from schemas.effects.removal import removal_of, rename_of
+from schemas.effects.rules import compare_documents, effect_of
+from schemas.kinds import Key
+from schemas.model import Machine, Object, decode
 
 
-class Effect(StrEnum):
-    """Of several changes to one object the last named here counts. The order is that of patience: at once, when the scheduler next
-    chooses a pool, when the guest next boots, never for this object (it must be recreated)."""
+@dataclass(frozen=True, slots=True)
+class FieldEffect:
+    """One changed field of an object, and what its change does."""
 
-    LIVE = "live"
-    NEXT_PLACEMENT = "next placement"
-    NEXT_BOOT = "next boot"
-    RECREATE = "recreate"
+    change: FieldChange
+    effect: Effect
 
 
 @dataclass(frozen=True, slots=True)
 class SourceChange:
-    """One object that was added, changed or taken out. `fields` are dotted paths; of an added or removed one there are none."""
+    """One object that was added, changed, renamed or taken out. `whole` is the effect on the object as a whole: Creates, Deletes or
+    Renames, and None for one that is changed field by field. A rename is at the new key, and the old one is not listed."""
 
     key: Key
-    is_added: bool = False
-    is_gone: bool = False
-    fields: tuple[str, ...] = ()
-    effect: Effect = Effect.LIVE
+    whole: Creates | Deletes | Renames | None = None
+    fields: tuple[FieldEffect, ...] = ()
+
+    @property
+    def effects(self) -> tuple[Effect, ...]:
+        """All of them, that on the whole object first."""
+        whole = (self.whole,) if self.whole is not None else ()
+        return (*whole, *(each.effect for each in self.fields))
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What the change destroys, each once."""
+        return tuple(dict.fromkeys(loss for effect in self.effects for loss in list_losses(effect)))
 
 
-_WHEN: dict[Kind, dict[Effect, tuple[str, ...]]] = {
-    Kind.MACHINE: {
-        Effect.NEXT_PLACEMENT: (
-            "spec.machinePoolRef",
-            "spec.machinePoolSelector",
-            "spec.spread",
-            "spec.antiAffinity",
-            "spec.priority",
-        ),
-        Effect.NEXT_BOOT: ("spec.machineClassRef", "spec.efiVars"),
-        Effect.RECREATE: ("spec.ignitionRef", "spec.guestConfig"),
-    },
-    Kind.VOLUME: {
-        Effect.NEXT_PLACEMENT: ("spec.volumePoolRef", "spec.volumePoolSelector"),
-        Effect.RECREATE: ("spec.volumeClassRef", "spec.dataSource", "spec.image", "spec.encryption"),
-    },
-}
+Documents: TypeAlias = Mapping[Key, Mapping[str, object]]
+ContextOf: TypeAlias = Callable[[Key, Object], EffectContext]
 
 
-Documents = Mapping[Key, Mapping[str, object]]
-
-
-def compare_sources(before: Documents, after: Documents) -> tuple[SourceChange, ...]:
-    """Documents of the source as they were reconciled last, and as they are now. Sorted by key.
-
-    `status` at the top is passed over: people may leave a copy of it in their file, and the reconciler never reads it from there."""
-    found: list[SourceChange] = []
+def compare_sources(before: Documents, after: Documents, context_of: ContextOf) -> tuple[SourceChange, ...]:
+    """Documents of the source as they were reconciled last, and as they are now. Sorted by key. `context_of` says what is known of an
+    object, which is given as it was."""
+    gone = {key: decode(key.kind, before[key]) for key in before.keys() - after.keys()}
+    new = {key: decode(key.kind, after[key]) for key in after.keys() - before.keys()}
+    renames = find_renames(gone, new)
+    old_names = {key._replace(name=rename.old) for key, rename in renames.items()}
+    found = []
     for key in sorted(before.keys() | after.keys()):
-        if key not in before:
-            found.append(SourceChange(key, is_added=True))
-        elif key not in after:
-            found.append(SourceChange(key, is_gone=True))
-        elif fields := tuple(_differing(before[key], after[key])):
-            found.append(SourceChange(key, fields=fields, effect=effect(key.kind, fields)))
+        if key in new:
+            found.append(SourceChange(key, renames.get(key, Creates())))
+        elif key in gone:
+            if key not in old_names:
+                found.append(SourceChange(key, removal_of(gone[key])))
+        elif fields := compare_fields(key, before[key], after[key], context_of):
+            found.append(SourceChange(key, fields=fields))
     return tuple(found)
 
 
-def effect(kind: Kind, fields: Sequence[str]) -> Effect:
-    """The one that takes longest to come true."""
-    concerned = [
-        when
-        for when, paths in _WHEN.get(kind, {}).items()
-        if any(field == path or field.startswith(f"{path}.") for field in fields for path in paths)
-    ]
-    return max(concerned, key=list(Effect).index, default=Effect.LIVE)
+def find_renames(gone: Mapping[Key, Object], new: Mapping[Key, Object]) -> dict[Key, Renames]:
+    """By the new key. Each machine continues at most one other, and the first by name wins."""
+    left = {key: each for key, each in sorted(gone.items()) if isinstance(each, Machine)}
+    found: dict[Key, Renames] = {}
+    for key, machine in sorted(new.items()):
+        if not isinstance(machine, Machine) or not left:
+            continue
+        for old_key, old in left.items():
+            if (rename := rename_of(old, machine)) is not None:
+                found[key] = rename
+                del left[old_key]
+                break
+    return found
 
 
-def _differing(before: object, after: object, path: str = "") -> Iterator[str]:
-    """Mappings are compared field by field; a list is one value, because its items have no names to print."""
-    if isinstance(before, Mapping) and isinstance(after, Mapping):
-        for name in sorted(before.keys() | after.keys()):
-            if path or name != "status":
-                yield from _differing(before.get(name), after.get(name), f"{path}.{name}" if path else name)
-    elif before != after:
-        yield path
+def compare_fields(
+    key: Key, before: Mapping[str, object], after: Mapping[str, object], context_of: ContextOf
+) -> tuple[FieldEffect, ...]:
+    """The fields in which the two differ. The context is asked only where there are any."""
+    changes = tuple(compare_documents(key.kind, before, after))
+    if not changes:
+        return ()
+    context = context_of(key, decode(key.kind, before))
+    return tuple(FieldEffect(change, effect_of(change, context)) for change in changes)

@@ -17,6 +17,7 @@ from reconciler.plan.source_changes import SourceChange
 from reconciler.schedule.decision import Refusal
 from reconciler.world.record import Record
 from schemas.edit.fields import Value
+from schemas.effects.effect import Loss
 from schemas.kinds import Key, Kind
 from schemas.model.capacity import Vector
 from schemas.problem import Problem
@@ -75,7 +76,7 @@ class Change:
 
     `before` is what `live` says, None when the object is not there yet; `after` None means that its document goes.
     `body` is the whole document of an object that exists on `live` alone (generated, or an announced pool), without what
-    the record says.
+    the record says. `losses` is the data that the host destroys when it carries this out.
     """
 
     key: Key
@@ -84,6 +85,7 @@ class Change:
     after: Record | None
     reason: str = ""
     body: Mapping[str, Value] | None = None
+    losses: tuple[Loss, ...] = ()
 
     @property
     def pool(self) -> str:

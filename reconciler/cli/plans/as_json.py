@@ -9,6 +9,8 @@ from reconciler.plan.source_changes import SourceChange
 from reconciler.plan.suggestion import suggest
 from reconciler.plan.types import Change, PendingApproval, Plan, UnschedulableObject
 from reconciler.world.record import Record
+from schemas.effects.effect import Loss, list_losses
+from schemas.effects.words import describe_effect, name_effect
 from schemas.problem import Problem
 
 VERSION = 1
@@ -43,8 +45,27 @@ def document(plan: Plan) -> dict[str, object]:
 
 
 def _source_change(each: SourceChange) -> dict[str, object]:
-    what = "add" if each.is_added else "remove" if each.is_gone else "change"
-    return {"object": str(each.key), "change": what, "fields": list(each.fields), "effect": each.effect.value}
+    return {
+        "object": str(each.key),
+        "change": name_effect(each.whole) if each.whole is not None else "change",
+        "effect": describe_effect(each.whole) if each.whole is not None else "",
+        "destroys": [_loss(loss) for loss in each.losses],
+        "fields": [
+            {
+                "field": field.change.field,
+                "old": field.change.old,
+                "new": field.change.new,
+                "effect": name_effect(field.effect),
+                "when": describe_effect(field.effect),
+                "destroys": [_loss(loss) for loss in list_losses(field.effect)],
+            }
+            for field in each.fields
+        ],
+    }
+
+
+def _loss(loss: Loss) -> dict[str, object]:
+    return {"kind": loss.kind.value, "name": loss.name, "machine": loss.owner, "bytes": loss.size_bytes}
 
 
 def _change(each: Change) -> dict[str, object]:

@@ -14,6 +14,7 @@ from reconciler.cli.terminal import printable
 from reconciler.gitstore.approval import approve_command
 from reconciler.plan.suggestion import suggest
 from reconciler.plan.types import Action, Plan
+from schemas.effects.words import name_effect
 
 MOST_REASONS = 20
 MOST_ROWS = 100  # forges refuse comments beyond some 60,000 characters
@@ -47,8 +48,9 @@ def _lines(plan: Plan) -> Iterator[str]:
 def _source_changes(plan: Plan) -> Iterator[str]:
     rows = []
     for each in plan.source_changes:
-        what = "add" if each.is_added else "remove" if each.is_gone else "change"
-        rows.append((what, _code(str(each.key)), _plain(phrases.of_source_change(each))))
+        what = name_effect(each.whole) if each.whole is not None else "change"
+        lines = "<br>".join(_plain(line) for line in phrases.of_source_change(each))
+        rows.append((what, _code(str(each.key)), lines))
     yield from _table("Source changes", ("", "object", "what and when"), rows)
 
 

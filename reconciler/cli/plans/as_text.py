@@ -11,6 +11,7 @@ from reconciler.gitstore.approval import approve_command
 from reconciler.plan.source_changes import SourceChange
 from reconciler.plan.suggestion import suggest
 from reconciler.plan.types import Action, PendingApproval, Plan, UnschedulableObject
+from schemas.effects.effect import Creates, Deletes
 from schemas.problem import Problem, Severity
 
 COLOURS = {
@@ -52,12 +53,13 @@ def write(plan: Plan, terminal: Terminal, *, is_verbose: bool = False) -> None:
 def _source_changes(changes: Sequence[SourceChange], paint: Paint) -> Iterator[str]:
     for each in changes:
         sign, color = "~", TextStyle.YELLOW
-        if each.is_added:
+        if isinstance(each.whole, Creates):
             sign, color = "+", TextStyle.GREEN
-        elif each.is_gone:
+        elif isinstance(each.whole, Deletes):
             sign, color = "-", TextStyle.RED
-        detail = phrases.of_source_change(each)
-        yield f"  {paint(sign, color)} {each.key}{'  ' + printable(detail) if detail else ''}"
+        yield f"  {paint(sign, color)} {each.key}"
+        for line in phrases.of_source_change(each):
+            yield f"      {printable(line)}"
 
 
 def _changes(plan: Plan, paint: Paint, is_verbose: bool) -> Iterator[str]:

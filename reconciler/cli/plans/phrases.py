@@ -10,21 +10,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from reconciler.plan.source_changes import Effect, SourceChange
+from reconciler.plan.source_changes import SourceChange
 from reconciler.plan.types import Action, Change, Plan, PoolUsage
 from reconciler.schedule.decision import Predicate, Reason, Refusal
+from schemas.effects.effect import Creates
+from schemas.effects.words import describe_change, describe_effect
 from schemas.live_layout import SHARE
 from schemas.model.capacity import format_amount
 
 MOST_POOLS = 5
 EVERY_POOL = "every pool"
-
-_WHEN = {
-    Effect.LIVE: "takes effect live",
-    Effect.NEXT_PLACEMENT: "takes effect when it is placed next",
-    Effect.NEXT_BOOT: "takes effect live where the host can, else at the next boot",
-    Effect.RECREATE: "takes effect only when it is recreated",
-}
 
 
 def of_reason(reason: Reason) -> str:
@@ -51,11 +46,13 @@ def amounts_of(reason: Reason) -> str:
     return f" (need {reason.need}, have {reason.have})" if is_short else ""
 
 
-def of_source_change(change: SourceChange) -> str:
-    """The changed fields and when they take effect. An object that is added or removed needs no more than its sign."""
-    if change.is_added or change.is_gone:
-        return ""
-    return f"{', '.join(change.fields)}: {_WHEN[change.effect]}"
+def of_source_change(change: SourceChange) -> list[str]:
+    """A line for what happens to the object as a whole, and one for each changed field: `field: old -> new`, and when it applies."""
+    whole = (
+        [] if change.whole is None or isinstance(change.whole, Creates) else [describe_effect(change.whole)]
+    )
+    fields = [f"{describe_change(each.change)}: {describe_effect(each.effect)}" for each in change.fields]
+    return [*whole, *fields]
 
 
 def by_weight(plan: Plan) -> tuple[Change, ...]:

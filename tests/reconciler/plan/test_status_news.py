@@ -1,4 +1,4 @@
-"""When a change of a field takes effect, and what is new about the status of an object: each field and each case once."""
+"""What is new about the status of an object: each case once."""
 
 from __future__ import annotations
 
@@ -6,76 +6,12 @@ import msgspec
 import pytest
 
 from reconciler.plan.significance import condition_of, is_minor, state_of, words_of
-from reconciler.plan.source_changes import Effect, compare_sources, effect
 from reconciler.plan.types import Action, Change
 from reconciler.world.record import NOTHING, Record
 from schemas.kinds import Key, Kind
 from schemas.model import Condition, MachineStatus, VolumeStatus
 
-M, V = Kind.MACHINE, Kind.VOLUME
-WEB = Key(M, "default", "web")
-
-
-@pytest.mark.parametrize(
-    ("kind", "fields", "want"),
-    [
-        pytest.param(M, ["spec.power"], Effect.LIVE, id="power"),
-        pytest.param(M, ["metadata.labels.app"], Effect.LIVE, id="a label"),
-        pytest.param(M, ["spec.machinePoolRef.name"], Effect.NEXT_PLACEMENT, id="a pin"),
-        pytest.param(M, ["spec.spread"], Effect.NEXT_PLACEMENT, id="spread as a whole"),
-        pytest.param(M, ["spec.antiAffinity.topologyKey"], Effect.NEXT_PLACEMENT, id="a field of anti-affinity"),
-        pytest.param(M, ["spec.priority"], Effect.NEXT_PLACEMENT, id="priority"),
-        pytest.param(M, ["spec.priorityOther"], Effect.LIVE, id="a field whose name only begins like another"),
-        pytest.param(M, ["spec.machineClassRef.name"], Effect.NEXT_BOOT, id="the class"),
-        pytest.param(M, ["spec.efiVars"], Effect.NEXT_BOOT, id="EFI variables"),
-        pytest.param(M, ["spec.ignitionRef.name"], Effect.RECREATE, id="boot data"),
-        pytest.param(M, ["spec.guestConfig"], Effect.RECREATE, id="the guest's configuration"),
-        pytest.param(M, ["spec.guestConfig", "spec.efiVars", "spec.power"], Effect.RECREATE, id="of several the one that takes longest"),
-        pytest.param(M, ["spec.efiVars", "spec.spread"], Effect.NEXT_BOOT, id="a boot after a placement"),
-        pytest.param(M, [], Effect.LIVE, id="no fields"),
-        pytest.param(V, ["spec.resources.storage"], Effect.LIVE, id="the size of a volume"),
-        pytest.param(V, ["spec.volumePoolSelector.zone"], Effect.NEXT_PLACEMENT, id="where a volume goes"),
-        pytest.param(V, ["spec.volumeClassRef.name"], Effect.RECREATE, id="the class of a volume"),
-        pytest.param(V, ["spec.image"], Effect.RECREATE, id="the image of a volume"),
-        pytest.param(V, ["spec.encryption.secretRef"], Effect.RECREATE, id="the key of a volume"),
-        pytest.param(V, ["spec.machineClassRef"], Effect.LIVE, id="a field of another kind"),
-        pytest.param(Kind.NETWORK, ["spec.image"], Effect.LIVE, id="a kind without slow fields"),
-    ],
-)  # fmt: skip
-def test_each_field_takes_effect_at_its_time(kind: Kind, fields: list[str], want: Effect) -> None:
-    assert effect(kind, fields) is want
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "want"),
-    [
-        pytest.param({"a": 1}, {"a": 2}, ("a",), id="a value"),
-        pytest.param({}, {"a": 2}, ("a",), id="a new field"),
-        pytest.param({"a": 1}, {}, ("a",), id="a field that is gone"),
-        pytest.param({"a": {"b": 1, "c": 2}}, {"a": {"b": 1, "c": 3}}, ("a.c",), id="a field of a field"),
-        pytest.param({"a": {"b": 1}}, {"a": 1}, ("a",), id="a mapping becomes a value"),
-        pytest.param({"a": [1, 2]}, {"a": [2, 1]}, ("a",), id="a list is one value"),
-        pytest.param({"b": 1, "a": 1}, {"b": 2, "a": 2}, ("a", "b"), id="sorted"),
-        pytest.param({"status": {"a": 1}}, {"status": {"a": 2}}, None, id="status is not for people"),
-        pytest.param({"spec": {"status": 1}}, {"spec": {"status": 2}}, ("spec.status",), id="a field below that is called status"),
-        pytest.param({"a": 1, "b": 2}, {"b": 2, "a": 1}, None, id="another order"),
-    ],
-)  # fmt: skip
-def test_changed_fields_are_dotted_paths(
-    before: dict[str, object], after: dict[str, object], want: tuple[str, ...] | None
-) -> None:
-    found = compare_sources({WEB: before}, {WEB: after})
-    assert tuple(change.fields for change in found) == (() if want is None else (want,))
-
-
-def test_changes_of_the_source_come_in_the_order_of_keys() -> None:
-    keys = [Key(M, "default", name) for name in "cab"]
-    found = compare_sources({keys[0]: {}, keys[1]: {"a": 1}}, {keys[1]: {"a": 2}, keys[2]: {}})
-    assert [(each.key.name, each.is_added, each.is_gone) for each in found] == [
-        ("a", False, False),
-        ("b", True, False),
-        ("c", False, True),
-    ]
+WEB = Key(Kind.MACHINE, "default", "web")
 
 
 def condition(type: str, status: str = "False", reason: str = "", message: str = "") -> Condition:

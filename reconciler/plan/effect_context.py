@@ -1,0 +1,63 @@
+"""What is known of an object that its changes have an effect on: where it runs, who uses it, what it holds. Pure.
+
+Limits: it reads what the World has. What a host would answer now (room for a resize, a pool that can take a machine) is not asked: that
+is decided when the change is applied, and conditions tell it.
+"""
+
+from __future__ import annotations
+
+from reconciler.world.view import View
+from schemas import live_layout
+from schemas.effects.context import EffectContext
+from schemas.effects.removal import list_local_disks, losses_of_machine
+from schemas.kinds import Key, Kind
+from schemas.model import Machine, MachineStatus, Object, Volume, VolumeClass
+from schemas.validate.finding import shorten_list
+
+PLACED = (Kind.MACHINE, Kind.VOLUME)
+
+
+def find_context(view: View, key: Key, before: Object) -> EffectContext:
+    """Of an object as it was `before` the change. What people accept is in the object as it is now."""
+    known = view.objects.get(key)
+    pool = known.record.pool if known is not None else ""
+    now = known.object if known is not None else before
+    is_paused = now.metadata.annotations.get(live_layout.PAUSED) == "true"
+    if key.kind in PLACED and not pool:
+        return EffectContext(key.name, is_created=False)
+    match before:
+        case Machine():
+            status = known.record.status if known is not None else None
+            is_off = before.spec.power == "Off" or (
+                isinstance(status, MachineStatus) and status.state == "Shutdown"
+            )
+            return EffectContext(
+                name=key.name,
+                pool=pool,
+                is_running=not is_off,
+                is_paused=is_paused,
+                losses=losses_of_machine(before),
+                local_disks=list_local_disks(before),
+                accepts_data_loss=isinstance(now, Machine) and now.spec.on_pool_lost == "Replace",
+            )
+        case Volume(spec=spec):
+            name = spec.volume_class_ref.name if spec.volume_class_ref else ""
+            found = view.objects.get(Key(Kind.VOLUME_CLASS, "", name))
+            policy = found.object.resize_policy if found and isinstance(found.object, VolumeClass) else None
+            path = found.source.path if found and found.source else ""
+            return EffectContext(name, pool, is_paused=is_paused, resize_policy=policy, class_path=path)
+        case _:
+            users = [str(user) for user in sorted(view.relations.users.get(key)) if is_placed(view, user)]
+            return EffectContext(key.name, is_used=bool(users), users=shorten_list(users))
+
+
+def is_placed(view: View, key: Key) -> bool:
+    """Whether something may exist on a host that was made with it: a placed object, or an interface of a placed machine."""
+    known = view.objects.get(key)
+    if known is None:
+        return False
+    if key.kind is Kind.NETWORK_INTERFACE:
+        return any(
+            is_placed(view, user) for user in view.relations.users.get(key) if user.kind is Kind.MACHINE
+        )
+    return bool(known.record.pool)

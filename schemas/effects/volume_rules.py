@@ -1,0 +1,82 @@
+"""What a change of a Volume, a VolumeSnapshot, or a class of volumes does.
+
+field of a Volume                effect on a volume that exists
+-------------------------------  ----------------------------------------------------------------------
+volumeClassRef, encryption       refused
+resources.storage                grows now, if its class allows that; a smaller size is refused
+volumePoolRef                    another pool is refused: the data stays; a new pin counts at the next placement
+dataSource, image                none: a volume is filled once
+deletionPolicy                   counts when the volume is removed
+everything else                  next placement, or recorded
+"""
+
+from __future__ import annotations
+
+from schemas.effects.context import EffectContext
+from schemas.effects.effect import AppliedNow, AtNextPlacement, Effect, NeedsRecreation, Recorded, Refused
+from schemas.effects.field_change import FieldChange
+from schemas.effects.rule import Rules
+from schemas.model.quantity import QuantityError, parse
+
+COPY = "restore the field, or declare a new volume and copy the data"
+
+
+def of_class(change: FieldChange, _context: EffectContext) -> Effect:
+    message = f"the class of a volume cannot change: {change.old or 'none'} -> {change.new or 'none'}"
+    return Refused("GV404", message, COPY)
+
+
+def of_pool(change: FieldChange, _context: EffectContext) -> Effect:
+    """Data stays on its pool, whatever the pin says."""
+    if not change.old or not change.new:
+        return AtNextPlacement()
+    message = f"the data of the volume stays on {change.old}; the pin to {change.new} does not move it"
+    return Refused("GV412", message, "restore the pin, or declare a new volume and copy the data")
+
+
+def of_size(change: FieldChange, context: EffectContext) -> Effect:
+    """A class that is unknown does not forbid to grow: its absence is an error of its own."""
+    try:
+        was, now = parse(change.old), parse(change.new)
+    except QuantityError:
+        return Recorded()  # a volume that exists outside of gitvirt has no size
+    if now < was:
+        message = f"the volume cannot shrink, that would cut off data: {was} -> {now}"
+        return Refused("GV405", message, "restore the size, or copy the data to a new volume")
+    if context.resize_policy not in (None, "ExpandOnly"):
+        message = f"the volume cannot grow, its class {context.name} is Static: {was} -> {now}"
+        return Refused(
+            "GV406", message, f"restore the size, or set resizePolicy: ExpandOnly in {context.class_path}"
+        )
+    return AppliedNow("the guest has to enlarge its file system")
+
+
+def of_deletion_policy(change: FieldChange, _context: EffectContext) -> Effect:
+    if change.new == "Delete":
+        return Recorded("its data is destroyed when the volume is removed")
+    return Recorded("its data stays when the volume is removed")
+
+
+def of_snapshot_source(change: FieldChange, _context: EffectContext) -> Effect:
+    message = f"the volume of a snapshot cannot change: {change.old} -> {change.new}"
+    return Refused("GV410", message, "declare a new snapshot")
+
+
+REFUSED_ENCRYPTION = Refused("GV407", "the encryption of a volume cannot change", COPY)
+FILLED_ONCE = NeedsRecreation("a volume is filled once, at its creation")
+
+VOLUME_RULES: Rules = {
+    ("spec", "volumeClassRef", "name"): of_class,
+    ("spec", "volumePoolSelector"): AtNextPlacement(),
+    ("spec", "volumePoolRef", "name"): of_pool,
+    ("spec", "resources", "storage"): of_size,
+    ("spec", "tolerations"): AtNextPlacement(),
+    ("spec", "encryption"): REFUSED_ENCRYPTION,
+    ("spec", "dataSource"): FILLED_ONCE,
+    ("spec", "image"): FILLED_ONCE,
+    ("spec", "claimRef"): Recorded("the reconciler decides who may attach the volume"),
+    ("spec", "unclaimable"): Recorded("counts when a machine asks for the volume next"),
+    ("spec", "deletionPolicy"): of_deletion_policy,
+}
+
+SNAPSHOT_RULES: Rules = {("spec", "volumeRef", "name"): of_snapshot_source}
