@@ -3,6 +3,7 @@
 | file | missing | exists |
 |---|---|---|
 | settings, class, CI, editor hints | written | kept |
+| wheel that CI installs, where it cannot download this gitvirt | written | kept |
 | JSON Schemas of gitvirt | written | updated to this version: they are ours |
 
 `--refork` gives a copy of a fleet its own `fleet.id`, so that it can never change the machines of its origin.
@@ -23,8 +24,9 @@ from enum import StrEnum
 from importlib.resources import files
 from pathlib import Path
 
+from reconciler.cli.ci_source import CannotBuildWheelError, CiSource, find_ci_source
 from reconciler.cli.exits import CommandError, Exit
-from reconciler.cli.terminal import Terminal, TextStyle, out, printable
+from reconciler.cli.terminal import Terminal, TextStyle, err, out, printable
 from reconciler.gitstore.worktree import revision
 
 EXAMPLES = """examples:
@@ -41,6 +43,7 @@ FILES = {
     "github.yaml": ".github/workflows/gitvirt.yaml",
     "gitlab.yaml": ".gitlab-ci.yml",
 }
+CI_FILES = (FILES["github.yaml"], FILES["gitlab.yaml"])
 FOLDERS = ("machines", "pools")
 SCHEMAS = ".schemas"
 FLEET_ID = re.compile(
@@ -80,22 +83,47 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.refork:
             return refork(root, terminal)
         root.mkdir(parents=True, exist_ok=True)
-        fates = list(fill(root, uuid.uuid4()))
+        source = find_source(root)
+        fates = list(fill(root, uuid.uuid4(), source))
         is_new = not arguments.no_git and begin(root)
     except OSError as error:
         raise CommandError(
             f"cannot write {printable(str(error.filename))}: {error.strerror}",
             "check the path and its permissions",
         ) from error
-    show(root, fates, is_new, terminal)
+    show(root, fates, is_new, source, terminal)
     return Exit.OK
 
 
-def fill(root: Path, fleet: uuid.UUID) -> Iterator[tuple[str, FileOutcome]]:
+def find_source(root: Path) -> CiSource:
+    """Not asked where all CI files exist: they are kept, and a wheel takes a second to build."""
+    version = importlib.metadata.version("gitvirt")
+    if all((root / path).exists() for path in CI_FILES):
+        return CiSource(f"gitvirt=={version}")
+    try:
+        return find_ci_source()
+    except CannotBuildWheelError as error:
+        warning = err().paint("warning:", TextStyle.YELLOW)
+        err().line(f"{warning} cannot give CI this gitvirt: {printable(str(error))}")
+        err().line(
+            f"  CI will install gitvirt=={version} from its package index; to install it from elsewhere, set the variable GITVIRT of the CI"
+        )
+        return CiSource(f"gitvirt=={version}")
+
+
+def fill(root: Path, fleet: uuid.UUID, source: CiSource) -> Iterator[tuple[str, FileOutcome]]:
     """Writes what is missing below `root`. Schemas are ours and follow the version installed."""
+    values = {
+        "@VERSION@": importlib.metadata.version("gitvirt"),
+        "@FLEET@": str(fleet),
+        "@INSTALL@": source.requirement,
+    }
+    if source.wheel is not None:
+        yield source.requirement, write_bytes(root / source.requirement, source.wheel)
     for template, path in FILES.items():
         text = files("reconciler.template").joinpath(template).read_text("utf-8")
-        text = text.replace("@VERSION@", importlib.metadata.version("gitvirt")).replace("@FLEET@", str(fleet))
+        for mark, value in values.items():
+            text = text.replace(mark, value)
         yield path, write_file(root / path, text, FileOutcome.KEPT)
     for folder in FOLDERS:
         if not (root / folder).exists():
@@ -126,6 +154,17 @@ def write_file(path: Path, text: str, otherwise: FileOutcome) -> FileOutcome:
             file.write(text)
         fresh.replace(path)
         return otherwise
+    return FileOutcome.MADE
+
+
+def write_bytes(path: Path, data: bytes) -> FileOutcome:
+    """Writes the file if it is missing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with path.open("xb") as file:
+            file.write(data)
+    except FileExistsError:
+        return FileOutcome.KEPT
     return FileOutcome.MADE
 
 
@@ -165,7 +204,9 @@ def refork(root: Path, terminal: Terminal) -> int:
     return Exit.OK
 
 
-def show(root: Path, fates: list[tuple[str, FileOutcome]], is_new: bool, terminal: Terminal) -> None:
+def show(
+    root: Path, fates: list[tuple[str, FileOutcome]], is_new: bool, source: CiSource, terminal: Terminal
+) -> None:
     """Prints each file with its outcome, and the commands that come next."""
     colors = {
         FileOutcome.MADE: TextStyle.GREEN,
@@ -179,6 +220,8 @@ def show(root: Path, fates: list[tuple[str, FileOutcome]], is_new: bool, termina
     if all(outcome is FileOutcome.KEPT for _, outcome in fates):
         terminal.line("Everything already exists.")
         return
+    if (CI_FILES[0], FileOutcome.MADE) in fates:
+        terminal.line(f"CI will run: pip install {printable(source.requirement)}")
     terminal.line(f"{'A new Git repo. ' if is_new else ''}Next:")
     terminal.line(f"  {where}gitvirt validate")
     terminal.line('  git add -A && git commit -m "a fleet"')
