@@ -37,6 +37,7 @@ from reconciler.gitstore.repo import Refs, Repo, Snapshot
 from reconciler.gitstore.store import Store
 from reconciler.gitstore.worktree import revision
 from reconciler.gitstore.worktree.checkout import find_remote_url
+from schemas.problem import Problem
 from schemas.settings import fleet
 from schemas.settings.fleet import PATH
 
@@ -112,6 +113,7 @@ def open_fleet(
     environment = os.environ if environment is None else environment
     guess = read_checkout_settings(location.checkout)
     refs = refs_from_settings(guess, with_reports=with_reports)
+    absent: tuple[Problem, ...] = ()
     for _ in range(3):
         own = access.from_environment({"GITVIRT_GIT_CONFIG": "own", **environment})
         with closing(open_store_of(location.address, own, refs, environment)) as repo:
@@ -129,7 +131,10 @@ def open_fleet(
                 refuse_unknown_target(made)
                 yield made
                 return
+            absent = guards.of_refs(refs, snapshot)
             refs = better
+    for problem in absent:  # the settings on the default branch name a source branch that is not there
+        raise CommandError(f"{location.address}: {problem.message}", problem.hint)
     raise CommandError(
         f"the settings of {location.address} changed their branch names while gitvirt read them", "try again"
     )

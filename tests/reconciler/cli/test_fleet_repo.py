@@ -80,3 +80,15 @@ def test_an_empty_or_missing_repo_is_an_error_with_a_cure(bare: Path, environmen
         ):
             pass
         assert raised.value.cure
+
+
+def test_a_renamed_source_branch_is_named(bare: Path, environment: dict[str, str]) -> None:
+    push_files(bare, "trunk", {PATH: SETTINGS + "branches: {source: trunk}\n"})
+    git(bare, "branch", "-m", "trunk", "renamed")
+    git(bare, "symbolic-ref", "HEAD", "refs/heads/renamed")
+    with (
+        pytest.raises(CommandError, match="source branch refs/heads/trunk does not exist") as raised,
+        open_fleet(locate_repo(str(bare), environment, bare.parent), environment),
+    ):
+        pass
+    assert "refs/heads/renamed" in raised.value.cure
