@@ -86,7 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option("--interval", positive, "10s", metavar="TIME", help="longest time between ticks (default: 10s)")
     least = "least time between pushes (default: limits.pushInterval of gitvirt.yaml)"
     option("--push-interval", seconds, None, metavar="TIME", help=least)
-    served = "serve /metrics, /healthz and /webhook, e.g. on 127.0.0.1:9100"
+    served = "serve /metrics, /healthz, /livez and /webhook, e.g. on 127.0.0.1:9100"
     option("--listen", listening, None, metavar="ADDR", help=served)
     accepted = "accept POST /webhook (with --listen) only with the secret in this file"
     option("--webhook-secret", Path, None, metavar="FILE", help=accepted)
@@ -211,6 +211,7 @@ def listener(listen: tuple[str, int], loop: Loop, metrics: Metrics, webhook: Web
     that cannot be asked."""
     try:
         made = HttpServer(*listen, metrics.exposition, loop.health, webhook)
+        made.is_live = loop.is_live
     except OSError as error:
         words = f"cannot listen on {listen[0]}:{listen[1]}: {error.strerror}"
         raise CommandError(words, "choose another address with --listen") from None

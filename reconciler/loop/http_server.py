@@ -1,4 +1,4 @@
-"""/metrics, /healthz and /webhook over HTTP. Owns the socket and its threads; reads and decides nothing.
+"""/metrics, /healthz, /livez and /webhook over HTTP. Owns the socket and its threads; reads and decides nothing.
 
 Each request has a thread, and a client may not hold one for ever: SECONDS_FOR_A_WORD bounds the silence between two of its bytes, and a
 timer ends the connection after the whole time of a request, however slowly it goes on. The loop never waits for a client: metrics and health
@@ -19,20 +19,13 @@ from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import NamedTuple
 
+from reconciler.loop.health import Health
 from reconciler.loop.webhook import Webhook
 
 SECONDS_FOR_A_WORD = 5  # between two of a client's
 SECONDS_FOR_A_REQUEST = 60.0  # from its first to our last
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-
-
-class Health(NamedTuple):
-    """`words` say why, whether it is well or not. A service manager or a probe reads `is_well`; `words` are for people."""
-
-    is_well: bool
-    words: str
 
 
 class HttpServer:
@@ -48,6 +41,7 @@ class HttpServer:
         seconds: float = SECONDS_FOR_A_REQUEST,
     ) -> None:
         self.metrics, self.health, self.webhook, self.seconds = metrics, health, webhook, seconds
+        self.is_live: Callable[[], bool] = lambda: True  # what /livez asks
         self._server = _Server((host, port), self)
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(0.1,), name="listen", daemon=True
@@ -110,12 +104,17 @@ class _Answers(BaseHTTPRequestHandler):
             case "/metrics":
                 self._answer(HTTPStatus.OK, METRICS_TYPE, self.server.owner.metrics())
             case "/healthz":
-                well, words = self.server.owner.health()
-                status = HTTPStatus.OK if well else HTTPStatus.SERVICE_UNAVAILABLE
-                body = json.dumps({"ok": well, "reason": words}).encode() + b"\n"
-                self._answer(status, "application/json", body)
+                found = self.server.owner.health()
+                problems = [each._asdict() for each in found.problems]
+                self._answer_health(found.is_well, reason=found.words, problems=problems)
+            case "/livez":
+                self._answer_health(self.server.owner.is_live())
             case _:
-                self._answer(HTTPStatus.NOT_FOUND, "text/plain", b"there are /metrics and /healthz\n")
+                self._answer(HTTPStatus.NOT_FOUND, "text/plain", b"there are /metrics, /healthz and /livez\n")
+
+    def _answer_health(self, is_well: bool, **more: object) -> None:
+        status = HTTPStatus.OK if is_well else HTTPStatus.SERVICE_UNAVAILABLE
+        self._answer(status, "application/json", json.dumps({"ok": is_well, **more}).encode() + b"\n")
 
     def do_POST(self) -> None:
         webhook = self.server.owner.webhook

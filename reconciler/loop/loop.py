@@ -38,7 +38,7 @@ from typing import assert_never
 from reconciler.gitstore.errors import RepoError
 from reconciler.gitstore.repo import Refs
 from reconciler.gitstore.waker import Waker, WakeReason
-from reconciler.loop.http_server import Health
+from reconciler.loop.health import Health, HealthCause, HealthProblem
 from reconciler.loop.logs import log_event
 from reconciler.loop.outcome import (
     Committed,
@@ -63,6 +63,7 @@ MAX_BACKOFF_SECONDS = 300.0
 LEAST_UNWELL_SECONDS = 60.0
 MAX_SWITCHES = 5
 POSTPONED_SECONDS = 1.0
+STALLED_SECONDS = 900.0  # more than the longest rest after failures, and any tick
 STEADY_ZERO = datetime(2000, 1, 1, tzinfo=UTC)
 
 
@@ -109,6 +110,7 @@ class Loop:
         self._logged_trouble = ""
         self._logged_wait = False
         self._last_end: datetime | None = None
+        self._last_tick = self.steady()
         self._last_result = "no tick has ended yet"
 
     def run(self) -> None:
@@ -142,15 +144,25 @@ class Loop:
         return self._pause(self._tick())
 
     def health(self) -> Health:
-        """Unwell when no tick has ended well for several intervals."""
+        """Unwell when no tick has ended well for several intervals, or while a person has something to do (loop/health.py)."""
+        problems = self.reconciler.health_problems
         if self._last_end is None:
-            return Health(False, self._last_result)
+            none = HealthProblem(HealthCause.NO_SUCCESS, self._last_result)
+            return Health(False, self._last_result, problems or (none,))
         seconds = (self.clock() - self._last_end).total_seconds()
         most = max(LEAST_UNWELL_SECONDS, 5 * self.pace.interval, 3 * self._push_seconds())
-        return Health(seconds <= most, f"{self._last_result}; last success {seconds:.0f} s ago")
+        if seconds > most and not problems:
+            problems = (HealthProblem(HealthCause.NO_SUCCESS, self._last_result),)
+        cause = problems[0].message if problems else self._last_result
+        return Health(not problems, f"{cause}; last success {seconds:.0f} s ago", problems)
+
+    def is_live(self) -> bool:
+        """Whether ticks end, well or not. A tick that never ends is a defect that a restart may cure."""
+        return (self.steady() - self._last_tick).total_seconds() <= STALLED_SECONDS
 
     def _tick(self, *, is_once: bool = False) -> Outcome:
         outcome = self._switch_refs() or self.reconciler.tick(self.clock, self.steady)
+        self._last_tick = self.steady()
         if isinstance(outcome, RefsChanged):
             self._switches += 1
             self._next_refs = outcome.refs

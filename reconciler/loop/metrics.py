@@ -7,11 +7,13 @@ sets (outcomes, actions, severities, kinds) and never from names of objects, so 
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from reconciler.loop.health import HealthCause
 from reconciler.plan.types import Plan
+from schemas.kinds import Kind
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
@@ -39,6 +41,8 @@ class Metrics:
         self._pending = gauge("pending_approvals", "What is not done until a person agrees.")
         self._problems = gauge("problems", "Problems that exist now.", "severity")
         self._objects = gauge("objects", "Objects on the target branch.", "kind")
+        self._states = gauge("object_states", "Objects on the target branch by state.", "kind", "state")
+        self._health = gauge("health_problems", "Why /healthz is not ok.", "cause")
         self._success = gauge("last_success_timestamp_seconds", "When a tick last ended well.")
 
     def count_tick(self, outcome: str, seconds: float) -> None:
@@ -63,6 +67,19 @@ class Metrics:
         self._success.set(at)
         for kind, count in objects.items():
             self._objects.labels(kind).set(count)
+
+    def set_states(self, counts: Mapping[tuple[Kind, str], int]) -> None:
+        """States that no object has any more stay, with 0: a series that ends looks like a reconciler that is gone."""
+        for (kind, state), count in counts.items():
+            self._states.labels(kind.value, state).set(count)
+
+    def set_health(self, causes: Iterable[str]) -> None:
+        """How many problems of each cause /healthz has."""
+        counts = Tally(causes)
+        for cause in set(HealthCause) - {
+            HealthCause.NO_SUCCESS
+        }:  # gitvirt_last_success_timestamp_seconds tells that
+            self._health.labels(cause.value).set(counts[cause.value])
 
     def exposition(self) -> bytes:
         return generate_latest(self.registry)

@@ -47,6 +47,8 @@ from reconciler.gitstore.objects.commit import RECONCILER_TRAILER
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.remote.transport import PushConflict, PushRefused, RemoteUnavailable
 from reconciler.gitstore.repo import Identity, Pushed, Refs, Repo, Snapshot, Unchanged
+from reconciler.loop.health import HealthProblem
+from reconciler.loop.health_problems import find_health_problems
 from reconciler.loop.metrics import Metrics
 from reconciler.loop.outcome import (
     Committed,
@@ -129,6 +131,7 @@ class Reconciler:
         self._minor_since: datetime | None = None
         self._unanswered: UnansweredPush | None = None
         self._has_begun = False
+        self.health_problems: tuple[HealthProblem, ...] = ()
 
     def close(self) -> None:
         self._around.readings.close()
@@ -153,8 +156,13 @@ class Reconciler:
             note("outcome", outcome.label)
         self._metrics.count_tick(outcome.label, time.monotonic() - start)
         if isinstance(outcome, Committed | NoChange):
-            objects = {kind.value: self.world.relations.live_counts[kind] for kind in Kind}
+            relations = self.world.relations
+            objects = {kind.value: relations.live_counts[kind] for kind in Kind}
             self._metrics.set_success(clock().timestamp(), objects)
+            self._metrics.set_states(relations.state_counts)
+        if (problems := find_health_problems(self.world, outcome)) is not None:
+            self.health_problems = problems
+            self._metrics.set_health(each.cause.value for each in problems)
         return outcome
 
     def _tick_or_fail(self, clock: Callable[[], datetime], steady: Callable[[], datetime]) -> Outcome:

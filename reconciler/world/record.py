@@ -187,6 +187,17 @@ def condition(conditions: Iterable[Condition], type: str) -> Condition | None:
     return None
 
 
+def state_of(record: Record) -> str:
+    """The state as tables show it, in one word; empty for kinds that have none. A state that cannot be observed now is Unknown."""
+    state = getattr(record.status, "state", None)
+    if state is None:
+        return ""
+    if record.is_deleting:
+        return "Deleting"
+    ready = record.condition("Ready")
+    return "Unknown" if ready is not None and ready.status == "Unknown" else str(state) or "Pending"
+
+
 def own(conditions: Iterable[Condition]) -> Conditions:
     """The conditions that the reconciler writes. A host cannot set one: `merge_conditions` drops them from what is reported."""
     return tuple(each for each in conditions if each.type in OWN)

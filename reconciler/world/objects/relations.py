@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 
 from reconciler.world.objects.object_state import ObjectState, Origin
-from reconciler.world.record import ASSIGNABLE, DESTROYED, HOST_MOVED, OPEN_REQUEST, PLACED
+from reconciler.world.record import ASSIGNABLE, DESTROYED, HOST_MOVED, OPEN_REQUEST, PLACED, state_of
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, MachinePoolStatus, Object, Volume, VolumePoolStatus
 from schemas.validate import Declaration
@@ -101,6 +101,8 @@ class Relations:
         self.astray: set[Key] = set()
         # Objects of each kind on live.
         self.live_counts: Counter[Kind] = Counter()
+        # The same by state, for kinds that have one.
+        self.state_counts: Counter[tuple[Kind, str]] = Counter()
 
     def replace(self, before: ObjectState | None, after: ObjectState | None) -> None:
         if before is not None:
@@ -121,7 +123,7 @@ class Relations:
         self.pool_requests.discard(key)
         self.rejected.discard(key)
         self.leaving[key.kind].discard(key)
-        self.live_counts[key.kind] -= known.live is not None
+        self._count(known, -1)
 
     def _put_in(self, known: ObjectState) -> None:
         key, record = known.key, known.record
@@ -144,7 +146,14 @@ class Relations:
             self.leaving[key.kind].add(key)
         elif known.origin is Origin.LEAVING:
             self.absent.add(key)
-        self.live_counts[key.kind] += known.live is not None
+        self._count(known, 1)
+
+    def _count(self, known: ObjectState, by: int) -> None:
+        if known.live is None:
+            return
+        self.live_counts[known.key.kind] += by
+        if state := state_of(known.record):
+            self.state_counts[known.key.kind, state] += by
 
     def _entries(self, known: ObjectState) -> Iterator[tuple[Index, Hashable]]:
         """The indexes that contain the object, besides those of its references."""

@@ -8,7 +8,7 @@ from dataclasses import replace as dataclass_replace
 
 from msgspec.structs import replace
 
-from schemas.kinds import Key
+from schemas.kinds import Key, Kind
 from schemas.model import Condition
 from schemas.report import Report, objects
 from tests.reconciler.lifecycle.hosts import Assigned, Fleet, Host
@@ -44,6 +44,13 @@ def ready(world: Fleet) -> Condition:
     return next(each for each in world.machine("web").status.conditions if each.type == "Ready")
 
 
+def states(world: Fleet) -> dict[str, int]:
+    """Of machines and their pools, as the metrics count them."""
+    counts = world.reconciler.world.relations.state_counts
+    kinds = (Kind.MACHINE, Kind.MACHINE_POOL)
+    return {state: count for (kind, state), count in counts.items() if kind in kinds and count}
+
+
 def test_machines_of_a_runtime_that_does_not_answer_are_unknown_until_it_does() -> None:
     host = HostOfRuntime("a")
     world = Fleet({"small.yaml": SMALL, "web.yaml": machine("web")}, host)
@@ -53,6 +60,7 @@ def test_machines_of_a_runtime_that_does_not_answer_are_unknown_until_it_does() 
     assert world.settle() == 1
     assert (world.machine("web").status.state, ready(world).status) == ("Running", "Unknown")
     assert ready(world).reason == "RuntimeUnreachable"
+    assert states(world) == {"Unknown": 1, "Error": 1}
     assert ready(world).message == "poollet a cannot observe it: pool a reports RuntimeUnreachable"
     assert world.pool_of("web") == "a"
     since = ready(world).last_transition_time
@@ -61,3 +69,4 @@ def test_machines_of_a_runtime_that_does_not_answer_are_unknown_until_it_does() 
     host.is_stopped = False
     assert world.settle() == 1
     assert ready(world).status == "True"
+    assert states(world) == {"Running": 1, "Ready": 1}

@@ -12,7 +12,8 @@ from reconciler.gitstore.remote.transport import RemoteErrorKind, RemoteUnavaila
 from reconciler.gitstore.repo import Refs
 from reconciler.gitstore.store import Store
 from reconciler.gitstore.waker import Waker
-from reconciler.loop.loop import Loop, LoopIntervals
+from reconciler.loop.health import HealthCause
+from reconciler.loop.loop import STALLED_SECONDS, Loop, LoopIntervals
 from reconciler.loop.outcome import Committed, Conflict, Deferred, Failed, NoChange, Outcome, TickBlocked
 from reconciler.loop.tick import CommitIdentity, Reconciler
 from tests.reconciler.gitstore.worlds import MemoryWorld
@@ -179,7 +180,47 @@ def test_health_follows_the_ticks(site: Site) -> None:
     pauses = [loop.step() for _ in range(8)]
     assert max(pauses) > 30
     site.clock.go(61)
-    assert loop.health() == (False, "network: gone; last success 61 s ago")
+    found = loop.health()
+    assert found[:2] == (False, "network: gone; last success 61 s ago")
+    assert [each.cause for each in found.problems] == [HealthCause.NO_SUCCESS]
+
+
+def test_health_says_that_the_source_is_held_until_it_is_approved(site: Site) -> None:
+    loop = paces(site.reconciler, LoopIntervals(10, push=0), site.clock)
+    loop.step()
+    first = site.world.refs()["refs/heads/main"]
+    site.people.push({"m/late.yaml": machine("late")})
+    loop.step()
+    loop.step()
+    assert loop.health().is_well
+    site.world.move("refs/heads/main", first)
+    loop.step()
+    found = loop.health()
+    assert not found.is_well
+    (problem,) = found.problems
+    assert problem.cause is HealthCause.SOURCE_HELD
+    assert problem.cure.startswith("Gitvirt-Approve: ")
+    assert loop.is_live()
+
+
+def test_health_says_that_the_source_branch_is_missing(site: Site) -> None:
+    loop = paces(site.reconciler, LoopIntervals(10, push=0), site.clock)
+    loop.step()
+    site.world.delete("refs/heads/main")
+    loop.step()
+    found = loop.health()
+    assert not found.is_well
+    assert "main" in found.words
+    assert {each.cause for each in found.problems} <= {HealthCause.BLOCKED, HealthCause.SOURCE_HELD}
+
+
+def test_a_loop_whose_ticks_do_not_end_is_not_live(site: Site) -> None:
+    loop = paces(site.reconciler, LoopIntervals(10, push=0), site.clock)
+    loop.steady = site.clock
+    loop.step()
+    assert loop.is_live()
+    site.clock.go(STALLED_SECONDS + 1)
+    assert not loop.is_live()
 
 
 def test_settings_that_name_other_branches_are_followed() -> None:

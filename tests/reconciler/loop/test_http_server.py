@@ -8,16 +8,19 @@ from urllib.request import urlopen
 
 import pytest
 
-from reconciler.loop.http_server import Health, HttpServer
+from reconciler.loop.health import Health, HealthCause, HealthProblem
+from reconciler.loop.http_server import HttpServer
 from reconciler.loop.webhook import Webhook
 
 
 class Site:
     def __init__(self) -> None:
         self.health = Health(True, "wrote 1f2e")
+        self.is_live = True
         self.listener = HttpServer(
             "127.0.0.1", 0, lambda: b"gitvirt_pending_approvals 1.0\n", lambda: self.health
         )
+        self.listener.is_live = lambda: self.is_live
 
     def get(self, path: str) -> tuple[int, bytes]:
         try:
@@ -41,10 +44,27 @@ def test_metrics(site: Site) -> None:
 
 def test_health(site: Site) -> None:
     status, body = site.get("/healthz")
-    assert (status, json.loads(body)) == (200, {"ok": True, "reason": "wrote 1f2e"})
-    site.health = Health(False, "network: no answer, 90 s ago")
+    assert (status, json.loads(body)) == (200, {"ok": True, "reason": "wrote 1f2e", "problems": []})
+    held = HealthProblem(HealthCause.SOURCE_HELD, "main was force-pushed", "Gitvirt-Approve: 1f2e")
+    site.health = Health(False, "main was force-pushed, 90 s ago", (held,))
     status, body = site.get("/healthz")
-    assert (status, json.loads(body)) == (503, {"ok": False, "reason": "network: no answer, 90 s ago"})
+    assert (status, json.loads(body)) == (
+        503,
+        {
+            "ok": False,
+            "reason": "main was force-pushed, 90 s ago",
+            "problems": [
+                {"cause": "SourceHeld", "message": "main was force-pushed", "cure": "Gitvirt-Approve: 1f2e"}
+            ],
+        },
+    )
+
+
+def test_a_probe_that_restarts_asks_whether_ticks_end_and_nothing_else(site: Site) -> None:
+    site.health = Health(False, "main was force-pushed")
+    assert site.get("/livez") == (200, b'{"ok": true}\n')
+    site.is_live = False
+    assert site.get("/livez") == (503, b'{"ok": false}\n')
 
 
 def test_anything_else_is_not_there(site: Site) -> None:

@@ -28,6 +28,10 @@ def test_exposition() -> None:
     metrics.set_success(datetime(2030, 1, 1, tzinfo=UTC).timestamp(), {"Machine": 7})
     metrics.set_plan(PLAN, 2)
     metrics.count_changes(PLAN)
+    metrics.set_states(
+        {(Kind.MACHINE, "Running"): 6, (Kind.MACHINE, "Unknown"): 1, (Kind.MACHINE_POOL, "Error"): 0}
+    )
+    metrics.set_health(["SourceHeld"])
     lines = set(metrics.exposition().decode().splitlines())
     assert {
         'gitvirt_ticks_total{outcome="committed"} 1.0',
@@ -39,6 +43,11 @@ def test_exposition() -> None:
         'gitvirt_problems{severity="error"} 1.0',
         'gitvirt_problems{severity="warning"} 0.0',
         'gitvirt_objects{kind="Machine"} 7.0',
+        'gitvirt_object_states{kind="Machine",state="Running"} 6.0',
+        'gitvirt_object_states{kind="Machine",state="Unknown"} 1.0',
+        'gitvirt_object_states{kind="MachinePool",state="Error"} 0.0',
+        'gitvirt_health_problems{cause="SourceHeld"} 1.0',
+        'gitvirt_health_problems{cause="Blocked"} 0.0',
         "gitvirt_last_success_timestamp_seconds 1.893456e+09",
     } <= lines
 

@@ -48,7 +48,17 @@ def test_the_history_that_the_page_shows(tmp_path: Path, request: pytest.Fixture
     assert ID.sub("-", made) == ID.sub("-", page)
 
 
-def test_the_metrics_that_the_page_names() -> None:
+def list_metrics() -> set[str]:
     families = {family.name: family.type for family in Metrics().registry.collect()}
-    exposed = {f"{name}_total" if kind == "counter" else name for name, kind in families.items()}
-    assert set(re.findall(r"^\| `(gitvirt_\w+)", PAGE.read_text(), re.MULTILINE)) == exposed
+    return {f"{name}_total" if kind == "counter" else name for name, kind in families.items()}
+
+
+def test_the_metrics_that_the_page_names() -> None:
+    assert set(re.findall(r"^\| `(gitvirt_\w+)", PAGE.read_text(), re.MULTILINE)) == list_metrics()
+
+
+def test_alarms_use_metrics_that_exist() -> None:
+    page = PAGE.with_name("operations.md").read_text()
+    named = set(re.findall(r"\b(gitvirt_\w+)\b(?=[{ )]|$)", page))
+    assert "gitvirt_object_states" in named
+    assert named <= list_metrics()

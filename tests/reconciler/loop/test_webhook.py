@@ -12,7 +12,8 @@ from hashlib import sha256
 
 import pytest
 
-from reconciler.loop.http_server import Health, HttpServer
+from reconciler.loop.health import Health
+from reconciler.loop.http_server import HttpServer
 from reconciler.loop.webhook import MOST_BYTES, SIGNATURE, TOKEN, Paced, Webhook
 
 pytestmark = pytest.mark.clock
