@@ -27,6 +27,7 @@ from iri.machine import RuntimeMachine
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.fleet_repo import add_repo, named_fleet
 from reconciler.cli.interrupt import end_at_once
+from reconciler.cli.objects.nouns import ALIASES
 from reconciler.cli.objects.selectors import find_item
 from reconciler.cli.output import show_value
 from reconciler.cli.terminal import out, printable
@@ -68,6 +69,9 @@ def run(arguments: argparse.Namespace) -> int:
     reference = arguments.machine
     if not reference:
         raise CommandError("invalid machine name ''", "write [NAMESPACE/]NAME, a uid or an id", Exit.USAGE)
+    kind, _, name = reference.partition("/")
+    if name and ALIASES.get(kind.lower()) is Kind.MACHINE:
+        reference = name
     if arguments.namespace and "/" not in reference:
         reference = f"{arguments.namespace}/{reference}"
     with end_at_once(), ExitStack() as open:

@@ -98,7 +98,7 @@ def dispatch(argv: Sequence[str], begins: Callable[[], object] = lambda: None) -
     )
     parser.set_defaults(verb=argv[0])  # a module may serve two verbs
     module.add_arguments(parser)
-    arguments = parser.parse_args(list(argv[1:]))
+    arguments = parser.read(argv[1:])
     begins()
     code: int = module.run(arguments)
     return code
@@ -125,6 +125,13 @@ class Parser(argparse.ArgumentParser):
             return
         out().line(self.format_help().rstrip("\n"))
         streams.flush()
+
+    def read(self, words: Sequence[str]) -> argparse.Namespace:
+        """The arguments of a call. Names of objects may come before, between and after options."""
+        from reconciler.cli.objects.nouns import ObjectWords
+
+        is_mixed = any(isinstance(action, ObjectWords) for action in self._actions)
+        return self.parse_intermixed_args(words) if is_mixed else self.parse_args(words)
 
     def error(self, message: str) -> NoReturn:
         """Turns what argparse found wrong into a CommandError. An argument's type may append a hint to its message

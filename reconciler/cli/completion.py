@@ -104,7 +104,7 @@ def of(parser: argparse.ArgumentParser, before: Sequence[str], last: str, look: 
             chosen = next((word for word in before if word in action.choices), None)
             if chosen is not None:
                 return of(action.choices[chosen], before[before.index(chosen) + 1 :], last, look)
-    line = Line.read(parser, before, look)
+    line = Line.read(parser, before, last, look)
     if line.open is not None:
         return line.values(line.open)
     if last.startswith("-"):
@@ -121,10 +121,11 @@ class Line:
     chosen: Mapping[str, str]  # values of options, by where they go
     open: argparse.Action | None
     next: argparse.Action | None  # where the next plain word goes
+    last: str
     look: Look
 
     @classmethod
-    def read(cls, parser: argparse.ArgumentParser, words: Sequence[str], look: Look) -> Line:
+    def read(cls, parser: argparse.ArgumentParser, words: Sequence[str], last: str, look: Look) -> Line:
         """Goes through the words from left to right as argparse would, but forgives what is incomplete or wrong:
         the line is not finished."""
         options = {name: action for action in parser._actions for name in action.option_strings}
@@ -139,31 +140,39 @@ class Line:
             elif not word.startswith("-"):
                 given.append(word)
         places = [action for action in parser._actions if not action.option_strings]
-        last = places[-1] if places and places[-1].nargs in ("*", "+") else None
-        following = places[len(given)] if len(given) < len(places) else last
-        return cls(options, tuple(given), chosen, open, following, look)
+        rest = places[-1] if places and places[-1].nargs in ("*", "+") else None
+        following = places[len(given)] if len(given) < len(places) else rest
+        return cls(options, tuple(given), chosen, open, following, last, look)
 
     def values(self, action: argparse.Action) -> Iterable[str]:
         """What an argument can be, by its metavar. An argument with another metavar is completed by the shell, with
         file names."""
         if action.choices is not None:
             return map(str, action.choices)
+        if isinstance(action, nouns.ObjectWords):
+            return self.objects(action.taken)
         match action.metavar or action.dest:
-            case "KIND":
-                return [word for word in map(nouns.plural, Kind) if is_taken(action, word)]
-            case "[KIND] NAME":
-                return [*map(nouns.plural, Kind), *self.names(Kind.MACHINE)]
-            case "NAME" | "name" if action.dest in ("name", "names"):
-                kind = nouns.ALIASES.get(self.given[0].lower()) if self.given else None
-                return () if kind is None else self.names(kind)
             case "MACHINE":
                 return self.names(Kind.MACHINE)
             case "POOL":
-                return self.names(Kind.VOLUME_POOL if "volume_pool" in self.chosen else Kind.MACHINE_POOL)
+                return self.names(Kind.MACHINE_POOL)
             case "NS":
                 return {key.namespace for key in self.look(self.chosen.get("repo")) if key.namespace}
             case _:
                 return ()
+
+    def objects(self, taken: nouns.TakenKinds) -> Iterator[str]:
+        """Kinds and names for the first word, names alone after a kind, and after `KIND/` names with that kind."""
+        before, slash, _ = self.last.partition("/")
+        if slash and (kind := nouns.ALIASES.get(before.lower())) in taken.kinds:
+            yield from (f"{before}/{name}" for name in self.names(kind))
+            return
+        kind = nouns.ALIASES.get(self.given[0].lower()) if self.given else None
+        if not self.given and len(taken.kinds) > 1 and taken.kinds[0] is not Kind.MACHINE_POOL:
+            yield from map(nouns.plural, taken.kinds)
+        default = Kind.VOLUME_POOL if "volume_pool" in self.chosen else taken.default
+        if meant := kind or default:
+            yield from (name for name in self.names(meant) if name not in self.given)
 
     def names(self, kind: Kind) -> Iterator[str]:
         """Those of the namespace that is meant as they are, others with theirs."""
@@ -172,17 +181,6 @@ class Line:
             if key.kind is kind:
                 is_near = key.namespace in ("", namespace)
                 yield key.name if is_near else f"{key.namespace}/{key.name}"
-
-
-def is_taken(action: argparse.Action, word: str) -> bool:
-    """Whether the argument's own type accepts the word, so that `explain` offers only kinds that are scheduled."""
-    if not callable(action.type):
-        return True
-    try:
-        action.type(word)
-    except argparse.ArgumentTypeError:
-        return False
-    return True
 
 
 def list_names(repo: str | None) -> Iterable[Key]:

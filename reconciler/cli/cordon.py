@@ -16,7 +16,8 @@ from reconciler.cli.mutate import change, pools
 
 EXAMPLES = """examples:
   gitvirt cordon rack-a1
-  gitvirt cordon rack-a1 --branch maintenance-rack-a1
+  gitvirt cordon rack-a1 rack-a2 --branch maintenance-rack-a
+  gitvirt cordon -l rack=a
   gitvirt uncordon rack-a1 --dry-run
 
 Cordon commits `spec.unschedulable: true` to the source branch; machines on the pool stay. A pool that only its host
@@ -31,9 +32,9 @@ INTENTS = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    change.add_pool(parser)
+    pools.add_pools(parser)
     change.add_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    return change.apply_change(arguments, change.pool_key(arguments), INTENTS[arguments.verb])
+    return change.apply_named(arguments, pools.taken_pools(arguments), INTENTS[arguments.verb], "POOL")

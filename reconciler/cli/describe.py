@@ -1,4 +1,4 @@
-"""`gitvirt describe`: one object: its spec, status and conditions, its events, its commits.
+"""`gitvirt describe`: objects: spec, status and conditions, events, commits.
 
 Reads the target branch for the document, the reports of all hosts for events, and the history of the object's file.
 Writes nothing. Exit codes: 0, or 1 if there is no such object. `-o json` has the same parts as the text; the data
@@ -23,8 +23,9 @@ from reconciler.cli.history import COLUMNS as HISTORY
 from reconciler.cli.history import commits_of
 from reconciler.cli.history import value as history_value
 from reconciler.cli.host_reports import read_host_reports
-from reconciler.cli.objects import columns, nouns
-from reconciler.cli.objects.selectors import find_current
+from reconciler.cli.objects import columns
+from reconciler.cli.objects.references import ANY, add_objects, find_objects, read_reference
+from reconciler.cli.objects.selectors import read_current
 from reconciler.cli.output import Column, add_format, is_value, show_table, show_value
 from reconciler.cli.terminal import Terminal, TextStyle, out, printable
 from reconciler.query.inventory import InventoryItem
@@ -36,7 +37,8 @@ from schemas.model import Condition
 
 EXAMPLES = """examples:
   gitvirt describe machine web-1
-  gitvirt describe pool rack-a1
+  gitvirt describe web-1 pool/rack-a1
+  gitvirt describe machines -l app=web
   gitvirt describe machine production/web-1 -o json"""
 
 COMMITS = 8
@@ -52,23 +54,29 @@ class ObjectDescription:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    nouns.add_object(parser)
+    add_objects(parser, ANY)
     add_format(parser)
     parser.add_argument("--show-secrets", action="store_true", help="print the data of Secrets as it is")
     add_repo(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    """Of one object the parts as they are; of several, one after the other, or a list of values."""
+    reference = read_reference(arguments, ANY)
     with named_fleet(arguments.repo, with_reports=True) as fleet:
-        item = find_current(fleet, arguments)
-        description = ObjectDescription(
-            item, events_of(fleet, item), tuple(islice(commits_of(fleet, item), COMMITS))
-        )
-    body = body_of(item, arguments.show_secrets)
+        found = find_objects(reference, arguments, lambda kind: read_current(fleet, kind))
+        all = [
+            ObjectDescription(item, events_of(fleet, item), tuple(islice(commits_of(fleet, item), COMMITS)))
+            for item in found
+        ]
     if is_value(arguments.output):
-        show_value(out(), arguments.output, value(description, body))
-    else:
-        show(out(), description, body)
+        values = [value(each, body_of(each.item, arguments.show_secrets)) for each in all]
+        show_value(out(), arguments.output, values[0] if len(reference.keys) == 1 else values)
+        return Exit.OK
+    for number, each in enumerate(all):
+        if number:
+            out().line()
+        show(out(), each, body_of(each.item, arguments.show_secrets))
     return Exit.OK
 
 

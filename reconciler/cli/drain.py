@@ -24,7 +24,7 @@ At most `limits.evict` machines (gitvirt.yaml) move at once. Machines with local
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    change.add_pool(parser)
+    pools.add_pools(parser)
     parser.add_argument(
         "--force", action="store_true", help="also move machines with local disks; their data is lost"
     )
@@ -36,4 +36,4 @@ def run(arguments: argparse.Namespace) -> int:
     force = " by force: machines with local disks leave too, and lose them" if arguments.force else ""
     done, already = f"is being drained{force}", f"already being drained{force}"
     intent = change.Mutation("drain", changes, done, already, may_declare=True)
-    return change.apply_change(arguments, change.pool_key(arguments), intent)
+    return change.apply_named(arguments, pools.taken_pools(arguments), intent, "POOL")

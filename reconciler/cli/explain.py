@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import msgspec
 
 from reconciler.cli.exits import CommandError, Exit
-from reconciler.cli.objects import nouns
+from reconciler.cli.objects.references import SCHEDULED, add_objects, read_reference, select_keys
 from reconciler.cli.output import add_format, is_value, show_value
 from reconciler.cli.plans import phrases, plan_input
 from reconciler.cli.plans.plan_input import PlanInput
@@ -28,37 +28,28 @@ from reconciler.decide import placement as placing
 from reconciler.decide.need import Place
 from reconciler.decide.obstacles import obstacles
 from reconciler.plan.suggestion import suggest
+from reconciler.query.inventory import FleetInventory, InventoryItem
 from reconciler.schedule.decision import Refusal
 from reconciler.schedule.scheduler import Fit, explain
 from reconciler.world.record import Record
-from schemas.kinds import DEFAULT_NAMESPACE, Key, Kind
+from schemas.kinds import Key
 from schemas.model import MachineStatus, VolumeStatus
 
 EXAMPLES = """\
 examples:
   gitvirt explain machine web-1
-  gitvirt explain volume data -n shop
+  gitvirt explain volume/shop/data web-1
+  gitvirt explain machines -l app=web
   gitvirt explain machine web-1 --repo /srv/fleet.git -o json
 
 It reads the repo of --repo or GITVIRT_REPO. Without them it reads the checkout you are in, uncommitted changes included, and the
 target branch as last fetched."""
 
-KINDS = (Kind.MACHINE, Kind.VOLUME)
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("kind", type=kind, metavar="KIND", help="machine or volume")
-    parser.add_argument("name", metavar="NAME", help="NAME or NAMESPACE/NAME")
-    parser.add_argument("-n", "--namespace", metavar="NS", help=f"default: {DEFAULT_NAMESPACE}")
+    add_objects(parser, SCHEDULED)
     plan_input.add_arguments(parser)
     add_format(parser, "text")
-
-
-def kind(text: str) -> Kind:
-    found = nouns.parse_kind(text)
-    if found not in KINDS:
-        raise argparse.ArgumentTypeError(f"{found} is not scheduled; only machines and volumes are")
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,20 +69,32 @@ class Explanation:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    key = nouns.parse_key(arguments.kind, arguments.name, arguments.namespace)
+    """Of one object its explanation; of several, one after the other, or a list of values."""
+    reference = read_reference(arguments, SCHEDULED)
     with plan_input.open_input(arguments, ".", os.environ.get("GITVIRT_REPO", "")) as seen:
-        answer = explain_object(seen, key)
-    is_scheduled = bool(answer.pool) or answer.is_placeable
+        keys = select_keys(reference, arguments, lambda: list_objects(seen))
+        answers = [explain_object(seen, key) for key in keys]
+    is_scheduled = all(answer.pool or answer.is_placeable for answer in answers)
     if seen.unfetched and not is_scheduled:
         cause = f"there is no branch {printable(seen.unfetched)} here, so hosts and placements are unknown"
         cure = "run `git fetch`, or name the remote with --repo"
         raise CommandError(cause, cure)
     if is_value(arguments.output):
-        show_value(out(), arguments.output, document(answer))
+        documents = [document(answer) for answer in answers]
+        show_value(out(), arguments.output, documents[0] if len(reference.keys) == 1 else documents)
     else:
-        write(answer, out())
+        for number, answer in enumerate(answers):
+            if number:
+                out().line()
+            write(answer, out())
     plan_input.print_notes(seen.notes)
     return Exit.OK if is_scheduled else Exit.UNPLACEABLE
+
+
+def list_objects(seen: PlanInput) -> FleetInventory:
+    """What selectors choose from."""
+    known = seen.world.objects
+    return FleetInventory(None, {key: InventoryItem("", 0, known[key].object, {}) for key in known})
 
 
 def explain_object(seen: PlanInput, key: Key) -> Explanation:

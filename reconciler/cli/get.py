@@ -12,44 +12,97 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.fleet_changes import add_watch, show_fleet
 from reconciler.cli.fleet_repo import FleetRepo, add_repo
 from reconciler.cli.objects import columns, nouns
-from reconciler.cli.objects.selectors import add_selectors, read_current, select_items
+from reconciler.cli.objects.nouns import ObjectWords, TakenKinds
+from reconciler.cli.objects.references import parse_kind, parse_named, parse_reference
+from reconciler.cli.objects.selectors import (
+    add_selectors,
+    find_by_key,
+    has_selectors,
+    read_current,
+    select_items,
+)
 from reconciler.cli.output import quote_controls, show_table, show_value
 from reconciler.cli.terminal import Terminal, err, out, printable
 from reconciler.query.inventory import FleetInventory, InventoryItem, read_inventory
 from schemas.edit import render
-from schemas.kinds import Key, Kind
+from schemas.kinds import DEFAULT_NAMESPACE, Key, Kind
 
 EXAMPLES = """examples:
   gitvirt get machines
   gitvirt get machines -A -o wide
   gitvirt get machines -l app=web --field state=Running
-  gitvirt get pools
-  gitvirt get volume web-1-root -o yaml
+  gitvirt get machines -l 'tier in (web,api),!test'
+  gitvirt get pools,volumes
+  gitvirt get all -A
+  gitvirt get volume/web-1-root -o yaml
   gitvirt get machines --watch
 
 It shows the target branch (live). Objects that the reconciler has not synced yet are missing."""
 
 FORMATS = ("table", "wide", "json", "yaml", "name")
+ALL = "all"
+EVERY = TakenKinds(tuple(Kind), None)
 HIDDEN = "hidden; use --show-secrets"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "kind", type=nouns.parse_kind, metavar="KIND", help="machines, pools, volumes, classes, ..."
+        "objects",
+        nargs="+",
+        action=ObjectWords,
+        taken=EVERY,
+        metavar="KIND",
+        help="KIND NAME..., KIND/NAME..., KIND,KIND or all; KIND is machines, pools, volumes, ...",
     )
-    parser.add_argument(
-        "names", nargs="*", default=[], metavar="NAME", help="only these: NAME or NAMESPACE/NAME"
-    )
+    parser.set_defaults(all=False)
     add_selectors(parser)
     parser.add_argument("-o", "--output", choices=FORMATS, default="table", help="format (default: table)")
     add_watch(parser, "print every change")
     parser.add_argument("--show-secrets", action="store_true", help="print the data of Secrets as it is")
     add_repo(parser)
+
+
+@dataclass(frozen=True, slots=True)
+class GetRequest:
+    """What a call asks for: objects by name, or all of these kinds that fit the selectors."""
+
+    kinds: tuple[Kind, ...]
+    keys: tuple[Key, ...]
+
+    @property
+    def only_kind(self) -> Kind | None:
+        return self.kinds[0] if len(self.kinds) == 1 else None
+
+
+def read_request(arguments: argparse.Namespace) -> GetRequest:
+    """`m,v` and `all` are kinds; a word with a slash is an object. Names need one kind."""
+    words: list[str] = arguments.objects
+    if "/" in words[0]:
+        keys = tuple(parse_reference(word, EVERY, arguments) for word in words)
+        kinds = tuple(dict.fromkeys(key.kind for key in keys))
+    else:
+        kinds = read_kinds(words[0])
+        if len(words) > 1 and len(kinds) > 1:
+            raise CommandError("names need one kind", "write KIND NAME... or KIND/NAME...", Exit.USAGE)
+        keys = tuple(parse_named(kinds[0], word, arguments.namespace) for word in words[1:])
+    if keys and has_selectors(arguments):
+        cure = "leave out the names, or -l and --field"
+        raise CommandError("a call either names objects or selects them", cure, Exit.USAGE)
+    return GetRequest(kinds, keys)
+
+
+def read_kinds(text: str) -> tuple[Kind, ...]:
+    """`machines,volumes`, or `all`."""
+    if text.lower() == ALL:
+        return tuple(Kind)
+    return tuple(dict.fromkeys(parse_kind(word) for word in text.split(",")))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -58,35 +111,40 @@ def run(arguments: argparse.Namespace) -> int:
     What is compared is the whole document, not the printed row, so a change that no column shows prints its row
     again. Objects that went away are not printed; `gitvirt events --watch` shows their commits.
     """
+    request = read_request(arguments)
     printed: dict[tuple[Key, bool], Mapping[str, Any]] = {}
 
     def show_changed(fleet: FleetRepo, is_first: bool) -> None:
         if is_first:
-            now = read_current(fleet, arguments.kind)
+            now = read_current(fleet, request.only_kind)
         else:
-            now = read_inventory(fleet.repo, fleet.snapshot.target, arguments.kind)
-        bodies = {(item.key, item.is_retained): item for item in format_rows(now, arguments)}
+            now = read_inventory(fleet.repo, fleet.snapshot.target, request.only_kind)
+        bodies = {(item.key, item.is_retained): item for item in choose_items(now, request, arguments)}
         changed = [item for name, item in bodies.items() if printed.get(name) != item.body]
         printed.clear()
         printed.update({name: item.body for name, item in bodies.items()})
         if is_first or changed:
-            show(out(), changed, arguments, with_header=is_first)
+            show(out(), changed, request, arguments, with_header=is_first)
 
     return show_fleet(arguments, show_changed)
 
 
-def format_rows(now: FleetInventory, arguments: argparse.Namespace) -> list[InventoryItem]:
+def choose_items(
+    now: FleetInventory, request: GetRequest, arguments: argparse.Namespace
+) -> list[InventoryItem]:
     """In a table a name is also that of retained data beside it; a document is that of the object itself."""
-    items = select_items(now, arguments.kind, arguments.names, arguments)
-    if arguments.names and arguments.output in ("table", "wide"):
-        keys = {item.key for item in items}
-        items += [item for item in now.beside if item.key in keys]
+    if not request.keys:
+        return [item for kind in request.kinds for item in select_items(now, kind, arguments)]
+    items = [find_by_key(now, key) for key in request.keys]
+    if arguments.output in ("table", "wide"):
+        items += [item for item in now.beside if item.key in request.keys]
     return items
 
 
 def show(
     terminal: Terminal,
     items: Sequence[InventoryItem],
+    request: GetRequest,
     arguments: argparse.Namespace,
     *,
     with_header: bool = True,
@@ -94,34 +152,55 @@ def show(
     """Prints the items in the format of `-o`. JSON is one value: the object if exactly one name was given, else a
     list, also an empty one."""
     bodies = [body_of(item, arguments.show_secrets) for item in items]
-    kind: Kind = arguments.kind
     match arguments.output:
         case "json" if arguments.watch:
             for body in bodies:
                 show_value(terminal, "json", body, is_one_of_many=True)
         case "json":
-            is_one = len(arguments.names) == 1
-            show_value(terminal, "json", bodies[0] if is_one else bodies)
+            show_value(terminal, "json", bodies[0] if len(request.keys) == 1 else bodies)
         case "yaml":
             start = "---\n" if arguments.watch else ""
             texts = (quote_controls(render(body).decode(), body) for body in bodies)
             terminal.line(start + "---\n".join(texts).rstrip("\n"))
         case "name":
             for item in items:
-                terminal.line("/".join(part for part in (item.key.namespace, item.key.name) if part))
-        case format:
-            if not items and with_header:
-                err().line(f"no {nouns.plural(kind)} found" + hint_of(arguments))
-                return
-            with_namespace = kind.is_namespaced and arguments.all_namespaces
-            named = columns.columns(kind, with_namespace=with_namespace, is_wide=format == "wide")
-            show_table(terminal, named, items, with_header=with_header)
+                terminal.line(str(item.key))
+        case _ if not items and with_header:
+            what = "objects" if request.only_kind is None else nouns.plural(request.only_kind)
+            err().line(f"no {what} found{hint_of(request, arguments)}")
+        case _:
+            show_tables(terminal, items, request, arguments, with_header=with_header)
 
 
-def hint_of(arguments: argparse.Namespace) -> str:
-    if not arguments.kind.is_namespaced or arguments.all_namespaces:
+def show_tables(
+    terminal: Terminal,
+    items: Sequence[InventoryItem],
+    request: GetRequest,
+    arguments: argparse.Namespace,
+    *,
+    with_header: bool,
+) -> None:
+    """One table for each kind, since each has columns of its own. Names of several kinds have their kind with them."""
+    is_one = request.only_kind is not None
+    for number, kind in enumerate(
+        kind for kind in request.kinds if any(kind is item.key.kind for item in items)
+    ):
+        if number:
+            terminal.line()
+        named = columns.columns(
+            kind,
+            with_namespace=kind.is_namespaced and arguments.all_namespaces,
+            with_kind=not is_one,
+            is_wide=arguments.output == "wide",
+        )
+        rows = [item for item in items if item.key.kind is kind]
+        show_table(terminal, named, rows, with_header=with_header or not is_one)
+
+
+def hint_of(request: GetRequest, arguments: argparse.Namespace) -> str:
+    if arguments.all_namespaces or not any(kind.is_namespaced for kind in request.kinds):
         return ""
-    return f" in namespace {printable(arguments.namespace or 'default')}; -A looks in all"
+    return f" in namespace {printable(arguments.namespace or DEFAULT_NAMESPACE)}; -A looks in all"
 
 
 def body_of(item: InventoryItem, with_secrets: bool) -> dict[str, Any]:

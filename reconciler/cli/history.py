@@ -17,17 +17,18 @@ from itertools import islice
 
 from reconciler.cli.exits import Exit
 from reconciler.cli.fleet_repo import FleetRepo, add_repo, named_fleet
-from reconciler.cli.objects import nouns
+from reconciler.cli.objects.references import ANY, add_objects, read_reference, select_keys
 from reconciler.cli.objects.selectors import find_by_key, read_current
 from reconciler.cli.output import Column, add_format, is_value, show_table, show_value
 from reconciler.cli.terminal import TextStyle, err, out, printable
 from reconciler.query.inventory import InventoryItem
 from reconciler.query.object_history import HistoryEntry, find_deletion, list_history
+from schemas.kinds import Key
 
 EXAMPLES = """examples:
   gitvirt history machine web-1
   gitvirt history machine production/web-1 --limit 5
-  gitvirt history volume db-data -o json
+  gitvirt history volume/db-data web-1 -o json
 
 It reads the target branch back to the commit that created the object."""
 
@@ -35,7 +36,7 @@ LIMIT = 30
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    nouns.add_object(parser)
+    add_objects(parser, ANY)
     parser.add_argument(
         "--limit",
         type=int,
@@ -48,23 +49,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    """Of one object its commits; of several, one table or one value for each."""
+    reference = read_reference(arguments, ANY)
+    limit = arguments.limit or None
+    found: dict[Key, list[HistoryEntry]] = {}
     with named_fleet(arguments.repo) as fleet:
-        limit = arguments.limit or None
-        found = list(islice(find_commits(fleet, arguments), limit and limit + 1))
-    shown = found[:limit]
+        for key in select_keys(reference, arguments, lambda: read_current(fleet, reference.kind)):
+            found[key] = list(islice(find_commits(fleet, key), limit and limit + 1))
     if is_value(arguments.output):
-        show_value(out(), arguments.output, [value(event) for event in shown])
+        values = [[value(event) for event in events[:limit]] for events in found.values()]
+        several = [{"object": str(key), "commits": each} for key, each in zip(found, values, strict=True)]
+        show_value(out(), arguments.output, values[0] if len(reference.keys) == 1 else several)
         return Exit.OK
-    show_table(out(), COLUMNS, shown)
-    if len(found) > len(shown):
-        err().line(f"there are more commits: use --limit {2 * arguments.limit}")
+    for number, (key, events) in enumerate(found.items()):
+        if len(found) > 1:
+            out().line(("\n" if number else "") + out().paint(printable(str(key)), TextStyle.BOLD))
+        show_table(out(), COLUMNS, events[:limit])
+    if limit is not None and any(len(events) > limit for events in found.values()):
+        err().line(f"there are more commits: use --limit {2 * limit}")
     return Exit.OK
 
 
-def find_commits(fleet: FleetRepo, arguments: argparse.Namespace) -> Iterator[HistoryEntry]:
-    """Of the object that the arguments name or, if it is deleted, of the last one that had the name."""
-    inventory = read_current(fleet, arguments.kind)
-    key = nouns.parse_key(arguments.kind, arguments.name, arguments.namespace)
+def find_commits(fleet: FleetRepo, key: Key) -> Iterator[HistoryEntry]:
+    """Of this object or, if it is deleted, of the last one that had the name."""
+    inventory = read_current(fleet, key.kind)
     deleted = None if key in inventory.items else find_deletion(fleet.repo, inventory.commit, key)
     if deleted is None:
         return commits_of(fleet, find_by_key(inventory, key))

@@ -12,12 +12,14 @@ from __future__ import annotations
 import argparse
 
 from reconciler.cli.mutate import change
+from reconciler.cli.objects.references import ANY, add_objects
 from schemas import live_layout
 from schemas.edit import Annotation
 
 EXAMPLES = """examples:
   gitvirt pause web-1                 a machine
-  gitvirt pause volume db-data
+  gitvirt pause volume/db-data
+  gitvirt pause machines -l 'tier in (db,queue)'
   gitvirt pause pool rack-a1
   gitvirt resume web-1
 
@@ -34,9 +36,9 @@ INTENTS = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    change.add_object(parser)
+    add_objects(parser, ANY)
     change.add_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    return change.apply_change(arguments, change.object_key(arguments), INTENTS[arguments.verb])
+    return change.apply_named(arguments, ANY, INTENTS[arguments.verb], "OBJECT")

@@ -1,8 +1,8 @@
-"""`gitvirt restart`: a machine is stopped and started once, on the host where it is.
+"""`gitvirt restart`: machines are stopped and started once, each on the host where it is.
 
 Writes one commit on the source branch that sets the annotation gitvirt.dev/restart to a new token, the time in UTC.
 The host restarts the machine when the token differs from the one in `status.restart`, and writes it there; so one
-commit restarts once, however often it is read. A paused machine is refused (exit code 1): its host would restart it
+commit restarts once, however often it is read. A paused machine is refused, and all with it (exit code 1): its host would restart it
 only after it is resumed, which may be days later and unexpected.
 
 Limits: it does not wait for the restart; it prints the command that does.
@@ -15,16 +15,16 @@ from datetime import UTC, datetime
 
 from reconciler.cli.exits import CommandError
 from reconciler.cli.mutate import change
-from reconciler.cli.mutate.output import describe_key
-from reconciler.cli.objects import nouns
+from reconciler.cli.objects.references import MACHINES, add_objects
+from reconciler.cli.terminal import printable
 from schemas import live_layout
 from schemas.edit import Annotation, Changes
-from schemas.kinds import Kind
 from schemas.model import Object
 
 EXAMPLES = """examples:
   gitvirt restart web-1
   gitvirt restart production/web-1 --branch restart-web-1
+  gitvirt restart -l app=web,tier!=db
   gitvirt wait machine web-1 --for status.restart=TOKEN     TOKEN is what restart printed
 
 It commits the annotation gitvirt.dev/restart with a new token. The host acknowledges it in status.restart."""
@@ -33,23 +33,25 @@ RESTART = Annotation(live_layout.RESTART)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("machine", metavar="MACHINE", help="NAME or NAMESPACE/NAME")
-    parser.add_argument("-n", "--namespace", metavar="NS", help="default: default")
+    add_objects(parser, MACHINES, "MACHINE")
     change.add_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    key = nouns.parse_key(Kind.MACHINE, arguments.machine, arguments.namespace)
     token = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def changes(found: Object | None) -> Changes:
         if found is not None and found.metadata.annotations.get(live_layout.PAUSED) == "true":
-            cause = f"{describe_key(key)} is paused, so its host does not restart it"
-            raise CommandError(cause, f"run `gitvirt resume {key.namespace}/{key.name}` first")
+            cause = f"{printable(str(found.key))} is paused, so its host does not restart it"
+            raise CommandError(cause, f"run `gitvirt resume {printable(str(found.key))}` first")
         return {RESTART: token}
 
-    facts = (("token", token),)
-    waiting = f"machine {key.namespace}/{key.name} --for status.restart={token}"
-    done = f"restarts (token {token})"
-    intent = change.Mutation("restart", changes, done, "restarting", facts=facts, waiting=waiting)
-    return change.apply_change(arguments, key, intent)
+    intent = change.Mutation(
+        "restart",
+        changes,
+        f"restarts (token {token})",
+        "restarting",
+        facts=(("token", token),),
+        waiting=f"--for status.restart={token}",
+    )
+    return change.apply_named(arguments, MACHINES, intent, "MACHINE")

@@ -1,4 +1,4 @@
-"""`gitvirt wait`: blocks until an object reaches a state, or until the timeout.
+"""`gitvirt wait`: blocks until objects reach a state, each of them once, or until the timeout.
 
 It looks at the target branch, at once and after each change of a ref, and writes nothing. Exit codes: 0 when the
 state is reached, 6 after the timeout, 2 for a state or field that the kind can never have. An object that does not
@@ -12,15 +12,24 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass, replace
 
 from reconciler.cli.duration import parse_duration
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.fleet_changes import follow_fleet
 from reconciler.cli.fleet_repo import FleetRepo, add_repo, check_settings, named_fleet
 from reconciler.cli.interrupt import until_interrupted
-from reconciler.cli.objects import columns, nouns
+from reconciler.cli.objects import columns
+from reconciler.cli.objects.references import (
+    ANY,
+    NamedObjects,
+    add_objects,
+    read_reference,
+    select,
+    select_keys,
+)
 from reconciler.cli.objects.selectors import has_field, has_value, parse_pair, states, suggest_item
 from reconciler.cli.output import add_format, is_value, show_value
 from reconciler.cli.terminal import err, out, printable
@@ -33,7 +42,8 @@ EXAMPLES = """examples:
   gitvirt wait machine web-1 --for state=Running --timeout 60s
   gitvirt wait machine web-1 --for condition=Ready
   gitvirt wait machine web-1 --for deleted
-  gitvirt wait volume data --for spec.claimRef.name=web-1
+  gitvirt wait volume/data --for spec.claimRef.name=web-1
+  gitvirt wait machines -l app=web
 
 It exits with 0 when the state is reached, with 6 after the timeout."""
 
@@ -42,7 +52,7 @@ FORMS = "state=STATE, condition=TYPE, PATH=VALUE such as spec.power=Off, or dele
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    nouns.add_object(parser)
+    add_objects(parser, ANY)
     parser.add_argument(
         "--for",
         dest="condition",
@@ -71,33 +81,80 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def wait_until(arguments: argparse.Namespace, waker: Waker) -> int:
-    key = nouns.parse_key(arguments.kind, arguments.name, arguments.namespace)
-    arguments.condition = arguments.condition or ("state", good_state(arguments.kind))
-    check(arguments.kind, arguments.condition)
+    """Returns as soon as all objects are as they are waited for. Each is told when it gets there, and does not have
+    to stay so."""
+    reference = read_reference(arguments, ANY)
+    for kind in {key.kind for key in reference.keys} or {reference.kind}:
+        check(kind, condition_of(arguments, kind))
     start = time.monotonic()
-    found: InventoryItem | None = None
-    hint = ""
+    met: dict[Key, WaitResult] = {}
     with (
         named_fleet(arguments.repo) as fleet,
         closing(follow_in_time(fleet, arguments.timeout, waker)) as all,
     ):
         check_settings(fleet)
-        for now in all:
-            all_of_it = read_inventory(now.repo, now.snapshot.target, key.kind)
-            found = all_of_it.items.get(key)
-            if is_met(found, arguments.condition):
-                show(arguments, key, found, time.monotonic() - start)
+        keys = choose_keys(fleet, reference, arguments)
+        now = {key: WaitResult(key, condition_of(arguments, key.kind)) for key in keys}
+        for each_fleet in all:
+            now = look(each_fleet, now, time.monotonic() - start)
+            for key, result in now.items():
+                if result.is_met and key not in met:
+                    met[key] = result
+                    show(arguments, result)
+            if len(met) == len(keys):
+                show_values(arguments, reference, [met[key] for key in keys])
                 return Exit.OK
-            before, hint = hint, hint_of(now, all_of_it, key)
-            if hint and not before:
-                err().line(f"waiting for {printable(str(key))}, which does not exist yet; {hint}")
-    if is_value(arguments.output):
-        show(arguments, key, found, time.monotonic() - start)
+    show_values(arguments, reference, [met.get(key) or now[key] for key in keys])
+    missing = [result for key, result in now.items() if key not in met]
+    late = missing[0]
+    others = f"; so are {len(missing) - 1} others" if len(missing) > 1 else ""
     raise CommandError(
-        f"{key} is not {describe_condition(arguments.condition)} after {arguments.timeout} s: {describe_state(found)}",
-        hint or f"`gitvirt describe {key.kind.value.lower()} {arguments.name}` shows more",
+        f"{late.key} is not {describe_condition(late.condition)} after {arguments.timeout} s: {describe_state(late.item)}{others}",
+        late.hint or f"`gitvirt describe {late.key}` shows more",
         Exit.TIMED_OUT,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class WaitResult:
+    """An object that is waited for, as of the last look. `hint` is where it does not exist yet."""
+
+    key: Key
+    condition: tuple[str, str]
+    item: InventoryItem | None = None
+    seconds: float = 0.0
+    hint: str = ""
+
+    @property
+    def is_met(self) -> bool:
+        return is_met(self.item, self.condition)
+
+
+def condition_of(arguments: argparse.Namespace, kind: Kind) -> tuple[str, str]:
+    return arguments.condition or ("state", good_state(kind))
+
+
+def choose_keys(fleet: FleetRepo, reference: NamedObjects, arguments: argparse.Namespace) -> tuple[Key, ...]:
+    """Objects that are selected are those of now: one that is declared later is not waited for. None at all is fine
+    for whoever waits until they are deleted."""
+    inventory = read_inventory(fleet.repo, fleet.snapshot.target, reference.kind)
+    if not reference.keys and arguments.condition == (DELETED, ""):
+        return tuple(item.key for item in select(inventory, reference.kind, arguments))
+    return select_keys(reference, arguments, lambda: inventory)
+
+
+def look(fleet: FleetRepo, before: Mapping[Key, WaitResult], seconds: float) -> dict[Key, WaitResult]:
+    """All objects that are waited for, as they are now. One that does not exist is told once."""
+    kinds = {key.kind for key in before}
+    only = next(iter(kinds)) if len(kinds) == 1 else None
+    inventory = read_inventory(fleet.repo, fleet.snapshot.target, only)
+    found: dict[Key, WaitResult] = {}
+    for key, result in before.items():
+        hint = hint_of(fleet, inventory, key)
+        if hint and not result.hint and result.condition[0] != DELETED:
+            err().line(f"waiting for {printable(str(key))}, which does not exist yet; {hint}")
+        found[key] = replace(result, item=inventory.items.get(key), seconds=seconds, hint=hint)
+    return found
 
 
 def good_state(kind: Kind) -> str:
@@ -145,29 +202,36 @@ def follow_in_time(fleet: FleetRepo, seconds: float, waker: Waker) -> Generator[
     yield from follow_fleet(fleet, waker, seconds)
 
 
-def show(arguments: argparse.Namespace, key: Key, found: InventoryItem | None, seconds: float) -> None:
+def show(arguments: argparse.Namespace, result: WaitResult) -> None:
+    """One object got there. Programs get all of them at the end."""
     if arguments.output == "table":
-        out().line(f"{key}: {describe_condition(arguments.condition)} after {seconds:.1f} s")
+        words = describe_condition(result.condition)
+        out().line(f"{result.key}: {words} after {result.seconds:.1f} s")
     elif arguments.output == "name":
-        out().line("/".join(part for part in (key.namespace, key.name) if part))
-    else:
-        show_value(out(), arguments.output, value(arguments, key, found, seconds))
+        out().line(str(result.key))
+    out().stream.flush()
 
 
-def value(
-    arguments: argparse.Namespace, key: Key, found: InventoryItem | None, seconds: float
-) -> dict[str, object]:
-    """What programs read, also after a timeout: then `isSo` is false, and state, reason and message are those of
-    the last look."""
-    field_name, field_value = arguments.condition
+def show_values(
+    arguments: argparse.Namespace, reference: NamedObjects, results: Sequence[WaitResult]
+) -> None:
+    """For programs, also after a timeout: then `isSo` is false, and state, reason and message are those of the last
+    look. One value if one object was named, else a list."""
+    if is_value(arguments.output):
+        values = [value(result) for result in results]
+        show_value(out(), arguments.output, values[0] if len(reference.keys) == 1 else values)
+
+
+def value(result: WaitResult) -> dict[str, object]:
+    (field_name, field_value), found = result.condition, result.item
     return {
-        "object": str(key),
+        "object": str(result.key),
         "for": {"field": field_name, "value": field_value},
-        "isSo": is_met(found, arguments.condition),
+        "isSo": result.is_met,
         "state": None if found is None else columns.state(found),
         "reason": "" if found is None else columns.reason(found),
         "message": "" if found is None else columns.message(found),
-        "seconds": round(seconds, 1),
+        "seconds": round(result.seconds, 1),
     }
 
 

@@ -1,4 +1,4 @@
-"""One small change to one object: found in the source, edited in place, committed, pushed unless another writer was first.
+"""A small change to one object or several: found in the source, edited in place, committed, pushed unless another writer was first.
 
 # Theory of operation
 
@@ -8,7 +8,7 @@ compare-and-swap against the source that was read.
 | the push | what happens |
 |---|---|
 | accepted | done |
-| the object is as desired already | done, without a commit |
+| every object is as desired already | done, without a commit |
 | conflict on the source branch | the whole change is computed again from the newest source, TRIES times, after a random wait |
 | conflict on `--branch` | an error: that branch exists |
 | rejected by a hook or a rule | an error with the server's words |
@@ -23,7 +23,7 @@ import argparse
 import os
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import assert_never
@@ -32,9 +32,10 @@ from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.fleet_repo import HEADS, FleetRepo, add_repo, check_settings, named_fleet
 from reconciler.cli.mutate import output
 from reconciler.cli.mutate.branch_name import parse_branch_name
-from reconciler.cli.mutate.output import FileEdit, MutationResult
-from reconciler.cli.objects import nouns
-from reconciler.cli.objects.selectors import find_by_key
+from reconciler.cli.mutate.output import FileEdit, MutationResult, ObjectChange
+from reconciler.cli.objects.nouns import TakenKinds
+from reconciler.cli.objects.references import read_reference, select_keys
+from reconciler.cli.objects.selectors import find_by_key, read_current
 from reconciler.cli.output import add_format
 from reconciler.cli.terminal import out, printable
 from reconciler.gitstore.remote.transport import PushConflict, PushRefused, RemoteUnavailable
@@ -61,7 +62,7 @@ class Mutation:
     already: str
     may_declare: bool = False  # a pool that was only announced gets a file of its own
     facts: tuple[tuple[str, str], ...] = ()  # what a program wants to know of it, beside the commit
-    waiting: str = ""  # the arguments of the `gitvirt wait` that returns once it is done
+    waiting: str = ""  # the condition of the `gitvirt wait` that returns once it is done
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -79,29 +80,44 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def apply_change(arguments: argparse.Namespace, key: Key, intent: Mutation) -> int:
-    """Makes the change, or finds that nothing is to change. Prints the outcome; the exit code is 0 for both.
+    """The change of one object that the caller knows already."""
+    return apply_changes(arguments, lambda _: (key,), intent)
 
-    Each turn of the loop computes the edit from the newest source. An edit is never pushed onto a source that it
+
+def apply_named(arguments: argparse.Namespace, taken: TakenKinds, intent: Mutation, metavar: str) -> int:
+    """The change of all objects that the arguments name or select. They select among what `get` shows, so that a
+    look with the same selector shows beforehand what will be changed."""
+    reference = read_reference(arguments, taken, metavar)
+
+    def choose(fleet: FleetRepo) -> tuple[Key, ...]:
+        keys = select_keys(reference, arguments, lambda: read_current(fleet, reference.kind))
+        if reference.keys:
+            return keys
+        source = read_inventory(fleet.repo, fleet.snapshot.source, reference.kind)
+        return tuple(key for key in keys if key in source.items or is_announced(fleet, key))
+
+    return apply_changes(arguments, choose, intent)
+
+
+def apply_changes(
+    arguments: argparse.Namespace, choose: Callable[[FleetRepo], Sequence[Key]], intent: Mutation
+) -> int:
+    """Makes the change of all objects in one commit, or finds that nothing is to change. Prints the outcome; the
+    exit code is 0 for both.
+
+    Each turn of the loop computes the edits from the newest source. An edit is never pushed onto a source that it
     was not computed for.
     """
     with named_fleet(arguments.repo) as fleet:
         check_settings(fleet, changes=True)
         refuse_unsigned(fleet, arguments)
+        keys = choose(fleet)
         for turn in range(TRIES):
-            made = find_edit(fleet, key, intent)
-            result = MutationResult(
-                intent.verb,
-                key,
-                intent.done if made else intent.already,
-                made,
-                "",
-                intent.facts,
-                intent.waiting,
-            )
-            if made is None or arguments.dry_run:
+            result = compute_change(fleet, keys, intent)
+            if not result.edits or arguments.dry_run:
                 output.show(out(), result, fleet, arguments)
                 return Exit.OK
-            commit = push_files(fleet, [made], arguments, f"{intent.verb} {output.describe_key(key)}")
+            commit = push_files(fleet, result.edits, arguments, output.write_message(result))
             if commit is not None:
                 output.show(out(), replace(result, commit=commit), fleet, arguments)
                 return Exit.OK
@@ -110,18 +126,44 @@ def apply_change(arguments: argparse.Namespace, key: Key, intent: Mutation) -> i
     raise CommandError(f"{TRIES} pushes in a row lost to other writers", "try it again")
 
 
-def find_edit(fleet: FleetRepo, key: Key, intent: Mutation) -> FileEdit | None:
-    """None when it is so already."""
+def compute_change(fleet: FleetRepo, keys: Sequence[Key], intent: Mutation) -> MutationResult:
+    """The edits of all objects, computed from one source. Several objects may share a file, so the edit of the next
+    one begins with the text that the one before left."""
     source = read_inventory(fleet.repo, fleet.snapshot.source)
+    files: dict[str, FileEdit] = {}
+    objects: list[ObjectChange] = []
+    for key in keys:
+        made = find_edit(fleet, source, key, intent, files)
+        if made is not None:
+            files[made.path] = made
+        path = "" if made is None else made.path
+        objects.append(ObjectChange(key, intent.already if made is None else intent.done, path))
+    return MutationResult(
+        intent.verb, tuple(objects), tuple(files.values()), facts=intent.facts, waiting=intent.waiting
+    )
+
+
+def find_edit(
+    fleet: FleetRepo, source: FleetInventory, key: Key, intent: Mutation, files: Mapping[str, FileEdit]
+) -> FileEdit | None:
+    """None when it is so already. `files` are the edits of other objects so far."""
     if key not in source.items and is_announced(fleet, key):
         return declare_pool(key, intent, source) if intent.may_declare else None
     item = find_by_key(source, key)
+    earlier = files.get(item.path)
+    original = read_text(fleet, item) if earlier is None else earlier.before
+    before = original if earlier is None else earlier.after
+    assert before is not None, "an object was found in it"
+    after = edit_document(before, item.index, intent.changes(item.object), item)
+    return None if after == before else FileEdit(item.path, original, after)
+
+
+def read_text(fleet: FleetRepo, item: InventoryItem) -> bytes:
+    """The file of an object of the source, as it is there."""
     assert fleet.snapshot.source is not None, "an object was found on it"
     file = fleet.repo.file(fleet.snapshot.source, item.path)
     assert file is not None, "an object was found in it"
-    before = fleet.repo.read(file.id)
-    after = edit_document(before, item.index, intent.changes(item.object), item)
-    return None if after == before else FileEdit(item.path, before, after)
+    return fleet.repo.read(file.id)
 
 
 def is_announced(fleet: FleetRepo, key: Key) -> bool:
@@ -214,38 +256,3 @@ def refuse_unsigned(fleet: FleetRepo, arguments: argparse.Namespace) -> None:
         raise CommandError(
             "this fleet accepts only signed commits, and gitvirt would make an unsigned one", cure
         )
-
-
-def pool_key(words: argparse.Namespace) -> Key:
-    """The pool that the arguments name, a machine pool unless `--volume-pool` is given. Both kinds may have a pool
-    of one name, since a host often serves both."""
-    kind = Kind.VOLUME_POOL if words.volume_pool else Kind.MACHINE_POOL
-    return nouns.parse_key(kind, words.pool, None)
-
-
-def add_pool(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("pool", metavar="POOL", help="name of the pool")
-    parser.add_argument("--volume-pool", action="store_true", help="the volume pool of that name")
-
-
-def object_key(words: argparse.Namespace) -> Key:
-    """The object that the arguments name: `NAME` is a machine; `KIND NAME` is anything. argparse cannot say that
-    the first of two words may be left out, so the first one is called kind and is read here."""
-    if words.name is None:
-        return nouns.parse_key(Kind.MACHINE, words.kind, words.namespace)
-    try:
-        return nouns.parse_key(nouns.parse_kind(words.kind), words.name, words.namespace)
-    except argparse.ArgumentTypeError as error:
-        cause, _, cure = str(error).partition("; ")
-        raise CommandError(cause, cure, Exit.USAGE) from None
-
-
-def add_object(parser: argparse.ArgumentParser) -> None:
-    """The arguments that name one object, for verbs that change one. KIND may be left out, so `kind` has the name then."""
-    parser.add_argument(
-        "kind",
-        metavar="[KIND] NAME",
-        help="KIND is machine (the default), volume, ...; NAME may be NAMESPACE/NAME",
-    )
-    parser.add_argument("name", nargs="?", help=argparse.SUPPRESS)
-    parser.add_argument("-n", "--namespace", metavar="NS", help="default: default")

@@ -13,10 +13,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from reconciler.cli.fleet_repo import HEADS, FleetRepo
+from reconciler.cli.objects.nouns import plural
 from reconciler.cli.output import is_value, show_value
 from reconciler.cli.terminal import Terminal, TextStyle, printable
 from reconciler.gitstore.worktree.checkout import update_command
 from schemas.kinds import Key
+
+SUBJECT_LENGTH = 72
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,55 +32,74 @@ class FileEdit:
 
 
 @dataclass(frozen=True, slots=True)
-class MutationResult:
-    """`edit` is None where all was so already, `commit` nothing where none was made. `sentence` ends what is said of the
-    object, `facts` are what a program wants of it."""
+class ObjectChange:
+    """What became of one object. `path` is the file that changes, empty where all was so already; `sentence` ends
+    what is said of the object."""
 
-    verb: str
     key: Key
     sentence: str
-    edit: FileEdit | None
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class MutationResult:
+    """`edits` is empty where all was so already, `commit` where none was made. `facts` are what a program wants of it."""
+
+    verb: str
+    objects: tuple[ObjectChange, ...]
+    edits: tuple[FileEdit, ...]
     commit: str = ""
     facts: tuple[tuple[str, str], ...] = ()
     waiting: str = ""
 
+    @property
+    def changed_keys(self) -> list[Key]:
+        return [each.key for each in self.objects if each.path]
+
 
 def show(terminal: Terminal, result: MutationResult, fleet: FleetRepo, arguments: argparse.Namespace) -> None:
-    """Prints the outcome in the format of `-o`. In a dry run there is an edit and no commit; without an edit all
-    was so already."""
+    """Prints the outcome in the format of `-o`. In a dry run there are edits and no commit; without edits all was so
+    already. A program gets one value for one object, and a list for several."""
     if is_value(arguments.output):
-        show_value(terminal, arguments.output, value(result, branch_of(fleet, arguments)))
+        values = [value(result, each, branch_of(fleet, arguments)) for each in result.objects]
+        show_value(terminal, arguments.output, values[0] if len(values) == 1 else values)
     elif arguments.output == "name":
-        terminal.line("/".join(part for part in (result.key.namespace, result.key.name) if part))
-    elif result.edit is None:
-        terminal.line(f"{describe_key(result.key)} is {result.sentence}: nothing to change")
-    elif not result.commit:
-        show_patch(terminal, result.edit)
+        for each in result.objects:
+            terminal.line(str(each.key))
+    elif result.edits and not result.commit:
+        for edit in result.edits:
+            show_patch(terminal, edit)
     else:
         show_commit(terminal, result, fleet, arguments)
 
 
-def value(result: MutationResult, branch: str) -> dict[str, object]:
+def value(result: MutationResult, made: ObjectChange, branch: str) -> dict[str, object]:
+    edits = [edit for edit in result.edits if edit.path == made.path]
     return {
         "verb": result.verb,
-        "object": str(result.key),
-        "changed": bool(result.commit),
+        "object": str(made.key),
+        "changed": bool(result.commit and made.path),
         "branch": branch,
-        "commit": result.commit,
-        "file": "" if result.edit is None else result.edit.path,
-        "patch": "" if result.edit is None else "".join(f"{line}\n" for line in patch(result.edit)),
+        "commit": result.commit if made.path else "",
+        "file": made.path,
+        "patch": "".join(f"{line}\n" for edit in edits for line in patch(edit)),
         **dict(result.facts),
     }
 
 
+def write_message(result: MutationResult) -> str:
+    """The commit's message: the objects in the subject where they fit, else in the body."""
+    names = [str(key) for key in result.changed_keys]
+    subject = f"{result.verb} {', '.join(names)}"
+    if len(subject) <= SUBJECT_LENGTH:
+        return subject
+    kinds = {key.kind for key in result.changed_keys}
+    what = plural(kinds.pop()) if len(kinds) == 1 else "objects"
+    return "\n".join((f"{result.verb} {len(names)} {what}", "", *(f"- {name}" for name in names)))
+
+
 def branch_of(fleet: FleetRepo, arguments: argparse.Namespace) -> str:
     return str(arguments.branch or (fleet.refs.source or "").removeprefix(HEADS))
-
-
-def describe_key(key: Key) -> str:
-    """`machine production/web-1`: kind in words and name, for messages and the subject of the commit."""
-    words = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in key.kind.value).strip()
-    return f"{words} {'/'.join(part for part in (key.namespace, key.name) if part)}"
 
 
 def show_patch(terminal: Terminal, made: FileEdit) -> None:
@@ -102,13 +124,22 @@ def patch(made: FileEdit) -> Iterator[str]:
 def show_commit(
     terminal: Terminal, result: MutationResult, fleet: FleetRepo, arguments: argparse.Namespace
 ) -> None:
+    """One line for each object, and below what to do next."""
     branch, checkout = branch_of(fleet, arguments), fleet.location.checkout
     commit = terminal.paint(result.commit[:10], TextStyle.YELLOW)
-    terminal.line(f"{describe_key(result.key)} {result.sentence}: {commit} on {printable(branch)}")
+    for each in result.objects:
+        name = printable(str(each.key))
+        if each.path:
+            terminal.line(f"{name} {each.sentence}: {commit} on {printable(branch)}")
+        else:
+            terminal.line(f"{name} is {each.sentence}: nothing to change")
+    if not result.edits:
+        return
     if arguments.branch:
         terminal.line("open a pull request for it; nothing happens before it is merged")
     elif checkout and (command := update_command(checkout, branch)):
         terminal.line(f"`{printable(command)}` fetches it")
     if result.waiting:
+        names = " ".join(map(str, result.changed_keys))
         repo = f" --repo {shlex.quote(arguments.repo)}" if arguments.repo else ""
-        terminal.line(f"`gitvirt wait {printable(result.waiting + repo)}` waits for its end")
+        terminal.line(f"`gitvirt wait {printable(f'{names} {result.waiting}{repo}')}` waits for its end")

@@ -8,11 +8,28 @@ they are.
 
 from __future__ import annotations
 
+import argparse
+
+from reconciler.cli.objects.nouns import TakenKinds
+from reconciler.cli.objects.references import POOLS, add_objects
 from schemas import live_layout
 from schemas.edit import Changes, Field, Target, Value
+from schemas.kinds import Kind
 from schemas.model import MachinePool, Object, VolumePool
 
+VOLUME_POOLS = TakenKinds(tuple(reversed(POOLS.kinds)), Kind.VOLUME_POOL)
 FORCED = "force"  # local disks may be lost
+
+
+def add_pools(parser: argparse.ArgumentParser) -> None:
+    """The arguments that name pools. Both kinds may have a pool of one name, since a host often serves both."""
+    add_objects(parser, POOLS, "POOL", may_take_all=False)
+    parser.add_argument("--volume-pool", action="store_true", help="names are those of volume pools")
+
+
+def taken_pools(arguments: argparse.Namespace) -> TakenKinds:
+    """A name alone is a machine pool, unless `--volume-pool` is given."""
+    return VOLUME_POOLS if arguments.volume_pool else POOLS
 
 
 def other_taints(pool: Object | None) -> list[Value]:

@@ -26,11 +26,14 @@ POOLS = (Kind.MACHINE_POOL, Kind.VOLUME_POOL)
 BAD = frozenset({"Error", "Failed", "Offline", "Unavailable", "Terminated", "Unknown"})
 
 
-def columns(kind: Kind, *, with_namespace: bool, is_wide: bool) -> list[Column[InventoryItem]]:
+def columns(
+    kind: Kind, *, with_namespace: bool, is_wide: bool, with_kind: bool = False
+) -> list[Column[InventoryItem]]:
     """The columns of a kind, in their order. `-A` adds the namespace, `-o wide` those that are too wide for most
-    terminals."""
+    terminals. With its kind a name can be pasted after any verb."""
     namespace = Column[InventoryItem]("NAMESPACE", lambda item: item.key.namespace)
-    name = Column[InventoryItem]("NAME", lambda item: item.key.name)
+    before = f"{kind.value.lower()}/" if with_kind else ""
+    name = Column[InventoryItem]("NAME", lambda item: before + item.key.name)
     file = Column[InventoryItem]("FILE", lambda item: item.path, is_wide=True)
     paused = [Column[InventoryItem]("PAUSED", paused_cell, is_wide=True)] if STATE in BY_KIND[kind] else []
     rows = [*([namespace] if with_namespace else []), name, *BY_KIND[kind], *paused, file]

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.terminal import printable
@@ -49,11 +51,25 @@ def parse_kind(text: str) -> Kind:
     raise argparse.ArgumentTypeError(f"unknown kind {text!r}; {hint}")
 
 
-def add_object(parser: argparse.ArgumentParser) -> None:
-    """The arguments that name one object: KIND, NAME, and its namespace."""
-    parser.add_argument("kind", type=parse_kind, metavar="KIND", help="machine, volume, pool, ...")
-    parser.add_argument("name", metavar="NAME", help="NAME or NAMESPACE/NAME")
-    parser.add_argument("-n", "--namespace", metavar="NS", help="default: default")
+@dataclass(frozen=True, slots=True)
+class TakenKinds:
+    """The kinds that a verb takes, and which one a name alone is of. Without a default, the kind has to be said."""
+
+    kinds: tuple[Kind, ...]
+    default: Kind | None
+
+    @property
+    def plain(self) -> str:
+        """For messages: machines, or volumes."""
+        return ", ".join(map(plural, self.kinds))
+
+
+class ObjectWords(argparse._StoreAction):
+    """The argument that names objects. Completion and the parser recognize it by its class."""
+
+    def __init__(self, *, taken: TakenKinds, **others: Any) -> None:
+        super().__init__(**others)
+        self.taken = taken
 
 
 def parse_key(kind: Kind, written: str, namespace: str | None) -> Key:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, get_args
 
 import msgspec
@@ -18,6 +18,7 @@ import msgspec
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.fleet_repo import FleetRepo, check_settings
 from reconciler.cli.objects import columns
+from reconciler.cli.objects.labels import parse_labels, select_all
 from reconciler.cli.objects.nouns import list_command, parse_key
 from reconciler.cli.terminal import err, printable
 from reconciler.cli.verbs import closest
@@ -33,9 +34,6 @@ FIELDS = {
     "pool": ("spec", "machinePoolRef", "name"),
 }
 STATE_FIELDS = ("state", "status.state")
-# What $defs/labelKey of the schemas allows.
-_DNS = "[a-z0-9]([a-z0-9-]*[a-z0-9])?"
-LABEL_KEY = re.compile(rf"({_DNS}(\.{_DNS})*/)?[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?")
 VOLUME_FIELDS = {"class": ("spec", "volumeClassRef", "name"), "pool": ("spec", "volumePoolRef", "name")}
 
 
@@ -49,8 +47,8 @@ def add_selectors(parser: argparse.ArgumentParser) -> None:
         action="extend",
         type=parse_labels,
         default=[],
-        metavar="KEY=VALUE",
-        help="only with this label; several (commas, or several -l) are combined with AND",
+        metavar="SELECTOR",
+        help="only with these labels: app=web, tier!=db, 'tier in (a,b)', gpu, '!gpu'; commas mean AND",
     )
     parser.add_argument(
         "--field",
@@ -62,15 +60,6 @@ def add_selectors(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def parse_labels(text: str) -> list[tuple[str, str]]:
-    """`key=value`, and more of them after commas; `key==value` means the same."""
-    found = [parse_pair(part) for part in text.split(",")]
-    for name, _ in found:
-        if not LABEL_KEY.fullmatch(name):
-            raise argparse.ArgumentTypeError(f"{name!r} is not a label key; write KEY=VALUE")
-    return [(name, value.removeprefix("=")) for name, value in found]
-
-
 def parse_pair(text: str) -> tuple[str, str]:
     """The type of an argument NAME=VALUE. The value may be empty: then the field is absent or empty."""
     name, separator, value = text.partition("=")
@@ -79,12 +68,8 @@ def parse_pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-def select_items(
-    inventory: FleetInventory, kind: Kind, names: Iterable[str], arguments: argparse.Namespace
-) -> list[InventoryItem]:
-    """By name: each must be there. Without names: all that fit, in order."""
-    if found := [find_item(inventory, kind, name, arguments.namespace) for name in names]:
-        return found
+def select_items(inventory: FleetInventory, kind: Kind, arguments: argparse.Namespace) -> list[InventoryItem]:
+    """All of a kind that fit, in order."""
     items = inventory.of(kind)
     for name, _ in arguments.field:
         if items and not any(field(item, name) for item in items):
@@ -99,10 +84,14 @@ def is_selected(item: InventoryItem, arguments: argparse.Namespace) -> bool:
     namespace = arguments.namespace or DEFAULT_NAMESPACE
     if item.key.kind.is_namespaced and not arguments.all_namespaces and item.key.namespace != namespace:
         return False
-    labels = item.object.metadata.labels
-    return all(labels.get(name) == value for name, value in arguments.label) and all(
+    return select_all(arguments.label, item.object.metadata.labels) and all(
         has_value(item, name, value) for name, value in arguments.field
     )
+
+
+def has_selectors(arguments: argparse.Namespace) -> bool:
+    """Whether a call chooses objects by what they are, and not by name."""
+    return bool(arguments.label or arguments.field or arguments.all)
 
 
 def has_value(item: InventoryItem, name: str, value: str) -> bool:
@@ -178,12 +167,6 @@ def read_current(fleet: FleetRepo, kind: Kind | None = None) -> FleetInventory:
     if found.broken:
         err().line(f"{len(found.broken)} files cannot be read: `gitvirt validate` says why")
     return found
-
-
-def find_current(fleet: FleetRepo, arguments: argparse.Namespace) -> InventoryItem:
-    """The one object that the arguments name."""
-    inventory = read_current(fleet, arguments.kind)
-    return find_item(inventory, arguments.kind, arguments.name, arguments.namespace)
 
 
 def find_item(inventory: FleetInventory, kind: Kind, written: str, namespace: str | None) -> InventoryItem:

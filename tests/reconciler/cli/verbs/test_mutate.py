@@ -25,11 +25,11 @@ def at(fleet: Path, revision: str, path: str) -> str:
 @pytest.mark.parametrize(
     ("words", "path", "adds", "subject"),
     [
-        ("cordon rack-a", "pools/rack-a.yaml", ["spec:", "  unschedulable: true"], "cordon machine pool rack-a"),
-        ("drain rack-a", "pools/rack-a.yaml", ["    - key: gitvirt.dev/drain", "      effect: NoExecute"], "drain machine pool rack-a"),
-        ("drain rack-a --force", "pools/rack-a.yaml", ["      value: force"], "drain machine pool rack-a"),
-        ("pause web-1", "machines/web-1.yaml", ['    gitvirt.dev/paused: "true"'], "pause machine default/web-1"),
-        ("pause machine lab/lab", "machines/lab.yaml", ['    gitvirt.dev/paused: "true"'], "pause machine lab/lab"),
+        ("cordon rack-a", "pools/rack-a.yaml", ["spec:", "  unschedulable: true"], "cordon MachinePool/rack-a"),
+        ("drain rack-a", "pools/rack-a.yaml", ["    - key: gitvirt.dev/drain", "      effect: NoExecute"], "drain MachinePool/rack-a"),
+        ("drain rack-a --force", "pools/rack-a.yaml", ["      value: force"], "drain MachinePool/rack-a"),
+        ("pause web-1", "machines/web-1.yaml", ['    gitvirt.dev/paused: "true"'], "pause Machine/default/web-1"),
+        ("pause machine lab/lab", "machines/lab.yaml", ['    gitvirt.dev/paused: "true"'], "pause Machine/lab/lab"),
         ("restart web-1 -m 'bounce'", "machines/web-1.yaml", ["    gitvirt.dev/restart: "], "'bounce'"),
     ],
 )  # fmt: skip
@@ -102,11 +102,9 @@ def test_drain_says_whether_local_disks_are_lost(
 
 def test_restart_prints_the_command_that_waits_for_its_end(fleet: Path, capsys: Capture) -> None:
     assert gitvirt("restart", "web-1") == Exit.OK
-    found = re.search(
-        r"\(token (\S+)\).*`gitvirt (wait \S+ \S+ --for \S+)` waits", capsys.readouterr().out, re.S
-    )
+    found = re.search(r"\(token (\S+)\).*`gitvirt (wait \S+ --for \S+)` waits", capsys.readouterr().out, re.S)
     assert found is not None
-    assert found[2] == f"wait machine default/web-1 --for status.restart={found[1]}"
+    assert found[2] == f"wait Machine/default/web-1 --for status.restart={found[1]}"
     assert gitvirt(*found[2].split(), "--timeout", "0s") == Exit.TIMED_OUT
     assert f"is not status.restart={found[1]} after" in capsys.readouterr().err
 
@@ -117,8 +115,8 @@ def test_a_paused_machine_is_not_restarted(fleet: Path, capsys: Capture, words: 
     before = git(fleet, "ls-remote", "origin")
     assert gitvirt(*words.split()) == Exit.FAILED
     output = capsys.readouterr().err
-    assert "machine default/web-1 is paused" in output
-    assert "`gitvirt resume default/web-1`" in output
+    assert "Machine/default/web-1 is paused" in output
+    assert "`gitvirt resume Machine/default/web-1`" in output
     assert git(fleet, "ls-remote", "origin") == before
     assert gitvirt("resume", "web-1") == gitvirt("restart", "web-1") == Exit.OK
 
@@ -198,8 +196,8 @@ def test_an_announced_pool_gets_a_file(fleet: Path, words: str) -> None:
 @pytest.mark.parametrize(
     ("words", "output"),
     [
-        ("resume pool rack-b", "machine pool rack-b is not paused: nothing to change"),
-        ("uncordon rack-b", "machine pool rack-b is already uncordoned: nothing to change"),
+        ("resume pool rack-b", "MachinePool/rack-b is not paused: nothing to change"),
+        ("uncordon rack-b", "MachinePool/rack-b is already uncordoned: nothing to change"),
     ],
 )
 def test_of_an_announced_pool_there_is_nothing_to_take_back(
@@ -326,10 +324,83 @@ def test_a_refusal_of_several_lines_is_one(fleet: Path, capsys: Capture) -> None
     )
 
 
+@pytest.mark.parametrize(
+    ("words", "changes"),
+    [
+        ("pause web-1 web-2", {"web-1", "web-2"}),
+        ("pause Machine/default/web-1 machine/lab/lab", {"web-1", "lab"}),
+        ("pause machine default/web-2 -n lab lab", {"web-2", "lab"}),
+        ("pause machines -l app=web", {"web-1"}),
+        ("pause -l !app -A", {"web-2", "lab"}),
+        ("pause --all", {"web-1", "web-2"}),
+        ("pause machines --field state=Running", {"web-1"}),
+        ("restart web-1 machine/web-2", {"web-1", "web-2"}),
+        ("restart -l app", {"web-1"}),
+        ("cordon pool/rack-a", {"rack-a"}),
+        ("cordon MachinePool/rack-a", {"rack-a"}),
+        ("cordon pools rack-a", {"rack-a"}),
+    ],
+)  # fmt: skip
+def test_several_objects_are_changed_by_one_commit(fleet: Path, words: str, changes: set[str]) -> None:
+    assert gitvirt(*words.split()) == Exit.OK
+    git(fleet, "fetch", "-q", "origin")
+    assert git(fleet, "rev-list", "--count", "main..origin/main") == "1"
+    files = git(fleet, "diff", "--name-only", "main", "origin/main").split()
+    assert {Path(file).stem for file in files} == changes
+    subject = git(fleet, "log", "-1", "--format=%s", "origin/main")
+    assert all(f"/{name}" in subject for name in changes)
+
+
+def test_two_objects_of_one_file_are_changed_by_one_commit(fleet: Path) -> None:
+    commit(fleet, {"machines/both.yaml": machine("a") + b"---\n" + machine("b")}, "two in one")
+    git(fleet, "push", "-q", "origin", "main")
+    assert gitvirt("pause", "a", "b") == Exit.OK
+    assert at(fleet, "origin/main", "machines/both.yaml").count("gitvirt.dev/paused") == 2
+
+
+def test_a_long_list_of_objects_is_in_the_body_of_the_commit(fleet: Path) -> None:
+    names = [f"node-{number}" for number in range(12)]
+    commit(fleet, {f"machines/{name}.yaml": machine(name) for name in names}, "a dozen")
+    git(fleet, "push", "-q", "origin", "main")
+    assert gitvirt("pause", *names) == Exit.OK
+    git(fleet, "fetch", "-q", "origin")
+    subject, _, *body = git(fleet, "log", "-1", "--format=%B", "origin/main").strip().split("\n")
+    assert subject == "pause 12 machines"
+    assert body == [f"- Machine/default/{name}" for name in names]
+
+
+def test_one_of_several_that_does_not_exist_stops_the_change(fleet: Path, capsys: Capture) -> None:
+    before = git(fleet, "ls-remote", "origin")
+    assert gitvirt("pause", "web-1", "web-9") == Exit.FAILED
+    assert "there is no Machine web-9" in capsys.readouterr().err
+    assert git(fleet, "ls-remote", "origin") == before
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "cause", "cure"),
+    [
+        ("restart volume/web-1", Exit.USAGE, "gitvirt restart takes machines, not a Volume", "restart --help"),
+        ("restart volume a b", Exit.USAGE, "takes machines, not a Volume", "restart --help"),
+        ("cordon machine/web-1", Exit.USAGE, "takes machinepools, volumepools, not a Machine", "cordon --help"),
+        ("pause web-1 -l app=web", Exit.USAGE, "either names objects or selects them", "leave out the names"),
+        ("pause machines -l app=none", Exit.FAILED, "no machines are selected", "gitvirt get machines -A"),
+        ("pause machines -l _x", Exit.USAGE, "'_x' is not a label key", "write KEY=VALUE"),
+        ("pause machines", Exit.FAILED, "there is no Machine machines", "gitvirt get machines"),
+        ("drain --all", Exit.USAGE, "--all", "drain --help"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_meant_is_refused(
+    fleet: Path, capsys: Capture, words: str, code: Exit, cause: str, cure: str
+) -> None:
+    before = git(fleet, "ls-remote", "origin")
+    assert gitvirt(*words.split()) == code
+    output = capsys.readouterr().err
+    assert cause in output
+    assert cure in output
+    assert git(fleet, "ls-remote", "origin") == before
+
+
 @pytest.mark.parametrize("verb", ["pause", "resume"])
-def test_help_shows_the_kind_as_optional(fleet: Path, capsys: Capture, verb: str) -> None:
-    with pytest.raises(SystemExit):
-        gitvirt(verb, "--help")
-    assert "[KIND] NAME\n" in capsys.readouterr().out.replace("\n  -h", "\n").split("examples:")[0]
+def test_an_object_has_to_be_named(fleet: Path, capsys: Capture, verb: str) -> None:
     assert gitvirt(verb) == Exit.USAGE
-    assert "required: [KIND] NAME" in capsys.readouterr().err
+    assert "required: OBJECT" in capsys.readouterr().err

@@ -22,14 +22,27 @@ Capture = pytest.CaptureFixture[str]
     [
         ("get machines", ["NAME   STATE    POOL  CLASS  POWER  IPS       REASON", "web-1  Running", "10.0.0.7", "Unschedulable"]),
         ("get m -A", ["NAMESPACE  NAME", "lab        lab"]),
-        ("get machines -A -l app=web -o name", ["default/web-1\n"]),
-        ("get machines -A -l app==web -o name", ["default/web-1\n"]),
+        ("get machines -A -l app=web -o name", ["Machine/default/web-1\n"]),
+        ("get machines -A -l app==web -o name", ["Machine/default/web-1\n"]),
         ("get machines -A -l example.org/tier.x_y=web -o name", []),
-        ("get machines -A -l app=web,tier==front -o name", ["default/web-1\n"]),
-        ("get machines -A --field state=Running -o name", ["default/web-1\n"]),
-        ("get machines -A --field power=On -o name", ["default/web-1\ndefault/web-2\nlab/lab\n"]),
+        ("get machines -A -l app=web,tier==front -o name", ["Machine/default/web-1\n"]),
+        ("get machines -A --field state=Running -o name", ["Machine/default/web-1\n"]),
+        ("get machines -A --field power=On -o name", ["Machine/default/web-1\nMachine/default/web-2\nMachine/lab/lab\n"]),
         ("get machine lab/lab -o wide", ["machines/lab.yaml"]),
         ("get pools", ["rack-a  Ready  small    8    32Gi"]),
+        ("get Machine/default/web-1 pool/rack-a", ["machine/web-1  Running", "\n\nNAME", "machinepool/rack-a  Ready"]),
+        ("get m,pools", ["machine/web-1  Running", "machinepool/rack-a  Ready"]),
+        ("get all", ["machine/web-1", "machinepool/rack-a", "machineclass/small", "secret/seed"]),
+        ("get machine -n lab lab", ["lab   "]),
+        ("get machine Machine/default/web-1 -o name", ["Machine/default/web-1\n"]),
+        ("get machines -l app!=web -o name", ["Machine/default/web-2\n"]),
+        ("get machines -l app,!gpu -o name", ["Machine/default/web-1\n"]),
+        ("describe web-1 pool/rack-a", ["Machine/default/web-1  Running", "\n\nMachinePool/rack-a  Ready"]),
+        ("describe machines -l app", ["Machine/default/web-1  Running"]),
+        ("history web-1 web-2", ["Machine/default/web-1\nWHEN", "\n\nMachine/default/web-2\nWHEN"]),
+        ("wait web-1 pool/rack-a", ["Machine/default/web-1: Running after", "MachinePool/rack-a: Ready after"]),
+        ("wait machines -l app", ["Machine/default/web-1: Running after"]),
+        ("wait machines -l none --for deleted", []),
         ("get machine web-1 -o yaml", ["kind: Machine\n", "  state: Running\n"]),
         ("get secrets", ["seed  -     password  no"]),
         ("tree", ["rack-a  Ready\n└─ default/web-1  Running\n   └─ oda  local disk root  Pending\n", "without a pool\n", "default/web-2  Pending  Unschedulable"]),
@@ -75,7 +88,7 @@ def write_live(fleet: Path, text: bytes) -> None:
 def test_the_state_unknown_is_what_the_table_shows(fleet: Path, capsys: Capture, words: str) -> None:
     write_live(fleet, machine("web-1") + RUNNING.replace(b"  conditions:\n", LOST.encode()))
     assert gitvirt(*words.split()) == Exit.OK
-    assert capsys.readouterr().out == "default/web-1\n"
+    assert capsys.readouterr().out == "Machine/default/web-1\n"
 
 
 @pytest.mark.parametrize("words", ["get machines", "tree", "describe machine web-1"])
@@ -132,14 +145,20 @@ def test_json_is_json(fleet: Path, capsys: Capture, words: str) -> None:
         ("get machine lab", Exit.FAILED, "there is no Machine lab", "-n lab"),
         ("get machine zzz", Exit.FAILED, "there is no Machine zzz", "gitvirt get machines -A"),
         ("get machnes", Exit.USAGE, "unknown kind 'machnes'", "did you mean machines?"),
+        ("get web-1", Exit.USAGE, "unknown kind 'web-1'", "there are: "),
+        ("get m,v web-1", Exit.USAGE, "names need one kind", "KIND/NAME"),
+        ("describe", Exit.USAGE, "required: OBJECT", "gitvirt describe --help"),
+        ("describe web-1 -l app", Exit.USAGE, "either names objects or selects them", "leave out"),
+        ("wait machines --all --timeout 1s", Exit.TIMED_OUT, "Machine/default/web-2 is not Running", "gitvirt describe Machine/default/web-2"),
+        ("wait machines -l none", Exit.FAILED, "no machines are selected", "gitvirt get machines -A"),
         ("describe pool nowhere", Exit.FAILED, "there is no MachinePool nowhere", "gitvirt get machinepools"),
-        ("get machines -l a=b,c", Exit.USAGE, "'c' is not NAME=VALUE", ""),
+        ("get machines -l a=b,-c", Exit.USAGE, "'-c' is not a label key", ""),
         ("get machines --field nope=1", Exit.USAGE, "no Machine has anything at nope", "state, power"),
         ("get machines --repo nothing.git", Exit.FAILED, "nothing.git", ""),
         ("get machines --field state", Exit.USAGE, "'state' is not NAME=VALUE", ""),
         ("wait snapshot absent --timeout 0s", Exit.TIMED_OUT, "VolumeSnapshot/default/absent is not Ready after", "gitvirt get volumesnapshots -A"),
         ("wait volume absent --timeout 0s", Exit.TIMED_OUT, "Volume/default/absent is not Available after", "gitvirt get volumes -A"),
-        ("wait machine web-2 --timeout 1s", Exit.TIMED_OUT, "it is Pending (rack-a: cpu", "gitvirt describe machine web-2"),
+        ("wait machine web-2 --timeout 1s", Exit.TIMED_OUT, "it is Pending (rack-a: cpu", "gitvirt describe Machine/default/web-2"),
     ],
 )  # fmt: skip
 def test_says_what_is_wrong_and_what_to_do(
