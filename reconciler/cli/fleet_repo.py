@@ -37,7 +37,6 @@ from reconciler.gitstore.repo import Refs, Repo, Snapshot
 from reconciler.gitstore.store import Store
 from reconciler.gitstore.worktree import revision
 from reconciler.gitstore.worktree.checkout import find_remote_url
-from schemas.problem import Problem
 from schemas.settings import fleet
 from schemas.settings.fleet import PATH
 
@@ -113,7 +112,7 @@ def open_fleet(
     environment = os.environ if environment is None else environment
     guess = read_checkout_settings(location.checkout)
     refs = refs_from_settings(guess, with_reports=with_reports)
-    absent: tuple[Problem, ...] = ()
+    absent = ""
     for _ in range(3):
         own = access.from_environment({"GITVIRT_GIT_CONFIG": "own", **environment})
         with closing(open_store_of(location.address, own, refs, environment)) as repo:
@@ -131,10 +130,13 @@ def open_fleet(
                 refuse_unknown_target(made)
                 yield made
                 return
-            absent = guards.of_refs(refs, snapshot)
+            if snapshot.source is None and refs.source is not None:
+                absent = refs.source
             refs = better
-    for problem in absent:  # the settings on the default branch name a source branch that is not there
-        raise CommandError(f"{location.address}: {problem.message}", problem.hint)
+    if absent:
+        # The settings on the default branch name a branch that was renamed or never pushed.
+        cure = f"set branches.source in gitvirt.yaml on {refs.source}, or push {absent}"
+        raise CommandError(f"{location.address}: the source branch {absent} does not exist", cure)
     raise CommandError(
         f"the settings of {location.address} changed their branch names while gitvirt read them", "try again"
     )
