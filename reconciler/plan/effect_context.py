@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from reconciler.world.view import View
 from schemas import live_layout
-from schemas.effects.context import EffectContext
+from schemas.effects.context import EffectContext, VolumeClassPolicy
 from schemas.effects.removal import list_local_disks, losses_of_machine
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, MachineStatus, Object, Volume, VolumeClass
@@ -38,17 +38,29 @@ def find_context(view: View, key: Key, before: Object) -> EffectContext:
                 is_paused=is_paused,
                 losses=losses_of_machine(before),
                 local_disks=list_local_disks(before),
+                volume_classes=find_volume_classes(view),
                 accepts_data_loss=isinstance(now, Machine) and now.spec.on_pool_lost == "Replace",
             )
-        case Volume(spec=spec):
-            name = spec.volume_class_ref.name if spec.volume_class_ref else ""
-            found = view.objects.get(Key(Kind.VOLUME_CLASS, "", name))
-            policy = found.object.resize_policy if found and isinstance(found.object, VolumeClass) else None
-            path = found.source.path if found and found.source else ""
-            return EffectContext(name, pool, is_paused=is_paused, resize_policy=policy, class_path=path)
+        case Volume():
+            name = before.spec.volume_class_ref.name if before.spec.volume_class_ref else ""
+            classes = find_volume_classes(view)
+            return EffectContext(
+                key.name, pool, is_paused=is_paused, volume_class=name, volume_classes=classes
+            )
         case _:
             users = [str(user) for user in sorted(view.relations.users.get(key)) if is_placed(view, user)]
             return EffectContext(key.name, is_used=bool(users), users=shorten_list(users))
+
+
+def find_volume_classes(view: View) -> dict[str, VolumeClassPolicy]:
+    """All that are known; a fleet has few."""
+    names = view.offers[Kind.VOLUME_POOL].classes
+    return {
+        name: VolumeClassPolicy(found.object.resize_policy, found.source.path if found.source else "")
+        for name in names
+        if (found := view.objects.get(Key(Kind.VOLUME_CLASS, "", name))) is not None
+        and isinstance(found.object, VolumeClass)
+    }
 
 
 def is_placed(view: View, key: Key) -> bool:

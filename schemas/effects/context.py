@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from schemas.effects.effect import Loss
+
+
+class VolumeClassPolicy(NamedTuple):
+    """Whether volumes of a class may grow, and the file that says so."""
+
+    resize_policy: str
+    path: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +22,7 @@ class EffectContext:
 
     `pool` is empty where that is unknown. `losses` are local disks and generated volumes of a machine as it is: what its removal
     destroys; `local_disks` the part of it that a move destroys. `is_used`: placed objects use this class, network
-    or interface, and `users` names them. `resize_policy` is that of a volume's class, whose file is `class_path`; None where the class is unknown.
+    or interface, and `users` names them. `volume_class` is that of a volume, and `volume_classes` are those that are known.
     """
 
     name: str = ""
@@ -26,8 +35,8 @@ class EffectContext:
     accepts_data_loss: bool = False
     is_used: bool = True
     users: str = ""
-    resize_policy: str | None = None
-    class_path: str = ""
+    volume_class: str = ""
+    volume_classes: Mapping[str, VolumeClassPolicy] = field(default_factory=dict)
 
 
 VALIDATION = EffectContext()

@@ -88,6 +88,7 @@ class NeedsRecreation:
 
     why: str = ""
     losses: tuple[Loss, ...] = ()
+    is_volume: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,7 +133,7 @@ def of_disk_size(change: FieldChange, _context: EffectContext) -> Effect:
     shown = " -> ".join(str(units(each or defaults.LOCAL_DISK_BYTES)) for each in (was, now))
     message = f"the size of local disk {name} cannot change: {shown}"
     hint = "restore the size, use a volume for data that grows, or delete and recreate the machine"
-    return Refused("GV416", message, hint)
+    return Refused("GV417", message, hint)
 
 
 def of_disk_image(change: FieldChange, _context: EffectContext) -> Effect:
@@ -142,10 +142,10 @@ def of_disk_image(change: FieldChange, _context: EffectContext) -> Effect:
     return Refused("GV408", message, DISK_HINT)
 
 
-def of_device(change: FieldChange, context: EffectContext) -> Effect:
+def of_device(change: FieldChange, _context: EffectContext) -> Effect:
     """Only a volume moves to another device; a local disk keeps the one that it was created with."""
     if (change.new_entry or {}).get("localDisk") is not None:
-        return NeedsRecreation("a local disk keeps the device of its creation", context.losses)
+        return Recorded("a local disk keeps the device that it was created with")
     return AppliedNow(REATTACHED)
 
 

@@ -9,6 +9,8 @@ An ephemeral entry of a machine is a volume or an interface of its own: its temp
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
 
 from schemas.effects import machine_rules
 from schemas.effects.context import EffectContext
@@ -130,9 +132,16 @@ def effect_of(change: FieldChange, context: EffectContext) -> Effect:
     template = TEMPLATES.get(change.pattern[:TEMPLATE_DEPTH]) if change.kind is Kind.MACHINE else None
     if template is not None:
         path = change.path[TEMPLATE_DEPTH:]
-        return effect_of(FieldChange(template, path, change.old, change.new), context)
+        nested = replace(context, volume_class=class_of_template(change.new_entry))
+        return effect_of(FieldChange(template, path, change.old, change.new), nested)
     rule = find_rule(change.kind, change.pattern)
     return rule(change, context) if callable(rule) else rule
+
+
+def class_of_template(entry: Mapping[str, Any] | None) -> str:
+    """The class of the volume that an entry generates; empty for one without."""
+    template = ((entry or {}).get("ephemeral") or {}).get("volumeTemplate") or {}
+    return str(((template.get("spec") or {}).get("volumeClassRef") or {}).get("name") or "")
 
 
 def find_rule(kind: Kind, pattern: Path) -> Rule:

@@ -43,11 +43,11 @@ def of_size(change: FieldChange, context: EffectContext) -> Effect:
     if now < was:
         message = f"the volume cannot shrink, that would cut off data: {was} -> {now}"
         return Refused("GV405", message, "restore the size, or copy the data to a new volume")
-    if context.resize_policy not in (None, "ExpandOnly"):
-        message = f"the volume cannot grow, its class {context.name} is Static: {was} -> {now}"
-        return Refused(
-            "GV406", message, f"restore the size, or set resizePolicy: ExpandOnly in {context.class_path}"
-        )
+    policy = context.volume_classes.get(context.volume_class)
+    if policy is not None and policy.resize_policy != "ExpandOnly":
+        message = f"the volume cannot grow, its class {context.volume_class} is Static: {was} -> {now}"
+        hint = f"restore the size, or set resizePolicy: ExpandOnly in {policy.path}"
+        return Refused("GV406", message, hint)
     return AppliedNow("the guest has to enlarge its file system")
 
 
@@ -63,7 +63,7 @@ def of_snapshot_source(change: FieldChange, _context: EffectContext) -> Effect:
 
 
 REFUSED_ENCRYPTION = Refused("GV407", "the encryption of a volume cannot change", COPY)
-FILLED_ONCE = NeedsRecreation("a volume is filled once, at its creation")
+FILLED_ONCE = NeedsRecreation("a volume is filled once, at its creation", is_volume=True)
 
 VOLUME_RULES: Rules = {
     ("spec", "volumeClassRef", "name"): of_class,

@@ -6,11 +6,20 @@ that moved to another file is the same one.
 
     object in            rule
     both, equal          none
-    both, different      by kind: what its host cannot change afterwards (GV401 to GV412, GV414, GV415)
+    both, different      the effect of each changed field (`schemas.effects`): GV401 to GV412, GV414, GV415, GV417 to GV419
     the earlier only     GV413, if objects of the new revision still refer to it
     the new only         none: everything about a new object may be chosen
 
 Only files that differ are compared (`EarlierRevision`), so the cost is that of the change and not of the repository.
+
+    effect of a change                    finding
+    refused                               an error with the code of the effect
+    moves a machine                       GV412, a warning
+    destroys data, of a machine that stays   GV418, a warning
+    none, the first boot has read it      GV419, a warning; of a volume, which is filled once, GV414
+    interfaces of a network reattached    GV415, a warning
+    at the next boot                      GV401, a notice
+    everything else                       none
 
 A change of something shared (a class, a network) concerns its users, not itself. It is reported only for users that are in
 both revisions: in a pull request that adds the first user of a class, the class may still be changed.
@@ -22,26 +31,37 @@ and unknown are two things here as everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from schemas.model import (
-    Machine,
-    MachineClass,
-    MachinePool,
-    Network,
-    VolumeClass,
-    VolumePool,
-    VolumeSnapshot,
-    VolumeSpec,
+import msgspec
+
+from schemas.effects.context import EffectContext, VolumeClassPolicy
+from schemas.effects.effect import (
+    AppliedNow,
+    AtNextBoot,
+    AtNextPlacement,
+    Effect,
+    Moves,
+    NeedsRecreation,
+    Refused,
 )
+from schemas.effects.field_change import FieldChange
+from schemas.effects.machine_rules import DISK_HINT
+from schemas.effects.removal import list_local_disks, losses_of_machine
+from schemas.effects.rules import compare_documents, effect_of
+from schemas.effects.volume_rules import COPY
+from schemas.effects.words import describe_change, describe_effect
+from schemas.kinds import Kind
+from schemas.model import Machine, Object, Volume, VolumeClass
 from schemas.problem import Severity
 from schemas.validate.finding import Finding, shorten_list
 from schemas.validate.inputs import EarlierRevision
 from schemas.validate.references import ReferenceIndex, continued_users
-from schemas.validate.tree import AnyDeclaration, Tree, interfaces_of, volumes_of
+from schemas.validate.tree import AnyDeclaration, Tree
 
-MACHINE_PIN = "/spec/machinePoolRef"
-DISK_HINT = "restore the disk, or delete and recreate the machine"
+SHARED = frozenset({Kind.MACHINE_CLASS, Kind.VOLUME_CLASS, Kind.NETWORK})
+RECREATE_HINT = "restore the field, or delete and recreate the machine"
 
 
 def findings(tree: Tree, past: EarlierRevision) -> Iterator[Finding]:
@@ -51,29 +71,90 @@ def findings(tree: Tree, past: EarlierRevision) -> Iterator[Finding]:
         new = tree.find(old.key.kind, old.key.namespace, old.key.name)
         if new is None or new.object == old.object:
             continue
-        yield from of_volumes(tree, old, new)
-        yield from of_interfaces(old, new)
-        match old.object, new.object:
-            case Machine() as before, Machine() as after:
-                yield from of_machine(new, before, after)
-            case (MachineClass() | VolumeClass()) as before, (MachineClass() | VolumeClass()) as after:
-                if before.capabilities != after.capabilities:
-                    yield from in_use(new, "GV402", "/capabilities", uses, past)
-            case (MachinePool() | VolumePool()) as before, (MachinePool() | VolumePool()) as after:
-                yield from provider(new, before.spec.provider_id, after.spec.provider_id)
-            case Network() as before, Network() as after:
-                yield from provider(new, before.spec.provider_id, after.spec.provider_id)
-                was = before.spec.ipv4.cidr if before.spec.ipv4 else ""
-                if was and was != (after.spec.ipv4.cidr if after.spec.ipv4 else ""):
-                    yield from in_use(new, "GV415", "/spec/ipv4/cidr", uses, past)
-            case VolumeSnapshot() as before, VolumeSnapshot() as after:
-                was, now = before.spec.volume_ref.name, after.spec.volume_ref.name
-                if was != now:
-                    message = f"the volume of a snapshot cannot change: {was} -> {now}"
-                    yield new.finding("GV410", "/spec/volumeRef/name", message, "declare a new snapshot")
-            case _:
-                pass
+        users = continued_users(new.key, uses, past) if new.key.kind in SHARED else ""
+        yield from of_changed(tree, old, new, users)
     yield from of_removed(tree, past, uses)
+
+
+def of_changed(tree: Tree, old: AnyDeclaration, new: AnyDeclaration, users: str) -> Iterator[Finding]:
+    """One object: what each changed field does, each finding once."""
+    before, after = to_document(old.object), to_document(new.object)
+    context = make_context(tree, old.object, new.object, users)
+    found: dict[tuple[str, str], Finding] = {}
+    for change in compare_documents(new.key.kind, before, after):
+        for each in of_field(new, change, effect_of(change, context), find_pointer(after, change)):
+            found.setdefault((each.code, each.message), each)
+    yield from found.values()
+
+
+def to_document(object: Object) -> Mapping[str, Any]:
+    """The object as plain values, without what is at its default."""
+    document: Mapping[str, Any] = msgspec.to_builtins(object, enc_hook=str)
+    return document
+
+
+def make_context(tree: Tree, before: Object, after: Object, users: str) -> EffectContext:
+    """What two revisions say of one object, and the classes of the later one. Whether it exists on a host is unknown here: it is assumed."""
+    classes = {
+        key[1]: VolumeClassPolicy(entry.object.resize_policy, entry.path)
+        for key, entry in tree.of(VolumeClass).items()
+    }
+    if isinstance(before, Machine) and isinstance(after, Machine):
+        return EffectContext(
+            name=before.name,
+            is_running=before.spec.power == "On",
+            losses=losses_of_machine(before),
+            local_disks=list_local_disks(before),
+            accepts_data_loss=after.spec.on_pool_lost == "Replace",
+            volume_classes=classes,
+        )
+    if isinstance(after, Volume):
+        name = after.spec.volume_class_ref.name if after.spec.volume_class_ref else ""
+        return EffectContext(before.name, volume_class=name, volume_classes=classes)
+    return EffectContext(before.name, is_used=bool(users) or after.KIND not in SHARED, users=users)
+
+
+def of_field(new: AnyDeclaration, change: FieldChange, effect: Effect, pointer: str) -> Iterator[Finding]:
+    """What is impossible is an error; what stops or destroys something, or has no effect, a warning; what waits a notice."""
+    message = f"{describe_change(change)}: {describe_effect(effect)}"
+    match effect:
+        case Refused(code, message, hint):
+            yield new.finding(code, pointer, message, hint)
+        case Moves():
+            hint = "restore the pin to keep the machine where it is"
+            yield new.finding("GV412", pointer, message, hint, Severity.WARNING)
+        case AtNextPlacement() if change.path[-2:] == ("volumePoolRef", "name") and change.new:
+            message = f"the pin to {change.new} takes effect at the next placement; it does not move the data"
+            yield new.finding("GV412", pointer, message, severity=Severity.NOTICE)
+        case NeedsRecreation(is_volume=True, why=why):
+            yield new.finding("GV414", pointer, f"{why}; this change has no effect", COPY, Severity.WARNING)
+        case NeedsRecreation():
+            yield new.finding("GV419", pointer, message, RECREATE_HINT, Severity.WARNING)
+        case AppliedNow(losses=losses) if losses:
+            yield new.finding("GV418", pointer, message, DISK_HINT, Severity.WARNING)
+        case AppliedNow() if change.kind is Kind.NETWORK:
+            yield new.finding("GV415", pointer, message, severity=Severity.WARNING)
+        case AtNextBoot():
+            yield new.finding("GV401", pointer, message, severity=Severity.NOTICE)
+        case _:
+            pass
+
+
+def find_pointer(document: Mapping[str, Any], change: FieldChange) -> str:
+    """The place of the field in the later document, or of what is nearest to it there."""
+    value: Any = document
+    pointer = ""
+    for segment in change.path:
+        name, _, entry = segment.partition("[") if segment.endswith("]") else (segment, "", "")
+        if not isinstance(value, Mapping) or name not in value:
+            break
+        pointer, value = f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}", value[name]
+        if entry:
+            places = [place for place, each in enumerate(value) if each.get("name") == entry[:-1]]
+            if not places:
+                break
+            pointer, value = f"{pointer}/{places[0]}", value[places[0]]
+    return pointer
 
 
 def of_removed(tree: Tree, past: EarlierRevision, uses: ReferenceIndex) -> Iterator[Finding]:
@@ -96,147 +177,3 @@ def of_removed(tree: Tree, past: EarlierRevision, uses: ReferenceIndex) -> Itera
             hint = "restore the object, or remove the references to it in the same change"
             files = tuple(sorted({user.path for user in users}))
             yield Finding(old.path, None, str(old.key), "", "GV413", message, hint, also=files)
-
-
-def of_machine(new: AnyDeclaration, before: Machine, after: Machine) -> Iterator[Finding]:
-    """Resize (GV401), pin (GV412), host name (GV409) and disks (GV408)."""
-    was, now = before.spec.machine_class_ref.name, after.spec.machine_class_ref.name
-    if was != now:
-        message = f"the machine is resized: class {was} -> {now}"
-        hint = "the size of the running machine changes where the runtime can do that, otherwise at its next boot"
-        yield new.finding("GV401", "/spec/machineClassRef/name", message, hint, Severity.NOTICE)
-    pins = before.spec.machine_pool_ref, after.spec.machine_pool_ref
-    yield from of_pin(new, MACHINE_PIN, *(pin.name if pin else "" for pin in pins))
-    if before.hostname != after.hostname:
-        pointer = "/spec/guestConfig/hostname" if after.spec.guest_config.hostname else "/spec"
-        message = f"the host name cannot change after the first boot: {before.hostname} -> {after.hostname}"
-        hint = "restore it and change the name inside the guest, or recreate the machine"
-        yield new.finding("GV409", pointer, message, hint)
-    yield from of_disks(new, before, after)
-
-
-def of_pin(new: AnyDeclaration, pointer: str, was: str, now: str) -> Iterator[Finding]:
-    """GV412: a new pin moves a machine and never a volume, so the message depends on the kind."""
-    if was and now and was != now and pointer == MACHINE_PIN:
-        message = f"the machine is STOPPED on {was} and placed on {now} as soon as that pool has room"
-        hint = "restore the pin to keep the machine there; a machine with local data waits for approval"
-        yield new.finding("GV412", f"{pointer}/name", message, hint, Severity.WARNING)
-    elif was and now and was != now:
-        message = f"the data of the volume stays on {was}; the pin to {now} does not move it"
-        hint = "restore the pin, or declare a new volume and copy the data"
-        yield new.finding("GV412", f"{pointer}/name", message, hint)
-    elif now and not was:
-        message = f"the pin to {now} takes effect at the next placement; it does not move a running machine"
-        yield new.finding("GV412", f"{pointer}/name", message, severity=Severity.NOTICE)
-
-
-def of_volumes(tree: Tree, old: AnyDeclaration, new: AnyDeclaration) -> Iterator[Finding]:
-    """Declared volumes, and the volumes of a machine's ephemeral entries.
-
-    Matched by the volume's name. So a renamed ephemeral entry is another volume, which may have any size and class.
-    """
-    before = {source.name: source.spec for source in volumes_of(old)}
-    for source in volumes_of(new):
-        if source.name in before and before[source.name] != source.spec:
-            yield from of_volume(tree, new, source.pointer, before[source.name], source.spec)
-
-
-def of_volume(
-    tree: Tree, new: AnyDeclaration, pointer: str, before: VolumeSpec, after: VolumeSpec
-) -> Iterator[Finding]:
-    """Class (GV404), encryption (GV407), initial content (GV414), pin (GV412) and size (GV405, GV406)."""
-    was, now = (spec.volume_class_ref.name if spec.volume_class_ref else "" for spec in (before, after))
-    copy = "restore the field, or declare a new volume and copy the data"
-    if was != now:
-        place = f"{pointer}/volumeClassRef/name" if now else pointer
-        message = f"the class of a volume cannot change: {was or 'none'} -> {now or 'none'}"
-        yield new.finding("GV404", place, message, copy)
-    if before.encryption != after.encryption:
-        place = f"{pointer}/encryption" if after.encryption else pointer
-        yield new.finding("GV407", place, "the encryption of a volume cannot change", copy)
-    if before.data_source != after.data_source:
-        place = f"{pointer}/dataSource" if after.data_source else pointer
-        message = "a volume is filled once, at its creation; this change has no effect"
-        yield new.finding("GV414", place, message, copy, Severity.WARNING)
-    pins = before.volume_pool_ref, after.volume_pool_ref
-    yield from of_pin(new, f"{pointer}/volumePoolRef", *(pin.name if pin else "" for pin in pins))
-    if before.resources and after.resources and was == now:
-        yield from of_size(tree, new, pointer, before, after)
-
-
-def of_size(
-    tree: Tree, new: AnyDeclaration, pointer: str, before: VolumeSpec, after: VolumeSpec
-) -> Iterator[Finding]:
-    """GV405 and GV406: a volume never shrinks, and grows only if its class allows that.
-
-    Without a rule where the class changed as well: that is refused (GV404), and makes the size meaningless. A class that is not
-    declared says nothing about growing, and its absence is reported by `references`.
-    """
-    if before.resources is None or after.resources is None or after.volume_class_ref is None:
-        return
-    was, now, place = before.resources.storage, after.resources.storage, f"{pointer}/resources/storage"
-    if now < was:
-        message = f"the volume cannot shrink, that would cut off data: {was} -> {now}"
-        yield new.finding("GV405", place, message, "restore the size, or copy the data to a new volume")
-    elif now > was:
-        volume_class = tree.of(VolumeClass).get(("", after.volume_class_ref.name))
-        if volume_class and volume_class.object.resize_policy != "ExpandOnly":
-            message = f"the volume cannot grow, its class {volume_class.key.name} is Static: {was} -> {now}"
-            hint = f"restore the size, or set resizePolicy: ExpandOnly in {volume_class.path}"
-            yield new.finding("GV406", place, message, hint)
-
-
-def of_interfaces(old: AnyDeclaration, new: AnyDeclaration) -> Iterator[Finding]:
-    """GV411: the network of an interface, declared or ephemeral."""
-    before = {source.name: source.spec.network_ref.name for source in interfaces_of(old)}
-    for source in interfaces_of(new):
-        was, now = before.get(source.name, ""), source.spec.network_ref.name
-        if was and was != now:
-            message = f"the network of an interface cannot change: {was} -> {now}"
-            hint = "restore networkRef, or declare a new interface under another name"
-            yield new.finding("GV411", f"{source.pointer}/networkRef/name", message, hint)
-
-
-def provider(new: AnyDeclaration, was: str, now: str) -> Iterator[Finding]:
-    """GV403: the providerID of a pool or a network, once set, is neither changed nor removed: another id is another thing."""
-    if was and was != now:
-        pointer = "/spec/providerID" if now else ""
-        message = f"providerID cannot be changed after creation: {was} -> {now or 'none'}"
-        yield new.finding("GV403", pointer, message, "restore the value, or declare a new object")
-
-
-def in_use(
-    new: AnyDeclaration, code: str, pointer: str, uses: ReferenceIndex, past: EarlierRevision
-) -> Iterator[Finding]:
-    """A change of a class (GV402) or a network (GV415) that objects use in both revisions."""
-    users = continued_users(new.key, uses, past)
-    if not users:
-        return
-    if code == "GV402":
-        hint = "declare a new class and move the objects to it"
-        yield new.finding(code, pointer, f"capabilities cannot change while {users} use the class", hint)
-    else:
-        hint = "they keep their addresses until they restart"
-        message = f"{users} use the network"
-        yield new.finding(code, pointer, message, hint, Severity.WARNING)
-
-
-def of_disks(new: AnyDeclaration, before: Machine, after: Machine) -> Iterator[Finding]:
-    """GV408: a local disk with an image is neither removed nor given another image.
-
-    Such a disk holds the system of the guest. Disks without an image may come and go.
-    """
-    now = {volume.name: (position, volume) for position, volume in enumerate(after.spec.volumes)}
-    for volume in before.spec.volumes:
-        if volume.local_disk is None or not volume.local_disk.image:
-            continue
-        if volume.name not in now:
-            message = f"disk {volume.name} has an image with the machine's system, so it cannot be removed"
-            yield new.finding("GV408", "/spec/volumes" if now else "/spec", message, DISK_HINT)
-            continue
-        position, found = now[volume.name]
-        image = found.local_disk.image if found.local_disk else None
-        if image != volume.local_disk.image:
-            pointer = f"/spec/volumes/{position}" + ("/localDisk/image" if image else "")
-            message = f"the image of disk {volume.name} cannot change: {volume.local_disk.image} -> {image or 'none'}"
-            yield new.finding("GV408", pointer, message, DISK_HINT)

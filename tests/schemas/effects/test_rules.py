@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from schemas.effects.context import VALIDATION, EffectContext
+from schemas.effects.context import VALIDATION, EffectContext, VolumeClassPolicy
 from schemas.effects.removal import list_local_disks, losses_of_machine, removal_of, rename_of
 from schemas.effects.rules import compare_documents, effect_of
 from schemas.effects.words import describe_change, describe_effect
@@ -211,9 +211,12 @@ def test_a_volume_grows_only_as_its_class_allows() -> None:
     before, after = ({"spec": {"resources": {"storage": size}}} for size in ("1Gi", "2Gi"))
     (grown,) = compare_documents(Kind.VOLUME, before, after)
     (shrunk,) = compare_documents(Kind.VOLUME, after, before)
-    static = EffectContext("fast", "store", resize_policy="Static", class_path="classes.yaml")
-    assert "without a restart" in describe_effect(
-        effect_of(grown, EffectContext("fast", "store", resize_policy="ExpandOnly"))
-    )
+
+    def of_class(policy: str) -> EffectContext:
+        classes = {"fast": VolumeClassPolicy(policy, "classes.yaml")}
+        return EffectContext("data", "store", volume_class="fast", volume_classes=classes)
+
+    grows, static = of_class("ExpandOnly"), of_class("Static")
+    assert "without a restart" in describe_effect(effect_of(grown, grows))
     assert "its class fast is Static: 1Gi -> 2Gi" in describe_effect(effect_of(grown, static))
     assert "cannot shrink" in describe_effect(effect_of(shrunk, VALIDATION))
