@@ -16,6 +16,7 @@ from poollet.decide.capacity_ledger import requested_bytes
 from poollet.decide.create_errors import NO_ERRORS, CreateErrors
 from poollet.decide.decision_pass import DecisionPass, created_event
 from poollet.decide.dependencies import VolumeDependencies
+from poollet.decide.immutable_fields import why_immutable
 from poollet.decide.late_creation import reject
 from poollet.decide.memory import Entry
 from poollet.decide.secrets import NotReady
@@ -40,8 +41,11 @@ from poollet.report.entries import (
     without_types,
 )
 from schemas import report
+from schemas.effects.context import EffectContext, VolumeClassPolicy
+from schemas.effects.field_change import FieldChange
 from schemas.kinds import Key, Kind
 from schemas.model import Volume, VolumeClass
+from schemas.model.quantity import units
 
 
 def create_volume(order: HostOrder, volume: Volume, current: DecisionPass) -> Entry:
@@ -128,16 +132,20 @@ def expand(
     desired_bytes = volume.spec.storage_bytes
     has = requested_bytes(there)
     name = volume.spec.volume_class_ref.name if volume.spec.volume_class_ref is not None else ""
-    change = f"{has} -> {desired_bytes} bytes"
     if there.deleted_at or desired_bytes == has:
-        message = f"class {there.spec.class_name} -> {name}: the class of a volume cannot change"
-        return NotReady("ClassDiffers", message) if there.spec.class_name != name else None
-    if desired_bytes < has:
-        return NotReady("Shrinks", f"{change}: a volume cannot shrink")
+        change = FieldChange(Kind.VOLUME, ("spec", "volumeClassRef", "name"), there.spec.class_name, name)
+        is_other = there.spec.class_name != name
+        return NotReady("ClassDiffers", why) if is_other and (why := why_immutable(change)) else None
     declared = current.view.objects.get(Key(Kind.VOLUME_CLASS, "", name))
-    if not isinstance(declared, VolumeClass) or declared.resize_policy != "ExpandOnly":
-        message = f"{change}: VolumeClass {name} does not allow expansion (resizePolicy)"
-        return NotReady("NotExpandable", message)
+    policy = declared.resize_policy if isinstance(declared, VolumeClass) else "Static"
+    context = EffectContext(
+        volume_class=name, volume_classes={name: VolumeClassPolicy(policy, f"VolumeClass {name}")}
+    )
+    size = FieldChange(
+        Kind.VOLUME, ("spec", "resources", "storage"), str(units(has)), str(units(desired_bytes))
+    )
+    if why := why_immutable(size, context):
+        return NotReady("Shrinks" if desired_bytes < has else "NotExpandable", why)
     if reasons := current.resize_refusals.get(order.ref, ()):
         return NotReady("InsufficientForExpansion", "; ".join(reason.message for reason in reasons))
     return UpdateCall(there.id, ExpandVolume(Resources(storage_bytes=desired_bytes)))

@@ -18,7 +18,11 @@ from dataclasses import dataclass
 
 from reconciler.world.view import View
 from schemas import live_layout
-from schemas.kinds import Key
+from schemas.effects.context import EffectContext
+from schemas.effects.effect import Moves
+from schemas.effects.field_change import FieldChange
+from schemas.effects.rules import effect_of
+from schemas.kinds import Key, Kind
 from schemas.model import Machine
 from schemas.model.part import Taint, Toleration
 from schemas.validate.labels import untolerated_taint
@@ -41,7 +45,7 @@ def eviction_cause(machine: Machine, pool: str, pin: str, taints: Sequence[Taint
 
     If one of several taints is a forced drain, the loss of data is accepted whichever taint comes first.
     """
-    if pin and pin != pool:
+    if is_order_to_move(pool, pin):
         return EvictionCause("PinnedElsewhere", f"machinePoolRef names {pin} now")
     causes = [
         found
@@ -55,6 +59,12 @@ def eviction_cause(machine: Machine, pool: str, pin: str, taints: Sequence[Taint
     return EvictionCause(first.reason, first.message, first.after_seconds, forced)
 
 
+def is_order_to_move(pool: str, pin: str) -> bool:
+    """Whether people pinned a machine on `pool` to another one. The same rule says in a plan that such a change moves the machine."""
+    change = FieldChange(Kind.MACHINE, ("spec", "machinePoolRef", "name"), None, pin or None)
+    return isinstance(effect_of(change, EffectContext(pool=pool)), Moves)
+
+
 def taint_cause(taint: Taint, tolerations: Sequence[Toleration]) -> EvictionCause | None:
     """A toleration without seconds tolerates for ever; of several with seconds the shortest counts."""
     matching = [each.toleration_seconds for each in tolerations if each.tolerates(taint)]
@@ -65,11 +75,6 @@ def taint_cause(taint: Taint, tolerations: Sequence[Toleration]) -> EvictionCaus
         return EvictionCause("Drained", "its pool is being drained", seconds, taint.value == FORCED)
     value = f"={taint.value}" if taint.value else ""
     return EvictionCause("TaintNotTolerated", f"its pool has the taint {taint.key}{value}:NoExecute", seconds)
-
-
-def has_local_disk(machine: Machine) -> bool:
-    """Whether a disk of it exists on its host alone and goes with it."""
-    return any(disk.local_disk is not None for disk in machine.spec.volumes)
 
 
 def accepts_data_loss(machine: Machine, cause: EvictionCause) -> bool:

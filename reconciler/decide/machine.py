@@ -37,7 +37,7 @@ from reconciler.decide.eviction import (
     EvictionCause,
     accepts_data_loss,
     eviction_cause,
-    has_local_disk,
+    is_order_to_move,
     why_pool_rejects,
 )
 from reconciler.decide.handover import must_wait, wait_for_next_commit
@@ -52,6 +52,7 @@ from reconciler.world.objects.relations import pin_of
 from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.record import ACCEPTED, EVICTION, SCHEDULED, moment
 from reconciler.world.view import View
+from schemas.effects.removal import list_local_disks
 from schemas.model import Evict, Machine
 
 
@@ -94,7 +95,7 @@ def decide_assigned(view: View, edit: ObjectEdit) -> Need:
     if pool is None or pool.is_lost:
         return wait_for_pool(view, edit, assignment.pool, "; the machine may still be running")
     pin, rejection = pin_of(machine), ""
-    if pin not in ("", assignment.pool):
+    if is_order_to_move(assignment.pool, pin):
         rejection = why_pool_rejects(view, edit.known.key, machine, pin)
     cause = eviction_cause(machine, assignment.pool, "" if rejection else pin, pool.taints)
     if cause is not None:
@@ -118,7 +119,7 @@ def drain(view: View, edit: ObjectEdit, machine: Machine, cause: EvictionCause) 
     bound = data_on_host(view, edit, machine)
     if bound and not accepts_data_loss(machine, cause):
         message = (
-            f"{cause.message}. Not evicted: {bound} would be lost. "
+            f"{cause.message}. Not evicted: {bound}. "
             f"Use `gitvirt drain {edit.record.pool} --force` or `onPoolLost: Replace` to accept that"
         )
         edit = edit.set_condition(EVICTION, "False", "DataLossApprovalRequired", message)
@@ -141,8 +142,8 @@ def data_on_host(view: View, edit: ObjectEdit, machine: Machine) -> str:
 
     A volume pool that exactly this machine pool reaches is on this host.
     """
-    if has_local_disk(machine):
-        return "its local disk"
+    if disks := list_local_disks(machine):
+        return f"that would DESTROY {'; '.join(map(str, disks))}"
     pool = edit.record.pool
     for key in volumes_of(machine):
         volume = view.objects.get(key)
@@ -152,7 +153,7 @@ def data_on_host(view: View, edit: ObjectEdit, machine: Machine) -> str:
             and where.reachable_from == frozenset({pool})
             and not where.machine_pool_selector
         ):
-            return f"volume {key.name} on this host"
+            return f"volume {key.name} stays on this host, out of reach of the machine"
     return ""
 
 

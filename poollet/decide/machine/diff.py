@@ -25,7 +25,10 @@ from iri.change import (
 )
 from iri.machine import AttachmentStatus, Disk, RuntimeMachine, RuntimeNetworkInterface
 from poollet.decide.dependencies import MachineDependencies
+from poollet.decide.immutable_fields import why_immutable
 from poollet.decide.secrets import NotReady
+from schemas.effects.field_change import FieldChange
+from schemas.kinds import Kind
 
 Device = TypeVar("Device", Disk, RuntimeNetworkInterface)
 
@@ -148,10 +151,18 @@ def identity(disk: Disk) -> tuple[str, str] | None:
 
 def check_local_disk(found: Disk, desired: Disk) -> NotReady | None:
     """A local disk is created once: recreating it would destroy its data."""
-    if found.local_disk is None or found.local_disk == desired.local_disk:
+    if found.local_disk is None or desired.local_disk is None or found.local_disk == desired.local_disk:
         return None
-    message = f"size and image of local disk {found.name} cannot change; recreate the machine to change them"
-    return NotReady("LocalDiskDiffers", message)
+    entry = {"name": found.name}
+    at = ("spec", f"volumes[{found.name}]", "localDisk")
+    was, now = found.local_disk, desired.local_disk
+    images = tuple(disk.image.image if disk.image else None for disk in (was, now))
+    sizes = FieldChange(Kind.MACHINE, (*at, "sizeLimit"), was.size_bytes, now.size_bytes, entry, entry)
+    image = FieldChange(Kind.MACHINE, (*at, "image"), images[0], images[1], entry, entry)
+    for change in (sizes, image):
+        if change.old != change.new and (why := why_immutable(change)):
+            return NotReady("LocalDiskDiffers", why)
+    return None
 
 
 def differs(found: Disk, desired: Disk) -> bool:

@@ -31,6 +31,7 @@ from poollet.decide.actions import CreateCall, EventText, UpdateCall
 from poollet.decide.assignments import HostOrder
 from poollet.decide.decision_pass import DecisionPass, created_event
 from poollet.decide.dependencies import MachineDependencies
+from poollet.decide.immutable_fields import why_immutable
 from poollet.decide.late_creation import reject
 from poollet.decide.machine import diff as machine_diff
 from poollet.decide.machine.conditions import attachment_conditions, pending_conditions, report_machine
@@ -41,6 +42,7 @@ from poollet.decide.secrets import NotReady
 from poollet.report.conditions import unknown_pool_condition
 from poollet.report.entries import rejection_reasons, report_pending, up_to_date_conditions
 from schemas import live_layout, report
+from schemas.effects.field_change import HIDDEN, FieldChange
 from schemas.kinds import Kind
 from schemas.model import Machine
 
@@ -223,16 +225,17 @@ def power_changes(machine: Machine, there: RuntimeMachine, *, is_restarting: boo
 def immutable_field_problems(
     machine: Machine, there: RuntimeMachine, needs: MachineDependencies
 ) -> tuple[NotReady, ...]:
-    """Fields that the guest reads at first boot, and that cannot change afterwards."""
+    """Fields that the guest reads at first boot, and that cannot change afterwards. Boot data is secret: no text has it."""
     result = []
     hostname = there.spec.guest_config.hostname if there.spec.guest_config is not None else ""
-    if hostname and hostname != machine.hostname:
-        message = "the host name is set at first boot and cannot change; recreate the machine to change it"
-        result.append(NotReady("HostnameDiffers", message))
+    name = FieldChange(Kind.MACHINE, ("spec", "guestConfig", "hostname"), hostname, machine.hostname)
+    if hostname and hostname != machine.hostname and (why := why_immutable(name)):
+        result.append(NotReady("HostnameDiffers", why))
     ignition = there.spec.ignition_data
-    if ignition and isinstance(needs.ignition, bytes) and ignition != needs.ignition:
-        message = "ignition is read at first boot and cannot change; recreate the machine to change it"
-        result.append(NotReady("IgnitionDiffers", message))
+    boot = FieldChange(Kind.MACHINE, ("spec", "ignitionRef"), HIDDEN, HIDDEN)
+    is_other = bool(ignition) and isinstance(needs.ignition, bytes) and ignition != needs.ignition
+    if is_other and (why := why_immutable(boot)):
+        result.append(NotReady("IgnitionDiffers", why))
     return tuple(result)
 
 

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.decide.eviction import EvictionCause, accepts_data_loss, eviction_cause, has_local_disk
+from reconciler.decide.eviction import EvictionCause, accepts_data_loss, eviction_cause
+from schemas.effects.removal import list_local_disks
 from schemas.kinds import Kind
 from schemas.model import Machine, Taint, decode
 
@@ -71,8 +72,8 @@ def test_a_machine_has_a_cause_to_leave_its_pool(
 def test_local_data_is_lost_only_when_people_accept_it() -> None:
     cause = EvictionCause("Drained", "its pool is being drained")
     local = machine(volumes=[{"name": "root", "localDisk": {}}])
-    assert has_local_disk(local)
-    assert not has_local_disk(machine(volumes=[{"name": "root", "volumeRef": {"name": "v"}}]))
+    assert list_local_disks(local)
+    assert not list_local_disks(machine(volumes=[{"name": "root", "volumeRef": {"name": "v"}}]))
     assert not accepts_data_loss(local, cause)
     assert accepts_data_loss(local, EvictionCause("Drained", "its pool is being drained", is_forced=True))
     assert accepts_data_loss(machine(onPoolLost="Replace"), cause)
