@@ -31,18 +31,24 @@ _EFFORT = {
     Predicate.REJECTED: 4,
     Predicate.READY: 5,
     Predicate.NO_POOLS: 6,
+    Predicate.DESTROYED: 7,
 }
 
 
 def suggest(refusals: Sequence[Refusal]) -> str:
-    """`rack-a1 with memory 12Gi more`. Empty without a refusal."""
+    """`rack-a1 with memory 12Gi more`. Empty without a refusal. The pool of a destroyed host is proposed only where there is no other."""
     general = [refusal for refusal in refusals if not refusal.pool]
     pools = [refusal for refusal in refusals if refusal.pool]
+    pools = [refusal for refusal in pools if not _is_destroyed(refusal)] or pools
     parts = [_steps(refusal.reasons) for refusal in general]
     if pools:
         best = min(pools, key=lambda refusal: (*_effort(refusal.reasons), refusal.pool))
         parts.append(f"{best.pool} {_steps(best.reasons)}")
     return ", and ".join(parts)
+
+
+def _is_destroyed(refusal: Refusal) -> bool:
+    return any(reason.predicate is Predicate.DESTROYED for reason in refusal.reasons)
 
 
 def _effort(reasons: Iterable[Reason]) -> tuple[int, int, float]:
@@ -84,6 +90,7 @@ def is_rounded_away(reason: Reason) -> bool:
 TAKES_VOLUMES = "a volume pool that takes its volumes"
 _FIXED = {
     Predicate.READY: "the pool ready",
+    Predicate.DESTROYED: "a new host for it",
     Predicate.CORDON: "the pool uncordoned",
     Predicate.CLASS: "that class offered",
     Predicate.PINNED: "the pin removed",

@@ -12,8 +12,9 @@ Limits: this is memory of one pass. It reads no World, no clock and no files; `r
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from reconciler.schedule.request import (
     AntiAffinityRule,
@@ -33,6 +34,18 @@ Population = Callable[
 ]  # namespace, selector -> pool -> machines placed there
 
 
+class Resident(NamedTuple):
+    """A machine on a pool, as far as rules about other machines read it."""
+
+    name: str
+    namespace: str
+    labels: Labels
+    anti_affinity: AntiAffinityRule | None
+
+
+Residents = Callable[[str], Iterable[Resident]]  # pool -> who was there before the pass
+
+
 @dataclass(slots=True)
 class Quota:
     """What a namespace may still take. Several may limit one namespace; a request must fit all of them.
@@ -46,6 +59,10 @@ class Quota:
 
 def no_machines(_namespace: str, _selector: Selector) -> Mapping[str, int]:
     return {}
+
+
+def no_residents(_pool: str) -> Iterable[Resident]:
+    return ()
 
 
 @dataclass(slots=True)
@@ -62,14 +79,16 @@ class ClusterState:
     volume_free: dict[str, dict[str, int]] = field(default_factory=dict)
     quotas: Mapping[str, tuple[Quota, ...]] = field(default_factory=dict)
     population: Population = no_machines
+    residents: Residents = no_residents  # only asked to name machines in a reason
     machines: Counter[str] = field(default_factory=Counter)  # by pool, for the Spread policy
     touched: list[str] = field(default_factory=list)
-    placed: list[tuple[str, str, Labels]] = field(default_factory=list)  # pool, namespace, labels
+    placed: list[tuple[str, Request]] = field(default_factory=list)  # pool, who
     touched_at: dict[str, int] = field(default_factory=dict)  # by pool: how many were placed then
     _tallies: dict[Term, Counter[str]] = field(default_factory=dict)
     _tallied: Terms = field(default_factory=Terms)
-    _held: dict[Term, set[str]] = field(default_factory=dict)
+    _held: dict[Term, dict[str, set[str]]] = field(default_factory=dict)  # term -> domain -> pools
     _holders: Terms = field(default_factory=Terms)
+    _names: dict[tuple[Term, str, object], tuple[int, frozenset[str]]] = field(default_factory=dict)
     _reaching: dict[str, tuple[VolumePoolView, ...]] = field(default_factory=dict)
     _by_reach: tuple[tuple[VolumePoolView, ...], dict[str, list[VolumePoolView]]] | None = None
 
@@ -105,7 +124,7 @@ class ClusterState:
         Called for machines that were there before the pass when the state is built, and by `place` for those of the pass."""
         if anti.is_required and (domain := self.domain(anti.topology_key, pool)) is not None:
             term = Term(namespace, anti.selector, anti.topology_key)
-            self._held.setdefault(term, set()).add(domain)
+            self._held.setdefault(term, {}).setdefault(domain, set()).add(pool)
             self._holders.add(term)
 
     def tally(self, term: Term) -> Counter[str]:
@@ -116,8 +135,8 @@ class ClusterState:
             for pool, count in self.population(term.namespace, term.selector).items():
                 if pool in self.pools and (domain := self.domain(term.topology_key, pool)) is not None:
                     found[domain] += count
-            for pool, namespace, labels in self.placed:
-                if term.counts(namespace, labels):
+            for pool, request in self.placed:
+                if term.counts(request.key.namespace, request.labels):
                     self._count(found, term, pool)
             self._tallies[term] = found
             self._tallied.add(term)
@@ -131,13 +150,41 @@ class ClusterState:
         """The rules of machines that are there: labels that one of these counts make requests unequal."""
         return self._held
 
-    def held_against(self, request: Request) -> Sequence[tuple[Term, set[str]]]:
+    def held_against(self, request: Request) -> Sequence[tuple[Term, Collection[str]]]:
         """Who is there already and wants no such machine near: the term, and their domains."""
         if not self._held:
             return ()
         return [
-            (term, self._held[term]) for term in self._holders.counting(request.key.namespace, request.labels)
+            (term, self._held[term].keys())
+            for term in self._holders.counting(request.key.namespace, request.labels)
         ]
+
+    def name_counted(self, term: Term, domain: str) -> frozenset[str]:
+        """The machines in a domain that the term counts, by name. For messages: a decision asks `tally`."""
+        return self._name(term, domain, counts)
+
+    def name_holders(self, term: Term, domain: str) -> frozenset[str]:
+        """The machines in a domain whose own rule the term is of. For messages: a decision asks `held_against`."""
+        return self._name(term, domain, holds)
+
+    def _name(self, term: Term, domain: str, is_meant: Callable[[Term, Resident], bool]) -> frozenset[str]:
+        """A walk over the machines of the domain, once until another machine is placed."""
+        clock, names = self._names.get((term, domain, is_meant), (-1, frozenset()))
+        if clock != len(self.placed):
+            names = frozenset(
+                each.name for each in self._residents_of(term.topology_key, domain) if is_meant(term, each)
+            )
+            self._names[term, domain, is_meant] = (len(self.placed), names)
+        return names
+
+    def _residents_of(self, topology_key: str, domain: str) -> Iterator[Resident]:
+        for pool in self.pools:
+            if self.domain(topology_key, pool) == domain:
+                yield from self.residents(pool)
+        for pool, request in self.placed:
+            if self.domain(topology_key, pool) == domain:
+                key = request.key
+                yield Resident(key.name, key.namespace, request.labels, request.anti_affinity)
 
     def charge(self, pool: str, request: Request) -> Vector:
         """What the request takes there: the vector, or a share of the host where the pool tells class counts only."""
@@ -161,13 +208,45 @@ class ClusterState:
             self.touched_at[pool] = len(self.touched)
             for term in self._tallied.counting(request.key.namespace, request.labels):
                 self._count(self._tallies[term], term, pool)
-            self.placed.append((pool, request.key.namespace, request.labels))
+            self.placed.append((pool, request))
             if request.anti_affinity is not None:
                 self.hold(request.key.namespace, request.anti_affinity, pool)
         for volume, volume_pool in volumes:
             take(self.volume_free[volume_pool], volume.charge)
         for quota in self.quota_of(request):
             take(quota.free, {name: need for name, need in request.quota.items() if name in quota.free})
+
+    def without_pool(self, name: str) -> ClusterState:
+        """The same cluster before anything was placed in a pass, had it never had that pool: what is free and who is where on all others.
+
+        For the question what would become of its machines. Charges of one copy do not change the other."""
+        made = ClusterState(
+            pools={other: pool for other, pool in self.pools.items() if other != name},
+            volume_pools=self.volume_pools,
+            free={other: dict(free) for other, free in self.free.items() if other != name},
+            volume_free={other: dict(free) for other, free in self.volume_free.items()},
+            population=self.population,
+            residents=self.residents,
+            machines=Counter(self.machines),
+        )
+        only = {name}
+        for term, domains in self._held.items():
+            if kept := {domain: set(pools) for domain, pools in domains.items() if pools != only}:
+                made._held[term] = kept
+                made._holders.add(term)
+        return made
+
+
+def counts(term: Term, machine: Resident) -> bool:
+    return term.counts(machine.namespace, machine.labels)
+
+
+def holds(term: Term, machine: Resident) -> bool:
+    rule = machine.anti_affinity
+    is_required = rule is not None and rule.is_required
+    return (
+        rule is not None and is_required and term == Term(machine.namespace, rule.selector, rule.topology_key)
+    )
 
 
 def take(free: dict[str, int], charge: Vector) -> None:

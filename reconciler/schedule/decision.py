@@ -20,6 +20,7 @@ class Predicate(StrEnum):
     """
 
     READY = "PoolNotReady"
+    DESTROYED = "HostDestroyed"
     CORDON = "PoolCordoned"
     TAINT = "TaintNotTolerated"
     SELECTOR = "SelectorMismatch"

@@ -13,7 +13,7 @@ Must never happen: a filter that depends on the clock or on another request of t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from reconciler.schedule.cluster_state import ClusterState
 from reconciler.schedule.decision import Predicate, Reason
@@ -28,7 +28,8 @@ Placeable = Request | VolumeRequest
 
 def ready(pool: PoolView, _request: Placeable) -> Reasons:
     if pool.why_not_ready:
-        yield Reason(Predicate.READY, pool.why_not_ready)
+        predicate = Predicate.DESTROYED if pool.is_destroyed else Predicate.READY
+        yield Reason(predicate, pool.why_not_ready)
 
 
 def cordon(pool: PoolView, _request: Placeable) -> Reasons:
@@ -101,24 +102,29 @@ def reachable(cluster: ClusterState, pool: PoolView, request: Request) -> Reason
 
 
 def anti_affinity(cluster: ClusterState, pool: PoolView, request: Request) -> Reasons:
-    """In both directions: what the request keeps apart from, and what is there and keeps apart from it. A preference refuses nothing."""
+    """In both directions: what the request keeps apart from, and what is there and keeps apart from it. A preference refuses nothing.
+
+    One reason for a pool, with the names of those machines: two rules that keep two machines apart are one cause."""
+    found: dict[str, frozenset[str]] = {}
     anti = request.anti_affinity
     if anti is not None and anti.is_required:
         domain = cluster.domain(anti.topology_key, pool.name)
-        if (
-            domain is not None
-            and cluster.tally(Term(request.key.namespace, anti.selector, anti.topology_key))[domain]
-        ):
-            yield Reason(
-                Predicate.ANTI_AFFINITY,
-                f"{where(anti.topology_key, domain)} has a machine that it must keep apart from",
-            )
+        term = Term(request.key.namespace, anti.selector, anti.topology_key)
+        if domain is not None and cluster.tally(term)[domain]:
+            found[where(anti.topology_key, domain)] = cluster.name_counted(term, domain)
     for term, domains in cluster.held_against(request):
         if (domain := cluster.domain(term.topology_key, pool.name)) in domains and domain is not None:
-            yield Reason(
-                Predicate.ANTI_AFFINITY,
-                f"{where(term.topology_key, domain)} has a machine that must keep apart from it",
-            )
+            place = where(term.topology_key, domain)
+            found[place] = found.get(place, frozenset()) | cluster.name_holders(term, domain)
+    for place, names in found.items():
+        yield Reason(Predicate.ANTI_AFFINITY, f"{place} has {name_some(names)}, to be kept apart from it")
+
+
+def name_some(names: Collection[str]) -> str:
+    """The first three, and how many more there are; without names at least that there is one."""
+    first = sorted(names)[:3]
+    more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
+    return ", ".join(first) + more if first else "a machine"
 
 
 def spread(cluster: ClusterState, pool: PoolView, request: Request) -> Reasons:

@@ -101,6 +101,7 @@ class PoolView:
     taints: tuple[Taint, ...] = ()
     is_cordoned: bool = False
     why_not_ready: str = ""
+    is_destroyed: bool = False  # people said so of its host; it is not Ready either
     is_known: bool = True
     classes: frozenset[str] = frozenset()
     shares: Mapping[str, int] | None = (

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TypeVar
 
 from reconciler.decide.need import NeedBase
 from reconciler.decide.placement.quotas import machine_need, quotas, volume_need
-from reconciler.schedule.cluster_state import ClusterState, take
+from reconciler.schedule.cluster_state import ClusterState, Resident, take
 from reconciler.schedule.cluster_state import build_cluster_state as empty_cluster_state
 from reconciler.schedule.request import AntiAffinityRule, PoolView, Request, VolumePoolView
 from reconciler.schedule.scores import Policy
@@ -71,6 +72,7 @@ def _view(kind: type[V], state: PoolState) -> V:
         taints=state.taints,
         is_cordoned=state.is_cordoned,
         why_not_ready=state.why_not_ready,
+        is_destroyed=state.is_destroyed,
         is_known=state.announced is not None,
         classes=state.classes,
     )
@@ -151,7 +153,15 @@ def _grant(view: View, made: ClusterState, move: Move) -> None:
         )
 
 
-def _populate(view: View, made: ClusterState, requests: Iterable[Request], moves: Iterable[Move]) -> None:
+def _resident(machine: Machine) -> Resident:
+    distance = required_distance(machine)
+    labels = tuple(sorted(machine.metadata.labels.items()))
+    return Resident(
+        machine.name, machine.namespace, labels, AntiAffinityRule(*distance) if distance else None
+    )
+
+
+def _populate(view: View, made: ClusterState, requests: Iterable[Request], moves: Sequence[Move]) -> None:
     """Which machines are where, for spread and anti-affinity."""
     population = view.population
     moved = [
@@ -167,7 +177,16 @@ def _populate(view: View, made: ClusterState, requests: Iterable[Request], moves
                 found[pool] += sign
         return found
 
+    @cache
+    def residents(pool: str) -> tuple[Resident, ...]:
+        leaving = {each.known.key for each in moves if each.sign < 0 and each.charge.pool.name == pool}
+        coming = {each.known.key for each in moves if each.sign > 0 and each.charge.pool.name == pool}
+        on_pool = view.relations.on_pool.get(Key(Kind.MACHINE_POOL, "", pool))
+        machines = (view.objects[key].object for key in sorted(({*on_pool} - leaving) | coming))
+        return tuple(_resident(each) for each in machines if isinstance(each, Machine))
+
     made.population = count
+    made.residents = residents
     made.machines = Counter(population.machines)
     for _, _, pool, sign in moved:
         made.machines[pool] += sign

@@ -33,6 +33,7 @@ from schemas.model import (
     MachinePoolStatus,
     VolumeClass,
     VolumePool,
+    VolumePoolStatus,
 )
 from schemas.model.capacity import CPU, MEMORY, STORAGE, WHOLE_HOST, class_count, share, stocks
 from schemas.model.charge import MACHINE, VOLUME, pool_allocatable
@@ -115,6 +116,7 @@ def pool_state(
         announced=pool,
         is_remembered=announced is not None and announced.is_remembered,
         why_not_ready=why_not_ready(known, announced, fault) or why_not_granted(grant, announced),
+        is_destroyed=not grant.host and was_destroyed(known),
         report_fault=fault,
         labels=_labels(known if is_declared else None, pool),
         taints=object.spec.taints if isinstance(object, MachinePool | VolumePool) else (),
@@ -161,6 +163,13 @@ def why_not_granted(grant: Grant, announced: Announcement | None) -> str:
     if grant.host or (announced is not None and announced.is_remembered and not grant.epoch):
         return ""
     return "no host has the grant of this pool; the next host that reports it gets it"
+
+
+def was_destroyed(known: ObjectState | None) -> bool:
+    """Whether `Pool-Destroyed` was followed for the pool. Once another host has the grant that says nothing about it any more."""
+    status = known.record.status if known is not None else None
+    request = status.destroyed if isinstance(status, MachinePoolStatus | VolumePoolStatus) else None
+    return request is not None and request.state == "Followed"
 
 
 def _offered_classes(pool: report.PoolReport | report.VolumePoolReport | None) -> tuple[str, ...]:

@@ -38,6 +38,9 @@ class PoolState:
     announced: report.PoolReport | report.VolumePoolReport | None = None
     is_remembered: bool = False  # `announced` is what live says, because its host cannot be asked
     why_not_ready: str = ""
+    is_destroyed: bool = (
+        False  # people stated that its host is gone with all it had, and no other host has the grant
+    )
     report_fault: str = ""  # why the report of its poollet cannot be read
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Taint, ...] = ()

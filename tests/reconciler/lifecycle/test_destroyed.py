@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from reconciler.gitstore.objects.commit import decode_commit
 from reconciler.loop.outcome import NoChange
+from reconciler.plan.suggestion import suggest
 from reconciler.world.pools.grants import Grant
 from schemas.kinds import Key, Kind
 from schemas.model import Assignment, Condition, MachinePool, Volume
@@ -333,3 +334,20 @@ def test_a_request_about_an_unknown_pool_is_not_an_order_for_later() -> None:
     world.settle()
     assert not world.plans[-1].pool_requests
     assert world.pool_of("web") in world.hosts
+
+
+def test_the_pool_of_a_destroyed_host_is_refused_as_such_and_not_proposed() -> None:
+    """A machine that fits nowhere is told what would help; a host that is gone would not."""
+    world = fleet(web=machine("web"))
+    first, other = world.pool_of("web"), other_pool(world, "web")
+    burnt(world, first)
+    say(world, first)
+    world.settle(seconds=200)
+    world.source({"big.yaml": machine("big", spec="  machinePoolSelector: {no: such}\n")})
+    world.tick()
+    (unplaced,) = [each for plan in world.plans for each in plan.unschedulable if each.key.name == "big"][-1:]
+    why = {
+        refusal.pool: {reason.predicate.value for reason in refusal.reasons} for refusal in unplaced.refusals
+    }
+    assert "HostDestroyed" in why[first]
+    assert suggest(unplaced.refusals).startswith(f"{other} with ")

@@ -64,6 +64,14 @@ QUOTA = Reason(Predicate.QUOTA, "quota small of namespace default", "requests.cp
             "with requests.cpu 2500m more in its quota, and a with memory 52Gi more",
             id="what concerns the object as such is needed anyhow",
         ),
+        pytest.param(
+            (
+                Refusal("a", (Reason(Predicate.DESTROYED, "gone"),)),
+                Refusal("b", (OFFLINE, SHORT, Reason(Predicate.REJECTED, "no"))),
+            ),
+            "b with the pool ready, memory 52Gi more, the reason for its rejection fixed",
+            id="never the pool of a destroyed host",
+        ),
         pytest.param((Refusal("", (Reason(Predicate.NO_POOLS, "none"),)),), "with a pool", id="no pools"),
     ],
 )

@@ -206,3 +206,21 @@ def test_a_volume_pool_is_reached_by_name_or_by_label(changes: dict[str, object]
     cluster: ClusterState = build_cluster_state(POOLS, [store])
     assert {each.name for each in POOLS if store.reaches(each)} == want
     assert {each.name for each in POOLS if cluster.reaching(each) == (store,)} == want
+
+
+def test_without_a_pool_its_machines_and_its_room_are_gone() -> None:
+    cluster = build_cluster_state(POOLS)
+    cluster.population = lambda *_: {"a1": 2, "b1": 1}
+    for name in ("a1", "a2"):
+        cluster.hold("default", APART_BY_ZONE, name)
+    cluster.hold("default", AntiAffinityRule(WEB), "a1")
+    made = cluster.without_pool("a1")
+    assert "a1" not in made.pools
+    assert "a1" not in made.free
+    assert made.tally(Term("default", WEB, "")) == {"b1": 1}
+    # a2 still holds the zone; the pool a1 held itself.
+    assert {term: set(domains) for term, domains in made.held_against(machine("m"))} == {
+        Term("default", WEB, ZONE): {"a"}
+    }
+    made.place(machine("m"), "a2", ())
+    assert cluster.free["a2"] == build_cluster_state(POOLS).free["a2"]

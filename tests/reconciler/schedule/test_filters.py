@@ -166,14 +166,14 @@ DYNAMIC = {
         crowded_state("a"),
         "a",
         machine("m", anti_affinity=APART),
-        [Reason(Predicate.ANTI_AFFINITY, "a has a machine that it must keep apart from")],
+        [Reason(Predicate.ANTI_AFFINITY, "a has there-0, to be kept apart from it")],
     ),
     "apart from one in its zone": (
         f.anti_affinity,
         crowded_state("a"),
         "a",
         machine("m", anti_affinity=APART_BY_ZONE),
-        [Reason(Predicate.ANTI_AFFINITY, f"{ZONE}=a has a machine that it must keep apart from")],
+        [Reason(Predicate.ANTI_AFFINITY, f"{ZONE}=a has there-0, to be kept apart from it")],
     ),
     "apart from one in another zone": (
         f.anti_affinity,
@@ -273,3 +273,18 @@ def test_a_volume_pool_is_rejected_for_every_reason(
     cluster = build_cluster_state([pool("p")], [found])
     reasons = f.volume_reasons(cluster, found, cluster.pools["p"], volume("d", **disk))
     assert [reason.predicate for reason in reasons] == want
+
+
+def test_machines_to_keep_apart_from_are_named_once() -> None:
+    """Both have the rule, so each keeps the other away: that is one cause."""
+    on = build_cluster_state([pool("a"), pool("b", labels={ZONE: "b"})])
+    there = machine("web-1", anti_affinity=APART_BY_ZONE)
+    on.place(there, "a", ())
+    asking = machine("web-2", anti_affinity=APART_BY_ZONE)
+    reasons = list(f.anti_affinity(on, on.pools["a"], asking))
+    assert reasons == [Reason(Predicate.ANTI_AFFINITY, f"{ZONE}=a has web-1, to be kept apart from it")]
+    assert list(f.anti_affinity(on, on.pools["b"], asking)) == []
+    for number in range(2, 7):
+        on.place(machine(f"web-{number}", anti_affinity=APART_BY_ZONE), "a", ())
+    (reason,) = f.anti_affinity(on, on.pools["a"], machine("web-9", anti_affinity=APART_BY_ZONE))
+    assert reason.message == f"{ZONE}=a has web-1, web-2, web-3 and 3 more, to be kept apart from it"
