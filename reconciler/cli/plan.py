@@ -18,20 +18,25 @@ what the reconciler does not do. Placements are those of this moment; another ti
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 
 from reconciler.cli.exits import Exit
 from reconciler.cli.output import add_format, show_value
 from reconciler.cli.plans import as_json, as_markdown, as_text, plan_input
+from reconciler.cli.plans.entries import Builder, group_entries
+from reconciler.cli.plans.file_links import FileLinks, forge_bases
+from reconciler.cli.plans.moves import find_moves, targets_of
+from reconciler.cli.plans.outline import FilePlace, Outline
 from reconciler.cli.plans.plan_input import PlanInput
 from reconciler.cli.plans.pool_usage import pool_usage
+from reconciler.cli.plans.survival import try_each_loss
 from reconciler.cli.terminal import out
 from reconciler.decide.decide import make_plan
 from reconciler.gitstore.objects.tree import File
 from reconciler.plan.effect_context import find_context
-from reconciler.plan.source_changes import SourceChange, compare_sources
+from reconciler.plan.source_changes import Documents, compare_sources
 from reconciler.plan.types import Action, Plan
 from reconciler.world.reports.start_wait import StartWait, describe_start_wait
 from schemas.kinds import Key
@@ -60,16 +65,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     with plan_input.open_input(arguments, arguments.path) as seen:
-        plan = make_plan(seen.world, seen.advance, seen.now)
-        plan = replace(plan, source_changes=source_changes(seen), usage=pool_usage(seen.world, plan))
-    terminal = out()
-    match arguments.output:
-        case "json" | "yaml":
-            show_value(terminal, arguments.output, as_json.document(plan))
-        case "markdown":
-            terminal.line(as_markdown.render(plan))
-        case _:
-            as_text.write(plan, terminal, is_verbose=arguments.verbose)
+        outline = make_outline(seen)
+        plan = outline.plan
+        terminal = out()
+        match arguments.output:
+            case "json" | "yaml":
+                show_value(terminal, arguments.output, as_json.document(outline))
+            case "markdown":
+                terminal.line(as_markdown.render(outline, find_links(seen, os.environ)))
+            case _:
+                as_text.write(outline, terminal, is_verbose=arguments.verbose)
     is_remote = arguments.repo is not None
     plan_input.print_notes((*seen.notes, *(describe_start(seen, plan) if is_remote else ())))
     return verdict(plan, is_strict=arguments.exit_code)
@@ -94,8 +99,27 @@ def verdict(plan: Plan, *, is_strict: bool) -> int:
     return Exit.CHANGES if is_strict and is_pending else Exit.OK
 
 
-def source_changes(seen: PlanInput) -> tuple[SourceChange, ...]:
-    """What people changed since the commit that was reconciled last."""
+def make_outline(seen: PlanInput) -> Outline:
+    """The plan of the reconciler, with what it means for people."""
+    view, now = seen.world, seen.now
+    before, after = changed_documents(seen)
+    changes = compare_sources(before, after, lambda key, old: find_context(view, key, old))
+    plan = replace(make_plan(view, seen.advance, now), source_changes=changes)
+    moves = find_moves(view, plan, now)
+    targets = targets_of(moves.values())
+    builder = Builder(view, plan, moves)
+    return Outline(
+        plan,
+        groups=group_entries(builder.build()),
+        background=builder.list_background(),
+        usage=pool_usage(view, plan, before, targets),
+        survival=try_each_loss(view, plan, targets, now) if builder.entries else None,
+        notes=seen.assumptions,
+    )
+
+
+def changed_documents(seen: PlanInput) -> tuple[Documents, Documents]:
+    """The documents that differ between the commit that was reconciled last and the source: as they were, and as they are."""
     before: dict[Key, Mapping[str, object]] = {}
     after: dict[Key, Mapping[str, object]] = {}
     frozen = seen.world.frozen
@@ -106,7 +130,20 @@ def source_changes(seen: PlanInput) -> tuple[SourceChange, ...]:
         if change.after is None or change.path in seen.world.source.contents:
             before |= documents(seen, change.path, change.before)
             after |= documents(seen, change.path, change.after)
-    return compare_sources(before, after, partial(find_context, seen.world))
+    same = {key for key in before.keys() & after.keys() if before[key] == after[key]}
+    return tuple({key: body for key, body in each.items() if key not in same} for each in (before, after))  # type: ignore[return-value]
+
+
+def find_links(seen: PlanInput, environment: Mapping[str, str]) -> FileLinks:
+    """To the files of the plan on the forge whose job this is."""
+    new, old = forge_bases(environment, seen.world.last or "")
+
+    def read(place: FilePlace) -> str:
+        commit = seen.world.last if place.is_old else seen.world.source_commit
+        found = seen.repo.file(commit, place.path) if commit else None
+        return seen.repo.read(found.id).decode("utf-8", "replace") if found is not None else ""
+
+    return FileLinks(new, old, read)
 
 
 def documents(seen: PlanInput, path: str, file: File | None) -> dict[Key, Mapping[str, object]]:

@@ -117,7 +117,9 @@ def anti_affinity(cluster: ClusterState, pool: PoolView, request: Request) -> Re
             place = where(term.topology_key, domain)
             found[place] = found.get(place, frozenset()) | cluster.name_holders(term, domain)
     for place, names in found.items():
-        yield Reason(Predicate.ANTI_AFFINITY, f"{place} has {name_some(names)}, to be kept apart from it")
+        some = name_some(names)
+        message = f"{place} has {some}, to be kept apart from it"
+        yield Reason(Predicate.ANTI_AFFINITY, message, resource=place, have=some)
 
 
 def name_some(names: Collection[str]) -> str:

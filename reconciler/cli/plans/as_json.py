@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from reconciler.cli.plans import phrases
+from reconciler.cli.plans.outline import Entry, Outline, Survival
+from reconciler.cli.plans.verdict import verdict
 from reconciler.plan.source_changes import SourceChange
 from reconciler.plan.suggestion import suggest
-from reconciler.plan.types import Change, PendingApproval, Plan, UnschedulableObject
+from reconciler.plan.types import Change, PendingApproval, UnschedulableObject
 from reconciler.world.record import Record
 from schemas.effects.effect import Loss, list_losses
 from schemas.effects.words import describe_effect, name_effect
@@ -16,15 +18,17 @@ from schemas.problem import Problem
 VERSION = 1
 
 
-def document(plan: Plan) -> dict[str, object]:
+def document(outline: Outline) -> dict[str, object]:
     """The plan as plain values; docs/json.md describes them. `base` names the commits that it was made for, so a
     program can tell whether a plan is out of date."""
+    plan = outline.plan
     return {
         "version": VERSION,
         "base": {"source": plan.source, "target": plan.target},
-        "summary": phrases.summary(plan),
+        "summary": verdict(outline),
         "nextDue": plan.next_due.isoformat() if plan.next_due else None,
         "sourceChanges": [_source_change(each) for each in plan.source_changes],
+        "entries": [_entry(entry) for entry in outline.entries()],
         "actions": [_change(each) for each in phrases.by_weight(plan)],
         "unschedulable": [_unschedulable(each) for each in plan.unschedulable],
         "pendingApprovals": [_pending(each) for each in plan.pending_approvals],
@@ -38,10 +42,37 @@ def document(plan: Plan) -> dict[str, object]:
                 "before": before,
                 "after": after,
             }
-            for usage in plan.usage
+            for usage in outline.usage
             for resource, most, before, after in phrases.amounts(usage)
         ],
+        "hostLoss": _survival(outline.survival),
     }
+
+
+def _entry(entry: Entry) -> dict[str, object]:
+    """What happens to one object, as the text of the plan has it."""
+    return {
+        "object": str(entry.key),
+        "section": entry.section.value,
+        "standing": entry.standing.value,
+        "pool": entry.pool,
+        "target": entry.target,
+        "fields": [
+            {"field": each.field, "old": each.old, "new": each.new, "when": each.when}
+            for each in entry.fields
+        ],
+        "destroys": [_loss(loss) for loss in entry.losses],
+        "facts": list(entry.facts),
+        "file": entry.place.path if entry.place is not None else None,
+    }
+
+
+def _survival(found: Survival | None) -> dict[str, object] | None:
+    """Null where it was not computed, or where no machine is placed."""
+    if found is None or not found.is_computed:
+        return None
+    stranded = [{"pool": pool, "machines": [str(key) for key in keys]} for pool, keys in found.stranded]
+    return {"survives": found.is_survived, "stranded": stranded, "localDisks": found.disks}
 
 
 def _source_change(each: SourceChange) -> dict[str, object]:

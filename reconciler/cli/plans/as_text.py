@@ -1,104 +1,166 @@
-"""A plan for people: aligned, in color on a terminal."""
+"""A plan for people: the verdict, then what is destroyed, and so on in the order of weight; in color on a terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 from typing import TypeAlias
 
 from reconciler.cli.plans import phrases
+from reconciler.cli.plans.name_ranges import join_keys
+from reconciler.cli.plans.outline import Group, Outline, Section, Standing, Survival
+from reconciler.cli.plans.survival import describe_survival
+from reconciler.cli.plans.verdict import list_counts, verdict
 from reconciler.cli.terminal import Terminal, TextStyle, printable
 from reconciler.gitstore.approval import approve_command
-from reconciler.plan.source_changes import SourceChange
-from reconciler.plan.suggestion import suggest
-from reconciler.plan.types import Action, PendingApproval, Plan, UnschedulableObject
-from schemas.effects.effect import Creates, Deletes
+from reconciler.plan.types import Change, PendingApproval, PoolUsage
 from schemas.problem import Problem, Severity
 
-COLOURS = {
-    Action.SCHEDULE: TextStyle.GREEN,
-    Action.ADOPT: TextStyle.GREEN,
-    Action.MARK_DELETED: TextStyle.RED,
-    Action.REMOVE: TextStyle.RED,
-    Action.EVICT: TextStyle.YELLOW,
-    Action.WITHDRAW: TextStyle.YELLOW,
-    Action.AWAIT_APPROVAL: TextStyle.YELLOW,
-    Action.BLOCKED: TextStyle.YELLOW,
-}
 MOST_NAMED = 10
+ONE_SCREEN = 24  # lines; after more than these the verdict is said again, where a person looks
+SIGNS = {
+    Section.DELETE: ("-", TextStyle.RED),
+    Section.RECREATE: ("-/+", TextStyle.RED),
+    Section.MOVE: (">", TextStyle.YELLOW),
+    Section.CHANGE: ("~", TextStyle.YELLOW),
+    Section.ADD: ("+", TextStyle.GREEN),
+    Section.UNSCHEDULABLE: ("!", TextStyle.YELLOW),
+}
+TITLES = {Section.DELETE: "DELETE", Section.RECREATE: "RECREATE"}
+COLORS = {"add": TextStyle.GREEN, "delete": TextStyle.RED, "recreate": TextStyle.RED, "error": TextStyle.RED}
 Paint: TypeAlias = Callable[..., str]
 
 
-def write(plan: Plan, terminal: Terminal, *, is_verbose: bool = False) -> None:
-    """Prints the parts that have anything in them, and the summary as the last line, where a person looks first."""
-    paint = terminal.paint
-    for title, found in (
-        ("source changes", _source_changes(plan.source_changes, paint)),
-        ("actions", _changes(plan, paint, is_verbose)),
-        ("unschedulable", _unschedulable(plan.unschedulable, paint)),
-        ("awaiting approval", _pending(plan.pending_approvals, paint)),
-        ("pool requests", (f"  {paint(printable(each), TextStyle.YELLOW)}" for each in plan.pool_requests)),
-        ("problems", _problems(plan.problems, paint)),
-    ):
-        if lines := list(found):
-            terminal.line(paint(title, TextStyle.BOLD))
-            for line in lines:
-                terminal.line(line)
-            terminal.line()
-    if rows := [(str(usage.pool), *row) for usage in plan.usage for row in phrases.amounts(usage)]:
-        terminal.table(("CAPACITY", "RESOURCE", "ALLOCATABLE", "BEFORE", "AFTER"), rows)
+def write(outline: Outline, terminal: Terminal, *, is_verbose: bool = False) -> None:
+    """Prints the parts that have anything in them, the verdict first."""
+    lines = list(_lines(outline, terminal.paint, is_verbose))
+    counts = [
+        terminal.paint(count.text, TextStyle.BOLD, *_color(count.weight)) for count in list_counts(outline)
+    ]
+    shown = ", ".join(counts) or terminal.paint(verdict(outline), TextStyle.BOLD)
+    terminal.line(shown)
+    for line in lines:
+        terminal.line(line)
+    if outline.usage:
         terminal.line()
-    terminal.line(paint(phrases.summary(plan), TextStyle.BOLD))
+        terminal.table(("CAPACITY", "RESOURCE", "", "BEFORE", "AFTER", "OF"), list(_usage(outline.usage)))
+    if outline.survival is not None and outline.groups:
+        terminal.line()
+        terminal.line(_survival(outline.survival, terminal.paint))
+    if len(lines) + len(outline.usage) > ONE_SCREEN:
+        terminal.line()
+        terminal.line(shown)
 
 
-def _source_changes(changes: Sequence[SourceChange], paint: Paint) -> Iterator[str]:
-    for each in changes:
-        sign, color = "~", TextStyle.YELLOW
-        if isinstance(each.whole, Creates):
-            sign, color = "+", TextStyle.GREEN
-        elif isinstance(each.whole, Deletes):
-            sign, color = "-", TextStyle.RED
-        yield f"  {paint(sign, color)} {each.key}"
-        for line in phrases.of_source_change(each):
-            yield f"      {printable(line)}"
+def _color(weight: str) -> tuple[TextStyle, ...]:
+    return (COLORS.get(weight, TextStyle.YELLOW),)
 
 
-def _changes(plan: Plan, paint: Paint, is_verbose: bool) -> Iterator[str]:
-    """What follows from the rest, without a reason of its own, is only counted."""
-    ordered = phrases.by_weight(plan)
-    shown = [change for change in ordered if is_verbose or not phrases.is_plain(change)]
-    action_width = max((len(change.action) for change in shown), default=0)
-    key_width = max((len(str(change.key)) for change in shown), default=0)
-    for change in shown:
-        action = paint(change.action.ljust(action_width), *_color(change.action))
-        line = f"  {action}  {str(change.key).ljust(key_width)}  {printable(phrases.reason_of(change))}"
-        yield line.rstrip()
-    if counted := phrases.count_actions(
-        [change for change in ordered if change not in shown and change.action is not Action.UNSCHEDULABLE]
-    ):
-        yield f"  {paint(counted + ' (-v shows each)', TextStyle.DIM)}"
+def _lines(outline: Outline, paint: Paint, is_verbose: bool) -> Iterator[str]:
+    plan = outline.plan
+    for section in Section:
+        yield from _part(
+            TITLES.get(section, section.value), _groups(outline.groups_of(section), paint), paint
+        )
+    yield from _part("awaiting approval", _pending(plan.pending_approvals, paint), paint)
+    requests = (f"  {paint(printable(each), TextStyle.YELLOW)}" for each in plan.pool_requests)
+    yield from _part("pool requests", requests, paint)
+    yield from _part("problems", _problems(plan.problems, paint), paint)
+    yield from _background(outline.background, paint, is_verbose)
 
 
-def _color(action: Action) -> tuple[TextStyle, ...]:
-    return (COLOURS[action],) if action in COLOURS else ()
+def _part(title: str, lines: Iterator[str], paint: Paint) -> Iterator[str]:
+    if found := list(lines):
+        yield ""
+        yield paint(title, TextStyle.BOLD)
+        yield from found
 
 
-def _unschedulable(objects: Sequence[UnschedulableObject], paint: Paint) -> Iterator[str]:
-    for each in objects:
-        yield f"  {paint(str(each.key), TextStyle.YELLOW)}"
-        for pools, reason in phrases.rows_of(each.refusals):
-            where = f"{pools}: " if pools else ""
-            yield f"    {printable(where)}{printable(reason)}"
-        if smallest := suggest(each.refusals):
-            yield f"    {paint('would fit:', TextStyle.DIM)} {printable(smallest)}"
+def _groups(groups: Sequence[Group], paint: Paint) -> Iterator[str]:
+    for group in groups:
+        sign, color = SIGNS[group.first.section]
+        if group.first.section is Section.UNSCHEDULABLE and group.first.is_new:
+            sign = "+"
+        yield f"  {paint(sign, color)} {printable(headline(group))}"
+        for line in details(group):
+            is_loss = "DESTROY" in line
+            yield f"      {paint(printable(line), TextStyle.RED) if is_loss else printable(line)}"
+
+
+def headline(group: Group) -> str:
+    """`Machine/default/web-9 .. web-16  on rack-a1 (4), rack-a2 (4)`."""
+    entry, count = group.first, len(group.entries)
+    parts = [join_keys(group.keys)]
+    if count > 1:
+        parts.append(f"({count:,})")
+    if where := _where(group):
+        parts.append(f" {where}")
+    if group.first.standing is Standing.KNOWN:
+        parts.append(" (as before)")
+    if entry.section is Section.UNSCHEDULABLE and count > 1 and len(entry.facts) > 1:
+        reasons = sum(not fact.startswith("would fit: ") for fact in entry.facts)
+        parts.append(f" same {phrases.many(reasons, 'reason')}")
+    return " ".join(parts)
+
+
+def _where(group: Group) -> str:
+    """`rack-a1 -> rack-a2` for what moves; else where they are or come to, with the numbers of each."""
+    entry = group.first
+    if entry.is_move:
+        return (
+            f"{entry.pool} -> {entry.target or ('stays' if entry.standing is Standing.HELD else 'NOWHERE')}"
+        )
+    targets = count_pools(each.target for each in group.entries)
+    if targets:
+        return f"onto {targets}"
+    pools = count_pools(each.pool for each in group.entries)
+    return f"on {pools}" if pools else ""
+
+
+def count_pools(names: Iterator[str]) -> str:
+    """`rack-a1 (4), rack-a2`."""
+    counts = [(name, len(list(same))) for name, same in groupby(sorted(name for name in names if name))]
+    shown = [f"{name} ({count:,})" if count > 1 else name for name, count in counts[:MOST_NAMED]]
+    more = f" and {len(counts) - MOST_NAMED:,} more pools" if len(counts) > MOST_NAMED else ""
+    return ", ".join(shown) + more
+
+
+def details(group: Group) -> Iterator[str]:
+    """What is destroyed, each field with when it applies, and the rest."""
+    entry = group.first
+    if losses := describe_losses(group):
+        yield losses
+    for line in entry.fields:
+        yield f"{line.field}: {line.old} -> {line.new}"
+        yield f"  {line.when}"
+    yield from entry.facts
+
+
+def describe_losses(group: Group) -> str:
+    """`DESTROYS local disk root, 10Gi`. In words of what would come true where the entry waits."""
+    entry = group.first
+    if not entry.losses:
+        return ""
+    listed = "; ".join(
+        _loss(each.kind.value, each.name, each.size_bytes and each.size) for each in entry.losses
+    )
+    verb = "DESTROYS" if entry.standing is Standing.PLANNED else "would DESTROY"
+    of_each = f" of each of {len(group.entries):,}" if len(group.entries) > 1 else ""
+    return f"{verb} {listed}{of_each}"
+
+
+def _loss(kind: str, name: str, size: object) -> str:
+    return f"{kind} {name}" + (f", {size}" if size else "")
 
 
 def _pending(pending: Sequence[PendingApproval], paint: Paint) -> Iterator[str]:
+    """The reasons, and the commit that approves. The objects have their entries above."""
     for each in pending:
+        if each.keys and not each.trailer:
+            continue  # no approval ends it, and its entry says what does
         yield f"  {paint(printable(each.reason), TextStyle.YELLOW)}"
-        for key in each.keys[:MOST_NAMED]:
-            yield f"    {key}"
-        if len(each.keys) > MOST_NAMED:
-            yield f"    and {len(each.keys) - MOST_NAMED:,} more"
+        if each.keys:
+            yield f"    {join_keys(each.keys)}"
         if each.trailer:
             yield "    to approve it, push this commit to the source branch:"
             yield f'    git commit --allow-empty -m "approve" --trailer "{printable(each.trailer)}"'
@@ -114,3 +176,33 @@ def _problems(problems: Sequence[Problem], paint: Paint) -> Iterator[str]:
         yield f"  {printable(named)}{paint(each.severity, color)} {each.code} {printable(each.message)}"
         if each.hint:
             yield f"    {paint('hint:', TextStyle.DIM)} {printable(each.hint)}"
+
+
+def _background(changes: Sequence[Change], paint: Paint, is_verbose: bool) -> Iterator[str]:
+    """What follows from the rest is only counted, unless people ask for each."""
+    if not changes:
+        return
+    yield ""
+    if not is_verbose:
+        yield paint(f"also {phrases.count_actions(changes)} (-v shows each)", TextStyle.DIM)
+        return
+    yield paint("also", TextStyle.BOLD)
+    for change in changes:
+        yield f"  {change.action}  {change.key}  {printable(phrases.reason_of(change))}".rstrip()
+
+
+def _usage(usage: Sequence[PoolUsage]) -> Iterator[tuple[str, ...]]:
+    for each in usage:
+        for resource, whole, before, after in phrases.amounts(each):
+            name = phrases.resource_of(resource)
+            percents = [phrases.share(each, name, vector) for vector in (each.before, each.after)]
+            drawn = f"{phrases.bar(percents[0])} -> {phrases.bar(percents[1])}"
+            shown = [
+                f"{amount} ({percent}%)" for amount, percent in zip((before, after), percents, strict=True)
+            ]
+            yield (str(each.pool), resource, drawn, *shown, whole)
+
+
+def _survival(survival: Survival, paint: Paint) -> str:
+    text = printable(describe_survival(survival))
+    return text if survival.is_survived else paint(text, TextStyle.YELLOW)

@@ -1,5 +1,4 @@
-"""What the formats of a plan say alike: one line about a change, a source change, a reason, a pool, and the
-summary.
+"""What the formats of a plan say alike: one line about a change, a reason, a pool, how full it is.
 
 Pure functions from a Plan's values to text without markup. Each format adds its own color or escapes. Nothing reads
 these texts back: `as_json` has the fields.
@@ -8,13 +7,10 @@ these texts back: `as_json` has the fields.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from reconciler.plan.source_changes import SourceChange
 from reconciler.plan.types import Action, Change, Plan, PoolUsage
 from reconciler.schedule.decision import Predicate, Reason, Refusal
-from schemas.effects.effect import Creates
-from schemas.effects.words import describe_change, describe_effect
 from schemas.live_layout import SHARE
 from schemas.model.capacity import format_amount
 
@@ -46,40 +42,15 @@ def amounts_of(reason: Reason) -> str:
     return f" (need {reason.need}, have {reason.have})" if is_short else ""
 
 
-def of_source_change(change: SourceChange) -> list[str]:
-    """A line for what happens to the object as a whole, and one for each changed field: `field: old -> new`, and when it applies."""
-    whole = (
-        [] if change.whole is None or isinstance(change.whole, Creates) else [describe_effect(change.whole)]
-    )
-    fields = [f"{describe_change(each.change)}: {describe_effect(each.effect)}" for each in change.fields]
-    return [*whole, *fields]
-
-
 def by_weight(plan: Plan) -> tuple[Change, ...]:
     """Changes in the order of their weight, then by key."""
     rank = {action: place for place, action in enumerate(Action)}
     return tuple(sorted(plan.changes, key=lambda change: (rank[change.action], change.key)))
 
 
-def is_plain(change: Change) -> bool:
-    """Whether it says nothing that the rest of the plan does not say."""
-    return change.action is Action.UNSCHEDULABLE or (
-        change.action in (Action.SYNC, Action.STATUS) and not change.reason
-    )
-
-
 def count_actions(changes: Iterable[Change]) -> str:
     counts = Counter(change.action.noun for change in changes)
     return ", ".join(f"{count:,} {name}" for name, count in counts.items())
-
-
-def by_pool(plan: Plan) -> Mapping[str, list[Change]]:
-    """The objects that are placed, by the pool that they go to."""
-    found: dict[str, list[Change]] = {}
-    for change in by_weight(plan):
-        if change.action in (Action.SCHEDULE, Action.ADOPT):
-            found.setdefault(change.pool, []).append(change)
-    return dict(sorted(found.items()))
 
 
 def amounts(usage: PoolUsage) -> Iterator[tuple[str, str, str, str]]:
@@ -90,52 +61,57 @@ def amounts(usage: PoolUsage) -> Iterator[tuple[str, str, str, str]]:
         yield (shown, *(format_amount(resource, vector.get(resource, 0)) for vector in row))  # type: ignore[misc]
 
 
-def summary(plan: Plan) -> str:
-    """`22 source changes; 6 generated, 4 unschedulable; 3 awaiting approval`.
-
-    An object that is unschedulable counts once, whether this plan found it so or an earlier one did.
-    """
-    counts = Counter(change.action.noun for change in by_weight(plan))
-    if plan.unschedulable:  # those of before too, which need no change
-        counts[Action.UNSCHEDULABLE.noun] = len(plan.unschedulable)
-    parts = [many(len(plan.source_changes), "source change")] if plan.source_changes else []
-    parts += [", ".join(f"{count:,} {name}" for name, count in counts.items())] if counts else []
-    if plan.pending_approvals:
-        parts.append(f"{len(plan.pending_approvals):,} awaiting approval")
-    if plan.pool_requests:
-        parts.append(many(len(plan.pool_requests), "pool request"))
-    errors = sum(problem.severity == "error" for problem in plan.problems)
-    if errors:
-        parts.append(many(errors, "error"))
-    return "; ".join(parts) or "no changes"
-
-
 def many(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def rows_of(refusals: Iterable[Refusal]) -> list[tuple[str, str]]:
-    """Pools and a reason that they share: `rack-a1, rack-a2`, `PoolNotReady: no poollet announces it`."""
+    """Pools and a reason that they share: `rack-a1, rack-a2`, `PoolNotReady: no poollet announces it`.
+
+    Pools that have different amounts share a row too: `cpu is short (need 8; rack-a1 has 2, rack-a2 has 4)`."""
     refusals = tuple(refusals)
-    pools: dict[str, list[str]] = {}
+    found: dict[tuple[str, str], dict[str, list[str]]] = {}  # text, need -> have -> pools
     for refusal in refusals:
-        for reason in dict.fromkeys(_reasons(refusal)):
-            pools.setdefault(reason, []).append(refusal.pool)
+        for text, need, have in dict.fromkeys(_reasons(refusal)):
+            found.setdefault((text, need), {}).setdefault(have, []).append(refusal.pool)
     every = len({refusal.pool for refusal in refusals if refusal.pool})
-    return [(_join_pools(names, every), reason) for reason, names in pools.items()]
+    rows = []
+    for (text, need), pools in found.items():
+        names = [name for same in pools.values() for name in same]
+        rows.append((_join_pools(names, every), f"{text}{_join_amounts(need, pools)}"))
+    return rows
 
 
-def _reasons(refusal: Refusal) -> Iterator[str]:
-    """A volume that fits nowhere has a reason for each volume pool; those that say the same are one."""
+def _reasons(refusal: Refusal) -> Iterator[tuple[str, str, str]]:
+    """Text, need and have of each. A volume that fits nowhere has a reason for each volume pool; those that say the same are one."""
     volumes: dict[tuple[str, str, str], list[str]] = {}
     for reason in refusal.reasons:
-        if not reason.volume_pool:
-            yield of_reason(reason)
-        else:
+        if reason.volume_pool:
             of = (reason.volume, reason.message, amounts_of(reason))
             volumes.setdefault(of, []).append(reason.volume_pool)
+        elif reason.predicate is Predicate.ANTI_AFFINITY:
+            yield f"{reason.predicate}: not beside machines there", "", f"{reason.resource} has {reason.have}"
+        else:
+            about = f"volume {reason.volume}: " if reason.volume else ""
+            amounts = (reason.need, reason.have) if reason.need != reason.have else ("", "")
+            yield (f"{reason.predicate}: {about}{reason.message}", *amounts)
     for (volume, why, amounts), names in volumes.items():
-        yield f"{Predicate.VOLUME_CAPACITY}: volume {volume} on {', '.join(names)}: {why}{amounts}"
+        yield f"{Predicate.VOLUME_CAPACITY}: volume {volume} on {', '.join(names)}: {why}{amounts}", "", ""
+
+
+def _join_amounts(need: str, pools: Mapping[str, Sequence[str]]) -> str:
+    """What the pools have: one amount for all, or that of each; beyond MOST_POOLS only the number of the others."""
+    if not any(pools):
+        return "" if not need else f" (need {need}, have none)"
+    if not need:
+        parts = list(pools)[:MOST_POOLS]
+    elif len(pools) == 1:
+        return f" (need {need}, have {next(iter(pools))})"
+    else:
+        shown = list(pools.items())[:MOST_POOLS]
+        parts = [f"{_join_pools(list(names), 0)} has {have}" for have, names in shown]
+    more = f" and {len(pools) - MOST_POOLS:,} more" if len(pools) > MOST_POOLS else ""
+    return f" ({f'need {need}; ' if need else ''}{', '.join(parts)}{more})"
 
 
 def _join_pools(pools: list[str], every: int) -> str:
@@ -149,3 +125,20 @@ def reason_of(change: Change) -> str:
     """Why a change is made, and for a placement also where it goes."""
     where = f"onto {change.pool}" if change.action in (Action.SCHEDULE, Action.ADOPT) else ""
     return ": ".join(part for part in (where, change.reason) if part)
+
+
+def share(usage: PoolUsage, resource: str, vector: Mapping[str, int]) -> int:
+    """Percent of what the pool can give away, rounded down, so that 100 means full."""
+    whole = usage.allocatable.get(resource, 0)
+    return 100 * vector.get(resource, 0) // whole if whole > 0 else 0
+
+
+def bar(percent: int, width: int = 10) -> str:
+    """How full, drawn. Anything at all is at least one block."""
+    filled = min(width, -(-max(percent, 0) * width // 100))
+    return "█" * filled + "░" * (width - filled)
+
+
+def resource_of(shown: str) -> str:
+    """The name in vectors of what `amounts` shows."""
+    return SHARE if shown == "host" else shown

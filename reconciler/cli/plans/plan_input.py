@@ -36,7 +36,8 @@ from reconciler.world.world import World
 
 @dataclass(frozen=True, slots=True)
 class PlanInput:
-    """`unfetched` names the target branch where it is not here, and the remote may have it."""
+    """`unfetched` names the target branch where it is not here, and the remote may have it. `assumptions` are notes that a reader of the
+    plan needs wherever it is shown; they are among `notes` too."""
 
     repo: Repo
     world: World
@@ -44,6 +45,7 @@ class PlanInput:
     now: datetime
     notes: tuple[str, ...] = ()
     unfetched: str = ""
+    assumptions: tuple[str, ...] = ()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -97,7 +99,7 @@ def plan_signed_merge(held: PlanInput, snapshot: Snapshot, *, is_offline: bool) 
     refused = tuple(each for each in held.advance.problems if each.code == "GV814")
     note = "the source is not signed as it must be; this plan is what a signed merge of it would do"
     advance = replace(found, problems=(*refused, *found.problems))
-    return replace(held, world=world, advance=advance, notes=(*held.notes, note))
+    return replace(held, world=world, advance=advance, notes=(*held.notes, note), assumptions=(note,))
 
 
 def print_notes(notes: tuple[str, ...]) -> None:

@@ -1,63 +1,96 @@
-"""How full the pools are that a plan touches, before and after it. By the reconciler's own charges.
+"""How full the pools are before a plan and after it, by the reconciler's own charges. Pure.
 
-Before is what the ledger of the World has; after adds and removes what each change of the plan charges. It charges
-by the same function as the scheduler, so the two agree on what fits.
+    before   what objects charge as they were reconciled last
+    after    what they charge once the plan has come true: what is deleted is gone, what moves is on its target, what grows has its new
+             size, and a retained volume still has its room
+
+The ledger of the World charges what the source declares now. So of each object that the plan or the source changes, three charges are
+taken: that of the ledger, that of the old document, and that of the planned record. Every other object charges the same before and after.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 import msgspec
 
+from reconciler.cli.plans.moves import planned_records
 from reconciler.plan.types import Change, Plan, PoolUsage
 from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.pools.capacity_ledger import Charge
-from reconciler.world.record import NOTHING
+from reconciler.world.record import NOTHING, Record
 from reconciler.world.view import View
 from schemas.kinds import Key, Kind
 from schemas.model import decode
 
+PLACED = (Kind.MACHINE, Kind.VOLUME)
+Documents = Mapping[Key, Mapping[str, object]]
 
-def pool_usage(view: View, plan: Plan) -> tuple[PoolUsage, ...]:
-    """Of the pools where anything comes or goes."""
-    moved: dict[Key, Counter[str]] = {}
-    for change in plan.changes:
-        old, new = (charge(view, change, is_after) for is_after in (False, True))
-        if old == new:
-            continue
-        for part, sign in ((old, -1), (new, 1)):
-            if part is not None:
-                tally = moved.setdefault(part.pool, Counter())
-                for resource, count in part.vector.items():
-                    tally[resource] += sign * count
+
+def pool_usage(
+    view: View, plan: Plan, before: Documents, targets: Mapping[Key, str]
+) -> tuple[PoolUsage, ...]:
+    """Of the pools where anything comes, goes or changes its size. `before` has the changed documents as they were."""
+    was, becomes = Counter[tuple[Key, str]](), Counter[tuple[Key, str]]()
+    records = {need.key: need.record for need in planned_records(plan, targets)}
+    bodies = {change.key: change for change in plan.changes if change.body is not None}
+    for key in sorted({*before, *records, *targets}):
+        if key.kind in PLACED and (key in before or key in targets or is_moved(view, key, records)):
+            for charge, sign, totals in _charges(view, key, before, records, bodies):
+                for resource, amount in charge.vector.items():
+                    for total in totals:
+                        (was, becomes)[total][charge.pool, resource] += sign * amount
     found = []
-    for key in sorted(moved):
-        before = dict(view.ledger.usage(key))
-        after = {name: before.get(name, 0) + moved[key][name] for name in before.keys() | moved[key].keys()}
-        if (pool := view.find_pool(key)) is not None:
-            given = pool.allocatable
-            found.append(PoolUsage(key, given, keep_given(before, given), keep_given(after, given)))
+    for pool in sorted({pool for pool, _ in (*was, *becomes)}):
+        state = view.find_pool(pool)
+        if state is None:
+            continue
+        used, given = view.ledger.usage(pool), state.allocatable
+        old, new = (
+            {
+                name: used.get(name, 0) + total[pool, name]
+                for name in used.keys() | given.keys()
+                if name in given
+            }
+            for total in (was, becomes)
+        )
+        found.append(PoolUsage(pool, given, old, new))
     return tuple(found)
 
 
-def keep_given(used: dict[str, int], given: Any) -> dict[str, int]:
-    """Only the resources that the pool counts."""
-    return {resource: count for resource, count in used.items() if resource in given}
+def is_moved(view: View, key: Key, records: Mapping[Key, Record]) -> bool:
+    """Whether it is on another pool after the plan. What only has another status says nothing about room."""
+    known = view.objects.get(key)
+    return (known.record.pool if known is not None else "") != records[key].pool
 
 
-def charge(view: View, change: Change, is_after: bool) -> Charge | None:
-    """What a change's object charges to its pool, before the change or after it; None where it is on no pool. An
-    object that the plan generates is not in the World yet, so it is decoded from the change."""
-    record = change.after if is_after else change.before
-    known = view.objects.get(change.key)
-    if record is None or not record.pool:
-        return None
+def _charges(
+    view: View, key: Key, before: Documents, records: Mapping[Key, Record], bodies: Mapping[Key, Change]
+) -> Iterator[tuple[Charge, int, tuple[int, ...]]]:
+    """What to add to which total: 0 is before, 1 is after. The ledger has the charge of `known` in both."""
+    known = view.objects.get(key) or _generated(key, bodies)
     if known is None:
-        if change.body is None:
-            return None
-        made = decode(change.key.kind, cast("dict[str, object]", change.body))
-        known = ObjectState(key=change.key, object=made, origin=Origin.GENERATED, record=NOTHING)
+        return
+    record = records.get(key, known.record)
+    old = known
+    if key in before:
+        old = msgspec.structs.replace(known, object=decode(key.kind, cast("dict[str, Any]", before[key])))
+    new = msgspec.structs.replace(known, record=record)
     classes = view.offers[Kind.MACHINE_POOL].classes
-    return view.ledger.charge_of(msgspec.structs.replace(known, record=record), classes)
+    for state, sign, totals in ((known, -1, (0, 1)), (old, 1, (0,)), (new, 1, (1,))):
+        if (charge := view.ledger.charge_of(state, classes)) is not None:
+            yield charge, sign, totals
+    # A retained volume that comes back is charged under its uid until then.
+    if record.uid in view.retained_volumes and (kept := view.ledger.charges.get(("retained", record.uid))):
+        yield kept, -1, (1,)
+
+
+def _generated(key: Key, bodies: Mapping[Key, Change]) -> ObjectState | None:
+    """An object that the plan generates is not in the World yet."""
+    change = bodies.get(key)
+    if change is None:
+        return None
+    made = decode(key.kind, cast("dict[str, Any]", change.body))
+    return ObjectState(key=key, object=made, origin=Origin.GENERATED, record=NOTHING)

@@ -166,14 +166,21 @@ DYNAMIC = {
         crowded_state("a"),
         "a",
         machine("m", anti_affinity=APART),
-        [Reason(Predicate.ANTI_AFFINITY, "a has there-0, to be kept apart from it")],
+        [Reason(Predicate.ANTI_AFFINITY, "a has there-0, to be kept apart from it", "a", have="there-0")],
     ),
     "apart from one in its zone": (
         f.anti_affinity,
         crowded_state("a"),
         "a",
         machine("m", anti_affinity=APART_BY_ZONE),
-        [Reason(Predicate.ANTI_AFFINITY, f"{ZONE}=a has there-0, to be kept apart from it")],
+        [
+            Reason(
+                Predicate.ANTI_AFFINITY,
+                f"{ZONE}=a has there-0, to be kept apart from it",
+                f"{ZONE}=a",
+                have="there-0",
+            )
+        ],
     ),
     "apart from one in another zone": (
         f.anti_affinity,
@@ -282,7 +289,7 @@ def test_machines_to_keep_apart_from_are_named_once() -> None:
     on.place(there, "a", ())
     asking = machine("web-2", anti_affinity=APART_BY_ZONE)
     reasons = list(f.anti_affinity(on, on.pools["a"], asking))
-    assert reasons == [Reason(Predicate.ANTI_AFFINITY, f"{ZONE}=a has web-1, to be kept apart from it")]
+    assert [each.message for each in reasons] == [f"{ZONE}=a has web-1, to be kept apart from it"]
     assert list(f.anti_affinity(on, on.pools["b"], asking)) == []
     for number in range(2, 7):
         on.place(machine(f"web-{number}", anti_affinity=APART_BY_ZONE), "a", ())

@@ -1,0 +1,88 @@
+"""Sentences about one object of a plan: what it is, what keeps it from every pool, where it goes. Pure.
+
+Everything is computed from fields. Numbers are those of the scheduler and of the manifests, as people write them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from reconciler.cli.plans import phrases
+from reconciler.cli.plans.moves import Move
+from reconciler.cli.plans.name_ranges import join_names
+from reconciler.plan.suggestion import suggest
+from reconciler.schedule.decision import Refusal
+from reconciler.world.objects.object_state import ObjectState
+from reconciler.world.view import View
+from schemas.effects.effect import Loss
+from schemas.effects.removal import list_local_disks
+from schemas.kinds import Key, Kind
+from schemas.model import Machine, MachineClass, Object, Volume
+
+
+def owner_key(known: ObjectState) -> Key:
+    """The machine of a generated object."""
+    owner = known.record.owners[0].name if known.record.owners else ""
+    return Key(Kind.MACHINE, known.key.namespace, owner)
+
+
+def local_losses(found: Object) -> tuple[Loss, ...]:
+    """What is destroyed when the object leaves its host."""
+    return list_local_disks(found) if isinstance(found, Machine) else ()
+
+
+def describe_object(view: View, known: ObjectState) -> Iterator[str]:
+    """What is added, in one line: `small (cpu 2, memory 4Gi), local disk root 10Gi`."""
+    match known.object:
+        case Machine(spec=spec):
+            name = spec.machine_class_ref.name
+            size = view.objects.get(Key(Kind.MACHINE_CLASS, "", name))
+            amounts = ""
+            if size is not None and isinstance(size.object, MachineClass):
+                listed = ", ".join(f"{key} {value}" for key, value in size.object.capabilities.items())
+                amounts = f" ({listed})"
+            disks = [f"local disk {loss.name} {loss.size}" for loss in list_local_disks(known.object)]
+            yield ", ".join([f"class {name}{amounts}", *disks])
+        case Volume(spec=spec) if spec.resources is not None:
+            kind = f", class {spec.volume_class_ref.name}" if spec.volume_class_ref else ""
+            yield f"{spec.resources.storage}{kind}"
+
+
+def describe_refusals(refusals: Sequence[Refusal]) -> Iterator[str]:
+    """Each reason once with the pools that give it, and the smallest change that would make the object fit."""
+    for pools, reason in phrases.rows_of(refusals):
+        yield f"{pools}: {reason}" if pools else reason
+    if smallest := suggest(refusals):
+        yield f"would fit: {smallest}"
+
+
+def describe_move(move: Move) -> Iterator[str]:
+    """When a machine goes, or why it stays."""
+    if move.needs_consent:
+        yield f"stays on {move.source}: {move.reason}"
+        if not move.target:
+            yield "no other pool could take it:"
+            yield from describe_refusals(move.refusals)
+        return
+    if move.is_held:
+        yield f"stays on {move.source}: {move.reason}"
+        return
+    when = "later" if move.is_later else "now"
+    there = f"starts on {move.target}" if move.target else "and can start NOWHERE"
+    yield f"{when}: STOPS on {move.source}, {there}: {move.reason}"
+    if not move.target:
+        yield from describe_refusals(move.refusals)
+
+
+def describe_leaving(moves: Iterable[Move]) -> Iterator[str]:
+    """What becomes of the machines of a pool that is drained."""
+    moves = tuple(moves)
+    go = [move.key.name for move in moves if not move.is_held and move.target]
+    lost = [move.key.name for move in moves if not move.is_held and not move.target]
+    stay = [move.key.name for move in moves if move.is_held]
+    if go:
+        yield f"{phrases.many(len(go), 'machine')} will move: {join_names(go)}"
+    if lost:
+        yield f"{phrases.many(len(lost), 'machine')} will stop and can start NOWHERE: {join_names(lost)}"
+    if stay:
+        yield f"{phrases.many(len(stay), 'machine')} will stay: {join_names(stay)}"
