@@ -107,12 +107,13 @@ def make_outline(seen: PlanInput) -> Outline:
     plan = replace(make_plan(view, seen.advance, now), source_changes=changes)
     moves = find_moves(view, plan, now)
     targets = targets_of(moves.values())
-    builder = Builder(view, plan, moves)
+    usage = pool_usage(view, plan, before, targets)
+    builder = Builder(view, plan, moves, {each.pool: each for each in usage})
     return Outline(
         plan,
         groups=group_entries(builder.build()),
         background=builder.list_background(),
-        usage=pool_usage(view, plan, before, targets),
+        usage=usage,
         survival=try_each_loss(view, plan, targets, now) if builder.entries else None,
         notes=seen.assumptions,
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+FENCE = re.compile(r"^(?P<fence>`{3,})(\w*)\n(.*?)^(?P=fence)$", re.DOTALL | re.MULTILINE)
 INLINE = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
@@ -33,7 +33,7 @@ class Page:
     @property
     def blocks(self) -> list[tuple[str, str]]:
         """Language and text of each block of code."""
-        return FENCE.findall(self.text)
+        return [(language, text) for _, language, text in FENCE.findall(self.text)]
 
     @property
     def links(self) -> list[str]:

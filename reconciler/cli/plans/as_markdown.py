@@ -1,6 +1,6 @@
 """A plan as a comment on a pull request: the verdict, then what is destroyed, never folded; the rest unfolds with a click.
 
-Forges refuse comments that are too long. Each part has a share of MOST_BYTES, and what does not fit is counted and said; the verdict has
+Forges refuse comments that are too long. Each part has a share of MOST_BYTES, and what does not fit is counted; the verdict has
 all of it. Names and messages come from manifests and hosts: in a comment they could mention people, link away or form markup, so each is
 escaped, or put into a code span or a diff block, where no markup has an effect.
 """
@@ -13,7 +13,7 @@ from reconciler.cli.plans import phrases
 from reconciler.cli.plans.as_text import describe_losses, headline
 from reconciler.cli.plans.file_links import FileLinks
 from reconciler.cli.plans.name_ranges import join_keys
-from reconciler.cli.plans.outline import Group, Outline, Section, Survival
+from reconciler.cli.plans.outline import Group, Outline, PlanSection, Survival, is_grave
 from reconciler.cli.plans.survival import describe_survival
 from reconciler.cli.plans.verdict import NO_CHANGES, list_counts
 from reconciler.cli.terminal import printable
@@ -31,12 +31,12 @@ ICONS = {
 }  # fmt: skip
 # Of each section: icon, title, and how many bytes it may have. Together with the rest they stay below MOST_BYTES.
 SECTIONS = {
-    Section.DELETE: ("🔴", "DELETE", 10_000),
-    Section.RECREATE: ("🔴", "RECREATE", 5_000),
-    Section.MOVE: ("🔵", "stop or move", 6_000),
-    Section.CHANGE: ("🟡", "change", 5_000),
-    Section.ADD: ("🟢", "add", 3_000),
-    Section.UNSCHEDULABLE: ("⛔", "unschedulable", 3_000),
+    PlanSection.DELETE: ("🔴", "DELETE", 10_000),
+    PlanSection.RECREATE: ("🔴", "RECREATE", 5_000),
+    PlanSection.MOVE: ("🔵", "stop or move", 6_000),
+    PlanSection.CHANGE: ("🟡", "change", 5_000),
+    PlanSection.ADD: ("🟢", "add", 3_000),
+    PlanSection.UNSCHEDULABLE: ("⛔", "unschedulable", 3_000),
 }
 REST = 2_000  # for each of approvals, problems and capacity
 
@@ -56,7 +56,7 @@ def _parts(outline: Outline, links: FileLinks) -> Iterator[str]:
     for note in outline.notes:
         yield f"> {_plain(note)}"
     is_open = len(outline.groups) <= SHORT
-    for section in Section:
+    for section in PlanSection:
         yield from _section(section, outline.groups_of(section), links, is_open)
     yield from _pending(outline.plan.pending_approvals)
     requests = [f"> **Pool request:** {_plain(answer)}" for answer in outline.plan.pool_requests]
@@ -67,15 +67,15 @@ def _parts(outline: Outline, links: FileLinks) -> Iterator[str]:
         yield f"<sub>also {phrases.count_actions(outline.background)}</sub>"
 
 
-def _section(section: Section, groups: Sequence[Group], links: FileLinks, is_open: bool) -> Iterator[str]:
+def _section(section: PlanSection, groups: Sequence[Group], links: FileLinks, is_open: bool) -> Iterator[str]:
     """What destroys comes first and is never folded."""
     if not groups:
         return
     icon, title, most = SECTIONS[section]
-    is_always = section in (Section.DELETE, Section.RECREATE)
-    grave = [group for group in groups if is_always or group.first.losses]
+    is_always = section in (PlanSection.DELETE, PlanSection.RECREATE)
+    grave = [group for group in groups if is_always or is_grave(group.first)]
     rest = [group for group in groups if group not in grave]
-    write = _list_item if section in (Section.ADD, Section.UNSCHEDULABLE) else _block
+    write = _list_item if section in (PlanSection.ADD, PlanSection.UNSCHEDULABLE) else _block
     total = sum(len(group.entries) for group in groups)
     if grave:
         yield f"#### {icon} {title}: {total:,}"
@@ -86,7 +86,7 @@ def _section(section: Section, groups: Sequence[Group], links: FileLinks, is_ope
         count = sum(len(group.entries) for group in rest)
         also = "other " if grave else ""
         body = list(_fit_groups(rest, write, links, most))
-        is_shown = is_open or section in (Section.MOVE, Section.UNSCHEDULABLE)
+        is_shown = is_open or section in (PlanSection.MOVE, PlanSection.UNSCHEDULABLE)
         yield _fold(f"{icon} <b>{also}{title}: {count:,}</b>", body, is_open=is_shown)
 
 
@@ -154,7 +154,7 @@ def _files(group: Group, links: FileLinks) -> str:
     line = links.line(place, pointer)
     name = place.path + (f":{line}" if line > 1 else "")
     files = len({each.path for each in places})
-    more = f" and {files - 1:,} more files" if files > 1 else ""
+    more = f" and {phrases.many(files - 1, 'other file')}" if files > 1 else ""
     return f"· [{_plain(_cut(name))}]({links.link(place, pointer)}){more}"
 
 
@@ -174,7 +174,7 @@ def _diff(group: Group) -> Iterator[str]:
 def _list_item(group: Group, links: FileLinks) -> str:
     """What is added or unschedulable, with its facts below."""
     entry = group.first
-    if entry.section is Section.ADD and len(entry.facts) == 1:
+    if entry.section is PlanSection.ADD and len(entry.facts) == 1:
         return f"- {_title(group, links)} · {_plain(_cut(entry.facts[0]))}"
     return "\n".join(
         (f"- {_title(group, links)}", *(f"  - {_plain(_cut(fact))}" for fact in _some(entry.facts)))
@@ -224,17 +224,19 @@ def _problems(problems: Sequence[Problem]) -> Iterator[str]:
 def _capacity(outline: Outline, is_open: bool) -> Iterator[str]:
     """A bar for each resource of each pool that changes, and whether one host may be lost."""
     survival = outline.survival if outline.groups else None
-    said = f"{'✅' if survival.is_survived else '⚠️'} {_survival(survival)}" if survival is not None else ""
+    last_line = (
+        f"{'✅' if survival.is_survived else '⚠️'} {_survival(survival)}" if survival is not None else ""
+    )
     if not outline.usage:
-        if said:
-            yield said
+        if last_line:
+            yield last_line
         return
     rows = [row for usage in outline.usage for row in _usage_rows(usage)]
     head = "| pool | | before | after | of |\n|---|---|---|---|---|"
     body = [f"{head}\n{each}" for each in _fit(rows, REST, "rows")]
     yield _fold(f"📊 <b>capacity of {phrases.many(len(outline.usage), 'pool')}</b>", body, is_open=is_open)
-    if said:
-        yield said
+    if last_line:
+        yield last_line
 
 
 def _survival(survival: Survival) -> str:
@@ -244,6 +246,8 @@ def _survival(survival: Survival) -> str:
 def _usage_rows(usage: PoolUsage) -> Iterator[str]:
     for resource, whole, *amounts in phrases.amounts(usage):
         name = phrases.resource_of(resource)
+        if not phrases.is_changed(usage, name):
+            continue
         cells = [
             f"{_code(phrases.bar(phrases.share(usage, name, vector)))} {phrases.share(usage, name, vector)}% ({_plain(amount)})"
             for vector, amount in zip((usage.before, usage.after), amounts, strict=True)

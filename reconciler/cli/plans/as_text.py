@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from reconciler.cli.plans import phrases
 from reconciler.cli.plans.name_ranges import join_keys
-from reconciler.cli.plans.outline import Group, Outline, Section, Standing, Survival
+from reconciler.cli.plans.outline import Group, Outline, PlanSection, Standing, Survival
 from reconciler.cli.plans.survival import describe_survival
 from reconciler.cli.plans.verdict import list_counts, verdict
 from reconciler.cli.terminal import Terminal, TextStyle, printable
@@ -19,14 +19,14 @@ from schemas.problem import Problem, Severity
 MOST_NAMED = 10
 ONE_SCREEN = 24  # lines; after more than these the verdict is said again, where a person looks
 SIGNS = {
-    Section.DELETE: ("-", TextStyle.RED),
-    Section.RECREATE: ("-/+", TextStyle.RED),
-    Section.MOVE: (">", TextStyle.YELLOW),
-    Section.CHANGE: ("~", TextStyle.YELLOW),
-    Section.ADD: ("+", TextStyle.GREEN),
-    Section.UNSCHEDULABLE: ("!", TextStyle.YELLOW),
+    PlanSection.DELETE: ("-", TextStyle.RED),
+    PlanSection.RECREATE: ("-/+", TextStyle.RED),
+    PlanSection.MOVE: (">", TextStyle.YELLOW),
+    PlanSection.CHANGE: ("~", TextStyle.YELLOW),
+    PlanSection.ADD: ("+", TextStyle.GREEN),
+    PlanSection.UNSCHEDULABLE: ("!", TextStyle.YELLOW),
 }
-TITLES = {Section.DELETE: "DELETE", Section.RECREATE: "RECREATE"}
+TITLES = {PlanSection.DELETE: "DELETE", PlanSection.RECREATE: "RECREATE"}
 COLORS = {"add": TextStyle.GREEN, "delete": TextStyle.RED, "recreate": TextStyle.RED, "error": TextStyle.RED}
 Paint: TypeAlias = Callable[..., str]
 
@@ -58,7 +58,7 @@ def _color(weight: str) -> tuple[TextStyle, ...]:
 
 def _lines(outline: Outline, paint: Paint, is_verbose: bool) -> Iterator[str]:
     plan = outline.plan
-    for section in Section:
+    for section in PlanSection:
         yield from _part(
             TITLES.get(section, section.value), _groups(outline.groups_of(section), paint), paint
         )
@@ -79,7 +79,7 @@ def _part(title: str, lines: Iterator[str], paint: Paint) -> Iterator[str]:
 def _groups(groups: Sequence[Group], paint: Paint) -> Iterator[str]:
     for group in groups:
         sign, color = SIGNS[group.first.section]
-        if group.first.section is Section.UNSCHEDULABLE and group.first.is_new:
+        if group.first.section is PlanSection.UNSCHEDULABLE and group.first.is_new:
             sign = "+"
         yield f"  {paint(sign, color)} {printable(headline(group))}"
         for line in details(group):
@@ -88,18 +88,17 @@ def _groups(groups: Sequence[Group], paint: Paint) -> Iterator[str]:
 
 
 def headline(group: Group) -> str:
-    """`Machine/default/web-9 .. web-16  on rack-a1 (4), rack-a2 (4)`."""
+    """`Machine/default/web-9 .. web-16 (8) on rack-a1 (4), rack-a2 (4)`."""
     entry, count = group.first, len(group.entries)
     parts = [join_keys(group.keys)]
     if count > 1:
         parts.append(f"({count:,})")
     if where := _where(group):
-        parts.append(f" {where}")
+        parts.append(where)
     if group.first.standing is Standing.KNOWN:
-        parts.append(" (as before)")
-    if entry.section is Section.UNSCHEDULABLE and count > 1 and len(entry.facts) > 1:
-        reasons = sum(not fact.startswith("would fit: ") for fact in entry.facts)
-        parts.append(f" same {phrases.many(reasons, 'reason')}")
+        parts.append("(as before)")
+    if entry.section is PlanSection.UNSCHEDULABLE and count > 1 and len(entry.facts) > 1:
+        parts.append("for the same reasons")
     return " ".join(parts)
 
 
@@ -145,7 +144,7 @@ def describe_losses(group: Group) -> str:
         _loss(each.kind.value, each.name, each.size_bytes and each.size) for each in entry.losses
     )
     verb = "DESTROYS" if entry.standing is Standing.PLANNED else "would DESTROY"
-    of_each = f" of each of {len(group.entries):,}" if len(group.entries) > 1 else ""
+    of_each = f" (each of {len(group.entries):,})" if len(group.entries) > 1 else ""
     return f"{verb} {listed}{of_each}"
 
 
@@ -195,6 +194,8 @@ def _usage(usage: Sequence[PoolUsage]) -> Iterator[tuple[str, ...]]:
     for each in usage:
         for resource, whole, before, after in phrases.amounts(each):
             name = phrases.resource_of(resource)
+            if not phrases.is_changed(each, name):
+                continue
             percents = [phrases.share(each, name, vector) for vector in (each.before, each.after)]
             drawn = f"{phrases.bar(percents[0])} -> {phrases.bar(percents[1])}"
             shown = [

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from reconciler.cli.plans import object_facts as facts
-from reconciler.cli.plans.moves import Move
+from reconciler.cli.plans.moves import MachineMove
 from reconciler.cli.plans.name_ranges import natural_key
-from reconciler.cli.plans.outline import Entry, FieldLine, FilePlace, Group, Section, Standing
+from reconciler.cli.plans.outline import Entry, FieldLine, FilePlace, Group, PlanSection, Standing, is_grave
 from reconciler.plan.source_changes import FieldEffect, SourceChange
-from reconciler.plan.types import Action, Change, Plan
+from reconciler.plan.types import Action, Change, Plan, PoolUsage
 from reconciler.world.objects.object_state import Origin
 from reconciler.world.view import View
 from schemas.effects import words
@@ -38,8 +38,8 @@ from schemas.effects.removal import removal_of
 from schemas.kinds import Key, Kind
 
 # Actions that have an entry of their own. All others follow from these, or say what a host reported.
-TOLD = (Action.SCHEDULE, Action.ADOPT, Action.EVICT, Action.WITHDRAW, Action.MARK_DELETED, Action.RETAIN, Action.BLOCKED)  # fmt: skip
-ORDER = tuple(Section)
+LISTED = (Action.SCHEDULE, Action.ADOPT, Action.EVICT, Action.WITHDRAW, Action.MARK_DELETED, Action.RETAIN, Action.BLOCKED)  # fmt: skip
+ORDER = tuple(PlanSection)
 
 
 @dataclass(slots=True)
@@ -48,7 +48,8 @@ class Builder:
 
     view: View
     plan: Plan
-    moves: Mapping[Key, Move]
+    moves: Mapping[Key, MachineMove]
+    usage: Mapping[Key, PoolUsage] = field(default_factory=dict)  # by pool
     changes: dict[Key, Change] = field(init=False)
     entries: dict[Key, Entry] = field(default_factory=dict)
     renamed: set[Key] = field(
@@ -84,7 +85,7 @@ class Builder:
     def is_background(self, change: Change) -> bool:
         """What belongs to a machine of the plan, and what only records."""
         known = self.view.objects.get(change.key)
-        if change.action not in TOLD or change.body is not None:
+        if change.action not in LISTED or change.body is not None:
             return True
         if known is not None and known.origin is Origin.GENERATED:
             owner = self.view.objects.get(facts.owner_key(known))
@@ -110,7 +111,7 @@ class Builder:
         self.renamed.add(old)
         where = self.view.objects[old].record.pool if old in self.view.objects else ""
         self.entries[key] = replace(
-            self.entry(Section.RECREATE, key),
+            self.entry(PlanSection.RECREATE, key),
             pool=where,
             target=change.pool if change is not None and change.action is Action.SCHEDULE else "",
             facts=(words.describe_effect(replace(whole, losses=())),),
@@ -124,17 +125,19 @@ class Builder:
         known = self.view.objects.get(key)
         pool = known.record.pool if known is not None else ""
         is_there = bool(pool) or key.kind is Kind.VOLUME_SNAPSHOT
-        told = (f"keeps its data as a retained volume on {pool}",) if is_retained else ()
+        described = (f"keeps its data as a retained volume on {pool}",) if is_retained else ()
         losses = whole.losses if is_there and not is_retained else ()
-        self.entries[key] = replace(self.entry(Section.DELETE, key), pool=pool, facts=told, losses=losses)
+        self.entries[key] = replace(
+            self.entry(PlanSection.DELETE, key), pool=pool, facts=described, losses=losses
+        )
 
     def add_new(self, key: Key, change: Change | None) -> None:
         known = self.view.objects.get(key)
-        told = tuple(facts.describe_object(self.view, known)) if known is not None else ()
-        made = replace(self.entry(Section.ADD, key), facts=told, is_new=True)
+        described = tuple(facts.describe_object(self.view, known)) if known is not None else ()
+        made = replace(self.entry(PlanSection.ADD, key), facts=described, is_new=True)
         if change is not None and change.action is Action.BLOCKED:
             made = replace(
-                made, section=Section.UNSCHEDULABLE, is_blocked=True, facts=(f"blocked: {change.reason}",)
+                made, section=PlanSection.UNSCHEDULABLE, is_blocked=True, facts=(f"blocked: {change.reason}",)
             )
         elif change is not None and change.action in (Action.SCHEDULE, Action.ADOPT):
             made = replace(made, target=change.pool)
@@ -154,6 +157,8 @@ class Builder:
         )
         if any(isinstance(effect, Refused) for effect in effects):
             made = replace(made, standing=Standing.HELD, losses=(), facts=("not applied",))
+        if known is not None and (short := facts.describe_shortage(self.view, known, self.usage)):
+            made = replace(made, facts=(*made.facts, short), is_unfit=True)
         if change is not None and change.action is Action.BLOCKED:
             made = replace(made, facts=(f"blocked: {change.reason}",))
         if change is not None and change.action is Action.SCHEDULE:
@@ -176,18 +181,18 @@ class Builder:
                     self.tell(key, change.reason)
             case Action.SCHEDULE | Action.ADOPT:
                 is_move = before not in ("", change.pool)
-                made = self.entry(Section.MOVE if is_move else Section.ADD, key)
-                told = ("adopted: its host reports it",) if change.action is Action.ADOPT else ()
+                made = self.entry(PlanSection.MOVE if is_move else PlanSection.ADD, key)
+                described = ("adopted: its host reports it",) if change.action is Action.ADOPT else ()
                 self.entries[key] = replace(
-                    made, pool=before, target=change.pool, facts=told, is_move=is_move
+                    made, pool=before, target=change.pool, facts=described, is_move=is_move
                 )
             case Action.BLOCKED:
-                made = self.entry(Section.UNSCHEDULABLE, key)
+                made = self.entry(PlanSection.UNSCHEDULABLE, key)
                 self.entries[key] = replace(
                     made, pool=before, is_blocked=True, facts=(f"blocked: {change.reason}",)
                 )
             case Action.WITHDRAW:
-                made = self.entry(Section.MOVE, key)
+                made = self.entry(PlanSection.MOVE, key)
                 self.entries[key] = replace(made, pool=before, facts=(change.reason,), is_move=True)
 
     def add_held(self) -> None:
@@ -201,14 +206,14 @@ class Builder:
                 self.entries[key] = replace(self.entries[key], standing=standing)
                 self.tell(key, f"not deleted now: {pending.reason}")
 
-    def add_move(self, move: Move) -> None:
+    def add_move(self, move: MachineMove) -> None:
         """Into the entry that the machine has, or as one of its own."""
-        made = self.entries.get(move.key) or self.entry(Section.MOVE, move.key)
+        made = self.entries.get(move.key) or self.entry(PlanSection.MOVE, move.key)
         known = self.view.objects[move.key]
         losses = facts.local_losses(known.object)
         self.entries[move.key] = replace(
             made,
-            section=Section.MOVE if made.section in ORDER[2:] else made.section,
+            section=PlanSection.MOVE if made.section in ORDER[2:] else made.section,
             standing=Standing.HELD if move.is_held else made.standing,
             pool=move.source,
             target="" if move.is_held else move.target,
@@ -223,19 +228,19 @@ class Builder:
             made = self.entries.get(each.key)
             is_known = made is None and each.key not in self.changes
             if made is None:
-                made = self.entry(Section.UNSCHEDULABLE, each.key)
+                made = self.entry(PlanSection.UNSCHEDULABLE, each.key)
             if is_known:
                 made = replace(made, standing=Standing.KNOWN)
-            told = tuple(facts.describe_refusals(each.refusals))
-            is_section = made.section in (Section.ADD, Section.UNSCHEDULABLE)
-            section = Section.UNSCHEDULABLE if is_section else made.section
-            self.entries[each.key] = replace(made, section=section, facts=told)
+            described = tuple(facts.describe_refusals(each.refusals))
+            is_section = made.section in (PlanSection.ADD, PlanSection.UNSCHEDULABLE)
+            section = PlanSection.UNSCHEDULABLE if is_section else made.section
+            self.entries[each.key] = replace(made, section=section, facts=described)
 
     def tell(self, key: Key, fact: str) -> None:
         made = self.entries[key]
         self.entries[key] = replace(made, facts=(*made.facts, fact))
 
-    def entry(self, section: Section, key: Key) -> Entry:
+    def entry(self, section: PlanSection, key: Key) -> Entry:
         return Entry(section, key, place=self.place_of(key))
 
     def place_of(self, key: Key) -> FilePlace | None:
@@ -253,15 +258,15 @@ def is_waiting(effect: Effect) -> bool:
     return isinstance(effect, Moves) and effect.awaits_consent
 
 
-def section_of(effects: Iterable[Effect]) -> Section:
+def section_of(effects: Iterable[Effect]) -> PlanSection:
     """By the weightiest of them."""
-    found = Section.CHANGE
+    found = PlanSection.CHANGE
     for effect in effects:
         match effect:
             case NeedsRecreation():
-                return Section.RECREATE
+                return PlanSection.RECREATE
             case Moves() | SwitchesPower(to="Off" | "Restart"):
-                found = Section.MOVE
+                found = PlanSection.MOVE
     return found
 
 
@@ -301,7 +306,12 @@ def group_entries(entries: Iterable[Entry]) -> tuple[Group, ...]:
     for entry in sorted(entries, key=lambda each: (ORDER.index(each.section), natural_key(each.key))):
         found.setdefault(signature(entry), []).append(entry)
     groups = [Group(tuple(members)) for members in found.values()]
-    return tuple(sorted(groups, key=lambda group: ORDER.index(group.first.section)))
+    return tuple(sorted(groups, key=lambda group: rank(group.first)))
+
+
+def rank(entry: Entry) -> tuple[int, bool, bool]:
+    """The weightiest section first; in it what must be read, and last what does not come true with this plan."""
+    return ORDER.index(entry.section), not is_grave(entry), entry.standing is not Standing.PLANNED
 
 
 def signature(entry: Entry) -> object:
@@ -310,6 +320,5 @@ def signature(entry: Entry) -> object:
     name = entry.key.name
     losses = tuple((loss.kind, loss.name.replace(name, "*"), loss.size_bytes) for loss in entry.losses)
     lines = tuple(replace(line, pointer="") for line in entry.fields)
-    told = tuple(fact.replace(name, "*") for fact in entry.facts)
-    state = (entry.section, entry.standing, entry.is_new, entry.is_blocked)
-    return (state, entry.key.kind, entry.key.namespace, where, lines, told, losses)
+    state = (entry.section, entry.standing, entry.is_new, entry.is_blocked, entry.is_unfit)
+    return (state, entry.key.kind, entry.key.namespace, where, lines, entry.facts, losses)

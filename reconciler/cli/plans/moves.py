@@ -37,7 +37,7 @@ STAYS = (CONSENT, "PinnedPoolUnavailable")
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class MachineMove:
     """`target` is empty where no pool takes it, and `refusals` say why. `is_held`: it stays until people decide."""
 
     key: Key
@@ -50,14 +50,14 @@ class Move:
     refusals: tuple[Refusal, ...] = ()
 
 
-def find_moves(view: View, plan: Plan, now: datetime) -> dict[Key, Move]:
+def find_moves(view: View, plan: Plan, now: datetime) -> dict[Key, MachineMove]:
     """All machines that the plan orders to leave, or newly records a cause to leave for, with their targets."""
     moves = {move.key: move for change in plan.changes if (move := _move_of(change)) is not None}
-    asked = [move.key for move in moves.values() if not move.is_held or move.needs_consent]
-    if not asked:
+    movable = [move.key for move in moves.values() if not move.is_held or move.needs_consent]
+    if not movable:
         return moves
     places = [
-        Place(key=key, before=None, record=without_assignment(view.objects[key].record)) for key in asked
+        Place(key=key, before=None, record=without_assignment(view.objects[key].record)) for key in movable
     ]
     requests = placing.requests(view, places, now)
     needs = [need for need in planned_records(plan) if need.key not in moves]
@@ -70,11 +70,12 @@ def find_moves(view: View, plan: Plan, now: datetime) -> dict[Key, Move]:
         if isinstance(decision, Placed):
             moves[move.key] = replace(move, target=decision.pool)
         else:
-            moves[move.key] = replace(move, refusals=decision.refusals)
+            others = tuple(each for each in decision.refusals if each.pool != move.source)
+            moves[move.key] = replace(move, refusals=others)
     return moves
 
 
-def _move_of(change: Change) -> Move | None:
+def _move_of(change: Change) -> MachineMove | None:
     """By the fields that the plan writes, and only if this plan writes them: what was so before is not news."""
     before, after = change.before, change.after
     if (
@@ -87,14 +88,14 @@ def _move_of(change: Change) -> Move | None:
     condition, known = after.condition(EVICTION), before.condition(EVICTION) if before else None
     message = condition.message if condition is not None else ""
     if _is_evicted(after) and not (before is not None and _is_evicted(before)):
-        return Move(change.key, after.pool, message)
+        return MachineMove(change.key, after.pool, message)
     if condition is None or (known is not None and known.reason == condition.reason):
         return None
     if condition.reason in LATER:
-        return Move(change.key, after.pool, message, is_later=True)
+        return MachineMove(change.key, after.pool, message, is_later=True)
     if condition.reason in STAYS:
         needs_consent = condition.reason == CONSENT
-        return Move(change.key, after.pool, message, is_held=True, needs_consent=needs_consent)
+        return MachineMove(change.key, after.pool, message, is_held=True, needs_consent=needs_consent)
     return None
 
 
@@ -122,6 +123,6 @@ def without_assignment(record: Record) -> Record:
     return msgspec.structs.replace(record, pool="", status=status)
 
 
-def targets_of(moves: Iterable[Move]) -> dict[Key, str]:
+def targets_of(moves: Iterable[MachineMove]) -> dict[Key, str]:
     """Where the machines are afterwards that leave. One that fits nowhere is on no pool; one that is held stays, and is not listed."""
     return {move.key: move.target for move in moves if not move.is_held}

@@ -5,12 +5,13 @@ Everything is computed from fields. Numbers are those of the scheduler and of th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from reconciler.cli.plans import phrases
-from reconciler.cli.plans.moves import Move
+from reconciler.cli.plans.moves import MachineMove
 from reconciler.cli.plans.name_ranges import join_names
 from reconciler.plan.suggestion import suggest
+from reconciler.plan.types import PoolUsage
 from reconciler.schedule.decision import Refusal
 from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.view import View
@@ -18,6 +19,7 @@ from schemas.effects.effect import Loss
 from schemas.effects.removal import list_local_disks
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, MachineClass, Object, Volume
+from schemas.model.capacity import fits, format_amount
 
 
 def owner_key(known: ObjectState) -> Key:
@@ -48,6 +50,30 @@ def describe_object(view: View, known: ObjectState) -> Iterator[str]:
             yield f"{spec.resources.storage}{kind}"
 
 
+def describe_shortage(view: View, known: ObjectState, usage: Mapping[Key, PoolUsage]) -> str:
+    """Why the pool has no room for an object that is there and grows; empty where it has. What others charge after the plan counts."""
+    charge = view.ledger.charge_of(known, view.offers[Kind.MACHINE_POOL].classes)
+    there = usage.get(charge.pool) if charge is not None else None
+    if charge is None or there is None:
+        return ""
+    free = {
+        name: there.allocatable.get(name, 0) - there.after.get(name, 0) + charge.vector.get(name, 0)
+        for name in charge.vector
+    }
+    grown = {
+        name: need
+        for name, need in charge.vector.items()
+        if there.after.get(name, 0) > there.before.get(name, 0)
+    }
+    short = [
+        f"{each.resource} is short (need {format_amount(each.resource, each.need)}, have {format_amount(each.resource, max(0, each.have))})"
+        for each in fits(grown, free)
+    ]
+    if not short:
+        return ""
+    return f"does NOT fit on {charge.pool.name}: {', '.join(short)}; it keeps its size until there is room"
+
+
 def describe_refusals(refusals: Sequence[Refusal]) -> Iterator[str]:
     """Each reason once with the pools that give it, and the smallest change that would make the object fit."""
     for pools, reason in phrases.rows_of(refusals):
@@ -56,7 +82,7 @@ def describe_refusals(refusals: Sequence[Refusal]) -> Iterator[str]:
         yield f"would fit: {smallest}"
 
 
-def describe_move(move: Move) -> Iterator[str]:
+def describe_move(move: MachineMove) -> Iterator[str]:
     """When a machine goes, or why it stays."""
     if move.needs_consent:
         yield f"stays on {move.source}: {move.reason}"
@@ -74,7 +100,7 @@ def describe_move(move: Move) -> Iterator[str]:
         yield from describe_refusals(move.refusals)
 
 
-def describe_leaving(moves: Iterable[Move]) -> Iterator[str]:
+def describe_leaving(moves: Iterable[MachineMove]) -> Iterator[str]:
     """What becomes of the machines of a pool that is drained."""
     moves = tuple(moves)
     go = [move.key.name for move in moves if not move.is_held and move.target]

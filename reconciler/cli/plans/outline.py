@@ -23,7 +23,7 @@ from schemas.effects.effect import Loss
 from schemas.kinds import Key
 
 
-class Section(StrEnum):
+class PlanSection(StrEnum):
     """In the order of weight."""
 
     DELETE = "delete"
@@ -69,7 +69,7 @@ class FilePlace:
 class Entry:
     """One object. `pool` is where it is, `target` where it goes. `facts` are sentences, `losses` what is destroyed."""
 
-    section: Section
+    section: PlanSection
     key: Key
     standing: Standing = Standing.PLANNED
     pool: str = ""
@@ -80,7 +80,14 @@ class Entry:
     is_new: bool = False
     is_move: bool = False
     is_blocked: bool = False
+    is_unfit: bool = False  # its pool has too little room for its new size
     place: FilePlace | None = None
+
+
+def is_grave(entry: Entry) -> bool:
+    """Whether it must be read: with this plan data is destroyed, or a machine stops that can start nowhere."""
+    is_lost = entry.is_move and not entry.target
+    return entry.standing is Standing.PLANNED and (bool(entry.losses) or is_lost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +131,11 @@ class Outline:
     survival: Survival | None = None
     notes: tuple[str, ...] = ()
 
-    def entries(self, section: Section | None = None) -> tuple[Entry, ...]:
+    def entries(self, section: PlanSection | None = None) -> tuple[Entry, ...]:
         """Of one section, or all."""
         return tuple(
             entry for group in self.groups for entry in group.entries if section in (None, entry.section)
         )
 
-    def groups_of(self, section: Section) -> tuple[Group, ...]:
+    def groups_of(self, section: PlanSection) -> tuple[Group, ...]:
         return tuple(group for group in self.groups if group.first.section is section)

@@ -93,8 +93,8 @@ def _reasons(refusal: Refusal) -> Iterator[tuple[str, str, str]]:
             yield f"{reason.predicate}: not beside machines there", "", f"{reason.resource} has {reason.have}"
         else:
             about = f"volume {reason.volume}: " if reason.volume else ""
-            amounts = (reason.need, reason.have) if reason.need != reason.have else ("", "")
-            yield (f"{reason.predicate}: {about}{reason.message}", *amounts)
+            need, have = (reason.need, reason.have) if reason.need != reason.have else ("", "")
+            yield f"{reason.predicate}: {about}{reason.message}", need, have
     for (volume, why, amounts), names in volumes.items():
         yield f"{Predicate.VOLUME_CAPACITY}: volume {volume} on {', '.join(names)}: {why}{amounts}", "", ""
 
@@ -127,6 +127,12 @@ def reason_of(change: Change) -> str:
     return ": ".join(part for part in (where, change.reason) if part)
 
 
+def is_changed(usage: PoolUsage, resource: str) -> bool:
+    """Whether the pool has more or less of it after the plan, or would have if others did not take as much as goes."""
+    is_same = usage.before == usage.after
+    return is_same or usage.before.get(resource, 0) != usage.after.get(resource, 0)
+
+
 def share(usage: PoolUsage, resource: str, vector: Mapping[str, int]) -> int:
     """Percent of what the pool can give away, rounded down, so that 100 means full."""
     whole = usage.allocatable.get(resource, 0)
@@ -134,8 +140,9 @@ def share(usage: PoolUsage, resource: str, vector: Mapping[str, int]) -> int:
 
 
 def bar(percent: int, width: int = 10) -> str:
-    """How full, drawn. Anything at all is at least one block."""
-    filled = min(width, -(-max(percent, 0) * width // 100))
+    """How full, drawn. Anything at all is at least one block, and only what is full has all of them."""
+    filled = (max(percent, 0) * width + 50) // 100
+    filled = min(max(filled, percent > 0), width - (percent < 100))
     return "█" * filled + "░" * (width - filled)
 
 

@@ -37,7 +37,7 @@ def pool_usage(
     records = {need.key: need.record for need in planned_records(plan, targets)}
     bodies = {change.key: change for change in plan.changes if change.body is not None}
     for key in sorted({*before, *records, *targets}):
-        if key.kind in PLACED and (key in before or key in targets or is_moved(view, key, records)):
+        if key.kind in PLACED:
             for charge, sign, totals in _charges(view, key, before, records, bodies):
                 for resource, amount in charge.vector.items():
                     for total in totals:
@@ -60,17 +60,11 @@ def pool_usage(
     return tuple(found)
 
 
-def is_moved(view: View, key: Key, records: Mapping[Key, Record]) -> bool:
-    """Whether it is on another pool after the plan. What only has another status says nothing about room."""
-    known = view.objects.get(key)
-    return (known.record.pool if known is not None else "") != records[key].pool
-
-
 def _charges(
     view: View, key: Key, before: Documents, records: Mapping[Key, Record], bodies: Mapping[Key, Change]
 ) -> Iterator[tuple[Charge, int, tuple[int, ...]]]:
     """What to add to which total: 0 is before, 1 is after. The ledger has the charge of `known` in both."""
-    known = view.objects.get(key) or _generated(key, bodies)
+    known = view.objects.get(key) or generated_state(key, bodies)
     if known is None:
         return
     record = records.get(key, known.record)
@@ -79,15 +73,18 @@ def _charges(
         old = msgspec.structs.replace(known, object=decode(key.kind, cast("dict[str, Any]", before[key])))
     new = msgspec.structs.replace(known, record=record)
     classes = view.offers[Kind.MACHINE_POOL].classes
-    for state, sign, totals in ((known, -1, (0, 1)), (old, 1, (0,)), (new, 1, (1,))):
-        if (charge := view.ledger.charge_of(state, classes)) is not None:
+    charges = [view.ledger.charge_of(state, classes) for state in (known, old, new)]
+    if charges[0] == charges[1] == charges[2]:
+        return
+    for charge, sign, totals in zip(charges, (-1, 1, 1), ((0, 1), (0,), (1,)), strict=True):
+        if charge is not None:
             yield charge, sign, totals
     # A retained volume that comes back is charged under its uid until then.
     if record.uid in view.retained_volumes and (kept := view.ledger.charges.get(("retained", record.uid))):
         yield kept, -1, (1,)
 
 
-def _generated(key: Key, bodies: Mapping[Key, Change]) -> ObjectState | None:
+def generated_state(key: Key, bodies: Mapping[Key, Change]) -> ObjectState | None:
     """An object that the plan generates is not in the World yet."""
     change = bodies.get(key)
     if change is None:

@@ -17,6 +17,7 @@ from datetime import datetime
 from reconciler.cli.plans.moves import planned_records, without_assignment
 from reconciler.cli.plans.name_ranges import join_names
 from reconciler.cli.plans.outline import Survival
+from reconciler.cli.plans.phrases import many
 from reconciler.decide import placement as placing
 from reconciler.decide.need import Place
 from reconciler.plan.types import Plan
@@ -33,7 +34,9 @@ MOST_NAMED = 3  # hosts
 
 
 def try_each_loss(view: View, plan: Plan, targets: Mapping[Key, str], now: datetime) -> Survival | None:
-    """None for a fleet that has no machines on pools. `targets` are those of machines that move."""
+    """None for a fleet of one host, or without machines on any. `targets` are those of machines that move."""
+    if len(view.pools) < 2:
+        return None
     if len(view.pools) > MOST:
         return Survival(is_computed=False)
     needs = list(planned_records(plan, targets))
@@ -57,8 +60,8 @@ def try_each_loss(view: View, plan: Plan, targets: Mapping[Key, str], now: datet
     policy = placing.policy(view)
     stranded, disks = [], 0
     for pool, keys in sorted(residents.items()):
-        asked = [requests[key] for key in keys if key in requests]
-        decisions = schedule(asked, cluster.without_pool(pool), policy)
+        requested = [requests[key] for key in keys if key in requests]
+        decisions = schedule(requested, cluster.without_pool(pool), policy)
         if lost := tuple(sorted(each.key for each in decisions if isinstance(each, Unschedulable))):
             stranded.append((pool, lost))
         disks = max(disks, sum(count_disks(view, key) for key in keys))
@@ -95,5 +98,5 @@ def describe_survival(survival: Survival) -> str:
         f"{pool} ({join_names(key.name for key in keys)})" for pool, keys in survival.stranded[:MOST_NAMED]
     ]
     rest = len(survival.stranded) - MOST_NAMED
-    more = f" and {rest:,} more hosts" if rest > 0 else ""
+    more = f" and {many(rest, 'more host')}" if rest > 0 else ""
     return f"{question}: no; these fit on no other host: {', '.join(named)}{more}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from reconciler.cli.plans.outline import Entry, Outline, Section, Standing
+from reconciler.cli.plans.outline import Entry, Outline, PlanSection, Standing
 from reconciler.cli.plans.phrases import many
 from schemas.effects.effect import Loss, LossKind
 from schemas.model.quantity import units
@@ -27,15 +27,16 @@ NO_CHANGES = "no changes"
 Choice = Callable[[Entry], bool]
 # What is counted of the entries that come true with the plan: weight, words, whether losses are added, and which entries.
 COUNTED: tuple[tuple[str, str, str, Choice], ...] = (
-    ("add", "to add", "", lambda each: each.section is Section.ADD),
-    ("change", "to change", "DESTROYS", lambda each: each.section is Section.CHANGE),
-    ("move", "to move", "DESTROYS", lambda each: each.section is Section.MOVE and each.is_move),
-    ("move", "to stop or restart", "DESTROYS", lambda each: each.section is Section.MOVE and not each.is_move),
-    ("recreate", "to RECREATE", "destroys", lambda each: each.section is Section.RECREATE and each.is_new),
-    ("recreate", "without effect until RECREATED", "DESTROYS", lambda each: each.section is Section.RECREATE and not each.is_new),
-    ("delete", "to DELETE", "destroys", lambda each: each.section is Section.DELETE),
-    ("unschedulable", "unschedulable", "", lambda each: each.section is Section.UNSCHEDULABLE and not each.is_blocked),
-    ("unschedulable", "blocked", "", lambda each: each.section is Section.UNSCHEDULABLE and each.is_blocked),
+    ("add", "to add", "", lambda each: each.section is PlanSection.ADD),
+    ("change", "to change", "DESTROYS", lambda each: each.section is PlanSection.CHANGE and not each.is_unfit),
+    ("unschedulable", "to change that does NOT fit", "DESTROYS", lambda each: each.section is PlanSection.CHANGE and each.is_unfit),
+    ("move", "to move", "DESTROYS", lambda each: each.section is PlanSection.MOVE and each.is_move),
+    ("move", "to stop or restart", "DESTROYS", lambda each: each.section is PlanSection.MOVE and not each.is_move),
+    ("recreate", "to RECREATE", "destroys", lambda each: each.section is PlanSection.RECREATE and each.is_new),
+    ("recreate", "without effect until RECREATED", "DESTROYS", lambda each: each.section is PlanSection.RECREATE and not each.is_new),
+    ("delete", "to DELETE", "destroys", lambda each: each.section is PlanSection.DELETE),
+    ("unschedulable", "unschedulable", "", lambda each: each.section is PlanSection.UNSCHEDULABLE and not each.is_blocked),
+    ("unschedulable", "blocked", "", lambda each: each.section is PlanSection.UNSCHEDULABLE and each.is_blocked),
 )  # fmt: skip
 
 

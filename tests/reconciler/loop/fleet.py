@@ -102,6 +102,9 @@ class Host:
     room: int = 10
     rejects: frozenset[str] = frozenset()
     words: str = "as it should be"
+    classes: tuple[str, ...] = ("small",)
+    storage: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
     running: dict[str, str] = field(default_factory=dict)  # uid -> assignment
     made: list[tuple[str, str]] = field(default_factory=list)  # (uid, assignment), ever
     reported: dict[tuple[str, ...], MachineReport] = field(default_factory=dict)
@@ -151,14 +154,15 @@ class Host:
     ) -> None:
         status = ReportedPoolStatus(
             state="Ready",
-            available_machine_classes=(ObjectRef(name="small"),),
-            capacity={"cpu": 2 * self.room, "memory": f"{4 * self.room}Gi"},
+            available_machine_classes=tuple(ObjectRef(name=name) for name in self.classes),
+            capacity={"cpu": 2 * self.room, "memory": f"{4 * self.room}Gi"}
+            | ({"storage": self.storage} if self.storage else {}),
         )
         report = Report(
             poollet=PoolletReport(
                 fleet=FLEET, name=self.name, host_id=self.name, instance=INSTANCE, interval="15s"
             ),
-            pools={self.name: PoolReport(status=status, epoch=epoch)},
+            pools={self.name: PoolReport(status=status, epoch=epoch, labels=dict(self.labels))},
             machines=machine_reports,
         )
         edits: dict[str, Edit] = dict(render(report))
