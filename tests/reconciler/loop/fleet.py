@@ -152,11 +152,13 @@ class Host:
     def _report(
         self, found: Snapshot, machine_reports: Mapping[tuple[str, ...], MachineReport], epoch: int
     ) -> None:
+        capacity: dict[str, str | int] = {"cpu": 2 * self.room, "memory": f"{4 * self.room}Gi"}
+        if self.storage:
+            capacity["storage"] = self.storage
         status = ReportedPoolStatus(
             state="Ready",
             available_machine_classes=tuple(ObjectRef(name=name) for name in self.classes),
-            capacity={"cpu": 2 * self.room, "memory": f"{4 * self.room}Gi"}
-            | ({"storage": self.storage} if self.storage else {}),
+            capacity=capacity,
         )
         report = Report(
             poollet=PoolletReport(

@@ -124,7 +124,7 @@ def test_a_forced_drain_lists_where_each_machine_goes_and_what_it_loses(
 
 def test_a_machine_that_can_go_nowhere_is_named(fleet: DemoFleet, capsys: Capture) -> None:
     """It stops and starts nowhere; that is not hidden behind the others."""
-    pinned = {
+    pinned: Files = {
         f"pools/{name}.yaml": pool(name, is_drained=True) for name in ("rack-a1", "rack-a2")
     }  # all of zone a
     text = plan(fleet, capsys, pinned)
