@@ -36,13 +36,17 @@ from typing import TYPE_CHECKING, NoReturn
 from reconciler.cli import streams
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.interrupt import end_at_once
-from reconciler.cli.verbs import VERBS, closest
+from reconciler.cli.verbs import HELP_SUMMARY, JOBS, VERBS, closest
 from reconciler.gitstore.errors import RepoError
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
 _CHOICE = re.compile(r"invalid choice: '(?P<given>[^']*)' \(choose from (?P<known>.*)\)")
+_UNKNOWN_OPTION = re.compile(r"unrecognized arguments: (?P<given>--?[\w-]+)")
+# Formats of kubectl that need a language of their own.
+_OTHER_FORMAT = re.compile(r"invalid choice: '(jsonpath|custom-columns|go-template)")
+GLOBAL_OPTIONS = ("--repo",)
 
 EPILOGUE = "gitvirt VERB --help shows a verb's options and examples; gitvirt help TOPIC shows a page: concepts, tutorial, GV301, ..."
 
@@ -83,7 +87,8 @@ def dispatch(argv: Sequence[str], begins: Callable[[], object] = lambda: None) -
     the arguments are right, just before the verb's own work: from there on the verb decides what Ctrl-C does."""
     if not argv or argv[0] in ("-h", "--help", "help"):
         return show_help(argv[1:]) if len(argv) > 1 else overview(with_topics=list(argv) == ["help"])
-    if argv[0] in ("-V", "--version"):
+    argv = move_options(argv)
+    if argv[0] in ("-v", "-V", "--version"):
         return dispatch(["version"])
     verb = VERBS.get(argv[0])
     if verb is None:
@@ -102,6 +107,18 @@ def dispatch(argv: Sequence[str], begins: Callable[[], object] = lambda: None) -
     begins()
     code: int = module.run(arguments)
     return code
+
+
+def move_options(argv: Sequence[str]) -> list[str]:
+    """Options that nearly every verb has may come before the verb; they are moved behind its words."""
+    words = list(argv)
+    moved: list[str] = []
+    while words and words[0].partition("=")[0] in GLOBAL_OPTIONS:
+        length = 1 if "=" in words[0] else 2
+        moved, words = [*moved, *words[:length]], words[length:]
+    if not words:
+        raise CommandError("a verb is missing", "`gitvirt --help` lists the verbs", Exit.USAGE)
+    return [words[0], *moved, *words[1:]]
 
 
 def show_help(words: Sequence[str]) -> int:
@@ -137,7 +154,13 @@ class Parser(argparse.ArgumentParser):
         """Turns what argparse found wrong into a CommandError. An argument's type may append a hint to its message
         after `; `, and a wrong choice gets the one that it comes near."""
         cure = f"`{self.prog} --help` lists its arguments"
-        if choice := _CHOICE.search(message):
+        if unknown := _UNKNOWN_OPTION.search(message):
+            options = [name for action in self._actions for name in action.option_strings]
+            near = closest(unknown["given"], options)
+            cure = f"did you mean {near}? {cure}" if near else cure
+        elif _OTHER_FORMAT.search(message):
+            cure = "use -o json with jq: gitvirt get machines -o json | jq -r '.[].metadata.name'; `gitvirt help json` has more"
+        elif choice := _CHOICE.search(message):
             near = closest(choice["given"], re.findall(r"[\w-]+", choice["known"]))
             cure = f"did you mean {near!r}? {cure}" if near else cure
         message, _, hint = message.partition("; ")
@@ -153,9 +176,12 @@ def overview(*, with_topics: bool) -> int:
     terminal.line("gitvirt: IaaS whose API is a Git repository")
     terminal.line()
     width = max(map(len, VERBS)) + 2
-    for name, verb in VERBS.items():
-        terminal.line(f"  {terminal.paint(name, TextStyle.BOLD)}{' ' * (width - len(name))}{verb.summary}")
-    terminal.line()
+    for job, names in group_verbs().items():
+        terminal.line(terminal.paint(f"{job}:", TextStyle.BOLD))
+        for name in names:
+            summary = VERBS[name].summary if name in VERBS else HELP_SUMMARY
+            terminal.line(f"  {terminal.paint(name, TextStyle.BOLD)}{' ' * (width - len(name))}{summary}")
+        terminal.line()
     if with_topics:
         from reconciler.cli import topics
 
@@ -166,6 +192,12 @@ def overview(*, with_topics: bool) -> int:
         terminal.line()
     terminal.line(EPILOGUE)
     return Exit.OK
+
+
+def group_verbs() -> dict[str, tuple[str, ...]]:
+    """All verbs by what people want to do; those of no job come last."""
+    grouped = {name for names in JOBS.values() for name in names}
+    return {**JOBS, "more": tuple(name for name in VERBS if name not in grouped)}
 
 
 def suggestion(name: str) -> str:

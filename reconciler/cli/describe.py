@@ -11,7 +11,7 @@ newest COMMITS are shown.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -31,7 +31,6 @@ from reconciler.cli.terminal import Terminal, TextStyle, out, printable
 from reconciler.query.inventory import InventoryItem
 from reconciler.query.object_history import HistoryEntry
 from schemas import report
-from schemas.edit import render
 from schemas.kinds import Kind
 from schemas.model import Condition
 
@@ -42,6 +41,7 @@ EXAMPLES = """examples:
   gitvirt describe machine production/web-1 -o json"""
 
 COMMITS = 8
+DOCUMENT_PARTS = ("apiVersion", "kind", "metadata", "spec", "status")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ def events_of(fleet: FleetRepo, item: InventoryItem) -> tuple[tuple[str, report.
 
 def show(terminal: Terminal, description: ObjectDescription, body: dict[str, Any]) -> None:
     """Prints the parts in the order of what one looks for first: state and reason, conditions, events, commits,
-    then the document. Conditions are left out of the document because they are above it."""
+    then what people declared."""
     item = description.item
     state = terminal.paint(columns.state(item), columns.style(item))
     terminal.line(f"{terminal.paint(str(item.key), TextStyle.BOLD)}  {state}  {printable(item.path)}")
@@ -119,13 +119,41 @@ def show(terminal: Terminal, description: ObjectDescription, body: dict[str, Any
     section(terminal, "Conditions", CONDITIONS, columns.conditions(item))
     section(terminal, "Events", EVENTS, [event for _, event in description.events])
     section(terminal, "Commits", HISTORY, description.commits)
-    terminal.line()
-    terminal.line(terminal.paint("Document", TextStyle.BOLD))
-    status = body.get("status")
-    if isinstance(status, dict):
-        body = {**body, "status": {name: value for name, value in status.items() if name != "conditions"}}
-    for line in render(body).decode().rstrip("\n").split("\n"):
-        terminal.line(f"  {line}")
+    show_fields(terminal, item, body)
+
+
+def show_fields(terminal: Terminal, item: InventoryItem, body: dict[str, Any]) -> None:
+    """What people declared, one line for each field; the whole document is for `get -o yaml`."""
+    parts: dict[str, Any] = {
+        **{name: body["metadata"].get(name) for name in ("labels", "annotations")},
+        **{name: value for name, value in body.items() if name not in DOCUMENT_PARTS},
+        **(body.get("spec") or {}),
+    }
+    rows = [
+        (name, printable(summarize(value))) for name, value in parts.items() if value not in (None, {}, [])
+    ]
+    if rows:
+        terminal.line()
+        terminal.line(terminal.paint("Spec", TextStyle.BOLD))
+        terminal.table((), rows)
+    terminal.line(f"\n`gitvirt get {printable(str(item.key))} -o yaml` prints the whole document")
+
+
+def summarize(value: object) -> str:
+    """A value on one line: of a mapping that only has a name, the name; entries of a list with semicolons."""
+    if isinstance(value, Mapping):
+        if tuple(value) == ("name",):
+            return str(value["name"])
+        return ", ".join(f"{name}={group(each)}" for name, each in value.items())
+    if isinstance(value, list):
+        return "; ".join(summarize(each) for each in value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def group(value: object) -> str:
+    """As `summarize`, with brackets around what has commas of its own."""
+    text = summarize(value)
+    return f"({text})" if isinstance(value, Mapping | list) and ("=" in text or ";" in text) else text
 
 
 def resume_command(item: InventoryItem) -> str:

@@ -1,22 +1,23 @@
-"""Durations as people write them (`90s`, `10m`) and as tables show them (`3m10s`). Whole seconds.
+"""Durations as people write them in options (`90s`, `1h30m`, `5`) and as tables show them (`3m10s`).
 
-For options of verbs that wait. Settings and `gitvirt run` take durations in the form of
-`schemas.settings.duration`, which knows milliseconds and wants a unit.
+Options take what settings take (`schemas.settings.duration`), and a bare number as seconds.
 """
 
 from __future__ import annotations
 
 import argparse
 
-SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+from schemas.settings.duration import milliseconds
 
 
-def parse_duration(text: str) -> int:
-    """`90s`, `60m`, `2h` or `1d`, in seconds; a bare number is seconds too. The type of an argument."""
-    number, unit = (text[:-1], text[-1]) if text[-1:] in SECONDS else (text, "s")
-    if not (number.isascii() and number.isdecimal()):
-        raise argparse.ArgumentTypeError(f"invalid duration {text!r}; write 90s, 60m, 2h or 1d")
-    return int(number) * SECONDS[unit]
+def parse_duration(text: str) -> float:
+    """`90s`, `500ms`, `1h30m`, or a bare number of seconds. The type of an argument."""
+    try:
+        return milliseconds(f"{text}s" if text.isascii() and text.isdecimal() else text) / 1000
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"invalid duration {text!r}; write 90s, 5m or 1h30m; a bare number is seconds"
+        ) from None
 
 
 def format_age(seconds: float) -> str:

@@ -172,7 +172,7 @@ def value(each: ShownEvent) -> dict[str, object]:
 
 
 COLUMNS: list[Column[ShownEvent]] = [
-    Column("WHEN", lambda each: each.time.astimezone().strftime("%Y-%m-%d %H:%M:%S")),
+    Column("WHEN", lambda each: each.time.astimezone().strftime("%Y-%m-%d %H:%M:%S %z")),
     Column("WHO", lambda each: each.who, lambda _: TextStyle.CYAN),
     Column("ABOUT", lambda each: each.about),
     Column("REASON", lambda each: each.reason, lambda each: TextStyle.YELLOW if each.is_warning else None),

@@ -22,7 +22,10 @@ from reconciler.cli.objects import columns, nouns
 from reconciler.cli.objects.nouns import ObjectWords, TakenKinds
 from reconciler.cli.objects.references import parse_kind, parse_named, parse_reference
 from reconciler.cli.objects.selectors import (
+    FIELDS,
+    STATE_FIELDS,
     add_selectors,
+    field,
     find_by_key,
     has_selectors,
     read_current,
@@ -30,7 +33,7 @@ from reconciler.cli.objects.selectors import (
 )
 from reconciler.cli.output import quote_controls, show_table, show_value
 from reconciler.cli.terminal import Terminal, err, out, printable
-from reconciler.query.inventory import FleetInventory, InventoryItem, read_inventory
+from reconciler.query.inventory import FleetInventory, InventoryItem, natural_order, read_inventory
 from schemas.edit import render
 from schemas.kinds import DEFAULT_NAMESPACE, Key, Kind
 
@@ -39,6 +42,7 @@ EXAMPLES = """examples:
   gitvirt get machines -A -o wide
   gitvirt get machines -l app=web --field state=Running
   gitvirt get machines -l 'tier in (web,api),!test'
+  gitvirt get machines --sort-by pool --no-headers
   gitvirt get pools,volumes
   gitvirt get all -A
   gitvirt get volume/web-1-root -o yaml
@@ -64,6 +68,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(all=False)
     add_selectors(parser)
     parser.add_argument("-o", "--output", choices=FORMATS, default="table", help="format (default: table)")
+    parser.add_argument(
+        "--sort-by", metavar="FIELD", help="by name if not given: state, pool, class, power, or a path"
+    )
+    parser.add_argument("--no-headers", action="store_true", help="print tables without their titles")
     add_watch(parser, "print every change")
     parser.add_argument("--show-secrets", action="store_true", help="print the data of Secrets as it is")
     add_repo(parser)
@@ -113,6 +121,7 @@ def run(arguments: argparse.Namespace) -> int:
     """
     request = read_request(arguments)
     printed: dict[tuple[Key, bool], Mapping[str, Any]] = {}
+    widths: dict[Kind, list[int]] = {}
 
     def show_changed(fleet: FleetRepo, is_first: bool) -> None:
         if is_first:
@@ -124,7 +133,7 @@ def run(arguments: argparse.Namespace) -> int:
         printed.clear()
         printed.update({name: item.body for name, item in bodies.items()})
         if is_first or changed:
-            show(out(), changed, request, arguments, with_header=is_first)
+            show(out(), changed, request, arguments, widths)
 
     return show_fleet(arguments, show_changed)
 
@@ -134,11 +143,24 @@ def choose_items(
 ) -> list[InventoryItem]:
     """In a table a name is also that of retained data beside it; a document is that of the object itself."""
     if not request.keys:
-        return [item for kind in request.kinds for item in select_items(now, kind, arguments)]
-    items = [find_by_key(now, key) for key in request.keys]
-    if arguments.output in ("table", "wide"):
-        items += [item for item in now.beside if item.key in request.keys]
-    return items
+        items = [item for kind in request.kinds for item in select_items(now, kind, arguments)]
+    else:
+        items = [find_by_key(now, key) for key in request.keys]
+        if arguments.output in ("table", "wide"):
+            items += [item for item in now.beside if item.key in request.keys]
+    return sort_items(items, arguments.sort_by) if arguments.sort_by else items
+
+
+def sort_items(items: list[InventoryItem], name: str) -> list[InventoryItem]:
+    """By a field, as `--field` names it; objects without it come last."""
+    if items and not any(sort_value(item, name) for item in items):
+        cure = f"{', '.join(FIELDS)}, or a path such as spec.priority"
+        raise CommandError(f"nothing to sort has anything at {printable(name)}", cure, Exit.USAGE)
+    return sorted(items, key=lambda item: (not (found := sort_value(item, name)), natural_order(found)))
+
+
+def sort_value(item: InventoryItem, name: str) -> str:
+    return columns.state(item) if name in STATE_FIELDS else field(item, name)
 
 
 def show(
@@ -146,8 +168,7 @@ def show(
     items: Sequence[InventoryItem],
     request: GetRequest,
     arguments: argparse.Namespace,
-    *,
-    with_header: bool = True,
+    widths: dict[Kind, list[int]],
 ) -> None:
     """Prints the items in the format of `-o`. JSON is one value: the object if exactly one name was given, else a
     list, also an empty one."""
@@ -165,11 +186,11 @@ def show(
         case "name":
             for item in items:
                 terminal.line(str(item.key))
-        case _ if not items and with_header:
+        case _ if not items and not widths:
             what = "objects" if request.only_kind is None else nouns.plural(request.only_kind)
             err().line(f"no {what} found{hint_of(request, arguments)}")
         case _:
-            show_tables(terminal, items, request, arguments, with_header=with_header)
+            show_tables(terminal, items, request, arguments, widths)
 
 
 def show_tables(
@@ -177,14 +198,13 @@ def show_tables(
     items: Sequence[InventoryItem],
     request: GetRequest,
     arguments: argparse.Namespace,
-    *,
-    with_header: bool,
+    widths: dict[Kind, list[int]],
 ) -> None:
-    """One table for each kind, since each has columns of its own. Names of several kinds have their kind with them."""
+    """One table for each kind, since each has columns of its own. Names of several kinds have their kind with them.
+    `widths` are those of what was printed before, as by `--watch`: such a table goes on without a header."""
     is_one = request.only_kind is not None
-    for number, kind in enumerate(
-        kind for kind in request.kinds if any(kind is item.key.kind for item in items)
-    ):
+    kinds = [kind for kind in request.kinds if any(kind is item.key.kind for item in items)]
+    for number, kind in enumerate(kinds):
         if number:
             terminal.line()
         named = columns.columns(
@@ -194,7 +214,14 @@ def show_tables(
             is_wide=arguments.output == "wide",
         )
         rows = [item for item in items if item.key.kind is kind]
-        show_table(terminal, named, rows, with_header=with_header or not is_one)
+        is_new = kind not in widths or not is_one
+        widths[kind] = show_table(
+            terminal,
+            named,
+            rows,
+            with_header=is_new and not arguments.no_headers,
+            earlier=widths.get(kind, ()),
+        )
 
 
 def hint_of(request: GetRequest, arguments: argparse.Namespace) -> str:

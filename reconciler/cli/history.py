@@ -89,7 +89,7 @@ def commits_of(fleet: FleetRepo, item: InventoryItem) -> Iterator[HistoryEntry]:
 
 
 COLUMNS: list[Column[HistoryEntry]] = [
-    Column("WHEN", lambda event: event.time.astimezone().strftime("%Y-%m-%d %H:%M:%S")),
+    Column("WHEN", lambda event: event.time.astimezone().strftime("%Y-%m-%d %H:%M:%S %z")),
     Column("COMMIT", lambda event: event.commit[:10], lambda _: TextStyle.YELLOW),
     Column(
         "WHO",

@@ -44,10 +44,12 @@ def show_table(
     items: Sequence[AnyItem],
     *,
     with_header: bool = True,
-) -> None:
-    """Prints the items as rows. Without a header it continues an earlier table, as `--watch` does."""
+    earlier: Sequence[int] = (),
+) -> list[int]:
+    """Prints the items as rows, and returns how wide the columns are. Without a header it continues an `earlier` table, as
+    `--watch` does."""
     rows = [[style_rows(terminal, column, item) for column in columns] for item in items]
-    terminal.table([column.title for column in columns] if with_header else [], rows)
+    return terminal.table([column.title for column in columns] if with_header else [], rows, earlier)
 
 
 def style_rows(terminal: Terminal, column: Column[AnyItem], item: AnyItem) -> str:

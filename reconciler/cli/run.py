@@ -38,6 +38,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from reconciler.cli import fleet_repo as location
+from reconciler.cli.duration import parse_duration
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.sd_notify import ServiceNotifier
 from reconciler.cli.stop_signal import StopSignal
@@ -59,7 +60,6 @@ from reconciler.loop.webhook import Paced, Webhook
 from reconciler.world.changes import SourceHold
 from reconciler.world.reports.start_wait import StartWait
 from reconciler.world.source.parse_cache.cache import ParseCache
-from schemas.settings.duration import milliseconds
 
 log = logging.getLogger(__name__)
 
@@ -85,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option = partial(add_option, parser)
     option("--interval", positive, "10s", metavar="TIME", help="longest time between ticks (default: 10s)")
     least = "least time between pushes (default: limits.pushInterval of gitvirt.yaml)"
-    option("--push-interval", seconds, None, metavar="TIME", help=least)
+    option("--push-interval", parse_duration, None, metavar="TIME", help=least)
     served = "serve /metrics, /healthz, /livez and /webhook, e.g. on 127.0.0.1:9100"
     option("--listen", listening, None, metavar="ADDR", help=served)
     accepted = "accept POST /webhook (with --listen) only with the secret in this file"
@@ -128,7 +128,11 @@ def run(arguments: argparse.Namespace) -> int:
     logs.configure_logging(arguments.log, arguments.log_level)
     if arguments.webhook_secret and not arguments.listen:
         raise CommandError("--webhook-secret needs --listen", "add --listen HOST:PORT", Exit.USAGE)
-    address = location.locate_repo(arguments.repo, os.environ, Path.cwd()).address
+    found = location.locate_repo(arguments.repo, os.environ, Path.cwd())
+    address = found.address
+    if found.checkout is not None:
+        # A checkout does not look like what the reconciler writes to, so this comes before the first tick.
+        log.info("writing to repo=%s remote-of=%s", address, found.checkout)
     supervisor = ServiceNotifier.of(os.environ)
     with process(arguments, address, os.environ) as loop:
         if arguments.once:
@@ -245,17 +249,9 @@ def one_of(words: Collection[str]) -> Callable[[str], str]:
     return check
 
 
-def seconds(text: str) -> float:
-    """A duration with its unit, in seconds. A bare number is refused: `10` could be meant as minutes."""
-    try:
-        return milliseconds(text) / 1000
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error).replace(": write", "; write")) from None
-
-
 def positive(text: str) -> float:
-    """As `seconds`, and more than zero: with an interval of zero the loop would tick without a pause."""
-    found = seconds(text)
+    """A duration of more than zero: with an interval of zero the loop would tick without a pause."""
+    found = parse_duration(text)
     if found <= 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not a duration; write 10s, or more")
     return found

@@ -8,6 +8,7 @@ becomes an error of `streams`, never a traceback.
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -50,6 +51,11 @@ class Terminal:
         except OSError as error:
             raise output_error(error, self.stream) from None
 
+    @property
+    def size(self) -> os.terminal_size | None:
+        """Columns and lines of the screen; None where there is none, so that a file gets everything."""
+        return shutil.get_terminal_size() if self.is_interactive else None
+
     def clear(self) -> None:
         """Before a screen that replaces the one before; without a terminal an empty line separates them."""
         if self.is_interactive:
@@ -57,13 +63,18 @@ class Terminal:
         else:
             self.line()
 
-    def table(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Columns two spaces apart, left aligned, nothing trailing; cells may be painted already. No header: rows alone."""
+    def table(
+        self, header: Sequence[str], rows: Sequence[Sequence[str]], earlier: Sequence[int] = ()
+    ) -> list[int]:
+        """Columns two spaces apart, left aligned, nothing trailing; cells may be painted already. No header: rows alone.
+        Returns the widths; a table that goes on is given those of its `earlier` rows, so that its columns never shrink."""
         painted = [*([[self.paint(cell, TextStyle.BOLD) for cell in header]] if header else []), *rows]
         widths = [max(map(width, cells)) for cells in zip(*painted, strict=True)]
+        widths = [max(pair) for pair in zip(widths, earlier, strict=True)] if earlier else widths
         for row in painted:
             cells = [cell + " " * (widths[column] - width(cell)) for column, cell in enumerate(row)]
             self.line("  ".join(cells).rstrip())
+        return widths
 
 
 def width(text: str) -> int:

@@ -8,12 +8,13 @@ fuller than 100% after its host announced less capacity. Reads the target branch
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 from reconciler.cli.fleet_changes import add_watch, show_screen
 from reconciler.cli.fleet_repo import add_repo
 from reconciler.cli.objects import columns
 from reconciler.cli.output import Column, add_format, is_value, show_table, show_value
-from reconciler.cli.terminal import TextStyle, err, out
+from reconciler.cli.terminal import TextStyle, err, out, width
 from reconciler.query.inventory import FleetInventory
 from reconciler.query.pool_usage import PoolUse, list_machine_pools, list_volume_pools
 from schemas.model.capacity import CPU, MEMORY, STORAGE, format_amount
@@ -26,7 +27,8 @@ EXAMPLES = """examples:
 A bar shows the requested share of what the pool can offer: capacity minus reserve, times overcommit. The actual use
 inside the guests is not in the repo."""
 
-WIDTH = 12
+WIDTH = 12  # of a bar, where there is room for it
+FRAME_LINES = 4  # titles of two tables, the line between them, and the cursor
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,23 +48,49 @@ def show(inventory: FleetInventory, arguments: argparse.Namespace) -> None:
         show_value(out(), arguments.output, values, is_one_of_many=arguments.watch)
         return
     terminal = out()
+    size = terminal.size if arguments.watch else None
+    machine_count, volume_count = share_lines(len(machines), len(volumes), size.lines if size else None)
+    bar_width = fit_bars(machines, size.columns) if size else WIDTH
     if machines:
-        show_table(terminal, MACHINES, machines)
+        show_table(terminal, machine_columns(bar_width), machines[:machine_count])
     if volumes:
         terminal.line()
-        show_table(terminal, VOLUMES, volumes)
+        show_table(terminal, volume_columns(bar_width), volumes[:volume_count])
+    if hidden := len(machines) + len(volumes) - machine_count - volume_count:
+        terminal.line(f"{hidden} more pools: `gitvirt top` shows all")
     if not machines and not volumes:
         err().line("there are no pools yet; a host announces its pools when `gitvirt poollet` runs there")
 
 
-def bar(use: PoolUse, resource: str) -> str:
+def share_lines(machines: int, volumes: int, lines: int | None) -> tuple[int, int]:
+    """How many pools of each kind a screen has room for, beside titles, the line of what is hidden and the cursor."""
+    if lines is None or machines + volumes + FRAME_LINES <= lines:
+        return machines, volumes
+    room = max(2, lines - FRAME_LINES - 1)
+    shown = min(volumes, max(room // 3, room - machines))
+    return min(machines, room - shown), shown
+
+
+def fit_bars(machines: Sequence[PoolUse], columns: int) -> int:
+    """The longest bars with which the table fits on the screen; none where not even the numbers fit."""
+    for bar_width in range(WIDTH, 0, -1):
+        shown = machine_columns(bar_width)
+        cells = [[each.title, *(each.cell(use) for use in machines)] for each in shown]
+        if sum(max(map(width, cell)) for cell in cells) + 2 * (len(cells) - 1) <= columns:
+            return bar_width
+    return 0
+
+
+def bar(use: PoolUse, resource: str, bar_width: int = WIDTH) -> str:
     """How much of a resource is given away, drawn and written."""
     whole = use.capacity.get(resource, 0)
     used = use.used.get(resource, 0)
     if whole <= 0:
         return "" if not used else f"{format_amount(resource, used)} used"
-    filled = min(WIDTH, -(-used * WIDTH // whole))
-    return f"{'█' * filled}{'░' * (WIDTH - filled)} {100 * used // whole:3}%  {format_amount(resource, used)} of {format_amount(resource, whole)}"
+    filled = min(bar_width, -(-used * bar_width // whole))
+    drawn = f"{'█' * filled}{'░' * (bar_width - filled)} " if bar_width else ""
+    share = f"{100 * used // whole:3}%"
+    return f"{drawn}{share}  {format_amount(resource, used)} of {format_amount(resource, whole)}"
 
 
 def style(use: PoolUse, resource: str) -> TextStyle | None:
@@ -78,21 +106,23 @@ def volumes(use: PoolUse) -> str:
     return f"{len(use.volumes)}" + (f" ({use.retained_count} retained)" if use.retained_count else "")
 
 
-def bars(title: str, resource: str) -> Column[PoolUse]:
-    return Column(title, lambda use: bar(use, resource), lambda use: style(use, resource))
+def bars(title: str, resource: str, bar_width: int) -> Column[PoolUse]:
+    return Column(title, lambda use: bar(use, resource, bar_width), lambda use: style(use, resource))
 
 
 POOL = [
     Column[PoolUse]("POOL", lambda use: use.pool.key.name),
     Column[PoolUse]("STATE", lambda use: columns.state(use.pool), lambda use: columns.style(use.pool)),
 ]
-MACHINES = [
-    *POOL,
-    Column[PoolUse]("MACHINES", lambda use: str(len(use.machines))),
-    bars("CPU", CPU),
-    bars("MEMORY", MEMORY),
-]
-VOLUMES = [*POOL, Column[PoolUse]("VOLUMES", lambda use: volumes(use)), bars("STORAGE", STORAGE)]
+
+
+def machine_columns(bar_width: int) -> list[Column[PoolUse]]:
+    count = Column[PoolUse]("MACHINES", lambda use: str(len(use.machines)))
+    return [*POOL, count, bars("CPU", CPU, bar_width), bars("MEMORY", MEMORY, bar_width)]
+
+
+def volume_columns(bar_width: int) -> list[Column[PoolUse]]:
+    return [*POOL, Column("VOLUMES", lambda use: volumes(use)), bars("STORAGE", STORAGE, bar_width)]
 
 
 def value(use: PoolUse) -> dict[str, object]:

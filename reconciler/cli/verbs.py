@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from types import ModuleType
 from typing import NamedTuple
 
@@ -76,6 +76,18 @@ VERBS = {
         "reconciler.cli.completion", "print the completion script of a shell: bash, zsh, fish"
     ),
     "version": Verb("reconciler.cli.version", "show the versions of everything relevant"),
+}
+
+
+HELP_SUMMARY = "show the help of a verb, a page of the documentation, or a problem code"
+# The overview, by what people want to do. The others come last.
+JOBS: Mapping[str, tuple[str, ...]] = {
+    "begin": ("demo", "init", "help"),
+    "look": ("get", "describe", "tree", "top", "events", "history", "explain", "wait"),
+    "change": ("restart", "pause", "resume", "cordon", "uncordon", "drain", "approve"),
+    "review": ("validate", "plan", "comment", "forge"),
+    "operate": ("run", "poollet", "runtime"),
+    "on a host": ("console", "exec", "iri"),
 }
 
 

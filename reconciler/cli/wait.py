@@ -109,7 +109,7 @@ def wait_until(arguments: argparse.Namespace, waker: Waker) -> int:
     late = missing[0]
     others = f"; so are {len(missing) - 1} others" if len(missing) > 1 else ""
     raise CommandError(
-        f"{late.key} is not {describe_condition(late.condition)} after {arguments.timeout} s: {describe_state(late.item)}{others}",
+        f"{late.key} is not {describe_condition(late.condition)} after {arguments.timeout:g} s: {describe_state(late.item)}{others}",
         late.hint or f"`gitvirt describe {late.key}` shows more",
         Exit.TIMED_OUT,
     )

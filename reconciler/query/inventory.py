@@ -26,7 +26,13 @@ from schemas.model import Object, decode
 from schemas.report.tree import assemble
 
 _KIND = re.compile(rb"^kind: *([A-Za-z]+)[ \t]*\r?$", re.M)
+_NUMBER = re.compile(r"([0-9]+)")
 _KINDS = frozenset(kind.value for kind in Kind)
+
+
+def natural_order(text: str) -> list[tuple[int, str]]:
+    """A key for sorting as people count: runner-2 comes before runner-10."""
+    return [(int(part), "") if part.isdecimal() else (0, part) for part in _NUMBER.split(text)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +64,10 @@ class FleetInventory:
     beside: tuple[InventoryItem, ...] = ()
 
     def of(self, kind: Kind) -> list[InventoryItem]:
-        """By key, with retained volumes beside the declared ones of the same name."""
+        """In natural order, with retained volumes beside the declared ones of the same name."""
         every = (*self.items.values(), *self.beside)
-        return sorted((item for item in every if item.key.kind is kind), key=lambda item: item.key)
+        found = (item for item in every if item.key.kind is kind)
+        return sorted(found, key=lambda item: (item.key.namespace, natural_order(item.key.name)))
 
     def get(self, kind: Kind, namespace: str, name: str) -> InventoryItem | None:
         """The namespace is passed over for kinds that have none, so that a caller need not know which these are."""

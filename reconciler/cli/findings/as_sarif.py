@@ -25,7 +25,6 @@ def render(outcome: ValidationOutcome, version: str) -> str:
     codes = sorted({problem.code for problem in outcome.problems})
     driver = {
         "name": "gitvirt",
-        "informationUri": "https://gitvirt.dev",
         "version": version,
         "rules": [describe_rule(code) for code in codes],
     }

@@ -35,8 +35,8 @@ def columns(
     before = f"{kind.value.lower()}/" if with_kind else ""
     name = Column[InventoryItem]("NAME", lambda item: before + item.key.name)
     file = Column[InventoryItem]("FILE", lambda item: item.path, is_wide=True)
-    paused = [Column[InventoryItem]("PAUSED", paused_cell, is_wide=True)] if STATE in BY_KIND[kind] else []
-    rows = [*([namespace] if with_namespace else []), name, *BY_KIND[kind], *paused, file]
+    rows = [*([namespace] if with_namespace else []), name, *BY_KIND[kind], file]
+    rows.sort(key=lambda column: column is MESSAGE)  # the longest comes last
     return [column for column in rows if is_wide or not column.is_wide]
 
 
@@ -84,10 +84,6 @@ def find_unknown(item: InventoryItem) -> Condition | None:
 def is_paused(item: InventoryItem) -> bool:
     """Whether people asked that nothing is done to it, as the shown document has it: a `pause` that is not on `live` yet does not count."""
     return item.object.metadata.annotations.get(live_layout.PAUSED) == "true"
-
-
-def paused_cell(item: InventoryItem) -> str:
-    return "yes" if is_paused(item) else "no"
 
 
 def style(item: InventoryItem) -> TextStyle:
@@ -195,7 +191,6 @@ BY_KIND: Mapping[Kind, list[Column[InventoryItem]]] = {
         Column("IPS", of(lambda each: ips(each))),
         REASON,
         Column("VOLUMES", of(lambda each: disks(each)), is_wide=True),
-        Column("MACHINE-ID", of(lambda each: each.status.machine_id), is_wide=True),
         UID,
         MESSAGE,
     ],

@@ -32,6 +32,7 @@ from reconciler.query.offline_repo import OfflineRequest, open_offline_repo
 from reconciler.query.scope import find_root
 from reconciler.world.changes import WorldChanges
 from reconciler.world.world import World
+from schemas.settings.fleet import PATH
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,12 @@ def open_input(arguments: argparse.Namespace, path: str, ambient: str = "") -> I
         raise CommandError(
             f"{printable(path)} is not a folder", "name a checkout of the fleet's repo", Exit.USAGE
         )
-    root = find_root(folder) or folder
+    found_root = find_root(folder)
+    if found_root is None and not is_by_revision and not (folder / PATH).exists():
+        cause = f"{printable(str(folder))} is not in a Git repo, and there is no {PATH}"
+        cure = "name the fleet's repo with --repo, or go to a checkout of it; `gitvirt init` creates one"
+        raise CommandError(cause, cure, Exit.USAGE)
+    root = found_root or folder
     request = OfflineRequest(root, arguments.source or "", arguments.target or "")
     made = open_offline_repo(request, location.read_checkout_settings(root), now)
     snapshot = made.repo.snapshot()

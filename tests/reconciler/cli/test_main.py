@@ -29,6 +29,19 @@ def test_help_names_every_verb_and_imports_none() -> None:
     assert not {verb.module for verb in VERBS.values()} & loaded
 
 
+def test_help_groups_the_verbs_and_has_help_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == Exit.OK
+    text = capsys.readouterr().out
+    assert "\nlook:\n  get " in text
+    assert "\n  help " in text
+    assert all(text.count(f"\n  {name} ") == 1 for name in VERBS)
+
+
+def test_v_is_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["-v"]) == Exit.OK
+    assert "gitvirt" in capsys.readouterr().out
+
+
 def test_unknown_verb_suggests_the_near_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["versoin"]) == Exit.USAGE
     assert "did you mean `gitvirt version`?" in capsys.readouterr().err

@@ -271,6 +271,7 @@ def test_another_fleet_id_holds_everything_and_fails(site: Site) -> None:
     ("arguments", "output"),
     [
         pytest.param(["--interval", "soon"], "invalid duration 'soon'", id="interval"),
+        pytest.param(["--interval", "0"], "'0' is not a duration", id="no interval, bare"),
         pytest.param(["--interval", "0s"], "'0s' is not a duration", id="no interval"),
         pytest.param(["--listen", "here"], "'here' is not an address", id="listen"),
         pytest.param(

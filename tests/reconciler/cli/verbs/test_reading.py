@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.cli.exits import Exit
+from reconciler.cli.top import share_lines
 from tests.reconciler.cli.verbs.conftest import RUNNING, gitvirt, machine
 from tests.reconciler.gitstore.git import commit, git
 
@@ -34,6 +35,8 @@ Capture = pytest.CaptureFixture[str]
         ("get m,pools", ["machine/web-1  Running", "machinepool/rack-a  Ready"]),
         ("get all", ["machine/web-1", "machinepool/rack-a", "machineclass/small", "secret/seed"]),
         ("get machine -n lab lab", ["lab   "]),
+        ("get machines --sort-by state", ["web-2  Pending  ", "\nweb-1  Running"]),
+        ("get machines --sort-by class -o name", ["Machine/default/web-1\nMachine/default/web-2\n"]),
         ("get machine Machine/default/web-1 -o name", ["Machine/default/web-1\n"]),
         ("get machines -l app!=web -o name", ["Machine/default/web-2\n"]),
         ("get machines -l app,!gpu -o name", ["Machine/default/web-1\n"]),
@@ -49,7 +52,7 @@ Capture = pytest.CaptureFixture[str]
         ("top", ["rack-a  Ready  1", "12%  1 of 8", "6%  2Gi of 32Gi"]),
         ("events", ["Restarted  the guest stopped by itself (3 times)", "default/web-1 is running"]),
         ("history machine web-1", ["default/web-1 is running", "schedule default/web-1 onto rack-a: most free", "add web-1"]),
-        ("describe machine web-1", ["Machine/default/web-1  Running", "Scheduled  True", "Restarted", "add web-1", "  kind: Machine"]),
+        ("describe machine web-1", ["Machine/default/web-1  Running", "Scheduled  True", "Restarted", "add web-1", "machineClassRef  small", "name=root, localDisk=(sizeLimit=5Gi)", "get Machine/default/web-1 -o yaml"]),
         ("describe machine web-2", ["Unschedulable: rack-a: cpu: need 1, have 0"]),
         ("wait machine web-1 --for state=Running", ["Machine/default/web-1: Running after"]),
         ("wait pool rack-a", ["MachinePool/rack-a: Ready after"]),
@@ -145,6 +148,10 @@ def test_json_is_json(fleet: Path, capsys: Capture, words: str) -> None:
         ("get machine lab", Exit.FAILED, "there is no Machine lab", "-n lab"),
         ("get machine zzz", Exit.FAILED, "there is no Machine zzz", "gitvirt get machines -A"),
         ("get machnes", Exit.USAGE, "unknown kind 'machnes'", "did you mean machines?"),
+        ("get machines --sort-by nonsense", Exit.USAGE, "nothing to sort has anything at nonsense", "state, power"),
+        ("get machines -o custom-columns=A:.b", Exit.USAGE, "invalid choice", "jq -r"),
+        ("get machines --outptu json", Exit.USAGE, "unrecognized arguments: --outptu", "did you mean --output?"),
+        ("get machines --no-header", Exit.USAGE, "unrecognized arguments: --no-header", "did you mean --no-headers?"),
         ("get web-1", Exit.USAGE, "unknown kind 'web-1'", "there are: "),
         ("get m,v web-1", Exit.USAGE, "names need one kind", "KIND/NAME"),
         ("describe", Exit.USAGE, "required: OBJECT", "gitvirt describe --help"),
@@ -350,9 +357,8 @@ def test_get_and_describe_show_what_is_paused(fleet: Path, capsys: Capture, is_p
         text = text.replace(b"  labels: {}\n", b'  labels: {}\n  annotations: {gitvirt.dev/paused: "true"}\n')
     push_to_live(fleet, {"machines/web-3.yaml": text})
     gitvirt("get", "machine", "web-3", "-o", "wide")
-    header, row = capsys.readouterr().out.splitlines()
-    assert "PAUSED" in header
-    assert row.split()[-2:] == ["yes" if is_paused else "no", "machines/web-3.yaml"]
+    row = capsys.readouterr().out.splitlines()[1]
+    assert ("(Paused)" in row) is is_paused
     gitvirt("describe", "machine", "web-3")
     assert ("(Paused)  " in capsys.readouterr().out.splitlines()[0]) is is_paused
 
@@ -366,3 +372,44 @@ def test_a_report_that_cannot_be_read_hides_no_other(fleet: Path, capsys: Captur
     assert "the report of evil cannot be read: " in output.err
     assert "is a blob and not a commit" in output.err
     assert gitvirt("describe", "machine", "web-1") == Exit.OK
+
+
+def test_names_are_in_natural_order(fleet: Path, capsys: Capture) -> None:
+    names = [f"runner-{number}" for number in (10, 2, 1, 11)]
+    push_to_live(fleet, {f"machines/{name}.yaml": machine(name, "ci") for name in names})
+    assert gitvirt("get", "machines", "-n", "ci", "--no-headers") == Exit.OK
+    rows = capsys.readouterr().out.splitlines()
+    assert [row.split()[0] for row in rows] == ["runner-1", "runner-2", "runner-10", "runner-11"]
+
+
+def test_describe_hides_the_data_of_secrets_in_its_spec(fleet: Path, capsys: Capture) -> None:
+    assert gitvirt("describe", "secret", "seed") == Exit.OK
+    assert "stringData  password=hidden" in capsys.readouterr().out
+
+
+def test_a_wide_table_has_the_uid_once_and_its_message_last(fleet: Path, capsys: Capture) -> None:
+    assert gitvirt("get", "machines", "-o", "wide") == Exit.OK
+    header = capsys.readouterr().out.splitlines()[0]
+    assert "MACHINE-ID" not in header
+    assert header.split()[-3:] == ["UID", "FILE", "MESSAGE"]
+
+
+@pytest.mark.parametrize("words", ["--repo {bare} get machines", "--repo={bare} get machines"])
+def test_the_repo_may_come_before_the_verb(
+    fleet: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    monkeypatch.chdir(fleet.parent)
+    assert gitvirt(*words.format(bare=fleet.parent / "fleet.git").split()) == Exit.OK
+    assert "web-1  Running" in capsys.readouterr().out
+    assert gitvirt("--repo", "x") == Exit.USAGE
+    assert "a verb is missing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("machines", "volumes", "lines", "shown"),
+    [(3, 2, 24, (3, 2)), (60, 0, 24, (19, 0)), (60, 60, 24, (13, 6)), (3, 60, 24, (3, 16)), (60, 2, None, (60, 2))],
+)  # fmt: skip
+def test_top_shows_as_many_pools_as_the_screen_has_room_for(
+    machines: int, volumes: int, lines: int | None, shown: tuple[int, int]
+) -> None:
+    assert share_lines(machines, volumes, lines) == shown

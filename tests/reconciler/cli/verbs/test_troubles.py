@@ -65,8 +65,8 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize("words", PLANNING)
 def test_a_folder_outside_of_git_can_be_planned_on_if_it_has_settings(capsys: Capture, words: str) -> None:
-    cause, cure = refuse(capsys, words, Exit.FAILED)
-    assert "there is no gitvirt.yaml" in cause
+    cause, cure = refuse(capsys, words, Exit.USAGE)
+    assert "is not in a Git repo, and there is no gitvirt.yaml" in cause
     assert "gitvirt init" in cure
 
 
