@@ -37,6 +37,7 @@ from schemas.kinds import Key
 from schemas.model import Machine, Volume
 
 MULTIPLE = "ReportedByMultiplePools"
+NOT_ASSIGNED = "ReportedWithoutAssignment"
 DOES_NOT_FIT = "PoolDoesNotFit"
 WHEN_LOST = (MULTIPLE, DOES_NOT_FIT)  # on live they show that the object was claimed while live was lost
 
@@ -47,16 +48,26 @@ def why_not_adopted(view: View, known: ObjectState, claims: Sequence[ObjectRepor
     was_claimed = accepted is not None and accepted.reason in WHEN_LOST
     for claim in claims:
         if not view.is_live_lost and not was_claimed:
-            return Obstacle("ReportedWithoutAssignment", describe_claim(view, claim))
+            return Obstacle(NOT_ASSIGNED, describe_claim(view, known, claim))
         if why := why_pool_differs(view, known, claim.pool):
             message = f"poollet {claim.poollet} reports it on pool {claim.pool}, and {why}"
             return Obstacle(DOES_NOT_FIT, f"{message}; change that, or remove the object from the host")
     return None
 
 
-def describe_claim(view: View, claim: ObjectReport) -> str:
+def present_elsewhere(view: View, known: ObjectState) -> Iterator[Obstacle]:
+    """Reports beside an assignment of `live` that ends in this tick. In the next one they are claims, so it is not placed in between."""
+    for each in view.accepted_reports(known.key).elsewhere:
+        yield Obstacle(NOT_ASSIGNED, describe_claim(view, known, each))
+
+
+def describe_claim(view: View, known: ObjectState, claim: ObjectReport) -> str:
+    previous = getattr(known.record.status, "previous_assignment", None)
+    fact = "live never assigned it there"
+    if previous is not None and previous.pool == claim.pool:
+        fact = "its assignment there ended"
     return (
-        f"poollet {claim.poollet} reports it on pool {claim.pool}, and live never assigned it there; if that host cannot be trusted, "
+        f"poollet {claim.poollet} reports it on pool {claim.pool}, and {fact}; if that host cannot be trusted, "
         f"remove its key and its report: {removal(view, claim.poollet)}"
     )
 

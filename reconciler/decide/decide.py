@@ -283,8 +283,9 @@ def order_evictions(view: View, needs: Iterable[Need], now: datetime) -> Iterato
         len(view.relations.evicting) - len(ended)
     )
     due = [need for need in needs if isinstance(need, Drain) and need.is_due]
-    for place, need in enumerate(sorted(due, key=lambda each: (priority(view, each.key), each.key))):
-        if place < free:
+    due.sort(key=lambda each: (not each.is_unconfirmed, priority(view, each.key), each.key))
+    for place, need in enumerate(due):
+        if place < free or need.is_unconfirmed:
             yield machine.order_eviction(need, view.objects[need.key], now)
         else:
             yield replace(need, due=now + QUEUED)

@@ -8,7 +8,8 @@ long that takes, and no waiting time makes up for that. Each path therefore has 
 snapshot in which the first has landed, and names what the first host has confirmed, or what people state of it:
 
     path                       1. is on live                      2. needed in a snapshot of that         what the former host may do until 2 lands
-    eviction                   status.evict of the assignment     its host reports it gone                nothing: the order is never taken back
+    eviction (also by          status.evict of the assignment     its host reports it gone                nothing: the order is never taken back
+    `unconfirmed`)
     rejection                  the assignment that is rejected    its host rejects it                     nothing: it never creates what it rejected
     gone without an order      no assignment                      it has none                             nothing: it is assigned to no host
     Pool-Destroyed             the pool has no host (Fenced)      its host did not report since           nothing: it has no grant

@@ -14,6 +14,7 @@ The first row that applies decides. Before it, the assignment follows its grant 
     unassigned, an obstacle                                Blocked
     unassigned                                             Place
     ordered to leave                                       Drain; the order is never taken back
+    not confirmed, and its previous pool reports it        Drain, due at once (`unconfirmed`)
     its pool is lost                                       PoolUnreachable
     a cause to leave, and data that people did not give up   Drain, held by DataLossApprovalRequired
     a cause to leave, tolerated for now                    Keep, looked at again when the time is over
@@ -46,6 +47,7 @@ from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.obstacles import first_obstacle
 from reconciler.decide.outcome import adopt_reported, block, keep, pause, recover, wait_for_pool
 from reconciler.decide.references import volumes_of
+from reconciler.decide.unconfirmed import why_withdrawn
 from reconciler.plan.types import Action
 from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.objects.relations import pin_of
@@ -65,7 +67,7 @@ def decide_machine(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
     edit = apply_report(edit, fact)
     if edit.assignment is None:
         return decide_unassigned(view, edit, fact)
-    return decide_assigned(view, edit)
+    return decide_assigned(view, edit, fact)
 
 
 def decide_unassigned(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
@@ -81,9 +83,10 @@ def decide_unassigned(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
     return Place(**edit.need_fields())
 
 
-def decide_assigned(view: View, edit: ObjectEdit) -> Need:
+def decide_assigned(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
     """The lower half of the table: order, lost pool, cause to leave, obstacle.
 
+    An assignment that its pool has not confirmed may end at once, also on a lost pool: its host creates the machine when it is back.
     A pin to a pool that cannot take the machine is not a cause to leave; a condition shows why it was not moved.
     """
     machine, assignment = edit.known.object, edit.assignment
@@ -92,6 +95,9 @@ def decide_assigned(view: View, edit: ObjectEdit) -> Need:
     pool = view.pools.get(assignment.pool)
     if edit.evict is not None:
         return Drain(**edit.need_fields(), reason=edit.evict.reason, is_ordered=True)
+    if why := why_withdrawn(view, edit, fact):
+        edit = edit.set_condition(EVICTION, "True", "EvictionPending", why)
+        return Drain(**edit.need_fields(), reason=why, is_ordered=False, is_due=True, is_unconfirmed=True)
     if pool is None or pool.is_lost:
         return wait_for_pool(view, edit, assignment.pool, "; the machine may still be running")
     pin, rejection = pin_of(machine), ""

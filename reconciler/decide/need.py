@@ -85,11 +85,13 @@ class PoolUnreachable(NeedBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drain(NeedBase):
-    """It has to leave its pool: it is ordered to, it is due and waits for its turn, or its local data keeps it."""
+    """It has to leave its pool: it is ordered to, it is due and waits for its turn, or its local data keeps it. An assignment that its pool
+    has not confirmed (`is_unconfirmed`) waits for no turn."""
 
     reason: str
     is_ordered: bool
     is_due: bool = False
+    is_unconfirmed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ from reconciler.world.record import (
     without_condition,
 )
 from schemas.kinds import Key, Kind
-from schemas.model import Assignment, Condition, Evict, MachineStatus, Rejection
+from schemas.model import Assignment, Condition, Evict, MachineStatus, PreviousAssignment, Rejection
 
 
 class ObjectEdit(msgspec.Struct, frozen=True):
@@ -143,8 +143,17 @@ class ObjectEdit(msgspec.Struct, frozen=True):
             kept["rejections"] = status.rejections
         if isinstance(status, MachineStatus):
             kept["restart"] = status.restart
+            kept["previous_assignment"] = previous_assignment(status)
         blank = replace(fresh, state="Pending", **kept)
         return self.with_record(pool="", status=blank)
+
+
+def previous_assignment(status: MachineStatus) -> PreviousAssignment | None:
+    """The last assignment that its pool confirmed, as of a machine that loses its assignment: one that no pool confirmed replaces none."""
+    assignment = status.assignment
+    if assignment is None or not status.machine_id:
+        return status.previous_assignment
+    return PreviousAssignment(pool=assignment.pool, id=assignment.id)
 
 
 def by_type(condition: Condition) -> str:

@@ -52,6 +52,7 @@ from schemas.model.part import (
     MoveRequest,
     NameRef,
     OwnerReference,
+    PreviousAssignment,
     Rejection,
     Taint,
     Toleration,

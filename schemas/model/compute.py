@@ -20,6 +20,7 @@ from schemas.model.part import (
     MoveRequest,
     NameRef,
     Part,
+    PreviousAssignment,
     Rejection,
     Taint,
     Toleration,
@@ -254,7 +255,8 @@ class MachineNetworkInterfaceStatus(Part, frozen=True):
 class MachineStatus(Part, frozen=True):
     """Observed state of a machine, and the reconciler's orders about it.
 
-    Orders: `assignment`, `evict` and `restart`. Observations: the rest, copied from the report of the assigned host.
+    Orders: `assignment`, `evict` and `restart`. `previous_assignment` is who had it before. Observations: the rest, copied from the
+    report of the assigned host.
     """
 
     machine_id: str = msgspec.field(name="machineID", default="")
@@ -264,6 +266,7 @@ class MachineStatus(Part, frozen=True):
     volumes: tuple[MachineVolumeStatus, ...] = ()
     network_interfaces: tuple[MachineNetworkInterfaceStatus, ...] = ()
     assignment: Assignment | None = None
+    previous_assignment: PreviousAssignment | None = None
     evict: Evict | None = None
     rejections: tuple[Rejection, ...] = ()
     restart: str = ""

@@ -184,6 +184,13 @@ class Assignment(Part, frozen=True):
     epoch: int = 0
 
 
+class PreviousAssignment(Part, frozen=True):
+    """The last assignment under which a pool had the object; on `live` until the next pool reports that it has it."""
+
+    pool: str
+    id: str
+
+
 class GrantedHost(Part, frozen=True):
     """The host that a pool is granted to, by its hostID. Its epoch is a field beside it, and grows with each grant."""
 

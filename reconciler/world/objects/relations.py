@@ -19,7 +19,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.record import ASSIGNABLE, DESTROYED, HOST_MOVED, OPEN_REQUEST, PLACED, state_of
 from schemas.kinds import Key, Kind
-from schemas.model import Machine, MachinePoolStatus, Object, Volume, VolumePoolStatus
+from schemas.model import Machine, MachinePoolStatus, MachineStatus, Object, Volume, VolumePoolStatus
 from schemas.validate import Declaration
 from schemas.validate.network import canonical_address
 from schemas.validate.references import references
@@ -91,6 +91,8 @@ class Relations:
         self.rejected: set[Key] = set()
         # With an eviction order on live.
         self.evicting: set[Key] = set()
+        # With an assignment that ended, and none that its pool has confirmed since.
+        self.unconfirmed: set[Key] = set()
         # On live, gone from the source or from their owner, and their deletion is not ordered yet.
         self.absent: set[Key] = set()
         # Those of each kind whose deletion live orders.
@@ -118,6 +120,7 @@ class Relations:
             index.discard(at, key)
         self.waiting.discard(key)
         self.evicting.discard(key)
+        self.unconfirmed.discard(key)
         self.absent.discard(key)
         self.astray.discard(key)
         self.pool_requests.discard(key)
@@ -142,6 +145,8 @@ class Relations:
             self.astray.add(key)
         if isinstance(record.status, PLACED) and record.status.evict is not None:
             self.evicting.add(key)
+        if isinstance(record.status, MachineStatus) and record.status.previous_assignment is not None:
+            self.unconfirmed.add(key)
         if record.is_deleting:
             self.leaving[key.kind].add(key)
         elif known.origin is Origin.LEAVING:

@@ -15,7 +15,8 @@ What an entry says of an object then depends on what `live` orders:
     the entry is about the present assignment            it is *the* report of the object
     live assigns the object to no pool, it is there      a claim: a lost live may adopt it
     live is lost or rewound, it is there                 a claim, whatever live assigns
-    live assigns it to another pool, same uid there      refused: two pools have it
+    live assigns it to another pool, same uid there      refused: two pools have it; and the row below
+    live assigns it to another pool, it is present       nothing, unless its pool has not confirmed it (decide/unconfirmed.py)
     anything else                                        ignored: it is about an assignment that ended
 
 Settings count as they are and as they were at the last reconciled source: a commit that gives a pool to another poollet is
@@ -89,12 +90,14 @@ class AcceptedReports:
     """The reports about one object that count.
 
     `report` is the word of the pool that live assigns it to, on that assignment or an order about it. `claims` come from owners of pools,
-    while live assigns the object to no pool. `refused` says what poollets may not say.
+    while live assigns the object to no pool. `elsewhere` are those that have an object of that name, whatever its uid, while live assigns it
+    to another pool. `refused` says what poollets may not say.
     """
 
     report: ObjectReport | None = None
     claims: tuple[ObjectReport, ...] = ()
     refused: tuple[str, ...] = ()
+    elsewhere: tuple[ObjectReport, ...] = ()
 
 
 NO_REPORT = AcceptedReports()
@@ -111,7 +114,7 @@ def accept_reports(
 ) -> AcceptedReports:
     """Selects the reports about one object that count. `grant` gives the host that a pool is granted to: reports of any other host about
     objects on that pool never count. While `live` is lost or rewound, what it assigns is no more than another report."""
-    report, claims, refused = None, [], []
+    report, claims, refused, elsewhere = None, [], [], []
     assignment = record.assignment
     for each in says:
         pool = each.pool or record.pool
@@ -128,14 +131,16 @@ def accept_reports(
             report = each
         elif assignment is None or is_live_lost:
             claims += [each] if each.is_there else []
-        elif each.is_there and each.phase == "present" and each.uid == record.uid:
-            refused.append(
-                f"poollet {each.poollet} reports it on {pool}, and it is assigned to {assignment.pool}"
-            )
+        elif each.phase == "present":
+            elsewhere.append(each)
+            if each.uid == record.uid:
+                refused.append(
+                    f"poollet {each.poollet} reports it on {pool}, and it is assigned to {assignment.pool}"
+                )
     if len({each.pool for each in claims}) > 1:
         names = " and ".join(sorted({each.pool or each.poollet for each in claims}))
         refused.append(f"two pools report it at once: {names}")
-    return AcceptedReports(report, tuple(claims), tuple(refused))
+    return AcceptedReports(report, tuple(claims), tuple(refused), tuple(elsewhere))
 
 
 def _is_of(record: Record, report: ObjectReport, pool: str) -> bool:

@@ -199,6 +199,11 @@ class Reports:
         else:
             self.silent.pop(writer, None)
 
+    def is_fresh(self, writer: Writer) -> bool:
+        """Whether the report of that host is the newest that it wrote, and was seen to change within its heartbeat timeout."""
+        is_alive = self.heartbeats.get(writer) is Heartbeat.ALIVE
+        return is_alive and self.heartbeats_seen[writer].older is None
+
     def is_written_by(self, writer: Writer) -> bool:
         """Whether this host wrote the report that the ref has now."""
         report = self.by_poollet.get(writer[0])

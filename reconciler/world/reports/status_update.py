@@ -112,6 +112,7 @@ def _machine(before: MachineStatus, seen: report.ReportedMachineStatus, now: dat
     return replace(
         before,
         machine_id=seen.machine_id,
+        previous_assignment=before.previous_assignment if not seen.machine_id else None,
         state=seen.state or "",
         observed_revision=seen.observed_revision,
         conditions=merge_conditions(before.conditions, map(condition_of, seen.conditions), now),

@@ -5,6 +5,7 @@ Runs also when no ref moved, because a heartbeat expires by the clock. What it t
     a report names an object differently               the object
     a report starts or stops to be accepted            every object and every pool in it
     the heartbeat of its writer changes                every pool that it announces
+    it begins or ceases to be fresh                    objects in it that their pool has not confirmed
     a host becomes silent, or its silence ends         every known pool that its poollet may speak for
     a report is new, or gone                           pools that are named like it, and what shorter names report of those
 
@@ -31,6 +32,7 @@ def load_reports(state: State, inputs: UpdateInputs, has_new_rules: bool) -> Del
     if has_new_rules or state.is_fresh:
         state.authority = Authority(state.rules.settings, state.rules.before, state.authority.reporting)
     accepted = {name: report.is_accepted for name, report in reports.by_poollet.items()}
+    fresh = {name for name, report in reports.by_poollet.items() if reports.is_fresh(report.writer)}
     beats, silent = dict(reports.heartbeats), dict(reports.silent)
     moved = reports.advance(
         inputs.repo,
@@ -51,6 +53,8 @@ def load_reports(state: State, inputs: UpdateInputs, has_new_rules: bool) -> Del
             state.problems = None
         if is_other or beats.get(report.writer) != reports.heartbeats[report.writer]:
             keys.update(report.announced_keys)
+        if (name in fresh) != reports.is_fresh(report.writer):
+            keys.update(state.relations.unconfirmed & report.entries.keys())
     turned = moved.faults | {name for (name, _), _ in silent.items() ^ reports.silent.items()}
     turned |= {
         writer[0]

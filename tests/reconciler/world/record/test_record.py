@@ -33,6 +33,7 @@ from schemas.model import (
     MachineStatus,
     MachineVolumeStatus,
     NameRef,
+    PreviousAssignment,
     Rejection,
     ResourceQuotaStatus,
     VolumeStatus,
@@ -99,6 +100,7 @@ statuses = {
         state=st.sampled_from(["", "Running"]),
         volumes=disks,
         restart=lines,
+        previous_assignment=st.none() | st.builds(PreviousAssignment, pool=names, id=words),
         **orders,
     ),
     Kind.VOLUME: st.builds(
