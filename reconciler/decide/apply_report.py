@@ -41,7 +41,14 @@ from reconciler.world.reports.object_report import ObjectReport
 from reconciler.world.reports.status_update import is_unobserved, status_from_report
 from reconciler.world.view import View
 from schemas.kinds import Key, Kind
-from schemas.model import Assignment, MachineStatus, Rejection, VolumeSnapshot, VolumeSnapshotStatus, VolumeStatus
+from schemas.model import (
+    Assignment,
+    MachineStatus,
+    Rejection,
+    VolumeSnapshot,
+    VolumeSnapshotStatus,
+    VolumeStatus,
+)
 from schemas.report.objects import ReportedReason
 
 NOUNS = {Kind.VOLUME: "volume", Kind.VOLUME_SNAPSHOT: "snapshot"}  # of what holds data
@@ -225,7 +232,9 @@ def adopt(view: View, edit: ObjectEdit, report: ObjectReport) -> ObjectEdit | No
     edit = edit.set_condition(SCHEDULED, "True", "Placed", f"on {report.pool}")
     edit = edit.with_record(status=status_from_report(edit.record, report, edit.now))
     if isinstance(edit.record.status, MachineStatus):
-        edit = edit.with_status(previous_assignment=None)  # an orphan is reported without a status, and is there
+        edit = edit.with_status(
+            previous_assignment=None
+        )  # an orphan is reported without a status, and is there
     return edit.log_change(Action.ADOPT, f"poollet {report.poollet} reports it on pool {report.pool}")
 
 

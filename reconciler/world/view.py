@@ -134,7 +134,9 @@ class View:
         if self.rewind.is_proven:
             return True
         return self.last is None and (
-            any(each.reports_objects for each in self.reports.by_poollet.values())
+            any(
+                each.reports_objects and not self.is_nobody(each) for each in self.reports.by_poollet.values()
+            )
             or self.reports.has_absent_host()
         )
 
@@ -143,13 +145,27 @@ class View:
         """Hosts that a lost or rewound live waits for: what they were assigned since they fell silent is unknown. None is missing once every
         report was seen to change since, or says that its host leaves, and can be read; or is gone for its heartbeat timeout."""
         since = self.live_seen.lost_since
-        return tuple(find_missing_hosts(self.reports, since)) if self.is_live_lost else ()
+        if not self.is_live_lost:
+            return ()
+        nobody = {name for name, each in self.reports.by_poollet.items() if self.is_nobody(each)}
+        return tuple(each for each in find_missing_hosts(self.reports, since) if each.name not in nobody)
 
     @property
     def awaited_hosts(self) -> tuple[AwaitedHost, ...]:
         """Hosts without a report since the start of this process. While there are any, nothing is placed, no eviction is ordered, and no
         host is taken for destroyed."""
         return self.start_wait.list_awaited(self.reports) if self.start_wait is not None else ()
+
+    def is_nobody(self, report: HostReport) -> bool:
+        """Whether the ref is garbage that belongs to no host: no commit, at a name that gitvirt.yaml does not declare and that owns no pool of
+        the source. It holds nothing; whatever else cannot be read may be a host's."""
+        if not report.is_of_no_host or report.name in {
+            *self.rules.settings.poollets,
+            *self.rules.before.poollets,
+        }:
+            return False
+        pools = (pool.key for found in self.pools_by_kind.values() for pool in found.values())
+        return not any(self.authority.owns(report.name, pool) for pool in pools)
 
     # Pools and hosts
 

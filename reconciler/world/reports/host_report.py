@@ -38,6 +38,7 @@ class HostReport:
         None  # the commit that all below is of; None while nothing of the report can be read
     )
     fault: str = ""  # why nothing of it can be read
+    is_no_commit: bool = False  # the ref has something else, which no poollet ever writes
     is_retried: bool = False  # that may end without a change of the ref
     size: ReportSize = field(default_factory=ReportSize)
     host: str = ""  # the hostID; as it was last, while poollet.json cannot be read
@@ -66,6 +67,11 @@ class HostReport:
     @property
     def has_left(self) -> bool:
         return self.poollet is not None and self.poollet.leaving == "leaving"
+
+    @property
+    def is_of_no_host(self) -> bool:
+        """Whether the ref shows no trace of a host: no commit, and this process never read a report there."""
+        return self.is_no_commit and not self.host
 
     @property
     def announced_keys(self) -> Set[Key]:

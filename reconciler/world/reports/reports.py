@@ -36,7 +36,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from reconciler.gitstore.errors import DamageError, RepoError
+from reconciler.gitstore.errors import DamageError, NotACommitError, RepoError
 from reconciler.gitstore.objects.commit import decode_commit
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.repo import Repo, Snapshot, Unfetched
@@ -254,7 +254,7 @@ class Reports:
         if report is None:
             report = self.by_poollet[name] = HostReport(name, commit, commit, EVER)
             moved.poollets.add(name)
-        report.commit, report.is_retried, fault = commit, False, ""
+        report.commit, report.is_retried, report.is_no_commit, fault = commit, False, False, ""
         try:
             if unfetched is not None:
                 raise DamageError(unfetched.cause)
@@ -263,6 +263,7 @@ class Reports:
             # Without ids: a host that pushes garbage again and again would be news each time.
             cause = _ID.sub("an object", error.cause.replace(commit, "it"))
             fault, report.is_retried = cause, isinstance(error, DamageError)
+            report.is_no_commit = isinstance(error, NotACommitError)
         except Exception as error:
             log.exception("a report cannot be read name=%s commit=%s", name, commit)
             fault = f"{type(error).__name__}: {error}"

@@ -33,7 +33,7 @@ def say_present(world: Fleet, by: str, uid: str = "", names: Iterable[str] = ("w
     """The host of that pool reports the machines once more, as one does that never read the order."""
     id = "00000000-0000-4000-8000-000000000001"
     status = objects.ReportedMachineStatus(machine_id="x://y", state="Running")
-    entries = {}
+    entries: dict[tuple[str, ...], objects.MachineReport] = {}
     for name in names:
         given = uid or world.machine(name).metadata.uid
         entries["default", name] = objects.MachineReport(given, id, "present", by, status=status)
@@ -45,12 +45,14 @@ def say_present(world: Fleet, by: str, uid: str = "", names: Iterable[str] = ("w
 def test_it_is_withdrawn_when_the_pool_that_had_it_reports_it_again(uid: str) -> None:
     world = moved()
     ended = world.machine("web").status.previous_assignment
-    assert ended is not None and ended.pool == "a"
+    assert ended is not None
+    assert ended.pool == "a"
     say_present(world, "a", uid)
     world.edit_report("b")
     world.tick()
     found = world.machine("web").status
-    assert found.evict is not None and found.assignment is not None
+    assert found.evict is not None
+    assert found.assignment is not None
     assert found.evict.assignment == found.assignment.id
     assert found.evict.reason == (
         "pool a, which had it before, reports it again, and pool b has not confirmed it"

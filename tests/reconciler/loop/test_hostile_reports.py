@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from bench.bench_hostile_reports import measure
 from reconciler.gitstore.objects.tree import ObjectId
-from reconciler.loop.outcome import Committed, NoChange
+from reconciler.loop.outcome import Committed, NoChange, TickBlocked
 from schemas.kinds import Kind
 from schemas.problem import Problem
 from tests.reconciler.gitstore import hostile_reports
@@ -23,16 +23,29 @@ from tests.servers.places import Place
 
 pytestmark = pytest.mark.timeout(300)
 EVIL = REPORTS + "evil"
+POOL = "apiVersion: compute.ironcore.dev/v1alpha1\nkind: MachinePool\n"
 
 
 class Site(Cast):
     """Two hosts, host-0 and host-1, and whoever may push refs/poollets/evil."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        settings: str = "",
+        pool: str = "",
+        garbage: Callable[[Path], ObjectId] | None = None,
+    ) -> None:
         self.world = MirrorWorld(folder)
         super().__init__(self.world, ["host-0", "host-1"], 50)
-        self.people.push({"gitvirt.yaml": SETTINGS, "classes/small.yaml": SMALL})
-        self.settle()
+        files = {"gitvirt.yaml": SETTINGS + settings, "classes/small.yaml": SMALL}
+        if pool:
+            files["pool.yaml"] = f"{POOL}metadata:\n  name: {pool}\n"
+        self.people.push(files)
+        if garbage is not None:
+            point(self.repo, EVIL, garbage(self.repo))
+        else:
+            self.settle()
 
     @property
     def repo(self) -> Path:
@@ -145,6 +158,38 @@ def test_a_report_that_is_repaired_on_the_server_is_read_again(site: Site) -> No
     point(site.repo, EVIL, good)
     site.tick()
     assert not site.fault()
+
+
+class TestAFleetThatHasNoLiveYet:
+    """A ref that no poollet wrote, from the start on."""
+
+    @pytest.mark.parametrize(
+        "make", [hostile_reports.blob, hostile_reports.tree, hostile_reports.annotated_tag]
+    )
+    def test_starts_although_a_ref_of_nobody_is_no_commit(
+        self, tmp_path: Path, make: Callable[[Path], ObjectId]
+    ) -> None:
+        site = Site(tmp_path, garbage=make)
+        site.settle()
+        site.place("web")
+        [problem] = site.find_refusals()
+        assert "and not a commit" in problem.message
+        site.world.close()
+
+    @pytest.mark.parametrize(
+        ("settings", "pool"), [("poollets:\n  evil: {}\n", ""), ("", "evil"), ("", "evil-1")]
+    )
+    def test_waits_for_a_host_that_people_declare(self, tmp_path: Path, settings: str, pool: str) -> None:
+        site = Site(tmp_path, settings, pool, garbage=hostile_reports.blob)
+        outcome = site.reconciler.tick(site.clock)
+        assert isinstance(outcome, TickBlocked)
+        assert "evil (its report is refused)" in outcome.reason
+        site.world.close()
+
+    def test_waits_for_a_host_whose_commit_cannot_be_read(self, tmp_path: Path) -> None:
+        site = Site(tmp_path, garbage=hostile_reports.commit_without_author)
+        assert isinstance(site.reconciler.tick(site.clock), TickBlocked)
+        site.world.close()
 
 
 class TestAHostWhoseReportCannotBeRead:
