@@ -138,9 +138,13 @@ def find_emptied(
         data = source.read(path)
         return "" if isinstance(data, Problem) else data.decode("utf-8", "replace")
 
-    yield from emptied.findings(
-        tree, past, listed | hidden, lambda path: path not in earlier.source.files, text_of
-    )
+    def is_new(path: str) -> bool:
+        return path not in earlier.source.files
+
+    def is_same(path: str) -> bool:
+        return not is_new(path) and source.read(path) == earlier.source.read(path)
+
+    yield from emptied.findings(tree, past, listed | hidden, is_new, is_same, text_of)
 
 
 def find_unread(scope: Scope, listing: FileListing, manifests: list[str]) -> Iterator[Finding]:

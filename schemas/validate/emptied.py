@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Iterator
 from schemas.kinds import Key
 from schemas.validate.finding import Finding, shorten_list
 from schemas.validate.inputs import EarlierRevision
-from schemas.validate.renamed_files import find_renamed
+from schemas.validate.renamed_files import find_renamed, has_suffix
 from schemas.validate.tree import Tree
 
 HINT = "put the documents back, or remove this file to confirm that the objects are to be deleted"
@@ -29,10 +29,11 @@ def findings(
     past: EarlierRevision,
     paths: Collection[str],
     is_new: Callable[[str], bool],
+    is_same: Callable[[str], bool],
     text_of: Callable[[str], str],
 ) -> Iterator[Finding]:
     """GV416. `paths` are all files of the tree, also those that are not read; `is_new` says of one whether the earlier revision lacks
-    it. An object that an invalid or unreadable document may declare is left out: another problem reports that document."""
+    it, `is_same` whether that has it with the same content. An object that an invalid or unreadable document may declare is left out: another problem reports that document."""
     gone = {
         old.key: old.path
         for old in past.by_key.values()
@@ -47,7 +48,8 @@ def findings(
     there = set(paths)
     free = {key: path for key, path in gone.items() if path not in there}
     found = {key: path for key, path in gone.items() if path in silent}
-    found |= find_renamed(free, silent, {path for path in silent if is_new(path)}, text_of)
+    changed = (path for path in silent if has_suffix(path) and not is_same(path)) if free else ()
+    found |= find_renamed(free, changed, {path for path in silent if is_new(path)}, text_of)
     by_place: dict[tuple[str, str], list[Key]] = defaultdict(list)
     for key, place in sorted(found.items()):
         by_place[place, gone[key]].append(key)

@@ -6,12 +6,13 @@ the absence of its objects does not prove that people removed them. Another file
 by the first of these rules that applies:
 
     rule        the other file
-    suffix      has the old path and something after it: `.gpg`, `.bak`, `~`
+    suffix      is new or changed, and has the old path and something after it: `.gpg`, `.bak`, `~`
     stem        is new, in the same folder, with the same name up to the first dot
     mention     is new, and has a kind and a name of the object, also as comments
     blank       is new, is read as a manifest, and has no value in it
 
-New is a file that came together with the removal. The caller says which files are new, and which of all declare nothing.
+New is a file that came together with the removal; a backup that lay there before, and is the same, shows nothing. The caller says which
+files are new or changed, and which of all declare nothing.
 
 Must never happen: a file with objects of ours, or one that cannot be read, is taken for a renamed one: others judge those.
 """
@@ -35,15 +36,15 @@ TextOf = Callable[[str], str]
 
 
 def find_renamed(
-    gone: Mapping[Key, str], others: Iterable[str], new: Collection[str], text_of: TextOf
+    gone: Mapping[Key, str], changed: Iterable[str], new: Collection[str], text_of: TextOf
 ) -> dict[Key, str]:
-    """The file that each may be in. `gone` are removed objects by the paths that declared them and are free now; `others` are all
-    files that declare nothing, and `new` those of them that are new. Their text is read only if paths do not explain everything.
+    """The file that each may be in. `gone` are removed objects by the paths that declared them and are free now; `changed` are all
+    files that declare nothing and are new or changed, and `new` those of them that are new. Their text is read only if paths do not explain everything.
     """
     found: dict[Key, str] = {}
     if not gone:
         return found
-    siblings = _siblings(others, set(gone.values()))
+    siblings = _siblings(changed, set(gone.values()))
     stems = {_stem(path): path for path in new}
     texts: _Texts | None = None
     for key, path in gone.items():
@@ -59,6 +60,11 @@ def find_renamed(
 def is_suffixed(path: str, other: str) -> bool:
     """Whether the other file has the path and something after it."""
     return other.startswith(path) and other != path
+
+
+def has_suffix(path: str) -> bool:
+    """Whether it is the path of a manifest and something after it."""
+    return _ENDING.search(path) is not None
 
 
 def _siblings(others: Iterable[str], paths: Collection[str]) -> Mapping[str, str]:

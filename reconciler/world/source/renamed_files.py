@@ -2,13 +2,15 @@
 
 Theory of operation
 -------------------
-A new file is one that `live` does not have. It gets no copy of a new file for as long as that is a reason for doubt. So the doubt
-lasts until people remove the file or declare the objects again, whatever else they commit, and a process that starts sees it too:
+A new file is one that `live` does not have, a changed one has another content there. `live` gets no copy of either for as long as it is a
+reason for doubt. So the doubt lasts until people remove the file or declare the objects again, whatever else they commit, and a process
+that starts sees it too:
 
-    absent object of a file that is gone   the other file               effect
-    any                                    has the old path as prefix   in doubt; the other file is synced: its path alone says it
-    left in this commit, or was in doubt   new, by one of the rules     in doubt; the other file is not synced
-    left earlier, and was not in doubt     new, by one of the rules     none: the file came with another removal
+    absent object of a file that is gone   the other file                                   effect
+    any                                    new or changed, with the old path as prefix      in doubt; the other file is not synced
+    left in this commit, or was in doubt   new, by another rule                             in doubt; the other file is not synced
+    left earlier, and was not in doubt     new, by another rule                             none: the file came with another removal
+    any                                    as on `live`                                     none: it is older than the removal
 
 Must never happen: a file that is a reason for doubt is forgotten when the next commit is reconciled.
 """
@@ -46,7 +48,7 @@ def find_renamed(
     news: Collection[str],
     read: Callable[[str], bytes],
 ) -> Renamed:
-    """`paths` are those where new files may be, `news` those that differ from the source that was reconciled last."""
+    """`paths` are those where new and changed files may be, `news` those that differ from the source that was reconciled last."""
     gone = {
         each.key: (each, each.live.path)
         for each in absent
@@ -62,16 +64,14 @@ def find_renamed(
 
     found = renamed_files.find_renamed(
         {key: path for key, (_, path) in gone.items()},
-        (path for path in source.files if _declares_nothing(path, source)),
+        (path for path in paths if _is_changed(path, source, live) and declares_nothing(path, source)),
         frozenset(_new_files(source, live, paths)),
         text_of,
     )
     by_key, new = {}, set()
     for key, other in found.items():
         known, path = gone[key]
-        if renamed_files.is_suffixed(path, other):
-            by_key[key] = other
-        elif other in news or was_unverified(known):
+        if renamed_files.is_suffixed(path, other) or other in news or was_unverified(known):
             by_key[key] = other
             new.add(other)
     return Renamed(by_key, frozenset(new))
@@ -81,10 +81,15 @@ def _new_files(source: TreeIndex, live: TreeIndex, paths: Collection[str]) -> It
     for path in paths:
         file = source.files.get(path)
         is_new = path not in live.files and not path.startswith(live_layout.FOLDER)
-        if file is not None and is_new and file.mode not in POINTERS and _declares_nothing(path, source):
+        if file is not None and is_new and file.mode not in POINTERS and declares_nothing(path, source):
             yield path
 
 
-def _declares_nothing(path: str, source: TreeIndex) -> bool:
+def _is_changed(path: str, source: TreeIndex, live: TreeIndex) -> bool:
+    file = source.files.get(path)
+    return file is not None and file != live.files.get(path)
+
+
+def declares_nothing(path: str, source: TreeIndex) -> bool:
     contents = source.contents.get(path)
     return contents is None or contents.declares_nothing

@@ -13,7 +13,7 @@ from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.objects.relations import absences
 from reconciler.world.objects.resolve import announced_pool, resolve_object
 from reconciler.world.source.freeze import files_to_judge, freeze_files
-from reconciler.world.source.renamed_files import find_renamed
+from reconciler.world.source.renamed_files import declares_nothing, find_renamed
 from reconciler.world.state import State
 from reconciler.world.update.delta import POOLS, Changed, Delta
 from reconciler.world.update.load_files import load_object
@@ -43,10 +43,21 @@ def note_renamed(state: State, repo: Repo, delta: Delta) -> None:
     that is in doubt no longer is among the paths to write, since nothing else changed in it.
     """
     before = state.renamed.new
-    paths = state.source.files.keys() - state.live.files.keys() if state.is_fresh else {*state.news, *before}
+    paths = differing_paths(state) if state.is_fresh else {*state.news, *before}
     absent = [state.objects[key] for key in sorted(state.relations.absent)]
     state.renamed = find_renamed(absent, state.source, state.live, paths, state.news, repo.read)
     delta.source_paths |= (paths if state.is_fresh else before) - state.renamed.new
+
+
+def differing_paths(state: State) -> set[str]:
+    """Files of the source that `live` lacks, and those without an object that it has with another content. With objects, nearly all
+    differ: `live` has their status."""
+    on_live, source = state.live.files, state.source
+    return {
+        path
+        for path, file in source.files.items()
+        if on_live.get(path) != file and (path not in on_live or declares_nothing(path, source))
+    }
 
 
 def resolve_keys(state: State, repo: Repo, touched: Iterable[Key], delta: Delta) -> Changed:

@@ -14,7 +14,7 @@ from schemas.kinds import Key, Kind
 from schemas.report import Report, objects
 from tests.reconciler.lifecycle.hosts import Fleet, Host
 from tests.reconciler.lifecycle.test_lives import EPHEMERAL, OFFICE, OTHERS, WEB, fleet
-from tests.reconciler.world.scene import MAIN, SETTINGS, machine, using, volume
+from tests.reconciler.world.scene import MAIN, SETTINGS, SMALL, machine, using, volume
 
 JSON = '{"kind": "Machine", "metadata": {"name": "web"}}\n'
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n"
@@ -137,6 +137,49 @@ def test_a_renamed_file_that_is_put_back_goes_on(path: str, text: str) -> None:
     world.settle()
     assert world.machine("web").metadata.uid == before.metadata.uid
     assert world.machine("web").status.conditions == before.status.conditions
+    assert world.texts()[path] == text
+
+
+SUFFIXED = [each for each in RENAMED if str(each.values[0]).startswith("web.yaml")]
+
+
+@pytest.mark.parametrize(("path", "text"), SUFFIXED)
+def test_a_backup_that_was_there_before_holds_no_deletion(path: str, text: str) -> None:
+    world = fleet(web=machine("web"))
+    world.source({path: text})
+    world.settle()
+    assert world.texts()[path] == text
+    world.source({"new.yaml": machine("new")})
+    world.settle()
+    world.source({"web.yaml": None})
+    world.settle()
+    assert WEB not in world.objects()
+
+
+def test_a_backup_that_was_there_before_holds_no_deletion_of_what_has_no_conditions() -> None:
+    world = fleet(small=SMALL.replace("name: small", "name: unused"))
+    world.source({"small.yaml.bak": SMALL})
+    world.settle()
+    world.source({"small.yaml": None})
+    world.settle()
+    assert "small.yaml" not in world.texts()
+
+
+@pytest.mark.parametrize(("path", "text"), SUFFIXED)
+def test_a_backup_that_changes_with_the_removal_deletes_nothing(path: str, text: str) -> None:
+    world = fleet(web=machine("web"))
+    world.source({path: "before"})
+    world.settle()
+    world.source({path: text, "web.yaml": None})
+    world.settle()
+    assert not world.machine("web").metadata.is_deleting
+    assert world.texts()[path] == "before"
+    world.reconciler = world.another()
+    world.source({"new.yaml": machine("new")})
+    world.settle()
+    assert not world.machine("web").metadata.is_deleting
+    world.source({"web.yaml": machine("web")})
+    world.settle()
     assert world.texts()[path] == text
 
 

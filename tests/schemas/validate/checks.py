@@ -51,7 +51,14 @@ def check_files(
     past = None if against is None else past_of(against, files, policy)
     findings: list[Finding] = [*file_names.findings(files, policy), *check_tree(tree, policy, past)]
     if past is not None and against is not None:
-        findings += emptied.findings(tree, past, files, lambda path: path not in against, _text_of(files))
+        findings += emptied.findings(
+            tree,
+            past,
+            files,
+            lambda path: path not in against,
+            lambda path: files[path] == against.get(path),
+            _text_of(files),
+        )
     bodies = (document.body for each in manifests for document in each.documents)
     for entry, body in zip(tree.entries, bodies, strict=True):
         findings += check_document(entry, body, policy)

@@ -369,6 +369,18 @@ CHANGES = [
         {"base.yaml": BASE, "v.yaml": volume(), "v.txt": volume()},
         {"base.yaml": BASE, "v.txt": volume()},
     ),
+    Change(
+        "removed beside a backup that was there",
+        {"base.yaml": BASE, "v.yaml": volume(), "v.yaml.bak": "x"},
+        {"base.yaml": BASE, "v.yaml.bak": "x"},
+        {"GV361 notice v.yaml.bak "},
+    ),
+    Change(
+        "removed with a change of its backup",
+        {"base.yaml": BASE, "v.yaml": volume(), "v.yaml.bak": "x"},
+        {"base.yaml": BASE, "v.yaml.bak": volume()},
+        {"GV361 notice v.yaml.bak ", "GV416 error v.yaml.bak "},
+    ),
     Change("one of two documents", {"x.yaml": together(BASE, volume())}, {"x.yaml": BASE}),
     Change(
         "an empty file is new",
