@@ -20,7 +20,8 @@ What holds a deletion, in the order in which it is looked for:
     DeletionLimitExceeded    all of a kind; half of three or more; more than limits.delete allows. Only an approval ends it
 
 Limits are counted over all that is absent at once, those already ordered included, by the stricter of the old and the new settings: a commit cannot raise
-the limit that it breaks. Objects that go with their owner are not counted again. One digest approves all that exceeds the limits.
+the limit that it breaks. An approval counts for a removal before it, and not for a later one of the same objects, nor in a recovery of `live`: a
+restored `live` that has them again, under the same uids, asks again. Objects that go with their owner are not counted again. One digest approves all that exceeds the limits.
 
 Must never happen: an order because of a file that was not read cleanly; a document dropped while its host may still have the object;
 data of a volume removed without `deletionPolicy: Delete`; more deleted than the approved digest covers.
@@ -29,7 +30,7 @@ data of a volume removed without `deletionPolicy: Delete`; more deleted than the
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from reconciler.decide.deletion_limit import DeletionCounts, stricter, why_over_limit
@@ -101,7 +102,7 @@ def review_deletions(view: View) -> DeletionReview:
     subjects = [approval_subject(view.objects[key]) for key in keys]
     digest = approval_digest(view.rules.settings.fleet.id, HoldKind.DELETION, subjects) if keys else ""
     given = [each for each in view.head.confirmations if each.about is Confirm.APPROVAL]
-    idle = tuple(each for each in given if not is_approval_of(each.value, digest))
+    idle = tuple(each for each in given if not approves(view, each, digest, keys))
     if not keys or len(idle) < len(given):
         return DeletionReview(why, idle=idle)
     trailer, command = approval_trailer(digest), approve_command(digest)
@@ -111,6 +112,13 @@ def review_deletions(view: View) -> DeletionReview:
         for key in keys
     }
     return DeletionReview(why, held, trailer, idle)
+
+
+def approves(view: View, given: Confirmation, digest: str, keys: Collection[Key]) -> bool:
+    """Whether it approves this deletion, and not an earlier one of the same objects that a restored `live` brought back: none of them
+    was declared or removed after it, and `live` is not being recovered."""
+    is_older = given.later is None or not given.later.isdisjoint(keys)
+    return is_approval_of(given.value, digest) and not is_older and not view.is_live_lost
 
 
 def hold_reason(view: View, known: ObjectState) -> tuple[str, str] | None:

@@ -20,7 +20,8 @@ Forges rewrite messages when they squash: a line that is a request and nothing e
 and as the title with the number of the pull request behind it (`parse_requests`). The file survives each kind of merge, also one that keeps
 only the title. It is used up once `live` has it with the same content, where it stays: neither a revert nor a restored branch uses it again.
 
-A deletion's digest names no commit: `plan` prints it for a pull request, and it still holds after a squash merge. A rewritten source
+A deletion's digest names no commit: `plan` prints it for a pull request, and it still holds after a squash merge. Its place in history binds it
+instead: it counts for a removal that is not later than itself (decide/deletion.py). A rewritten source
 gets another digest with each push, but the earlier ones hold for as long as the branch contains the head that they name.
 
 Must never happen: an approval applies to more than what was printed with its digest, to another fleet, or to another kind of hold.

@@ -36,6 +36,8 @@ class Confirmation:
     commit: ObjectId
     time: datetime  # when it came into the source branch: of a merged commit, that of the merge
     blob: ObjectId = ""  # the content of the file, where it is one
+    # What later commits declare or remove: an approval of its deletion is older than that. None: too much to read.
+    later: frozenset[Key] | None = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,9 +38,12 @@ from reconciler.gitstore.signatures import trust
 from reconciler.gitstore.signatures.signers import Signers, SignersError, parse_signers
 from reconciler.gitstore.signatures.verifier import Verifier
 from reconciler.world.changes import Confirm, Confirmation, SourceHold
-from schemas import live_layout
+from schemas import live_layout, manifest
+from schemas.kinds import Key
+from schemas.manifest.ignore import is_manifest
 from schemas.settings.fleet import ID_CURE, SignatureSettings
 
+MAX_LATER_FILES = 10_000  # changed by commits after an approval; each commit counts as one too
 MAX_COMMITS = 10_000  # of live that are looked through for the last one of a reconciler
 
 MakeVerifier = Callable[[Signers], Verifier]
@@ -162,9 +165,11 @@ def _confirmations(repo: Repo, head: ObjectId, last: ObjectId | None) -> Iterato
         if key in known
     ]
     found += _approval_files(repo, head, last, new)
-    times = _arrivals(repo, head, frozenset(new)) if found else {}
+    arrivals = _arrivals(repo, head, frozenset(new)) if found else {}
     for about, value, commit, blob in found:
-        yield Confirmation(about, value, commit, times[commit], blob)
+        arrival, time = arrivals[commit]
+        later = find_later(repo, head, arrival) if about is Confirm.APPROVAL else frozenset[Key]()
+        yield Confirmation(about, value, commit, time, blob, later)
 
 
 def _approval_files(
@@ -192,8 +197,31 @@ def drop_used(repo: Repo, chosen: SourceHead, live: ObjectId | None) -> SourceHe
     return chosen if len(unused) == len(chosen.confirmations) else replace(chosen, confirmations=unused)
 
 
-def _arrivals(repo: Repo, head: ObjectId, new: frozenset[ObjectId]) -> dict[ObjectId, datetime]:
-    """When each of the new commits came into the branch: the time of the one on its first-parent line that brought it.
+def find_later(repo: Repo, head: ObjectId, arrival: ObjectId) -> frozenset[Key] | None:
+    """What is in files that commits after `arrival` change, before or after that, on the first-parent line of `head`. None where too
+    much changed."""
+    found: set[Key] = set()
+    commit, left = head, MAX_LATER_FILES
+    while commit != arrival:
+        parent = decode_commit(repo.read(commit)).first_parent
+        assert parent is not None, "the line leads to the commit that brought it"
+        for change in repo.diff(parent, commit):
+            left -= 1
+            if left < 0:
+                return None
+            for file in (change.before, change.after):
+                if file is not None and is_manifest(change.path):
+                    found.update(
+                        each.key for each in manifest.parse(change.path, repo.read(file.id)).documents
+                    )
+        commit, left = parent, left - 1
+    return frozenset(found)
+
+
+def _arrivals(
+    repo: Repo, head: ObjectId, new: frozenset[ObjectId]
+) -> dict[ObjectId, tuple[ObjectId, datetime]]:
+    """The commit on the first-parent line that brought each of the new commits into the branch, and the time of that.
 
     A commit that waited for its review means what it says from its merge on.
     """
@@ -203,15 +231,15 @@ def _arrivals(repo: Repo, head: ObjectId, new: frozenset[ObjectId]) -> dict[Obje
         read = decode_commit(repo.read(commit))
         line.append((commit, read.time))
         commit = read.first_parent
-    times: dict[ObjectId, datetime] = {}
+    found: dict[ObjectId, tuple[ObjectId, datetime]] = {}
     for merge, time in reversed(line):
         waiting = [merge]
         while waiting:
             each = waiting.pop()
-            if each in new and each not in times:
-                times[each] = time
+            if each in new and each not in found:
+                found[each] = merge, time
                 waiting += decode_commit(repo.read(each)).parents
-    return times
+    return found
 
 
 def is_approval_of(confirmation: Confirmation, digest: str) -> bool:

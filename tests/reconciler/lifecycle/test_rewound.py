@@ -356,3 +356,67 @@ def test_a_destruction_that_a_restore_replays_hits_no_host_that_lost_the_grant()
     world.recover("web")
     assert world.grant("a").host == "a2"
     assert world.running("web") == runs
+
+
+def delete_all(world: Fleet) -> None:
+    """All machines leave the source, and that is approved."""
+    world.source(dict.fromkeys(MACHINES))
+    world.settle()
+    (held,) = [each for each in world.plans[-1].pending_approvals if each.kind is Kind.MACHINE]
+    world.source({"note.txt": "yes"}, Gitvirt_Approve=held.trailer.removeprefix("Gitvirt-Approve: "))
+    world.settle()
+    assert not world.where()
+
+
+MACHINES = {f"other{number}.yaml": machine(f"other{number}") for number in range(3)}
+
+
+def test_a_restored_live_uses_no_approval_for_a_later_removal() -> None:
+    world = Fleet(MACHINES, Host("a"), Host("b"))
+    world.settle()
+    backup = world.heads[LIVE]
+    delete_all(world)
+    world.source(MACHINES)
+    world.settle()
+    world.source(dict.fromkeys(MACHINES))
+    world.remote.refs[LIVE] = world.heads[LIVE] = backup
+    world.reconciler = world.another()
+    world.settle()
+    assert len(world.where()) == len(MACHINES)
+    assert not any(each.metadata.is_deleting for each in world.objects().values())
+    (held,) = [each for each in world.plans[-1].pending_approvals if each.kind is Kind.MACHINE]
+    world.source({"note.txt": "again"}, Gitvirt_Approve=held.trailer.removeprefix("Gitvirt-Approve: "))
+    world.settle()
+    assert not world.where()
+
+
+def test_a_recovery_uses_no_approval_of_deletions() -> None:
+    world = Restored(MACHINES, Careful("a"), Careful("b"))
+    world.settle()
+    backup = world.heads[LIVE]
+    delete_all(world)
+    world.restore(live=backup)
+    world.fresh()
+    world.settle()
+    assert len(world.where()) == len(MACHINES)
+    assert not any(each.metadata.is_deleting for each in world.objects().values())
+    world.recover()
+    assert not world.where()
+
+
+def test_a_removal_that_was_approved_while_no_reconciler_ran_is_carried_out() -> None:
+    world = Fleet(MACHINES, Host("a"), Host("b"))
+    world.settle()
+    before = world.heads[MAIN], world.heads[LIVE]
+    world.source(dict.fromkeys(MACHINES))
+    world.settle()
+    (held,) = [each for each in world.plans[-1].pending_approvals if each.kind is Kind.MACHINE]
+    removal = world.heads[MAIN]
+    for ref, commit in zip((MAIN, LIVE), before, strict=True):
+        world.remote.refs[ref] = world.heads[ref] = commit
+    world.reconciler = world.another()
+    world.remote.refs[MAIN] = world.heads[MAIN] = removal
+    world.source({"note.txt": "yes"}, Gitvirt_Approve=held.trailer.removeprefix("Gitvirt-Approve: "))
+    world.source({"new.yaml": machine("new")})
+    world.settle()
+    assert set(world.where()) == {"new"}
