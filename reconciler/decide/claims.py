@@ -55,9 +55,9 @@ def why_not_adopted(view: View, known: ObjectState, claims: Sequence[ObjectRepor
     return None
 
 
-def present_elsewhere(view: View, known: ObjectState) -> Iterator[Obstacle]:
+def list_rivals(view: View, known: ObjectState) -> Iterator[Obstacle]:
     """Reports beside an assignment of `live` that ends in this tick. In the next one they are claims, so it is not placed in between."""
-    for each in view.accepted_reports(known.key).elsewhere:
+    for each in view.accepted_reports(known.key).rivals:
         yield Obstacle(NOT_ASSIGNED, describe_claim(view, known, each))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reconciler.decide.apply_report import PoolFact, adopt, adoption_claims, apply_status
-from reconciler.decide.claims import MULTIPLE, present_elsewhere, refused_claims, why_not_adopted
+from reconciler.decide.claims import MULTIPLE, list_rivals, refused_claims, why_not_adopted
 from reconciler.decide.need import Adopt, Blocked, Keep, PoolUnreachable
 from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.pool_requests import status_of
@@ -86,7 +86,7 @@ def adopt_reported(view: View, edit: ObjectEdit, fact: PoolFact) -> Adopt | Bloc
     """Where one poollet reports it; none adopts it while several do, because it may run twice. None: no poollet reports this object."""
     claims = adoption_claims(view, edit, fact)
     found = why_not_adopted(view, edit.known, claims) or next(refused_claims(view, edit.known), None)
-    found = found or next(present_elsewhere(view, edit.known), None)
+    found = found or next(list_rivals(view, edit.known), None)
     if found is not None:
         return block_named(view, edit) or block(edit, *found)
     if len(claims) > 1:

@@ -4,7 +4,7 @@ Theory of operation
 -------------------
 A net below all rules that keep a machine from two hosts: a report of its former host counts more than an order that no host has
 carried out. `status.previousAssignment` is the last assignment that a pool confirmed. It comes to `live` when that assignment ends, and
-goes with the first report of the next pool that has the machine. So while it is there, nobody is known to have the machine.
+goes with the first report of the next pool that has the machine. So while it is there, no host is known to have the machine.
 
     the assigned pool          a machine of that name is reported present by    effect
     has not confirmed it       the host with the grant of the previous pool,    status.evict of the assignment, at once: it counts in
@@ -38,7 +38,7 @@ def why_withdrawn(view: View, edit: ObjectEdit, fact: PoolFact) -> str:
     previous = status.previous_assignment.pool
     if status.machine_id or previous == assignment.pool or (fact.report is not None and fact.report.is_there):
         return ""
-    for each in view.accepted_reports(edit.known.key).elsewhere:
+    for each in view.accepted_reports(edit.known.key).rivals:
         if each.pool == previous and view.reports.is_fresh((each.poollet, each.host)):
             return (
                 f"pool {previous}, which had it before, reports it again, "

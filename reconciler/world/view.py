@@ -135,7 +135,8 @@ class View:
             return True
         return self.last is None and (
             any(
-                each.reports_objects and not self.is_nobody(each) for each in self.reports.by_poollet.values()
+                each.reports_objects and not self.is_garbage(each)
+                for each in self.reports.by_poollet.values()
             )
             or self.reports.has_absent_host()
         )
@@ -147,8 +148,8 @@ class View:
         since = self.live_seen.lost_since
         if not self.is_live_lost:
             return ()
-        nobody = {name for name, each in self.reports.by_poollet.items() if self.is_nobody(each)}
-        return tuple(each for each in find_missing_hosts(self.reports, since) if each.name not in nobody)
+        garbage = {name for name, each in self.reports.by_poollet.items() if self.is_garbage(each)}
+        return tuple(each for each in find_missing_hosts(self.reports, since) if each.name not in garbage)
 
     @property
     def awaited_hosts(self) -> tuple[AwaitedHost, ...]:
@@ -156,7 +157,7 @@ class View:
         host is taken for destroyed."""
         return self.start_wait.list_awaited(self.reports) if self.start_wait is not None else ()
 
-    def is_nobody(self, report: HostReport) -> bool:
+    def is_garbage(self, report: HostReport) -> bool:
         """Whether the ref is garbage that belongs to no host: no commit, at a name that gitvirt.yaml does not declare and that owns no pool of
         the source. It holds nothing; whatever else cannot be read may be a host's."""
         if not report.is_of_no_host or report.name in {

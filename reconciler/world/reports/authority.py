@@ -90,14 +90,14 @@ class AcceptedReports:
     """The reports about one object that count.
 
     `report` is the word of the pool that live assigns it to, on that assignment or an order about it. `claims` come from owners of pools,
-    while live assigns the object to no pool. `elsewhere` are those that have an object of that name, whatever its uid, while live assigns it
+    while live assigns the object to no pool. `rivals` are those that have an object of that name, whatever its uid, while live assigns it
     to another pool. `refused` says what poollets may not say.
     """
 
     report: ObjectReport | None = None
     claims: tuple[ObjectReport, ...] = ()
     refused: tuple[str, ...] = ()
-    elsewhere: tuple[ObjectReport, ...] = ()
+    rivals: tuple[ObjectReport, ...] = ()
 
 
 NO_REPORT = AcceptedReports()
@@ -114,7 +114,7 @@ def accept_reports(
 ) -> AcceptedReports:
     """Selects the reports about one object that count. `grant` gives the host that a pool is granted to: reports of any other host about
     objects on that pool never count. While `live` is lost or rewound, what it assigns is no more than another report."""
-    report, claims, refused, elsewhere = None, [], [], []
+    report, claims, refused, rivals = None, [], [], []
     assignment = record.assignment
     for each in says:
         pool = each.pool or record.pool
@@ -132,7 +132,7 @@ def accept_reports(
         elif assignment is None or is_live_lost:
             claims += [each] if each.is_there else []
         elif each.phase == "present":
-            elsewhere.append(each)
+            rivals.append(each)
             if each.uid == record.uid:
                 refused.append(
                     f"poollet {each.poollet} reports it on {pool}, and it is assigned to {assignment.pool}"
@@ -140,7 +140,7 @@ def accept_reports(
     if len({each.pool for each in claims}) > 1:
         names = " and ".join(sorted({each.pool or each.poollet for each in claims}))
         refused.append(f"two pools report it at once: {names}")
-    return AcceptedReports(report, tuple(claims), tuple(refused), tuple(elsewhere))
+    return AcceptedReports(report, tuple(claims), tuple(refused), tuple(rivals))
 
 
 def _is_of(record: Record, report: ObjectReport, pool: str) -> bool:

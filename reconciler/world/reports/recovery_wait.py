@@ -11,7 +11,7 @@ missing, the tick writes nothing (`loop/tick.py`).
     says that its host leaves                         no
     not seen to change yet                            until it changes or its heartbeat expires; then as silent
     expired (silent), refused, or unreadable          until people start the host or remove its report
-    no commit, at a name of no declared poollet       no (`View.is_nobody`): no poollet ever writes that
+    no commit, at a name of no declared poollet       no (`View.is_garbage`): no poollet ever writes that
     removed, or written by another host now           until the heartbeat timeout of the host that wrote it before
 """
 

@@ -17,7 +17,7 @@ from tests.reconciler.world.scene import REPORTS, machine
 WEB = Key(Kind.MACHINE, "default", "web")
 
 
-def moved() -> Fleet:
+def move_machine() -> Fleet:
     """Machine web was on pool a and is assigned to b, whose host has not said anything of it."""
     world = fleet(Host("a"), Host("b"), Host("c"), web=machine("web", "  machinePoolRef: {name: a}\n"))
     assert world.pool_of("web") == "a"
@@ -43,7 +43,7 @@ def say_present(world: Fleet, by: str, uid: str = "", names: Iterable[str] = ("w
 
 @pytest.mark.parametrize("uid", ["", "00000000-0000-4000-8000-00000000000f"])
 def test_it_is_withdrawn_when_the_pool_that_had_it_reports_it_again(uid: str) -> None:
-    world = moved()
+    world = move_machine()
     ended = world.machine("web").status.previous_assignment
     assert ended is not None
     assert ended.pool == "a"
@@ -60,7 +60,7 @@ def test_it_is_withdrawn_when_the_pool_that_had_it_reports_it_again(uid: str) ->
 
 
 def test_then_it_waits_until_that_report_is_over_and_is_placed_again() -> None:
-    world = moved()
+    world = move_machine()
     for _ in range(3):
         say_present(world, "a")
         world.tick()
@@ -89,7 +89,7 @@ def confirm(world: Fleet) -> None:
 
 
 def test_a_machine_that_its_pool_has_stays_there() -> None:
-    world = moved()
+    world = move_machine()
     confirm(world)
     say_present(world, "a")
     world.edit_report("b")
@@ -98,7 +98,7 @@ def test_a_machine_that_its_pool_has_stays_there() -> None:
 
 
 def test_a_pool_that_has_it_by_now_keeps_it_although_another_one_reports_it() -> None:
-    world = moved()
+    world = move_machine()
     say_present(world, "a")
     act(world, "b")
     world.tick()
@@ -106,7 +106,7 @@ def test_a_pool_that_has_it_by_now_keeps_it_although_another_one_reports_it() ->
 
 
 def test_a_pool_that_never_had_it_ends_nothing() -> None:
-    world = moved()
+    world = move_machine()
     evil = world.hosts["c"]
     assert evil.host_id == "c"
     say_present(world, "c")
@@ -116,7 +116,7 @@ def test_a_pool_that_never_had_it_ends_nothing() -> None:
 
 
 def test_a_report_from_a_backup_ends_nothing() -> None:
-    world = moved()
+    world = move_machine()
     now = world.heads[REPORTS + "a"]
     say_present(world, "a")
     backup = world.heads[REPORTS + "a"]
@@ -133,7 +133,7 @@ def test_a_report_from_a_backup_ends_nothing() -> None:
 
 
 def test_a_reconciler_that_starts_waits_for_the_assigned_pool() -> None:
-    world = moved()
+    world = move_machine()
     say_present(world, "a")
     start_reconciler(world)
     world.tick()

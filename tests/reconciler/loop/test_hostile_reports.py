@@ -166,7 +166,7 @@ class TestAFleetThatHasNoLiveYet:
     @pytest.mark.parametrize(
         "make", [hostile_reports.blob, hostile_reports.tree, hostile_reports.annotated_tag]
     )
-    def test_starts_although_a_ref_of_nobody_is_no_commit(
+    def test_starts_although_a_ref_holds_garbage(
         self, tmp_path: Path, make: Callable[[Path], ObjectId]
     ) -> None:
         site = Site(tmp_path, garbage=make)
