@@ -12,6 +12,9 @@ The branches are in gitvirt.yaml, which is on a branch. So the settings of the c
 is asked with it, and once more if the effective settings there name other branches. All verbs take the effective settings (of the
 newest usable version), as the reconciler does.
 
+While the source branch is missing and `live` is there, the settings are those of `live`: verbs that read answer from it, with a note, and
+verbs that change something refuse.
+
 Must never happen: a verb answers from a branch that is not the target. Without usable settings or without the target branch that they
 name it refuses; an empty answer would look like an empty fleet.
 """
@@ -29,7 +32,8 @@ from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.terminal import err, printable
 from reconciler.gitstore import bootstrap, guards
 from reconciler.gitstore.effective_settings import EffectiveSettings, read_effective_settings
-from reconciler.gitstore.objects.commit import Sign
+from reconciler.gitstore.live_commit import reconciled_source
+from reconciler.gitstore.objects.commit import Sign, decode_commit
 from reconciler.gitstore.remote import access, address
 from reconciler.gitstore.remote.address import RemoteAddress
 from reconciler.gitstore.remote.transport import RemoteUnavailable
@@ -121,11 +125,16 @@ def open_fleet(
             better = refs
             if found.settings is not None:
                 better = refs_from_settings(found.settings, with_reports=with_reports)
-            if guess is None and snapshot.source is None and snapshot.default_branch:
+            if guess is None and snapshot.source is None and snapshot.default_branch not in ("", refs.target):
                 better = replace(refs, source=snapshot.default_branch)
+            if better == refs and snapshot.source is None and snapshot.target is not None:
+                found = read_effective_settings(repo, snapshot.target)
+                if found.settings is not None:
+                    better = refs_from_settings(found.settings, with_reports=with_reports)
             if better == refs:
-                for problem in guards.of_refs(refs, snapshot):
-                    raise CommandError(f"{location.address}: {problem.message}", problem.hint)
+                if found.settings is None or snapshot.target is None:
+                    for problem in guards.of_refs(refs, snapshot):
+                        raise CommandError(f"{location.address}: {problem.message}", problem.hint)
                 made = FleetRepo(location, repo, refs, snapshot, found)
                 refuse_unknown_target(made)
                 yield made
@@ -202,13 +211,26 @@ def refuse_unknown_target(fleet: FleetRepo) -> None:
 
 
 def check_settings(fleet: FleetRepo, *, changes: bool = False) -> None:
-    """Settings that cannot be used are told, and stop a change."""
+    """Settings that cannot be used, or a source branch that is missing, are told, and stop a change."""
     found, branch = fleet.effective, source_branch(fleet)
+    if fleet.snapshot.source is None and fleet.snapshot.target is not None:
+        target = (fleet.refs.target or "").removeprefix(HEADS)
+        cause, cure = f"the source branch {branch} does not exist", restore_command(fleet)
+        if changes:
+            raise CommandError(printable(cause), cure)
+        err().line(printable(f"{cause}; showing {target}, which stays as it is. {cure}"))
     if found.is_of_head:
         return
     if changes:
         raise CommandError(printable(found.trouble(branch)), settings_cure(found), Exit.PROBLEMS)
     err().line(f"{printable(found.note(branch))}: {settings_cure(found)}")
+
+
+def restore_command(fleet: FleetRepo) -> str:
+    """How to push the source branch again, at the commit that the target branch was made of last."""
+    commit = fleet.snapshot.target
+    source = reconciled_source(decode_commit(fleet.repo.read(commit))) if commit is not None else None
+    return f"To restore it: git push origin {source or 'COMMIT'}:{fleet.refs.source}"
 
 
 def source_branch(fleet: FleetRepo) -> str:

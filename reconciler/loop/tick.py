@@ -202,7 +202,9 @@ class Reconciler:
         now, read_times = clock(), ReadTimes(start, steady())
         if read_times.is_late:
             took = (read_times.end - start).total_seconds()
-            log.warning("the Git server took %.0f s to answer; no host is judged as lost in this tick", took)
+            # The clock cannot tell the two: a process that was stopped meanwhile measures the same.
+            cause = "the Git server was slow, or this process did not run"
+            log.warning("%.0f s for an answer: %s; no host is judged as lost in this tick", took, cause)
         with self._tracer.span("advance") as note:
             advance = self.world.advance(self.repo, snapshot, now, read_times)
             note("dirty", len(advance.dirty))

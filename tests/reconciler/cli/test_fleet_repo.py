@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.cli.exits import CommandError, Exit
-from reconciler.cli.fleet_repo import locate_repo, open_fleet
+from reconciler.cli.fleet_repo import check_settings, locate_repo, open_fleet
 from schemas.settings.fleet import PATH
 from tests.reconciler.gitstore.git import git
 
@@ -92,3 +92,23 @@ def test_a_renamed_source_branch_is_named(bare: Path, environment: dict[str, str
     ):
         pass
     assert "refs/heads/renamed" in raised.value.cure
+
+
+@pytest.mark.parametrize("settings", ["", "branches: {source: trunk, target: state}\n"])
+def test_without_its_source_branch_a_fleet_is_read_from_live(
+    bare: Path, environment: dict[str, str], settings: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, target = ("trunk", "state") if settings else ("main", "live")
+    checkout = push_files(bare, source, {PATH: SETTINGS + settings})
+    git(bare, "branch", target, source)
+    git(bare, "update-ref", "-d", f"refs/heads/{source}")
+    with open_fleet(locate_repo(None, environment, checkout), environment) as fleet:
+        assert fleet.snapshot.source is None
+        assert fleet.snapshot.target is not None
+        assert fleet.settings is not None
+        check_settings(fleet)
+        note = capsys.readouterr().err
+        assert f"the source branch {source} does not exist; showing {target}, which stays as it is" in note
+        assert f":refs/heads/{source}" in note
+        with pytest.raises(CommandError, match=f"the source branch {source} does not exist"):
+            check_settings(fleet, changes=True)

@@ -386,3 +386,28 @@ def test_verbs_that_need_no_repo(capsys: Capture, words: str, code: Exit, cause:
 
 def test_missing_arguments_are_named_alone(capsys: Capture) -> None:
     assert refuse(capsys, "get", Exit.USAGE)[0] == "the following arguments are required: KIND"
+
+
+@pytest.fixture
+def without_source(fleet: Path) -> Path:
+    """The source branch is gone from the server, and `live` is as it was."""
+    bare = git(fleet, "remote", "get-url", "origin").strip()
+    git(Path(bare.removeprefix("file://")), "update-ref", "-d", "refs/heads/main")
+    return fleet
+
+
+@pytest.mark.usefixtures("without_source")
+@pytest.mark.parametrize("words", [*OF_ALL, *OF_ONE, "approve"])
+def test_without_a_source_branch_live_is_read(capsys: Capture, words: str) -> None:
+    assert gitvirt(*words.split()) == Exit.OK
+    found = capsys.readouterr()
+    assert "the source branch main does not exist; showing live" in found.err
+    assert "git push origin" in found.err
+
+
+@pytest.mark.usefixtures("without_source")
+@pytest.mark.parametrize("words", [*CHANGING, "approve 67056a96217495ab"])
+def test_without_a_source_branch_nothing_is_changed(capsys: Capture, words: str) -> None:
+    cause, cure = refuse(capsys, words, Exit.FAILED)
+    assert cause == "the source branch main does not exist"
+    assert cure.startswith("To restore it: git push origin ")
