@@ -6,6 +6,7 @@ None of these ends an assignment. That is `apply_report`'s, by the report of the
 from __future__ import annotations
 
 from collections.abc import Sequence
+from shlex import quote
 
 from reconciler.decide.apply_report import PoolFact, adopt, adoption_claims, apply_status
 from reconciler.decide.claims import MULTIPLE, list_rivals, refused_claims, why_not_adopted
@@ -19,6 +20,7 @@ from reconciler.world.reports.object_report import ObjectReport
 from reconciler.world.view import View
 from schemas.kinds import Key
 from schemas.live_layout import ORPHANS
+from schemas.report.objects import Orphan
 
 
 def keep(edit: ObjectEdit) -> Keep:
@@ -96,6 +98,20 @@ def adopt_reported(view: View, edit: ObjectEdit, fact: PoolFact) -> Adopt | Bloc
     return block_named(view, edit)
 
 
+def describe_orphan_removal(orphan: Orphan) -> str:
+    """What people can do about an orphan that blocks a name. A host wrote uid and pool, and the command is for a shell."""
+    facts = (
+        "gitvirt cannot adopt that object: save its data on the host, or declare this one under another name"
+    )
+    if not orphan.uid:
+        return f"{facts}; without a uid it can only be removed on the host"
+    path = f"{ORPHANS}{orphan.uid}.yaml"
+    command = (
+        f"mkdir -p {ORPHANS} && echo {quote(f'pool: {orphan.pool}')} > {quote(path)} && git add {quote(path)}"
+    )
+    return f"{facts}. To DELETE it with its data, commit and push its order: {command}"
+
+
 def block_named(view: View, edit: ObjectEdit) -> Blocked | None:
     """A host has an object of that kind and name, which `live` assigns to no pool: placed elsewhere, the name would run twice.
 
@@ -104,7 +120,7 @@ def block_named(view: View, edit: ObjectEdit) -> Blocked | None:
     key = edit.known.key
     for report, orphan in view.orphans_named(key):
         where = f"host {report.host} of poollet {report.name} has {key} (uid {orphan.uid or 'unknown'}) without an order"
-        cure = f"to delete that object with its data, commit {ORPHANS}{orphan.uid}.yaml"
+        cure = describe_orphan_removal(orphan)
         return block(edit, "OnAnotherHost", f"{where}; it is not placed a second time. {cure}")
     for each in view.held_reports(key):
         message = f"poollet {each.poollet} reports it, and names a commit that live does not contain"

@@ -27,6 +27,7 @@ from reconciler.loop.tick import CommitIdentity, Reconciler
 from reconciler.world.pools.grants import NO_GRANT, Grant
 from schemas.kinds import Key, Kind
 from schemas.report import Report
+from schemas.report.objects import Orphan
 from tests.reconciler.lifecycle.hosts import Assigned, Fleet, Host
 from tests.reconciler.world.scene import FLEET, LIVE, MAIN, REPORTS, machine, pool, volume
 
@@ -420,3 +421,31 @@ def test_a_removal_that_was_approved_while_no_reconciler_ran_is_carried_out() ->
     world.source({"new.yaml": machine("new")})
     world.settle()
     assert set(world.where()) == {"new"}
+
+
+@pytest.mark.parametrize(
+    ("uid", "command"),
+    [
+        (
+            "00000000-0000-4000-8000-00000000000f",
+            "mkdir -p .gitvirt/orphans/ && echo 'pool: a' > .gitvirt/orphans/00000000-0000-4000-8000-00000000000f.yaml",
+        ),
+        (None, "without a uid it can only be removed on the host"),
+    ],
+)
+def test_a_name_that_an_orphan_has_waits_with_the_command_that_deletes_the_orphan(
+    uid: str | None, command: str
+) -> None:
+    world = Fleet(MACHINES, Host("a"), Host("b"))
+    world.settle()
+    orphan = Orphan(kind="Machine", pool="a", id="x://y", uid=uid, namespace="default", name="web")
+    world.source({"web.yaml": machine("web")})
+    for _ in range(2):
+        found = world.hosts["a"].report(world.assignable())
+        world.report("a", dataclass_replace(found, orphans=(orphan,)))
+        world.tick()
+    assert world.pool_of("web") == ""
+    shown = next(each for each in world.machine("web").status.conditions if each.type == "Accepted")
+    assert shown.reason == "OnAnotherHost"
+    assert "gitvirt cannot adopt that object" in shown.message
+    assert command in shown.message
