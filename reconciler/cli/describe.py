@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -22,7 +22,7 @@ from reconciler.cli.get import body_of
 from reconciler.cli.history import COLUMNS as HISTORY
 from reconciler.cli.history import commits_of
 from reconciler.cli.history import value as history_value
-from reconciler.cli.host_reports import read_host_reports
+from reconciler.cli.host_reports import read_host_events
 from reconciler.cli.objects import columns
 from reconciler.cli.objects.references import ANY, add_objects, find_objects, read_reference
 from reconciler.cli.objects.selectors import read_current
@@ -66,7 +66,11 @@ def run(arguments: argparse.Namespace) -> int:
     with named_fleet(arguments.repo, with_reports=True) as fleet:
         found = find_objects(reference, arguments, lambda kind: read_current(fleet, kind))
         all = [
-            ObjectDescription(item, events_of(fleet, item), tuple(islice(commits_of(fleet, item), COMMITS)))
+            ObjectDescription(
+                replace(item, body=dict(item.body)),
+                events_of(fleet, item),
+                tuple(islice(commits_of(fleet, item), COMMITS)),
+            )
             for item in found
         ]
     if is_value(arguments.output):
@@ -99,8 +103,8 @@ def events_of(fleet: FleetRepo, item: InventoryItem) -> tuple[tuple[str, report.
     key = item.key
     found = [
         (poollet, event)
-        for poollet, each in read_host_reports(fleet).items()
-        for event in each.events
+        for poollet, each in read_host_events(fleet).items()
+        for event in each
         if (event.kind, event.namespace, event.name) == (key.kind.value, key.namespace, key.name)
     ]
     return tuple(sorted(found, key=lambda description: (description[1].last, description[0])))

@@ -16,7 +16,7 @@ from itertools import islice
 
 from reconciler.cli.fleet_changes import add_watch, show_fleet
 from reconciler.cli.fleet_repo import FleetRepo, add_repo, check_settings
-from reconciler.cli.host_reports import read_host_reports
+from reconciler.cli.host_reports import read_host_events
 from reconciler.cli.objects import nouns
 from reconciler.cli.output import Column, add_format, is_value, show_table, show_value
 from reconciler.cli.terminal import TextStyle, err, out
@@ -134,8 +134,8 @@ def list_events(fleet: FleetRepo, limit: int, wanted: EventFilter) -> list[Shown
     """The newest last; commits of one second as they follow each other."""
     shown = sorted(
         list_report_events(poollet, event)
-        for poollet, report in read_host_reports(fleet).items()
-        for event in report.events
+        for poollet, reported in read_host_events(fleet).items()
+        for event in reported
         if wanted.takes(event)
     )
     commits = [] if wanted.is_narrow else list(islice(list_commit_events(fleet), limit))

@@ -28,15 +28,17 @@ from pathlib import Path
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.fleet_repo import FleetRepo, named_fleet
 from reconciler.cli.interrupt import until_interrupted
-from reconciler.cli.objects.selectors import read_current
+from reconciler.cli.objects.selectors import read_kinds
 from reconciler.cli.output import is_value
 from reconciler.cli.terminal import err, out
 from reconciler.gitstore.remote.address import Scheme
 from reconciler.gitstore.remote.transport import RefsListed, RemoteUnavailable
 from reconciler.gitstore.waker import Waker, WakeReason, poll_remote, watch_refs
 from reconciler.query.inventory import FleetInventory
+from schemas.kinds import Kind
 
 POLL_SECONDS = 2.0
+SHOWN_KINDS = tuple(kind for kind in Kind if kind is not Kind.SECRET)  # on a screen of the whole fleet
 LOOK_SECONDS = 0.5  # for a signal that the kernel gave to another thread
 
 
@@ -112,9 +114,9 @@ def show_screen(arguments: argparse.Namespace, show: Callable[[FleetInventory], 
     def redraw(fleet: FleetRepo, is_first: bool) -> None:
         if not is_first and not is_value(arguments.output):
             out().clear()
-        show(read_current(fleet))
+        show(read_kinds(fleet, SHOWN_KINDS))
 
-    return show_fleet(arguments, redraw)
+    return show_fleet(arguments, redraw, with_reports=True)
 
 
 def add_watch(parser: argparse.ArgumentParser, shown: str) -> None:

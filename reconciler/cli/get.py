@@ -1,4 +1,5 @@
-"""`gitvirt get`: objects as they are on the target branch, in a table, or as the documents themselves.
+"""`gitvirt get`: objects as they are on the target branch, in a table, or as the documents themselves. The newest reports of hosts are laid
+over their status, so that progress shows that is not worth a commit.
 
 Before there is a target branch it shows the source and says so on standard error. With `--watch` it prints each
 object that differs from what it printed last, until Ctrl-C. It writes nothing. Exit codes: 0 also if nothing is
@@ -28,14 +29,16 @@ from reconciler.cli.objects.selectors import (
     field,
     find_by_key,
     has_selectors,
-    read_current,
+    read_kinds,
+    read_target,
     select_items,
 )
 from reconciler.cli.output import quote_controls, show_table, show_value
 from reconciler.cli.terminal import Terminal, err, out, printable
-from reconciler.query.inventory import FleetInventory, InventoryItem, natural_order, read_inventory
+from reconciler.query.inventory import FleetInventory, InventoryItem, natural_order
 from schemas.edit import render
 from schemas.kinds import DEFAULT_NAMESPACE, Key, Kind
+from schemas.model import Object
 
 EXAMPLES = """examples:
   gitvirt get machines
@@ -48,7 +51,7 @@ EXAMPLES = """examples:
   gitvirt get volume/web-1-root -o yaml
   gitvirt get machines --watch
 
-It shows the target branch (live). Objects that the reconciler has not synced yet are missing."""
+It shows the target branch (live), with the newest reports of the hosts. Objects that the reconciler has not synced yet are missing."""
 
 FORMATS = ("table", "wide", "json", "yaml", "name")
 ALL = "all"
@@ -96,7 +99,7 @@ def read_request(arguments: argparse.Namespace) -> GetRequest:
         keys = tuple(parse_reference(word, EVERY, arguments) for word in words)
         kinds = tuple(dict.fromkeys(key.kind for key in keys))
     else:
-        kinds = read_kinds(words[0])
+        kinds = parse_kinds(words[0])
         if len(words) > 1 and len(kinds) > 1:
             raise CommandError("names need one kind", "write KIND NAME... or KIND/NAME...", Exit.USAGE)
         keys = tuple(parse_named(kinds[0], word, arguments.namespace) for word in words[1:])
@@ -106,7 +109,7 @@ def read_request(arguments: argparse.Namespace) -> GetRequest:
     return GetRequest(kinds, keys)
 
 
-def read_kinds(text: str) -> tuple[Kind, ...]:
+def parse_kinds(text: str) -> tuple[Kind, ...]:
     """`machines,volumes`, or `all`."""
     if text.lower() == ALL:
         return tuple(Kind)
@@ -120,22 +123,19 @@ def run(arguments: argparse.Namespace) -> int:
     again. Objects that went away are not printed; `gitvirt events --watch` shows their commits.
     """
     request = read_request(arguments)
-    printed: dict[tuple[Key, bool], Mapping[str, Any]] = {}
+    printed: dict[tuple[Key, bool], Object] = {}
     widths: dict[Kind, list[int]] = {}
 
     def show_changed(fleet: FleetRepo, is_first: bool) -> None:
-        if is_first:
-            now = read_current(fleet, request.only_kind)
-        else:
-            now = read_inventory(fleet.repo, fleet.snapshot.target, request.only_kind)
+        now = (read_kinds if is_first else read_target)(fleet, request.kinds)
         bodies = {(item.key, item.is_retained): item for item in choose_items(now, request, arguments)}
-        changed = [item for name, item in bodies.items() if printed.get(name) != item.body]
+        changed = [item for name, item in bodies.items() if printed.get(name) != item.object]
         printed.clear()
-        printed.update({name: item.body for name, item in bodies.items()})
+        printed.update({name: item.object for name, item in bodies.items()})
         if is_first or changed:
             show(out(), changed, request, arguments, widths)
 
-    return show_fleet(arguments, show_changed)
+    return show_fleet(arguments, show_changed, with_reports=True)
 
 
 def choose_items(
@@ -172,13 +172,13 @@ def show(
 ) -> None:
     """Prints the items in the format of `-o`. JSON is one value: the object if exactly one name was given, else a
     list, also an empty one."""
-    bodies = [body_of(item, arguments.show_secrets) for item in items]
+    bodies = (body_of(item, arguments.show_secrets) for item in items)  # a table needs no documents
     match arguments.output:
         case "json" if arguments.watch:
             for body in bodies:
                 show_value(terminal, "json", body, is_one_of_many=True)
         case "json":
-            show_value(terminal, "json", bodies[0] if len(request.keys) == 1 else bodies)
+            show_value(terminal, "json", next(bodies) if len(request.keys) == 1 else list(bodies))
         case "yaml":
             start = "---\n" if arguments.watch else ""
             texts = (quote_controls(render(body).decode(), body) for body in bodies)

@@ -1,11 +1,11 @@
 """`gitvirt wait`: blocks until objects reach a state, each of them once, or until the timeout.
 
-It looks at the target branch, at once and after each change of a ref, and writes nothing. Exit codes: 0 when the
+It looks at the target branch with the newest reports of the hosts, at once and after each change of a ref, and writes nothing. Exit codes: 0 when the
 state is reached, 6 after the timeout, 2 for a state or field that the kind can never have. An object that does not
 exist yet is waited for, with a hint of similar names, since a script may wait before the first tick. A remote that
 stops to answer meanwhile is asked again until the timeout.
 
-Limits: it believes what is on the target branch. A host that no longer reports leaves its last state there.
+Limits: only the reconciler knows that a host no longer reports: without one the last state stays.
 """
 
 from __future__ import annotations
@@ -30,12 +30,19 @@ from reconciler.cli.objects.references import (
     select,
     select_keys,
 )
-from reconciler.cli.objects.selectors import has_field, has_value, parse_pair, states, suggest_item
+from reconciler.cli.objects.selectors import (
+    has_field,
+    has_value,
+    parse_pair,
+    read_target,
+    states,
+    suggest_item,
+)
 from reconciler.cli.output import add_format, is_value, show_value
 from reconciler.cli.terminal import err, out, printable
 from reconciler.cli.verbs import closest
 from reconciler.gitstore.waker import Waker
-from reconciler.query.inventory import FleetInventory, InventoryItem, read_inventory
+from reconciler.query.inventory import FleetInventory, InventoryItem
 from schemas.kinds import Key, Kind
 
 EXAMPLES = """examples:
@@ -89,7 +96,7 @@ def wait_until(arguments: argparse.Namespace, waker: Waker) -> int:
     start = time.monotonic()
     met: dict[Key, WaitResult] = {}
     with (
-        named_fleet(arguments.repo) as fleet,
+        named_fleet(arguments.repo, with_reports=True) as fleet,
         closing(follow_in_time(fleet, arguments.timeout, waker)) as all,
     ):
         check_settings(fleet)
@@ -137,7 +144,7 @@ def condition_of(arguments: argparse.Namespace, kind: Kind) -> tuple[str, str]:
 def choose_keys(fleet: FleetRepo, reference: NamedObjects, arguments: argparse.Namespace) -> tuple[Key, ...]:
     """Objects that are selected are those of now: one that is declared later is not waited for. None at all is fine
     for whoever waits until they are deleted."""
-    inventory = read_inventory(fleet.repo, fleet.snapshot.target, reference.kind)
+    inventory = read_target(fleet, [reference.kind] if reference.kind else tuple(Kind))
     if not reference.keys and arguments.condition == (DELETED, ""):
         return tuple(item.key for item in select(inventory, reference.kind, arguments))
     return select_keys(reference, arguments, lambda: inventory)
@@ -146,8 +153,7 @@ def choose_keys(fleet: FleetRepo, reference: NamedObjects, arguments: argparse.N
 def look(fleet: FleetRepo, before: Mapping[Key, WaitResult], seconds: float) -> dict[Key, WaitResult]:
     """All objects that are waited for, as they are now. One that does not exist is told once."""
     kinds = {key.kind for key in before}
-    only = next(iter(kinds)) if len(kinds) == 1 else None
-    inventory = read_inventory(fleet.repo, fleet.snapshot.target, only)
+    inventory = read_target(fleet, sorted(kinds))
     found: dict[Key, WaitResult] = {}
     for key, result in before.items():
         hint = hint_of(fleet, inventory, key)

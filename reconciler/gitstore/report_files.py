@@ -22,7 +22,7 @@ Must never happen: an object is read whose size was not compared with its limit.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reconciler.gitstore.errors import TooLargeError
 from reconciler.gitstore.objects.tree import File, FileMode, ObjectId
@@ -35,6 +35,7 @@ CURE = "the limits of a report are listed in docs/poollet.md"
 LIMITS = DiffLimits(
     enters_folder, limits.MAX_ENTRIES, limits.MAX_FOLDER_BYTES, commit_bytes=limits.MAX_COMMIT_BYTES
 )
+TOP_LIMITS = replace(LIMITS, enters=lambda _: False)
 _CONTENT = (FileMode.FILE, FileMode.EXECUTABLE)
 
 
@@ -85,6 +86,15 @@ def read_parts(repo: Repo, commit: ObjectId) -> Mapping[str, ReportPart | Unread
         if part is not None:
             found[change.path] = part
     return found
+
+
+def read_top_part(repo: Repo, commit: ObjectId, path: str) -> ReportPart | UnreadableFile | None:
+    """One file that is in no folder, such as events.json: no folder is looked into."""
+    for change in repo.diff(None, commit, TOP_LIMITS):
+        file = _content(change.after)
+        if file is not None and file.path == path:
+            return read_part(repo, file)
+    return None
 
 
 @dataclass(frozen=True, slots=True)

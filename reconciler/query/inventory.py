@@ -10,20 +10,19 @@ The first look at a file is for its bytes alone: a file that cannot hold the wan
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from reconciler.gitstore.errors import RepoError
 from reconciler.gitstore.objects.tree import FileMode, ObjectId
 from reconciler.gitstore.repo import Repo, Snapshot
-from reconciler.gitstore.report_files import read_parts
+from reconciler.gitstore.report_files import read_top_part
 from reconciler.world.bulk_load import bulk
 from schemas import live_layout, manifest, report
 from schemas.kinds import Key, Kind
 from schemas.manifest.ignore import MANIFESTS, PATH, Ignore, is_manifest
 from schemas.model import Object, decode
-from schemas.report.tree import assemble
 
 _KIND = re.compile(rb"^kind: *([A-Za-z]+)[ \t]*\r?$", re.M)
 _NUMBER = re.compile(r"([0-9]+)")
@@ -76,36 +75,58 @@ class FleetInventory:
 
 @bulk(is_much=True)
 def read_inventory(repo: Repo, commit: ObjectId | None, kind: Kind | None = None) -> FleetInventory:
-    """Of several documents with one identity the first counts, as in validate; those on their way out come last.
-
-    With a kind, files that can hold none of it are passed over: what else is in the inventory is not all there is.
-    """
-    items: dict[Key, InventoryItem] = {}
-    broken, beside = [], []
-    for path, data, is_ignored in sorted(
-        read_manifests(repo, commit), key=lambda file: (file[0].startswith(live_layout.FOLDER), file[0])
-    ):
-        if kind is not None and _is_of_others(data, kind):
+    """With a kind, files that can hold none of it are passed over: what else is in the inventory is not all there is."""
+    items: list[InventoryItem] = []
+    broken: list[str] = []
+    for file in read_manifests(repo, commit):
+        if kind is not None and not may_have(file.data, kind):
             continue
-        found = manifest.parse(path, data)
-        if (found.is_malformed or found.invalid) and not is_ignored:
-            broken.append(path)
-        for document in found.documents:
-            if is_ignored and not has_identity(document.body):
-                continue
-            item = InventoryItem(path, document.index, decode(document.kind, document.body), document.body)
-            if item.is_retained and item.key in items:
-                beside.append(item)
-            items.setdefault(item.key, item)
-    return FleetInventory(commit, items, tuple(broken), tuple(beside))
+        found, is_broken = read_file(file)
+        broken += [file.path] * is_broken
+        items += found
+    return join_rows(commit, items, broken)
 
 
-def _is_of_others(data: bytes, kind: Kind) -> bool:
-    """Whether a text names another kind and never this one; with an escape in it, only parsing can tell."""
+def join_rows(
+    commit: ObjectId | None, found: Iterable[InventoryItem], broken: Iterable[str]
+) -> FleetInventory:
+    """Of several documents with one identity the first counts, as in validate; those on their way out come last."""
+    items: dict[Key, InventoryItem] = {}
+    beside = []
+    for item in sorted(found, key=_rank):
+        if item.key not in items:
+            items[item.key] = item
+        elif item.is_retained:
+            beside.append(item)
+    return FleetInventory(commit, items, tuple(sorted(broken, key=_rank_path)), tuple(beside))
+
+
+def _rank(item: InventoryItem) -> tuple[bool, str, int]:
+    return (*_rank_path(item.path), item.index)
+
+
+def _rank_path(path: str) -> tuple[bool, str]:
+    return path.startswith(live_layout.FOLDER), path
+
+
+def read_file(file: ManifestFile) -> tuple[list[InventoryItem], bool]:
+    """The objects of a file, and whether parts of it cannot be read."""
+    found = manifest.parse(file.path, file.data)
+    items = [
+        InventoryItem(file.path, document.index, decode(document.kind, document.body), document.body)
+        for document in found.documents
+        if not file.is_ignored or has_identity(document.body)
+    ]
+    return items, bool(found.is_malformed or found.invalid) and not file.is_ignored
+
+
+def may_have(data: bytes, kind: Kind) -> bool:
+    """Whether a text may declare an object of the kind: not if it names another kind and never this one. With an escape in it, only parsing
+    can tell."""
     if kind.value.encode() in data or b"\\" in data:
-        return False
+        return True
     named = _KIND.search(data)
-    return named is not None and named[1].decode() in _KINDS
+    return named is None or named[1].decode() not in _KINDS
 
 
 def has_identity(body: Mapping[str, Any]) -> bool:
@@ -114,40 +135,54 @@ def has_identity(body: Mapping[str, Any]) -> bool:
     return isinstance(metadata, Mapping) and bool(metadata.get("uid"))
 
 
-def read_manifests(repo: Repo, commit: ObjectId | None) -> Iterator[tuple[str, bytes, bool]]:
-    """Path, text, and whether the commit's own .gitvirtignore names it. Links and submodules have no content that Git stores here, and
-    are passed over."""
+class ManifestFile(NamedTuple):
+    """`is_ignored`: the commit's own .gitvirtignore names it."""
+
+    path: str
+    blob: ObjectId
+    data: bytes
+    is_ignored: bool
+
+
+def read_manifests(
+    repo: Repo, commit: ObjectId | None, paths: Iterable[str] | None = None
+) -> Iterator[ManifestFile]:
+    """All of a commit, or those of some paths. Links and submodules have no content that Git stores here, and are passed over."""
     if commit is None:
         return
     ignore = repo.file(commit, PATH)
     is_ignored = Ignore(b"" if ignore is None else repo.read(ignore.id))
-    for file in repo.files(commit):
+    if paths is None:
+        files = repo.files(commit)
+    else:
+        files = (found for path in paths if (found := repo.file(commit, path)) is not None)
+    for file in files:
         if file.mode in (FileMode.LINK, FileMode.SUBMODULE) or not file.path.endswith(MANIFESTS):
             continue
         if is_manifest(file.path):
-            yield file.path, repo.read(file.id), is_ignored(file.path, False)
+            yield ManifestFile(file.path, file.id, repo.read(file.id), is_ignored(file.path, False))
 
 
 @dataclass(frozen=True, slots=True)
-class ReadReports:
+class ReportedEvents:
     """By the name of the poollet, which is the rest of its ref's name. `unread` says why a report is nothing that can be read."""
 
-    by_poollet: Mapping[str, report.Report]
+    by_poollet: Mapping[str, tuple[report.ReportedEvent, ...]]
     unread: Mapping[str, str]
 
 
-def read_reports(repo: Repo, snapshot: Snapshot) -> ReadReports:
-    """Each apart from the others, also those that the reconciler would not accept."""
-    found: dict[str, report.Report] = {}
+def read_events(repo: Repo, snapshot: Snapshot) -> ReportedEvents:
+    """The events of each host, apart from the others, also of those whose report the reconciler would not accept: whether it is accepted (signature,
+    grant, heartbeat) is decided in `reconciler.world.reports`, and not here."""
+    found: dict[str, tuple[report.ReportedEvent, ...]] = {}
     unread = {name: each.cause for name, each in snapshot.unfetched.items()}
     for name, commit in snapshot.reports.items():
         try:
-            found[name] = read_report(repo, commit)
+            part = read_top_part(repo, commit, "events.json")
         except RepoError as error:
             unread[name] = error.cause
-    return ReadReports(found, unread)
-
-
-def read_report(repo: Repo, commit: ObjectId) -> report.Report:
-    """As the host wrote it. Whether it is accepted (signature, grant, heartbeat) is decided in `reconciler.world.reports`, and not here."""
-    return assemble(read_parts(repo, commit))
+            continue
+        if isinstance(part, report.UnreadableFile):
+            unread[name] = part.problems[0].message
+        found[name] = part.events if isinstance(part, report.objects.EventList) else ()
+    return ReportedEvents(found, unread)

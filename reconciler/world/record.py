@@ -304,7 +304,7 @@ def fields(kind: Kind, record: Record, base: Record = NOTHING) -> dict[Target, V
     desired: dict[Target, Value] = {
         Field.UID: record.uid or None,
         Field.DELETION_TIMESTAMP: record.deletion_timestamp or None,
-        Field.STATUS: _as_value(record.status),
+        Field.STATUS: to_value(record.status),
     }
     reference = _POOL_REF.get(kind)
     if reference is not None and (record.pool or base.pool):
@@ -315,7 +315,7 @@ def fields(kind: Kind, record: Record, base: Record = NOTHING) -> dict[Target, V
     return desired
 
 
-def _as_value(status: Status | None) -> Value:
+def to_value(status: Status | None) -> Value:
     """An empty status is not written: it means the same as no status."""
     return cast("Value", _plain(status)) or None if status is not None else None
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, get_args
 
 import msgspec
@@ -22,7 +23,12 @@ from reconciler.cli.objects.labels import parse_labels, select_all
 from reconciler.cli.objects.nouns import list_command, parse_key
 from reconciler.cli.terminal import err, printable
 from reconciler.cli.verbs import closest
-from reconciler.query.inventory import FleetInventory, InventoryItem, read_inventory
+from reconciler.gitstore.store import Store
+from reconciler.query.cached_inventory import list_cached
+from reconciler.query.disk_cache import DiskCache
+from reconciler.query.inventory import FleetInventory, InventoryItem
+from reconciler.query.newest_reports import read_newest_reports
+from reconciler.query.overlay import with_reports
 from schemas.kinds import DEFAULT_NAMESPACE, Key, Kind
 from schemas.model import TYPES
 
@@ -156,6 +162,11 @@ def snake(camel: str) -> str:
 
 def read_current(fleet: FleetRepo, kind: Kind | None = None) -> FleetInventory:
     """The target; before there is one, the source, and that is said. With a kind, no more than that is asked of it."""
+    return read_kinds(fleet, tuple(Kind) if kind is None else (kind,))
+
+
+def read_kinds(fleet: FleetRepo, kinds: Sequence[Kind]) -> FleetInventory:
+    """The same of several kinds."""
     check_settings(fleet)
     snapshot = fleet.snapshot
     if snapshot.target is None:
@@ -163,9 +174,25 @@ def read_current(fleet: FleetRepo, kind: Kind | None = None) -> FleetInventory:
         err().line(
             f"there is no branch {printable(name)} yet; showing the source. Start `gitvirt run` to reconcile it"
         )
-    found = read_inventory(fleet.repo, snapshot.target or snapshot.source, kind)
+        found = list_cached(fleet.repo, snapshot.source, DiskCache(None), kinds)
+    else:
+        found = read_target(fleet, kinds)
     if found.broken:
         err().line(f"{len(found.broken)} files cannot be read: `gitvirt validate` says why")
+    return found
+
+
+def read_target(fleet: FleetRepo, kinds: Sequence[Kind]) -> FleetInventory:
+    """The target branch, without a word. Where the verb fetched reports, objects are as their hosts report them now."""
+    snapshot, settings = fleet.snapshot, fleet.settings
+    cache = DiskCache(fleet.repo.folder if isinstance(fleet.repo, Store) else None)
+    found = list_cached(fleet.repo, snapshot.target, cache, kinds)
+    if snapshot.target is None or settings is None:
+        return found
+    now = datetime.now(UTC)
+    for kind in kinds:
+        if reports := read_newest_reports(fleet.repo, snapshot, kind, cache):
+            found = with_reports(found, kind, reports, settings, now)
     return found
 
 

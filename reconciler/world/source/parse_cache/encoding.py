@@ -94,7 +94,8 @@ def _record(kind: Kind, parts: tuple[Any, ...] | None) -> Record | None:
     return Record(uid, deletion_timestamp, assignment.pool if assignment else "", claim, owners, status)
 
 
-def _to_text(value: object) -> str:
+def to_text(value: object) -> str:
+    """Amounts and fractions as text, for an encoder of msgspec; `of_text` reads them."""
     if isinstance(value, Quantity):
         return f"{_LETTERS[value.notation]}{value.nano}"
     if isinstance(value, Fraction):
@@ -102,7 +103,8 @@ def _to_text(value: object) -> str:
     raise TypeError(f"{type(value).__name__} has no form in bytes")
 
 
-def _of_text(needed: type, text: object) -> object:
+def of_text(needed: type, text: object) -> object:
+    """What `to_text` wrote, for a decoder of msgspec."""
     if needed is Quantity and isinstance(text, str):
         return _quantity(text)
     if needed is Fraction and isinstance(text, str):
@@ -118,7 +120,7 @@ def _quantity(text: str) -> Quantity:
     return Quantity(int(text[1:]), notation)
 
 
-_ENCODER = msgspec.msgpack.Encoder(enc_hook=_to_text)
+_ENCODER = msgspec.msgpack.Encoder(enc_hook=to_text)
 # Made here, since two threads that make one at once crash the process.
 _ANY: Any = reduce(or_, _KEPT.values())
-_DECODER: msgspec.msgpack.Decoder[list[Any]] = msgspec.msgpack.Decoder(list[_ANY], dec_hook=_of_text)
+_DECODER: msgspec.msgpack.Decoder[list[Any]] = msgspec.msgpack.Decoder(list[_ANY], dec_hook=of_text)

@@ -1,0 +1,69 @@
+"""What an earlier verb read is used again, and the answer is always that of reading everything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reconciler.query.cached_inventory import read_cached_inventory
+from reconciler.query.disk_cache import DiskCache
+from reconciler.query.inventory import read_inventory
+from schemas.kinds import Kind
+from tests.reconciler.query.test_inventory import FILES, MACHINE, NETWORK
+from tests.reconciler.world.scene import MAIN, Scene
+
+SECRET = "apiVersion: core.ironcore.dev/v1alpha1\nkind: Secret\nmetadata: {name: s}\ndata: {key: aGlkZGVu}\n"
+STEPS: dict[str, dict[str, str | None]] = {
+    "nothing": {},
+    "a machine more": {"more.yaml": MACHINE.replace("name: m", "name: more")},
+    "a machine less": {"plain.yaml": None},
+    "another text": {"plain.yaml": MACHINE.replace("name: m", "name: renamed")},
+    "a broken file": {"plain.yaml": "kind: Machine\nx: ["},
+    "a file of another kind": {"plain.yaml": NETWORK},
+    "a file is ignored": {".gitvirtignore": "plain.yaml\n"},
+    "a copy that comes first": {"a.yaml": MACHINE},
+}
+
+
+def check(scene: Scene, cache: DiskCache) -> None:
+    for kind in (Kind.MACHINE, Kind.NETWORK, Kind.SECRET):
+        whole = read_inventory(scene.store, scene.heads[MAIN], kind)
+        found = read_cached_inventory(scene.store, scene.heads[MAIN], kind, cache)
+        assert [(each.path, each.index, each.object) for each in found.of(kind)] == [
+            (each.path, each.index, each.object) for each in whole.of(kind)
+        ]
+        assert [dict(each.body) for each in found.of(kind)] == [dict(each.body) for each in whole.of(kind)]
+        assert found.broken == whole.broken
+
+
+@pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
+def test_the_answer_is_that_of_reading_everything(tmp_path: Path, step: dict[str, str | None]) -> None:
+    scene, cache = Scene({**FILES, "secret.yaml": SECRET}), DiskCache(tmp_path)
+    check(scene, cache)
+    check(scene, cache)
+    scene.source(step)
+    check(scene, cache)
+
+
+@pytest.mark.parametrize("damage", [b"", b"x", b"\0" * 1000])
+def test_a_damaged_file_is_read_from_git_again(tmp_path: Path, damage: bytes) -> None:
+    scene, cache = Scene(FILES), DiskCache(tmp_path)
+    check(scene, cache)
+    for file in tmp_path.iterdir():
+        file.write_bytes(file.read_bytes()[:-1] + damage)
+    check(scene, cache)
+
+
+def test_values_of_secrets_are_not_kept(tmp_path: Path) -> None:
+    scene = Scene({**FILES, "secret.yaml": SECRET})
+    for kind in Kind:
+        read_cached_inventory(scene.store, scene.heads[MAIN], kind, DiskCache(tmp_path))
+    kept = list(tmp_path.iterdir())
+    assert kept
+    assert not any(b"aGlkZGVu" in each.read_bytes() for each in kept)
+    assert all(each.stat().st_mode & 0o077 == 0 for each in kept)
+
+
+def test_a_folder_that_cannot_be_written_is_no_error() -> None:
+    check(Scene(FILES), DiskCache(Path("/proc/nothing")))
