@@ -130,6 +130,8 @@ def affected_keys(view: View, dirty: Collection[Key], ended: Collection[Key]) ->
     The cost is that of what changed and of its neighbors, never that of the fleet.
     """
     found = {*dirty, *view.relations.absent}
+    # What an ordered deletion waits for may be the end of any user, and very many use one class or pool.
+    found.update(*(view.relations.leaving[kind] for kind in Kind if kind not in POOL_OF))
     for key in ended:
         found |= {*view.relations.on_pool.get(key)}
     if not found.isdisjoint(view.relations.evicting):

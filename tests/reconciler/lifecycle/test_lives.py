@@ -526,3 +526,20 @@ def test_a_squashed_approval_counts() -> None:
     world._commit(MAIN, {"note.txt": b"x"}, {}, message=message)
     world.settle()
     assert world.objects() == {}
+
+
+def test_what_machines_used_goes_with_the_last_of_them() -> None:
+    """A class whose removal was ordered while a machine of it was still there; another process would find it at its start."""
+    tiny = SMALL.replace("small", "tiny")
+    world = fleet(keep=machine("keep"), web=machine("web", size="tiny"), tiny=tiny)
+    world.source({"web.yaml": None, "tiny.yaml": None})
+    world.silent.update(world.hosts)
+    for _ in range(3):
+        world.tick()
+    world.silent.clear()
+    for _ in range(2):
+        world.settle()
+    assert "tiny" not in {key.name for _, key, _ in world.documents()}
+    assert isinstance(world.tick(), NoChange)
+    world.reconciler = world.another()
+    assert isinstance(world.tick(), NoChange)
