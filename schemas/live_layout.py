@@ -1,6 +1,6 @@
 """Names that outlive a process: paths under `.gitvirt/`, `gitvirt.dev/` names and the limit of reported texts, each once.
 
-`.gitvirt/` exists on the target branch. The reconciler writes all of it but `orphans/` and `approvals/`, which people write in the source:
+`.gitvirt/` exists on the target branch. The reconciler writes all of it but `orphans/`, `approvals/` and `requests/`, which people write in the source:
 
     generated/<Kind>/<namespace>/<owner>-<entry>.yaml  what a machine's ephemeral entries become
     pools/<name>.yaml                                  pools that a host announces and no file declares
@@ -9,6 +9,7 @@
     frozen/<Kind>/<namespace>/<name>.yaml              absence unverified, while the object's own path is taken
     orphans/<uid>.yaml                                 consent to remove an object that no document declares
     approvals/<digest>.yaml                            an approval (`gitvirt approve`). It stays here for good: it is used up
+    requests/<trailer>/<pool>=<hostID>.yaml            a request about the host of a pool (`gitvirt pool`), used up in the same way
 
 Must never happen: a path of these that is built or compared anywhere else. Reconciler and poollets of different versions
 meet on one branch, and a folder that only one of them knows is an object that the other one does not see.
@@ -16,6 +17,7 @@ meet on one branch, and a folder that only one of them knows is an object that t
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from schemas.kinds import Key
@@ -28,6 +30,10 @@ RETAINED: Final = f"{FOLDER}retained/"
 FROZEN: Final = f"{FOLDER}frozen/"
 ORPHANS: Final = f"{FOLDER}orphans/"
 APPROVALS: Final = f"{FOLDER}approvals/"
+REQUESTS: Final = f"{FOLDER}requests/"
+# Folders whose files people write once, and that stay on the target branch.
+STATEMENTS: Final = (APPROVALS, REQUESTS)
+_REQUEST = re.compile(rf"{re.escape(REQUESTS)}(Pool-Destroyed|Pool-Host)/([^\s=/]+=[^\s=/]+)\.yaml")
 
 # Annotations that people write.
 PAUSED: Final = "gitvirt.dev/paused"
@@ -49,7 +55,7 @@ MAX_TEXT: Final = 4096
 
 def is_reconcilers(path: str) -> bool:
     """Whether the reconciler alone writes the file. Such a file in the source is not synced."""
-    return path.startswith(FOLDER) and not path.startswith((ORPHANS, APPROVALS))
+    return path.startswith(FOLDER) and not path.startswith((ORPHANS, *STATEMENTS))
 
 
 def announced_path(key: Key) -> str:
@@ -65,6 +71,16 @@ def approved_digest(path: str) -> str:
     """What the file approves; empty for any other file."""
     name = path.removeprefix(APPROVALS)
     return name.removesuffix(".yaml") if path == approval_path(name.removesuffix(".yaml")) else ""
+
+
+def request_path(trailer: str, value: str) -> str:
+    return f"{REQUESTS}{trailer}/{value}.yaml"
+
+
+def stated_request(path: str) -> tuple[str, str] | None:
+    """The trailer that the file stands for, and its value; None for any other file."""
+    found = _REQUEST.fullmatch(path)
+    return (found[1], found[2]) if found is not None else None
 
 
 def path_in(folder: str, key: Key) -> str:

@@ -120,7 +120,7 @@ class LiveIndex:
                 others[path] = tree.read(file.id) if file is not None else b""
             elif path.startswith(live_layout.ORPHANS):
                 orphans[path] = _orphan_order(path, tree.read(file.id)) if file is not None else None
-            elif is_manifest(path) and not path.startswith(live_layout.APPROVALS):
+            elif is_manifest(path) and not path.startswith(live_layout.STATEMENTS):
                 files[path] = _objects(path, tree.read(file.id)) if file is not None else ()
         # Nothing can fail from here on, so the index is never half advanced.
         if IGNORE in others:

@@ -11,15 +11,14 @@ Limits: it does not know what a digest stands for, except in that list; a rewrit
 from __future__ import annotations
 
 import argparse
-import random
 import re
-import time
 from datetime import UTC, datetime
 
-from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.exits import Exit
 from reconciler.cli.fleet_repo import FleetRepo, check_settings, named_fleet
 from reconciler.cli.mutate import change, output
 from reconciler.cli.mutate.output import FileEdit
+from reconciler.cli.mutate.statements import commit_statements, write_statement
 from reconciler.cli.output import is_value, show_value
 from reconciler.cli.plans import plan_input
 from reconciler.cli.terminal import TextStyle, out, printable
@@ -27,7 +26,6 @@ from reconciler.decide.decide import make_plan
 from reconciler.gitstore.approval import DIGITS, approve_command
 from reconciler.plan.types import PendingApproval
 from schemas import live_layout
-from schemas.backoff import jitter
 
 EXAMPLES = """examples:
   gitvirt approve                                    list what awaits approval
@@ -59,40 +57,18 @@ def parse_digest(text: str) -> str:
 def run(arguments: argparse.Namespace) -> int:
     if not arguments.digests:
         return list_pending(arguments)
-    with named_fleet(arguments.repo) as fleet:
-        check_settings(fleet, changes=True)
-        change.refuse_unsigned(fleet, arguments)
-        for turn in range(change.TRIES):
-            edits = approval_files(fleet, arguments.digests)
-            message = arguments.message or f"approve {', '.join(arguments.digests)}"
-            commit = ""
-            if not arguments.dry_run:
-                commit = change.push_files(fleet, edits, arguments, message) or ""
-            if commit or arguments.dry_run:
-                show(fleet, edits, commit, arguments)
-                return Exit.OK
-            time.sleep(jitter(change.PAUSE_SECONDS * 2**turn, random.Random()))  # noqa: S311 - it spreads tries
-            fleet = fleet.again()
-    raise CommandError(f"{change.TRIES} pushes in a row lost to other writers", "try it again")
+    digests = list(dict.fromkeys(arguments.digests))
+    return commit_statements(
+        arguments, lambda fleet: approval_files(fleet, digests), f"approve {', '.join(digests)}", show
+    )
 
 
 def approval_files(fleet: FleetRepo, digests: list[str]) -> list[FileEdit]:
-    """One file for each digest. It names the person and the time, so that a second approval is another content, and counts again."""
-    author = change.find_author(fleet)
-    written = datetime.now(UTC).isoformat(timespec="microseconds")
-    edits = []
-    for digest in dict.fromkeys(digests):
-        path = live_layout.approval_path(digest)
-        file = fleet.repo.file(fleet.snapshot.source, path) if fleet.snapshot.source else None
-        before = fleet.repo.read(file.id) if file is not None else None
-        text = f"approve: {digest}\ntime: {written}\nby: {quote_yaml(f'{author.name} <{author.email}>')}\n"
-        edits.append(FileEdit(path, before, text.encode()))
-    return edits
-
-
-def quote_yaml(text: str) -> str:
-    """A YAML scalar on one line, whatever is in a name."""
-    return "'" + "".join(each for each in text if each.isprintable()).replace("'", "''") + "'"
+    """One file for each digest."""
+    return [
+        write_statement(fleet, live_layout.approval_path(digest), f"approve: {digest}")
+        for digest in dict.fromkeys(digests)
+    ]
 
 
 def show(fleet: FleetRepo, edits: list[FileEdit], commit: str, arguments: argparse.Namespace) -> None:

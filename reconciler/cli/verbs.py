@@ -61,6 +61,9 @@ VERBS = {
     "approve": Verb(
         "reconciler.cli.approve", "approve what awaits approval, by a commit that survives each merge"
     ),
+    "pool": Verb(
+        "reconciler.cli.pool", "state that the host of a pool is destroyed, or that another host has the pool"
+    ),
     "explain": Verb(
         "reconciler.cli.explain", "explain the placement of a machine or a volume: one row per pool"
     ),
@@ -84,7 +87,7 @@ HELP_SUMMARY = "show the help of a verb, a page of the documentation, or a probl
 JOBS: Mapping[str, tuple[str, ...]] = {
     "begin": ("demo", "init", "help"),
     "look": ("get", "describe", "tree", "top", "events", "history", "explain", "wait"),
-    "change": ("restart", "pause", "resume", "cordon", "uncordon", "drain", "approve"),
+    "change": ("restart", "pause", "resume", "cordon", "uncordon", "drain", "approve", "pool"),
     "review": ("validate", "plan", "comment", "forge"),
     "operate": ("run", "poollet", "runtime"),
     "on a host": ("console", "exec", "iri"),

@@ -29,7 +29,7 @@ class Confirm(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """One trailer of one commit, or one file of an approval, that came into the source branch since the commit that was reconciled last."""
+    """One trailer of one commit, or one file that states the same, that came into the source branch since the commit that was reconciled last."""
 
     about: Confirm
     value: str

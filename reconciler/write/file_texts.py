@@ -77,11 +77,11 @@ class FileTexts:
         """What the target branch has: of a file that left the source, or that cannot be understood there."""
         file = self._view.live.files[path]
         documents = self._view.live.documents(path)
-        # The last settings that could be read stay, though the source has none now: hosts and the next tick use them. So does an
-        # approval, which is used up while it is here.
+        # The last settings that could be read stay, though the source has none now: hosts and the next tick use them. So do
+        # approvals and requests, which are used up while they are here.
         if (
             path == fleet.PATH
-            or path.startswith(live_layout.APPROVALS)
+            or path.startswith(live_layout.STATEMENTS)
             or (not documents and path in self._view.source.files)
         ):
             return ExistingBlob(file.mode, file.id)

@@ -14,7 +14,7 @@ from schemas.problem import Severity
 from schemas.validate.finding import Finding
 from schemas.validate.inputs import ValidationPolicy
 
-NOT_DECLARING = (live_layout.DELETING, live_layout.RETAINED, live_layout.ORPHANS, live_layout.APPROVALS)
+NOT_DECLARING = (live_layout.DELETING, live_layout.RETAINED, live_layout.ORPHANS, *live_layout.STATEMENTS)
 NEAR_MISS = re.compile(
     r"\.(yaml|yml|json)(\.[a-z]+|~)?$|\.(yam|yamll?|ymal|yalm|ylm|ymll?|jsno)$", re.IGNORECASE
 )
@@ -24,12 +24,14 @@ def findings(paths: Iterable[str], policy: ValidationPolicy) -> Iterator[Finding
     """`paths` are all files of the tree, including those that are not read."""
     for path in paths:
         if live_layout.is_reconcilers(path) and not policy.is_target:
-            hint = (
-                "move the file to another folder; people only write .gitvirt/orphans/ and .gitvirt/approvals/"
-            )
+            hint = "move the file to another folder; people only write .gitvirt/orphans/, .gitvirt/approvals/ and .gitvirt/requests/"
             yield Finding(
                 path, None, "", "", "GV360", "only the reconciler writes the folder .gitvirt/", hint
             )
+        elif path.startswith(live_layout.REQUESTS) and live_layout.stated_request(path) is None:
+            message = "the path of this file states no request about a pool, so it has no effect"
+            hint = "remove it; `gitvirt pool destroyed POOL HOSTID` and `gitvirt pool host POOL HOSTID` write such files"
+            yield Finding(path, None, "", "", "GV360", message, hint)
         elif NEAR_MISS.search(path) and not has_manifest_name(path):
             yield misnamed_file(path)
 

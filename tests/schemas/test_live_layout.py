@@ -37,6 +37,21 @@ def test_people_write_orphans_and_everything_outside_the_folder(path: str) -> No
     assert not live_layout.is_reconcilers(path)
 
 
+@pytest.mark.parametrize(
+    ("path", "wanted"),
+    [
+        (live_layout.request_path("Pool-Host", "rack-a=x:1"), ("Pool-Host", "rack-a=x:1")),
+        (".gitvirt/requests/Pool-Destroyed/rack-a.yaml", None),
+        (".gitvirt/requests/Pool-Other/rack-a=x.yaml", None),
+        (".gitvirt/requests/Pool-Host/a b=x.yaml", None),
+        (".gitvirt/approvals/Pool-Host/rack-a=x.yaml", None),
+    ],
+)
+def test_the_path_of_a_request_says_all_of_it(path: str, wanted: tuple[str, str] | None) -> None:
+    assert live_layout.stated_request(path) == wanted
+    assert not live_layout.is_reconcilers(path)
+
+
 def strings(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):

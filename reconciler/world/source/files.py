@@ -24,7 +24,7 @@ from schemas.manifest.ignore import is_manifest
 from schemas.problem import Problem
 from schemas.validate.files import is_declaring
 
-NOT_MANIFESTS = (live_layout.ORPHANS, live_layout.APPROVALS)  # what people write there declares nothing
+NOT_MANIFESTS = (live_layout.ORPHANS, *live_layout.STATEMENTS)  # what people write there declares nothing
 
 
 @dataclass(slots=True)

@@ -164,7 +164,7 @@ def _confirmations(repo: Repo, head: ObjectId, last: ObjectId | None) -> Iterato
         for key, value in approval.parse_requests(decode_commit(repo.read(commit)).message)
         if key in known
     ]
-    found += _approval_files(repo, head, last, new)
+    found += _statement_files(repo, head, last, new)
     arrivals = _arrivals(repo, head, frozenset(new)) if found else {}
     for about, value, commit, blob in found:
         arrival, time = arrivals[commit]
@@ -172,25 +172,42 @@ def _confirmations(repo: Repo, head: ObjectId, last: ObjectId | None) -> Iterato
         yield Confirmation(about, value, commit, time, blob, later)
 
 
-def _approval_files(
+def _statement_files(
     repo: Repo, head: ObjectId, last: ObjectId, new: Sequence[ObjectId]
 ) -> Iterator[tuple[Confirm, str, ObjectId, ObjectId]]:
-    """The files of approvals that are new or another, with the oldest commit that has them so."""
+    """The files of approvals and of requests that are new or another, with the oldest commit that has them so."""
     for path, _, after in repo.diff(last, head):
-        if after is None or not (digest := live_layout.approved_digest(path)):
+        if after is None or (stated := _read_path(path)) is None:
             continue
         for commit in reversed(new):
             file = repo.file(commit, path)
             if file is not None and file.id == after.id:
-                yield Confirm.APPROVAL, digest, commit, after.id
+                yield *stated, commit, after.id
                 break
 
 
+def _read_path(path: str) -> tuple[Confirm, str] | None:
+    """What a file states, which is all in its path."""
+    if digest := live_layout.approved_digest(path):
+        return Confirm.APPROVAL, digest
+    request = live_layout.stated_request(path)
+    return (Confirm(request[0]), request[1]) if request is not None else None
+
+
+def _path_of(each: Confirmation) -> str:
+    is_approval = each.about is Confirm.APPROVAL
+    return (
+        live_layout.approval_path(each.value)
+        if is_approval
+        else live_layout.request_path(each.about, each.value)
+    )
+
+
 def drop_used(repo: Repo, chosen: SourceHead, live: ObjectId | None) -> SourceHead:
-    """Without approvals whose file `live` has with the same content: they are used up."""
+    """Without approvals and requests whose file `live` has with the same content: they are used up."""
 
     def is_used(each: Confirmation) -> bool:
-        file = repo.file(live, live_layout.approval_path(each.value)) if each.blob and live else None
+        file = repo.file(live, _path_of(each)) if each.blob and live else None
         return file is not None and file.id == each.blob
 
     unused = tuple(each for each in chosen.confirmations if not is_used(each))

@@ -351,3 +351,58 @@ def test_the_pool_of_a_destroyed_host_is_refused_as_such_and_not_proposed() -> N
     }
     assert "HostDestroyed" in why[first]
     assert suggest(unplaced.refusals).startswith(f"{other} with ")
+
+
+def state_by_file(world: Fleet, name: str, by: str = "ann") -> str:
+    """The same as `say`, in the form that survives a squash merge."""
+    path = f".gitvirt/requests/Pool-Destroyed/{name}={name}.yaml"
+    world.source({path: f"by: {by}\n"})
+    return path
+
+
+def test_a_file_states_it_too_and_is_used_up_on_live() -> None:
+    world = fleet(web=machine("web"))
+    first, other = world.pool_of("web"), other_pool(world, "web")
+    burnt(world, first)
+    path = state_by_file(world, first)
+    world.settle()
+    shown = condition(world, first)
+    assert shown is not None
+    assert (shown.status, shown.reason) == ("Unknown", "WaitingForHeartbeatTimeout")
+    world.settle(seconds=60)
+    assert world.pool_of("web") == other
+    world.source({path: None})
+    world.settle()
+    assert path in world.texts()
+    # The host gets the pool again; the same content is old by now, another one is a new statement.
+    world.silent.clear()
+    world.settle()
+    world.source({path: "by: ann\n"})
+    world.settle()
+    assert condition_reason(world, first) != "HostStillReporting"
+    state_by_file(world, first, "bob")
+    world.settle()
+    assert condition_reason(world, first) == "HostStillReporting"
+
+
+def condition_reason(world: Fleet, name: str) -> str:
+    shown = condition(world, name)
+    return shown.reason if shown is not None else ""
+
+
+def test_a_file_is_void_if_the_host_reports_after_it() -> None:
+    world = fleet(web=machine("web"))
+    first = world.pool_of("web")
+    state_by_file(world, first)
+    world.settle()
+    assert condition_reason(world, first) == "HostStillReporting"
+    assert world.pool_of("web") == first
+
+
+@pytest.mark.parametrize("name", ["Pool-Gone/a=a", "Pool-Destroyed/a", "a=a", "Pool-Destroyed/x/a=a"])
+def test_a_file_with_another_path_states_nothing(name: str) -> None:
+    world = fleet(web=machine("web"))
+    world.source({f".gitvirt/requests/{name}.yaml": "by: ann\n"})
+    world.settle()
+    assert not world.plans[-1].pool_requests
+    assert {condition_reason(world, each) for each in "ab"} == {""}

@@ -45,6 +45,14 @@ POLICY_CASES = [
         {"GV360 error .gitvirt/pools/a.yaml "},
     ),
     Case(
+        "requests about the host of a pool",
+        {
+            ".gitvirt/requests/Pool-Destroyed/rack-a=1.yaml": "by: ann",
+            ".gitvirt/requests/Pool-Destroyed/rack-a.yaml": "by: ann",
+        },
+        {"GV360 error .gitvirt/requests/Pool-Destroyed/rack-a.yaml "},
+    ),
+    Case(
         "the same on the target branch",
         {
             ".gitvirt/pools/a.yaml": machine_pool("announced"),
