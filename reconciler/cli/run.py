@@ -31,7 +31,6 @@ import socket
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -74,7 +73,6 @@ GITVIRT_WEBHOOK_SECRET, GITVIRT_NAME, GITVIRT_AUTHOR, GITVIRT_SIGNING_KEY, GITVI
 SIGTERM or Ctrl-C ends it after the current push. Several may run at once."""
 
 AUTHOR = re.compile(r"\s*(?P<name>[^<>]+?)\s*<(?P<email>[^<>\s]+)>\s*")
-PATIENCE = timedelta(seconds=3)
 FORMATS = ("text", "json")
 LEVELS = ("debug", "info", "warning", "error")
 
@@ -149,7 +147,7 @@ def process(
     metrics, spans = Metrics(), tracer(environment, importlib.metadata.version("gitvirt"))
     sign = load_signer(arguments.signing_key, environment)
     secret = read_secret(arguments.webhook_secret) if arguments.webhook_secret else b""
-    who = CommitIdentity(arguments.name, timedelta(0) if arguments.once else PATIENCE, arguments.author)
+    who = CommitIdentity(arguments.name, arguments.author)
 
     def open_reconciler(refs: Refs, before: Reconciler | None = None) -> Reconciler:
         if before is not None:

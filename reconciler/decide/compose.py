@@ -41,6 +41,7 @@ from schemas.effects.removal import list_local_disks, removal_of
 from schemas.kinds import Key, Kind
 from schemas.model import ClaimRef, Machine, decode
 
+FIRST_REPORTS = "waits for the first reports of hosts that start now"
 WEIGHT = {action: rank for rank, action in enumerate(Action)}
 
 
@@ -53,11 +54,16 @@ def compose(
 ) -> Plan:
     """One change for each object whose record becomes another, sorted by key."""
     by_key = {need.key: need for need in needs}
-    unplaced = []
+    unplaced: list[UnschedulableObject] = []
+    early: set[Key] = set()
+    ends = now + first if (first := view.time_for_first_reports) else None
     for decision in decisions:
         match decision:
             case Placed():
                 by_key |= {need.key: need for need in decide_assigned(view, by_key, decision, now)}
+            case Unschedulable() if ends is not None:
+                early.add(decision.key)
+                by_key[decision.key] = replace(by_key[decision.key], due=ends)
             case Unschedulable():
                 unplaced.append(UnschedulableObject(decision.key, decision.refusals))
                 by_key[decision.key] = apply_unschedulable(view, by_key[decision.key], decision, now)
@@ -74,8 +80,8 @@ def compose(
         unschedulable=tuple(sorted(unplaced, key=lambda each: each.key)),
         pool_requests=() if view.missing_hosts else judge_requests(view).answers,
         due=tuple((need.key, need.due) for need in ordered if need.due is not None),
-        awaited=describe_start_wait(view.awaited_hosts),
-        postponed=tuple(need.key for need in ordered if isinstance(need, Postpone)),
+        awaited=describe_start_wait(view.awaited_hosts) or (FIRST_REPORTS if early else ""),
+        postponed=tuple(need.key for need in ordered if isinstance(need, Postpone) or need.key in early),
     )
 
 

@@ -6,7 +6,7 @@ Limits: it reads the World and the plan, and decides nothing.
 from __future__ import annotations
 
 from reconciler.loop.health import HealthCause, HealthProblem
-from reconciler.loop.outcome import Committed, Deferred, NoChange, Outcome, TickBlocked
+from reconciler.loop.outcome import Committed, NoChange, Outcome, TickBlocked
 from reconciler.world.world import World
 
 
@@ -16,7 +16,7 @@ def find_health_problems(world: World, outcome: Outcome) -> tuple[HealthProblem,
         case TickBlocked(problems, reason):
             cause = HealthCause.LIVE_LOST if world.is_live_lost else HealthCause.BLOCKED
             return (HealthProblem(cause, reason, problems[0].hint if problems else ""),)
-        case Committed(plan) | NoChange(plan) | Deferred(plan):
+        case Committed(plan) | NoChange(plan):
             held = world.head.held
             found = (
                 [HealthProblem(HealthCause.SOURCE_HELD, held.message, held.trailer or held.cure)]

@@ -9,7 +9,6 @@ A tick never raises and never waits; its outcome says how long to rest. A wake (
     Committed     the interval between pushes if the fleet has one, else none:      yes
                   what was written is read back, and the next tick finds no change
     NoChange      `interval` give or take a fifth, or until something is due        yes
-    Deferred      until its status has to be written                                yes
     Conflict      0 to 50 ms, doubling up to 5 s, drawn at random from 0 on         no
     Failed        1 s, doubling up to 5 min, drawn from the upper half              no
     TickBlocked   `interval` give or take a fifth                                   no
@@ -43,7 +42,6 @@ from reconciler.loop.logs import log_event
 from reconciler.loop.outcome import (
     Committed,
     Conflict,
-    Deferred,
     Failed,
     NoChange,
     Outcome,
@@ -133,7 +131,7 @@ class Loop:
                         return outcome
                 case NoChange() | TickBlocked() | Failed():
                     return outcome
-                case Committed() | Deferred() | Conflict() | RefsChanged():
+                case Committed() | Conflict() | RefsChanged():
                     if self.waker.wait(pause) is WakeReason.STOPPED:
                         return outcome
                 case _:
@@ -204,9 +202,6 @@ class Loop:
                 return self._conflicts.next()
             case Failed():
                 return self._failures.next()
-            case Deferred(_, until):
-                self._mark_success()
-                return max(0.0, (until - self.clock()).total_seconds())
             case TickBlocked():
                 return jitter(self.pace.interval, self.chance)
             case Committed(plan, _, _):
@@ -261,7 +256,7 @@ class Loop:
             case Failed(trouble, cause, cure):
                 self._last_result = f"{trouble}: {cause}"
                 self._log_trouble("cannot reconcile trouble=%s cause=%s cure=%s", trouble, cause, cure)
-            case RefsChanged() | Deferred():
+            case RefsChanged():
                 pass
             case _:
                 assert_never(outcome)

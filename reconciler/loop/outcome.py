@@ -10,7 +10,6 @@ remote that is away is an ordinary hour. `reconciler.loop.loop` has the table of
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import ClassVar, TypeAlias
 
 from reconciler.gitstore.repo import Refs
@@ -30,19 +29,10 @@ class Committed:
 
 @dataclass(frozen=True, slots=True)
 class NoChange:
-    """There was nothing to write."""
+    """There was nothing to write, or progress alone (`reconciler.plan.significance`): that goes along with the next commit."""
 
     label: ClassVar[str] = "no_change"
     plan: Plan
-
-
-@dataclass(frozen=True, slots=True)
-class Deferred:
-    """Only minor status would be written; it goes along with the next commit, or by itself at `until`."""
-
-    label: ClassVar[str] = "deferred"
-    plan: Plan
-    until: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,4 +70,4 @@ class Failed:
     cure: str = ""
 
 
-Outcome: TypeAlias = Committed | NoChange | Deferred | Conflict | RefsChanged | TickBlocked | Failed
+Outcome: TypeAlias = Committed | NoChange | Conflict | RefsChanged | TickBlocked | Failed

@@ -11,7 +11,7 @@ The steps, and the outcome with which each may end the tick:
     4. World.advance: what changed since the last snapshot   TickBlocked (the source is unfit)
     5. the refs that the settings name; lost reports         RefsChanged, TickBlocked (a lost or rewound live waits for reports)
     6. make_plan: decide and schedule. Pure
-    7. draft: text edits and a message                       NoChange, Deferred (only minor status)
+    7. draft: text edits and a message                       NoChange (also where only progress would be written)
     8. push by compare-and-swap                              Committed, NoChange, Conflict, Failed
 
 A push without an answer (`is_unknown`) may land at any later time, as long as live stays at the commit that it was made for. So it counts as
@@ -34,8 +34,8 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from reconciler.decide.compose import describe_wait
 from reconciler.decide.decide import make_plan
@@ -53,7 +53,6 @@ from reconciler.loop.metrics import Metrics
 from reconciler.loop.outcome import (
     Committed,
     Conflict,
-    Deferred,
     Failed,
     NoChange,
     Outcome,
@@ -61,7 +60,7 @@ from reconciler.loop.outcome import (
     TickBlocked,
 )
 from reconciler.loop.tracing import Tracer, Untraced
-from reconciler.plan.significance import is_minor as is_minor_change
+from reconciler.plan.significance import is_progress
 from reconciler.plan.types import Plan
 from reconciler.world.changes import WorldChanges
 from reconciler.world.reports.heartbeat import HeartbeatSeen, ReadTimes, Writer
@@ -80,12 +79,11 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class CommitIdentity:
-    """Who reconciles, as the commits say it; and how long it waits for news before it writes what is none.
+    """Who reconciles, as the commits say it.
 
     `name` goes into a trailer of each commit, so that people see which of several reconcilers wrote it. No decision reads it."""
 
     name: str = ""
-    status_delay: timedelta = timedelta(0)
     author: Identity = field(default_factory=lambda: Identity("gitvirt", "gitvirt@localhost"))
 
 
@@ -128,7 +126,6 @@ class Reconciler:
         self._metrics = metrics or Metrics()
         self._tracer = tracer or Untraced()
         self._due: datetime | None = None
-        self._minor_since: datetime | None = None
         self._unanswered: UnansweredPush | None = None
         self._has_begun = False
         self.health_problems: tuple[HealthProblem, ...] = ()
@@ -217,15 +214,24 @@ class Reconciler:
         if self.world.missing_hosts:
             return TickBlocked(advance.problems, describe_wait(self.world))
         plan = self._plan(advance, now)
+        paths = advance.source_paths | advance.live_paths
+        if not self._has_outcome(plan, paths, now):
+            self.world.defer(change.key for change in plan.changes)
+            return NoChange(plan)
+        if waiting := self.world.deferred - advance.dirty:
+            advance = replace(advance, dirty=advance.dirty | waiting)
+            plan = self._plan(advance, now)
         with self._tracer.span("draft"):
-            written = self._draft(plan, advance.source_paths | advance.live_paths, now)
-        is_minor = not advance.source_paths and all(is_minor_change(change) for change in plan.changes)
-        is_minor = is_minor and not self.world.is_live_lost
-        can_wait = is_minor and self._unanswered is None and written.draft is not None
-        if can_wait and (until := self._status_due(now)) > now:
-            return Deferred(plan, until)
-        self._minor_since = None
+            written = self._draft(plan, paths, now)
         return self._write(plan, written)
+
+    def _has_outcome(self, plan: Plan, paths: frozenset[str], now: datetime) -> bool:
+        """Whether there is more to write than progress."""
+        if self._unanswered is not None or self.world.is_live_lost:
+            return True
+        if any(not is_progress(change, self.world) for change in plan.changes):
+            return True
+        return self._draft(replace(plan, changes=()), paths, now).draft is not None
 
     def _plan(self, advance: WorldChanges, now: datetime) -> Plan:
         """Decides, and notes what is to be looked at again."""
@@ -246,11 +252,6 @@ class Reconciler:
             # Once live has moved, the push landed or never will.
             self._unanswered = self._unanswered if snapshot.target == self._unanswered.expected else None
         return snapshot
-
-    def _status_due(self, now: datetime) -> datetime:
-        """Counted from the first minor status that waits, so that a stream of them is not put off for ever; nor by a clock that is set back."""
-        self._minor_since = min(self._minor_since or now, now)
-        return self._minor_since + self.who.status_delay
 
     def _effective_refs(self, snapshot: Snapshot) -> Refs:
         """Where the head's gitvirt.yaml cannot be used, live may be a branch that only an earlier one names: a start must find it.

@@ -1,8 +1,28 @@
-"""What is new about a status, for whoever tells it: a word, and whether it is worth a commit of its own. Pure.
+"""Which changes are worth a commit of their own, and the words for what is new about a status. Pure.
 
-A fleet that starts up reports a stream of small news: pulling an image, waiting for a volume, a revision that was seen. A commit for each would
-drown `git log`, so a tick that has only such news to write is deferred (`reconciler.loop.outcome.Deferred`), and the next real
-commit takes them along. What a person or a program may wait for (Running, Ready, an address) is never minor.
+Theory of operation
+-------------------
+A commit on `live` is an audit record, and an order to the hosts. So it is made for what people committed, for decisions, and for stable outcomes.
+Everything else is progress: it waits for the next such commit, which takes it along (`World.defer`). Verbs that show
+the fleet read progress from the reports.
+
+    kind            outcome                                                 progress
+    any             a field or a condition that the reconciler decides      a message, a reason or the end of a reported condition
+                    a reported condition begins to name a failure
+    machine         Running; Shutdown, if it is to be off; Terminated       Pending, Terminating; off, if it is to be on: its host starts it
+                                                                            again; all that is on the way to an eviction or a deletion;
+                                                                            addresses, devices, revisions
+    volume          Error; Available, unless its machine, which has never   Pending, sizes, and all that is on the way to a deletion. Data of a
+                    run yet, is on the same host                            volume that another host attaches is never progress
+    snapshot        Ready, Failed                                           Pending, size
+    pool            its state                                               capacity, classes, addresses
+    others          a field that is not named here                          state and addresses of interfaces; what a quota counts
+
+A failure is an outcome once for each type of condition: as long as `live` says that it fails, another error is progress. So a runtime with a
+number in each error makes one commit, and not one for each try.
+
+Must never happen: a decision waits; a fact waits that another object or another host needs from `live`, or that shows that data exists
+which a guest may have written.
 
 Limits: this compares fields of two records. It never reads a message to learn a state; `words_of` is for commit subjects alone.
 """
@@ -10,15 +30,68 @@ Limits: this compares fields of two records. It never reads a message to learn a
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Mapping
 
 import msgspec
 
 from reconciler.plan.types import Action, Change
-from schemas.model import Condition
+from reconciler.world.objects.relations import holder_of
+from reconciler.world.record import Record, Status, own
+from reconciler.world.view import View
+from schemas.kinds import Key, Kind
+from schemas.model import (
+    Condition,
+    Machine,
+    MachinePoolStatus,
+    MachineStatus,
+    NetworkInterfaceStatus,
+    ResourceQuotaStatus,
+    VolumePoolStatus,
+    VolumeSnapshotStatus,
+    VolumeStatus,
+)
 
-_PENDING = ("", "Pending")
-_BOOKKEEPING = ("conditions", "observed_revision", "state", "last_state_transition_time")
+# What a host reports, and a quota counts. A field that is added to a status is an outcome until it is named here.
+_TIMED = frozenset({"state", "last_state_transition_time"})
+_PROGRESS: Mapping[type[Status], frozenset[str]] = {
+    MachineStatus: frozenset(
+        {"machine_id", "state", "observed_revision", "volumes", "network_interfaces", "restart"}
+    ),
+    VolumeStatus: _TIMED | {"volume_id", "access", "resources"},
+    VolumeSnapshotStatus: _TIMED | {"snapshot_id", "size"},
+    MachinePoolStatus: frozenset(
+        {"available_machine_classes", "addresses", "capacity", "allocatable", "node_info"}
+    ),
+    VolumePoolStatus: frozenset({"available_volume_classes", "capacity", "allocatable", "reachable_from"}),
+    NetworkInterfaceStatus: _TIMED | {"ips", "mac_address"},
+    ResourceQuotaStatus: frozenset({"hard", "used"}),
+}
+# The change may be of what is reported alone. What is decided is compared.
+_OF_STATUS = (Action.STATUS, Action.BLOCKED, Action.AWAIT_APPROVAL)
+# States that last. Any other is on the way to one of these.
+_OUTCOMES: Mapping[type[Status], frozenset[str]] = {
+    MachineStatus: frozenset({"Running", "Shutdown", "Terminated"}),
+    VolumeStatus: frozenset({"Available", "Error"}),
+    VolumeSnapshotStatus: frozenset({"Ready", "Failed"}),
+}
+# Reasons of a condition that is not true and becomes true without anybody's help. All others name a failure.
+WAITING = frozenset(
+    {
+        *("", "Pending", "Shutdown", "Terminating", "Terminated", "Unknown", "RuntimePending", "PoolUnknown"),
+        *("Attaching", "Detaching", "NotAttached", "HoldersUnknown", "Claimed", "Attached", "DeviceInUse"),
+        *("VolumeMissing", "VolumeNotReady", "VolumeUnclaimed", "VolumeClaimed", "VolumeHeld"),
+        *("VolumeDeleting", "VolumeNotOwned", "NetworkInterfaceMissing", "NetworkInterfaceNotOwned"),
+        *("NetworkInterfaceDeleting", "NetworkMissing", "NetworkDeleting"),
+        *(
+            "SnapshotMissing",
+            "SnapshotNotReady",
+            "SecretMissing",
+            "ClassMissing",
+            "ClassNotOffered",
+            "NoClass",
+        ),
+    }
+)
 
 
 def state_of(change: Change) -> str:
@@ -41,21 +114,89 @@ def words_of(condition: Condition) -> str:
     return words.lower()
 
 
-def is_minor(change: Change) -> bool:
-    """Whether it can wait for the next commit: nothing but words, revisions and being pending is new.
+def is_progress(change: Change, view: View) -> bool:
+    """Whether it can wait for the next commit, by the table above."""
+    before, after = change.before, change.after
+    if change.action not in _OF_STATUS or before is None or after is None or change.body:
+        return False
+    if before.status is None or after.status is None or type(before.status) is not type(after.status):
+        return False
+    if _list_decisions(before) != _list_decisions(after):
+        return False
+    if _failing(after.status) - _failing(before.status):
+        return False
+    return not _is_outcome(change, after, view)
 
-    Everything that is not bookkeeping must be equal in both records. So a field that is added to a status is news by default, and
-    it cannot be forgotten here."""
-    if change.action is not Action.STATUS or change.before is None or change.after is None:
-        return False
-    before, after = change.before.status, change.after.status
-    if before is None or after is None or type(before) is not type(after):
-        return False
-    is_pending = state_of(change) in _PENDING
-    same: dict[str, Any] = {name: getattr(before, name) for name in _BOOKKEEPING if hasattr(before, name)}
-    blank = msgspec.structs.replace(change.after, status=msgspec.structs.replace(after, **same))
-    was, now = ({(each.type, each.status) for each in _conditions(status)} for status in (before, after))
-    return is_pending and blank == change.before and was == now
+
+def _is_outcome(change: Change, after: Record, view: View) -> bool:
+    """Of a change in which only reported fields differ."""
+    status, key = after.status, change.key
+    lasting = _OUTCOMES.get(type(status), frozenset()) if status is not None else frozenset()
+    is_reached = state_of(change) in lasting
+    match status:
+        case MachineStatus():
+            is_off = status.state == "Shutdown" and _is_desired_on(key, view)
+            return is_reached and not is_off and status.evict is None and not after.is_deleting
+        case VolumeStatus() if after.is_deleting:
+            return False
+        case VolumeStatus():
+            if _has_reader(key, after, view):
+                return True
+            return is_reached and not (status.state == "Available" and _is_for_start(key, view))
+        case _:
+            return is_reached and not after.is_deleting
+
+
+def _is_desired_on(key: Key, view: View) -> bool:
+    """Whether its host starts it again when it is off: a restart, or a guest that powered itself off."""
+    known = view.objects.get(key)
+    return known is not None and isinstance(known.object, Machine) and known.object.spec.power == "On"
+
+
+def _has_reader(volume: Key, record: Record, view: View) -> bool:
+    """Whether what the host of the volume reports is taken from `live`: by the host of its machine, if that is another one; or by a snapshot,
+    which is assigned once its volume is made."""
+    host = record.assignment.host if record.assignment is not None else ""
+    users = [view.objects[key] for key in view.relations.users.get(volume) if key in view.objects]
+    return any(
+        (user.key.kind is Kind.VOLUME_SNAPSHOT and user.record.assignment is None)
+        or (
+            user.key.kind is Kind.MACHINE
+            and user.record.assignment is not None
+            and user.record.assignment.host != host
+        )
+        for user in users
+    )
+
+
+def _is_for_start(volume: Key, view: View) -> bool:
+    """Whether it is for a machine that starts on the same host, so that `Running` follows. No guest has written to it before that."""
+    known = view.objects.get(volume)
+    holder = view.objects.get(key) if known is not None and (key := holder_of(known)) is not None else None
+    status = holder.record.status if holder is not None else None
+    return isinstance(status, MachineStatus) and status.state in ("", "Pending")
+
+
+def _list_decisions(record: Record) -> Record:
+    """Without what hosts report and quotas count."""
+    status = record.status
+    assert status is not None, "the caller asked"
+    empty = type(status)()
+    names = _PROGRESS.get(type(status), frozenset())
+    bare = msgspec.structs.replace(status, **{name: getattr(empty, name) for name in names})
+    if hasattr(bare, "conditions"):
+        bare = msgspec.structs.replace(bare, conditions=own(bare.conditions))
+    return msgspec.structs.replace(record, status=bare)
+
+
+def _failing(status: Status) -> set[str]:
+    """The types of reported conditions that name a failure."""
+    ours = {each.type for each in own(_conditions(status))}
+    return {
+        each.type
+        for each in _conditions(status)
+        if each.type not in ours and each.status != "True" and each.reason not in WAITING
+    }
 
 
 def _conditions(status: object) -> tuple[Condition, ...]:

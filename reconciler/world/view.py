@@ -168,6 +168,14 @@ class View:
         pools = (pool.key for found in self.pools_by_kind.values() for pool in found.values())
         return not any(self.authority.owns(report.name, pool) for pool in pools)
 
+    @property
+    def time_for_first_reports(self) -> timedelta:
+        """For so long an object that no pool takes is not called unschedulable: this process has just started, and so have its hosts."""
+        pools = [*self.pools.values(), *self.volume_pools.values()]
+        if self.start_wait is None or (pools and not any(each.why_not_ready for each in pools)):
+            return timedelta(0)
+        return self.start_wait.time_for_first_reports(self.reports)
+
     # Pools and hosts
 
     @property

@@ -11,7 +11,8 @@ Changes are collected until a tick has handled them, so that a push that fails l
     advance                 each tick, with its snapshot                 adds what differs from the last snapshot
     acknowledge(commit)     the plan was pushed, and is this commit      cleared; the files of that commit are our own
     acknowledge()           the plan needed no commit                    cleared
-    neither                 a conflict, a refusal, a deferred status     kept: the next advance returns them again
+    neither                 a conflict, a refusal                        kept: the next advance returns them again
+    defer(keys)             only progress of these would be written      cleared; `deferred` has the keys until the next commit
     remind                  a decision may change at a time              its key is dirty in the first advance from then on
 
 Must never happen: changes are acknowledged that were not written; an update that failed halfway is continued (the State is
@@ -69,6 +70,8 @@ class World(State):
         self._pending = Delta()
         self._reminders: dict[Key, datetime] = {}
         self._postponed: frozenset[Key] = frozenset()
+        # Objects with progress that is not on live yet. The commit that takes it along decides them again.
+        self.deferred: frozenset[Key] = frozenset()
 
     def advance(
         self, repo: Repo, snapshot: Snapshot, now: datetime, read_times: ReadTimes | None = None
@@ -128,11 +131,18 @@ class World(State):
 
         Files that we wrote ourselves are not among the paths of the next advance.
         """
+        if written is not None:
+            self.deferred = frozenset()
         self.written = written or self.written
         self.live_seen.commit = written or self.live_seen.commit
         self._pending = Delta()
         self._accepted.clear()
         self.readings.settle()
+
+    def defer(self, keys: Iterable[Key]) -> None:
+        """The changes of the last advance are handled, but for the progress of these objects: a later commit has it."""
+        self.acknowledge()
+        self.deferred |= frozenset(keys)
 
     def remind(self, key: Key, at: datetime) -> None:
         """Makes the object dirty in the first advance at or after `at`. The earlier one of two reminders counts, and only that."""

@@ -138,7 +138,12 @@ class Simulation:
             self.machines[name] = StagedHost(self.time, self.profile, seed=number + 1)
 
     def settle(self) -> None:
-        """Rounds until nothing is written any more but heartbeats."""
+        """Rounds until nothing is written any more but heartbeats. Then a person's commit takes along what was reported since the last one."""
+        self._converge()
+        self.fleet.commit({"README.md": f"{self.rounds}\n"}, MAIN)
+        self._converge()
+
+    def _converge(self) -> None:
         quiet, last = 0, max([*self.script, *self.by_hand])
         while quiet < QUIET_ROUNDS:
             assert self.rounds < MOST_ROUNDS, "it does not come to rest"

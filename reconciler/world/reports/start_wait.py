@@ -12,6 +12,9 @@ What it would place may run on a host that it has not seen to report. So it wait
 Only the first look counts: a host that comes later, or a report that a stolen key adds, holds nothing. A host counts for the timeout of the
 fleet's `heartbeat.interval` at most, whatever interval its report names. A new fleet, without any report and grant, waits for none.
 
+A host that has never reported is known by its pool alone. Where a pool is not ready, or there is none at all, an object that finds no place
+is not called unschedulable in the first seconds: hosts and reconciler often start together, and the reason would be over at once.
+
 `run --once` cannot watch a report for long. There a report also counts that is dated less than its timeout ago by the host's clock: one
 out of a backup is older. `gitvirt plan` waits for none and shows what would be placed; it names the hosts that a start would wait for.
 
@@ -31,6 +34,7 @@ from reconciler.world.reports.host_report import HostReport
 from reconciler.world.reports.reports import Reports
 
 NAMED_AT_MOST = 5
+FIRST_REPORTS = timedelta(seconds=5)  # for hosts that start together with the reconciler
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +58,13 @@ class StartWait:
     def __init__(self, *, counts_dates: bool = False) -> None:
         self._counts_dates = counts_dates
         self._deadlines: dict[str, Deadline] | None = None  # by hostID; None before the first look
+        self._began: datetime | None = None
 
     def update(self, reports: Reports, granted: Iterable[tuple[str, str]], most: timedelta) -> None:
         """After each update of the reports. `granted` are pools and the hosts with their grants on `live`, `most` is the timeout of the
         fleet."""
         if self._deadlines is None:
+            self._began = reports.time
             self._deadlines = _known_hosts(reports, granted, most)
         self._deadlines = {
             host: each for host, each in self._deadlines.items() if not self._is_over(reports, host, each)
@@ -72,6 +78,12 @@ class StartWait:
             for host, each in found
         )
         return tuple(sorted(hosts, key=lambda each: (each.name, each.host)))
+
+    def time_for_first_reports(self, reports: Reports) -> timedelta:
+        """What is left of it. A process that cannot wait for a change has none."""
+        if self._began is None or self._counts_dates:
+            return timedelta(0)
+        return max(timedelta(0), self._began + FIRST_REPORTS - reports.time)
 
     def _is_over(self, reports: Reports, host: str, deadline: Deadline) -> bool:
         if reports.judged_at >= deadline.until:

@@ -218,3 +218,36 @@ def test_run_once_waits_for_silent_hosts_for_one_timeout_and_says_so(
     (first,) = [each for each in logged if each.startswith("nothing is placed yet")]
     assert "objects=1 cause=waits for the first report since start of a, b, at most 7" in first
     assert "known hosts have reported, or their timeouts are over" in logged
+
+
+def reason(world: Fleet) -> str:
+    """Why the machine `new` is not placed."""
+    found = (each.reason for each in world.machine("new").status.conditions if each.type == "Scheduled")
+    return next(found, "")
+
+
+def declare_without_room(world: Fleet) -> None:
+    """A machine that fits no pool, and a pool whose host has never reported."""
+    world.source({"new.yaml": machine("new", "  machinePoolRef: {name: c}\n"), "c.yaml": pool("c")})
+
+
+def test_an_object_is_not_called_unschedulable_while_hosts_start_with_the_reconciler() -> None:
+    world = fleet(web=machine("web"))
+    declare_without_room(world)
+    start_reconciler(world)
+    for _ in range(2):  # which take less than five seconds
+        world.tick()
+        assert reason(world) == ""
+        assert [key.name for key in world.plans[-1].postponed] == ["new"]
+        world.hosts_report()
+    world.tick()
+    assert reason(world) == "Unschedulable"
+    assert world.plans[-1].postponed == ()
+
+
+def test_a_process_that_looks_once_calls_it_unschedulable_at_once() -> None:
+    world = fleet(web=machine("web"))
+    declare_without_room(world)
+    start_reconciler(world, is_once=True)
+    world.tick()
+    assert reason(world) == "Unschedulable"

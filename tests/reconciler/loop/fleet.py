@@ -105,6 +105,7 @@ class Host:
     classes: tuple[str, ...] = ("small",)
     storage: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
+    failure: str = ""  # the reason why a change of its machines fails
     running: dict[str, str] = field(default_factory=dict)  # uid -> assignment
     made: list[tuple[str, str]] = field(default_factory=list)  # (uid, assignment), ever
     reported: dict[tuple[str, ...], MachineReport] = field(default_factory=dict)
@@ -146,7 +147,9 @@ class Host:
             self.running[uid] = order
             self.made.append((uid, order))
         ready = ReportedCondition(type="Ready", status="True", reason="Running", message=self.words)
-        status = ReportedMachineStatus(machine_id=f"sim://{uid}", state="Running", conditions=(ready,))
+        failed = ReportedCondition(type="UpToDate", status="False", reason=self.failure)
+        conditions = (ready, failed) if self.failure else (ready,)
+        status = ReportedMachineStatus(machine_id=f"sim://{uid}", state="Running", conditions=conditions)
         return MachineReport(uid=uid, assignment=order, pool=self.name, phase="present", status=status)
 
     def _report(

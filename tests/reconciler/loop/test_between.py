@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
 
 import pytest
 
@@ -14,7 +13,7 @@ from reconciler.gitstore.store import Store
 from reconciler.gitstore.waker import Waker
 from reconciler.loop.health import HealthCause
 from reconciler.loop.loop import STALLED_SECONDS, Loop, LoopIntervals
-from reconciler.loop.outcome import Committed, Conflict, Deferred, Failed, NoChange, Outcome, TickBlocked
+from reconciler.loop.outcome import Committed, Conflict, Failed, NoChange, Outcome, TickBlocked
 from reconciler.loop.tick import CommitIdentity, Reconciler
 from tests.reconciler.gitstore.worlds import MemoryWorld
 from tests.reconciler.loop.fleet import (
@@ -269,39 +268,39 @@ def test_without_a_branch_of_the_usual_name_the_default_one_is_read() -> None:
     assert "refs/heads/trunk does not exist" in blocked.reason
 
 
-def test_bookkeeping_goes_along_with_the_next_news_or_by_itself_in_the_end(site: Site) -> None:
-    mine = site.reconciler
-    mine.who = CommitIdentity("one", timedelta(seconds=3))
+def test_progress_waits_for_the_next_commit_however_long_that_takes(site: Site) -> None:
     site.settle()
     before = site.world.refs()[LIVE]
-    site.host.words = "a word"
-    site.host.work()
-    postponed = mine.tick(site.clock)
-    assert isinstance(postponed, Deferred)
-    assert postponed.until == site.clock.now + timedelta(seconds=3)
+    for number in range(3):
+        site.host.words = f"word {number}"
+        site.host.work()
+        site.clock.go(3600)
+        assert isinstance(site.reconciler.tick(site.clock), NoChange)
     assert site.world.refs()[LIVE] == before
     site.people.push({"README.md": "news"})
-    assert isinstance(mine.tick(site.clock), Committed)
-    assert "a word" in site.live()["m/web.yaml"]
-    site.host.words = "another word"
-    site.host.work()
-    assert isinstance(mine.tick(site.clock), Deferred)
-    site.clock.go(3)
-    assert isinstance(mine.tick(site.clock), Committed)
-    assert "another word" in site.live()["m/web.yaml"]
+    assert isinstance(site.reconciler.tick(site.clock), Committed)
+    assert "word 2" in site.live()["m/web.yaml"]
 
 
-def test_a_clock_that_is_set_back_delays_bookkeeping_no_longer(site: Site) -> None:
-    mine = site.reconciler
-    mine.who = CommitIdentity("one", timedelta(seconds=3))
+def test_another_process_takes_the_progress_along_as_well(site: Site) -> None:
     site.settle()
     site.host.words = "a word"
     site.host.work()
-    assert isinstance(mine.tick(site.clock), Deferred)
-    site.clock.go(-3600)
-    postponed = mine.tick(site.clock)
-    assert isinstance(postponed, Deferred)
-    assert postponed.until == site.clock.now + timedelta(seconds=3)
-    site.clock.go(3)
-    assert isinstance(mine.tick(site.clock), Committed)
+    assert isinstance(site.reconciler.tick(site.clock), NoChange)
+    site.people.push({"README.md": "news"})
+    assert isinstance(reconciler(site.world.client(), "other").tick(site.clock), Committed)
+    assert "a word" in site.live()["m/web.yaml"]
+
+
+def test_progress_that_lost_its_push_is_not_forgotten(site: Site) -> None:
+    site.settle()
+    site.host.words = "a word"
+    site.host.work()
+    assert isinstance(site.reconciler.tick(site.clock), NoChange)
+    site.people.push({"README.md": "news"})
+    other = reconciler(site.world.client(), "other")
+    site.before_push.append(lambda: other.tick(site.clock))
+    assert isinstance(site.reconciler.tick(site.clock), Conflict)
+    site.people.push({"README.md": "more"})
+    assert isinstance(site.reconciler.tick(site.clock), Committed)
     assert "a word" in site.live()["m/web.yaml"]

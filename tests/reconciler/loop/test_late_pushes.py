@@ -90,10 +90,10 @@ def site() -> SlowServer:
 def test_a_push_without_an_answer_is_voided_although_there_is_nothing_to_write(site: SlowServer) -> None:
     here, _ = site.run_web()
     before = site.head()
-    here.words = "it has changed"
+    here.failure = "Internal"
     here.work()
     site.push_late()
-    here.words = "as it should be"
+    here.failure = ""
     here.work()
     assert site.commit().subject == "void a push that had no answer"
     commit = decode_commit(site.looker.read(site.head()))
@@ -113,7 +113,7 @@ def test_a_decision_that_is_made_again_voids_the_push_of_the_first(site: SlowSer
 
 def test_a_push_that_landed_unseen_needs_no_further_commit(site: SlowServer) -> None:
     here, _ = site.run_web()
-    here.words = "it has changed"
+    here.failure = "Internal"
     here.work()
     site.push_late()
     assert isinstance(site.remote.land(), RefsPushed)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from reconciler.plan.significance import condition_of, is_minor, state_of, words_of
+from reconciler.plan.significance import condition_of, state_of, words_of
 from reconciler.plan.types import Action, Change
 from reconciler.world.record import NOTHING, Record
 from schemas.kinds import Key, Kind
-from schemas.model import Condition, MachineStatus, VolumeStatus
+from schemas.model import Condition, MachineStatus
 
 WEB = Key(Kind.MACHINE, "default", "web")
 
@@ -56,25 +56,3 @@ def test_the_news_of_a_status(
 )
 def test_a_condition_in_words(found: Condition, want: str) -> None:
     assert words_of(found) == want
-
-
-@pytest.mark.parametrize(
-    ("action", "before", "after", "want"),
-    [
-        pytest.param(Action.STATUS, record("Pending"), record("Pending"), True, id="nothing is new"),
-        pytest.param(Action.STATUS, record(""), record("Pending"), True, id="being pending"),
-        pytest.param(Action.STATUS, record("Pending"), record("Shutdown"), False, id="another state"),
-        pytest.param(Action.STATUS, record("", condition("A")), record("", condition("A", "True")), False, id="a condition came true"),
-        pytest.param(Action.STATUS, record("", condition("A", reason="X")), record("", condition("A", reason="Y")), True, id="another reason for the same"),
-        pytest.param(Action.STATUS, record(), Record(uid="v", status=MachineStatus()), False, id="another uid"),
-        pytest.param(Action.STATUS, record(), Record(uid="u", status=VolumeStatus()), False, id="a status of another kind"),
-        pytest.param(Action.STATUS, record(), NOTHING, False, id="no status any more"),
-        pytest.param(Action.STATUS, None, record(), False, id="an object that is new"),
-        pytest.param(Action.SYNC, record(), record(), False, id="text of people"),
-        pytest.param(Action.BLOCKED, record(), record(), False, id="a decision"),
-    ],
-)  # fmt: skip
-def test_only_status_without_news_can_wait(
-    action: Action, before: Record | None, after: Record | None, want: bool
-) -> None:
-    assert is_minor(Change(WEB, action, before, after)) is want

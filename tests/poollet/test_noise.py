@@ -1,0 +1,124 @@
+"""How many commits the reconciler makes in the life of a machine: with real ticks, real poollets and simulated hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
+
+from iri.simulated.faults.fault_rules import FaultRule
+from iri.simulated.profile import Times
+from iri.simulated.seeded_random import DurationRange
+from reconciler.gitstore.objects.commit import decode_commit
+from tests.iri.quick_host import PROFILE
+from tests.poollet.fleet import LIVE, MAIN, SETTINGS, machine, machine_class
+from tests.poollet.simulation import RECONCILER, Simulation
+from tests.poollet.test_convergence import VOLUME_CLASS, volume
+
+SLOWLY = DurationRange(0.3, 0.6, 1.2)  # so that each step of a host is seen by itself
+SLOW_HOST = replace(PROFILE, times=Times(**dict.fromkeys(Times.__struct_fields__, SLOWLY)))
+CLASSES: dict[str, str | None] = {
+    "classes/small.yaml": machine_class(),
+    "classes/large.yaml": machine_class("large", "4", "4Gi"),
+    "classes/standard.yaml": VOLUME_CLASS,
+}
+DISK = "  volumes:\n  - {name: data, volumeRef: {name: data}}\n"
+SNAPSHOT = (
+    "apiVersion: storage.ironcore.dev/v1alpha1\nkind: VolumeSnapshot\nmetadata: {name: before}\n"
+    "spec: {volumeRef: {name: data}}\n"
+)
+TENTH_MS = 100
+
+
+@dataclass
+class Watched(Simulation):
+    """The reconciler ticks after each turn of a host, as it does when a push wakes it; hosts have a turn every tenth of a second."""
+
+    subjects: list[str] = field(default_factory=list)
+
+    def round(self) -> None:
+        self._tick()
+        for name in self.hosts:
+            self._living(name, lambda name=name: self._host(name))  # type: ignore[misc]
+            self._tick()
+        self.rounds += 1
+        self.time.ms += TENTH_MS
+
+    def _tick(self) -> None:
+        before = self.fleet.head(LIVE)
+        self._living(RECONCILER, self._reconcile)
+        if (head := self.fleet.head(LIVE)) is not None and head != before:
+            self.fleet.writer.snapshot()
+            commit = decode_commit(self.fleet.writer.read(head))
+            self.subjects.append(commit.message.partition("\n")[0])
+
+    def after(self, edits: Mapping[str, str | None], seconds: float = 8) -> list[str]:
+        """The subjects of the reconciler's commits after one of a person."""
+        self.subjects.clear()
+        if edits:
+            self.fleet.commit(edits, MAIN)
+        self.rest(seconds)
+        return list(self.subjects)
+
+    def rest(self, seconds: float) -> None:
+        for _ in range(int(seconds * 1000 / TENTH_MS)):
+            self.round()
+
+
+def start_fleet(*hosts: str) -> Watched:
+    simulation = Watched(hosts or ("host-1",), {}, profile=SLOW_HOST)
+    simulation.after({"gitvirt.yaml": SETTINGS, **CLASSES}, seconds=4)
+    return simulation
+
+
+def test_the_life_of_a_machine_takes_few_commits() -> None:
+    site = start_fleet("host-1", "host-2")
+    site.after({"m/other.yaml": machine("other")})
+    assert len(site.after({"m/web.yaml": machine("web")})) == 2, "start"
+    restart = machine("web", more="  annotations: {gitvirt.dev/restart: once}\n")
+    assert len(site.after({"m/web.yaml": restart})) == 1, "restart"
+    assert len(site.after({"m/web.yaml": restart.replace("small", "large")})) == 1, "resize"
+    assert len(site.after({"m/web.yaml": machine("web", spec="  power: Off\n")})) == 2, "stop"
+    assert len(site.after({"m/web.yaml": None})) == 2, "removal"
+    assert site.after({}, seconds=60) == [], "at rest"
+
+
+def test_a_volume_adds_no_commit_to_the_start_of_its_machine() -> None:
+    site = start_fleet()
+    assert len(site.after({"m/db.yaml": machine("db", spec=DISK), "v/data.yaml": volume()})) == 2, "start"
+    assert site.outcome()["Volume/default/data"] == ("Available", '{"storage": "1Gi"}')
+    assert len(site.after({"v/data.yaml": volume("2Gi")})) == 1, "resize"
+    assert len(site.after({"s/before.yaml": SNAPSHOT})) == 2, "snapshot"
+    copy = volume("2Gi").replace("name: data", "name: copy")
+    copy += "  dataSource: {volumeSnapshotRef: {name: before}}\n"
+    assert len(site.after({"v/copy.yaml": copy})) == 2, "restore"
+
+
+def test_a_rolling_restart_takes_one_commit_for_each_machine() -> None:
+    site = start_fleet("host-1", "host-2")
+    names = ("web-1", "web-2", "web-3")
+    assert len(site.after({f"m/{name}.yaml": machine(name) for name in names})) <= 4
+    for name in names:
+        text = machine(name, more="  annotations: {gitvirt.dev/restart: next}\n")
+        assert len(site.after({f"m/{name}.yaml": text})) == 1, name
+
+
+def test_an_error_with_a_number_makes_one_commit_and_not_one_for_each_try() -> None:
+    site = start_fleet()
+    for number in range(50):
+        rule = FaultRule(call="CreateMachine", code="INTERNAL", times=1, message=f"try {number} failed")
+        site.machines["host-1"].faults.add(rule)
+    subjects = site.after({"m/web.yaml": machine("web")}, seconds=60)
+    tries = 50 - sum(rule.times > 0 for rule in site.machines["host-1"].faults.list_rules())
+    assert tries >= 3
+    assert len(subjects) == 2
+
+
+def test_a_lost_host_is_written_at_once_and_so_is_its_return() -> None:
+    site = start_fleet("host-1", "host-2")
+    site.after({"m/web.yaml": machine("web")})
+    site.hosts = ("host-1",)
+    assert len(site.after({}, seconds=80)) == 1
+    site.hosts = ("host-1", "host-2")
+    assert len(site.after({}, seconds=10)) == 1
