@@ -116,8 +116,8 @@ class Agent:
         self._live = LiveSync(parts.remote, self._pools, parts.publisher.ref)
         self._events = Events(setup.name, parts.clock)
         self._memory = Memory()
-        self._last = Report()
-        self._problem: LiveProblem | None = None
+        self.last_report = Report()
+        self.problem: LiveProblem | None = None  # why the head of `live` is not applied
         self._has_begun = False
         self._is_quiet = False
 
@@ -176,10 +176,10 @@ class Agent:
         """Only the last report of this very host is remembered: another host's says nothing about what is here."""
         if self._has_begun:
             return
-        self._last = self.publisher.own_report()
-        self._memory = from_report(self._last)
-        self._events.start(self._last.events)
-        self._live.start(self._last)
+        self.last_report = self.publisher.own_report()
+        self._memory = from_report(self.last_report)
+        self._events.start(self.last_report.events)
+        self._live.start(self.last_report)
         self._has_begun = True
 
     def _judge_lease(self, live: LiveState) -> LeaseVerdict | None:
@@ -215,7 +215,9 @@ class Agent:
         """Whether the last report has machines that no runtime lists: then that report may be of a clone of this host. A runtime that does
         not answer may lack them too."""
         reported = {
-            one.uid for one in self._last.machines.values() if one.phase == "present" and has_id(one.status)
+            one.uid
+            for one in self.last_report.machines.values()
+            if one.phase == "present" and has_id(one.status)
         }
         return not reported <= self._uids_here()
 
@@ -264,7 +266,7 @@ class Agent:
             if place[0] is Kind.MACHINE_POOL:
                 found, last = (
                     self.remote.live.get(Key(place[0], "", pool.name)),
-                    self._last.pools.get(pool.name),
+                    self.last_report.pools.get(pool.name),
                 )
                 declared = found if isinstance(found, MachinePool) else None
                 one, facts[place] = pool_report.machine_pool(
@@ -272,7 +274,7 @@ class Agent:
                 )
                 pools.machines[pool.name] = self._finish_pool(one, place, live, last)
             else:
-                before = self._last.volume_pools.get(pool.name)
+                before = self.last_report.volume_pools.get(pool.name)
                 stored, facts[place] = pool_report.volume_pool(pool, runtime_state, declared_classes, before)
                 pools.volumes[pool.name] = self._finish_pool(stored, place, live, before)
         return pools, facts
@@ -280,7 +282,7 @@ class Agent:
     def _finish_pool(self, one: AnyPool, pool: PoolId, live: LiveState, last: AnyPool | None) -> AnyPool:
         """Adds what the runtime cannot tell: whether the host applies `live`, whether it leaves, and the
         epoch that it acts under."""
-        of_host = pool_report.of_host(one, self._problem, self.leaving)
+        of_host = pool_report.of_host(one, self.problem, self.leaving)
         return replace(of_host, epoch=self._epoch(pool, live, last))
 
     def _epoch(
@@ -329,10 +331,10 @@ class Agent:
 
     def _note(self, problem: LiveProblem | None) -> None:
         """That `live` is not applied, or is again, is an event, and a condition of every pool."""
-        if problem != self._problem:
+        if problem != self.problem:
             found = problem or LiveProblem("Following", "the target branch is followed again", False)
             self._events.record_own(EventText(found.reason, found.message, problem is not None))
-        self._problem = problem
+        self.problem = problem
 
     def _offer(self, lease: LeaseVerdict, pools: Pools, decision: Decision, settings: FleetSettings) -> None:
         """Say what the report ref shall hold: with the lease the whole report, else candidate.json alone.
@@ -354,9 +356,9 @@ class Agent:
             leaving=self.leaving,
         )
         at = stamp(self._clock.now())
-        self._last = assemble_report(by, pools, decision, self._events.all(), self._last, at)
-        files = render(self._last)
-        news = {**files, **render(select_error_entries(self._last))}
+        self.last_report = assemble_report(by, pools, decision, self._events.all(), self.last_report, at)
+        files = render(self.last_report)
+        news = {**files, **render(select_error_entries(self.last_report))}
         self.publisher.offer(files, settings.heartbeat.interval, news)
 
     def _candidate(self) -> report.CandidateReport:

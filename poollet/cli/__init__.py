@@ -13,6 +13,8 @@ import argparse
 import os
 from pathlib import Path
 
+from reconciler.cli.listen_address import listening
+
 CONFIG = Path("/etc/gitvirt/poollet.yaml")
 EXAMPLES = f"""examples:
   gitvirt poollet                                   with {CONFIG}, until it is stopped
@@ -48,6 +50,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--leave", action="store_true", help="report that the host leaves, and end")
     parser.add_argument(
         "--end-runtimes", action="store_true", help="also stop the runtimes that it started, at the end"
+    )
+    parser.add_argument(
+        "--listen",
+        type=listening,
+        metavar="ADDR",
+        help="serve /metrics, /healthz and /livez, e.g. on 127.0.0.1:9101; without a host on this machine alone",
     )
     parser.add_argument("--log", choices=("text", "json"), default="text", help="format of the log")
     parser.add_argument(

@@ -46,6 +46,7 @@ from reconciler.gitstore.remote import address
 from reconciler.gitstore.remote.transport import RemoteUnavailable
 from reconciler.gitstore.waker import WakeReason, watch_refs
 from reconciler.loop import logs
+from reconciler.loop.http_server import HttpServer
 from schemas.backoff import Backoff
 from schemas.problem import Problem
 from schemas.settings.fleet import FleetSettings
@@ -102,7 +103,10 @@ def serve(
         if found:
             raise CommandError(found, "see the log")
         return Exit.OK
-    serve_until_stopped(running, hosts, stop, ambient, supervisor)
+    with ExitStack() as listening:
+        if arguments.listen is not None:
+            listening.enter_context(listen(running, arguments.listen))
+        serve_until_stopped(running, hosts, stop, ambient, supervisor)
     log.info("poollet stopped; %s", what_stays(children, ends_runtimes=arguments.end_runtimes))
     return Exit.OK
 
@@ -136,6 +140,21 @@ def runtimes(
         yield children
     finally:
         children.stop(ends=arguments.end_runtimes)
+
+
+def listen(running: AgentThreads, address: tuple[str, int]) -> HttpServer:
+    """The HTTP server. An address that is in use is an error at the start."""
+    from poollet.cli.metrics import PoolletMetrics  # loads a library that a poollet without it does not need
+
+    metrics = PoolletMetrics(running)
+    try:
+        made = HttpServer(*address, metrics.exposition, metrics.health)
+    except OSError as error:
+        cause = f"cannot listen on {address[0]}:{address[1]}: {error.strerror}"
+        raise CommandError(cause, "choose another address with --listen") from None
+    made.is_live = metrics.is_live
+    log.info("listening address=%s", made.address)
+    return made
 
 
 def serve_until_stopped(

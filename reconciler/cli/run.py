@@ -39,6 +39,7 @@ from urllib.parse import unquote, urlsplit
 from reconciler.cli import fleet_repo as location
 from reconciler.cli.duration import parse_duration
 from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.listen_address import listening
 from reconciler.cli.sd_notify import ServiceNotifier
 from reconciler.cli.stop_signal import StopSignal
 from reconciler.cli.terminal import printable
@@ -261,18 +262,6 @@ def author(text: str) -> Identity:
     if match is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not an author; write 'Name <name@example.org>'")
     return Identity(match["name"], match["email"])
-
-
-def listening(text: str) -> tuple[str, int]:
-    """HOST:PORT; without a host this machine alone."""
-    parts = urlsplit(f"//{text}")
-    try:
-        host, port = parts.hostname or "127.0.0.1", parts.port
-    except ValueError:
-        host, port = "", None
-    if port is None or parts.path or parts.query or parts.username:
-        raise argparse.ArgumentTypeError(f"{text!r} is not an address; write 127.0.0.1:9100")
-    return host, port
 
 
 def read_secret(path: Path) -> bytes:

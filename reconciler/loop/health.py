@@ -32,7 +32,7 @@ class HealthCause(StrEnum):
 class HealthProblem(NamedTuple):
     """`cure` is the line or the command that ends it, where there is one."""
 
-    cause: HealthCause
+    cause: str
     message: str
     cure: str = ""
 

@@ -159,7 +159,7 @@ class Reconciler:
             self._metrics.set_states(relations.state_counts)
         if (problems := find_health_problems(self.world, outcome)) is not None:
             self.health_problems = problems
-            self._metrics.set_health(each.cause.value for each in problems)
+            self._metrics.set_health(each.cause for each in problems)
         return outcome
 
     def _tick_or_fail(self, clock: Callable[[], datetime], steady: Callable[[], datetime]) -> Outcome:
