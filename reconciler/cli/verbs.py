@@ -73,6 +73,10 @@ VERBS = {
     "pause": Verb("reconciler.cli.pause", "leave an object as it is until it is resumed"),
     "resume": Verb("reconciler.cli.pause", "end a pause"),
     "restart": Verb("reconciler.cli.restart", "stop and start a machine once, on its host"),
+    "import": Verb(
+        "reconciler.cli.import_objects",
+        "write files for objects exported from IronCore's API server",
+    ),
     "validate": Verb("reconciler.cli.validate", "check a repo and list every problem with its place and fix"),
     "forge": Verb("reconciler.cli.forge", "check which known attacks the rules of a forge allow"),
     "completion": Verb(

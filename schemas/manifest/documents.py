@@ -175,7 +175,7 @@ def _list_violation(body: Value) -> Violation | None:
         return None
     is_ours = isinstance(recognize(body.get("apiVersion"), kind.removesuffix("List")), Kind)
     if is_ours or any(isinstance(recognize_document(item), Kind | NearMiss) for item in items):
-        hint = "write each item as its own document, with --- between them"
+        hint = "write each item as its own document, with --- between them; `gitvirt import -f FILE` does it"
         return Violation("/items", "GV113", f"gitvirt does not read objects in a {kind}", hint)
     return None
 

@@ -62,7 +62,8 @@ _FORBIDDEN = {
     "namespace": "this kind has no namespace",
     "claimRef": "a template cannot be claimed",
     "unclaimable": "a template cannot be unclaimable",
-    "dataSource": "image is the old name of dataSource; write one of the two",
+    "osImage": "image is the old name of dataSource.osImage.image; write one of the two",
+    "volumeSnapshotRef": "image is the old name of dataSource.osImage.image; write one of the two",
 }
 
 
@@ -138,7 +139,9 @@ class _Explainer:
             case kinds.PropertyNames(inner):
                 yield self._bad_name(path, str(inner.instance), inner)
             case kinds.OneOfNotValid() | kinds.OneOfMultipleValid() if isinstance(value, dict):
-                yield self._not_exactly_one(path, value, [choice["required"][0] for choice in rule["oneOf"]])
+                yield self._not_exactly_one(
+                    path, value, [choice["required"][0] for choice in rule["oneOf"] if "required" in choice]
+                )
             case kinds.OneOfNotValid() | kinds.OneOfMultipleValid():
                 return  # the value is not an object, which its wrong type reports
             case kinds.FalseSchema():

@@ -19,11 +19,26 @@ class IPv4(Part, frozen=True):
     nat: bool = False
 
 
+class PeeredNetwork(Part, frozen=True):
+    """A network by name; without a namespace one of the same."""
+
+    name: str
+    namespace: str = ""
+
+
+class Peering(Part, frozen=True):
+    """Accepted and not acted on."""
+
+    name: str
+    network_ref: PeeredNetwork
+
+
 class NetworkSpec(Part, frozen=True):
     """A network of the provider, or one that gitvirt creates."""
 
     provider_id: str = msgspec.field(name="providerID", default="")
     ipv4: IPv4 | None = None
+    peerings: tuple[Peering, ...] = ()
 
 
 class NetworkStatus(Part, frozen=True):

@@ -103,7 +103,7 @@ class OSImage(Part, frozen=True):
 
 
 class DataSource(Part, frozen=True):
-    """Exactly one of the two."""
+    """Exactly one of the two. IronCore's API server writes an empty one into what it exports, which means none."""
 
     os_image: OSImage | None = None
     volume_snapshot_ref: NameRef | None = None
@@ -125,6 +125,8 @@ class VolumeSpec(Part, frozen=True):
     deletion_policy: Literal["Retain", "Delete"] | None = None
 
     def __post_init__(self) -> None:
+        if self.data_source == DataSource():
+            msgspec.structs.force_setattr(self, "data_source", None)
         if self.image:
             source = self.data_source or DataSource(os_image=OSImage(image=self.image))
             msgspec.structs.force_setattr(self, "data_source", source)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from schemas.model import Machine, MachinePool, Taint, Toleration, Volume, VolumePool
+from schemas.model import Machine, MachinePool, Network, Taint, Toleration, Volume, VolumePool
 from schemas.problem import Severity
 from schemas.validate.finding import Finding
 from schemas.validate.inputs import ValidationPolicy
@@ -29,6 +29,9 @@ def of_object(entry: AnyDeclaration) -> Iterator[Finding]:
             yield from of_machine(entry, entry.object)
         case Volume():
             yield from of_tolerations(entry, "/spec/tolerations", entry.object.spec.tolerations)
+            yield from of_volume_without_class(entry, entry.object)
+        case Network():
+            yield from of_peerings(entry, entry.object)
         case MachinePool() | VolumePool():
             yield from of_taints(entry, entry.object.spec.taints)
 
@@ -81,6 +84,35 @@ def of_taints(entry: AnyDeclaration, taints: Sequence[Taint]) -> Iterator[Findin
             message = f"the pool already has a taint {taint.key} with effect {taint.effect}"
             yield entry.finding("GV333", f"/spec/taints/{position}", message, "remove one of them")
         seen.add((taint.key, taint.effect))
+
+
+def of_volume_without_class(entry: AnyDeclaration, volume: Volume) -> Iterator[Finding]:
+    """GV331: such a volume exists outside of gitvirt, so nothing ever fills it."""
+    if volume.spec.volume_class_ref is None and volume.spec.data_source is not None:
+        message = "a volume without volumeClassRef exists already, so its dataSource has no effect"
+        yield entry.finding("GV331", "/spec", message, "add volumeClassRef, or remove dataSource")
+
+
+def of_peerings(entry: AnyDeclaration, network: Network) -> Iterator[Finding]:
+    """GV345: a peering joins two different networks, once."""
+    own = (entry.key.namespace, entry.key.name)
+    seen: set[tuple[str, str]] = set()
+    names: set[str] = set()
+    for position, peering in enumerate(network.spec.peerings):
+        pointer = f"/spec/peerings/{position}"
+        other = (peering.network_ref.namespace or entry.key.namespace, peering.network_ref.name)
+        if other == own:
+            yield entry.finding(
+                "GV345", f"{pointer}/networkRef", "the network is peered with itself", "remove the peering"
+            )
+        elif other in seen:
+            message = f"the network is already peered with {'/'.join(other)}"
+            yield entry.finding("GV345", f"{pointer}/networkRef", message, "remove one of them")
+        elif peering.name in names:
+            message = f"the network already has a peering {peering.name}"
+            yield entry.finding("GV345", f"{pointer}/name", message, "rename one of them")
+        seen.add(other)
+        names.add(peering.name)
 
 
 def of_selectors(entry: AnyDeclaration, machine: Machine) -> Iterator[Finding]:

@@ -212,7 +212,7 @@ TABLE: dict[str, tuple[dict[str, Any], list[tuple[str, str, str]]]] = {
     ),
     "image twice": (
         volume(image="a", dataSource={"osImage": {"image": "b"}}),
-        [("/spec/dataSource", "GV209", "remove the field")],
+        [("/spec/dataSource/osImage", "GV209", "remove the field")],
     ),
     "claimed template": (
         machine(

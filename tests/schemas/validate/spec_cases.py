@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.schemas.validate.case import DECLARED, ZONE, Case
 from tests.schemas.validate.documents import (
+    document,
     ephemeral_interface,
     interface,
     machine,
@@ -95,6 +96,40 @@ SPEC_CASES = [
             )
         },
         {"GV333 error p.yaml /spec/taints/1"},
+    ),
+    Case(
+        "a data source that nothing reads",
+        {
+            "v.yaml": document(
+                "storage", "Volume", "v", None, {"spec": {"dataSource": {"osImage": {"image": "a"}}}}
+            )
+        },
+        {"GV331 error v.yaml /spec"},
+    ),
+    Case(
+        "an empty data source is none",
+        {"v.yaml": document("storage", "Volume", "v", None, {"spec": {"dataSource": {}}})},
+        set(),
+    ),
+    Case(
+        "peerings with itself and twice",
+        {
+            "n.yaml": network(
+                "n",
+                peerings=[
+                    {"name": "a", "networkRef": {"name": "n"}},
+                    {"name": "b", "networkRef": {"name": "o"}},
+                    {"name": "c", "networkRef": {"name": "o", "namespace": "default"}},
+                    {"name": "b", "networkRef": {"name": "p"}},
+                    {"name": "d", "networkRef": {"name": "n", "namespace": "other"}},
+                ],
+            )
+        },
+        {
+            "GV345 error n.yaml /spec/peerings/0/networkRef",
+            "GV345 error n.yaml /spec/peerings/2/networkRef",
+            "GV345 error n.yaml /spec/peerings/3/name",
+        },
     ),
     # spread and anti-affinity
     Case(
