@@ -128,7 +128,7 @@ def _find_controller(metadata: Mapping[str, Any]) -> str:
 
 def _describe(body: object) -> str:
     if not isinstance(body, Mapping):
-        return "a document that is no object"
+        return "a document that is not an object"
     metadata = body.get("metadata")
     metadata = metadata if isinstance(metadata, Mapping) else {}
     parts = (body.get("kind"), metadata.get("namespace"), metadata.get("name"))

@@ -16,7 +16,7 @@ from tests.docs.pages import INLINE, PAGES, Page
 
 # `gitvirt help TOPIC`, and two words that are not verbs.
 OTHERS = {"help", "VERB", "--help", "--version", "-V"}
-ENDS = re.compile(r"\s(?:\||\|\||&&|;|#|>|>>|2>|&|\)|   ).*$|\\$")
+ENDS = re.compile(r"\s(?:\\?\||\|\||&&|;|#|>|>>|2>|&|\)|   ).*$|\\$")
 
 
 def commands(page: Page) -> Iterator[str]:

@@ -58,7 +58,7 @@ def test_what_a_server_wrote_is_left_out_and_named() -> None:
     }
 
 
-def test_a_pool_is_kept_as_a_pin_where_that_is_asked_for() -> None:
+def test_keep_pools_keeps_a_pool_as_a_pin() -> None:
     found = import_one(MACHINE, keep_pools=True)
     assert isinstance(found, Imported)
     assert found.body["spec"]["machinePoolRef"] == {"name": "rack-1"}
@@ -98,7 +98,7 @@ OWNER = [{"kind": "Machine", "name": "web", "controller": True}]
         ([1], "not an object"),
     ],
 )
-def test_what_is_no_manifest_is_skipped_with_its_reason(given_body: Any, reason: str) -> None:
+def test_what_cannot_be_a_manifest_is_skipped_with_its_reason(given_body: Any, reason: str) -> None:
     found = import_one(given_body)
     assert isinstance(found, Skipped)
     assert reason in found.reason
