@@ -67,7 +67,7 @@ def make_plan(view: View, advance: WorldChanges, now: datetime) -> Plan:
     """The one way from a World to its Plan, for run, plan and explain alike."""
     review = review_deletions(view)
     needs = decide_needs(view, advance.dirty, now, review)
-    requests = placing.requests(view, [need for need in needs if isinstance(need, Place)], now)
+    requests = placing.requests(view, needs, now)
     decisions = (
         schedule(requests, placing.build_cluster_state(view, requests, needs), placing.policy(view))
         if requests

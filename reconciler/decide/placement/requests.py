@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
-from reconciler.decide.need import Place
+from reconciler.decide.need import Adopt, Need, Place
 from reconciler.decide.placement.quotas import machine_need, volume_need
 from reconciler.schedule.request import (
     AntiAffinityRule,
@@ -34,16 +34,22 @@ from schemas.model.charge import machine_charge, volume_charge
 from schemas.validate.tree import derived_name
 
 
-def requests(view: View, places: Iterable[Place], now: datetime) -> tuple[Request, ...]:
+def requests(view: View, decided: Iterable[Need], now: datetime) -> tuple[Request, ...]:
     """One request for each machine and each volume alone, machines first, sorted by key. A machine of a missing class has none.
 
-    A volume that belongs to a machine's request has none of its own, or it could be placed where that machine cannot reach it.
+    A volume that belongs to a machine's request has none of its own, or it could be placed where that machine cannot reach it. One that
+    is adopted in this tick has its place: where its host reports it.
     """
-    needs = {each.key: each for each in places}
+    decided = tuple(decided)
+    needs = {each.key: each for each in decided if isinstance(each, Place)}
+    others: dict[Key, Place | Adopt] = {
+        **needs,
+        **{each.key: each for each in decided if isinstance(each, Adopt)},
+    }
     found: list[Request] = []
     taken: set[Key] = set()
     for key in sorted(key for key in needs if key.kind is Kind.MACHINE):
-        request = _machine(view, needs[key], needs, now)
+        request = _machine(view, needs[key], others, now)
         if request is not None:
             found.append(request)
             taken.update(volume.key for volume in request.volumes)
@@ -56,7 +62,7 @@ def requests(view: View, places: Iterable[Place], now: datetime) -> tuple[Reques
     return tuple(found)
 
 
-def _machine(view: View, need: Place, others: Mapping[Key, Place], now: datetime) -> Request | None:
+def _machine(view: View, need: Place, others: Mapping[Key, Place | Adopt], now: datetime) -> Request | None:
     known = view.objects.get(need.key)
     if known is None or not isinstance(known.object, Machine):
         return None
@@ -108,7 +114,7 @@ def _volumes(view: View, machine: Machine) -> Iterator[tuple[Key, VolumeSpec]]:
             yield key, entry.ephemeral.volume_template.spec
 
 
-def _record(view: View, key: Key, others: Mapping[Key, Place]) -> Record:
+def _record(view: View, key: Key, others: Mapping[Key, Place | Adopt]) -> Record:
     if key in others:
         return others[key].record
     known = view.objects.get(key)

@@ -29,7 +29,7 @@ from schemas.kinds import Key, Kind
 from schemas.report import Report
 from schemas.report.objects import Orphan
 from tests.reconciler.lifecycle.hosts import Assigned, Fleet, Host
-from tests.reconciler.world.scene import FLEET, LIVE, MAIN, REPORTS, machine, pool, volume
+from tests.reconciler.world.scene import FLEET, LIVE, MAIN, REPORTS, machine, pool, using, volume
 
 WEB = Key(Kind.MACHINE, "default", "web")
 CORDON = "spec:\n  unschedulable: true\n"
@@ -449,3 +449,28 @@ def test_a_name_that_an_orphan_has_waits_with_the_command_that_deletes_the_orpha
     assert shown.reason == "OnAnotherHost"
     assert "gitvirt cannot adopt that object" in shown.message
     assert command in shown.message
+
+
+def test_a_volume_that_is_taken_over_stays_where_its_data_is_though_its_machine_waits_for_a_place() -> None:
+    """Placed together with a machine that is pinned elsewhere, it would be created there again, and empty."""
+    world = start_fleet()
+    backup = world.heads[LIVE]
+    world.source({"data.yaml": volume("data", "  volumePoolSelector: {}\n")})
+    world.settle()
+    before = world.volume("data").status.assignment
+    assert before is not None
+    for host in world.hosts.values():
+        host.is_local = True
+    world.restore(live=backup)
+    world.fresh()
+    other = "b" if before.pool == "a" else "a"
+    world.source(
+        {
+            f"{other}.yaml": pool(other),
+            "web.yaml": machine("web", f"  machinePoolRef: {{name: {other}}}\n" + using("data")),
+        }
+    )
+    world.recover("data")
+    after = world.volume("data").status.assignment
+    assert after is not None
+    assert (after.pool, after.id) == (before.pool, before.id)
