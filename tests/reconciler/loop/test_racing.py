@@ -107,7 +107,8 @@ def test_racing(world: MirrorWorld, reconcilers: int, machines: int) -> None:
         bob.push({f"b/{n}.yaml": machine(f"b-{n}", f"   # of Bob, {n}")}, f"b-{n}")
         ann.push({f"b/{n}.yaml": machine(f"b-{n}", f"   # of Bob, {n}, seen by Ann")}, f"look at b-{n}")
     looker = world.client()
-    until(lambda: running(looker) == machines, crowd)
+    # A machine may run before the last push about it: then live lacks that commit.
+    until(lambda: is_synced(looker) and running(looker) == machines, crowd)
     crowd.end()
     assert isinstance(loops[0].reconciler.tick(clock), NoChange)
     once_each(hosts, machines)
@@ -135,6 +136,14 @@ def until(is_so: Callable[[], bool], crowd: Crowd) -> None:
         assert not crowd.errors, crowd.errors
         assert time.monotonic() < end, "it takes too long"
         time.sleep(0.2)
+
+
+def is_synced(looker: Repo) -> bool:
+    """Whether live was made of the newest source commit."""
+    found = take_snapshot(looker)
+    if found.target is None or found.source is None:
+        return False
+    return looker.is_descendant(found.target, found.source)
 
 
 def running(looker: Repo) -> int:
