@@ -1,4 +1,4 @@
-"""What `live` orders of this host: to ensure an object, to retain one, to remove one, or to leave it as it is.
+"""What `live` orders of this host: to ensure an object, to retain one, to stop a machine, to remove an object, or to leave it as it is.
 
 Theory of operation of the fence on the host. A pool is granted to one host on `live` (`status.host`, `status.epoch`), and each
 assignment names the host and the epoch that it was made under. `is_granted` is the only place where a host asks whether an assignment is
@@ -47,6 +47,13 @@ class Retain:
 
 
 @dataclass(frozen=True, slots=True)
+class Stop:
+    """A machine that left the source, and is kept for an undo: it is off, and nothing of it is destroyed or created."""
+
+    until: str
+
+
+@dataclass(frozen=True, slots=True)
 class Withdraw:
     """Remove it, and say so once it is gone."""
 
@@ -61,7 +68,7 @@ class Skip:
     message: str
 
 
-Intent = Ensure | Retain | Withdraw | Skip
+Intent = Ensure | Retain | Stop | Withdraw | Skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +196,7 @@ def intent(document: LiveDocument, object: Ordered) -> Intent:
 
 
 def ordered_intent(object: Ordered) -> Intent:
-    """Deletion comes before eviction. An eviction counts for the assignment that it names: an older one was
+    """Deletion comes before eviction, and both before a stop. An eviction counts for the assignment that it names: an older one was
     answered. Snapshots are not evicted, because they are where their volume is."""
     if object.metadata.is_deleting:
         return Withdraw("deleted")
@@ -197,4 +204,6 @@ def ordered_intent(object: Ordered) -> Intent:
         evict, assignment = object.status.evict, object.status.assignment
         if evict is not None and assignment is not None and evict.assignment == assignment.id:
             return Withdraw(evict.reason or "evicted")
+    if isinstance(object, Machine) and object.status.undo is not None:
+        return Stop(object.status.undo.until)
     return Ensure()

@@ -22,16 +22,17 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from iri.machine import RuntimeMachine
+from iri.machine import Power, RuntimeMachine
 from iri.runtime import RuntimeObject
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.decide import memory, orphans
 from poollet.decide.actions import RUNTIME_KINDS, CreateCall, ObjectAction, Ref
-from poollet.decide.assignments import Ensure, HostOrder, Withdraw, list_orders, other_host
+from poollet.decide.assignments import Ensure, HostOrder, Stop, Withdraw, list_orders, other_host
 from poollet.decide.capacity_ledger import find_pool, requested_bytes, take_larger
 from poollet.decide.decision import Decision, DecisionInput, by_name
 from poollet.decide.decision_pass import DecisionPass, OrderedObject, has_id, next_memory
 from poollet.decide.inventory import Absent, Duplicates, InFlight, Inventory, Presence, Present, Unknown
+from poollet.decide.machine.plan import OFF
 from poollet.decide.memory import FINAL, Entry
 from poollet.decide.plan import plan_object
 from poollet.report import iri_to_report
@@ -40,6 +41,7 @@ from schemas import report
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, Volume
 from schemas.model.capacity import Vector
+from schemas.model.charge import local_disk_charge
 
 KINDS = (RuntimeVolume, RuntimeSnapshot, RuntimeMachine)
 
@@ -160,13 +162,27 @@ def is_over(ordered_object: OrderedObject, current: DecisionPass) -> bool:
 
 
 def charge_with_observed(ordered_object: OrderedObject, current: DecisionPass) -> Vector:
-    """The larger of what its order and its listed objects take: a resize needs room for both."""
+    """The larger of what its order and its listed objects take: a resize needs room for both. A machine that is kept for an undo takes its
+    local disks alone once it is off; it asks for room before it starts again."""
     order = ordered_object.order
+    if isinstance(order.intent, Stop) and is_off(ordered_object):
+        return local_disk_charge(order.object.spec) if isinstance(order.object, Machine) else {}
     there = [
         current.ledger.object_charge(pool_id(order), found)
         for found in current.inventory.ours.get(order.ref, [])
     ]
     return take_larger([current.ledger.order_charge(order), *there])
+
+
+def is_off(ordered_object: OrderedObject) -> bool:
+    """Whether no guest of it runs, and none starts by itself."""
+    match ordered_object.presence:
+        case Absent():
+            return True
+        case Present(RuntimeMachine() as there):
+            return there.status.state in OFF and there.spec.power is Power.OFF
+        case _:
+            return False
 
 
 def charge_unordered(ordered: set[Ref], current: DecisionPass) -> None:

@@ -12,10 +12,12 @@ what a kind does to be created, changed or removed is in its own module (machine
     Absent             Withdraw   gone, once no creation can take effect any more (late_creation.py)
     Absent             Skip       pending, with the reason
     Absent             Retain     its data is lost; a machine has none and is pending
+    Absent             Stop       pending: what is not here is not created either
     Absent             Ensure     created; if it existed and holds data, that is lost and it is not created again
     Present            Withdraw   removed, unless something blocks that
     Present            Skip       its state, with the reason
     Present            Retain     its state
+    Present            Stop       powered off, and nothing else
     Present            Ensure     what differs is changed
 
 Must never happen: an object with data that existed and is missing is created again, which would hide that its data is lost.
@@ -32,13 +34,13 @@ from iri.machine import MachineState, Power, RuntimeMachine
 from iri.runtime import RuntimeObject
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.decide.actions import Call, EventText, Ref, RemoveCall, UpdateCall
-from poollet.decide.assignments import Ensure, HostOrder, Retain, Skip, Withdraw
+from poollet.decide.assignments import Ensure, HostOrder, Retain, Skip, Stop, Withdraw
 from poollet.decide.decision_pass import DecisionPass, OrderedObject
 from poollet.decide.fences import fence_duplicates
 from poollet.decide.inventory import Absent, Duplicates, InFlight, Present, UnconfirmedAbsent, Unknown
 from poollet.decide.late_creation import end_assignment, reject
-from poollet.decide.machine.conditions import report_machine
-from poollet.decide.machine.plan import change_machine, create_machine
+from poollet.decide.machine.conditions import report_machine, stopped_message
+from poollet.decide.machine.plan import change_machine, create_machine, stop_machine
 from poollet.decide.memory import FINAL, Entry
 from poollet.decide.secrets import NotReady
 from poollet.decide.snapshots import create_snapshot, report_snapshot
@@ -49,7 +51,7 @@ from poollet.decide.volumes import (
     removal_blockers,
     report_volume,
 )
-from poollet.report.conditions import LOST, READY, UP_TO_DATE, condition, duplicates_condition
+from poollet.report.conditions import DELETED, LOST, READY, UP_TO_DATE, condition, duplicates_condition
 from poollet.report.entries import (
     Conditions,
     Status,
@@ -108,6 +110,8 @@ def plan_absent(order: HostOrder, current: DecisionPass) -> Entry:
             return report_pending(order, (condition(UP_TO_DATE, False, reason, message),))
         case Retain():
             return report_lost(order, current) if has_data else report_pending(order)
+        case Stop(until):
+            return report_pending(order, (condition(UP_TO_DATE, False, DELETED, stopped_message(until)),))
         case Ensure() if has_data and current.was_made(order):
             return report_lost(order, current)
         case Ensure():
@@ -165,6 +169,10 @@ def plan_present(order: HostOrder, there: RuntimeObject, current: DecisionPass) 
             return report_existing(order, there, known, current)
         case Retain():
             return report_existing(order, there, (), current)
+        case Stop(until):
+            assert isinstance(order.object, Machine), "no other kind is stopped"
+            assert isinstance(there, RuntimeMachine)
+            return stop_machine(order, order.object, there, until, current)
         case Ensure():
             return plan_existing(order, there, current)
         case _:

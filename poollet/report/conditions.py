@@ -23,6 +23,7 @@ IMAGE_READY = "ImageReady"
 UP_TO_DATE = "UpToDate"
 ACCESS_SECRET = "AccessSecret"
 DUPLICATES = "DuplicateObjects"  # a reason
+DELETED = "Deleted"  # a reason: a machine that is kept for an undo is off
 LOST = "Lost"  # a reason: an object with data is missing
 NO_EFFECT = "NoEffect"  # a reason: the runtime accepted a call again and again, and nothing changed
 FAILED = "Failed"  # a reason of an event: a call failed

@@ -2,7 +2,7 @@
 
 decide -> one need for each object that something happened to, by its kind and state:
     machine, volume, pool, interface     what an object of that kind needs
-    deletion, deletion_limit, retained   what left the source: ordered gone, held, or its data kept
+    deletion, removal                    what left the source: ordered gone, held, kept for an undo, or its data kept
     handover                             what takes two commits, because a push may land late
     eviction, volume_claim, ephemeral    leaving a pool, attaching a volume, what a machine's entries stand for
     pool_requests                        what people say of hosts by a commit

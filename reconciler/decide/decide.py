@@ -11,9 +11,10 @@ volumes and interfaces, all that is absent from the source, all on a pool whose 
     4. discard_destroyed   retained data of destroyed hosts
     5. evaluate            what waits for a pool, where an assignment ended in this tick and made room
     6. generated_needs     ephemeral objects of the machines that go on
-    7. postpone_moves      after a start, until each known host was seen to report: no placement, no eviction
-    8. order_evictions     as many as limits.evict allows at once, the least important first
-    9. annotate            frozen files and refused claims, whatever else happens
+    7. admit_returns       machines that come back after an undo, before others are placed
+    8. postpone_moves      after a start, until each known host was seen to report: no placement, no eviction
+    9. order_evictions     as many as limits.evict allows at once, the least important first
+   10. annotate            frozen files and refused claims, whatever else happens
 
 Then `placement` asks the scheduler and `compose` makes one change for each object. An object whose
 assignment ends in this tick is placed by the same commit only where its host had lost the right to it before (`handover`).
@@ -40,7 +41,8 @@ from reconciler.decide.object_edit import ObjectEdit, make_uid
 from reconciler.decide.outcome import keep
 from reconciler.decide.pool_requests import PoolRequests, judge_requests
 from reconciler.decide.references import interfaces_of, machines_of, volumes_of
-from reconciler.decide.retained import discard_destroyed, restore, retained_volume_for
+from reconciler.decide.removal import undo
+from reconciler.decide.removal.retained import discard_destroyed, restore, retained_volume_for
 from reconciler.plan.types import Action, Plan
 from reconciler.schedule.scheduler import schedule
 from reconciler.world.changes import WorldChanges
@@ -89,7 +91,7 @@ def decide_needs(
     review = review or review_deletions(view)
     requests = judge_requests(view)
     needs: dict[Key, Need] = {}
-    facts = TickFacts(review, requests, needs)
+    facts = TickFacts(review, requests, needs, undo.find_kept(view, review, now))
     evaluate(
         view,
         affected_keys(view, {*dirty, *requests.status, *requests.notices}, requests.ended),
@@ -105,6 +107,7 @@ def decide_needs(
         evaluate(view, affected_keys(view, view.relations.waiting, ()) - needs.keys(), facts, now, needs)
     for owner in [need for need in needs.values() if need.key.kind is Kind.MACHINE]:
         needs |= {need.key: need for need in generated_needs(view, owner, now, requests)}
+    needs |= {need.key: need for need in undo.admit_returns(view, needs.values())}
     if awaited := view.awaited_hosts:
         ends = now + timedelta(seconds=max(each.seconds for each in awaited))
         needs |= {need.key: need for need in postpone_moves(needs.values(), ends)}
@@ -178,6 +181,7 @@ class TickFacts:
     review: DeletionReview
     requests: PoolRequests
     needs: Mapping[Key, Need]  # of those before it
+    kept: undo.KeptMachines
 
 
 def decide_object(view: View, edit: ObjectEdit, facts: TickFacts) -> Need:
@@ -187,7 +191,7 @@ def decide_object(view: View, edit: ObjectEdit, facts: TickFacts) -> Need:
     """
     known = edit.known
     if known.key in view.relations.absent and not deletion.is_announced(view, known.key):
-        return deletion.order_deletion(observe(view, edit), facts.review)
+        return undo.remove_absent(view, observe(view, edit), facts.review, facts.kept)
     if edit.record.is_deleting:
         return deletion.finish_deletion(view, observe(view, edit))
     edit = edit.clear_condition(DELETION_HELD)

@@ -7,6 +7,7 @@ An object that is absent (on `live`, and cleanly gone from the source or from it
     phase     condition                                                  effect
     HOLD      held, see below                                            condition DeletionHeld; nothing else changes
     RETAIN    a volume that holds data, and whose policy keeps it        its document moves to `.gitvirt/retained/`, still charged
+    UNDO      a machine with data, or what one needs (`undo`)            its host stops it; nothing is ordered before the undo time is over
     ORDER     none of these                                              metadata.deletionTimestamp: hosts remove it
     WAIT      ordered, and its pool has not reported that it is gone,    none
               or others still use it
@@ -17,9 +18,10 @@ What holds a deletion, in the order in which it is looked for:
     AbsenceUnverified        a file that may declare it cannot be read, or its pool may have created it unseen
     Paused                   it, or the machine that it belongs to, is paused
     InUse                    an object that stays refers to it
-    DeletionLimitExceeded    all of a kind; half of three or more; more than limits.delete allows. Only an approval ends it
+    DeletionLimitExceeded    all of a kind; half of three or more; more than limits.delete allows; all machines of a group. Only an approval
+                             ends it
 
-Limits are counted over all that is absent at once, those already ordered included, by the stricter of the old and the new settings: a commit cannot raise
+Limits are counted over all that is absent at once, those already ordered or kept for an undo included, by the stricter of the old and the new settings: a commit cannot raise
 the limit that it breaks. An approval counts for a removal before it, and not for a later one of the same objects, nor in a recovery of `live`: a
 restored `live` that has them again, under the same uids, asks again. Objects that go with their owner are not counted again. One digest approves all that exceeds the limits.
 
@@ -33,11 +35,11 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from reconciler.decide.deletion_limit import DeletionCounts, stricter, why_over_limit
 from reconciler.decide.need import DeletionPhase, Remove
 from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.pool_requests import judge_requests
 from reconciler.decide.references import blocking_users, list_users, owner_of
+from reconciler.decide.removal.deletion_limit import DeletionCounts, stricter, why_over_limit
 from reconciler.decide.volume_claim import release_claim
 from reconciler.gitstore.approval import (
     HoldKind,
@@ -55,7 +57,9 @@ from reconciler.world.view import View
 from schemas import live_layout
 from schemas.kinds import Key, Kind
 from schemas.model import Volume, VolumeStatus
+from schemas.settings.fleet import DeleteLimit
 
+Group = tuple[str, str, str]  # namespace, key and value of a label
 KEEPS = "its deletion policy keeps the data"
 OVER_LIMIT = "DeletionLimitExceeded"  # the reason of DELETION_HELD that an approval ends
 
@@ -92,16 +96,21 @@ def review_deletions(view: View) -> DeletionReview:
         known = view.objects[key]
         if follows_its_owner(view, known) or is_announced(view, key):
             continue  # whose own going was counted; a pool that only changes who says that it is there
-        counted[key.kind] += 1
+        counted[key.kind] += not is_kept(known)
         if reason := hold_reason(view, known):
             why[key] = reason
-        else:
+        elif not is_kept(known):  # which passed the limits when it was stopped
             free[key.kind].append(known)
     held = tuple(kinds_over_limit(view, free, counted))
     keys = [key for _, _, keys in held for key in keys]
     subjects = [approval_subject(view.objects[key]) for key in keys]
     digest = approval_digest(view.rules.settings.fleet.id, HoldKind.DELETION, subjects) if keys else ""
-    given = [each for each in view.head.confirmations if each.about is Confirm.APPROVAL]
+    purges = [purge_digest(view, view.objects[key]) for key in view.relations.kept]
+    given = [
+        each
+        for each in view.head.confirmations
+        if each.about is Confirm.APPROVAL and not any(is_approval_of(each.value, purge) for purge in purges)
+    ]
     idle = tuple(each for each in given if not approves(view, each, digest, keys))
     if not keys or len(idle) < len(given):
         return DeletionReview(why, idle=idle)
@@ -171,11 +180,62 @@ def kinds_over_limit(
     before = view.rules.before
     limit = stricter(before.limits.delete, view.rules.settings.limits.delete)
     for kind in sorted(free):
+        kept = sum(
+            key.kind is kind and is_kept(view.objects[key])
+            for key in view.relations.kept & view.relations.absent
+        )
         losses = DeletionCounts(
-            view.relations.live_counts[kind], len(view.relations.leaving[kind]), counted[kind]
+            view.relations.live_counts[kind], len(view.relations.leaving[kind]) + kept, counted[kind]
         )
         if reason := why_over_limit(losses, limit):
             yield kind, reason, tuple(known.key for known in free[kind])
+        elif kind is Kind.MACHINE and limit.groups:
+            yield from lost_groups(view, free[kind], limit)
+
+
+def is_kept(known: ObjectState) -> bool:
+    """Whether it was stopped for an undo, and counted then. One that was declared again meanwhile counts again."""
+    undo = known.record.undo
+    return undo is not None and not undo.is_returning
+
+
+def lost_groups(
+    view: View, absent: Iterable[ObjectState], limit: DeleteLimit
+) -> Iterable[tuple[Kind, str, tuple[Key, ...]]]:
+    """Groups of machines of which none would stay. Each of its machines counts that is on `live`, also one that is going already."""
+    lost: dict[Group, list[Key]] = defaultdict(list)
+    for known in absent:
+        for group in groups_of(known, limit):
+            lost[group].append(known.key)
+    if not lost:
+        return
+    staying = {
+        group
+        for known in view.objects.values()
+        if known.key.kind is Kind.MACHINE and known.is_active and known.live is not None
+        for group in groups_of(known, limit)
+    }
+    held: set[Key] = set()
+    for group in sorted(lost.keys() - staying):
+        keys = tuple(key for key in lost[group] if key not in held)
+        held |= {*keys}
+        namespace, label, value = group
+        reason = f"all machines with the label {label}: {value} in namespace {namespace} would be deleted"
+        if keys:
+            yield Kind.MACHINE, reason, keys
+
+
+def groups_of(known: ObjectState, limit: DeleteLimit) -> Iterable[Group]:
+    """The groups of `limits.delete.groups` that a machine belongs to."""
+    labels = known.object.metadata.labels
+    return [(known.key.namespace, label, labels[label]) for label in limit.groups if label in labels]
+
+
+def purge_digest(view: View, known: ObjectState) -> str:
+    """What a commit approves that ends the wait of this machine: this wait of this life of it, and no other."""
+    undo = known.record.undo
+    subject = f"{known.record.uid} {undo.until if undo is not None else ''}"
+    return approval_digest(view.rules.settings.fleet.id, HoldKind.PURGE, [subject])
 
 
 def approval_subject(known: ObjectState) -> str:

@@ -13,6 +13,7 @@ The first row that applies decides. Before it, the assignment follows its grant 
     unassigned in this tick, and nothing had ordered that  Keep; the next commit places it (`handover`)
     unassigned, an obstacle                                Blocked
     unassigned                                             Place
+    kept for an undo until it was declared again           Return, or Blocked (`undo`)
     ordered to leave                                       Drain; the order is never taken back
     not confirmed, and its previous pool reports it        Drain, due at once (`unconfirmed`)
     its pool is lost                                       PoolUnreachable
@@ -47,6 +48,7 @@ from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.obstacles import first_obstacle
 from reconciler.decide.outcome import adopt_reported, block, keep, pause, recover, wait_for_pool
 from reconciler.decide.references import volumes_of
+from reconciler.decide.removal.undo import decide_return
 from reconciler.decide.unconfirmed import why_withdrawn
 from reconciler.plan.types import Action
 from reconciler.world.objects.object_state import ObjectState
@@ -93,6 +95,8 @@ def decide_assigned(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
     assert isinstance(machine, Machine), "by the kind of its key"
     assert assignment is not None, "the caller asked"
     pool = view.pools.get(assignment.pool)
+    if edit.evict is None and edit.record.undo is not None:
+        return decide_return(view, edit)
     if edit.evict is not None:
         return Drain(**edit.need_fields(), reason=edit.evict.reason, is_ordered=True)
     if why := why_withdrawn(view, edit, fact):

@@ -63,6 +63,7 @@ class DeletionPhase(StrEnum):
 
     HOLD = "hold"  # a person has to confirm, or the source leaves doubt
     WAIT = "wait"  # for those who use it, or for its pool to state that it is gone
+    UNDO = "undo"  # a machine is stopped and kept for a while, or something waits with it
     ORDER = "order"  # the deletion timestamp
     RETAIN = "retain"  # a volume whose data stays
     DROP = "drop"  # the document goes
@@ -95,6 +96,13 @@ class Drain(NeedBase):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Return(NeedBase):
+    """A machine that was kept for an undo is declared again: it starts where it is, if there is room (`undo.admit_returns`)."""
+
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Postpone(NeedBase):
     """It would be placed or evicted, and the process has not yet seen a report of every host since its start."""
 
@@ -106,4 +114,4 @@ class Blocked(NeedBase):
     reason: str
 
 
-Need: TypeAlias = Place | Keep | Adopt | Remove | PoolUnreachable | Drain | Postpone | Blocked
+Need: TypeAlias = Place | Keep | Adopt | Remove | PoolUnreachable | Drain | Return | Postpone | Blocked

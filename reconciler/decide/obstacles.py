@@ -15,7 +15,7 @@ from reconciler.decide.deletion import was_made
 from reconciler.decide.expansion import expansions
 from reconciler.decide.pool_requests import judge_requests
 from reconciler.decide.references import owner_of, volumes_of
-from reconciler.decide.retained import is_being_restored
+from reconciler.decide.removal.retained import is_being_restored
 from reconciler.decide.volume_claim import claim_conflict
 from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.objects.relations import pool_of

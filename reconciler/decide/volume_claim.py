@@ -17,6 +17,8 @@ to one volume, and what a former host of the machine attaches late is refused.
     M, released   M needs it again                                                M
     M, released   M's host reports M without it, and has applied a later          none
                   commit of `live` than the release was decided on
+    M, kept for   M is reported off, and another machine needs the volume         M, released
+    an undo
     M, released   M's host reports nothing about it, or applied no later commit   M, released
 
 The release is written by the commit that removes the entry from the machine on `live`. A report that was made before says nothing about what
@@ -66,7 +68,7 @@ def release_claim(view: View, edit: ObjectEdit) -> ObjectEdit:
     holder = view.objects.get(Key(Kind.MACHINE, volume.key.namespace, held.name))
     if holder is None or holder.record.uid != held.uid or holder.record.assignment is None:
         return edit  # its own host reports it attached
-    if is_requested_by(volume.key, holder):
+    if keeps_volume(view, volume, holder):
         return edit if is_reported_attached(view, volume, held) else grant_claim(edit, claim_of(holder))
     if not held.released:
         edit = edit.with_record(claim=replace(held, released=view.live_commit or ""))
@@ -98,7 +100,7 @@ def release_reason(view: View, volume: ObjectState, claim: ClaimRef) -> str:
     assignment = holder.record.assignment
     if assignment is None:
         return f"machine {claim.name} is not assigned to a pool"
-    if is_requested_by(volume.key, holder):
+    if keeps_volume(view, volume, holder):
         return ""
     if claim.assignment not in ("", assignment.id):
         return f"machine {claim.name} left the pool on which it used it"
@@ -119,6 +121,16 @@ def is_reported_attached(view: View, volume: ObjectState, claim: ClaimRef) -> bo
 def is_requested_by(volume: Key, machine: ObjectState) -> bool:
     """Whether an entry of the machine names or generates the volume."""
     return isinstance(machine.object, Machine) and volume in volumes_of(machine.object)
+
+
+def keeps_volume(view: View, volume: ObjectState, holder: ObjectState) -> bool:
+    """Whether the holder still needs it. A machine that is kept for an undo gives it to another one once it is reported off."""
+    if not is_requested_by(volume.key, holder):
+        return False
+    if holder.is_active or holder.key not in view.stopped:
+        return True
+    others = (each for each in machines_of(view, volume) if each.key != holder.key)
+    return not any(each.is_active and is_requested_by(volume.key, each) for each in others)
 
 
 def is_attached(view: View, volume: ObjectState, machine: ObjectState) -> bool:

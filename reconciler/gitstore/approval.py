@@ -6,6 +6,8 @@ What needs a person's agreement *awaits approval*. Its digest covers the fleet, 
 
     kind        subjects                                                          held by
     deletion    the uid of each object whose deletion exceeds the limits          the reconciler
+    purge       the uid of a deleted machine that is kept for an undo, and    the reconciler
+                the end of that wait
     source      the source commit that was reconciled last, which the             the reconciler
                 rewritten branch no longer contains, and the head of
                 the rewritten branch
@@ -53,6 +55,7 @@ class HoldKind(StrEnum):
     """Part of the digest, so that an approval of one kind is never one of another with the same subjects."""
 
     DELETION = "deletion"
+    PURGE = "purge"
     SOURCE = "source"
     LIVE = "live"
 

@@ -77,6 +77,7 @@ _OUTCOMES: Mapping[type[Status], frozenset[str]] = {
 # Reasons of a condition that is not true and becomes true without anybody's help. All others name a failure.
 WAITING = frozenset(
     {
+        *("Stopping", "Deleted"),  # of a machine that is kept for an undo
         *("", "Pending", "Shutdown", "Terminating", "Terminated", "Unknown", "RuntimePending", "PoolUnknown"),
         *("Attaching", "Detaching", "NotAttached", "HoldersUnknown", "Claimed", "Attached", "DeviceInUse"),
         *("VolumeMissing", "VolumeNotReady", "VolumeUnclaimed", "VolumeClaimed", "VolumeHeld"),
@@ -136,7 +137,8 @@ def _is_outcome(change: Change, after: Record, view: View) -> bool:
     match status:
         case MachineStatus():
             is_off = status.state == "Shutdown" and _is_desired_on(key, view)
-            return is_reached and not is_off and status.evict is None and not after.is_deleting
+            is_leaving = status.evict is not None or status.undo is not None or after.is_deleting
+            return is_reached and not is_off and not is_leaving
         case VolumeStatus() if after.is_deleting:
             return False
         case VolumeStatus():

@@ -33,6 +33,8 @@ class Action(StrEnum):
     ADOPT = "adopt"  # assigned again to the host that reports it, after `live` was lost
     EVICT = "evict"  # its pool is ordered to remove it
     WITHDRAW = "withdraw"  # an assignment ends: the pool rejected it, or removed the object
+    STOP = "stop"  # a machine left the source: it is stopped, and kept for an undo
+    RETURN = "return"  # it is declared again in time: it starts again, with its disks
     MARK_DELETED = "mark-deleted"  # its deletion is ordered: it left the source
     RETAIN = "retain"  # a volume that left the source and whose data is kept
     REMOVE = "remove"  # its document goes: its pool reports that the object is gone
@@ -56,6 +58,8 @@ _COUNTED = {
     Action.ADOPT: "adopted",
     Action.EVICT: "evicted",
     Action.WITHDRAW: "withdrawn",
+    Action.STOP: "stopped for deletion",
+    Action.RETURN: "brought back",
     Action.MARK_DELETED: "deletion ordered",
     Action.RETAIN: "retained",
     Action.REMOVE: "removed",

@@ -34,6 +34,7 @@ from schemas.model import (
     Assignment,
     ClaimRef,
     Condition,
+    Evict,
     MachinePoolStatus,
     MachineStatus,
     NetworkInterfaceStatus,
@@ -41,6 +42,7 @@ from schemas.model import (
     OwnerReference,
     Rejection,
     ResourceQuotaStatus,
+    Undo,
     VolumePoolStatus,
     VolumeSnapshotStatus,
     VolumeStatus,
@@ -124,6 +126,16 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     def assignment(self) -> Assignment | None:
         return assignment_of(self.status)
 
+    @property
+    def evict(self) -> Evict | None:
+        """The order to leave its pool, if there is one."""
+        return self.status.evict if isinstance(self.status, PLACED) else None
+
+    @property
+    def undo(self) -> Undo | None:
+        """The order to stop a machine that left the source, and to keep it; it stays while a machine that is declared again waits."""
+        return self.status.undo if isinstance(self.status, MachineStatus) else None
+
     def condition(self, type: str) -> Condition | None:
         return condition(getattr(self.status, "conditions", ()), type)
 
@@ -160,6 +172,7 @@ HOST_MOVED = "HostMoved"  # people move a pool to another host by a commit: what
 REPORT_UNREADABLE = "ReportUnreadable"  # the report of a pool's poollet is nothing that can be read
 HOST_MISMATCH = "HostMismatch"  # another host than the one with the grant reports as the pool, or waits to
 UNVERIFIED = "AbsenceUnverified"  # the reason of DELETION_HELD for an object that may still be declared
+DELETED = "Deleted"  # the reason of Ready, of poollets: a machine that is kept for an undo is off
 LOST = "Lost"  # the reason of Ready for an object with data that is gone: of poollets, and of a snapshot whose host is destroyed
 FROZEN = "Frozen"  # the reason of ACCEPTED for an object whose file cannot be used: it stays as it was
 OWN = frozenset(

@@ -98,7 +98,7 @@ class State(View):
         self.objects: dict[Key, ObjectState] = {}
         self.retained_volumes: dict[str, ObjectState] = {}
         self.relations = Relations()
-        self.ledger = CapacityLedger()
+        self.ledger, self.stopped = CapacityLedger(), set[Key]()
         self.population = Population()
         self.quotas: dict[str, set[Key]] = {}
         # What charges of orphans are of, in the ledger.

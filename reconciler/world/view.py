@@ -13,7 +13,7 @@ remembered until the State changes (`_accepted`), since several rules ask for th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -27,7 +27,7 @@ from reconciler.world.pools.capacity_ledger import CapacityLedger
 from reconciler.world.pools.grants import NO_GRANT, Grant
 from reconciler.world.pools.placement_counts import Population
 from reconciler.world.pools.pool_state import PoolState
-from reconciler.world.record import NOTHING
+from reconciler.world.record import DELETED, NOTHING
 from reconciler.world.reports.authority import NO_REPORT, AcceptedReports, Authority, accept_reports
 from reconciler.world.reports.heartbeat import EVER, NOT_EXPIRED, Heartbeat, Writer
 from reconciler.world.reports.host_report import HostReport
@@ -103,6 +103,8 @@ class View:
     pools_by_kind: Mapping[Kind, Mapping[str, PoolState]]
     offers: Mapping[Kind, Offer]
     ledger: CapacityLedger
+    # Machines that are kept for an undo and reported off: their pools are charged with their disks alone.
+    stopped: Set[Key]
     population: Population
     quotas: Mapping[str, set[Key]]
     # What validation finds wrong with objects as they are declared: errors only.
@@ -272,6 +274,12 @@ class View:
         return accept_reports(
             key, record, speaking, self.authority, self.grant, is_live_lost=self.is_live_lost
         )
+
+    def is_reported_off(self, key: Key) -> bool:
+        """Whether the host of a machine that is kept for an undo says that it carried out that order. Not remembered: an update asks it."""
+        report = self._accept(key).report
+        seen = report.status.conditions if report is not None and report.status is not None else ()
+        return any(each.type == "Ready" and each.reason == DELETED for each in seen)
 
     def speaking(self, key: Key) -> Iterator[ObjectReport]:
         """The entries about an object in reports of this fleet. If a host writes two reports, as after its poollet was renamed, the one

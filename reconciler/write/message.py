@@ -29,7 +29,11 @@ _BETWEEN = {
     Action.WITHDRAW: "from",
     Action.REMOVE: "from",
 }
-_VERB = {Action.MARK_DELETED: "order the deletion of", Action.AWAIT_APPROVAL: "hold the deletion of"}
+_VERB = {
+    Action.RETURN: "bring back",
+    Action.MARK_DELETED: "order the deletion of",
+    Action.AWAIT_APPROVAL: "hold the deletion of",
+}
 
 
 def message(
@@ -81,6 +85,9 @@ def sentence(change: Change) -> str:
             return f"{name}: {text}"
         case Action.BLOCKED:
             return f"{name} is blocked"
+        case Action.STOP:
+            undo = change.after.undo if change.after is not None else None
+            return f"stop {name}" + (f", DELETE it at {undo.until}" if undo is not None else "")
         case Action.UNSCHEDULABLE:
             return f"{name} is unschedulable"
         case action:

@@ -56,6 +56,7 @@ from schemas.model.part import (
     Rejection,
     Taint,
     Toleration,
+    Undo,
 )
 from schemas.model.storage import (
     Volume,

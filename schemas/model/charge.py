@@ -45,6 +45,12 @@ def machine_charge(
     return add(parts)
 
 
+def local_disk_charge(machine: MachineSpec) -> dict[str, int]:
+    """What the machine uses while it is kept for an undo, and off: its local disks. It does not start without asking for room."""
+    disks = sum(disk.source.size_bytes for disk in machine.volumes if isinstance(disk.source, LocalDisk))
+    return {STORAGE: disks} if disks else {}
+
+
 def volume_charge(volume: VolumeSpec, *, is_counted: bool = False) -> dict[str, int]:
     """What the volume uses of its pool; empty if the volume exists outside of gitvirt. Pools count volume classes in bytes."""
     if volume.volume_class_ref is None:

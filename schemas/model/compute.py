@@ -24,6 +24,7 @@ from schemas.model.part import (
     Rejection,
     Taint,
     Toleration,
+    Undo,
 )
 from schemas.model.quantity import Quantity
 from schemas.model.resource import Resource
@@ -255,7 +256,7 @@ class MachineNetworkInterfaceStatus(Part, frozen=True):
 class MachineStatus(Part, frozen=True):
     """Observed state of a machine, and the reconciler's orders about it.
 
-    Orders: `assignment`, `evict` and `restart`. `previous_assignment` is who had it before. Observations: the rest, copied from the
+    Orders: `assignment`, `evict`, `undo` and `restart`. `previous_assignment` is who had it before. Observations: the rest, copied from the
     report of the assigned host.
     """
 
@@ -268,6 +269,7 @@ class MachineStatus(Part, frozen=True):
     assignment: Assignment | None = None
     previous_assignment: PreviousAssignment | None = None
     evict: Evict | None = None
+    undo: Undo | None = None
     rejections: tuple[Rejection, ...] = ()
     restart: str = ""
 

@@ -222,6 +222,16 @@ class MoveRequest(Part, frozen=True):
     report_commit: str = ""
 
 
+class Undo(Part, frozen=True):
+    """The reconciler's order to stop a machine that left the source, and to keep it with its disks until then.
+
+    `is_returning`: it is declared again, and waits for room, a volume or an address.
+    """
+
+    until: str
+    is_returning: bool = False
+
+
 class Evict(Part, frozen=True):
     """The reconciler's order to end an assignment: the pool removes the object and reports it as gone.
 

@@ -51,10 +51,12 @@ class PoolletEntry(Section, frozen=True):
 
 
 class DeleteLimit(Section, frozen=True):
-    """Deletions beyond both limits await approval."""
+    """Deletions beyond both limits await approval, and so does the deletion of all machines of one group. `groups` are keys of labels: the
+    machines of a namespace with the same value of one of them are a group."""
 
     count: int = 10
     percent: int = 20
+    groups: tuple[str, ...] = ()
 
 
 class LimitSettings(Section, frozen=True):
@@ -62,7 +64,13 @@ class LimitSettings(Section, frozen=True):
 
     delete: DeleteLimit = DeleteLimit()
     evict: int = 5
+    undo: str = "10m"
     push_interval: str = "0s"
+
+    @property
+    def undo_milliseconds(self) -> int:
+        """How long a machine with local data is kept after its removal from the source; 0: not at all."""
+        return milliseconds(self.undo)
 
     @property
     def push_interval_milliseconds(self) -> int:

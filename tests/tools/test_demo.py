@@ -32,6 +32,8 @@ def test_the_demo_shows_a_fleet_from_its_first_commit_to_a_host_that_fails(folde
             "web-3 runs on rack-",
             "The reconciler noticed after",
             "is back after",
+            "web-3 was ordered to stop after",
+            "the same machine, with its disk",
             "Gone after",
             "$ hostname\n  web-1\n",
             "Ada: add web-3",

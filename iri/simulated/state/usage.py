@@ -1,6 +1,7 @@
 """How much of the host is promised: each machine by its class and its local disks, each volume by its size.
 
-Promised, not used: a machine that is off is charged in full, because it may be started at any time.
+Promised, not used: what a guest really takes of its share does not count. A machine that is off by order takes its local disks alone, as on a
+real host; to start it needs room again. One that ended by itself is charged in full, because it may start at any time.
 
 Room is checked only where a record grows. So a host whose limit was lowered refuses new objects, and still starts, shrinks and
 removes those that it has.
@@ -13,7 +14,7 @@ from collections.abc import Callable, Mapping
 
 from iri.errors import ResourceExhausted
 from iri.machine import Disk
-from iri.simulated.machine_lifecycle import SimulatedMachine
+from iri.simulated.machine_lifecycle import MachinePhase, SimulatedMachine
 from iri.simulated.state.records import Record
 from iri.simulated.volume_lifecycle import SimulatedSnapshot, SimulatedVolume
 
@@ -33,6 +34,8 @@ def charge(record: Record | None) -> Counter[str]:
 
 def _machine_charge(guest: SimulatedMachine) -> Counter[str]:
     """While a new class waits for a boot, the larger of each resource is charged: the boot may come at any time."""
+    if guest.phase is MachinePhase.OFF:
+        return Counter({STORAGE: guest.local_bytes})
     charged = Counter(guest.resources)
     if guest.resources_at_boot is not None:
         charged |= Counter(guest.resources_at_boot)
@@ -79,7 +82,8 @@ def _is_same(before: Record, after: Record) -> bool:
     """Cheap, because it runs at every step of every object. False for equal records only costs time."""
     if isinstance(before, SimulatedMachine) and isinstance(after, SimulatedMachine):
         return (
-            before.resources is after.resources
+            (before.phase is MachinePhase.OFF) == (after.phase is MachinePhase.OFF)
+            and before.resources is after.resources
             and before.resources_at_boot is after.resources_at_boot
             and before.local_bytes == after.local_bytes
         )

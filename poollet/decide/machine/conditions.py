@@ -87,6 +87,11 @@ def ready_conditions(there: RuntimeMachine, known: Conditions) -> Conditions:
     return tuple(condition(type, False, error.code, error.message) for type in types)
 
 
+def stopped_message(until: str) -> str:
+    """Of a machine that is kept for an undo."""
+    return f"deleted; it is off, and its disks are kept until {until}"
+
+
 def creation_error(there: RuntimeMachine) -> CallError | None:
     """Why the runtime cannot create the machine, if the runtime states a reason."""
     for one in iri_to_report.runtime_conditions(there):

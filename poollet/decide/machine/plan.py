@@ -12,6 +12,9 @@ restart is asked for by a token in an annotation:
 A machine whose power is Off has nothing to restart: its token is recorded at once. The token is recorded on
 the runtime's object, so a restart is carried out once, also when the poollet restarts in the middle.
 
+A machine that is kept for an undo (`stop_machine`) is powered off. A volume that its claim on `live` releases is detached
+once the guest is off. Nothing else is changed, least of all its local disks. Declared again, it is as desired again.
+
 Drift is a difference although the desired state is the one that the host had reached before
 (`observedRevision`). It is corrected like any change; only the event says that it was not ordered.
 
@@ -24,7 +27,7 @@ from dataclasses import replace as replaced
 
 from msgspec.structs import replace
 
-from iri.change import Resize, RuntimeChange, SetAnnotations, SetPower, UpdateVolume
+from iri.change import DetachVolume, Resize, RuntimeChange, SetAnnotations, SetPower, UpdateVolume
 from iri.machine import MachineState, Power, RuntimeGuestConfig, RuntimeMachine, RuntimeMachineSpec
 from poollet.decide import create_errors, dependencies, model_to_iri
 from poollet.decide.actions import CreateCall, EventText, UpdateCall
@@ -34,17 +37,22 @@ from poollet.decide.dependencies import MachineDependencies
 from poollet.decide.immutable_fields import why_immutable
 from poollet.decide.late_creation import reject
 from poollet.decide.machine import diff as machine_diff
-from poollet.decide.machine.conditions import attachment_conditions, pending_conditions, report_machine
+from poollet.decide.machine.conditions import (
+    attachment_conditions,
+    pending_conditions,
+    report_machine,
+    stopped_message,
+)
 from poollet.decide.machine.diff import MachineDiff
 from poollet.decide.machine.unchanged_cache import TrackedLookup, find_unchanged, remember_machine
 from poollet.decide.memory import Entry
 from poollet.decide.secrets import NotReady
-from poollet.report.conditions import unknown_pool_condition
+from poollet.report.conditions import DELETED, READY, condition, unknown_pool_condition
 from poollet.report.entries import rejection_reasons, report_pending, up_to_date_conditions
 from schemas import live_layout, report
 from schemas.effects.field_change import HIDDEN, FieldChange
 from schemas.kinds import Kind
-from schemas.model import Machine
+from schemas.model import Machine, Volume
 
 OFF = frozenset((MachineState.SUSPENDED, MachineState.TERMINATED, MachineState.STOPPED))
 
@@ -100,6 +108,41 @@ def change_machine(
     if is_converged and digest:
         remember_machine(order, machine, there, entry, tracked, current)
     return entry
+
+
+def stop_machine(
+    order: HostOrder, machine: Machine, there: RuntimeMachine, until: str, current: DecisionPass
+) -> report.MachineReport:
+    """Powers off a machine that is kept for an undo. Without `observedRevision`, so that a start after an undo does not count as drift."""
+    is_off = there.status.state in OFF and there.spec.power is Power.OFF
+    changes: list[RuntimeChange] = [DetachVolume(name) for name in released_disks(machine, there, current)]
+    if not is_off:
+        changes = [SetPower(Power.OFF)]
+    needed = () if there.deleted_at else tuple(UpdateCall(there.id, change) for change in changes)
+    message = stopped_message(until)
+    found = current.plan_action(order, needed, (EventText("Stopped", message),))
+    known = (
+        condition(READY, False, DELETED if is_off else "Stopping", message),
+        *up_to_date_conditions(found),
+    )
+    entry = report_machine(order, machine, there, known, current)
+    assert entry.status is not None
+    attached = {disk.name for disk in there.spec.volumes} | {disk.name for disk in there.status.volumes}
+    volumes = tuple(disk for disk in entry.status.volumes if disk.name in attached)
+    return replace(entry, status=replace(entry.status, observed_revision="", volumes=volumes))
+
+
+def released_disks(machine: Machine, there: RuntimeMachine, current: DecisionPass) -> list[str]:
+    """Attached volumes that another machine needs, or has already: their claim on `live` is released, or is another machine's."""
+    attached = {disk.name for disk in there.spec.volumes if disk.connection is not None}
+    found = []
+    for entry in machine.spec.volumes:
+        key = machine.volume_key(entry)
+        volume = current.view.objects.get(key) if key is not None and entry.name in attached else None
+        claim = volume.spec.claim_ref if isinstance(volume, Volume) else None
+        if claim is not None and (claim.released or claim.uid != machine.metadata.uid):
+            found.append(entry.name)
+    return found
 
 
 def diff_machine(

@@ -34,6 +34,7 @@ intervals: {{poll: 1s, list: 1s}}
 PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of linux/prctl.h
 STOP_SECONDS = 10.0
 PATIENCE_SECONDS = 180.0
+UNDO = "10s"
 LOOK_SECONDS = 0.05
 
 
@@ -56,13 +57,14 @@ class DemoProcesses:
 
     def make_repo(self) -> None:
         """A bare repo and a checkout with the example site, fitted to the hosts, and its first commit pushed. The
-        heartbeat is short, so that a lost host is noticed while the audience watches."""
+        heartbeat and the time for an undo are short, so that the audience sees what follows."""
         self.git(self.folder, "init", "--quiet", "--bare", "--initial-branch=main", str(self.repo))
         copy(site(), self.checkout)
         for manifest in self.checkout.glob("[!.]*/*.yaml"):
             manifest.write_text(self.hosts.fit_manifest(manifest.read_text()))
         settings = self.checkout / "gitvirt.yaml"
-        settings.write_text(settings.read_text() + "heartbeat: {interval: 5s}\n")
+        undo = settings.read_text().replace("limits:\n", f"limits:\n  undo: {UNDO}\n")
+        settings.write_text(undo + "heartbeat: {interval: 5s}\n")
         self.git(self.checkout, "init", "--quiet", "--initial-branch=main")
         self.git(self.checkout, "remote", "add", "origin", str(self.repo))
         self.commit("three hosts, a web tier and a database")

@@ -1,6 +1,6 @@
 """The demo's steps. Each is a commit or a failure, and waits until the fleet has answered it.
 
-Declare machines, add one by commit, fail its host, bring it back, delete a machine, open a console, show the history. A step that
+Declare machines, add one by commit, fail its host, bring it back, delete a machine, revert that, delete it for good, open a console, show the history. A step that
 does not finish within PATIENCE_SECONDS is a bug, and names the logs.
 """
 
@@ -11,13 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from reconciler.cli.demo.console import open_session
-from reconciler.cli.demo.processes import PATIENCE_SECONDS, DemoProcesses
+from reconciler.cli.demo.processes import PATIENCE_SECONDS, UNDO, DemoProcesses
 from reconciler.cli.demo.screen import DemoScreen
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.fleet_changes import follow_fleet
 from reconciler.cli.fleet_repo import FleetRepo, locate_repo, open_fleet
 from reconciler.cli.objects import columns
-from reconciler.query.inventory import FleetInventory, read_inventory
+from reconciler.query.inventory import FleetInventory, InventoryItem, read_inventory
 from reconciler.query.pool_usage import pool_of
 from schemas.kinds import Kind
 
@@ -95,13 +95,31 @@ class Scenario:
         say(f"{lost} is back after {took:.1f} s, with every machine as before{same}. A commit removes web-3")
         (processes.checkout / "machines/web-3.yaml").unlink()
         processes.commit("web-3 is no longer needed")
+        self.undo()
+        (processes.checkout / "machines/web-3.yaml").unlink()
+        processes.commit("web-3 is really no longer needed")
         took = self.wait(lambda now: not has(now, "web-3"), "web-3 is gone")
-        say(f"Gone after {took:.1f} s: order on live, confirmation from the host, removal of the file")
+        say(
+            f"Gone after {took:.1f} s: stopped, {UNDO} later ordered on live, confirmed by the host, its file removed"
+        )
         host = self.host_of("web-1")
         console = open_session(processes, host, "web-1", hosts.keys)
         say(f"The serial console of web-1, as `gitvirt console web-1` on {host} shows it")
         for line in console:
             self.screen.quote(line)
+
+    def undo(self) -> None:
+        """The file of web-3 was removed: the machine is stopped and kept, and a revert brings back the same one."""
+        before = self.uid_of("web-3")
+        took = self.wait(lambda now: is_kept(now, "web-3"), "web-3 is to stop")
+        self.screen.say(
+            f"web-3 was ordered to stop after {took:.1f} s, and its disk is kept for {UNDO} (limits.undo). Someone needs it: git revert"
+        )
+        self.processes.git(self.processes.checkout, "revert", "--no-edit", "HEAD")
+        self.processes.git(self.processes.checkout, "push", "--quiet", "origin", "main")
+        took = self.wait(lambda now: all_running(now) and has(now, "web-3"), "web-3 is back")
+        same = "the same machine, with its disk" if self.uid_of("web-3") == before else "a new machine"
+        self.screen.say(f"web-3 runs again after {took:.1f} s: {same}. Now a commit removes it for good")
 
     def finish(self, seconds: float) -> None:
         """Shows the history of the play and what to try next."""
@@ -155,11 +173,18 @@ class Scenario:
 
     def host_of(self, name: str) -> str:
         """The pool that a machine is assigned to. The play cannot know it: the scheduler chooses."""
+        return pool_of(self.find(name))
+
+    def uid_of(self, name: str) -> str:
+        """Which life of a machine it is."""
+        return self.find(name).object.metadata.uid
+
+    def find(self, name: str) -> InventoryItem:
         now = self.fleet.again()
         item = read_inventory(now.repo, now.snapshot.target).get(Kind.MACHINE, "default", name)
         if item is None:
             raise CommandError(f"{name} is gone", f"the logs are in {self.processes.folder / 'logs'}")
-        return pool_of(item)
+        return item
 
 
 def describe_guests(guests: int) -> str:
@@ -175,6 +200,11 @@ def all_running(fleet: FleetInventory) -> bool:
 
 def has(fleet: FleetInventory, name: str) -> bool:
     return fleet.get(Kind.MACHINE, "default", name) is not None
+
+
+def is_kept(fleet: FleetInventory, name: str) -> bool:
+    item = fleet.get(Kind.MACHINE, "default", name)
+    return item is not None and columns.shown_state(item).word == columns.DELETED
 
 
 def is_ready(fleet: FleetInventory, pool: str) -> bool:

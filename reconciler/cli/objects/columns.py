@@ -10,12 +10,13 @@ a large fleet.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from reconciler.cli.output import Column
 from reconciler.cli.terminal import TextStyle
 from reconciler.query.inventory import InventoryItem
-from reconciler.world.record import DELETION_HELD, HOST_MISMATCH
+from reconciler.world.record import DELETION_HELD, HOST_MISMATCH, moment
 from schemas import live_layout
 from schemas.kinds import Kind
 from schemas.model import Condition
@@ -50,7 +51,8 @@ class ShownState(NamedTuple):
         return f"{self.word} ({', '.join(self.details)})" if self.details else self.word
 
 
-DELETING, RETAINED, UNKNOWN, PAUSED = "Deleting", "Retained", "Unknown", "Paused"
+DELETED, DELETING, RETAINED = "Deleted", "Deleting", "Retained"
+UNKNOWN, PAUSED = "Unknown", "Paused"
 HELD = "held"
 
 
@@ -66,14 +68,29 @@ def shown_state(item: InventoryItem) -> ShownState:
         return ShownState(DELETING, paused)
     if item.is_retained:
         return ShownState(RETAINED)
-    if (waiting := awaiting_approval(item)) is not None and waiting.type == DELETION_HELD:
-        return ShownState(DELETING, (HELD, *paused))
+    is_held = (waiting := awaiting_approval(item)) is not None and waiting.type == DELETION_HELD
     status: Any = getattr(item.object, "status", None)
+    undo = getattr(status, "undo", None)
+    if undo is not None and not undo.is_returning:
+        held = (HELD,) if is_held else ()
+        return ShownState(DELETED, (f"undo until {show_end(undo.until, datetime.now(UTC))}", *held, *paused))
+    if is_held:
+        return ShownState(DELETING, (HELD, *paused))
     reported = str(getattr(status, "state", ""))
     if find_unknown(item) is None:
         return ShownState(reported or "Pending", paused)
     has_been = reported not in ("", "Pending") and item.key.kind not in POOLS
     return ShownState(UNKNOWN, ((f"was {reported}",) if has_been else ()) + paused)
+
+
+def show_end(until: str, now: datetime) -> str:
+    """When a wait ends, in the local zone; with the date, if that is another day."""
+    ends = moment(until)
+    if ends is None:
+        return until
+    local = ends.astimezone()
+    is_today = local.date() == now.astimezone().date()
+    return local.strftime("%H:%M %Z" if is_today else "%Y-%m-%d %H:%M %Z")
 
 
 def find_unknown(item: InventoryItem) -> Condition | None:

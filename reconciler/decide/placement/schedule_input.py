@@ -112,13 +112,31 @@ def _moves(view: View, needs: Iterable[NeedBase]) -> list[Move]:
     found = []
     for need in needs:
         known = view.objects.get(need.key)
-        if known is None or known.record.pool == need.record.pool:
+        if known is None:
             continue
-        for record, sign in ((known.record, -1), (need.record, 1)):
-            charge = view.ledger.charge_of(_with(known, record), classes)
+        found += return_moves(view, known, need.record)
+        if known.record.pool == need.record.pool:
+            continue
+        after = view.ledger.charge_of(_with(known, need.record), classes)
+        for charge, sign in ((view.ledger.charges.get(known.key), -1), (after, 1)):
             if charge is not None:
                 found.append(Move(known, charge, sign))
     return found
+
+
+def return_moves(view: View, known: ObjectState, after: Record) -> list[Move]:
+    """Of a machine that is charged with its disks alone, and comes back: from that charge to the whole one. None for all others."""
+    before = view.ledger.charges.get(known.key)
+    if known.key not in view.stopped or after.undo is not None or after.pool != known.record.pool:
+        return []
+    whole = view.ledger.charge_of(_with(known, after), view.offers[Kind.MACHINE_POOL].classes)
+    return [Move(known, charge, sign) for charge, sign in ((before, -1), (whole, 1)) if charge is not None]
+
+
+def apply_move(view: View, made: ClusterState, move: Move) -> None:
+    """In the room of its pool, and in the quotas of its namespace."""
+    _charge(view, made, move)
+    _grant(view, made, move)
 
 
 def _with(known: ObjectState, record: Record) -> ObjectState:
@@ -132,7 +150,9 @@ def _charge(view: View, made: ClusterState, move: Move) -> None:
             take(made.volume_free[name], {key: move.sign * need for key, need in charge.vector.items()})
     elif name in made.free:
         state = view.pools[name]
-        vector = {SHARE: _share(state, charge.class_name)} if state.shares is not None else charge.vector
+        vector = charge.vector
+        if state.shares is not None:
+            vector = {SHARE: _share(state, charge.class_name)} if charge.class_name else {}
         take(made.free[name], {key: move.sign * need for key, need in vector.items()})
 
 

@@ -86,13 +86,15 @@ class Relations:
         self.on_pool = Index()
         # Volumes by the machine that their claim names, also when that machine does not ask for them any more.
         self.held = Index()
-        # To be placed, and assigned to no pool; `rejected` are those of them that some pool refused.
+        # To be placed, and assigned to no pool, or to come back after an undo; `rejected` are those of them that some pool refused.
         self.waiting: set[Key] = set()
         self.rejected: set[Key] = set()
         # With an eviction order on live.
         self.evicting: set[Key] = set()
         # With an assignment that ended, and none that its pool has confirmed since.
         self.unconfirmed: set[Key] = set()
+        # Machines with the order to stop, also those that are declared again and wait.
+        self.kept: set[Key] = set()
         # On live, gone from the source or from their owner, and their deletion is not ordered yet.
         self.absent: set[Key] = set()
         # Those of each kind whose deletion live orders.
@@ -121,6 +123,7 @@ class Relations:
         self.waiting.discard(key)
         self.evicting.discard(key)
         self.unconfirmed.discard(key)
+        self.kept.discard(key)
         self.absent.discard(key)
         self.astray.discard(key)
         self.pool_requests.discard(key)
@@ -147,6 +150,8 @@ class Relations:
             self.evicting.add(key)
         if isinstance(record.status, MachineStatus) and record.status.previous_assignment is not None:
             self.unconfirmed.add(key)
+        if record.undo is not None:
+            self.kept.add(key)
         if record.is_deleting:
             self.leaving[key.kind].add(key)
         elif known.origin is Origin.LEAVING:
@@ -217,7 +222,9 @@ def holder_of(known: ObjectState) -> Key | None:
 
 
 def is_waiting(known: ObjectState) -> bool:
-    """Whether the object waits for a pool. A volume that is provided from outside has no pool."""
+    """Whether the object waits for a pool, or for room on its own one to come back. A volume that is provided from outside has no pool."""
+    if known.record.undo is not None:
+        return known.is_active
     if known.key.kind not in ASSIGNABLE or known.record.pool or not known.is_active:
         return False
     object = known.object

@@ -7,6 +7,7 @@ The rows are tried from the top, and the first that applies is the answer:
     `live`                                        the source                              result
     a document whose deletion is ordered          whatever it says                        LEAVING
     a document in .gitvirt/generated/             whatever it says                        GENERATED
+    a machine that is kept for an undo            has another one of its name             LEAVING
     a document                                    has a document                          DECLARED, with the record of `live`
     none, and the file of that path is malformed  has a document                          None: neither new nor gone
     none                                          has a document                          DECLARED, with an empty record
@@ -16,7 +17,8 @@ The rows are tried from the top, and the first that applies is the answer:
     a document                                    none                                    LEAVING
     none                                          none, or a malformed file names it      None
 
-An order to delete comes before everything, so that an object which is declared again is deleted first and created after it.
+An order to delete comes before everything, so that an object which is declared again is deleted first and created after it. A machine that is kept
+for an undo is another one if fields differ that cannot change: then it stays deleted, and the new one waits for its end.
 
 Must never happen: an object of a file that cannot be read is LEAVING; a declared object loses the identity and the assignment
 that `live` has for it, for it would be created a second time.
@@ -34,6 +36,9 @@ from reconciler.world.source.tree_index import TreeIndex
 from schemas import live_layout
 from schemas.kinds import Key, Kind, api_version
 from schemas.model import MachinePool, Metadata, Object, VolumePool
+from schemas.problem import Severity
+from schemas.validate import Declaration, EarlierRevision, Tree
+from schemas.validate.change import findings
 
 Load = Callable[[Doc], Object]  # the object of a document on live
 
@@ -47,6 +52,15 @@ def resolve_object(key: Key, source: TreeIndex, live: TreeIndex, load: Load) -> 
     if declared is not None and declared.object is not None:
         if there is None and _is_malformed(declared.place.path, live):
             return None  # what was recorded of it cannot be read: it is neither new nor gone
+        if there is not None and is_kept_for_another(there, declared.object, load):
+            return ObjectState(
+                key,
+                there.object or load(there),
+                Origin.LEAVING,
+                there.record or empty_record(key),
+                declared.place,
+                there.place,
+            )
         record = there.record if there is not None and there.record is not None else empty_record(key)
         place = there.place if there is not None else None
         return ObjectState(key, declared.object, Origin.DECLARED, record, declared.place, place)
@@ -80,6 +94,16 @@ def is_live_alone(doc: Doc) -> bool:
     return (doc.record is not None and doc.record.is_deleting) or doc.place.path.startswith(
         live_layout.GENERATED
     )
+
+
+def is_kept_for_another(there: Doc, declared: Object, load: Load) -> bool:
+    """Whether a machine is kept for an undo, and what is declared by its name by now is another one."""
+    if there.record is None or there.record.undo is None:
+        return False
+    old = Declaration(there.place.path, there.place.index, there.key, there.object or load(there))
+    new = Declaration(there.place.path, there.place.index, there.key, declared)
+    found = findings(Tree((new,)), EarlierRevision("live", (old,), frozenset()))
+    return any(each.severity is Severity.ERROR for each in found)
 
 
 def _state_of(key: Key, source: TreeIndex, there: Doc, load: Load) -> ObjectState:

@@ -5,7 +5,8 @@ objects must be seen together is said twice, and both must agree: `find_concerne
 `find_compared_keys` what its rules look at. A rule of schemas.validate that looks further needs both extended; otherwise the error of one
 object remains after people corrected another one, until the process starts again.
 
-Only declared and generated objects are judged: what is frozen or leaving stays as it was accepted. An error blocks its own
+Only declared and generated objects are judged: what is frozen or leaving stays as it was accepted. A machine that is kept for an undo comes
+last, with what it generated: declared objects may have its addresses once it is off (`stopped`). An error blocks its own
 object, in `decide`; it never freezes a file and never takes an assignment away.
 """
 
@@ -93,15 +94,25 @@ def find_compared_keys(
 
 
 def find_errors(
-    keys: Collection[Key], known: Mapping[Key, ObjectState], relations: Relations, source: TreeIndex
+    keys: Collection[Key],
+    known: Mapping[Key, ObjectState],
+    relations: Relations,
+    source: TreeIndex,
+    stopped: Collection[Key] = (),
 ) -> dict[Key, tuple[Finding, ...]]:
     """Errors only, by the object that has them; sorted, so that equal findings compare equal. A key without any is left out."""
-    judged = {key: known[key] for key in keys if key in known and known[key].origin in JUDGED}
+    free = {key for key in stopped if key in known and not known[key].is_active}
+    free |= {owned for key in free for owned in relations.owned.get(key)}
+    judged = {
+        key: known[key] for key in keys if key in known and key not in free and known[key].origin in JUDGED
+    }
     around = dict(judged)
     for one in judged.values():
-        around.update({key: known[key] for key in find_compared_keys(one, known, relations) if key in known})
+        near = (key for key in find_compared_keys(one, known, relations) if key in known and key not in free)
+        around.update({key: known[key] for key in near})
     found: dict[str, list[Finding]] = {}
-    tree = Tree(tuple(_entries(around)))
+    kept = {*relations.kept, *(owned for key in relations.kept for owned in relations.owned.get(key))}
+    tree = Tree(tuple(_entries(around, kept)))
     for finding in check_tree(tree, ON_TARGET):
         if finding.severity is Severity.ERROR and finding.code not in OF_NAMESPACES:
             # What else a name may have meant is for those to say who see all of them: gitvirt validate.
@@ -115,11 +126,11 @@ def find_errors(
     return by_key
 
 
-def _entries(around: Mapping[Key, ObjectState]) -> Iterable[AnyDeclaration]:
+def _entries(around: Mapping[Key, ObjectState], kept: Collection[Key]) -> Iterable[AnyDeclaration]:
     """Sorted so that what is placed already comes first: of two machines that want one volume, the placed one has it, and the
-    other one has the error.
+    other one has the error. One that is `kept` for an undo has it again once no other one does.
     """
-    for known in sorted(around.values(), key=_order):
+    for known in sorted(around.values(), key=lambda each: (each.key in kept, _order(each))):
         entry = _entry(known)
         if entry is not None:
             yield entry

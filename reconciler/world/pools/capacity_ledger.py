@@ -5,6 +5,7 @@ silent, or being deleted. Its charge ends when live no longer assigns it. So a p
 
     charged                      under the name             how much
     machine                      its key                    its class and its local disks
+    kept for an undo, and off    its key                    its local disks; counted by no quota
     volume                       its key                    what is declared, or what its host has, whichever is more
     retained volume              ("retained", uid)          the same: its data is there until people delete it
     orphan                       ("orphan", pool, id)       what its host reports; counted by no quota
@@ -28,7 +29,7 @@ from reconciler.world.reports.status_update import amounts
 from schemas.kinds import Key, Kind
 from schemas.model import LocalDisk, Machine, MachineClass, MachineSpec, Volume, VolumeClass, VolumeStatus
 from schemas.model.capacity import STORAGE, Vector, needs
-from schemas.model.charge import machine_charge, volume_charge
+from schemas.model.charge import local_disk_charge, machine_charge, volume_charge
 from schemas.report.objects import Orphan
 
 
@@ -125,6 +126,13 @@ class CapacityLedger:
                 )
             case _:
                 return None
+
+    def charge_stopped(self, known: ObjectState) -> Charge | None:
+        """What a machine takes that is kept for an undo and off. It asks for room before it starts."""
+        if not isinstance(known.object, Machine) or not known.record.pool:
+            return None
+        vector = local_disk_charge(known.object.spec)
+        return Charge(Key(Kind.MACHINE_POOL, "", known.record.pool), "", "", vector)
 
     def _machine(self, spec: MachineSpec, size: MachineClass | VolumeClass | None) -> Vector:
         disks = sum(each.source.size_bytes for each in spec.volumes if isinstance(each.source, LocalDisk))

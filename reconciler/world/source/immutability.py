@@ -5,7 +5,8 @@ may still be corrected. Which fields are immutable schemas.validate.change says;
 nothing itself: freeze.py does that.
 
 An object is compared with its document on live; a volume that is new, with the retained one of its name, whose data it would
-get; one whose deletion is ordered, with nothing, since what is declared now will be another object.
+get; one whose deletion is ordered, or which is kept for an undo, with nothing, since what is declared now will be another object
+if it differs (objects/resolve.py).
 
 Must never happen: a class changes under machines that run with it; a volume shrinks or changes its class below its data.
 """
@@ -53,7 +54,8 @@ class ImmutabilityInputs:
         """The object as it was accepted last; None for one that is new."""
         there = on_live(key, self.live)
         if there is not None:
-            return None if is_live_alone(there) else self._entry(there)
+            is_kept = there.record is not None and there.record.undo is not None
+            return None if is_kept or is_live_alone(there) else self._entry(there)
         kept = (
             [each for each in self.retained_volumes.values() if each.key == key]
             if key.kind is Kind.VOLUME

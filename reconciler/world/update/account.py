@@ -6,7 +6,7 @@
     a pool's document or its announcement       its PoolState; when the grant is another, all that reports say of objects there
     an object on a pool without a grant         its PoolState: the epoch of the next grant comes after the object's
     a quota                                     the list of quotas of its namespace
-    anything                                    the charges of orphans, which are few
+    anything                                    the charges of orphans and of machines that are kept for an undo, which are few
 
 Whatever gives room back sets `frees_room`: then everything that waits for a pool is dirty. It may be set too often; were it
 missing once, an object would wait although it fits, until something else happens.
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.objects.relations import pool_of
+from reconciler.world.objects.validation import find_rivals
 from reconciler.world.pools.announcement import pool_state
 from reconciler.world.pools.capacity_ledger import Charge, orphan_charge
 from reconciler.world.state import State
@@ -32,6 +33,7 @@ def account_changes(state: State, changed: Changed) -> Delta:
     delta = Delta()
     charge_objects(state, changed, delta)
     update_pools(state, changed, delta)
+    charge_kept(state, delta)
     charge_orphans(state, delta)
     return delta
 
@@ -96,6 +98,25 @@ def update_pools(state: State, changed: Changed, delta: Delta) -> None:
             delta.dirty.update(state.relations.on_pool.get(key))
             if before is None or after is None or before.grant != after.grant:
                 delta.dirty |= reported_on(state, key)
+
+
+def charge_kept(state: State, delta: Delta) -> None:
+    """Machines that are kept for an undo, as their hosts report them: one that is off takes its local disks alone, and what it
+    has of volumes and addresses is free for others."""
+    stopped = {key for key in state.relations.kept if state.is_reported_off(key)}
+    classes = state.offers[Kind.MACHINE_POOL].classes
+    for key in state.stopped - stopped:
+        known = state.objects.get(key)
+        delta.charge(state, key, state.ledger.charge_of(known, classes) if known else None)
+    for key in stopped:
+        delta.charge(state, key, state.ledger.charge_stopped(state.objects[key]))
+    for key in state.stopped ^ stopped:
+        known = state.objects.get(key)
+        used = set(state.relations.uses.get(key, ()))
+        rivals = set(find_rivals(known, used, state.relations)) if known is not None else set[Key]()
+        delta.touched |= {key, *rivals}
+        delta.dirty |= {key, *rivals, *used}
+    state.stopped = stopped
 
 
 def reported_on(state: State, pool: Key) -> set[Key]:

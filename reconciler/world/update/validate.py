@@ -29,7 +29,7 @@ def validate_changes(state: State, touched: set[Key], changed: Changed, has_new_
         keys = {*state.objects, *state.faults}
     else:
         keys = find_concerned_keys(touched, changed, state.relations)
-    found = find_errors(keys, state.objects, state.relations, state.source)
+    found = find_errors(keys, state.objects, state.relations, state.source, state.stopped)
     for key in keys:
         before, after = state.faults.get(key, ()), found.get(key, ())
         if before == after:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.decide.deletion_limit import DeletionCounts, stricter, why_over_limit
+from reconciler.decide.removal.deletion_limit import DeletionCounts, stricter, why_over_limit
 from schemas.settings.fleet import DeleteLimit
 
 LIMIT = DeleteLimit()

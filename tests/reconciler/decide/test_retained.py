@@ -11,7 +11,12 @@ import pytest
 from reconciler.decide.decide import decide_needs
 from reconciler.decide.need import Blocked, DeletionPhase, Keep, Remove
 from reconciler.decide.pool_requests import judge_requests
-from reconciler.decide.retained import discard_destroyed, is_being_restored, restore, retained_volume_for
+from reconciler.decide.removal.retained import (
+    discard_destroyed,
+    is_being_restored,
+    restore,
+    retained_volume_for,
+)
 from reconciler.plan.types import Action
 from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.reports.heartbeat import Heartbeat

@@ -112,6 +112,9 @@ class Host:
                 orphans.append(self.orphan(key, uid))
             elif key.kind is Kind.MACHINE:
                 status = objects.ReportedMachineStatus(machine_id=f"sim://{uid}", state="Running")
+                if isinstance(there, Machine) and there.status.undo is not None:
+                    stopped = objects.ReportedCondition(type="Ready", status="False", reason="Deleted")
+                    status = msgspec_replace(status, state="Shutdown", conditions=(stopped,))
                 machines[key.namespace, key.name] = objects.MachineReport(
                     uid, id, "present", self.name, status=status
                 )

@@ -12,7 +12,19 @@ from reconciler.loop.outcome import Committed, NoChange, Outcome, TickBlocked
 from reconciler.plan.types import Action
 from schemas.kinds import Key, Kind
 from tests.reconciler.lifecycle.hosts import Fleet, Host
-from tests.reconciler.world.scene import FAST, FLEET, LIVE, MAIN, REPORTS, SMALL, machine, pool, using, volume
+from tests.reconciler.world.scene import (
+    FAST,
+    FLEET,
+    LIVE,
+    MAIN,
+    REPORTS,
+    SETTINGS,
+    SMALL,
+    machine,
+    pool,
+    using,
+    volume,
+)
 
 WEB = Key(Kind.MACHINE, "default", "web")
 DATA = Key(Kind.VOLUME, "default", "data")
@@ -179,7 +191,7 @@ def test_a_volume_is_held_by_one_machine_and_outlives_it() -> None:
 
 
 def test_what_a_machine_brings_along_comes_and_goes_with_it() -> None:
-    world = fleet(web=machine("web", EPHEMERAL), office=OFFICE)
+    world = fleet(web=machine("web", EPHEMERAL), office=OFFICE, gitvirt=f"{SETTINGS}limits: {{undo: 0s}}\n")
     brought = Key(Kind.VOLUME, "default", "web-data")
     assert world.machine("web").status.state == "Running"
     assert world.volume("web-data").status.state == "Available"

@@ -26,8 +26,9 @@ class DeletionCounts:
 
 
 def stricter(old: DeleteLimit, new: DeleteLimit) -> DeleteLimit:
-    """The smaller of each number. A commit that raises the limit and uses it at once is held by the old one."""
-    return DeleteLimit(count=min(old.count, new.count), percent=min(old.percent, new.percent))
+    """The smaller of each number, and the groups of both. A commit that raises the limit and uses it at once is held by the old one."""
+    groups = tuple(sorted({*old.groups, *new.groups}))
+    return DeleteLimit(count=min(old.count, new.count), percent=min(old.percent, new.percent), groups=groups)
 
 
 def why_over_limit(losses: DeletionCounts, limit: DeleteLimit) -> str:
