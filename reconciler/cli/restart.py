@@ -13,10 +13,9 @@ from __future__ import annotations
 import argparse
 from datetime import UTC, datetime
 
-from reconciler.cli.exits import CommandError
 from reconciler.cli.mutate import change
+from reconciler.cli.mutate.paused import refuse_paused
 from reconciler.cli.objects.references import MACHINES, add_objects
-from reconciler.cli.terminal import printable
 from schemas import live_layout
 from schemas.edit import Annotation, Changes
 from schemas.model import Object
@@ -41,9 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     token = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def changes(found: Object | None) -> Changes:
-        if found is not None and found.metadata.annotations.get(live_layout.PAUSED) == "true":
-            cause = f"{printable(str(found.key))} is paused, so its host does not restart it"
-            raise CommandError(cause, f"run `gitvirt resume {printable(str(found.key))}` first")
+        refuse_paused(found, "restart")
         return {RESTART: token}
 
     intent = change.Mutation(

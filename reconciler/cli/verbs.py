@@ -50,6 +50,14 @@ VERBS = {
     "tree": Verb("reconciler.cli.tree", "show machines under their pools, with volumes and interfaces"),
     "top": Verb("reconciler.cli.top", "show how full the pools are"),
     "events": Verb("reconciler.cli.events", "show recent events of hosts and commits"),
+    "status": Verb(
+        "reconciler.cli.status", "show the fleet on one screen: synced, states, what awaits approval"
+    ),
+    "diff": Verb("reconciler.cli.diff", "compare what is declared with what is on the target branch"),
+    "ssh": Verb("reconciler.cli.ssh", "log in to a machine with ssh, by the address that its host reports"),
+    "inventory": Verb(
+        "reconciler.cli.inventory", "print machines and addresses for Ansible, ssh, Prometheus or /etc/hosts"
+    ),
     "wait": Verb("reconciler.cli.wait", "wait until an object reaches a state"),
     "run": Verb(
         "reconciler.cli.run", "run the reconciler: it schedules declared objects and writes the target branch"
@@ -72,6 +80,9 @@ VERBS = {
     "drain": Verb("reconciler.cli.drain", "move all machines off a pool"),
     "pause": Verb("reconciler.cli.pause", "leave an object as it is until it is resumed"),
     "resume": Verb("reconciler.cli.pause", "end a pause"),
+    "start": Verb("reconciler.cli.power", "start machines that are off"),
+    "stop": Verb("reconciler.cli.power", "stop machines, which keep their place and their disks"),
+    "delete": Verb("reconciler.cli.delete", "delete objects: remove them from their files"),
     "restart": Verb("reconciler.cli.restart", "stop and start a machine once, on its host"),
     "import": Verb(
         "reconciler.cli.import_objects",
@@ -90,11 +101,24 @@ HELP_SUMMARY = "show the help of a verb, a page of the documentation, or a probl
 # The overview, by what people want to do. The others come last.
 JOBS: Mapping[str, tuple[str, ...]] = {
     "begin": ("demo", "init", "help"),
-    "look": ("get", "describe", "tree", "top", "events", "history", "explain", "wait"),
-    "change": ("restart", "pause", "resume", "cordon", "uncordon", "drain", "approve", "pool"),
+    "look": ("status", "get", "describe", "diff", "tree", "top", "events", "history", "explain", "wait"),
+    "change": (
+        "start",
+        "stop",
+        "restart",
+        "delete",
+        "pause",
+        "resume",
+        "cordon",
+        "uncordon",
+        "drain",
+        "approve",
+        "pool",
+    ),
     "review": ("validate", "plan", "comment", "forge"),
     "operate": ("run", "poollet", "runtime"),
-    "on a host": ("console", "exec", "iri"),
+    "reach machines": ("ssh", "console", "exec", "inventory"),
+    "on a host": ("iri",),
 }
 
 

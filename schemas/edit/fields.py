@@ -1,7 +1,7 @@
 """The closed list of fields that gitvirt may write into people's manifests, and the path of each. Nothing else is written.
 
 A person's spec belongs to the person. The reconciler writes into it what Kubernetes' conventions keep there: the pool
-of an object and the claim of a volume, beside identity and deletion in `metadata`. `unschedulable` and `taints` are written
+of an object and the claim of a volume, beside identity and deletion in `metadata`. `power`, `unschedulable` and `taints` are written
 by verbs that a person calls. All else that gitvirt knows about an object is in `status`, which belongs to it as a whole.
 
 To add a field: a member of `Field`, in the position where a new entry should be inserted.
@@ -23,6 +23,7 @@ class Field(Enum):
 
     UID = ("metadata", "uid")
     DELETION_TIMESTAMP = ("metadata", "deletionTimestamp")
+    POWER = ("spec", "power")
     UNSCHEDULABLE = ("spec", "unschedulable")
     TAINTS = ("spec", "taints")
     MACHINE_POOL_REF = ("spec", "machinePoolRef")

@@ -32,6 +32,7 @@ from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.fleet_repo import HEADS, FleetRepo, add_repo, check_settings, named_fleet
 from reconciler.cli.mutate import output
 from reconciler.cli.mutate.branch_name import parse_branch_name
+from reconciler.cli.mutate.consent import ask_consent
 from reconciler.cli.mutate.output import FileEdit, MutationResult, ObjectChange
 from reconciler.cli.objects.nouns import TakenKinds
 from reconciler.cli.objects.references import read_reference, select_keys
@@ -42,8 +43,10 @@ from reconciler.gitstore.remote.transport import PushConflict, PushRefused, Remo
 from reconciler.gitstore.repo import Draft, Identity, Pushed, Unchanged
 from reconciler.gitstore.worktree.checkout import read_identity
 from reconciler.query.inventory import FleetInventory, InventoryItem, read_inventory
+from reconciler.write.yaml_documents import remove_documents
 from schemas.backoff import jitter
 from schemas.edit import Changes, Edited, Value, edit, render
+from schemas.effects.effect import Loss
 from schemas.kinds import Key, Kind, api_version
 from schemas.model import Object
 
@@ -60,6 +63,10 @@ class Mutation:
     changes: Callable[[Object | None], Changes]
     done: str
     already: str
+    removes: bool = False  # the documents, in place of an edit
+    losses: Callable[[FleetRepo, Sequence[Key]], Sequence[Loss]] = (
+        lambda _fleet, _keys: ()
+    )  # what it destroys
     may_declare: bool = False  # a pool that was only announced gets a file of its own
     facts: tuple[tuple[str, str], ...] = ()  # what a program wants to know of it, beside the commit
     waiting: str = ""  # the condition of the `gitvirt wait` that returns once it is done
@@ -117,6 +124,8 @@ def apply_changes(
             if not result.edits or arguments.dry_run:
                 output.show(out(), result, fleet, arguments)
                 return Exit.OK
+            if turn == 0 and result.losses and not arguments.branch:
+                ask_consent(result, arguments)
             commit = push_files(fleet, result.edits, arguments, output.write_message(result))
             if commit is not None:
                 output.show(out(), replace(result, commit=commit), fleet, arguments)
@@ -133,14 +142,16 @@ def compute_change(fleet: FleetRepo, keys: Sequence[Key], intent: Mutation) -> M
     files: dict[str, FileEdit] = {}
     objects: list[ObjectChange] = []
     for key in keys:
-        made = find_edit(fleet, source, key, intent, files)
+        find = find_removal if intent.removes else find_edit
+        made = find(fleet, source, key, intent, files)
         if made is not None:
             files[made.path] = made
         path = "" if made is None else made.path
         objects.append(ObjectChange(key, intent.already if made is None else intent.done, path))
-    return MutationResult(
+    result = MutationResult(
         intent.verb, tuple(objects), tuple(files.values()), facts=intent.facts, waiting=intent.waiting
     )
+    return replace(result, losses=tuple(map(str, intent.losses(fleet, result.changed_keys))))
 
 
 def find_edit(
@@ -154,8 +165,21 @@ def find_edit(
     original = read_text(fleet, item) if earlier is None else earlier.before
     before = original if earlier is None else earlier.after
     assert before is not None, "an object was found in it"
-    after = edit_document(before, item.index, intent.changes(item.object), item)
+    changes = intent.changes(item.object)
+    after = edit_document(before, item.index, changes, item) if changes else before
     return None if after == before else FileEdit(item.path, original, after)
+
+
+def find_removal(
+    fleet: FleetRepo, source: FleetInventory, key: Key, _: Mutation, files: Mapping[str, FileEdit]
+) -> FileEdit:
+    """The file without the documents that are removed so far and this one; the file itself goes with the last of them."""
+    item = find_by_key(source, key)
+    earlier = files.get(item.path)
+    original = read_text(fleet, item) if earlier is None else earlier.before
+    assert original is not None, "an object was found in it"
+    removed = (*(() if earlier is None else earlier.removed), item.index)
+    return FileEdit(item.path, original, remove_documents(original, removed), removed)
 
 
 def read_text(fleet: FleetRepo, item: InventoryItem) -> bytes:

@@ -20,15 +20,17 @@ from reconciler.gitstore.worktree.checkout import update_command
 from schemas.kinds import Key
 
 SUBJECT_LENGTH = 72
+DESTRUCTIVE = ("delete",)  # verbs whose name is in capitals in the subject
 
 
 @dataclass(frozen=True, slots=True)
 class FileEdit:
-    """New bytes of one file. `before` is None where the file is new."""
+    """New bytes of one file. `before` is None where the file is new, `after` where it is removed."""
 
     path: str
     before: bytes | None
-    after: bytes
+    after: bytes | None
+    removed: tuple[int, ...] = ()  # documents of it that are removed, by their index
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,7 @@ class MutationResult:
     commit: str = ""
     facts: tuple[tuple[str, str], ...] = ()
     waiting: str = ""
+    losses: tuple[str, ...] = ()  # data that it destroys
 
     @property
     def changed_keys(self) -> list[Key]:
@@ -90,12 +93,17 @@ def value(result: MutationResult, made: ObjectChange, branch: str) -> dict[str, 
 def write_message(result: MutationResult) -> str:
     """The commit's message: the objects in the subject where they fit, else in the body."""
     names = [str(key) for key in result.changed_keys]
-    subject = f"{result.verb} {', '.join(names)}"
-    if len(subject) <= SUBJECT_LENGTH:
-        return subject
-    kinds = {key.kind for key in result.changed_keys}
-    what = plural(kinds.pop()) if len(kinds) == 1 else "objects"
-    return "\n".join((f"{result.verb} {len(names)} {what}", "", *(f"- {name}" for name in names)))
+    verb = result.verb.upper() if result.verb in DESTRUCTIVE else result.verb
+    count = len(result.losses)
+    end = f": DESTROYS {count} disk{'s' if count > 1 else ''}" if count else ""
+    subject = f"{verb} {', '.join(names)}{end}"
+    lines = [f"- DESTROYS {loss}" for loss in result.losses]
+    if len(subject) > SUBJECT_LENGTH:
+        kinds = {key.kind for key in result.changed_keys}
+        what = plural(kinds.pop()) if len(kinds) == 1 else "objects"
+        subject = f"{verb} {len(names)} {what}{end}"
+        lines = [*(f"- {name}" for name in names), *lines]
+    return "\n".join((subject, "", *lines)) if lines else subject
 
 
 def branch_of(fleet: FleetRepo, arguments: argparse.Namespace) -> str:
@@ -111,10 +119,15 @@ def show_patch(terminal: Terminal, made: FileEdit) -> None:
 def patch(made: FileEdit) -> Iterator[str]:
     """The edit as a unified diff that `git apply` accepts, also for a new file and for a text without a last line
     end."""
-    before, after = (made.before or b"").decode("utf-8", "replace"), made.after.decode("utf-8", "replace")
+    before, after = (each.decode("utf-8", "replace") for each in (made.before or b"", made.after or b""))
     old = f"a/{made.path}" if made.before is not None else "/dev/null"
+    new = f"b/{made.path}" if made.after is not None else "/dev/null"
+    if made.after is None:
+        # Without this line, and with nothing but the removal, `git apply` would leave an empty file.
+        yield f"diff --git a/{made.path} b/{made.path}"
+        yield "deleted file mode 100644"
     for line in difflib.unified_diff(
-        before.splitlines(keepends=True), after.splitlines(keepends=True), old, f"b/{made.path}"
+        before.splitlines(keepends=True), after.splitlines(keepends=True), old, new
     ):
         yield line.rstrip("\n")
         if not line.endswith("\n"):

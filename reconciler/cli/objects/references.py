@@ -30,6 +30,7 @@ from reconciler.cli.verbs import closest
 from reconciler.query.inventory import FleetInventory, InventoryItem
 from schemas.kinds import Key, Kind
 
+SHORTEST_TYPO = 4  # shorter words are near some alias by chance
 ANY = TakenKinds(tuple(Kind), Kind.MACHINE)
 MACHINES = TakenKinds((Kind.MACHINE,), Kind.MACHINE)
 POOLS = TakenKinds((Kind.MACHINE_POOL, Kind.VOLUME_POOL), Kind.MACHINE_POOL)
@@ -92,7 +93,12 @@ def leading_kind(words: Sequence[str], taken: TakenKinds, *, selects: bool) -> K
     if not words or "/" in words[0] or (len(words) == 1 and not selects):
         return None
     first = words[0].lower()
-    is_typo = len(taken.kinds) == len(Kind) and first.isalpha() and closest(first, nouns.ALIASES)
+    is_typo = (
+        len(taken.kinds) == len(Kind)
+        and first.isalpha()
+        and len(first) >= SHORTEST_TYPO
+        and closest(first, nouns.ALIASES)
+    )
     return parse_kind(first) if first in nouns.ALIASES or is_typo else None
 
 

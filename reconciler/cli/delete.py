@@ -1,0 +1,59 @@
+"""`gitvirt delete`: the documents of objects are removed from their files, by one commit on the source branch.
+
+It lists the data that this destroys and asks; `--yes` answers for scripts. Data of volumes that their policy keeps is not destroyed. All guards of
+the reconciler apply to this commit as to any other: a deletion of too much at once still awaits approval.
+
+Limits: only what a file of the source declares can be deleted; what a machine generated goes with the machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+
+from reconciler.cli.fleet_repo import FleetRepo
+from reconciler.cli.mutate import change
+from reconciler.cli.mutate.consent import add_yes
+from reconciler.cli.objects.references import ANY, add_objects
+from reconciler.query.inventory import read_inventory
+from schemas.effects.effect import Loss
+from schemas.effects.removal import removal_of
+from schemas.kinds import Key
+
+EXAMPLES = """examples:
+  gitvirt delete web-1
+  gitvirt delete machines -l tier=test
+  gitvirt delete volume/db-data --dry-run
+  gitvirt delete web-1 web-2 --yes       in a script
+
+It removes the documents from their files, and the files that become empty. `git revert` of the commit declares the objects again."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_objects(parser, ANY, may_take_all=False)
+    add_yes(parser)
+    change.add_arguments(parser)
+
+
+def list_losses(fleet: FleetRepo, keys: Sequence[Key]) -> Sequence[Loss]:
+    """The data that is destroyed once the hosts carry out the deletion."""
+    source = read_inventory(fleet.repo, fleet.snapshot.source)
+
+    def losses() -> Iterator[Loss]:
+        for key in keys:
+            yield from removal_of(source.items[key].object).losses
+
+    return tuple(losses())
+
+
+def run(arguments: argparse.Namespace) -> int:
+    intent = change.Mutation(
+        "delete",
+        lambda _: {},
+        "will be deleted",
+        "deleted",
+        removes=True,
+        losses=list_losses,
+        waiting="--for deleted",
+    )
+    return change.apply_named(arguments, ANY, intent, "OBJECT")

@@ -1,0 +1,87 @@
+"""`gitvirt diff`: what people declared against what is on the target branch, for the objects that are named or selected.
+
+Compared are labels, annotations and spec, without what only the reconciler writes (status, uid, placements). So a difference means that the
+reconciler has not synced the object yet, holds it, or that its file is broken. Writes nothing. Exit codes: 0, or 4 with `--exit-code` if something
+differs. What a difference will do is for `gitvirt plan` to say.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.fleet_repo import add_repo, named_fleet
+from reconciler.cli.get import body_of
+from reconciler.cli.objects import nouns
+from reconciler.cli.objects.references import ANY, add_objects, read_reference, select_keys
+from reconciler.cli.objects.selectors import suggest_item
+from reconciler.cli.terminal import TextStyle, out, printable
+from reconciler.query.inventory import FleetInventory, InventoryItem, read_inventory
+from schemas.edit import render
+from schemas.kinds import Key
+
+EXAMPLES = """examples:
+  gitvirt diff web-1
+  gitvirt diff machines --all
+  gitvirt diff volumes -l app=db --exit-code
+
+Lines with - are on the target branch (live), lines with + in the source. `gitvirt plan` says what a change will do."""
+
+# Fields of a spec that the reconciler fills in where people left them open.
+PLACEMENTS = ("machinePoolRef", "volumePoolRef", "claimRef")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_objects(parser, ANY)
+    parser.add_argument("--exit-code", action="store_true", help="exit with 4 if something differs")
+    add_repo(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    reference = read_reference(arguments, ANY)
+    with named_fleet(arguments.repo) as fleet:
+        source = read_inventory(fleet.repo, fleet.snapshot.source)
+        target = read_inventory(fleet.repo, fleet.snapshot.target)
+        keys = set(select_keys(reference, arguments, lambda: source))
+    differs = False
+    for key in sorted(keys):
+        refuse_unknown(key, source, target)
+        lines = list(compare(key, source.items.get(key), target.items.get(key)))
+        differs = differs or bool(lines)
+        for line in lines:
+            style = {"+": (TextStyle.GREEN,), "-": (TextStyle.RED,)}.get(line[0], ())
+            out().line(out().paint(printable(line), *style))
+    return Exit.CHANGES if differs and arguments.exit_code else Exit.OK
+
+
+def refuse_unknown(key: Key, source: FleetInventory, target: FleetInventory) -> None:
+    if key not in source.items and key not in target.items:
+        cause = f"there is no {printable(str(key))} in the source or on the target branch"
+        raise CommandError(cause, suggest_item(source, key.kind, key.name) or nouns.list_command(key.kind))
+
+
+def compare(key: Key, declared: InventoryItem | None, current: InventoryItem | None) -> Iterator[str]:
+    """A unified diff of both documents; nothing where they say the same."""
+    pinned = set() if declared is None else set(declared.body.get("spec") or ())
+    before, after = (
+        () if item is None else render(shown_part(item, pinned)).decode().splitlines()
+        for item in (current, declared)
+    )
+    yield from difflib.unified_diff(before, after, f"live: {key}", f"source: {key}", lineterm="")
+
+
+def shown_part(item: InventoryItem, pinned: set[str]) -> dict[str, Any]:
+    """The part of a document that people write. A placement counts only where people pinned it."""
+    body = body_of(item, with_secrets=False)
+    metadata: Mapping[str, Any] = body.get("metadata") or {}
+    spec = body.get("spec")
+    if isinstance(spec, Mapping):
+        body["spec"] = {name: each for name, each in spec.items() if name not in PLACEMENTS or name in pinned}
+    kept = {
+        name: metadata[name] for name in ("name", "namespace", "labels", "annotations") if metadata.get(name)
+    }
+    body["metadata"] = kept
+    return {name: each for name, each in body.items() if name != "status" and each not in ({}, None)}

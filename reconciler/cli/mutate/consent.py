@@ -1,0 +1,34 @@
+"""Asks a person before a verb commits what destroys data: first all that is destroyed, then the question.
+
+`--yes` answers it, for scripts. Without a terminal and without `--yes` the verb is refused: silence is not consent. A dry run and a
+branch for review are not asked, because they destroy nothing yet.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.mutate.output import MutationResult
+from reconciler.cli.terminal import TextStyle, err, printable
+
+
+def add_yes(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--yes", action="store_true", help="destroy data without asking, for scripts")
+
+
+def ask_consent(result: MutationResult, arguments: argparse.Namespace) -> None:
+    """Returns if the person agrees; else a CommandError."""
+    terminal = err()
+    for loss in result.losses:
+        terminal.line(f"{terminal.paint('DESTROYS', TextStyle.RED, TextStyle.BOLD)} {printable(loss)}")
+    if arguments.yes:
+        return
+    if not sys.stdin.isatty():
+        cause = f"gitvirt {result.verb} destroys data, and there is no terminal to ask on"
+        raise CommandError(cause, "add --yes, or look first with --dry-run", Exit.USAGE)
+    terminal.stream.write(f"{result.verb} {', '.join(map(str, result.changed_keys))}? Type yes: ")
+    terminal.stream.flush()
+    if sys.stdin.readline().strip() != "yes":
+        raise CommandError("nothing was changed", "type yes to agree")

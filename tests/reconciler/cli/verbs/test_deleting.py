@@ -1,0 +1,135 @@
+"""Verbs that switch machines on and off, and the one that deletes: what is committed, what is asked, and what is refused."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from reconciler.cli.exits import Exit
+from tests.reconciler.cli.verbs.conftest import gitvirt, machine
+from tests.reconciler.cli.verbs.test_mutate import Capture, announce, at
+from tests.reconciler.gitstore.git import commit, git
+
+
+def remote(fleet: Path) -> str:
+    return git(fleet, "ls-remote", "origin")
+
+
+class Keyboard(io.StringIO):
+    """A terminal at which a person has typed."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_stop_and_start_commit_the_power(fleet: Path, capsys: Capture) -> None:
+    before = at(fleet, "origin/main", "machines/web-1.yaml")
+    assert gitvirt("stop", "web-1") == Exit.OK
+    assert 'power: "Off"' in at(fleet, "origin/main", "machines/web-1.yaml")
+    assert git(fleet, "log", "-1", "--format=%s", "origin/main") == "stop Machine/default/web-1"
+    assert "gitvirt wait Machine/default/web-1 --for state=Shutdown" in capsys.readouterr().out
+    assert gitvirt("start", "web-1") == Exit.OK
+    assert 'power: "On"' in at(fleet, "origin/main", "machines/web-1.yaml")
+    assert before.splitlines()[0] in at(fleet, "origin/main", "machines/web-1.yaml")
+    assert gitvirt("validate", "--rev", "origin/main") == Exit.OK
+
+
+def test_a_machine_that_is_on_is_not_started(fleet: Path, capsys: Capture) -> None:
+    before = remote(fleet)
+    assert gitvirt("start", "web-1", "web-2") == Exit.OK
+    assert capsys.readouterr().out.count("is already on: nothing to change") == 2
+    assert remote(fleet) == before
+
+
+@pytest.mark.parametrize("verb", ["start", "stop"])
+def test_a_paused_machine_is_neither_started_nor_stopped(fleet: Path, capsys: Capture, verb: str) -> None:
+    assert gitvirt("pause", "web-1") == Exit.OK
+    assert gitvirt(verb, "web-1") == Exit.FAILED
+    assert "`gitvirt resume Machine/default/web-1`" in capsys.readouterr().err
+
+
+def test_delete_removes_the_file_and_names_what_is_destroyed(fleet: Path, capsys: Capture) -> None:
+    assert gitvirt("delete", "web-1", "--yes") == Exit.OK
+    printed = capsys.readouterr()
+    assert "DESTROYS local disk root of web-1, 5Gi" in printed.err
+    assert "gitvirt wait Machine/default/web-1 --for deleted" in printed.out
+    git(fleet, "fetch", "-q", "origin")
+    subject, _, *body = git(fleet, "log", "-1", "--format=%B", "origin/main").strip().split("\n")
+    assert subject == "DELETE Machine/default/web-1: DESTROYS 1 disk"
+    assert body == ["- DESTROYS local disk root of web-1, 5Gi"]
+    assert git(fleet, "diff", "--name-status", "main", "origin/main") == "D\tmachines/web-1.yaml"
+
+
+@pytest.mark.parametrize(
+    ("names", "left"),
+    [(["a"], {"b", "c"}), (["b"], {"a", "c"}), (["c", "a"], {"b"}), (["a", "b", "c"], set())],
+)
+def test_delete_leaves_the_other_documents_of_a_file_as_they_are(
+    fleet: Path, names: list[str], left: set[str]
+) -> None:
+    commit(fleet, {"machines/all.yaml": b"---\n".join(machine(name) for name in "abc")}, "three in one")
+    git(fleet, "push", "-q", "origin", "main")
+    assert gitvirt("delete", *names, "--yes") == Exit.OK
+    git(fleet, "fetch", "-q", "origin")
+    files = git(fleet, "ls-tree", "-r", "--name-only", "origin/main").split()
+    assert ("machines/all.yaml" in files) is bool(left)
+    text = git(fleet, "show", "origin/main:machines/all.yaml") if left else ""
+    assert {name for name in "abc" if f"  name: {name}\n" in text} == left
+    assert all(machine(name).decode().strip() in text for name in left)
+
+
+@pytest.mark.parametrize(
+    ("typed", "code"), [("yes\n", Exit.OK), ("y\n", Exit.FAILED), ("\n", Exit.FAILED), ("", Exit.FAILED)]
+)
+def test_delete_asks_and_only_yes_is_yes(
+    fleet: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, typed: str, code: Exit
+) -> None:
+    before = remote(fleet)
+    monkeypatch.setattr("sys.stdin", Keyboard(typed))
+    assert gitvirt("delete", "web-1", "web-2") == code
+    question = capsys.readouterr().err
+    assert "local disk root of web-1" in question
+    assert "local disk root of web-2" in question
+    assert "delete Machine/default/web-1, Machine/default/web-2? Type yes:" in question
+    assert (remote(fleet) == before) is (code != Exit.OK)
+
+
+def test_without_a_terminal_data_is_destroyed_only_with_yes(
+    fleet: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = remote(fleet)
+    monkeypatch.setattr("sys.stdin", io.StringIO("yes\n"))
+    assert gitvirt("delete", "web-1") == Exit.USAGE
+    assert "add --yes" in capsys.readouterr().err
+    assert remote(fleet) == before
+
+
+def test_what_destroys_no_data_needs_no_yes(fleet: Path) -> None:
+    assert gitvirt("delete", "secret/seed") == Exit.OK
+    assert git(fleet, "ls-remote", "origin", "main") != git(fleet, "rev-parse", "main")
+    git(fleet, "fetch", "-q", "origin")
+    assert git(fleet, "log", "-1", "--format=%s", "origin/main") == "DELETE Secret/default/seed"
+
+
+def test_a_dry_run_of_a_deletion_is_a_patch_that_removes_the_file(fleet: Path, capsys: Capture) -> None:
+    before = remote(fleet)
+    assert gitvirt("delete", "web-1", "--dry-run") == Exit.OK
+    git(fleet, "apply", "-", data=capsys.readouterr().out.encode())
+    assert not (fleet / "machines/web-1.yaml").exists()
+    assert remote(fleet) == before
+
+
+def test_a_deletion_for_review_needs_no_yes(fleet: Path) -> None:
+    assert gitvirt("delete", "web-1", "--branch", "no-web-1") == Exit.OK
+    git(fleet, "fetch", "-q", "origin")
+    assert git(fleet, "diff", "--name-status", "origin/main", "origin/no-web-1") == "D\tmachines/web-1.yaml"
+
+
+def test_what_no_file_declares_cannot_be_deleted(fleet: Path, capsys: Capture) -> None:
+    announce(fleet)
+    before = remote(fleet)
+    assert gitvirt("delete", "pool/rack-b") == Exit.FAILED
+    assert "there is no MachinePool rack-b" in capsys.readouterr().err
+    assert remote(fleet) == before

@@ -1,0 +1,143 @@
+"""Verbs about the whole fleet, and about reaching machines: status, diff, inventory, ssh."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from reconciler.cli.exits import Exit
+from tests.reconciler.cli.verbs.conftest import RUNNING, gitvirt, machine
+from tests.reconciler.cli.verbs.test_mutate import Capture
+from tests.reconciler.gitstore.git import commit, git
+
+
+def push(fleet: Path, branch: str, files: dict[str, bytes], message: str = "change") -> None:
+    git(fleet, "checkout", "-q", branch)
+    commit(fleet, files, message)
+    git(fleet, "push", "-q", "origin", branch)
+    git(fleet, "checkout", "-q", "main")
+
+
+def test_status_counts_states_and_lists_what_is_not_as_declared(fleet: Path, capsys: Capture) -> None:
+    assert gitvirt("status") == Exit.OK
+    printed = capsys.readouterr().out
+    for text in (
+        "machinepools  1 Ready",
+        "machines      2 Pending, 1 Running",
+        "Not as declared",
+        "Machine/default/web-2  Pending  Unschedulable",
+    ):
+        assert text in printed, printed
+
+
+def test_status_says_how_far_the_target_branch_is_behind(fleet: Path, capsys: Capture) -> None:
+    source = git(fleet, "rev-parse", "main")
+    push(
+        fleet, "live", {"machines/web-1.yaml": machine("web-1") + RUNNING}, f"sync\n\nSource-Commit: {source}"
+    )
+    assert gitvirt("status") == Exit.OK
+    assert "up to date with main" in capsys.readouterr().out
+    push(fleet, "main", {"machines/web-3.yaml": machine("web-3")})
+    push(fleet, "main", {"machines/web-4.yaml": machine("web-4")})
+    assert gitvirt("status") == Exit.OK
+    assert "2 commits of main are not synced, for" in capsys.readouterr().out
+    assert gitvirt("status", "-o", "json") == Exit.OK
+    found = json.loads(capsys.readouterr().out)
+    assert (found["unsynced"], found["states"]["machines"]) == (2, {"Running": 1, "Pending": 2})
+    assert found["notAsDeclared"] == ["Machine/default/web-2"]
+
+
+def test_status_before_the_first_reconcile(fleet: Path, capsys: Capture) -> None:
+    git(fleet, "push", "-q", "origin", "--delete", "live")
+    assert gitvirt("status") == Exit.OK
+    assert "never; start `gitvirt run`" in capsys.readouterr().out
+
+
+def test_diff_is_silent_where_the_target_branch_is_as_declared(fleet: Path, capsys: Capture) -> None:
+    assert gitvirt("diff", "machines", "--all", "--exit-code") == Exit.OK
+    assert capsys.readouterr().out == ""
+
+
+def test_diff_shows_what_is_declared_and_not_synced(fleet: Path, capsys: Capture) -> None:
+    changed = machine("web-2").replace(b"5Gi", b"9Gi")
+    push(fleet, "main", {"machines/web-2.yaml": changed, "machines/web-9.yaml": machine("web-9")})
+    assert gitvirt("diff", "web-2", "machine/web-1") == Exit.OK
+    printed = capsys.readouterr().out
+    assert "-        sizeLimit: 5Gi" in printed
+    assert "+        sizeLimit: 9Gi" in printed
+    assert "web-1" not in printed
+    assert gitvirt("diff", "machines", "--all", "--exit-code") == Exit.CHANGES
+    assert "+++ source: Machine/default/web-9" in capsys.readouterr().out
+    assert gitvirt("diff", "web-77") == Exit.FAILED
+    assert "did you mean" in capsys.readouterr().err
+
+
+def test_diff_shows_no_secrets(fleet: Path, capsys: Capture) -> None:
+    push(
+        fleet,
+        "main",
+        {
+            "secret.yaml": b"apiVersion: v1\nkind: Secret\nmetadata: {name: seed}\nstringData: {token: hunter3}\n"
+        },
+    )
+    assert gitvirt("diff", "secret/seed") == Exit.OK
+    printed = capsys.readouterr().out
+    assert "token" in printed
+    assert "hunter" not in printed
+
+
+@pytest.mark.parametrize(
+    ("words", "want"),
+    [
+        ("--hosts", "10.0.0.7\tweb-1\n"),
+        ("--ssh-config", "Host web-1\n    HostName 10.0.0.7\n"),
+        ("--ssh-config --user debian", "Host web-1\n    HostName 10.0.0.7\n    User debian\n"),
+    ],
+)
+def test_inventory_as_text(fleet: Path, capsys: Capture, words: str, want: str) -> None:
+    assert gitvirt("inventory", *words.split()) == Exit.OK
+    printed = capsys.readouterr()
+    assert printed.out == want
+    assert printed.err == "1 machines have no address yet and are left out\n"
+
+
+def test_inventory_for_ansible_groups_machines(fleet: Path, capsys: Capture) -> None:
+    assert gitvirt("inventory", "--ansible", "-A", "--user", "debian") == Exit.OK
+    found = json.loads(capsys.readouterr().out)
+    assert found["all"]["hosts"] == ["web-1"]
+    for group in ("pool_rack_a", "class_small", "namespace_default", "state_Running", "label_app_web"):
+        assert found[group] == {"hosts": ["web-1"]}
+    variables = found["_meta"]["hostvars"]["web-1"]
+    assert (variables["ansible_host"], variables["ansible_user"]) == ("10.0.0.7", "debian")
+
+
+def test_inventory_for_prometheus(fleet: Path, capsys: Capture) -> None:
+    assert gitvirt("inventory", "--prometheus", "-l", "app", "--port", "9200") == Exit.OK
+    (target,) = json.loads(capsys.readouterr().out)
+    assert target["targets"] == ["10.0.0.7:9200"]
+    assert target["labels"]["gitvirt_label_app"] == "web"
+    assert target["labels"]["gitvirt_pool"] == "rack-a"
+
+
+def test_a_machine_without_an_address_cannot_be_reached_by_ssh(fleet: Path, capsys: Capture) -> None:
+    assert gitvirt("ssh", "web-2", "--print") == Exit.FAILED
+    printed = capsys.readouterr().err
+    assert "no host reports an address of Machine/default/web-2" in printed
+    assert "gitvirt console Machine/default/web-2" in printed
+
+
+@pytest.mark.parametrize(
+    ("words", "want"),
+    [
+        ("web-1", "ssh -- 10.0.0.7"),
+        ("machine/web-1 --user debian", "ssh -l debian -- 10.0.0.7"),
+        ("web-1 --jump", "ssh -J rack-a -- 10.0.0.7"),
+        ("web-1 -- uptime -p", "ssh -- 10.0.0.7 uptime -p"),
+    ],
+)
+def test_ssh_prints_the_command(fleet: Path, capsys: Capture, words: str, want: str) -> None:
+    first, *rest = words.split()
+    assert gitvirt("ssh", "--print", first, *rest) == Exit.OK
+    assert capsys.readouterr().out.strip() == want
