@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 BIN := .venv/bin
 
-.PHONY: help setup setup-test demo test test-long test-ceph test-image check fmt lint type imports fuzz soak bench proto wheel lock clean
+.PHONY: help setup setup-test demo test test-long test-ceph test-image check fmt lint type imports fuzz soak bench pictures proto wheel lock clean
 
 help: ## show this
 	@if [ -t 1 ]; then bold='\033[1m' plain='\033[0m'; fi; \
@@ -73,6 +73,11 @@ soak: setup-test ## each single fault in short scenarios, then a random walk of 
 
 bench: setup-test ## measure; each benchmark prints its figure last
 	@for b in bench/bench_*.py; do echo "== $$b"; $(BIN)/python "$$b" || exit 1; done
+
+pictures: ## print the comments of docs/pictures again, and draw them with a headless browser (as root)
+	@tools/setup pictures
+	@$(BIN)/python -m pytest --quiet --no-header -p no:cacheprovider --regen tests/reconciler/cli/plans/test_pull_requests.py -k picture
+	@$(BIN)/python tools/pictures
 
 proto: setup-test ## generate the code of iri/proto from its .proto files
 	@$(BIN)/python tools/proto.py

@@ -24,6 +24,7 @@ from schemas.problem import Problem, Severity
 MOST_BYTES = 38_000  # of a comment that is never longer than 40 kB, with a marker and what a forge adds
 MOST_FACTS = 20
 LONGEST = 400  # characters of one line
+MOST_RESOURCES = 6  # columns of the table of pools
 SHORT = 3  # groups; a plan with no more is shown unfolded
 ICONS = {
     "add": "🟢", "change": "🟡", "move": "🔵", "recreate": "🔴", "delete": "🔴", "unschedulable": "⛔", "held": "✋",
@@ -132,6 +133,8 @@ def _size(text: str) -> int:
 
 def _block(group: Group, links: FileLinks) -> str:
     """A line with the object and its file, and a diff block of what happens to it."""
+    if not group.first.fields and not group.first.losses and group.first.section is PlanSection.MOVE:
+        return _list_item(group, links)
     lines = list(_diff(group))
     shown = "\n".join(("```diff", *lines, "```")) if lines else ""
     return f"{_title(group, links)}\n{shown}".rstrip()
@@ -140,7 +143,7 @@ def _block(group: Group, links: FileLinks) -> str:
 def _title(group: Group, links: FileLinks) -> str:
     """`**names** where · file`"""
     names = join_keys(group.keys)
-    where = _plain(headline(group).removeprefix(names).strip())
+    where = _plain(headline(group).removeprefix(names).strip().replace(" -> ", " → "))
     return " ".join(part for part in (f"**{_code(names)}**", where, _files(group, links)) if part)
 
 
@@ -174,7 +177,7 @@ def _diff(group: Group) -> Iterator[str]:
 def _list_item(group: Group, links: FileLinks) -> str:
     """What is added or unschedulable, with its facts below."""
     entry = group.first
-    if entry.section is PlanSection.ADD and len(entry.facts) == 1:
+    if len(entry.facts) == 1 and entry.section is not PlanSection.UNSCHEDULABLE:
         return f"- {_title(group, links)} · {_plain(_cut(entry.facts[0]))}"
     return "\n".join(
         (f"- {_title(group, links)}", *(f"  - {_plain(_cut(fact))}" for fact in _some(entry.facts)))
@@ -231,9 +234,11 @@ def _capacity(outline: Outline, is_open: bool) -> Iterator[str]:
         if last_line:
             yield last_line
         return
-    rows = [row for usage in outline.usage for row in _usage_rows(usage)]
-    head = "| pool | | before | after | of |\n|---|---|---|---|---|"
-    body = [f"{head}\n{each}" for each in _fit(rows, REST, "rows")]
+    names = sorted({name for usage in outline.usage for name in _shown_resources(usage)})
+    names = names[:MOST_RESOURCES]
+    head = f"| pool | {' | '.join(_plain(name) for name in names)} |\n|---|{'---|' * len(names)}"
+    rows = [_usage_row(usage, names) for usage in outline.usage]
+    body = [f"{head}\n{each}" for each in _fit(rows, REST, "pools")]
     yield _fold(f"📊 <b>capacity of {phrases.many(len(outline.usage), 'pool')}</b>", body, is_open=is_open)
     if last_line:
         yield last_line
@@ -243,16 +248,25 @@ def _survival(survival: Survival) -> str:
     return _plain(describe_survival(survival))
 
 
-def _usage_rows(usage: PoolUsage) -> Iterator[str]:
-    for resource, whole, *amounts in phrases.amounts(usage):
-        name = phrases.resource_of(resource)
-        if not phrases.is_changed(usage, name):
+def _shown_resources(usage: PoolUsage) -> Iterator[str]:
+    for resource, *_ in phrases.amounts(usage):
+        if phrases.is_changed(usage, phrases.resource_of(resource)):
+            yield resource
+
+
+def _usage_row(usage: PoolUsage, names: Sequence[str]) -> str:
+    """A bar for each resource as it is after the plan: `███░░ 45% → 85%, 68Gi of 80Gi`."""
+    amounts = {resource: (whole, after) for resource, whole, _, after in phrases.amounts(usage)}
+    cells = [_code(_cut(str(usage.pool)))]
+    for shown in names:
+        name = phrases.resource_of(shown)
+        if shown not in amounts or not phrases.is_changed(usage, name):
+            cells.append("")
             continue
-        cells = [
-            f"{_code(phrases.bar(phrases.share(usage, name, vector)))} {phrases.share(usage, name, vector)}% ({_plain(amount)})"
-            for vector, amount in zip((usage.before, usage.after), amounts, strict=True)
-        ]
-        yield f"| {_code(_cut(str(usage.pool)))} | {_plain(resource)} | {cells[0]} | {cells[1]} | {_plain(whole)} |"
+        whole, after = amounts[shown]
+        old, new = (phrases.share(usage, name, vector) for vector in (usage.before, usage.after))
+        cells.append(f"{_code(phrases.bar(new))} {old}% → {new}%, {_plain(after)} of {_plain(whole)}")
+    return f"| {' | '.join(cells)} |"
 
 
 def _cut(text: str) -> str:

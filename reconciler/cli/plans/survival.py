@@ -87,16 +87,17 @@ def count_disks(view: View, key: Key) -> int:
 
 
 def describe_survival(survival: Survival) -> str:
-    """`survives the loss of any one host: no: rack-a1 (web-1 .. web-4 fit on no other)`."""
+    """`survives the loss of any one host: no: without rack-a1, web-1 .. web-4 fit nowhere`."""
     question = "survives the loss of any one host"
     if not survival.is_computed:
         return f"{question}: not computed for more than {MOST} pools"
     if survival.is_survived:
-        disks = f", without its local disks ({survival.disks:,} at most)" if survival.disks else ""
+        disks = f" (but its local disks would be lost, {survival.disks:,} at most)" if survival.disks else ""
         return f"{question}: yes{disks}"
     named = [
-        f"{pool} ({join_names(key.name for key in keys)})" for pool, keys in survival.stranded[:MOST_NAMED]
+        f"without {pool}, {join_names(key.name for key in keys)} fit nowhere"
+        for pool, keys in survival.stranded[:MOST_NAMED]
     ]
     rest = len(survival.stranded) - MOST_NAMED
-    more = f" and {many(rest, 'more host')}" if rest > 0 else ""
-    return f"{question}: no; these fit on no other host: {', '.join(named)}{more}"
+    more = f"; and {many(rest, 'more host')}" if rest > 0 else ""
+    return f"{question}: no: {'; '.join(named)}{more}"
