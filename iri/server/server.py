@@ -33,6 +33,7 @@ from iri.server.call_handlers import Calls, CallWrapper, build_handlers, list_ca
 from iri.server.host_service import HostService
 from iri.server.listening_socket import ListeningSocket
 from iri.server.object_services import build_machine_calls, build_volume_calls
+from iri.server.reflection_pool import build_reflection_pool
 from iri.wire.calls import HOST_SERVICE, MACHINE_SERVICE, VOLUME_SERVICE
 from iri.wire.connection import LARGEST_MESSAGE_BYTES
 
@@ -141,6 +142,5 @@ class Server:
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         for name in ("", *names):
             self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
-        reflection.enable_server_reflection(
-            (*names, health.SERVICE_NAME, reflection.SERVICE_NAME), self._server
-        )
+        services = (*names, health.SERVICE_NAME, reflection.SERVICE_NAME)
+        reflection.enable_server_reflection(services, self._server, pool=build_reflection_pool(services))

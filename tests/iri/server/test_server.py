@@ -146,6 +146,15 @@ def test_reflection_sends_the_published_file_names(path: Path) -> None:
             for data in answer.file_descriptor_response.file_descriptor_proto
         ]
         assert files[0].name == "machine/v1alpha1/api.proto"
+        (spec,) = (each for each in files[0].message_type if each.name == "MachineSpec")
+        names = {field.name: field.json_name for field in spec.field}
+        assert names["network_interfaces"] == "networkInterfaces"
+        assert all(
+            field.HasField("json_name")
+            for file in files
+            for message in file.message_type
+            for field in message.field
+        )
 
 
 def is_refused(client: Client) -> bool:
