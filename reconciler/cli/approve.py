@@ -78,7 +78,7 @@ def show(fleet: FleetRepo, edits: list[FileEdit], commit: str, arguments: argpar
         digests = list(dict.fromkeys(arguments.digests))
         files = [each.path for each in edits]
         patch = "".join(f"{line}\n" for each in edits for line in output.patch(each))
-        value = {"verb": "approve", "digests": digests, "branch": branch, "commit": commit}
+        value = {"verb": arguments.verb, "digests": digests, "branch": branch, "commit": commit}
         show_value(terminal, arguments.output, {**value, "files": files, "patch": patch})
     elif arguments.output == "name":
         for digest in dict.fromkeys(arguments.digests):
@@ -89,7 +89,7 @@ def show(fleet: FleetRepo, edits: list[FileEdit], commit: str, arguments: argpar
     else:
         short = terminal.paint(commit[:10], TextStyle.YELLOW)
         terminal.line(
-            f"approved {', '.join(dict.fromkeys(arguments.digests))}: {short} on {printable(branch)}"
+            f"{'purged by' if arguments.verb == 'purge' else 'approved'} {', '.join(dict.fromkeys(arguments.digests))}: {short} on {printable(branch)}"
         )
         if arguments.branch:
             terminal.line("open a pull request for it; nothing happens before it is merged")

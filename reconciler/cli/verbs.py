@@ -72,6 +72,9 @@ VERBS = {
     "pool": Verb(
         "reconciler.cli.pool", "state that the host of a pool is destroyed, or that another host has the pool"
     ),
+    "purge": Verb(
+        "reconciler.cli.purge", "DESTROY a deleted machine now that is kept for an undo, by a commit"
+    ),
     "explain": Verb(
         "reconciler.cli.explain", "explain the placement of a machine or a volume: one row per pool"
     ),
@@ -113,6 +116,7 @@ JOBS: Mapping[str, tuple[str, ...]] = {
         "uncordon",
         "drain",
         "approve",
+        "purge",
         "pool",
     ),
     "review": ("validate", "plan", "comment", "forge"),

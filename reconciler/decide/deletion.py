@@ -47,6 +47,7 @@ from reconciler.gitstore.approval import (
     approval_trailer,
     approve_command,
     is_approval_of,
+    purge_digest,
 )
 from reconciler.plan.types import Action
 from reconciler.world.changes import Confirm, Confirmation
@@ -105,7 +106,7 @@ def review_deletions(view: View) -> DeletionReview:
     keys = [key for _, _, keys in held for key in keys]
     subjects = [approval_subject(view.objects[key]) for key in keys]
     digest = approval_digest(view.rules.settings.fleet.id, HoldKind.DELETION, subjects) if keys else ""
-    purges = [purge_digest(view, view.objects[key]) for key in view.relations.kept]
+    purges = [find_purge(view, view.objects[key]) for key in view.relations.kept]
     given = [
         each
         for each in view.head.confirmations
@@ -231,11 +232,11 @@ def groups_of(known: ObjectState, limit: DeleteLimit) -> Iterable[Group]:
     return [(known.key.namespace, label, labels[label]) for label in limit.groups if label in labels]
 
 
-def purge_digest(view: View, known: ObjectState) -> str:
-    """What a commit approves that ends the wait of this machine: this wait of this life of it, and no other."""
+def find_purge(view: View, known: ObjectState) -> str:
+    """The digest of the commit that ends the wait of this machine."""
     undo = known.record.undo
-    subject = f"{known.record.uid} {undo.until if undo is not None else ''}"
-    return approval_digest(view.rules.settings.fleet.id, HoldKind.PURGE, [subject])
+    until = undo.until if undo is not None else ""
+    return purge_digest(view.rules.settings.fleet.id, known.record.uid, until)
 
 
 def approval_subject(known: ObjectState) -> str:

@@ -64,6 +64,11 @@ def approval_digest(fleet: str, kind: HoldKind, subjects: Iterable[str]) -> str:
     return sha256("\n".join((fleet, kind, *sorted(subjects))).encode()).hexdigest()[:DIGITS]
 
 
+def purge_digest(fleet: str, uid: str, until: str) -> str:
+    """What ends the wait of a deleted machine that is kept: this wait of this life of it, and no other."""
+    return approval_digest(fleet, HoldKind.PURGE, [f"{uid} {until}"])
+
+
 def approval_trailer(digest: str) -> str:
     return f"{TRAILER}: {digest}"
 

@@ -36,7 +36,7 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from reconciler.decide.deletion import DeletionReview, order_deletion, purge_digest, remove
+from reconciler.decide.deletion import DeletionReview, find_purge, order_deletion, remove
 from reconciler.decide.need import Blocked, DeletionPhase, Keep, Need, Remove, Return
 from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.obstacles import Obstacle, first_obstacle
@@ -114,7 +114,7 @@ def kept_until(view: View, known: ObjectState, now: datetime) -> datetime | None
 
 def is_purged(view: View, known: ObjectState) -> bool:
     """Whether people end this very wait by a commit."""
-    digest = purge_digest(view, known)
+    digest = find_purge(view, known)
     return any(is_approval_of(each, digest) for each in view.head.confirmations)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.decide.deletion import purge_digest
+from reconciler.decide.deletion import find_purge
 from reconciler.gitstore.approval import TRAILER
 from reconciler.loop.outcome import Committed, NoChange
 from reconciler.plan.types import Action
@@ -239,7 +239,7 @@ def test_a_purge_ends_the_wait() -> None:
     world = fleet(web=machine("web", LOCAL))
     world.source({"web.yaml": None})
     world.settle()
-    digest = purge_digest(world.reconciler.world, world.reconciler.world.objects[WEB])
+    digest = find_purge(world.reconciler.world, world.reconciler.world.objects[WEB])
     world.source({"note.txt": "x"}, **{TRAILER: digest})
     world.settle()
     assert WEB not in world.objects()
