@@ -22,12 +22,14 @@ from typing import assert_never
 from reconciler.decide.deletion import OVER_LIMIT, DeletionReview, review_deletions
 from reconciler.decide.need import ChangeReason, DeletionPhase, Need, Postpone, Remove
 from reconciler.decide.object_edit import ObjectEdit, assignment_id
+from reconciler.decide.placement import policy
 from reconciler.decide.pool_requests import judge_requests
 from reconciler.decide.references import volumes_of
 from reconciler.gitstore.approval import DIGITS, approval_trailer, is_approval_of
 from reconciler.gitstore.live_recovery import recovery_digest
 from reconciler.plan.types import Action, Change, PendingApproval, Plan, UnschedulableObject
 from reconciler.schedule.decision import Decision, Placed, Refusal, Unschedulable
+from reconciler.schedule.scores import WHY_CHOSEN
 from reconciler.world.changes import Confirmation
 from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.objects.relations import POOL_OF
@@ -100,7 +102,7 @@ def decide_assigned(view: View, needs: dict[Key, Need], decision: Placed, now: d
         grant = view.grant(Key(POOL_OF[key.kind], "", pool))
         edit = edit.assign(pool, assignment_id(edit.record.uid, view.live_commit), grant)
         edits[key] = edit.set_condition(SCHEDULED, "True", "Placed", f"on {pool}").log_change(
-            Action.SCHEDULE, f"scored {decision.score.points:,}" if decision.score.points else ""
+            Action.SCHEDULE, WHY_CHOSEN[policy(view)] if decision.score.points else ""
         )
     machine = view.objects.get(decision.key)
     if machine is not None and isinstance(machine.object, Machine):

@@ -297,10 +297,18 @@ def finish_deletion(view: View, edit: ObjectEdit) -> Remove:
     before, reason = edit.known.record.assignment, "it was not assigned to a pool"
     if before is not None:
         is_released = edit.assignment is None
-        reason = f"the host of pool {before.pool} is destroyed" if is_released else "confirmed by its host"
+        reason = f"the host of pool {before.pool} is destroyed" if is_released else ended_reason(view, edit)
     if edit.known.key.kind not in POOL_OF:
         reason = "no longer used"
     return remove(edit.log_change(Action.REMOVE, reason), DeletionPhase.DROP, reason)
+
+
+def ended_reason(view: View, edit: ObjectEdit) -> str:
+    """What its host reported, which ends the wait."""
+    report = view.accepted_reports(edit.known.key).report
+    if report is not None and report.phase == "rejected":
+        return "its host rejected it, and never created it"
+    return "confirmed by its host"
 
 
 def waiting_for(view: View, edit: ObjectEdit) -> str:

@@ -109,6 +109,15 @@ def condition_of(change: Change) -> Condition | None:
     return next(news, None)
 
 
+def new_failure(change: Change) -> Condition | None:
+    """The first reported condition that begins to name a failure."""
+    before, after = (
+        record.status if record is not None else None for record in (change.before, change.after)
+    )
+    types = _failing(after) - _failing(before)
+    return next((each for each in _conditions(after) if each.type in types), None)
+
+
 def words_of(condition: Condition) -> str:
     """`VolumesPending`: volumes pending."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", condition.reason or condition.type)
@@ -191,7 +200,7 @@ def _list_decisions(record: Record) -> Record:
     return msgspec.structs.replace(record, status=bare)
 
 
-def _failing(status: Status) -> set[str]:
+def _failing(status: Status | None) -> set[str]:
     """The types of reported conditions that name a failure."""
     ours = {each.type for each in own(_conditions(status))}
     return {

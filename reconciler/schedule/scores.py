@@ -9,7 +9,7 @@ A score only orders pools that fit. It must never refuse one: that is what filte
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 
 from reconciler.schedule.cluster_state import ClusterState
@@ -28,6 +28,13 @@ class Policy(StrEnum):
     BIN_PACK = "BinPack"
     SPREAD = "Spread"
 
+
+# Why a pool was chosen, for people: how many points it has says nothing to them.
+WHY_CHOSEN: Mapping[Policy, str] = {
+    Policy.MOST_FREE: "of the pools that fit it has the most room",
+    Policy.BIN_PACK: "it is the fullest pool that fits",
+    Policy.SPREAD: "of the pools that fit it has the fewest machines",
+}
 
 Needs = tuple[tuple[str, int], ...]
 

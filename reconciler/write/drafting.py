@@ -1,6 +1,6 @@
 """The draft of the one commit that a plan becomes.
 
-Called once in a tick, after the plan and before the push. It reads blobs of the snapshot and nothing else, so a draft that loses its push is
+Called once in a tick, after the plan and before the push. It reads blobs of the snapshot, and a commit that others put on live, so a draft that loses its push is
 thrown away and made again from the next snapshot. `expected` of the draft is the head of live in the snapshot: the store pushes only if
 live is still there (compare-and-swap), so that no commit of another reconciler or of a person is overwritten unread.
 
@@ -13,16 +13,21 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from reconciler.gitstore.objects.commit import decode_commit
 from reconciler.gitstore.objects.database import ObjectType, hash_object
 from reconciler.gitstore.objects.tree import File
 from reconciler.gitstore.repo import Draft, Edit, ExistingBlob, Identity
-from reconciler.plan.types import Change, Plan
+from reconciler.plan.significance import is_progress
+from reconciler.plan.types import Action, Change, Plan
 from reconciler.world.view import View
 from reconciler.write.document_paths import DocumentPaths
 from reconciler.write.file_texts import FileTexts, Read, Unwritable
-from reconciler.write.message import message
+from reconciler.write.message import CommitContents, ForeignCommit, message
 from schemas import live_layout
+from schemas.effects.effect import Loss
+from schemas.effects.removal import list_local_disks, removal_of
 from schemas.kinds import Key
+from schemas.model import Machine
 from schemas.problem import Problem
 
 
@@ -66,7 +71,7 @@ def draft(plan: Plan, view: View, paths: Iterable[str], read: Read, signing: Sig
             expected=view.live_commit,
             base=view.own_live,
             edits=edits,
-            message=message(done, taken, signing.source, view.foreign_edits, foreign or ""),
+            message=message(_contents(done, taken, view, read, signing)),
             author=signing.author,
             time=signing.time,
             source=view.source_commit,
@@ -77,6 +82,38 @@ def draft(plan: Plan, view: View, paths: Iterable[str], read: Read, signing: Sig
         ),
         problems,
     )
+
+
+def _contents(
+    done: tuple[Change, ...], taken: list[str], view: View, read: Read, signing: Signing
+) -> CommitContents:
+    """What the message is about, with what only the view knows: which changes are progress, and what orders destroy."""
+    return CommitContents(
+        done,
+        taken,
+        signing.source,
+        frozenset(change.key for change in done if is_progress(change, view)),
+        {change.key: found for change in done if (found := _losses(change, view))},
+        _foreign(view, read),
+    )
+
+
+def _losses(change: Change, view: View) -> tuple[Loss, ...]:
+    """What its host destroys by this order."""
+    known = view.objects.get(change.key)
+    if known is None or change.action not in (Action.MARK_DELETED, Action.EVICT):
+        return ()
+    if change.action is Action.EVICT:
+        return list_local_disks(known.object) if isinstance(known.object, Machine) else ()
+    return removal_of(known.object, is_owned=bool(known.record.owners)).losses
+
+
+def _foreign(view: View, read: Read) -> ForeignCommit | None:
+    """The newest commit on live that no reconciler wrote."""
+    if view.live_commit is None or view.own_live == view.live_commit:
+        return None
+    author = decode_commit(read(view.live_commit)).author.name
+    return ForeignCommit(view.live_commit, author, view.foreign_edits)
 
 
 def draft_void(view: View, signing: Signing) -> Draft:

@@ -1,4 +1,12 @@
-"""What a commit of the reconciler says: a subject that reads well in `git log --oneline`, and a line for each change.
+"""What a commit of the reconciler says: a subject that names the objects, and a line for each of them with old -> new and the reason.
+
+    a group of changes is          in the subject
+    a verb of all of them          schedule web-1..web-8 onto 7 hosts
+    a state                        web-1, web-2 are running
+    an order that destroys data    DELETE db-1, DESTROYS 1 local disk
+
+Groups that destroy or stop something come first. A subject has at most 72 characters: it names fewer objects if it must, then fewer groups.
+Progress that a commit takes along is in the body alone.
 
 Pure. Words that come from people or poollets stay on one line, so that none of them ends the message early.
 
@@ -12,133 +20,135 @@ Nothing reads these messages back but `gitvirt history`, which shows the line of
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from reconciler.plan.significance import condition_of, state_of, words_of
 from reconciler.plan.types import Action, Change
-from schemas.kinds import Key, Kind
+from reconciler.write.object_names import full_name, list_names
+from reconciler.write.phrase import Phrase, line_of, phrase_of, weight
+from schemas.effects.effect import Loss
+from schemas.kinds import Key
 
+LONGEST_SUBJECT = 72
 LONGEST_LINE = 240
 MOST_LINES = 1_000  # a longer log cannot be read
 MOST_NAMES = 3
-
-_BETWEEN = {
-    Action.SCHEDULE: "onto",
-    Action.ADOPT: "on",
-    Action.EVICT: "from",
-    Action.WITHDRAW: "from",
-    Action.REMOVE: "from",
-}
-_VERB = {
-    Action.RETURN: "bring back",
-    Action.MARK_DELETED: "order the deletion of",
-    Action.AWAIT_APPROVAL: "hold the deletion of",
-}
+_NAMES = (6, 4, 3, 2, 1)  # how many names of a group are tried
 
 
-def message(
-    changes: Sequence[Change],
-    files: Sequence[str],
-    source: str,
-    restored: Sequence[str] = (),
-    foreign: str = "",
-) -> str:
-    """`files` are the paths that people changed in the branch `source`, synced by this commit; `restored` are those
-    that others changed on the target branch, which only the reconciler writes, and `foreign` is their commit."""
-    lines = list(_body(changes, files, source))
-    if restored and (changes or files or len(restored) > MOST_NAMES):
-        lines.append(_line(f"- put back what others changed here: {_name_files(restored)}"))
+@dataclass(frozen=True, slots=True)
+class ForeignCommit:
+    """A commit that others put on the target branch, which only the reconciler writes, and the files that it changed."""
+
+    commit: str
+    author: str
+    files: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CommitContents:
+    """`files` are the paths that people changed in the branch `source`, synced by this commit. `progress` are objects of which the
+    commit says nothing that is worth a subject, `losses` what an order destroys. `foreign` is put back, if anybody wrote here."""
+
+    changes: Sequence[Change]
+    files: Sequence[str] = ()
+    source: str = "main"
+    progress: Collection[Key] = ()
+    losses: Mapping[Key, Sequence[Loss]] = field(default_factory=dict)
+    foreign: ForeignCommit | None = None
+
+
+def message(of: CommitContents) -> str:
+    lines = list(_body(of))
     if len(lines) > MOST_LINES:
         lines = [*lines[:MOST_LINES], f"- and {len(lines) - MOST_LINES:,} more"]
-    named = subject(changes, files, source, restored)
-    if foreign and not (changes or files or restored):
-        named = _line(f"pass over commit {foreign[:12]}, which others wrote here")
-    return "\n\n".join(part for part in (named, "\n".join(lines)) if part)
+    return "\n\n".join(part for part in (subject(of), "\n".join(lines)) if part)
 
 
-def subject(
-    changes: Sequence[Change], files: Sequence[str], source: str, restored: Sequence[str] = ()
-) -> str:
-    """Of one change what it is; of several how many of each, the weightiest first."""
-    named = [change for change in changes if change.action is not Action.SYNC]
-    if not changes and not files and restored:
-        return _line(f"put back {_name_files(restored)}, which others changed here")
-    if not named:
-        taken = files or [of(change.key) for change in changes]
-        return _line(f"sync {source}: {_name_files(taken)}" if taken else f"sync {source}")
-    if len(named) == 1:
-        return _line(sentence(named[0]))
-    weight = {action: rank for rank, action in enumerate(Action)}
-    counts = Counter(_word(change) for change in sorted(named, key=lambda change: weight[change.action]))
-    return _line(", ".join(f"{count:,} {word}" for word, count in counts.items()))
+def subject(of: CommitContents) -> str:
+    """At most LONGEST_SUBJECT characters, on one line."""
+    groups = _groups(of)
+    if groups:
+        return _line(_of_groups(groups, of.losses), LONGEST_SUBJECT)
+    taken = of.files or [full_name(change.key) for change in of.changes]
+    if taken:
+        return _line(_fit(f"sync {of.source}: ", taken, ""), LONGEST_SUBJECT)
+    if of.foreign is not None and of.foreign.files:
+        tail = f", which {_author(of.foreign)} changed in {of.foreign.commit[:10]}"
+        return _line(_fit("put back ", of.foreign.files, tail), LONGEST_SUBJECT)
+    if of.foreign is not None:
+        return _line(
+            f"pass over commit {of.foreign.commit[:10]}, which {_author(of.foreign)} wrote here",
+            LONGEST_SUBJECT,
+        )
+    return _line(f"sync {of.source}", LONGEST_SUBJECT)
 
 
-def sentence(change: Change) -> str:
-    """`schedule default/web-1 onto pool-a`, `default/web-1 is running`."""
-    name = of(change.key)
-    match change.action:
-        case Action.STATUS if state_of(change):
-            return f"{name} is {_word(change)}"
-        case Action.STATUS:
-            condition = condition_of(change)
-            text = condition.message or words_of(condition) if condition is not None else change.action.noun
-            return f"{name}: {text}"
-        case Action.BLOCKED:
-            return f"{name} is blocked"
-        case Action.STOP:
-            undo = change.after.undo if change.after is not None else None
-            return f"stop {name}" + (f", DELETE it at {undo.until}" if undo is not None else "")
-        case Action.UNSCHEDULABLE:
-            return f"{name} is unschedulable"
-        case action:
-            where = f" {_BETWEEN[action]} {change.pool}" if action in _BETWEEN and change.pool else ""
-            return f"{_VERB.get(action, action.value)} {name}{where}"
+Group = tuple[Phrase, list[Change]]
 
 
-def of(key: Key) -> str:
-    """Machines and machine pools are what it is mostly about, so their kind is left out."""
-    name = f"{key.namespace}/{key.name}" if key.namespace else key.name
-    return name if key.kind in (Kind.MACHINE, Kind.MACHINE_POOL) else f"{_noun(key.kind)} {name}"
+def _groups(of: CommitContents) -> list[Group]:
+    """The weightiest first. What was only synced, and progress, is in no group."""
+    found: dict[Phrase, list[Change]] = {}
+    for change in of.changes:
+        if change.action is not Action.SYNC and change.key not in of.progress:
+            found.setdefault(phrase_of(change), []).append(change)
+    return sorted(found.items(), key=lambda group: min(weight(each, group[0]) for each in group[1]))
 
 
-def _noun(kind: Kind) -> str:
-    """VolumePool: volume pool."""
-    return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in kind.value).strip()
+def _of_groups(groups: Sequence[Group], losses: Mapping[Key, Sequence[Loss]]) -> str:
+    for most in _NAMES:
+        text = "; ".join(_group(group, losses, most) for group in groups)
+        if len(text) <= LONGEST_SUBJECT:
+            return text
+    for count in range(len(groups) - 1, 0, -1):
+        left = sum(len(changes) for _, changes in groups[count:])
+        text = "; ".join(_group(group, losses, 1) for group in groups[:count]) + f"; {left:,} more"
+        if len(text) <= LONGEST_SUBJECT:
+            return text
+    return _group(groups[0], losses, 1)
 
 
-def _word(change: Change) -> str:
-    """What a subject counts changes by: `running`, `scheduled`, `volumes pending`."""
-    if change.action is not Action.STATUS:
-        return change.action.noun
-    if state := state_of(change):
-        return state.lower()
-    condition = condition_of(change)
-    return words_of(condition) if condition is not None else change.action.noun
+def _group(group: Group, losses: Mapping[Key, Sequence[Loss]], most: int) -> str:
+    phrase, changes = group
+    names = list_names([change.key for change in changes], most)
+    if not phrase.verb:
+        return f"{names} {'is' if len(changes) == 1 else 'are'} {phrase.state}"
+    pools = {change.pool for change in changes if change.pool} if phrase.preposition else set()
+    where = f"{len(pools)} hosts" if len(pools) > 1 else "".join(pools)
+    text = f"{phrase.verb} {names}" + (f" {phrase.preposition} {where}" if where else "")
+    text += phrase.ending
+    lost = Counter(loss.kind.value for change in changes for loss in losses.get(change.key, ()))
+    counts = [f"{count} {noun}{'s' if count > 1 else ''}" for noun, count in sorted(lost.items())]
+    return f"{text}, DESTROYS {', '.join(counts)}" if counts else text
 
 
-def _body(changes: Sequence[Change], files: Sequence[str], source: str) -> Iterator[str]:
-    for change in changes:
-        yield _line(f"- {_with_reason(change)}")
-    if files and (changes or len(files) > MOST_NAMES):
-        yield _line(f"- from {source}: {_name_files(files)}")
+def _body(of: CommitContents) -> Iterator[str]:
+    for change in of.changes:
+        yield _line(f"- {line_of(change, of.losses.get(change.key, ()))}")
+    if of.files and (of.changes or len(of.files) > MOST_NAMES):
+        yield _line(_fit(f"- from {of.source}: ", of.files, "", LONGEST_LINE))
+    foreign = of.foreign
+    if foreign is not None and foreign.files:
+        tail = f", which {_author(foreign)} changed in {foreign.commit[:10]}"
+        if (line := _fit("put back ", foreign.files, tail, LONGEST_LINE)) != subject(of):
+            yield _line(f"- {line}")
 
 
-def _with_reason(change: Change) -> str:
-    """The sentence and its reason; a word that ends the one and begins the other is written once."""
-    text, reason, word = sentence(change), change.reason, _word(change)
-    if text.endswith(word) and (reason == word or reason.startswith(f"{word},")):
-        return text + reason.removeprefix(word)
-    return f"{text}: {reason}" if reason else text
+def _author(foreign: ForeignCommit) -> str:
+    return foreign.author or "an unknown author"
 
 
-def _name_files(files: Sequence[str]) -> str:
-    if len(files) > MOST_NAMES:
-        return f"{len(files):,} files"
-    return ", ".join(files)
+def _fit(before: str, files: Sequence[str], after: str, longest: int = LONGEST_SUBJECT) -> str:
+    """With the names of the files, if they are few and short enough."""
+    text = f"{before}{', '.join(files[:MOST_NAMES])}{after}"
+    if (len(files) == 1 and not after) or (len(files) <= MOST_NAMES and len(text) <= longest):
+        return text
+    return f"{before}{len(files):,} file{'s' if len(files) > 1 else ''}{after}"
 
 
-def _line(text: str) -> str:
-    """One line, without control characters, of at most LONGEST_LINE characters."""
+def _line(text: str, longest: int = LONGEST_LINE) -> str:
+    """One line, without control characters, of at most so many characters."""
     if not text.isprintable():
         text = "".join(character if character.isprintable() else " " for character in text)
-    return text if len(text) <= LONGEST_LINE else f"{text[: LONGEST_LINE - 1]}…"
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"

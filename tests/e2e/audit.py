@@ -16,17 +16,17 @@ from tests.servers.repository import bare, git
 FIELD, RECORD = "\x01", "\x02"  # no white space, as Python counts it
 # What an object passes through, seen or not seen as the reports happen to come, and bookkeeping.
 PASSING = re.compile(
-    r"^- from |^- .* (is (pending|starting|stopping|terminating|available)\b|is unschedulable)"
-    r"|: (updated|[a-z]+ ([a-z]+ )?ready|following|reported(?! by poollet)|removing the [a-z ]+)\b"
-    r"|: (pending|starting|stopping|terminating|available)[:,] "
+    r"^- from |^- (update|grant) |^- .* (is (pending|available)\b|is unschedulable|is (failing|unknown): )"
+    r"|: [A-Za-z]+ -> (Pending|Terminating|Available)$"
 )
 CHANCE = (
     (re.compile(r"(?:(?<=Gitvirt-Approve: )|(?<=gitvirt approve ))[0-9a-f]+"), "<digest>"),
     (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "<uid>"),
     (re.compile(r"\b(?=[0-9a-f]*[0-9])[0-9a-f]{10,40}\b"), "<commit>"),
-    (re.compile(r": scored [0-9,.-]+$"), ""),
+    (re.compile(r": of the pools that fit it has the most room$"), ""),
+    (re.compile(r": [A-Za-z]+ -> (?=[A-Z])"), ": "),  # from which state, is chance
 )
-VERBS = "adopt|announce|claim|evict|generate|hold the deletion of|order the deletion of|remove|retain|schedule|sync|withdraw"
+VERBS = "adopt|announce|claim|DELETE|end the claim of|EVICT|generate|grant|hold the deletion of|release|remove|update|retain|schedule|sync|withdraw"
 OBJECT = re.compile(rf"^- (?:(?:{VERBS}) )?(.*?)(?=:| is | onto | from | on |$)")
 
 

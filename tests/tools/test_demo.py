@@ -37,7 +37,7 @@ def test_the_demo_shows_a_fleet_from_its_first_commit_to_a_host_that_fails(folde
             "Gone after",
             "$ hostname\n  web-1\n",
             "Ada: add web-3",
-            "order the deletion of default/web-3",
+            "DELETE web-3",
             "What to try next",
         ):
             assert part in demo.said, demo.said

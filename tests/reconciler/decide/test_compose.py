@@ -203,7 +203,7 @@ def test_a_placed_machine_takes_its_pool_its_volumes_and_their_claims() -> None:
         shown = need.record.condition(SCHEDULED)
         assert shown is not None
         assert (shown.status, shown.message) == ("True", "on a")
-    assert why(Action.SCHEDULE, "scored 1,234,567") in after[WEB].change_reasons
+    assert why(Action.SCHEDULE, "of the pools that fit it has the most room") in after[WEB].change_reasons
 
 
 CLAIMS: dict[str, tuple[Callable[[], Small], tuple[Key, ...], tuple[tuple[Key, str], ...], str | None]] = {

@@ -100,7 +100,7 @@ def test_a_machine_from_its_declaration_to_its_end() -> None:
     world.settle()
     assert WEB not in world.objects()
     assert WEB not in world.hosts[other].has
-    assert "remove default/web" in " ".join(world.subjects())
+    assert "remove web" in " ".join(world.subjects())
     # Declared again it is another one.
     world.source({"web.yaml": machine("web")})
     world.settle()

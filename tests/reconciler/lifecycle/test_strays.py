@@ -14,7 +14,7 @@ from reconciler.gitstore.signatures.verifier import Verifier
 from reconciler.loop.outcome import NoChange
 from tests.reconciler.lifecycle.hosts import Fleet
 from tests.reconciler.lifecycle.test_lives import EPHEMERAL, OFFICE, fleet
-from tests.reconciler.world.scene import LIVE, MAIN, machine, pool, using, volume
+from tests.reconciler.world.scene import LIVE, MAIN, ROBOT, machine, pool, using, volume
 
 NO_SIGNERS = Verifier(Signers(), os.environ)
 ORDERED = machine("web", meta='  deletionTimestamp: "2026-05-04T12:00:00Z"\n')
@@ -48,11 +48,11 @@ def running() -> Fleet:
 def test_what_others_do_to_live_is_put_back(files: dict[str, bytes | None]) -> None:
     world = running()
     before = world.texts()
-    world._commit(LIVE, files, {})
+    foreign = world._commit(LIVE, files, {})
     world.tick()
     assert world.texts() == before
     named = f"{len(files)} files" if len(files) > 3 else ", ".join(sorted(files))
-    assert world.subjects()[0] == f"put back {named}, which others changed here"
+    assert f"put back {named}, which {ROBOT.name} changed in {foreign[:10]}" in world.messages()[0]
     world.reconciler = world.another()
     assert isinstance(world.tick(), NoChange)
 
@@ -71,11 +71,13 @@ def test_what_hosts_saw_meanwhile_moves_nothing(files: dict[str, bytes | None]) 
 
 def test_what_is_put_back_with_a_commit_of_people_has_its_own_lines() -> None:
     world = running()
-    world._commit(LIVE, {"data.yaml": None}, {})
+    foreign = world._commit(LIVE, {"data.yaml": None}, {})
     world.source({"new.txt": "words"})
     world.tick()
     found = world.messages()[0]
-    assert found.startswith("sync main: new.txt\n\n- put back what others changed here: data.yaml\n")
+    assert found.startswith(
+        f"sync main: new.txt\n\n- put back data.yaml, which {ROBOT.name} changed in {foreign[:10]}\n"
+    )
 
 
 @pytest.mark.parametrize("files", [{"web.yaml": ORDERED.encode()}, {}], ids=["an order is forged", "no file"])
@@ -99,6 +101,6 @@ def test_a_foreign_commit_without_a_change_of_files_is_passed_over() -> None:
     good = world.heads[LIVE]
     forged = world._commit(LIVE, {}, {})
     world.tick()
-    assert world.subjects()[0] == f"pass over commit {forged[:12]}, which others wrote here"
+    assert world.subjects()[0] == f"pass over commit {forged[:10]}, which {ROBOT.name} wrote here"
     assert decode_commit(world.store.read(world.heads[LIVE])).parents == (good, forged)
     assert isinstance(world.tick(), NoChange)

@@ -172,7 +172,11 @@ def test_several_reconcilers_in_turn_come_to_the_same(site: Site) -> None:
 def test_subjects_read_well(site: Site) -> None:
     site.people.push({"m/web.yaml": machine("web")})
     site.settle()
-    assert site.subjects() == ["default/web is running", "1 scheduled, 2 announced", "change"]
+    assert site.subjects() == [
+        "web is running",
+        "schedule web onto host-0; announce host-0, host-1",
+        "change",
+    ]
 
 
 @pytest.mark.parametrize(

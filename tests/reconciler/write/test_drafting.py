@@ -245,4 +245,4 @@ def test_what_others_changed_on_live_is_left_behind_by_drafting_on_the_last_own_
     found = site.write(paths=()).draft
     assert found is not None
     assert (found.base, found.expected, found.edits) == ("7" * 40, "8" * 40, {})
-    assert found.message == "put back web.yaml, which others changed here"
+    assert found.message == "put back web.yaml, which Mallory changed in 8888888888"

@@ -6,13 +6,15 @@ import pytest
 
 from reconciler.plan.types import Action, Change
 from reconciler.world.record import NOTHING, Record
-from reconciler.write.message import LONGEST_LINE, MOST_NAMES, message, of, sentence, subject
+from reconciler.write.message import LONGEST_LINE, MOST_NAMES, CommitContents, ForeignCommit, message, subject
+from reconciler.write.object_names import full_name, list_names
+from reconciler.write.phrase import line_of
 from reconciler.write.yaml_documents import cut_document, join_documents, remove_documents
 from schemas.kinds import Key, Kind
 from schemas.model import MachineStatus
 
 WEB = Key(Kind.MACHINE, "default", "web")
-ON_A = Record(uid="u", pool="a", status=MachineStatus())
+ON_A = Record(uid="u", pool="a", status=MachineStatus(state="Pending"))
 RUNNING = Record(uid="u", pool="a", status=MachineStatus(state="Running"))
 
 
@@ -31,7 +33,7 @@ RUNNING = Record(uid="u", pool="a", status=MachineStatus(state="Running"))
     ],
 )
 def test_the_name_of_an_object_in_a_message(key: Key, want: str) -> None:
-    assert of(key) == want
+    assert full_name(key) == want
 
 
 @pytest.mark.parametrize(
@@ -39,36 +41,63 @@ def test_the_name_of_an_object_in_a_message(key: Key, want: str) -> None:
     [
         pytest.param(Action.SCHEDULE, NOTHING, ON_A, "schedule default/web onto a", id="schedule"),
         pytest.param(Action.ADOPT, None, ON_A, "adopt default/web on a", id="adopt"),
-        pytest.param(Action.EVICT, ON_A, ON_A, "evict default/web from a", id="evict"),
+        pytest.param(Action.EVICT, ON_A, ON_A, "EVICT default/web from a", id="evict"),
         pytest.param(Action.WITHDRAW, ON_A, NOTHING, "withdraw default/web from a", id="withdraw"),
         pytest.param(Action.REMOVE, ON_A, None, "remove default/web from a", id="remove"),
         pytest.param(Action.REMOVE, NOTHING, None, "remove default/web", id="remove what was on no pool"),
-        pytest.param(Action.MARK_DELETED, ON_A, ON_A, "order the deletion of default/web", id="order a deletion"),
+        pytest.param(Action.MARK_DELETED, ON_A, ON_A, "DELETE default/web", id="order a deletion"),
         pytest.param(Action.AWAIT_APPROVAL, ON_A, ON_A, "hold the deletion of default/web", id="hold a deletion"),
         pytest.param(Action.RETAIN, ON_A, ON_A, "retain default/web", id="retain"),
         pytest.param(Action.GENERATE, None, NOTHING, "generate default/web", id="generate"),
-        pytest.param(Action.CLAIM, ON_A, ON_A, "claim default/web", id="claim, without its pool"),
+        pytest.param(Action.CLAIM, ON_A, ON_A, "end the claim of default/web", id="a claim that ends, without its pool"),
         pytest.param(Action.BLOCKED, ON_A, ON_A, "default/web is blocked", id="blocked"),
         pytest.param(Action.UNSCHEDULABLE, NOTHING, NOTHING, "default/web is unschedulable", id="unschedulable"),
-        pytest.param(Action.STATUS, ON_A, RUNNING, "default/web is running", id="a new state"),
-        pytest.param(Action.STATUS, RUNNING, RUNNING, "default/web: updated", id="other status"),
+        pytest.param(Action.STATUS, ON_A, RUNNING, "default/web: Pending -> Running", id="a new state"),
+        pytest.param(Action.STATUS, RUNNING, RUNNING, "update default/web", id="other status"),
     ],
 )  # fmt: skip
 def test_each_action_is_one_sentence(
     action: Action, before: Record | None, after: Record | None, want: str
 ) -> None:
-    assert sentence(Change(WEB, action, before, after)) == want
+    assert line_of(Change(WEB, action, before, after)) == want
+
+
+@pytest.mark.parametrize(
+    ("names", "most", "want"),
+    [
+        pytest.param(["a"], 3, "a", id="one"),
+        pytest.param(["a-2", "a-1"], 3, "a-1, a-2", id="two are listed"),
+        pytest.param(["a-10", "a-9", "a-8"], 3, "a-8..a-10", id="a range"),
+        pytest.param(["a-1", "a-2", "a-3", "b"], 1, "a-1..a-3 and 1 more", id="a range counts as one name"),
+        pytest.param(
+            ["a-09", "a-10", "a-11"], 3, "a-09, a-10, a-11", id="numbers of other lengths are listed"
+        ),
+        pytest.param(["b", "a", "d", "c"], 2, "a, b and 2 more", id="too many"),
+    ],
+)
+def test_names_are_listed_in_ranges(names: list[str], most: int, want: str) -> None:
+    assert list_names([Key(Kind.MACHINE, "default", name) for name in names], most) == want
+
+
+def test_kinds_and_other_namespaces_are_named() -> None:
+    volumes = [Key(Kind.VOLUME, "default", name) for name in ("y", "x")]
+    keys = [*volumes, Key(Kind.MACHINE, "production", "web")]
+    assert list_names(keys, 9) == "production/web, volumes x, y"
 
 
 @pytest.mark.parametrize(
     ("changes", "files", "restored", "want"),
     [
-        pytest.param(0, [], ["a.yaml"], "put back a.yaml, which others changed here", id="restored alone"),
-        pytest.param(0, [], list("abcd"), "put back 4 files, which others changed here", id="many restored"),
+        pytest.param(
+            0, [], ["a.yaml"], "put back a.yaml, which Mallory changed in 1a2b3c4d5e", id="restored alone"
+        ),
+        pytest.param(
+            0, [], list("abcd"), "put back 4 files, which Mallory changed in 1a2b3c4d5e", id="many restored"
+        ),
         pytest.param(0, ["a"], ["b"], "sync main: a", id="people's files name the commit"),
-        pytest.param(1, ["a"], ["b"], "schedule default/m0 onto a", id="one change"),
-        pytest.param(2, ["a"], ["b"], "2 scheduled", id="two changes"),
-        pytest.param(1234, [], [], "1,234 scheduled", id="thousands"),
+        pytest.param(1, ["a"], ["b"], "schedule m0 onto a", id="one change"),
+        pytest.param(2, ["a"], ["b"], "schedule m0, m1 onto a", id="two changes"),
+        pytest.param(1234, [], [], "schedule m0..m1233 onto a", id="thousands"),
     ],
 )
 def test_the_subject_names_what_weighs_most(
@@ -77,8 +106,10 @@ def test_the_subject_names_what_weighs_most(
     done = [
         Change(Key(Kind.MACHINE, "default", f"m{n}"), Action.SCHEDULE, NOTHING, ON_A) for n in range(changes)
     ]
-    assert subject(done, files, "main", restored) == want
-    assert message(done, files, "main", restored).startswith(want)
+    foreign = ForeignCommit("1a2b3c4d5e6f", "Mallory", restored) if restored else None
+    contents = CommitContents(done, files, foreign=foreign)
+    assert subject(contents) == want
+    assert message(contents).startswith(want)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +117,7 @@ def test_the_subject_names_what_weighs_most(
     [(1, "sync main: f0"), (MOST_NAMES, "sync main: f0, f1, f2"), (MOST_NAMES + 1, "sync main: 4 files")],
 )
 def test_few_files_are_named_and_many_are_counted(count: int, want: str) -> None:
-    assert subject([], [f"f{n}" for n in range(count)], "main") == want
+    assert subject(CommitContents([], [f"f{n}" for n in range(count)])) == want
 
 
 @pytest.mark.parametrize(
@@ -98,7 +129,7 @@ def test_few_files_are_named_and_many_are_counted(count: int, want: str) -> None
     ],
 )
 def test_a_reason_stays_on_its_line(reason: str, want: str | None) -> None:
-    lines = message([Change(WEB, Action.BLOCKED, ON_A, ON_A, reason)], [], "main").split("\n")
+    lines = message(CommitContents([Change(WEB, Action.BLOCKED, ON_A, ON_A, reason)])).split("\n")
     assert len(lines) == 3
     assert len(lines[2]) <= LONGEST_LINE
     assert lines[2].endswith(f": {want}" if want else "…")

@@ -1,0 +1,158 @@
+"""What happens to an object in words: once for the subject of a commit, where objects are grouped, and once for its own line. Pure.
+
+A change that destroys or stops something says so in capital letters, in both: DELETE, DESTROY, EVICT, FENCE. Readers of `git log` need not
+know which of two similar words costs data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from reconciler.plan.significance import condition_of, new_failure, state_of, words_of
+from reconciler.plan.types import Action, Change
+from reconciler.world.pools.grants import POOL_STATUS
+from reconciler.write.object_names import full_name
+from schemas.effects.effect import Loss
+from schemas.effects.words import describe_losses
+from schemas.kinds import Kind
+from schemas.model.quantity import Quantity
+
+# Verb, and the word before the pool; empty where the pool says nothing.
+_VERBS: Mapping[Action, tuple[str, str]] = {
+    Action.SCHEDULE: ("schedule", "onto"),
+    Action.ADOPT: ("adopt", "on"),
+    Action.EVICT: ("EVICT", "from"),
+    Action.WITHDRAW: ("withdraw", "from"),
+    Action.RETURN: ("bring back", ""),
+    Action.MARK_DELETED: ("DELETE", ""),
+    Action.RETAIN: ("retain", ""),
+    Action.REMOVE: ("remove", "from"),
+    Action.GENERATE: ("generate", ""),
+    Action.ANNOUNCE: ("announce", ""),
+    Action.AWAIT_APPROVAL: ("hold the deletion of", ""),
+    Action.SYNC: ("sync", ""),
+}
+FENCE, GRANT = "FENCE the host of", "grant"
+_FIRST = ("DELETE", "EVICT", "FENCE", "stop")
+_WEIGHT = {action: rank for rank, action in enumerate(Action)}
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """Either a verb, with the word that comes before a pool and an ending, or what objects are: `running`. Changes with one phrase are one group."""
+
+    verb: str = ""
+    preposition: str = ""
+    state: str = ""
+    ending: str = ""
+
+
+def weight(change: Change, phrase: Phrase) -> tuple[bool, int]:
+    """What destroys or stops something comes first, then the order of `Action`."""
+    return not phrase.verb.startswith(_FIRST), _WEIGHT[change.action]
+
+
+def phrase_of(change: Change) -> Phrase:
+    match change.action:
+        case Action.CLAIM:
+            return Phrase(verb=_claim_verb(change))
+        case Action.STOP:
+            undo = change.after.undo if change.after is not None else None
+            return Phrase(verb="stop", ending=f", DELETE at {undo.until}" if undo is not None else "")
+        case Action.BLOCKED | Action.UNSCHEDULABLE:
+            return Phrase(state=change.action.noun)
+        case Action.STATUS | Action.ANNOUNCE if verb := _pool_verb(change):
+            return Phrase(verb=verb)
+        case Action.STATUS if state := state_of(change):
+            return Phrase(state=state.lower())
+        case Action.STATUS if (failure := new_failure(change)) is not None:
+            how = "failing" if failure.status == "False" else "unknown"
+            return Phrase(state=f"{how}: {words_of(failure)}")
+        case Action.STATUS:
+            return Phrase(verb="update")
+        case action:
+            return Phrase(*_VERBS[action])
+
+
+def line_of(change: Change, losses: Sequence[Loss] = ()) -> str:
+    """One line: what happens to the object, old -> new, why, and what that destroys."""
+    name, phrase = full_name(change.key), phrase_of(change)
+    if phrase.verb:
+        text = f"{phrase.verb} {name}"
+        text += f" {phrase.preposition} {change.pool}" if phrase.preposition and change.pool else ""
+        text += phrase.ending
+    elif transition := _transition(change):
+        text = f"{name}: {transition}"
+    else:
+        text = f"{name} is {phrase.state}"
+    why = _reason(change, phrase)
+    return "; ".join(each for each in (f"{text}: {why}" if why else text, describe_losses(losses)) if each)
+
+
+def _reason(change: Change, phrase: Phrase) -> str:
+    """Of a decision its own; of what a host reports the condition, or else the fields that changed."""
+    if change.action is not Action.STATUS or phrase.verb in (FENCE, GRANT):
+        return change.reason
+    found = new_failure(change) or (None if state_of(change) else condition_of(change))
+    if found is not None:
+        return (
+            f"{found.message} ({found.type}: {found.reason})"
+            if found.message
+            else f"{found.type}: {found.reason}"
+        )
+    return "" if state_of(change) else ", ".join(_changed_fields(change))
+
+
+def _changed_fields(change: Change) -> Iterator[str]:
+    """`size: 1Gi -> 2Gi`; of a field with parts its name alone."""
+    before, after = (
+        record.status if record is not None else None for record in (change.before, change.after)
+    )
+    if before is None or after is None or type(before) is not type(after):
+        return
+    for field in msgspec.structs.fields(after):
+        was, now = (getattr(status, field.name) for status in (before, after))
+        if was == now or field.name in ("conditions", "last_state_transition_time"):
+            continue
+        is_plain = isinstance(now, str | int | Quantity) and isinstance(was, str | int | Quantity | None)
+        yield f"{field.encode_name}: {was or 'none'} -> {now or 'none'}" if is_plain else field.encode_name
+
+
+def _transition(change: Change) -> str:
+    """`Pending -> Running`."""
+    after = state_of(change) if change.action is Action.STATUS else ""
+    before = str(getattr(change.before.status, "state", "")) if change.before is not None else ""
+    return f"{before} -> {after}" if before and after else ""
+
+
+def _claim_verb(change: Change) -> str:
+    claim = change.after.claim if change.after is not None else None
+    if claim is None:
+        return "end the claim of"
+    return "release" if claim.released else "claim"
+
+
+def _pool_verb(change: Change) -> str:
+    """What is decided about the host of a pool: that it loses the pool, or gets it."""
+    if change.key.kind not in (Kind.MACHINE_POOL, Kind.VOLUME_POOL) or change.after is None:
+        return ""
+    before, after = change.before.status if change.before else None, change.after.status
+    if not isinstance(after, POOL_STATUS) or not (before is None or isinstance(before, POOL_STATUS)):
+        return ""
+    was, now = ({_request(each) for each in _requests(status)} for status in (before, after))
+    if any(state == "Fenced" for _, state in now - was):
+        return FENCE
+    is_granted = after.host is not None and (before is None or before.host != after.host)
+    return GRANT if is_granted and change.action is Action.STATUS else ""
+
+
+def _requests(status: object) -> list[object]:
+    found = (getattr(status, "destroyed", None), getattr(status, "move", None))
+    return [each for each in found if each is not None]
+
+
+def _request(request: object) -> tuple[str, str]:
+    return getattr(request, "commit", ""), getattr(request, "state", "")
