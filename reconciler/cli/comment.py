@@ -40,6 +40,11 @@ In another CI, print the file into the log."""
 LONGEST = 60_000  # characters; forges refuse more than some 65,000
 PAGE = 100
 SECONDS = 30.0
+CURES = {
+    401: "check that the token may write comments; see --help",
+    403: "the forge says why; if it is about rights, check that the token may write comments; see --help",
+    404: "check that the token may read this repository and write comments; see --help",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +163,17 @@ def comments(place: CommentTarget) -> Iterator[Mapping[str, Any]]:
         page += 1
 
 
+def server_words(answer: bytes) -> str:
+    """What the forge says about an error: the message in its JSON, or else the beginning of the text."""
+    text = answer.decode("utf-8", "replace")
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return text[:300]
+    words = [found.get(name) for name in ("message", "error")] if isinstance(found, dict) else []
+    return "; ".join(str(each) for each in words if each)[:1000] or text[:300]
+
+
 def call(place: CommentTarget, method: str, url: str, body: Mapping[str, str] | None = None) -> Any:
     """One request to the forge; the decoded answer. It is not repeated: a request to create that seems to fail may
     have succeeded."""
@@ -176,9 +192,8 @@ def call(place: CommentTarget, method: str, url: str, body: Mapping[str, str] | 
         with urllib.request.urlopen(request, timeout=SECONDS) as answer:  # noqa: S310
             return json.load(answer)
     except urllib.error.HTTPError as error:
-        answer = error.read(300).decode("utf-8", "replace")
-        is_forbidden = error.code in (401, 403, 404)
-        cure = "check that the token may write comments; see --help" if is_forbidden else "try again"
+        answer = server_words(error.read(4000))
+        cure = CURES.get(error.code, "try again")
         raise CommandError(f"{method} {url}: {error.code} {printable(answer)}", cure) from None
     except (OSError, ValueError) as error:
         raise CommandError(f"{method} {url}: {error}", "try again") from None

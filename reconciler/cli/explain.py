@@ -65,7 +65,9 @@ class Explanation:
 
     @property
     def suggestion(self) -> str:
-        return suggest([row for row in self.rows if isinstance(row, Refusal)])
+        """What would make it fit; empty where a pool fits already, and something else blocks it."""
+        refusals = [row for row in self.rows if isinstance(row, Refusal)]
+        return suggest(refusals) if len(refusals) == len(self.rows) else ""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -153,13 +155,14 @@ def rank_rows(rows: tuple[Fit | Refusal, ...]) -> list[Fit | Refusal]:
 
 
 def table(answer: Explanation, terminal: Terminal) -> list[tuple[str, str, str]]:
-    """Pools that fit each by itself, those that do not by their reasons. The pool where it is has rows of its own: it is marked `here`
+    """Pools that fit each by itself (`room` for an object that is blocked), those that do not by their reasons. The pool where it is has rows of its own: it is marked `here`
     also where it would not be placed again."""
     rows = []
     for row in rank_rows(answer.rows):
         if isinstance(row, Fit):
             parts = ", ".join(f"{name} {points:,}" for name, points in row.score.parts)
-            review = "here" if answer.pool and row.pool == answer.pool else "fits"
+            room = "room" if answer.blocked else "fits"  # a machine that is blocked fits on no pool
+            review = "here" if answer.pool and row.pool == answer.pool else room
             why = f"{row.score.points:,} points{': ' + parts if parts else ''}"
             rows.append((row.pool, terminal.paint(review, TextStyle.GREEN), why))
     refusals = [row for row in rank_rows(answer.rows) if isinstance(row, Refusal)]

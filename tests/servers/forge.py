@@ -21,11 +21,14 @@ class Forge:
 
     url: str = ""
     has_pages: bool = True
+    is_archived: bool = False
     comments: list[dict[str, object]] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
 
     def answer(self, method: str, path: str, body: dict[str, str] | None) -> tuple[int, object]:
         self.calls.append(method)
+        if self.is_archived and method != "GET":
+            return 403, {"message": "Repo is archived.", "url": "https://forge.example/api/swagger"}
         parts = urlsplit(path)
         if re.fullmatch(r"/repos/me/fleet/issues/7/comments|/projects/42/merge_requests/7/notes", parts.path):
             if method == "GET":

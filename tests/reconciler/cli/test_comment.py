@@ -98,6 +98,15 @@ def test_a_wrong_token_is_an_error_that_does_not_show_it(
     assert "s3cret" not in output
 
 
+def test_the_words_of_the_forge_are_kept(ci: Forge, tmp_path: Path, capsys: Capture) -> None:
+    ci.is_archived = True
+    assert main(["comment", write_plan(tmp_path, "x")]) == Exit.FAILED
+    output = capsys.readouterr().err
+    assert "403 Repo is archived." in output
+    assert "the forge says why" in output
+    assert "swagger" not in output
+
+
 def test_missing_variables_are_named(
     ci: Forge, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

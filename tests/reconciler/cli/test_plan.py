@@ -304,6 +304,18 @@ def test_explain_marks_the_pool_of_a_machine_that_fits_nowhere(site: Site, gitvi
     assert rows == [[on, "here"], [other, "no"]]
 
 
+def test_a_blocked_machine_does_not_fit(site: Site, gitvirt: Command) -> None:
+    """A pool may have room for it; what blocks it is the cause, and no pool is proposed as a cure."""
+    lost = "  volumes:\n    - name: data\n      volumeRef:\n        name: lost\n"
+    site.edit({"machines/web-3.yaml": machine("web-3", spec=lost)})
+    code, text = gitvirt("explain", "machine", "web-3")
+    assert code == Exit.UNPLACEABLE
+    assert "blocked: " in text
+    assert re.search(r"\nrack-a[12] +room ", text)
+    assert "fits" not in text
+    assert "would fit" not in text
+
+
 def test_explain_asks_the_repo_that_the_environment_names(
     site: Site, gitvirt: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
