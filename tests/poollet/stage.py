@@ -100,6 +100,7 @@ class Run:
     mode: SignatureMode = SignatureMode.OFF
     least_ms: int = 0
     more_pools: tuple[str, ...] = ()  # for machines
+    storage_reaches: tuple[str, ...] = ()  # machine pools; by default its own
     hardware_id: str = ""
     boot_id: str = ""
     workers: int = 0  # without any a step is over when the turn is
@@ -126,7 +127,12 @@ class Run:
         names = (self.name, *self.more_pools)
         pools = (
             *(PoolSettings(name=name, runtime="r1") for name in names),
-            PoolSettings(name=self.name, kind="VolumePool", runtime="r1", reachable_from=(self.name,)),
+            PoolSettings(
+                name=self.name,
+                kind="VolumePool",
+                runtime="r1",
+                reachable_from=self.storage_reaches or (self.name,),
+            ),
         )
         setup = AgentIdentity(
             self.name,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,8 @@ from schemas.model import Machine, MachineClass, Object, Volume
 from schemas.model.capacity import add
 from schemas.model.charge import machine_charge
 from schemas.model.part import NameRef
-from tests.poollet.fleet import LIVE
+from tests.poollet.fleet import LIVE, REPORTS
+from tests.soak import hostile_reports
 from tests.soak.people import PAUSED, People
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ GIVEN = {"machinePoolRef", "volumePoolRef", "claimRef"}  # what the reconciler a
 def removed_by_order(stage: Stage, uids: set[str]) -> None:
     """Nothing leaves a host but by an order that is on live; and no data but by people's word."""
     there = {one.metadata.uid: one for one in stage.live().objects()}
-    for uid in sorted(uids):
+    for uid in sorted(uids - stage.ordered_before):
         found = there.get(uid)
         assert found is not None, f"{uid} was removed, and live does not know it"
         assert is_ordered_away(found), f"{found.key} was removed, and live has no order for it to go"
@@ -51,10 +53,13 @@ class Laws:
     head: str | None = None
     uids: dict[Key, str] = field(default_factory=dict)
     given: dict[str, str] = field(default_factory=dict)  # assignments that were ever seen, and their pools
+    reports: dict[str, str | None] | None = None  # while `live` is recovered: those of the moment of its loss
 
     def check(self) -> None:
         self._once()
         head = self.stage.fleet.head(LIVE)
+        if self.reports is not None and not self._end_recovery(head):
+            return
         if head == self.head:
             return
         assert self.head is None or (head is not None and self.stage.is_descendant(head, self.head)), (
@@ -65,12 +70,60 @@ class Laws:
         self._same()
         self._remembers()
 
+    def expect_recovery(self) -> None:
+        """The server is restored from a backup. Until all hosts apply what it has then, `live` is not what they have: nothing runs twice
+        even then."""
+        stage = self.stage
+        stage.ordered_before |= {one.metadata.uid for one in stage.live().objects() if is_ordered_away(one)}
+        self.reports = {name: stage.fleet.head(REPORTS + name) for name in stage.hosts}
+
+    def _end_recovery(self, head: str | None) -> bool:
+        """Whether all hosts have reported since, and apply this `live`. What it then does not have stays with the hosts, as orphans."""
+        stage = self.stage
+        for name, before in (self.reports or {}).items():
+            if stage.fleet.head(REPORTS + name) == before or hostile_reports.writer_of(
+                stage.fleet, name
+            ) != stage.host_id(name):
+                return False
+            run = stage.runs.get(name)
+            applied = run.agent._live.last_applied if run is not None else None
+            if (
+                applied not in stage.fleet.remote.objects
+                or head is None
+                or not stage.is_descendant(head, applied)
+            ):
+                return False
+        self.reports, self.head, self.uids = None, None, {}
+        known = {one.metadata.uid for one in stage.live().objects()}
+        stage.remains |= {
+            (name, uid) for name in stage.hosts for uid in stage.uids(name).values() if uid not in known
+        }
+        self.given |= {id: pool for id, pool, _ in self._list_assigned()}
+        return True
+
+    def _list_assigned(self) -> Iterator[tuple[str, str, Machine]]:
+        for one in self.stage.live().all(Machine):
+            if one.status.assignment is not None:
+                yield one.status.assignment.id, one.status.assignment.pool, one
+
     def _once(self) -> None:
-        """Nothing is twice, neither on two hosts nor on one."""
+        """Nothing is twice, neither on two hosts nor on one; what an old image brought back does not run beside another one."""
+        stage = self.stage
         for kind in (RuntimeMachine, RuntimeVolume):
-            uids = [uid for name in self.stage.hosts for uid in self.stage.uids(name, kind).values()]
+            found = [(name, uid) for name in stage.hosts for uid in stage.uids(name, kind).values()]
+            uids = [uid for name, uid in found if (name, uid) not in stage.remains]
             twice = sorted({uid for uid in uids if uids.count(uid) > 1})
             assert not twice, f"{kind.__name__}s on two hosts or twice on one: {twice}"
+        running = Counter(
+            uid
+            for key in (*stage.hosts, *(one.key for one in stage.clones.values()))
+            for uid in stage.running(key)
+        )
+        twice = sorted(uid for uid, count in running.items() if count > 1)
+        assert not twice, f"machines run twice: {twice}"
+        writers = Counter(handle for name in stage.hosts for handle, _ in set(stage.writers(name)))
+        shared = sorted(handle for handle, count in writers.items() if count > 1)
+        assert not shared, f"two machines write one volume: {shared}"
 
     def _roomy(self) -> None:
         """No machine is given to a pool that has no room for it beside all that is assigned there, whether that runs or not.
@@ -78,12 +131,10 @@ class Laws:
         classes = {one.metadata.name: one for one in self.stage.live().all(MachineClass)}
         charges: dict[str, list[Mapping[str, int]]] = {}
         given: dict[str, str] = {}
-        for one in self.stage.live().objects():
-            if isinstance(one, Machine) and one.status.assignment is not None:
-                pool, id = one.status.assignment.pool, one.status.assignment.id
-                charge = machine_charge(classes[one.spec.machine_class_ref.name], one.spec)
-                charges.setdefault(pool, []).append(charge)
-                given[id] = pool
+        for id, pool, one in self._list_assigned():
+            charge = machine_charge(classes[one.spec.machine_class_ref.name], one.spec)
+            charges.setdefault(pool, []).append(charge)
+            given[id] = pool
         new = {pool for id, pool in given.items() if id not in self.given}
         self.given |= given
         for pool in sorted(new):
@@ -110,7 +161,7 @@ class Laws:
                 for kind in (RuntimeMachine, RuntimeVolume)
                 for uid in self.stage.uids(name, kind).values()
             }
-            lost = sorted(there - known)
+            lost = sorted(uid for uid in there - known if (name, uid) not in self.stage.remains)
             assert not lost, f"live has forgotten what is on {name}: {lost}"
 
 
@@ -166,8 +217,20 @@ def _machine(stage: Stage, found: Machine) -> None:
     here = there.get(assignment.pool)
     power = Power.ON if found.spec.power == "On" else Power.OFF
     if here is None or here.spec.power != power:
-        reasons = [one for one in found.status.conditions if one.status != "True" and one.reason]
-        assert reasons, f"{found.key} on {assignment.pool} is not as desired, and no condition says why"
+        assert _list_reasons(stage, found, assignment.pool), (
+            f"{found.key} on {assignment.pool} is not as desired, and no condition says why"
+        )
+
+
+def _list_reasons(stage: Stage, found: Machine | Volume, pool: str) -> list[str]:
+    """On live or in the report: progress waits there for the next commit, and people are shown both."""
+    reasons = [one.reason for one in found.status.conditions if one.status != "True" and one.reason]
+    report, key = hostile_reports.report_of(stage.fleet, pool), (found.key.namespace, found.key.name)
+    entry = None
+    if report is not None:
+        entry = report.machines.get(key) if isinstance(found, Machine) else report.volumes.get(key)
+    reported = entry.status.conditions if entry is not None and entry.status is not None else ()
+    return reasons + [one.reason for one in reported if one.status != "True" and one.reason]
 
 
 def _volume(stage: Stage, found: Volume) -> None:
@@ -177,9 +240,12 @@ def _volume(stage: Stage, found: Volume) -> None:
         for one in stage.machines[name].host.state.objects(RuntimeVolume).values()
     }
     assignment, here = found.status.assignment, there.get(found.metadata.uid)
+    if here is not None and (here, found.metadata.uid) in stage.remains:
+        return
     if assignment is not None and here is None:
-        reasons = [one for one in found.status.conditions if one.status != "True" and one.reason]
-        assert reasons, f"{found.key} is assigned to {assignment.pool}, not there, and no condition says why"
+        assert _list_reasons(stage, found, assignment.pool), (
+            f"{found.key} is assigned to {assignment.pool}, not there, and no condition says why"
+        )
         return
     assert here == (assignment.pool if assignment is not None else None), (
         f"{found.key} is assigned to {assignment} and on {here}"

@@ -6,10 +6,12 @@ Owns who lives and what each may reach. It must not know what people wish for, n
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
+from iri.errors import IRIError
 from iri.host import RuntimeClasses, RuntimeMachineClass, RuntimeVolumeClass
 from iri.identity import UID_LABELS
 from iri.machine import RuntimeMachine
@@ -41,10 +43,13 @@ from tests.poollet.simulation import (
     When,
 )
 from tests.poollet.stage import Run, StagedHost
-from tests.soak import laws
+from tests.soak import hostile_reports, laws
+from tests.soak.disk_images import DiskImage
+from tests.soak.slow_runtime import SlowRuntime
 
 GIB = 1 << 30
 HOSTS = ("host-1", "host-2", "host-3")
+SHARED_STORAGE = "host-1"  # its volumes can be attached on every host
 RECONCILERS = ("left", "right")
 PARTIES = RECONCILERS + HOSTS
 CLASSES = RuntimeClasses(
@@ -100,6 +105,15 @@ class Weather(KillSwitch):
 
 
 @dataclass
+class Clone:
+    """A second host with the disks, the name and the hostID of another. `seen` is the report at its last turn."""
+
+    key: str  # of its machine
+    run: Run | None = None
+    seen: str | None = None
+
+
+@dataclass
 class Stage(Simulation):
     """`removals` are looked at as they happen; everything else is for the laws to look at between turns."""
 
@@ -111,6 +125,12 @@ class Stage(Simulation):
         default_factory=dict
     )  # that each host has had since it was last replaced, the newest last
     replaced: dict[str, int] = field(default_factory=dict)  # how often a host was replaced by an empty one
+    slow: dict[str, SlowRuntime] = field(default_factory=dict)  # in front of each host's runtime
+    boots: dict[str, int] = field(default_factory=dict)
+    clones: dict[str, Clone] = field(default_factory=dict)  # by the host that each is a copy of
+    # What an old disk image, or a restored `live`, left on hosts beside what is ordered: hosts and uids.
+    remains: set[tuple[str, str]] = field(default_factory=set)
+    ordered_before: set[str] = field(default_factory=set)  # uids that a lost `live` ordered to be removed
     _busy: set[str] = field(default_factory=set)
     _live: LiveIndex = field(default_factory=LiveIndex)
     _reader: Store = field(init=False)
@@ -120,6 +140,8 @@ class Stage(Simulation):
         self.weathers = {who: Weather() for who in (*RECONCILERS, *self.hosts)}
         self._reader = self.fleet.client(Refs())
         self.ids = {name: [0] for name in self.hosts}
+        for name in self.hosts:
+            self.slow_down(name)
 
     def turn(self, who: str) -> None:
         """Of one party; it never begins in the middle of its own turn."""
@@ -165,10 +187,23 @@ class Stage(Simulation):
             one.machine.labels.get(UID_LABELS[RuntimeMachine], "") for one in guests if one.phase in IS_ON
         ]
 
+    def writers(self, name: str) -> list[tuple[str, str]]:
+        """Handles of attached volumes, and the machines that run with them."""
+        guests = self.machines[name].host.state.list_records(SimulatedMachine).values()
+        return [
+            (entry.handle, one.machine.id)
+            for one in guests
+            if one.phase in IS_ON
+            for entry in one.machine.status.volumes
+            if entry.handle
+        ]
+
     def reboot(self, name: str, seconds: int, *, is_crash: bool) -> None:
         host = self.machines[name].host
         with host.lock(even_when_down=True) as now_ns:
             machine_calls.restart_host(host, seconds * 1_000_000_000, now_ns, is_crash=is_crash)
+        self.slow[name].late.clear()
+        self.boots[name] = self.boots.get(name, 0) + 1
 
     def upset(self, name: str, number: int, action: GuestAction) -> str:
         """Something happens in a guest."""
@@ -191,6 +226,7 @@ class Stage(Simulation):
     def rename(self, name: str) -> None:
         """The host goes on with what it has, under a new hostID."""
         self.forget(name)
+        self.clones.pop(name, None)
         self.ids[name].append(self.ids[name][-1] + 1)
 
     def burn(self, name: str) -> None:
@@ -199,7 +235,56 @@ class Stage(Simulation):
         self.ids[name] = self.ids[name][-1:]
         self.replaced[name] = self.replaced.get(name, 0) + 1
         seed = self.hosts.index(name) + 1 + 10 * self.replaced[name]
-        self.machines[name] = StagedHost(self.time, self.profile, seed=seed)
+        self._replace(name, StagedHost(self.time, self.profile, seed=seed))
+
+    def restore_host(self, name: str, image: DiskImage) -> None:
+        """It comes back from an older image of its disks."""
+        there = set(self.uids(name).values())
+        self.forget(name)
+        self.clones.pop(name, None)
+        staged = StagedHost(self.time, self.profile, seed=image.host.seed)
+        image.boot(staged)
+        self._replace(name, staged)
+        self.reboot(name, 1, is_crash=True)
+        self.remains |= {(name, uid) for uid in self.uids(name).values() if uid not in there}
+
+    def add_clone(self, name: str, image: DiskImage) -> None:
+        key = f"{name} clone"
+        self.machines[key] = StagedHost(self.time, self.profile, seed=image.host.seed)
+        image.boot(self.machines[key])
+        host = self.machines[key].host
+        with host.lock(even_when_down=True) as now_ns:
+            machine_calls.restart_host(host, 1_000_000_000, now_ns, is_crash=True)
+        self.clones[name] = Clone(key)
+
+    def turn_clone(self, name: str) -> None:
+        """Its first look, or one after which the original has reported: two hosts of one hostID cannot be told apart once one of them is
+        cut off, and the other one goes on as that."""
+        clone, original = self.clones[name], self.runs.get(name)
+        head = self.fleet.head(REPORTS + name)
+        found = hostile_reports.report_of(self.fleet, name)
+        by = found.poollet if found is not None else None
+        if original is None or by is None or by.instance != original.publisher.lease.instance:
+            return
+        if clone.run is not None and clone.seen == head:
+            return
+        clone.run = clone.run or self._run_clone(name, clone.key)
+        clone.seen = head
+        clone.run.turn()
+        if clone.run.publisher.ended:
+            clone.run = None
+
+    def _replace(self, name: str, machine: StagedHost) -> None:
+        self.machines[name] = machine
+        self.boots[name] = self.boots.get(name, 0) + 1
+        self.slow_down(name)
+
+    def slow_down(self, name: str) -> None:
+        """What waited in the host's runtime so far is lost."""
+        runtime = self.machines[name].runtime
+        around = RemovalCheck(self, name, runtime).around
+        is_stock, is_shared = self.profile.behavior != "gitvirt", name == SHARED_STORAGE
+        self.slow[name] = SlowRuntime(runtime, around, self.time, is_stock=is_stock, is_shared=is_shared)
 
     def mismatch(self, name: str) -> tuple[str, str] | None:
         """What people have to say where live grants a pool of the host to another hostID than it has."""
@@ -264,7 +349,8 @@ class Stage(Simulation):
     def _run(self, name: str) -> Run:
         self.lives += 1
         weather, machine = self.weathers[name], self.machines[name]
-        watched = FaultInjectingRuntime(machine.runtime, RemovalCheck(self, name, machine.runtime).around)
+        with suppress(IRIError):  # as each start of a poollet does; a stock provider has no such call
+            machine.runtime.hold_starts(release=False)
         return Run(
             self.fleet,
             self.time,
@@ -274,7 +360,25 @@ class Stage(Simulation):
             instance=self.lives,
             decide=decide,
             fault=weather.transport,
-            runtime=RuntimeWithEmptyLists(self, name, watched, weather.around),
+            runtime=RuntimeWithEmptyLists(self, name, self.slow[name], weather.around),
+            boot_id=f"{name}-boot-{self.boots.get(name, 0)}",
+            storage_reaches=tuple(self.hosts) if name == SHARED_STORAGE else (),
+        )
+
+    def _run_clone(self, name: str, key: str) -> Run:
+        self.lives += 1
+        runtime = self.machines[key].runtime
+        return Run(
+            self.fleet,
+            self.time,
+            self.machines[key],
+            name=name,
+            host_id=self.host_id(name),
+            instance=self.lives,
+            decide=decide,
+            runtime=FaultInjectingRuntime(runtime, RemovalCheck(self, key, runtime).around),
+            boot_id=f"{key}-boot",
+            storage_reaches=tuple(self.hosts) if name == SHARED_STORAGE else (),
         )
 
     def state(self) -> dict[str, object]:

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from iri.simulated.faults.fault_rules import FaultEffect, FaultRule
-from iri.simulated.machine_calls import GuestAction
 from reconciler.gitstore.remote.transport import RefsPushed
-from reconciler.loop.outcome import Committed, NoChange
+from reconciler.loop.outcome import Committed, NoChange, TickBlocked
+from tests.soak import backups, disk_images, hostile_reports, troubles
+from tests.soak.disk_images import DiskImage
 from tests.soak.laws import Laws, check_fulfilled
 from tests.soak.people import TAINTS, People
 from tests.soak.stage import HOST, HOSTS, PARTIES, RECONCILERS, Stage
@@ -27,11 +27,16 @@ PAUSES_MS = (100, 500, 2_500, 2_500, 5_000, 16_000, 61_000, 400_000)
 REST_MS = 10_000
 QUIET_ROUNDS = 3
 MOST_ROUNDS = 400
-MOST_CONSENTS = 12
+MOST_CONSENTS = 16
+PATIENCE = 4  # times that people look at what waits, before they remove a report
 WAITS = re.compile(r"message: .?no pool fits: .*")
 VOIDS = "void a push that had no answer"
-OUTCOMES = ("landed late", "landed out of order", "late and refused", "void")  # counted beside the acts
-CODES = ("UNAVAILABLE", "INTERNAL", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED")
+OUTCOMES = (  # counted beside the acts
+    *("landed late", "landed out of order", "late and refused", "void"),
+    *("took effect late", "late and void"),
+    *(f"restored: {way}" for way in backups.WAYS),
+    *(f"hostile: {kind}" for kind in hostile_reports.KINDS),
+)
 
 
 class BrokenError(AssertionError):
@@ -48,6 +53,8 @@ class Life:
     laws: Laws = field(init=False)
     trace: deque[str] = field(default_factory=lambda: deque(maxlen=TRACE))
     reached: Counter[str] = field(default_factory=Counter)  # how often each kind of event happened
+    backups: list[dict[str, str]] = field(default_factory=list)  # the refs of the server at some moments
+    images: dict[str, list[DiskImage]] = field(default_factory=dict)  # of the disks of hosts
     number: int = 0
 
     def __post_init__(self) -> None:
@@ -85,6 +92,9 @@ class Life:
         self.chance.shuffle(parties)
         for who in parties:
             self.turn(who)
+        for name in sorted(self.stage.clones):
+            self.stage.turn_clone(name)
+            self.laws.check()
         self.stage.time.ms += self.chance.choice(PAUSES_MS)
 
     def turn(self, who: str) -> None:
@@ -94,7 +104,8 @@ class Life:
             self.note(who, outcome.subject)
             self.reached["void"] += outcome.subject == VOIDS
         elif outcome is not None and not isinstance(outcome, NoChange):
-            self.note(who, type(outcome).__name__)
+            reason = outcome.reason if isinstance(outcome, TickBlocked) else ""
+            self.note(who, f"{type(outcome).__name__} {reason:.200}")
         self.laws.check()
 
     def note(self, who: str, what: str) -> None:
@@ -109,6 +120,9 @@ class Life:
         for machine in self.stage.machines.values():
             machine.faults.clear()
         self.stage.empty = {}
+        self.stage.clones.clear()
+        self.end_slow_calls()
+        troubles.banish(self)
         self.people.heal()
         self.note("rest", "")
         self.mourn()
@@ -120,22 +134,40 @@ class Life:
                 break
         else:
             raise AssertionError("it asks for consent again and again")
+        assert self.laws.reports is None, "a host does not apply the live that was restored"
         check_fulfilled(self.stage, self.people)
         self._stay()
+
+    def end_slow_calls(self) -> None:
+        """What still waits in runtimes, while everybody goes on."""
+        for runtime in self.stage.slow.values():
+            runtime.slow = 0
+        while act := troubles.late_effect(self):
+            self.note("late effect", act)
+            if self.chance.random() < 0.5:
+                self._round()
 
     def mourn(self) -> None:
         """What people said of hosts that are gone may never have been read: they say it again, until every pool is granted."""
         trailers: list[tuple[str, str]] = []
+        waited = 0
         for _ in range(MOST_CONSENTS):
             for _ in range(QUIET_ROUNDS):
                 self._round()
             trailers = [found for name in HOSTS if (found := self.stage.mismatch(name)) is not None]
-            if not trailers:
+            is_waiting = self._is_blocked() or (not trailers and troubles.has_foreign_report(self))
+            if not trailers and not is_waiting:
                 return
+            waited = waited + 1 if is_waiting else 0
+            if waited and waited % PATIENCE == 0:
+                self.note("removed", troubles.clear_reports(self))
             self.stage.time.ms += 300_000
             self.confirm()  # a source that was rewritten is not read before
             self.people.commit(trailers)
         raise AssertionError(f"pools stay granted to hosts that are gone: {trailers}")
+
+    def _is_blocked(self) -> bool:
+        return any(isinstance(self.stage.outcomes.get(who), TickBlocked) for who in RECONCILERS)
 
     def settle(self) -> None:
         quiet = 0
@@ -272,56 +304,6 @@ class Life:
         self.stage.weathers[who].late_answer = call, meanwhile
         return f"{call} of {who} by {seconds} s"
 
-    def fault(self) -> str:
-        name, code = self.host(), self.chance.choice(CODES)
-        effect = self.chance.choice((FaultEffect.BEFORE, FaultEffect.AFTER))
-        call = self.chance.choice(("", "CreateMachine", "CreateVolume", "DeleteMachine", "AttachVolume"))
-        times = self.chance.randint(1, 6)
-        self.stage.machines[name].faults.add(FaultRule(call=call, effect=effect, code=code, times=times))
-        return f"{name} {call or 'any call'} {code} {effect.name} {times} times"
-
-    def lie(self) -> str:
-        """Never twice in a row: a host that says again and again that it has nothing cannot be told from one that lost all."""
-        name = self.host()
-        lied = self.stage.empty.get(name)
-        if lied is not None and self.stage.true_in.get(name, -1) < lied.stop:
-            return f"{name} was not asked since it lied"
-        self.stage.empty = {**self.stage.empty, name: range(self.stage.rounds, self.stage.rounds + 1)}
-        return f"{name} lists nothing"
-
-    def reboot(self) -> str:
-        name, seconds = self.host(), self.chance.choice((1, 30, 120))
-        self.stage.reboot(name, seconds, is_crash=self.chance.random() < 0.5)
-        return f"{name} for {seconds} s"
-
-    def upset(self) -> str:
-        name = self.host()
-        action = self.chance.choice((GuestAction.CRASH, GuestAction.REBOOT, GuestAction.POWEROFF))
-        return f"{name} {action.name} {self.stage.upset(name, self.chance.randrange(9), action)}"
-
-    def burn(self) -> str:
-        """A host is gone for good, an empty one comes in its place, and people say so, sooner or later."""
-        name = self.host()
-        self.stage.burn(name)
-        return f"{name}: {self.say_of(name)}"
-
-    def rename(self) -> str:
-        """A host gets a new hostID, and people say so, sooner or later."""
-        name = self.host()
-        self.stage.rename(name)
-        return f"{name}: {self.say_of(name)}"
-
-    def say_of(self, name: str) -> str:
-        found = self.stage.mismatch(name)
-        if found is None or self.chance.random() < 0.2:
-            return ""
-        if self.chance.random() < 0.5:
-            for who in self.chance.sample(PARTIES, 3):
-                self.turn(who)
-            self.stage.time.ms += 300_000
-        self.people.commit((found,))
-        return ": ".join(found)
-
     def shut(self) -> str:
         how = self.chance.choice(sorted(TAINTS))
         return self.people.pool(self.host(), how)
@@ -347,14 +329,23 @@ ACTS: Mapping[str, tuple[int, Act]] = {
     "away": (4, Life.away),
     "lost-push": (3, Life.lose),
     "race": (5, Life.race),
-    "late-push": (5, Life.delay),
+    "late-push": (7, Life.delay),
     "land": (7, Life.land),
     "slow-answer": (4, Life.slow),
-    "fault": (5, Life.fault),
-    "lie": (2, Life.lie),
-    "reboot": (2, Life.reboot),
-    "guest": (2, Life.upset),
-    "burn": (1, Life.burn),
-    "new-id": (1, Life.rename),
+    "fault": (5, troubles.fault),
+    "slow-call": (4, troubles.slow_call),
+    "late-effect": (4, troubles.late_effect),
+    "lie": (2, troubles.lie),
+    "reboot": (2, troubles.reboot),
+    "guest": (2, troubles.upset),
+    "burn": (1, troubles.burn),
+    "new-id": (1, troubles.rename),
+    "image": (2, disk_images.image),
+    "old-image": (2, disk_images.restore_host),
+    "clone": (2, disk_images.clone),
+    "backup": (3, backups.back_up),
+    "restore": (2, backups.restore),
+    "hostile": (4, troubles.hostile),
+    "banish": (2, troubles.banish),
 }
 assert set(RECONCILERS) < set(PARTIES)

@@ -1,0 +1,138 @@
+"""What befalls hosts in a life: late effects of calls, old images of disks, and a restored `live`; and the laws notice what goes wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from iri.errors import InvalidArgument, TimedOut
+from iri.identity import ASSIGNMENT_LABEL, UID_LABELS
+from iri.machine import RuntimeMachine, RuntimeMachineSpec
+from tests.poollet.fleet import LIVE, REPORTS
+from tests.soak import backups, disk_images, hostile_reports, troubles
+from tests.soak.people import COMPUTE, DISKS, STORAGE
+from tests.soak.stage import HOSTS, RECONCILERS
+from tests.soak.test_soak import quiet_life
+from tests.soak.walk import Life
+
+
+def choose_busy_host(life: Life) -> str:
+    """A host that runs a machine."""
+    return next(name for name in HOSTS if life.stage.running(name))
+
+
+def new_machine() -> RuntimeMachine:
+    labels = {UID_LABELS[RuntimeMachine]: "u1", ASSIGNMENT_LABEL: "a1"}
+    return RuntimeMachine(labels=labels, spec=RuntimeMachineSpec(class_name="small"))
+
+
+@pytest.mark.parametrize("is_ended", [False, True])
+def test_a_creation_that_was_given_up_takes_effect_unless_its_assignment_ended(is_ended: bool) -> None:
+    stage = Life(1).stage
+    runtime = stage.slow[HOSTS[0]]
+    runtime.slow = 1
+    with pytest.raises(TimedOut):
+        runtime.create(new_machine())
+    assert not stage.uids(HOSTS[0])
+    if is_ended:
+        runtime.end_assignments(("a1",))
+        with pytest.raises(InvalidArgument):
+            runtime.create(new_machine())
+    assert runtime.land(0) == ("create RuntimeMachine", not is_ended)
+    assert list(stage.uids(HOSTS[0]).values()) == ([] if is_ended else ["u1"])
+
+
+def test_a_host_with_an_older_image_has_what_left_it_and_runs_none_of_it() -> None:
+    life = quiet_life()
+    name = choose_busy_host(life)
+    (*_, uid) = life.stage.running(name)
+    old = disk_images.take(life, name)
+    life.stage.burn(name)
+    life.stage.restore_host(name, old)
+    life.stage.time.ms += 60_000
+    assert (name, uid) in life.stage.remains
+    assert not life.stage.running(name)
+    life.laws._once()
+
+
+def test_a_clone_whose_machines_run_breaks_a_law() -> None:
+    life = quiet_life()
+    name = choose_busy_host(life)
+    life.stage.add_clone(name, disk_images.take(life, name))
+    life.stage.time.ms += 60_000
+    life.laws._once()
+    life.stage.machines[f"{name} clone"].runtime.hold_starts(release=True)
+    with pytest.raises(AssertionError, match="machines run twice"):
+        life.laws._once()
+
+
+def test_a_clone_looks_at_the_report_and_ends() -> None:
+    life = quiet_life()
+    name = choose_busy_host(life)
+    life.stage.add_clone(name, disk_images.take(life, name))
+    clone = life.stage.clones[name]
+    for _ in range(2):
+        life.stage.turn_clone(name)
+        life.stage.time.ms += 20_000
+        life.turn(name)
+    assert clone.run is None or not clone.run.publisher.has_landed
+    assert not life.stage.running(clone.key)
+
+
+@pytest.mark.parametrize("way", backups.WAYS)
+def test_after_a_restore_the_fleet_converges(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    life = quiet_life()
+    backups.back_up(life)
+    life.people.declare()
+    for _ in range(5):
+        life._round()
+    monkeypatch.setattr(backups, "WAYS", (way,))
+    before = life.stage.fleet.head(LIVE)
+    backups.restore(life)
+    assert (life.stage.fleet.head(LIVE) == before) is (way == "reports")
+    life.rest()
+    assert life.reached[f"restored: {way}"] == 1
+
+
+@pytest.mark.parametrize("kind", hostile_reports.KINDS)
+@pytest.mark.parametrize("name", [hostile_reports.EVIL[0], HOSTS[-1]])
+def test_a_hostile_report_changes_nothing_of_other_hosts(kind: str, name: str) -> None:
+    life = quiet_life()
+    before = {host: sorted(life.stage.running(host)) for host in HOSTS}
+    hostile_reports.KINDS[kind](life.stage.fleet, name, life.chance)
+    assert REPORTS + name in life.stage.fleet.remote.refs
+    for who in (*RECONCILERS, *HOSTS[:-1], *RECONCILERS):
+        life.turn(who)
+    life.rest()
+    assert {host: sorted(life.stage.running(host)) for host in HOSTS} == before
+
+
+def test_people_remove_reports_of_no_host() -> None:
+    life = quiet_life()
+    hostile_reports.blob(life.stage.fleet, "evil", life.chance)
+    assert troubles.banish(life) == "evil"
+    assert REPORTS + "evil" not in life.stage.fleet.remote.refs
+
+
+def test_a_volume_of_shared_storage_is_written_on_another_host_and_by_one_machine_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    life = Life(1)
+    pinned = "  machinePoolRef: {name: host-2}\n" + DISKS["v0"]
+    life.people.put(
+        "Volume/v0",
+        f"apiVersion: {STORAGE}\nkind: Volume\nmetadata: {{name: v0}}\nspec:\n  volumeClassRef: {{name: standard}}\n"
+        "  volumePoolRef: {name: host-1}\n  resources: {storage: 1Gi}\n",
+    )
+    for name in ("m0", "m1"):
+        life.people.put(
+            f"Machine/{name}",
+            f"apiVersion: {COMPUTE}\nkind: Machine\nmetadata:\n  name: {name}\n"
+            f"spec:\n  machineClassRef: {{name: small}}\n{pinned}",
+        )
+    for _ in range(8):
+        life._round()
+    [(handle, _)] = life.stage.writers("host-2")
+    life.laws._once()
+    monkeypatch.setattr(life.stage, "writers", lambda _: [(handle, "m0"), (handle, "m1")])
+    with pytest.raises(AssertionError, match="two machines write one volume"):
+        life.laws._once()
