@@ -37,7 +37,7 @@ from tests.servers.repository import bare
 PATIENCE_SECONDS = 150.0
 TIMEOUT_SECONDS = 50.0  # of heartbeats: the least there is
 FLEET = "7d0c7e8a-51b1-4a9e-8f0a-0d5a4e4b9f11"
-SETTINGS = f"fleet: {{id: {FLEET}}}\nheartbeat: {{interval: 2s}}\n"
+SETTINGS = f"fleet: {{id: {FLEET}}}\nheartbeat: {{interval: 2s}}\nlimits: {{undo: 0s}}\n"
 CLASSES = """apiVersion: compute.ironcore.dev/v1alpha1
 kind: MachineClass
 metadata: {name: small}

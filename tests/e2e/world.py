@@ -41,7 +41,7 @@ host-b      refs/poollets/host-b
 """
 HOSTS = ("host-a", "host-b")
 USERS = ("ann", "reconciler", *HOSTS)
-SETTINGS = "fleet: {{id: {fleet}}}\nheartbeat: {{interval: {heartbeat}s}}\n"
+SETTINGS = "fleet: {{id: {fleet}}}\nheartbeat: {{interval: {heartbeat}s}}\nlimits: {{undo: 0s}}\n"
 CLASSES = """apiVersion: compute.ironcore.dev/v1alpha1
 kind: MachineClass
 metadata: {name: micro}
