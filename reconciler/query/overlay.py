@@ -81,14 +81,14 @@ def show_object(
     assignment = status.assignment
     if assignment is None or (assignment.id, assignment.pool) != (entry.assignment, entry.pool):
         return item
-    if entry.phase not in ("present", "unknown") or is_same(status, entry):
+    trouble = pool_trouble(report, item.key.kind, entry.pool)
+    if entry.phase not in ("present", "unknown") or (not trouble and is_same(status, entry)):
         return item
     host = report.poollet.host_id if report.poollet is not None else ""
     ready = condition(status.conditions, READY)
     if (assignment.host and assignment.host != host) or (ready is not None and ready.reason == "PoolLost"):
         return item
     found: ObjectReport = object_report(poollet, host, entry)
-    trouble = pool_trouble(report, item.key.kind, entry.pool)
     return with_status(item, status_from_report(Record(status=status), found, now, trouble))
 
 

@@ -42,6 +42,7 @@ S = TypeVar(
 )
 replace = msgspec.structs.replace
 READY = "Ready"
+UNREACHABLE = "RuntimeUnreachable"  # as the poollet reports it of a pool
 
 
 def status_from_report(
@@ -63,8 +64,11 @@ def status_from_report(
 
 
 def is_unobserved(reported: ObjectReport, trouble: str) -> bool:
-    """Whether the host has the object and cannot tell its present state. A host that states that data is lost knows the state."""
-    if reported.phase != "unknown":
+    """Whether the host has the object and cannot tell its present state. A host that states that data is lost knows the state.
+
+    While the runtime does not answer, the report has the last list that it gave: that says what was.
+    """
+    if reported.phase != "unknown" and (reported.phase != "present" or trouble != UNREACHABLE):
         return False
     if reported.status is None:
         return trouble != ""

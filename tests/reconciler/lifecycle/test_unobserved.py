@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import replace as dataclass_replace
 
+import pytest
 from msgspec.structs import replace
 
 from schemas.kinds import Key, Kind
@@ -25,10 +26,11 @@ class HostOfRuntime(Host):
     """As a poollet whose runtime may be stopped: it reports what it observed last, and that it is no longer known to be so."""
 
     is_stopped: bool = False
+    is_listed: bool = False  # the list was read just before, and is in the report
 
     def report(self, live: Mapping[Key, Assigned]) -> Report:
         found = super().report(live)
-        phase: objects.Phase = "unknown" if self.is_stopped else "present"
+        phase: objects.Phase = "unknown" if self.is_stopped and not self.is_listed else "present"
         machines = {
             name: replace(each, phase=phase, status=replace(each.status, conditions=(READY,)))  # type: ignore[type-var]
             for name, each in found.machines.items()
@@ -51,8 +53,9 @@ def states(world: Fleet) -> dict[str, int]:
     return {state: count for (kind, state), count in counts.items() if kind in kinds and count}
 
 
-def test_machines_of_a_runtime_that_does_not_answer_are_unknown_until_it_does() -> None:
-    host = HostOfRuntime("a")
+@pytest.mark.parametrize("is_listed", [False, True])
+def test_machines_of_a_runtime_that_does_not_answer_are_unknown_until_it_does(is_listed: bool) -> None:
+    host = HostOfRuntime("a", is_listed=is_listed)
     world = Fleet({"small.yaml": SMALL, "web.yaml": machine("web")}, host)
     world.settle()
     assert (world.machine("web").status.state, ready(world).status) == ("Running", "True")
