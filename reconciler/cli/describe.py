@@ -50,7 +50,8 @@ class ObjectDescription:
 
     item: InventoryItem
     events: tuple[tuple[str, report.ReportedEvent], ...]  # with the poollet that reports it
-    commits: tuple[HistoryEntry, ...]
+    commits: tuple[HistoryEntry, ...]  # the newest
+    has_more_commits: bool = False
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -69,7 +70,8 @@ def run(arguments: argparse.Namespace) -> int:
             ObjectDescription(
                 replace(item, body=dict(item.body)),
                 events_of(fleet, item),
-                tuple(islice(commits_of(fleet, item), COMMITS)),
+                (commits := tuple(islice(commits_of(fleet, item), COMMITS + 1)))[:COMMITS],
+                has_more_commits=len(commits) > COMMITS,
             )
             for item in found
         ]
@@ -123,6 +125,8 @@ def show(terminal: Terminal, description: ObjectDescription, body: dict[str, Any
     section(terminal, "Conditions", CONDITIONS, columns.conditions(item))
     section(terminal, "Events", EVENTS, [event for _, event in description.events])
     section(terminal, "Commits", HISTORY, description.commits)
+    if description.has_more_commits:
+        terminal.line(f"  there are more commits: `gitvirt history {printable(str(item.key))}`")
     show_fields(terminal, item, body)
 
 

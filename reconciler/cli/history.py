@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 
 from reconciler.cli.exits import Exit
 from reconciler.cli.fleet_repo import FleetRepo, add_repo, named_fleet
@@ -33,6 +33,7 @@ EXAMPLES = """examples:
 It reads the target branch back to the commit that created the object."""
 
 LIMIT = 30
+LAST_STEPS = 10  # of a deletion: stopped, ordered, removed, and what was reported meanwhile
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -76,8 +77,14 @@ def find_commits(fleet: FleetRepo, key: Key) -> Iterator[HistoryEntry]:
     deleted = None if key in inventory.items else find_deletion(fleet.repo, inventory.commit, key)
     if deleted is None:
         return commits_of(fleet, find_by_key(inventory, key))
-    err().line(f"{printable(str(key))} was deleted; these are the commits of the last one with that name")
-    return list_history(fleet.repo, *deleted, key)
+    commit, path = deleted
+    commits = list_history(fleet.repo, commit, path, key)
+    newest = list(islice(commits, LAST_STEPS))
+    removals = (each for each in newest if each.is_of_people and fleet.repo.file(each.commit, path) is None)
+    who = next((f" by {each.author.name} in {each.commit[:10]}" for each in removals), "")
+    note = f"{key} was deleted{who}, and removed from live in {commit[:10]}; these are the commits of the last one with that name"
+    err().line(printable(note))
+    return chain(newest, commits)
 
 
 def commits_of(fleet: FleetRepo, item: InventoryItem) -> Iterator[HistoryEntry]:

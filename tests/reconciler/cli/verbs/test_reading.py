@@ -185,6 +185,7 @@ def test_the_history_of_a_deleted_object_ends_with_its_removal(
     git(fleet, "checkout", "-q", "live")
     git(fleet, "rm", "-q", "machines/web-1.yaml")
     commit(fleet, {}, "1 removed, 1 updated\n\n- remove default/web-1 from rack-a: confirmed by its host")
+    removal = git(fleet, "rev-parse", "--short=10", "HEAD").strip()
     commit(fleet, {"machines/web-2.yaml": machine("web-2") + RUNNING}, "default/web-2 is running")
     git(fleet, "push", "-q", "origin", "live")
     assert gitvirt(*words.split()) == Exit.OK
@@ -199,7 +200,7 @@ def test_the_history_of_a_deleted_object_ends_with_its_removal(
     assert "web-2" not in printed.out
     assert (
         printed.err
-        == "Machine/default/web-1 was deleted; these are the commits of the last one with that name\n"
+        == f"Machine/default/web-1 was deleted, and removed from live in {removal}; these are the commits of the last one with that name\n"
     )
 
 
@@ -413,3 +414,33 @@ def test_top_shows_as_many_pools_as_the_screen_has_room_for(
     machines: int, volumes: int, lines: int | None, shown: tuple[int, int]
 ) -> None:
     assert share_lines(machines, volumes, lines) == shown
+
+
+@pytest.mark.parametrize(("count", "is_cut"), [(5, False), (9, True)])
+def test_describe_says_that_there_are_more_commits(
+    fleet: Path, capsys: Capture, count: int, is_cut: bool
+) -> None:
+    git(fleet, "checkout", "-q", "live")
+    for number in range(count):
+        text = machine("web-1") + RUNNING + f"# {number}\n".encode()
+        commit(fleet, {"machines/web-1.yaml": text}, f"change {number}")
+    git(fleet, "push", "-q", "origin", "live")
+    assert gitvirt("describe", "machine", "web-1", "--repo", str(fleet.parent / "fleet.git")) == Exit.OK
+    output = capsys.readouterr().out
+    assert ("there are more commits: `gitvirt history Machine/default/web-1`" in output) is is_cut
+
+
+def test_the_history_of_a_deleted_object_names_the_person_who_removed_it(
+    fleet: Path, capsys: Capture
+) -> None:
+    git(fleet, "rm", "-q", "machines/web-1.yaml")
+    commit(fleet, {}, "web-1 is not needed")
+    person = git(fleet, "log", "-1", "--format=%an in %H").strip()[:-30]
+    git(fleet, "checkout", "-q", "live")
+    git(fleet, "merge", "-q", "--no-ff", "--no-commit", "-s", "ours", "main")
+    commit(fleet, {"machines/web-1.yaml": machine("web-1") + b"# ordered\n"}, "DELETE web-1")
+    git(fleet, "rm", "-q", "machines/web-1.yaml")
+    commit(fleet, {}, "remove web-1")
+    git(fleet, "push", "-q", "origin", "main", "live")
+    assert gitvirt("history", "machine", "web-1") == Exit.OK
+    assert f"was deleted by {person}, and removed from live in " in capsys.readouterr().err
