@@ -4,6 +4,9 @@ Writes one commit on the source branch: the pool becomes unschedulable and gets 
 evicts machines, at most `limits.evict` at once. With `--force` the taint says that local disks may be lost; without
 it machines with local disks stay, because their data cannot move.
 
+Before it commits, it says of each machine on the pool whether it moves, stays, or loses a local disk. It asks before one is lost (`--yes` for
+scripts), and the commit names each loss.
+
 Limits: it does not wait until the pool is empty (`gitvirt get machines --field pool=NAME --watch` shows that), and
 never evicts by itself.
 """
@@ -11,8 +14,21 @@ never evicts by itself.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Collection, Iterator, Sequence
 
+from reconciler.cli.fleet_repo import FleetRepo
 from reconciler.cli.mutate import change, pools
+from reconciler.cli.mutate.consent import add_yes
+from reconciler.cli.objects import columns
+from reconciler.decide.eviction import EvictionCause, accepts_data_loss, taint_cause
+from reconciler.query.inventory import InventoryItem, read_inventory
+from reconciler.query.pool_usage import pool_of
+from schemas import live_layout
+from schemas.effects.effect import Loss
+from schemas.effects.removal import list_local_disks
+from schemas.kinds import Key, Kind
+from schemas.model import Machine
+from schemas.model.part import Taint
 
 EXAMPLES = """examples:
   gitvirt drain rack-a1
@@ -28,12 +44,56 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--force", action="store_true", help="also move machines with local disks; their data is lost"
     )
+    add_yes(parser)
     change.add_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    changes = pools.force_drain if arguments.force else pools.drain
-    force = " by force: machines with local disks leave too, and lose them" if arguments.force else ""
-    done, already = f"is being drained{force}", f"already being drained{force}"
-    intent = change.Mutation("drain", changes, done, already, may_declare=True)
+    is_forced: bool = arguments.force
+    force = " by force: machines with local disks leave too, and lose them"
+    ending = force if is_forced and not arguments.volume_pool else ""
+    intent = change.Mutation(
+        "drain",
+        pools.force_drain if is_forced else pools.drain,
+        f"is being drained{ending}",
+        f"already being drained{ending}",
+        may_declare=True,
+        losses=lambda fleet, keys: tuple(list_losses(fleet, keys, is_forced=is_forced)),
+        notes=lambda fleet, keys: tuple(list_notes(fleet, keys, is_forced=is_forced)),
+    )
     return change.apply_named(arguments, pools.taken_pools(arguments), intent, "POOL")
+
+
+def list_leaving(
+    fleet: FleetRepo, keys: Collection[Key], *, is_forced: bool
+) -> Iterator[tuple[InventoryItem, Machine, EvictionCause]]:
+    """The machines on these pools that do not tolerate a drain. Volumes never leave their pool."""
+    names = {key.name for key in keys if key.kind is Kind.MACHINE_POOL}
+    value = pools.FORCED if is_forced else ""
+    taint = Taint(key=live_layout.DRAIN, value=value, effect="NoExecute")
+    for item in read_inventory(fleet.repo, fleet.snapshot.target, Kind.MACHINE).of(Kind.MACHINE):
+        machine = item.object
+        if isinstance(machine, Machine) and pool_of(item) in names:
+            cause = taint_cause(taint, machine.spec.tolerations)
+            if cause is not None:
+                yield item, machine, cause
+
+
+def list_losses(fleet: FleetRepo, keys: Sequence[Key], *, is_forced: bool) -> Iterator[Loss]:
+    """Local disks of machines that leave: with `--force`, and of those that declare `onPoolLost: Replace`."""
+    for item, machine, cause in list_leaving(fleet, keys, is_forced=is_forced):
+        if accepts_data_loss(machine, cause) and not columns.is_paused(item):
+            yield from list_local_disks(machine)
+
+
+def list_notes(fleet: FleetRepo, keys: Sequence[Key], *, is_forced: bool) -> Iterator[str]:
+    """One line for each machine: whether it leaves, and what only this host has of it."""
+    for item, machine, cause in list_leaving(fleet, keys, is_forced=is_forced):
+        disks = "; ".join(map(str, list_local_disks(machine)))
+        if columns.is_paused(item):
+            yield f"{item.key} stays: it is paused"
+        elif disks and not accepts_data_loss(machine, cause):
+            yield f"{item.key} stays: {disks} is only on this host, and --force would DESTROY it"
+        else:
+            loss = f", loses {disks}" if disks else ""
+            yield f"{item.key} moves{loss}; `gitvirt explain {item.key}` shows where it fits"

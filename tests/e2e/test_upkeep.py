@@ -83,7 +83,7 @@ def leave_a_host(world: World) -> None:
     ann.gitvirt("drain", "host-b")
     world.until(lambda: "DataLossApprovalRequired" in world.live("machines/web-1.yaml"))
     assert world.pool_of("web-1") == "host-b"
-    ann.gitvirt("drain", "host-b", "--force")
+    ann.gitvirt("drain", "host-b", "--force", "--yes")
     world.until(lambda: world.pool_of("web-1") == "host-a")
     world.until_running("web-1")
     assert world.guest_counts == {"host-a": 3, "host-b": 0}

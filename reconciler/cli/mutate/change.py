@@ -38,7 +38,7 @@ from reconciler.cli.objects.nouns import TakenKinds
 from reconciler.cli.objects.references import read_reference, select_keys
 from reconciler.cli.objects.selectors import find_by_key, read_current
 from reconciler.cli.output import add_format
-from reconciler.cli.terminal import out, printable
+from reconciler.cli.terminal import err, out, printable
 from reconciler.gitstore.remote.transport import PushConflict, PushRefused, RemoteUnavailable
 from reconciler.gitstore.repo import Draft, Identity, Pushed, Unchanged
 from reconciler.gitstore.worktree.checkout import read_identity
@@ -67,6 +67,7 @@ class Mutation:
     losses: Callable[[FleetRepo, Sequence[Key]], Sequence[Loss]] = (
         lambda _fleet, _keys: ()
     )  # what it destroys
+    notes: Callable[[FleetRepo, Sequence[Key]], Sequence[str]] = lambda _fleet, _keys: ()  # what else it does
     may_declare: bool = False  # a pool that was only announced gets a file of its own
     facts: tuple[tuple[str, str], ...] = ()  # what a program wants to know of it, beside the commit
     waiting: str = ""  # the condition of the `gitvirt wait` that returns once it is done
@@ -121,6 +122,8 @@ def apply_changes(
         keys = choose(fleet)
         for turn in range(TRIES):
             result = compute_change(fleet, keys, intent)
+            for note in intent.notes(fleet, result.changed_keys) if turn == 0 else ():
+                err().line(printable(note))
             if not result.edits or arguments.dry_run:
                 output.show(out(), result, fleet, arguments)
                 return Exit.OK

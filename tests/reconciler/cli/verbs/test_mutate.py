@@ -27,7 +27,7 @@ def at(fleet: Path, revision: str, path: str) -> str:
     [
         ("cordon rack-a", "pools/rack-a.yaml", ["spec:", "  unschedulable: true"], "cordon MachinePool/rack-a"),
         ("drain rack-a", "pools/rack-a.yaml", ["    - key: gitvirt.dev/drain", "      effect: NoExecute"], "drain MachinePool/rack-a"),
-        ("drain rack-a --force", "pools/rack-a.yaml", ["      value: force"], "drain MachinePool/rack-a"),
+        ("drain rack-a --force --yes", "pools/rack-a.yaml", ["      value: force"], "drain MachinePool/rack-a: DESTROYS 1 disk"),
         ("pause web-1", "machines/web-1.yaml", ['    gitvirt.dev/paused: "true"'], "pause Machine/default/web-1"),
         ("pause machine lab/lab", "machines/lab.yaml", ['    gitvirt.dev/paused: "true"'], "pause Machine/lab/lab"),
         ("restart web-1 -m 'bounce'", "machines/web-1.yaml", ["    gitvirt.dev/restart: "], "'bounce'"),
@@ -89,7 +89,26 @@ def test_a_change_without_effect_makes_no_commit(
     assert git(fleet, "ls-remote", "origin", "main") == head
 
 
-@pytest.mark.parametrize("force", [(), ("--force",)])
+def test_drain_says_of_each_machine_whether_it_stays(fleet: Path, capsys: Capture) -> None:
+    assert gitvirt("drain", "rack-a") == Exit.OK
+    line = "Machine/default/web-1 stays: local disk root of web-1, 5Gi is only on this host, and --force would DESTROY it"
+    assert line in capsys.readouterr().err
+
+
+def test_a_forced_drain_destroys_nothing_without_consent(fleet: Path, capsys: Capture) -> None:
+    before = git(fleet, "ls-remote", "origin")
+    assert gitvirt("drain", "rack-a", "--force") == Exit.USAGE
+    printed = capsys.readouterr().err
+    assert "Machine/default/web-1 moves, loses local disk root of web-1, 5Gi" in printed
+    assert "DESTROYS local disk root of web-1, 5Gi" in printed
+    assert "add --yes" in printed
+    assert git(fleet, "ls-remote", "origin") == before
+    assert gitvirt("drain", "rack-a", "--force", "--yes") == Exit.OK
+    git(fleet, "fetch", "-q", "origin")
+    assert "- DESTROYS local disk root of web-1, 5Gi" in git(fleet, "log", "-1", "--format=%b", "origin/main")
+
+
+@pytest.mark.parametrize("force", [(), ("--force", "--yes")])
 def test_drain_says_whether_local_disks_are_lost(
     fleet: Path, capsys: Capture, force: tuple[str, ...]
 ) -> None:
