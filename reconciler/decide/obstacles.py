@@ -23,7 +23,6 @@ from reconciler.world.record import LOST
 from reconciler.world.view import View
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, Secret, Volume
-from schemas.problem import Severity
 from schemas.validate.references import Reference, references
 from schemas.validate.tree import Declaration
 
@@ -46,7 +45,7 @@ def first_obstacle(view: View, known: ObjectState) -> Obstacle | None:
 def obstacles(view: View, known: ObjectState) -> Iterator[Obstacle]:
     """All of them, the one to show first. Lazy, because most callers want one."""
     for fault in view.faults.get(known.key, ()):
-        if fault.severity is Severity.ERROR and fault.code not in DECIDED_HERE:
+        if fault.code not in DECIDED_HERE:
             yield Obstacle(fault.code, fault.message)
     reported = {fault.pointer for fault in view.faults.get(known.key, ()) if fault.code == "GV310"}
     needed = tuple(references(Declaration("", 0, known.key, known.object)))

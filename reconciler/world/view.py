@@ -107,7 +107,7 @@ class View:
     stopped: Set[Key]
     population: Population
     quotas: Mapping[str, set[Key]]
-    # What validation finds wrong with objects as they are declared: errors only.
+    # What validation finds wrong with objects as they are declared: errors, and notices of what waits until other objects are gone. Each blocks.
     faults: Mapping[Key, tuple[Finding, ...]]
     # Whether the first commit has the second in its history, as far as the repo knows.
     descends: Callable[[ObjectId, ObjectId], bool]

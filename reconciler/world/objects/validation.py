@@ -28,6 +28,9 @@ JUDGED = frozenset({Origin.DECLARED, Origin.GENERATED})
 GUESSING = ("GV310", "GV312")
 # Of all that a namespace declares, which no change may cost. The ledger counts what is placed, and the scheduler asks that.
 OF_NAMESPACES = ("GV501",)
+# What one object at a time may have, and another one has until it is gone: volume, interface, address, MAC address.
+TEMPORARY = frozenset({"GV320", "GV321", "GV341", "GV344"})
+OWNING = frozenset({Kind.MACHINE.value})
 POOLS = (Kind.MACHINE_POOL, Kind.VOLUME_POOL)
 ON_TARGET = ValidationPolicy(is_target=True)
 
@@ -100,7 +103,11 @@ def find_errors(
     source: TreeIndex,
     stopped: Collection[Key] = (),
 ) -> dict[Key, tuple[Finding, ...]]:
-    """Errors only, by the object that has them; sorted, so that equal findings compare equal. A key without any is left out."""
+    """Errors, by the object that has them; sorted, so that equal findings compare equal. A key without any is left out.
+
+    An error that ends when others are gone which the source removes already (a rename that takes over an address) is a notice: it blocks
+    the object, and people have nothing to correct.
+    """
     free = {key for key in stopped if key in known and not known[key].is_active}
     free |= {owned for key in free for owned in relations.owned.get(key)}
     judged = {
@@ -112,18 +119,40 @@ def find_errors(
         around.update({key: known[key] for key in near})
     found: dict[str, list[Finding]] = {}
     kept = {*relations.kept, *(owned for key in relations.kept for owned in relations.owned.get(key))}
-    tree = Tree(tuple(_entries(around, kept)))
-    for finding in check_tree(tree, ON_TARGET):
-        if finding.severity is Severity.ERROR and finding.code not in OF_NAMESPACES:
-            # What else a name may have meant is for those to say who see all of them: gitvirt validate.
-            plain = finding._replace(hint="") if finding.code in GUESSING else finding
-            found.setdefault(finding.object, []).append(plain)
+    staying = {key: each for key, each in around.items() if not is_leaving(each, known)}
+    errors = tuple(_errors(around, kept))
+    lasting = errors if len(staying) == len(around) else frozenset(_errors(staying, kept))
+    for finding in errors:
+        # What else a name may have meant is for those to say who see all of them: gitvirt validate.
+        plain = finding._replace(hint="") if finding.code in GUESSING else finding
+        if finding.code in TEMPORARY and finding not in lasting:
+            hint = "this ends once the host has removed what the source no longer declares"
+            plain = finding._replace(severity=Severity.NOTICE, hint=hint)
+        found.setdefault(finding.object, []).append(plain)
     by_key = {}
     for key, one in judged.items():
         own = tuple(sorted((*found.get(str(key), ()), *_within(one, source), *_twice(one, source))))
         if own:
             by_key[key] = own
     return by_key
+
+
+def is_leaving(one: ObjectState, known: Mapping[Key, ObjectState]) -> bool:
+    """Whether the source removes the object, or the machine that an entry of generated it for."""
+    owners = (
+        Key(Kind(each.kind), one.key.namespace, each.name)
+        for each in one.record.owners
+        if each.kind in OWNING
+    )
+    states = [one, *(known[owner] for owner in owners if owner in known)]
+    return any(each.origin is Origin.LEAVING for each in states)
+
+
+def _errors(around: Mapping[Key, ObjectState], kept: Collection[Key]) -> Iterator[Finding]:
+    """The errors between these objects."""
+    for finding in check_tree(Tree(tuple(_entries(around, kept))), ON_TARGET):
+        if finding.severity is Severity.ERROR and finding.code not in OF_NAMESPACES:
+            yield finding
 
 
 def _entries(around: Mapping[Key, ObjectState], kept: Collection[Key]) -> Iterable[AnyDeclaration]:
