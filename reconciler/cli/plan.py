@@ -21,6 +21,7 @@ import argparse
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
 from reconciler.cli.exits import Exit
 from reconciler.cli.output import add_format, show_value
@@ -34,14 +35,11 @@ from reconciler.cli.plans.pool_usage import pool_usage
 from reconciler.cli.plans.survival import try_each_loss
 from reconciler.cli.terminal import out
 from reconciler.decide.decide import make_plan
-from reconciler.gitstore.objects.tree import File
-from reconciler.plan.effect_context import find_context
-from reconciler.plan.source_changes import Documents, compare_sources
+from reconciler.decide.effect_context import find_context
+from reconciler.plan.source_changes import compare_sources
 from reconciler.plan.types import Action, Plan
 from reconciler.world.reports.start_wait import StartWait, describe_start_wait
-from schemas.kinds import Key
-from schemas.manifest import parse
-from schemas.manifest.ignore import is_manifest
+from reconciler.write.source_documents import read_changed_documents
 from schemas.problem import Severity
 
 EXAMPLES = """\
@@ -102,8 +100,8 @@ def verdict(plan: Plan, *, is_strict: bool) -> int:
 def make_outline(seen: PlanInput) -> Outline:
     """The plan of the reconciler, with what it means for people."""
     view, now = seen.world, seen.now
-    before, after = changed_documents(seen)
-    changes = compare_sources(before, after, lambda key, old: find_context(view, key, old))
+    before, after = read_changed_documents(seen.repo, view)
+    changes = compare_sources(before, after, partial(find_context, view))
     plan = replace(make_plan(view, seen.advance, now), source_changes=changes)
     moves = find_moves(view, plan, now)
     targets = targets_of(moves.values())
@@ -119,22 +117,6 @@ def make_outline(seen: PlanInput) -> Outline:
     )
 
 
-def changed_documents(seen: PlanInput) -> tuple[Documents, Documents]:
-    """The documents that differ between the commit that was reconciled last and the source: as they were, and as they are."""
-    before: dict[Key, Mapping[str, object]] = {}
-    after: dict[Key, Mapping[str, object]] = {}
-    frozen = seen.world.frozen
-    for change in seen.repo.diff(seen.world.last, seen.world.source_commit):
-        # What is gone was a manifest if its name says so; of what is there the world knows whether it is read.
-        if change.path in frozen:
-            continue  # which stays as it was, and the problems say why
-        if change.after is None or change.path in seen.world.source.contents:
-            before |= documents(seen, change.path, change.before)
-            after |= documents(seen, change.path, change.after)
-    same = {key for key in before.keys() & after.keys() if before[key] == after[key]}
-    return tuple({key: body for key, body in each.items() if key not in same} for each in (before, after))  # type: ignore[return-value]
-
-
 def find_links(seen: PlanInput, environment: Mapping[str, str]) -> FileLinks:
     """To the files of the plan on the forge whose job this is."""
     new, old = forge_bases(environment, seen.world.last or "")
@@ -145,9 +127,3 @@ def find_links(seen: PlanInput, environment: Mapping[str, str]) -> FileLinks:
         return seen.repo.read(found.id).decode("utf-8", "replace") if found is not None else ""
 
     return FileLinks(new, old, read)
-
-
-def documents(seen: PlanInput, path: str, file: File | None) -> dict[Key, Mapping[str, object]]:
-    if file is None or not is_manifest(path):
-        return {}
-    return {each.key: each.body for each in parse(path, seen.repo.read(file.id)).documents}

@@ -1,11 +1,13 @@
 """What is known of an object that its changes have an effect on: where it runs, who uses it, what it holds. Pure.
 
-Limits: it reads what the World has. What a host would answer now (room for a resize, a pool that can take a machine) is not asked: that
-is decided when the change is applied, and conditions tell it.
+Limits: it reads what the World has. What a host would answer now (room for a resize) is not asked: that is decided when the change is applied,
+and conditions tell it.
 """
 
 from __future__ import annotations
 
+from reconciler.decide.eviction import find_bound_volume, is_order_to_move, why_pool_rejects
+from reconciler.world.objects.relations import pin_of
 from reconciler.world.view import View
 from schemas import live_layout
 from schemas.effects.context import EffectContext, VolumeClassPolicy
@@ -39,7 +41,9 @@ def find_context(view: View, key: Key, before: Object) -> EffectContext:
                 losses=losses_of_machine(before),
                 local_disks=list_local_disks(before),
                 volume_classes=find_volume_classes(view),
+                leaves_data=bool(find_bound_volume(view, pool, before)),
                 accepts_data_loss=isinstance(now, Machine) and now.spec.on_pool_lost == "Replace",
+                pin_obstacle=find_pin_obstacle(view, key, pool, now),
             )
         case Volume():
             name = before.spec.volume_class_ref.name if before.spec.volume_class_ref else ""
@@ -50,6 +54,14 @@ def find_context(view: View, key: Key, before: Object) -> EffectContext:
         case _:
             users = [str(user) for user in sorted(view.relations.users.get(key)) if is_placed(view, user)]
             return EffectContext(key.name, is_used=bool(users), users=shorten_list(users))
+
+
+def find_pin_obstacle(view: View, key: Key, pool: str, now: Object) -> str:
+    """Why the pool that the machine is pinned to cannot take it at this moment; empty for one that stays or may go."""
+    pin = pin_of(now) if isinstance(now, Machine) else ""
+    if not isinstance(now, Machine) or not is_order_to_move(pool, pin):
+        return ""
+    return why_pool_rejects(view, key, now, pin)
 
 
 def find_volume_classes(view: View) -> dict[str, VolumeClassPolicy]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from reconciler.decide.references import volumes_of
 from reconciler.world.view import View
 from schemas import live_layout
 from schemas.effects.context import EffectContext
@@ -75,6 +76,16 @@ def taint_cause(taint: Taint, tolerations: Sequence[Toleration]) -> EvictionCaus
         return EvictionCause("Drained", "its pool is being drained", seconds, taint.value == FORCED)
     value = f"={taint.value}" if taint.value else ""
     return EvictionCause("TaintNotTolerated", f"its pool has the taint {taint.key}{value}:NoExecute", seconds)
+
+
+def find_bound_volume(view: View, pool: str, machine: Machine) -> str:
+    """The first volume of the machine that this machine pool alone reaches: it is on the pool's host, and stays there. Empty for none."""
+    for key in volumes_of(machine):
+        volume = view.objects.get(key)
+        where = view.volume_pools.get(volume.record.pool) if volume is not None else None
+        if where and where.reachable_from == frozenset({pool}) and not where.machine_pool_selector:
+            return key.name
+    return ""
 
 
 def accepts_data_loss(machine: Machine, cause: EvictionCause) -> bool:

@@ -39,6 +39,7 @@ from reconciler.decide.eviction import (
     EvictionCause,
     accepts_data_loss,
     eviction_cause,
+    find_bound_volume,
     is_order_to_move,
     why_pool_rejects,
 )
@@ -47,7 +48,6 @@ from reconciler.decide.need import Drain, Need, Place
 from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.obstacles import first_obstacle
 from reconciler.decide.outcome import adopt_reported, block, keep, pause, recover, wait_for_pool
-from reconciler.decide.references import volumes_of
 from reconciler.decide.removal.undo import decide_return
 from reconciler.decide.unconfirmed import why_withdrawn
 from reconciler.plan.types import Action
@@ -148,23 +148,11 @@ def drain(view: View, edit: ObjectEdit, machine: Machine, cause: EvictionCause) 
 
 
 def data_on_host(view: View, edit: ObjectEdit, machine: Machine) -> str:
-    """Which data of the machine is on this host alone, for a message; empty when there is none.
-
-    A volume pool that exactly this machine pool reaches is on this host.
-    """
+    """Which data of the machine is on this host alone, for a message; empty when there is none."""
     if disks := list_local_disks(machine):
         return f"that would DESTROY {'; '.join(map(str, disks))}"
-    pool = edit.record.pool
-    for key in volumes_of(machine):
-        volume = view.objects.get(key)
-        where = view.volume_pools.get(volume.record.pool) if volume is not None else None
-        if (
-            where is not None
-            and where.reachable_from == frozenset({pool})
-            and not where.machine_pool_selector
-        ):
-            return f"volume {key.name} stays on this host, out of reach of the machine"
-    return ""
+    volume = find_bound_volume(view, edit.record.pool, machine)
+    return f"volume {volume} stays on this host, out of reach of the machine" if volume else ""
 
 
 def order_eviction(drain: Drain, known: ObjectState, now: datetime) -> Drain:

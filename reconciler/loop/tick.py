@@ -70,6 +70,7 @@ from reconciler.world.source.parse_cache.cache import ParseCache
 from reconciler.world.world import World
 from reconciler.write import Written, draft
 from reconciler.write.drafting import Signing, draft_void
+from reconciler.write.source_documents import read_source_changes
 from schemas.kinds import Kind
 from schemas.problem import Problem
 from schemas.settings.fleet import FleetSettings
@@ -237,6 +238,9 @@ class Reconciler:
         """Decides, and notes what is to be looked at again."""
         with self._tracer.span("plan") as note:
             plan = make_plan(self.world, advance, now)
+            if self.world.is_news and self.world.last is not None:
+                changed = read_source_changes(self.repo, self.world)
+                plan = replace(plan, source_changes=changed)
             note("changes", len(plan.changes))
         self._due = advance.due
         for key, when in plan.due:

@@ -17,6 +17,7 @@ from reconciler.gitstore.objects.commit import decode_commit
 from reconciler.gitstore.objects.database import ObjectType, hash_object
 from reconciler.gitstore.objects.tree import File
 from reconciler.gitstore.repo import Draft, Edit, ExistingBlob, Identity
+from reconciler.plan.destruction import add_destruction
 from reconciler.plan.significance import is_progress
 from reconciler.plan.types import Action, Change, Plan
 from reconciler.world.view import View
@@ -71,7 +72,9 @@ def draft(plan: Plan, view: View, paths: Iterable[str], read: Read, signing: Sig
             expected=view.live_commit,
             base=view.own_live,
             edits=edits,
-            message=message(_contents(done, taken, view, read, signing)),
+            message=add_destruction(
+                message(_contents(done, taken, view, read, signing)), plan.source_changes
+            ),
             author=signing.author,
             time=signing.time,
             source=view.source_commit,

@@ -21,7 +21,8 @@ class EffectContext:
     """The defaults are what validation assumes, which knows no hosts: the object exists and runs somewhere.
 
     `pool` is empty where that is unknown. `losses` are local disks and generated volumes of a machine as it is: what its removal
-    destroys; `local_disks` the part of it that a move destroys. `is_used`: placed objects use this class, network
+    destroys; `local_disks` the part of it that a move destroys. `leaves_data`: volumes of it stay on the host that it would
+    leave. `pin_obstacle` is why the pool that it is pinned to cannot take it now. `is_used`: placed objects use this class, network
     or interface, and `users` names them. `volume_class` is that of a volume, and `volume_classes` are those that are known.
     """
 
@@ -32,7 +33,9 @@ class EffectContext:
     is_paused: bool = False
     losses: tuple[Loss, ...] = ()
     local_disks: tuple[Loss, ...] = ()
+    leaves_data: bool = False
     accepts_data_loss: bool = False
+    pin_obstacle: str = ""
     is_used: bool = True
     users: str = ""
     volume_class: str = ""

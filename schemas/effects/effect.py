@@ -94,12 +94,14 @@ class NeedsRecreation:
 @dataclass(frozen=True, slots=True)
 class Moves:
     """The machine stops on one pool and starts on another one. An empty `source` is the pool that it is on, if that is another one.
-    `losses` cannot move along, and are destroyed. `awaits_consent`: it stays until people accept that."""
+    `losses` cannot move along, and are destroyed. `awaits_consent`: it stays until people accept that it leaves data behind.
+    `obstacle` is why the pool cannot take it now: until then it stays."""
 
     target: str
     source: str = ""
     losses: tuple[Loss, ...] = ()
     awaits_consent: bool = False
+    obstacle: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,8 +72,9 @@ def of_pool(change: FieldChange, context: EffectContext) -> Effect:
     if not change.new or change.new == context.pool:
         return AtNextPlacement() if not change.new else Recorded("it is on that pool already")
     source = context.pool or (change.old if isinstance(change.old, str) else "")
-    awaits = bool(context.local_disks) and not context.accepts_data_loss
-    return Moves(change.new, source, context.local_disks, awaits)
+    has_data = bool(context.local_disks) or context.leaves_data
+    awaits = has_data and not context.accepts_data_loss
+    return Moves(change.new, source, context.local_disks, awaits, context.pin_obstacle)
 
 
 def of_power(change: FieldChange, _context: EffectContext) -> Effect:
@@ -177,7 +178,6 @@ RULES: Rules = {
     ("kind",): Recorded(),
     ("metadata",): Recorded(),
     ("metadata", "labels"): Recorded("selectors and spread rules count it from now on"),
-    ("metadata", "annotations"): Recorded(),
     ("metadata", "annotations", live_layout.RESTART): of_annotation,
     ("metadata", "annotations", live_layout.PAUSED): of_annotation,
     ("spec", "machineClassRef"): of_class,

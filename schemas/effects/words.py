@@ -151,7 +151,8 @@ def describe_move(move: Moves) -> str:
     else:
         text = f"if it is on another pool, moves the machine: STOPS there, starts on {move.target}"
     waits = "waits until you accept that (`onPoolLost: Replace`)" if move.awaits_consent else ""
-    return join_parts(text, describe_losses(move.losses), waits)
+    obstacle = f"stays until that is over: {move.obstacle}" if move.obstacle else ""
+    return join_parts(text, describe_losses(move.losses), waits, obstacle)
 
 
 def join_parts(*parts: str, sign: str = "; ") -> str:

@@ -193,6 +193,36 @@ def test_a_plan_of_a_remote_names_the_hosts_that_a_start_would_wait_for(
     assert waits in gitvirt.notes.replace("\n", " ")
 
 
+def test_a_change_reads_the_same_before_and_after_the_merge(
+    site: Site, gitvirt: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITVIRT_CACHE", str(site.checkout.parent / "cache"))
+    disk = "  volumes:\n  - {name: scratch, localDisk: {sizeLimit: 1Gi}}\n"
+    site.people.push({"machines/web-1.yaml": machine("web-1", spec=disk)})
+    site.settle()
+    git(site.checkout, "pull", "--quiet", str(site.world.repo), "main")
+    site.fetch()
+    files: dict[str, str | None] = {
+        "machines/web-1.yaml": machine("web-1", spec="  power: Off\n"),
+        "machines/web-2.yaml": machine("web-2"),
+        "machines/old-1.yaml": None,
+    }
+    site.commit(files, "pull-request")
+    text, markdown = (
+        gitvirt("plan", "--source", "pull-request", "-o", form)[1] for form in ("text", "markdown")
+    )
+    plan = gitvirt.json("plan", "--source", "pull-request")
+    site.people.push(files)
+    remote = ("plan", "--repo", str(site.world.repo))
+    assert gitvirt(*remote)[1] == text
+    assert gitvirt(*remote, "-o", "markdown")[1] == markdown
+    assert gitvirt.json(*remote)["sourceChanges"] == plan["sourceChanges"]
+    (changed,) = [each for each in plan["sourceChanges"] if each["change"] == "change"]
+    assert changed["destroys"] == [
+        {"kind": "local disk", "name": "scratch", "machine": "web-1", "bytes": 1 << 30}
+    ]
+
+
 def test_a_pull_request_that_is_behind_takes_nothing_back(site: Site, gitvirt: Command) -> None:
     site.commit({"machines/web-2.yaml": machine("web-2")}, "add-web-2")
     site.people.push({"machines/web-9.yaml": machine("web-9"), "machines/old-1.yaml": None})
