@@ -35,10 +35,10 @@ from reconciler.cli.plans.pool_usage import pool_usage
 from reconciler.cli.plans.survival import try_each_loss
 from reconciler.cli.terminal import out
 from reconciler.decide.decide import make_plan
-from reconciler.decide.effect_context import find_context
 from reconciler.plan.source_changes import compare_sources
 from reconciler.plan.types import Action, Plan
 from reconciler.world.reports.start_wait import StartWait, describe_start_wait
+from reconciler.write.effect_context import find_context
 from reconciler.write.source_documents import read_changed_documents
 from schemas.problem import Severity
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from reconciler.decide.effect_context import find_context
 from reconciler.gitstore.objects.tree import File
 from reconciler.gitstore.repo import Repo
 from reconciler.plan.source_changes import Documents, SourceChange, compare_sources
 from reconciler.world.view import View
+from reconciler.write.effect_context import find_context
 from schemas.kinds import Key
 from schemas.manifest import parse
 from schemas.manifest.ignore import is_manifest

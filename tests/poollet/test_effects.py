@@ -225,7 +225,7 @@ def destroyed_by(lines: list[str]) -> set[str]:
     }
 
 
-def lost(before: Observed, after: Observed) -> set[str]:
+def list_lost(before: Observed, after: Observed) -> set[str]:
     disks = {f"local disk {disk} of {name}" for name, _, disk in before.local_disks - after.local_disks}
     ids = {id for _, id, _ in after.volumes.values()}
     return disks | {f"volume {name}" for name, (_, id, _) in before.volumes.items() if id not in ids}
@@ -331,11 +331,11 @@ def check(simulation: Simulation, objects: Documents) -> tuple[list[str], set[st
     come_to_rest(simulation)
     after = observe(simulation)
     shown = "\n".join([*lines, *messages(simulation, head)])
-    if lost(before, after):
+    if list_lost(before, after):
         subjects = [message.partition("\n")[0] for message in messages(simulation, head)]
         assert any(re.search("DELETE|DESTROY|RECREATE", subject) for subject in subjects), shown
-    assert destroyed_by(lines) == lost(before, after), shown
-    for loss in lost(before, after):
+    assert destroyed_by(lines) == list_lost(before, after), shown
+    for loss in list_lost(before, after):
         assert any(loss in line and re.search("DELETE|DESTROY|RECREATE", line) for line in lines), shown
     effects = {each.key.name: {name_effect(effect) for effect in each.effects} for each in changes}
     old_names = {each.whole.old for each in changes if name_effect(each.effects[0]) == "rename"}  # type: ignore[union-attr]
