@@ -82,7 +82,7 @@ OWN = {
 }
 DATA = {"name": "data", "volumeRef": {"name": "data"}}
 FIXED = {
-    "gitvirt.yaml": SETTINGS,
+    "gitvirt.yaml": f"{SETTINGS}limits: {{undo: 0s}}\n",  # or what is destroyed would be ten minutes later
     "small.yaml": machine_class(),
     "large.yaml": machine_class("large", "2", "2Gi"),
     "standard.yaml": (
