@@ -56,6 +56,8 @@ FOLLOWS, MATCHED = "FollowsLive", "ClassesMatch"
 ADDRESS_TYPES = ("Hostname", "InternalIP", "ExternalIP", "InternalDNS", "ExternalDNS")
 LONGEST_WORD = 253
 MILLIS = 1000
+DRIFT_SHARE = 50  # a change of at most a 50th, 2%, is drift
+MARGIN_SHARE = 100  # what is kept back of a count that drifts
 AnyPool = TypeVar("AnyPool", bound=report.PoolReport | report.VolumePoolReport)
 # The state of a pool that may not be used, by its state otherwise.
 OUT_OF_SERVICE = {"Ready": "Error", "Available": "Unavailable"}
@@ -144,11 +146,9 @@ def volume_pool(
             for name, offer in offered.items()
         },
     )
-    total = max((offer.quantity for offer in offered.values()), default=0)
-    stock = {STORAGE: about.host.capacity.get(STORAGE, total)}
+    stock, counts = _volume_stock(about.host.capacity, offered, names, last)
     given = allocatable(stock, needs(_reserve(configured)), {})
     kept = stock[STORAGE] - given[STORAGE]
-    counts = {class_count(VOLUME, name): offered[name].quantity for name in names}
     free = {name: max(0, count - kept) for name, count in counts.items()}
     status = report.ReportedVolumePoolStatus(
         state="Unavailable" if runtime_state.error else "Available",
@@ -160,6 +160,46 @@ def volume_pool(
     )
     entry = replace(entry, status=status, labels=_labels(about.host.labels) | configured.labels)
     return entry, PoolFacts(entry.runtime, frozenset(names), given | free)
+
+
+def _volume_stock(
+    capacity: Mapping[str, int],
+    offered: Mapping[str, iri.VolumeOffer],
+    names: Iterable[str],
+    last: report.VolumePoolReport | None,
+) -> tuple[dict[str, int], dict[str, int]]:
+    """The storage of a pool, and how much of it each class can get. Only counts that stand for a capacity drift."""
+    counts = {class_count(VOLUME, name): offered[name].quantity for name in names}
+    if STORAGE in capacity:
+        return {STORAGE: capacity[STORAGE]}, counts
+    stock = {STORAGE: max((offer.quantity for offer in offered.values()), default=0)}
+    return (stock, counts) if last is None else (_steady(stock, last), _steady(counts, last))
+
+
+def _steady(counts: Vector, last: report.VolumePoolReport) -> dict[str, int]:
+    """Counts of a provider that derives them from the fill of its disks, so that they drift: without the drift. Each report that differs is a commit.
+
+        reported last    counted now                  reported
+        ---------------  ---------------------------  ------------------------------
+        no such count    any                          as counted
+        less             up to 2% more                as last
+        less             more than that               as counted
+        more             down to 2% less              1% less than counted, as a margin for further drift
+        more             less than that               as counted
+
+    Never more than the provider counts: what is reported can be had.
+    """
+    known = {resource: parse(str(written)).ceil() for resource, written in last.status.capacity.items()}
+    return {
+        resource: _steady_count(known[resource], count) if resource in known else count
+        for resource, count in counts.items()
+    }
+
+
+def _steady_count(last: int, count: int) -> int:
+    if abs(last - count) > count // DRIFT_SHARE:
+        return count
+    return last if last <= count else count - count // MARGIN_SHARE
 
 
 def _unknown_pool(

@@ -14,6 +14,7 @@ from schemas.live_layout import SHARE
 from schemas.manifest import parse
 from schemas.model import MachineClass, MachinePool, VolumeClass, decode
 from schemas.model.capacity import WHOLE_HOST
+from schemas.model.quantity import parse as parse_quantity
 from schemas.settings.host import PoolSettings
 from tests.poollet.fleet import machine_class
 
@@ -179,6 +180,57 @@ def test_a_volume_pool_names_who_reaches_it() -> None:
     silent, facts = pool_report.volume_pool(pool, RuntimeState(error="x"), DECLARED, found)
     assert (silent.status.state, silent.status.capacity) == ("Unavailable", status.capacity)
     assert facts.allocatable is None
+
+
+@pytest.mark.parametrize(
+    ("last", "counted", "reported"),
+    [
+        pytest.param(1000, 1000, 1000, id="as it was"),
+        pytest.param(1000, 1019, 1000, id="a little more"),
+        pytest.param(1000, 1100, 1100, id="much more"),
+        pytest.param(1000, 999, 990, id="a little less, with a margin"),
+        pytest.param(980, 985, 980, id="the drift after it"),
+        pytest.param(1000, 900, 900, id="much less"),
+        pytest.param(1000, 0, 0, id="nothing"),
+        pytest.param(10, 9, 9, id="one unit of a few"),
+    ],
+)
+def test_the_drift_of_a_provider_that_states_no_capacity_is_not_reported(
+    last: int, counted: int, reported: int
+) -> None:
+    disks = PoolSettings(name="host-1", kind="VolumePool", runtime="r1")
+    about = iri.RuntimeInfo(name="ceph", version="1")
+
+    def volume_offers(quantity: int) -> iri.Offers:
+        offer = iri.VolumeOffer(
+            volume_class=iri.RuntimeVolumeClass(name="fast", tps=100, iops=10), quantity=quantity
+        )
+        return iri.Offers(volumes=(offer,))
+
+    before, _ = pool_report.volume_pool(disks, RuntimeState(about, volume_offers(last)), DECLARED, None)
+    found, facts = pool_report.volume_pool(
+        disks, RuntimeState(about, volume_offers(counted)), DECLARED, before
+    )
+    assert parse_quantity(str(found.status.capacity["storage"])).ceil() == reported
+    assert facts.allocatable is not None
+    assert facts.allocatable["storage"] == reported
+
+
+def test_drift_costs_one_report_at_most() -> None:
+    """A cluster that fills and empties by up to 1%: the first step sets the margin, and no later one differs."""
+    disks = PoolSettings(name="host-1", kind="VolumePool", runtime="r1")
+    about = iri.RuntimeInfo(name="ceph", version="1")
+    last, written = None, set()
+    for step in range(200):
+        quantity = 100 * GIB - (step * 7 % 100) * GIB // 100
+        offer = iri.VolumeOffer(
+            volume_class=iri.RuntimeVolumeClass(name="fast", tps=100, iops=10), quantity=quantity
+        )
+        last, _ = pool_report.volume_pool(
+            disks, RuntimeState(about, iri.Offers(volumes=(offer,))), DECLARED, last
+        )
+        written.add(str(last.status.capacity))
+    assert len(written) == 2
 
 
 def test_runtimes_are_configured_with_classes_in_whole_numbers_and_a_stable_order() -> None:
