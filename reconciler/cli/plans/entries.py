@@ -38,7 +38,7 @@ from schemas.effects.removal import removal_of
 from schemas.kinds import Key, Kind
 
 # Actions that have an entry of their own. All others follow from these, or say what a host reported.
-LISTED = (Action.SCHEDULE, Action.ADOPT, Action.EVICT, Action.WITHDRAW, Action.MARK_DELETED, Action.RETAIN, Action.BLOCKED)  # fmt: skip
+LISTED = (Action.SCHEDULE, Action.ADOPT, Action.EVICT, Action.WITHDRAW, Action.MARK_DELETED, Action.STOP, Action.RETAIN, Action.BLOCKED)  # fmt: skip
 ORDER = tuple(PlanSection)
 
 
@@ -173,7 +173,7 @@ class Builder:
         key, known = change.key, self.view.objects.get(change.key)
         before = change.before.pool if change.before is not None else ""
         match change.action:
-            case Action.MARK_DELETED | Action.RETAIN:
+            case Action.MARK_DELETED | Action.STOP | Action.RETAIN:
                 owned = known is not None and bool(known.record.owners)
                 whole = removal_of(known.object, is_owned=owned) if known is not None else Deletes()
                 self.add_deletion(key, whole, change)

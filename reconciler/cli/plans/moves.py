@@ -82,7 +82,7 @@ def _move_of(change: Change) -> MachineMove | None:
         change.key.kind is not Kind.MACHINE
         or after is None
         or not after.pool
-        or change.action is Action.MARK_DELETED
+        or change.action in (Action.MARK_DELETED, Action.STOP)
     ):
         return None
     condition, known = after.condition(EVICTION), before.condition(EVICTION) if before else None
@@ -108,7 +108,7 @@ def planned_records(plan: Plan, targets: Mapping[Key, str] | None = None) -> Ite
     targets = targets or {}
     for change in plan.changes:
         record = change.after or NOTHING
-        if change.action is Action.MARK_DELETED:
+        if change.action in (Action.MARK_DELETED, Action.STOP):
             record = without_assignment(record)
         elif change.key in targets:
             record = msgspec.structs.replace(record, pool=targets[change.key])
