@@ -39,11 +39,12 @@ from reconciler.decide.deletion import DeletionReview, review_deletions
 from reconciler.decide.need import Drain, Need, Place, Postpone
 from reconciler.decide.object_edit import ObjectEdit, make_uid
 from reconciler.decide.outcome import keep
+from reconciler.decide.placement.quotas import SCOPES, PlacedAmounts, find_placed_after, quota_status
 from reconciler.decide.pool_requests import PoolRequests, judge_requests
 from reconciler.decide.references import interfaces_of, machines_of, volumes_of
 from reconciler.decide.removal import undo
 from reconciler.decide.removal.retained import discard_destroyed, restore, retained_volume_for
-from reconciler.plan.types import Action, Plan
+from reconciler.plan.types import Action, Change, Plan
 from reconciler.schedule.scheduler import schedule
 from reconciler.world.changes import WorldChanges
 from reconciler.world.objects.object_state import ObjectState, Origin
@@ -60,7 +61,7 @@ from reconciler.world.record import (
 from reconciler.world.reports.status_update import READY
 from reconciler.world.view import View
 from schemas.kinds import Key, Kind
-from schemas.model import Machine
+from schemas.model import Machine, ResourceQuota, ResourceQuotaStatus
 
 QUEUED = timedelta(seconds=10)  # how soon a machine that waits for its turn to leave is looked at again
 
@@ -76,7 +77,8 @@ def make_plan(view: View, advance: WorldChanges, now: datetime) -> Plan:
         else ()
     )
     plan = compose(view, needs, decisions, now, review)
-    return replace(plan, problems=(*advance.problems, *plan.problems))
+    problems = (*advance.problems, *plan.problems)
+    return replace(plan, problems=problems, changes=with_quota_use(view, plan.changes, now))
 
 
 def decide_needs(
@@ -204,10 +206,47 @@ def decide_object(view: View, edit: ObjectEdit, facts: TickFacts) -> Need:
             return pool.decide_pool(view, edit, facts.requests)
         case Kind.NETWORK_INTERFACE:
             return interface.decide_interface(view, edit, facts.needs)
+        case Kind.RESOURCE_QUOTA:
+            return keep(write_usage(view, edit))
         case Kind.VOLUME_SNAPSHOT:
             return snapshot.decide_snapshot(view, edit, pool_fact(view, edit, facts.requests))
         case _:
             return keep(observe(view, edit))
+
+
+def with_quota_use(view: View, changes: tuple[Change, ...], now: datetime) -> tuple[Change, ...]:
+    """With what is in use of the quotas of each namespace where these changes place or remove something: in the same commit."""
+    found = {change.key: change for change in changes}
+    moved = {
+        key.namespace
+        for key, change in found.items()
+        if key.kind in SCOPES
+        and (change.before.pool if change.before else "") != (change.after.pool if change.after else "")
+    }
+    for key in sorted(key for namespace in moved for key in view.quotas.get(namespace, ())):
+        known, before = view.objects[key], found.get(key)
+        if before is not None and before.after is None:
+            continue
+        start = before.after if before is not None and before.after is not None else known.record
+        if start.status is None:
+            start = msgspec.structs.replace(start, status=empty_status(key.kind))
+        edit = ObjectEdit(known, start, now)
+        after = write_usage(view, edit, find_placed_after(view, key.namespace, changes))
+        if after is not edit:
+            action, reason = (before.action, before.reason) if before else (Action.STATUS, "use of the quota")
+            found[key] = Change(key, action, edit.before, after.record, reason)
+    return tuple(found[key] for key in sorted(found))
+
+
+def write_usage(view: View, edit: ObjectEdit, placed: PlacedAmounts | None = None) -> ObjectEdit:
+    """The quota with what is in use of it."""
+    quota, status = edit.known.object, edit.record.status
+    if not isinstance(quota, ResourceQuota) or not isinstance(status, ResourceQuotaStatus):
+        return edit
+    found = quota_status(view, quota, placed)
+    if (found.hard, found.used) == (status.hard, status.used):
+        return edit
+    return edit.with_status(hard=found.hard, used=found.used).log_change(Action.STATUS, "use of the quota")
 
 
 def observe(view: View, edit: ObjectEdit) -> ObjectEdit:

@@ -7,13 +7,14 @@ and conditions tell it.
 from __future__ import annotations
 
 from reconciler.decide.eviction import find_bound_volume, is_order_to_move, why_pool_rejects
+from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.objects.relations import pin_of
 from reconciler.world.view import View
 from schemas import live_layout
 from schemas.effects.context import EffectContext, VolumeClassPolicy
 from schemas.effects.removal import list_local_disks, losses_of_machine
 from schemas.kinds import Key, Kind
-from schemas.model import Machine, MachineStatus, Object, Volume, VolumeClass
+from schemas.model import Machine, MachineStatus, Object, Volume, VolumeClass, VolumeStatus
 from schemas.validate.finding import shorten_list
 
 PLACED = (Kind.MACHINE, Kind.VOLUME)
@@ -48,12 +49,25 @@ def find_context(view: View, key: Key, before: Object) -> EffectContext:
         case Volume():
             name = before.spec.volume_class_ref.name if before.spec.volume_class_ref else ""
             classes = find_volume_classes(view)
+            size = find_actual_bytes(known)
             return EffectContext(
-                key.name, pool, is_paused=is_paused, volume_class=name, volume_classes=classes
+                key.name,
+                pool,
+                is_paused=is_paused,
+                volume_class=name,
+                volume_classes=classes,
+                actual_bytes=size,
             )
         case _:
             users = [str(user) for user in sorted(view.relations.users.get(key)) if is_placed(view, user)]
             return EffectContext(key.name, is_used=bool(users), users=shorten_list(users))
+
+
+def find_actual_bytes(known: ObjectState | None) -> int | None:
+    """The size of a volume that its host reported last."""
+    status = known.record.status if known is not None else None
+    size = status.resources.get("storage") if isinstance(status, VolumeStatus) else None
+    return None if size is None else size.ceil()
 
 
 def find_pin_obstacle(view: View, key: Key, pool: str, now: Object) -> str:

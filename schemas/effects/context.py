@@ -24,6 +24,7 @@ class EffectContext:
     destroys; `local_disks` the part of it that a move destroys. `leaves_data`: volumes of it stay on the host that it would
     leave. `pin_obstacle` is why the pool that it is pinned to cannot take it now. `is_used`: placed objects use this class, network
     or interface, and `users` names them. `volume_class` is that of a volume, and `volume_classes` are those that are known.
+    `actual_bytes` is the size that its host reported last: less than the declared one while the volume could not grow.
     """
 
     name: str = ""
@@ -40,6 +41,7 @@ class EffectContext:
     users: str = ""
     volume_class: str = ""
     volume_classes: Mapping[str, VolumeClassPolicy] = field(default_factory=dict)
+    actual_bytes: int | None = None
 
 
 VALIDATION = EffectContext()

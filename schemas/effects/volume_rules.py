@@ -3,7 +3,8 @@
 field of a Volume                effect on a volume that exists
 -------------------------------  ----------------------------------------------------------------------
 volumeClassRef, encryption       refused
-resources.storage                grows now, if its class allows that; a smaller size is refused
+resources.storage                grows now, if its class allows that; a smaller size is refused, if the
+                                 volume has grown beyond it
 volumePoolRef                    another pool is refused: the data stays; a new pin counts at the next placement
 dataSource, image                none: a volume is filled once
 deletionPolicy                   counts when the volume is removed
@@ -35,11 +36,18 @@ def of_pool(change: FieldChange, _context: EffectContext) -> Effect:
 
 
 def of_size(change: FieldChange, context: EffectContext) -> Effect:
-    """A class that is unknown does not forbid to grow: its absence is an error of its own."""
+    """A class that is unknown does not forbid to grow: its absence is an error of its own.
+
+    A growth may be taken back as long as the host reports a size that is not larger than the new one: no data is there yet. Should the
+    volume grow at that very moment, it stays as large as it is: no host ever makes one smaller.
+    """
     try:
         was, now = parse(change.old), parse(change.new)
     except QuantityError:
         return Recorded()  # a volume that exists outside of gitvirt has no size
+    actual = context.actual_bytes
+    if now < was and actual is not None and actual <= now.ceil():
+        return Recorded(f"the volume has not grown to {was} yet")
     if now < was:
         message = f"the volume cannot shrink, that would cut off data: {was} -> {now}"
         return Refused("GV405", message, "restore the size, or copy the data to a new volume")

@@ -110,8 +110,16 @@ def make_context(tree: Tree, before: Object, after: Object, users: str) -> Effec
         )
     if isinstance(after, Volume):
         name = after.spec.volume_class_ref.name if after.spec.volume_class_ref else ""
-        return EffectContext(before.name, volume_class=name, volume_classes=classes)
+        return EffectContext(
+            before.name, volume_class=name, volume_classes=classes, actual_bytes=read_actual_bytes(before)
+        )
     return EffectContext(before.name, is_used=bool(users) or after.KIND not in SHARED, users=users)
+
+
+def read_actual_bytes(before: Object) -> int | None:
+    """The reported size of a volume as it was; None where that is unknown, as in a revision of the source."""
+    found = before.status.resources.get("storage") if isinstance(before, Volume) else None
+    return None if found is None else found.ceil()
 
 
 def of_field(new: AnyDeclaration, change: FieldChange, effect: Effect, pointer: str) -> Iterator[Finding]:

@@ -171,6 +171,26 @@ HOST = Column[InventoryItem](
 UID = Column[InventoryItem]("UID", of(lambda each: each.metadata.uid), is_wide=True)
 
 
+def size_cell(item: InventoryItem) -> str:
+    """The size that a volume has; where it is to have another one, both, and why it does not have it yet."""
+    volume: Any = item.object
+    desired = volume.spec.resources.storage if volume.spec.resources is not None else None
+    has = volume.status.resources.get("storage")
+    if has is None or desired is None or has == desired:
+        return "" if desired is None else str(desired)
+    unmet = next(
+        (each for each in conditions(item) if each.type == "UpToDate" and each.status != "True"), None
+    )
+    return f"{has} -> {desired}" + (f": {unmet.reason}" if unmet is not None else "")
+
+
+def claim_cell(item: InventoryItem) -> str:
+    """The machine that may attach a volume; of a retained one, whose machine may be gone, the one that had it last."""
+    volume: Any = item.object
+    name = ref(volume.spec.claim_ref)
+    return f"was {name}" if name and item.is_retained else name
+
+
 def ref(found: Any) -> str:
     return "" if found is None else str(found.name)
 
@@ -233,10 +253,10 @@ BY_KIND: Mapping[Kind, list[Column[InventoryItem]]] = {
     ],
     Kind.VOLUME: [
         STATE,
-        Column("SIZE", of(lambda each: each.spec.resources and each.spec.resources.storage)),
+        Column("SIZE", size_cell),
         Column("POOL", of(lambda each: ref(each.spec.volume_pool_ref))),
         Column("CLASS", of(lambda each: ref(each.spec.volume_class_ref))),
-        Column("CLAIMED-BY", of(lambda each: ref(each.spec.claim_ref))),
+        Column("CLAIMED-BY", claim_cell),
         REASON,
         UID,
         MESSAGE,

@@ -7,13 +7,20 @@ can be compared with several quotas at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
+import msgspec
+
+from reconciler.plan.types import Change
 from reconciler.schedule.cluster_state import Quota
 from reconciler.world.view import View
 from schemas.kinds import Key, Kind
-from schemas.model import MachineClass, ResourceQuota, VolumeSpec
-from schemas.model.capacity import Vector, needs, stocks
+from schemas.model import MachineClass, ResourceQuota, ResourceQuotaStatus, VolumeSpec
+from schemas.model.capacity import STORAGE, Vector, needs, stocks
+from schemas.model.charge import format_vector
+from schemas.model.quantity import parse
 from schemas.validate.quota import MACHINES, VOLUMES, covers
 
 SCOPES = {Kind.MACHINE: "MachineClass", Kind.VOLUME: "VolumeClass"}
@@ -46,10 +53,43 @@ def quotas_of(view: View, namespace: str) -> Iterator[ResourceQuota]:
             yield found
 
 
-def sum_used(view: View, namespace: str, quota: ResourceQuota) -> dict[str, int]:
+class PlacedAmounts(NamedTuple):
+    """What is placed in a namespace: objects by kind and class, bytes of volumes by class."""
+
+    objects: Mapping[tuple[Kind, str], int]
+    bytes: Mapping[str, int]
+
+
+def find_placed(view: View, namespace: str) -> PlacedAmounts:
+    """As `live` has it."""
+    return PlacedAmounts(view.ledger.placed.get(namespace, {}), view.ledger.bytes.get(namespace, {}))
+
+
+def find_placed_after(view: View, namespace: str, changes: Iterable[Change]) -> PlacedAmounts:
+    """As `live` has it once these changes are written."""
+    now = find_placed(view, namespace)
+    objects, sizes = Counter(now.objects), Counter(now.bytes)
+    classes = view.offers[Kind.MACHINE_POOL].classes
+    for change in changes:
+        if change.key.namespace != namespace or change.key.kind not in SCOPES:
+            continue
+        known, after = view.objects.get(change.key), None
+        if known is not None and change.after is not None:
+            after = view.ledger.charge_of(msgspec.structs.replace(known, record=change.after), classes)
+        for charge, sign in ((view.ledger.charges.get(change.key), -1), (after, 1)):
+            if charge is not None:
+                objects[change.key.kind, charge.class_name] += sign
+                if change.key.kind is Kind.VOLUME:
+                    sizes[charge.class_name] += sign * charge.vector.get(STORAGE, 0)
+    return PlacedAmounts(objects, sizes)
+
+
+def sum_used(
+    view: View, namespace: str, quota: ResourceQuota, placed: PlacedAmounts | None = None
+) -> dict[str, int]:
     """What placed objects use of the quota, by resource. A class that is gone counts as a machine without resources."""
-    ledger, total = view.ledger, dict[str, int]()
-    for (kind, class_name), count in ledger.placed.get(namespace, {}).items():
+    found, total = placed or find_placed(view, namespace), dict[str, int]()
+    for (kind, class_name), count in found.objects.items():
         if not count or not covers(quota, SCOPES[kind], class_name):
             continue
         if kind is Kind.MACHINE:
@@ -57,10 +97,27 @@ def sum_used(view: View, namespace: str, quota: ResourceQuota) -> dict[str, int]
             each = _machine(size.object) if size and isinstance(size.object, MachineClass) else {MACHINES: 1}
             vector: Vector = {resource: need * count for resource, need in each.items()}
         else:
-            vector = {VOLUMES: count, "requests.storage": ledger.bytes[namespace][class_name]}
+            vector = {VOLUMES: count, "requests.storage": found.bytes.get(class_name, 0)}
         for resource, amount in vector.items():
             total[resource] = total.get(resource, 0) + amount
     return total
+
+
+def quota_status(
+    view: View, quota: ResourceQuota, placed: PlacedAmounts | None = None
+) -> ResourceQuotaStatus:
+    """The limits, and how much of each is in use by what is placed."""
+    taken, used = sum_used(view, quota.namespace, quota, placed), {}
+    for resource in quota.spec.hard:
+        word = find_word(resource)
+        plain = word.removeprefix(_REQUESTS)
+        used[resource] = parse(format_vector({plain: taken.get(word, 0)})[plain])
+    return ResourceQuotaStatus(hard=dict(quota.spec.hard), used=used)
+
+
+def find_word(resource: str) -> str:
+    """The name that use is counted by: `count/machines.compute.ironcore.dev` is `count/machines`."""
+    return next((name for name in (MACHINES, VOLUMES) if resource.startswith(f"{name}.")), resource)
 
 
 def _machine(size: MachineClass) -> dict[str, int]:
@@ -71,7 +128,7 @@ def _amounts_left(view: View, namespace: str, quota: ResourceQuota) -> dict[str,
     taken = sum_used(view, namespace, quota)
     free = {}
     for resource, amount in quota.spec.hard.items():
-        word = next((name for name in (MACHINES, VOLUMES) if resource.startswith(f"{name}.")), resource)
+        word = find_word(resource)
         plain = word.removeprefix(_REQUESTS)
         free[_of(word, quota)] = stocks({plain: amount})[plain] - taken.get(word, 0)
     return free

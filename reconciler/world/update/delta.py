@@ -65,5 +65,10 @@ class Delta:
         self.frees_room |= other.frees_room
 
     def charge(self, state: State, of: object, charge: Charge | None) -> None:
-        """Charges in the ledger, and notes whether room became free by it. The only way that an update charges anything."""
+        """Charges in the ledger, and notes whether room became free by it, and whose quotas are used otherwise. The only way that an update
+        charges anything."""
+        before = state.ledger.charges.get(of)
         self.frees_room |= state.ledger.set(of, charge)
+        for each in (before, charge) if before != charge else ():
+            if each is not None:
+                self.dirty |= state.quotas.get(each.namespace, set())

@@ -9,7 +9,8 @@ from reconciler.world.record import Record
 from reconciler.world.source.contents import object_at
 from reconciler.world.world import World
 from schemas.kinds import Key, Kind
-from schemas.model import Machine, MachineClass, Volume, VolumeSnapshotStatus
+from schemas.model import Assignment, Machine, MachineClass, Volume, VolumeSnapshotStatus, VolumeStatus
+from schemas.model.quantity import parse
 from tests.reconciler.world.scene import (
     FAST,
     LIVE,
@@ -111,7 +112,22 @@ def test_what_may_not_change_is_held(kind: Kind, was: str, now: str, code: str) 
     assert stepwise.is_synced("x.yaml")
 
 
+def store_record(size: str) -> Record:
+    """A volume of which its host reports that size."""
+    status = VolumeStatus(
+        assignment=Assignment(pool="pool-a", id=A1), volume_id="sim://1", resources={"storage": parse(size)}
+    )
+    return Record(uid=UID, pool="pool-a", status=status)
+
+
 ALLOWED = [
+    pytest.param(
+        Kind.VOLUME,
+        volume("data", size="50Ti"),
+        volume("data", size="10Gi"),
+        store_record("10Gi"),
+        id="a growth that never happened is taken back",
+    ),
     pytest.param(
         Kind.VOLUME,
         volume("data"),
@@ -156,6 +172,13 @@ def test_what_may_change_is_taken(kind: Kind, was: str, now: str, record: Record
     for world in (stepwise, made.world()):
         assert not world.frozen
         assert world.is_synced("x.yaml")
+
+
+@pytest.mark.parametrize("reported", ["50Gi", "11Gi"])
+def test_a_growth_that_happened_in_part_is_not_taken_back(reported: str) -> None:
+    made = scene(volume("data", size="50Gi"), Kind.VOLUME, store_record(reported))
+    made.source({"x.yaml": volume("data", size="10Gi")})
+    assert [each.code for each in made.world().frozen["x.yaml"]] == ["GV405"]
 
 
 def test_a_snapshot_that_was_taken_stays_that_of_its_volume() -> None:
