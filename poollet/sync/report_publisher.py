@@ -6,7 +6,8 @@ contents that it was given on: when the ref moves, nothing is pushed before the 
 
     verdict      what is pushed
     none yet     nothing
-    Acquire      the report; its first push of a run drops candidate.json, later ones leave it alone
+    Acquire      the report; candidate.json stays where it is on top of this run's last report. Any other one is dropped: the host that
+                 wrote it may be gone. One that still waits writes it again
     Candidate    candidate.json, in a commit on top of the host's own (report_author.py): where it is absent, and once in a run where it
                  says something else than that this host waits for these pools; at a clean end it is removed
     Wait         nothing
@@ -84,6 +85,7 @@ class ReportPublisher:
         self._offer: PendingReport | None = None
         self._candidate: bytes | None = None
         self._has_replaced = False  # a candidate.json that was there already
+        self._own_commit: ObjectId | None = None  # the last one that this run wrote as its report
         self._essence: Mapping[str, bytes] | None = None  # of what this run has written
         self._backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE, chance=chance)
         self._written_ms = clock.moment_ms() - least_ms
@@ -251,7 +253,8 @@ class ReportPublisher:
         the ref holds what no report has."""
         before, files = self._contents.files, dict(pending.files)
         is_new = bool(self._contents.fault) or (self._contents.has_others and not pending.is_candidate)
-        if not pending.is_candidate and self.has_landed and CANDIDATE in before:
+        is_on_own = self._contents.own_commit == self._own_commit
+        if not pending.is_candidate and is_on_own and CANDIDATE in before:
             files[CANDIDATE] = before[CANDIDATE]
         edits: dict[str, Edit] = {
             path: data for path, data in files.items() if is_new or before.get(path) != data
@@ -326,7 +329,7 @@ class ReportPublisher:
                 self._has_replaced = True
                 log.info("candidate written ref=%s", self.ref)
                 return
-            self._essence, self._verdict = pending.essence, Acquire()
+            self._essence, self._verdict, self._own_commit = pending.essence, Acquire(), commit
         self.lease.has_landed = True
         self.on_landed()
         self._written_ms = self._clock.moment_ms()

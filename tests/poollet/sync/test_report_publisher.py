@@ -164,6 +164,28 @@ def test_the_granted_host_reports_on_beside_a_candidate(
     assert CANDIDATE in first.files()
 
 
+def test_a_running_host_drops_the_candidate_of_an_old_report_that_was_put_back(
+    fleet: Fleet, time: Time, machine: StagedHost
+) -> None:
+    first, second = start_run(fleet, time, machine), rival(fleet, time)
+    second.turn()
+    old = fleet.head(REF)
+    assert old is not None
+    second.agent.leaving = "stopping"
+    second.agent.run_pass()
+    second.remote.push(is_last=True)
+    fleet.commit({"classes/small.yaml": machine_class(cpu="2", memory="1Gi")})
+    for _ in range(2):
+        time.ms += HEARTBEAT_MS
+        first.turn()
+    assert CANDIDATE not in first.files()
+    fleet.remote.refs[REF] = old  # from a backup
+    for _ in range(2):
+        time.ms += HEARTBEAT_MS
+        first.turn()
+    assert CANDIDATE not in first.files()
+
+
 def test_a_candidate_that_ends_takes_its_file_with_it(fleet: Fleet, time: Time, machine: StagedHost) -> None:
     first, second = start_run(fleet, time, machine), rival(fleet, time)
     before = first.files()
