@@ -67,7 +67,7 @@ def forge_gone(fleet: Fleet, name: str, chance: random.Random) -> None:
     victim = read(fleet, choose_victim(fleet, name, chance))
     phase = chance.choice(("gone", "rejected"))
     forged = {
-        path: json.dumps({**json.loads(text), "phase": phase})
+        path: json.dumps({**decode(text), "phase": phase})
         for path, text in victim.items()
         if path.startswith(("machines/", "volumes/"))
     }
@@ -77,7 +77,7 @@ def forge_gone(fleet: Fleet, name: str, chance: random.Random) -> None:
 def forge_rewind(fleet: Fleet, name: str, chance: random.Random) -> None:
     """It has applied a commit of live that no reconciler wrote."""
     there = read(fleet, name) or read(fleet, choose_victim(fleet, name, chance))
-    head = json.loads(there.get(POOLLET, "{}"))
+    head = decode(there.get(POOLLET, "{}"))
     write(fleet, name, {**there, POOLLET: json.dumps({**head, "liveCommit": NEVER})})
 
 
@@ -97,6 +97,15 @@ def read(fleet: Fleet, name: str) -> Mapping[str, str]:
         return {file.path: repo.read(file.id).decode() for file in repo.files(head)}
     except RepoError:
         return {}
+
+
+def decode(text: str) -> Mapping[str, object]:
+    """Of one file; nothing where another stranger has put garbage."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def report_of(fleet: Fleet, name: str) -> report.Report | None:

@@ -19,7 +19,7 @@ from iri.simulated import machine_calls
 from iri.simulated.faults.fault_injection import FaultInjectingRuntime
 from iri.simulated.machine_calls import GuestAction
 from iri.simulated.machine_lifecycle import IS_ON, MachinePhase, SimulatedMachine
-from poollet.decide.actions import RemoveCall
+from poollet.decide.actions import EndCall, RemoveCall
 from poollet.decide.decide import decide
 from poollet.sync.live_index import LiveIndex
 from reconciler.gitstore.remote.transport import RemoteErrorKind, RemoteUnavailable
@@ -123,7 +123,7 @@ class Stage(Simulation):
     plan: Plan | None = None
     ids: dict[str, list[int]] = field(
         default_factory=dict
-    )  # that each host has had since it was last replaced, the newest last
+    )  # that each host has had since it was last replaced, the present one last
     replaced: dict[str, int] = field(default_factory=dict)  # how often a host was replaced by an empty one
     slow: dict[str, SlowRuntime] = field(default_factory=dict)  # in front of each host's runtime
     boots: dict[str, int] = field(default_factory=dict)
@@ -227,7 +227,7 @@ class Stage(Simulation):
         """The host goes on with what it has, under a new hostID."""
         self.forget(name)
         self.clones.pop(name, None)
-        self.ids[name].append(self.ids[name][-1] + 1)
+        self.ids[name].append(max(self.ids[name]) + 1)
 
     def burn(self, name: str) -> None:
         """The host is replaced by an empty one of the same name."""
@@ -391,6 +391,11 @@ class Stage(Simulation):
 
 
 def is_removing(run: Run) -> bool:
-    """A removal that failed often is tried again only in minutes, and then it goes."""
+    """A removal that failed often is tried again only in minutes, and then it goes. A runtime that cannot end an assignment is given as long
+    to carry out the last creation."""
     results = run.agent.executor.state().results.values()
-    return any(isinstance(one.call, RemoveCall) and one.error is not None for each in results for one in each)
+    return any(
+        isinstance(one.call, RemoveCall | EndCall) and one.error is not None
+        for each in results
+        for one in each
+    )

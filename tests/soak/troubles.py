@@ -126,7 +126,8 @@ def clear_reports(life: Life) -> str:
         ids = [f"{name}-id-{number}" for number in stage.ids[name]]
         if writer in ids[:-1]:
             stage.forget(name)
-            stage.ids[name] = stage.ids[name][: ids.index(writer) + 1]
+            number = stage.ids[name].pop(ids.index(writer))
+            stage.ids[name].append(number)  # `live` may still have granted the pool under a later one
             done.append(f"{name} is {writer} again")
         elif writer is not None and writer != ids[-1]:
             del stage.fleet.remote.refs[REPORTS + name]
