@@ -18,7 +18,8 @@ from reconciler.cli.objects.references import ANY, add_objects
 from reconciler.query.inventory import read_inventory
 from schemas.effects.effect import Loss
 from schemas.effects.removal import removal_of
-from schemas.kinds import Key
+from schemas.kinds import Key, Kind
+from schemas.validate.finding import shorten_list
 
 EXAMPLES = """examples:
   gitvirt delete web-1
@@ -46,6 +47,25 @@ def list_losses(fleet: FleetRepo, keys: Sequence[Key]) -> Sequence[Loss]:
     return tuple(losses())
 
 
+def list_notes(fleet: FleetRepo, keys: Sequence[Key]) -> Iterator[str]:
+    """Which data stays, and how long the deletion of a machine with local data can be undone."""
+    source = read_inventory(fleet.repo, fleet.snapshot.source)
+    stopped = []
+    for key in keys:
+        removal = removal_of(source.items[key].object)
+        yield from (f"keeps {kept}: its data is retained on its host" for kept in removal.kept)
+        if key.kind is Kind.MACHINE and removal.losses:
+            stopped.append(key)
+    if not stopped or fleet.settings is None:
+        return
+    undo = fleet.settings.limits
+    names = shorten_list([str(key) for key in stopped])
+    if undo.undo_milliseconds:
+        yield f"{names}: stopped first, and kept for {undo.undo} (limits.undo); `git revert` brings it back until then"
+    else:
+        yield f"{names}: limits.undo is 0, so `git revert` does not bring local disks back"
+
+
 def run(arguments: argparse.Namespace) -> int:
     intent = change.Mutation(
         "delete",
@@ -54,6 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
         "deleted",
         removes=True,
         losses=list_losses,
+        notes=lambda fleet, keys: tuple(list_notes(fleet, keys)),
         waiting="--for deleted",
     )
     return change.apply_named(arguments, ANY, intent, "OBJECT")

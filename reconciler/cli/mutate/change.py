@@ -129,7 +129,9 @@ def apply_changes(
                 return Exit.OK
             if turn == 0 and result.losses and not arguments.branch:
                 ask_consent(result, arguments)
-            commit = push_files(fleet, result.edits, arguments, output.write_message(result))
+            commit = push_files(
+                fleet, result.edits, arguments, output.write_message(result, arguments.message or "")
+            )
             if commit is not None:
                 output.show(out(), replace(result, commit=commit), fleet, arguments)
                 return Exit.OK
@@ -236,7 +238,7 @@ def push_files(
         expected=None if arguments.branch else fleet.snapshot.source,
         base=fleet.snapshot.source,
         edits={made.path: made.after for made in edits},
-        message=arguments.message or message,
+        message=message,
         author=find_author(fleet),
         time=datetime.now().astimezone(),
         source=fleet.snapshot.source if arguments.branch else None,

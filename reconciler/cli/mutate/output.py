@@ -21,6 +21,7 @@ from schemas.kinds import Key
 
 SUBJECT_LENGTH = 72
 DESTRUCTIVE = ("delete",)  # verbs whose name is in capitals in the subject
+DESTROYS = "DESTROYS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,20 +91,37 @@ def value(result: MutationResult, made: ObjectChange, branch: str) -> dict[str, 
     }
 
 
-def write_message(result: MutationResult) -> str:
-    """The commit's message: the objects in the subject where they fit, else in the body."""
+def write_message(result: MutationResult, text: str = "") -> str:
+    """The commit's message: that of the person, or one with the objects in the subject where they fit, else in the body."""
+    if text:
+        return add_destruction(text, result)
     names = [str(key) for key in result.changed_keys]
     verb = result.verb.upper() if result.verb in DESTRUCTIVE else result.verb
     count = len(result.losses)
     end = f": DESTROYS {count} disk{'s' if count > 1 else ''}" if count else ""
     subject = f"{verb} {', '.join(names)}{end}"
-    lines = [f"- DESTROYS {loss}" for loss in result.losses]
+    lines = list_destroyed(result)
     if len(subject) > SUBJECT_LENGTH:
         kinds = {key.kind for key in result.changed_keys}
         what = plural(kinds.pop()) if len(kinds) == 1 else "objects"
         subject = f"{verb} {len(names)} {what}{end}"
         lines = [*(f"- {name}" for name in names), *lines]
     return "\n".join((subject, "", *lines)) if lines else subject
+
+
+def add_destruction(text: str, result: MutationResult) -> str:
+    """A person's message, with DELETE or DESTROYS in its subject where that is what happens, and each loss in its body."""
+    subject, _, body = text.partition("\n")
+    word = result.verb.upper() if result.verb in DESTRUCTIVE else DESTROYS if result.losses else ""
+    if word and word not in subject:
+        subject = f"{word}: {subject}"
+    missing = [line for line in list_destroyed(result) if line not in body]
+    body = "\n".join(part for part in (body.strip("\n"), *missing) if part)
+    return f"{subject}\n\n{body}" if body else subject
+
+
+def list_destroyed(result: MutationResult) -> list[str]:
+    return [f"- {DESTROYS} {loss}" for loss in result.losses]
 
 
 def branch_of(fleet: FleetRepo, arguments: argparse.Namespace) -> str:

@@ -32,7 +32,7 @@ def test_help_names_every_verb_and_imports_none() -> None:
 def test_help_groups_the_verbs_and_has_help_itself(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == Exit.OK
     text = capsys.readouterr().out
-    assert "\nlook:\n  get " in text
+    assert "\nlook:\n  status " in text
     assert "\n  help " in text
     assert all(text.count(f"\n  {name} ") == 1 for name in VERBS)
 

@@ -62,6 +62,58 @@ def test_delete_removes_the_file_and_names_what_is_destroyed(fleet: Path, capsys
     assert git(fleet, "diff", "--name-status", "main", "origin/main") == "D\tmachines/web-1.yaml"
 
 
+def test_a_message_of_the_person_keeps_the_words_for_what_is_destroyed(fleet: Path) -> None:
+    assert gitvirt("delete", "web-1", "--yes", "-m", "spring cleaning\n\nas agreed") == Exit.OK
+    git(fleet, "fetch", "-q", "origin")
+    subject, _, *body = git(fleet, "log", "-1", "--format=%B", "origin/main").strip().split("\n")
+    assert subject == "DELETE: spring cleaning"
+    assert body == ["as agreed", "- DESTROYS local disk root of web-1, 5Gi"]
+
+
+def test_a_message_about_something_harmless_stays_as_it_is(fleet: Path) -> None:
+    assert gitvirt("stop", "web-1", "-m", "saves power") == Exit.OK
+    git(fleet, "fetch", "-q", "origin")
+    assert git(fleet, "log", "-1", "--format=%B", "origin/main").strip() == "saves power"
+
+
+def test_delete_says_how_long_it_can_be_undone(fleet: Path, capsys: Capture) -> None:
+    assert gitvirt("delete", "web-1", "--yes") == Exit.OK
+    assert "Machine/default/web-1: stopped first, and kept for 10m (limits.undo)" in capsys.readouterr().err
+
+
+def volume(name: str, policy: str) -> bytes:
+    return f"""apiVersion: storage.ironcore.dev/v1alpha1
+kind: Volume
+metadata:
+  name: {name}
+spec:
+  volumeClassRef: {{name: fast}}
+  resources: {{storage: 1Gi}}
+  {policy}
+""".encode()
+
+
+@pytest.mark.parametrize("policy", ["deletionPolicy: Retain", ""])
+def test_delete_of_a_volume_that_is_retained_says_so_and_does_not_ask(
+    fleet: Path, capsys: Capture, policy: str
+) -> None:
+    commit(fleet, {"volumes/data.yaml": volume("data", policy)}, "a volume")
+    git(fleet, "push", "-q", "origin", "main")
+    assert gitvirt("delete", "volume/data") == Exit.OK
+    printed = capsys.readouterr().err
+    assert "keeps volume data, 1Gi: its data is retained" in printed
+    assert "DESTROYS" not in printed
+
+
+def test_delete_of_a_volume_whose_policy_deletes_its_data_asks(fleet: Path, capsys: Capture) -> None:
+    commit(fleet, {"volumes/data.yaml": volume("data", "deletionPolicy: Delete")}, "a volume")
+    git(fleet, "push", "-q", "origin", "main")
+    before = remote(fleet)
+    assert gitvirt("delete", "volume/data") == Exit.USAGE
+    assert "DESTROYS volume data, 1Gi" in capsys.readouterr().err
+    assert remote(fleet) == before
+
+
 @pytest.mark.parametrize(
     ("names", "left"),
     [(["a"], {"b", "c"}), (["b"], {"a", "c"}), (["c", "a"], {"b"}), (["a", "b", "c"], set())],
