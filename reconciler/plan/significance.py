@@ -15,7 +15,8 @@ the fleet read progress from the reports.
     volume          Error; Available, unless its machine, which has never   Pending, sizes, and all that is on the way to a deletion. Data of a
                     run yet, is on the same host                            volume that another host attaches is never progress
     snapshot        Ready, Failed                                           Pending, size
-    pool            its state                                               capacity, classes, addresses
+    pool            its state; the classes that it offers, which a plan     capacity, addresses
+                    reads from `live`
     others          a field that is not named here                          state and addresses of interfaces; what a quota counts
 
 A failure is an outcome once for each type of condition: as long as `live` says that it fails, another error is progress. So a runtime with a
@@ -59,10 +60,8 @@ _PROGRESS: Mapping[type[Status], frozenset[str]] = {
     ),
     VolumeStatus: _TIMED | {"volume_id", "access", "resources"},
     VolumeSnapshotStatus: _TIMED | {"snapshot_id", "size"},
-    MachinePoolStatus: frozenset(
-        {"available_machine_classes", "addresses", "capacity", "allocatable", "node_info"}
-    ),
-    VolumePoolStatus: frozenset({"available_volume_classes", "capacity", "allocatable", "reachable_from"}),
+    MachinePoolStatus: frozenset({"addresses", "capacity", "allocatable", "node_info"}),
+    VolumePoolStatus: frozenset({"capacity", "allocatable", "reachable_from"}),
     NetworkInterfaceStatus: _TIMED | {"ips", "mac_address"},
     ResourceQuotaStatus: frozenset({"hard", "used"}),
 }

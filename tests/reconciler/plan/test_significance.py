@@ -20,6 +20,7 @@ from schemas.model import (
     MachineNetworkInterfaceStatus,
     MachinePoolStatus,
     MachineStatus,
+    NameRef,
     NetworkInterfaceStatus,
     NetworkStatus,
     ResourceQuotaStatus,
@@ -39,6 +40,7 @@ CARD = Key(Kind.NETWORK_INTERFACE, "default", "card")
 NETWORK = Key(Kind.NETWORK, "default", "lan")
 QUOTA = Key(Kind.RESOURCE_QUOTA, "default", "all")
 HERE, THERE = Assignment(pool="a", id="1", host="a"), Assignment(pool="b", id="2", host="b")
+SMALL = NameRef("small")
 TEN = {"storage": parse("10Gi")}
 
 
@@ -105,6 +107,8 @@ CASES = [
     pytest.param(change(SNAP, VolumeSnapshotStatus(), VolumeSnapshotStatus(state="Ready", snapshot_id="1")), False, id="a snapshot that is ready"),
     pytest.param(change(POOL, MachinePoolStatus(state="Ready"), MachinePoolStatus(state="Ready", capacity=TEN, allocatable=TEN)), True, id="a capacity that drifts"),
     pytest.param(change(POOL, MachinePoolStatus(state="Ready"), MachinePoolStatus(state="Pending")), False, id="a pool that is lost"),
+    pytest.param(change(POOL, MachinePoolStatus(state="Ready"), MachinePoolStatus(state="Ready", available_machine_classes=(SMALL,))), False, id="a class that machines can use from now on"),
+    pytest.param(change(VOLUME_POOL, VolumePoolStatus(available_volume_classes=(SMALL,)), VolumePoolStatus()), False, id="a class that a volume pool ceases to offer"),
     pytest.param(change(POOL, MachinePoolStatus(), MachinePoolStatus(host=GrantedHost(id="a"), epoch=1)), False, id="a grant"),
     pytest.param(change(VOLUME_POOL, VolumePoolStatus(), VolumePoolStatus(allocatable=TEN)), True, id="the room of a volume pool"),
     pytest.param(change(CARD, NetworkInterfaceStatus(), NetworkInterfaceStatus(state="Available", ips=("10.0.0.2",))), True, id="an interface"),
