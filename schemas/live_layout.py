@@ -38,6 +38,9 @@ _REQUEST = re.compile(rf"{re.escape(REQUESTS)}(Pool-Destroyed|Pool-Host)/([^\s=/
 # Annotations that people write.
 PAUSED: Final = "gitvirt.dev/paused"
 RESTART: Final = "gitvirt.dev/restart"
+# The value of these two is the id of the assignment that ends: no later one is meant, also after `live` was lost.
+RECREATE: Final = "gitvirt.dev/recreate"
+MOVE_CONSENT: Final = "gitvirt.dev/move-consent"
 # The key of the taint that drains a pool.
 DRAIN: Final = "gitvirt.dev/drain"
 # Labels that a poollet gives to the objects of its runtimes: to which fleet and pool they belong.

@@ -87,6 +87,10 @@ VERBS = {
     "stop": Verb("reconciler.cli.power", "stop machines, which keep their place and their disks"),
     "delete": Verb("reconciler.cli.delete", "delete objects: remove them from their files"),
     "restart": Verb("reconciler.cli.restart", "stop and start a machine once, on its host"),
+    "replace": Verb(
+        "reconciler.cli.replace",
+        "RECREATE a machine with the same declaration; its local disks are DESTROYED",
+    ),
     "import": Verb(
         "reconciler.cli.import_objects",
         "write files for objects exported from IronCore's API server",
@@ -109,6 +113,7 @@ JOBS: Mapping[str, tuple[str, ...]] = {
         "start",
         "stop",
         "restart",
+        "replace",
         "delete",
         "pause",
         "resume",

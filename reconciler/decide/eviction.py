@@ -1,6 +1,8 @@
 """Whether a placed machine has to leave its pool, and whether it may. Pure; `decide.order_evictions` says which one goes first.
 
     cause                                             when                            data on the host
+    people want it recreated                          its annotation names the         counts as accepted
+                                                      present assignment
     people pinned it to another pool                  that pool can take it           must be accepted as lost
     NoExecute taint that it does not tolerate         at once                         must be accepted as lost
     NoExecute taint with tolerationSeconds            when the seconds are over       must be accepted as lost
@@ -58,6 +60,13 @@ def eviction_cause(machine: Machine, pool: str, pin: str, taints: Sequence[Taint
     first = min(causes, key=lambda cause: cause.after_seconds)
     forced = any(cause.is_forced for cause in causes)
     return EvictionCause(first.reason, first.message, first.after_seconds, forced)
+
+
+def recreation_cause(machine: Machine, assignment: str) -> EvictionCause | None:
+    """An order to leave that people gave for this very assignment; the next one is another, so it is carried out once."""
+    if machine.metadata.annotations.get(live_layout.RECREATE) != assignment:
+        return None
+    return EvictionCause("Recreated", f"RECREATE, as {live_layout.RECREATE} orders", is_forced=True)
 
 
 def is_order_to_move(pool: str, pin: str) -> bool:

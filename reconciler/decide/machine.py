@@ -41,6 +41,7 @@ from reconciler.decide.eviction import (
     eviction_cause,
     find_bound_volume,
     is_order_to_move,
+    recreation_cause,
     why_pool_rejects,
 )
 from reconciler.decide.handover import must_wait, wait_for_next_commit
@@ -107,7 +108,8 @@ def decide_assigned(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
     pin, rejection = pin_of(machine), ""
     if is_order_to_move(assignment.pool, pin):
         rejection = why_pool_rejects(view, edit.known.key, machine, pin)
-    cause = eviction_cause(machine, assignment.pool, "" if rejection else pin, pool.taints)
+    cause = recreation_cause(machine, assignment.id)
+    cause = cause or eviction_cause(machine, assignment.pool, "" if rejection else pin, pool.taints)
     if cause is not None:
         return drain(view, edit, machine, cause)
     edit = edit.clear_condition(EVICTION).set_condition(SCHEDULED, "True", "Placed", f"on {assignment.pool}")

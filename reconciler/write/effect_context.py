@@ -30,22 +30,7 @@ def find_context(view: View, key: Key, before: Object) -> EffectContext:
         return EffectContext(key.name, is_created=False)
     match before:
         case Machine():
-            status = known.record.status if known is not None else None
-            is_off = before.spec.power == "Off" or (
-                isinstance(status, MachineStatus) and status.state == "Shutdown"
-            )
-            return EffectContext(
-                name=key.name,
-                pool=pool,
-                is_running=not is_off,
-                is_paused=is_paused,
-                losses=losses_of_machine(before),
-                local_disks=list_local_disks(before),
-                volume_classes=find_volume_classes(view),
-                leaves_data=bool(find_bound_volume(view, pool, before)),
-                accepts_data_loss=isinstance(now, Machine) and now.spec.on_pool_lost == "Replace",
-                pin_obstacle=find_pin_obstacle(view, key, pool, now),
-            )
+            return find_machine_context(view, before, known, now)
         case Volume():
             name = before.spec.volume_class_ref.name if before.spec.volume_class_ref else ""
             classes = find_volume_classes(view)
@@ -61,6 +46,34 @@ def find_context(view: View, key: Key, before: Object) -> EffectContext:
         case _:
             users = [str(user) for user in sorted(view.relations.users.get(key)) if is_placed(view, user)]
             return EffectContext(key.name, is_used=bool(users), users=shorten_list(users))
+
+
+def find_machine_context(
+    view: View, before: Machine, known: ObjectState | None, now: Object
+) -> EffectContext:
+    """Of a placed machine."""
+    key, pool = before.key, known.record.pool if known is not None else ""
+    status = known.record.status if known is not None else None
+    is_off = before.spec.power == "Off" or (isinstance(status, MachineStatus) and status.state == "Shutdown")
+    return EffectContext(
+        name=key.name,
+        pool=pool,
+        assignment=find_assignment(known),
+        is_running=not is_off,
+        is_paused=now.metadata.annotations.get(live_layout.PAUSED) == "true",
+        losses=losses_of_machine(before),
+        local_disks=list_local_disks(before),
+        volume_classes=find_volume_classes(view),
+        leaves_data=bool(find_bound_volume(view, pool, before)),
+        accepts_data_loss=isinstance(now, Machine) and now.spec.on_pool_lost == "Replace",
+        pin_obstacle=find_pin_obstacle(view, key, pool, now),
+    )
+
+
+def find_assignment(known: ObjectState | None) -> str:
+    """Its id; empty for what is not placed."""
+    assignment = known.record.assignment if known is not None else None
+    return assignment.id if assignment is not None else ""
 
 
 def find_actual_bytes(known: ObjectState | None) -> int | None:

@@ -20,7 +20,7 @@ class VolumeClassPolicy(NamedTuple):
 class EffectContext:
     """The defaults are what validation assumes, which knows no hosts: the object exists and runs somewhere.
 
-    `pool` is empty where that is unknown. `losses` are local disks and generated volumes of a machine as it is: what its removal
+    `pool` and `assignment` are empty where that is unknown. `losses` are local disks and generated volumes of a machine as it is: what its removal
     destroys; `local_disks` the part of it that a move destroys. `leaves_data`: volumes of it stay on the host that it would
     leave. `pin_obstacle` is why the pool that it is pinned to cannot take it now. `is_used`: placed objects use this class, network
     or interface, and `users` names them. `volume_class` is that of a volume, and `volume_classes` are those that are known.
@@ -29,6 +29,7 @@ class EffectContext:
 
     name: str = ""
     pool: str = ""
+    assignment: str = ""
     is_created: bool = True
     is_running: bool = True
     is_paused: bool = False

@@ -105,6 +105,13 @@ class Moves:
 
 
 @dataclass(frozen=True, slots=True)
+class Recreates:
+    """The machine is deleted on its host and created again, there or on another pool, with the same uid, volumes and addresses."""
+
+    losses: tuple[Loss, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Refused:
     """Validation has this error, and the reconciler keeps the last good content of the file. Nothing is destroyed."""
 
@@ -146,6 +153,7 @@ Effect: TypeAlias = (
     | AtNextBoot
     | NeedsRecreation
     | Moves
+    | Recreates
     | Refused
     | Creates
     | Deletes
@@ -156,7 +164,7 @@ Effect: TypeAlias = (
 def list_losses(effect: Effect) -> tuple[Loss, ...]:
     """What is destroyed once the effect has come true. Of a NeedsRecreation nothing: the change alone destroys nothing."""
     match effect:
-        case AppliedNow() | Moves() | Deletes() | Renames():
+        case AppliedNow() | Moves() | Recreates() | Deletes() | Renames():
             return effect.losses
         case _:
             return ()
@@ -167,7 +175,7 @@ def destructive_word(effect: Effect) -> Literal["DELETE", "DESTROY", "RECREATE",
     match effect:
         case Deletes():
             return "DELETE"
-        case Renames() | NeedsRecreation():
+        case Renames() | NeedsRecreation() | Recreates():
             return "RECREATE"
         case AppliedNow() | Moves() if effect.losses:
             return "DESTROY"

@@ -2,7 +2,8 @@
 
 field                                    effect on a machine that exists
 ---------------------------------------  -----------------------------------------------------------------
-metadata                                 recorded; the annotation for restarts restarts the guest
+metadata                                 recorded; the annotation for restarts restarts the guest, the one
+                                         for recreations recreates the machine, and destroys its local disks
 machineClassRef                          next boot; what the running guest allows, at once
 machinePoolRef                           moves the machine; local disks are destroyed, after consent
 selectors, spread, antiAffinity, ...     next placement
@@ -33,6 +34,7 @@ from schemas.effects.effect import (
     Moves,
     NeedsRecreation,
     Recorded,
+    Recreates,
     Refused,
     SwitchesPower,
 )
@@ -54,6 +56,10 @@ def of_annotation(change: FieldChange, context: EffectContext) -> Effect:
     match change.path[-1]:
         case live_layout.RESTART if change.new and context.is_running:
             return SwitchesPower("Restart")
+        case live_layout.RECREATE if change.new and context.assignment in ("", change.new):
+            return Recreates(context.local_disks)
+        case live_layout.RECREATE if change.new:
+            return Recorded("names an assignment that has ended: nothing is recreated")
         case live_layout.PAUSED if change.new == "true":
             return Recorded("nothing about the object is changed while it is paused")
         case live_layout.PAUSED:
@@ -180,6 +186,7 @@ RULES: Rules = {
     ("metadata", "labels"): Recorded("selectors and spread rules count it from now on"),
     ("metadata", "annotations", live_layout.RESTART): of_annotation,
     ("metadata", "annotations", live_layout.PAUSED): of_annotation,
+    ("metadata", "annotations", live_layout.RECREATE): of_annotation,
     ("spec", "machineClassRef"): of_class,
     ("spec", "machinePoolSelector"): AtNextPlacement(),
     ("spec", "machinePoolRef", "name"): of_pool,

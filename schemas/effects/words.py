@@ -21,6 +21,7 @@ from schemas.effects.effect import (
     Moves,
     NeedsRecreation,
     Recorded,
+    Recreates,
     Refused,
     Renames,
     SwitchesPower,
@@ -51,6 +52,7 @@ NAMES: dict[type[Effect], str] = {
     AtNextBoot: "next boot",
     NeedsRecreation: "recreate",
     Moves: "move",
+    Recreates: "replace",
     Refused: "refused",
     Creates: "add",
     Deletes: "delete",
@@ -112,6 +114,10 @@ def describe_effect(effect: Effect) -> str:
             return f"{partly}at the next boot (run `gitvirt restart{' ' + machine if machine else ''}`)"
         case NeedsRecreation() | Moves() | Refused():
             return describe_obstacle(effect)
+        case Recreates(losses):
+            return join_parts(
+                "RECREATED now: stops, is deleted on its host and created again", describe_losses(losses)
+            )
         case Creates() | Deletes() | Renames():
             return describe_life(effect)
         case _:

@@ -44,6 +44,7 @@ from schemas.effects.effect import (
     Effect,
     Moves,
     NeedsRecreation,
+    Recreates,
     Refused,
 )
 from schemas.effects.field_change import FieldChange
@@ -140,6 +141,9 @@ def of_field(new: AnyDeclaration, change: FieldChange, effect: Effect, pointer: 
             yield new.finding("GV419", pointer, message, RECREATE_HINT, Severity.WARNING)
         case AppliedNow(losses=losses) if losses:
             yield new.finding("GV418", pointer, message, DISK_HINT, Severity.WARNING)
+        case Recreates(losses=losses) if losses:
+            hint = "remove the annotation to keep the machine as it is"
+            yield new.finding("GV418", pointer, message, hint, Severity.WARNING)
         case AppliedNow() if change.kind is Kind.NETWORK:
             yield new.finding("GV415", pointer, message, severity=Severity.WARNING)
         case AtNextBoot():

@@ -31,6 +31,7 @@ from reconciler.world.world import World
 from reconciler.write.source_documents import read_source_changes
 from schemas.effects.effect import destructive_word
 from schemas.effects.words import describe_change, describe_effect, name_effect
+from schemas.model import Machine
 from tests.iri.quick_host import PROFILE
 from tests.poollet.fleet import LIVE, MAIN, SETTINGS, machine_class
 from tests.poollet.simulation import Simulation
@@ -394,6 +395,56 @@ def test_a_pin_moves_what_gives_up_its_data(name: str, is_moved: bool) -> None:
     assert found == {"move"}
     assert f"STOPS on {was}, starts on {other_host(was)}" in "\n".join(lines)
     assert (after.machines[name].host != was) == is_moved
+
+
+@pytest.mark.timeout(300)
+def test_a_recreation_is_carried_out_once_and_keeps_volumes_and_addresses() -> None:
+    simulation, objects = begin(), copy.deepcopy(OBJECTS)
+    objects["db"]["metadata"]["annotations"] = {"gitvirt.dev/restart": "1"}
+    simulation.fleet.commit(files(objects), MAIN)
+    come_to_rest(simulation)
+    before = observe(simulation)
+    assignment = assignment_of(simulation, "db")
+    objects["db"]["metadata"]["annotations"]["gitvirt.dev/recreate"] = assignment
+    simulation.fleet.commit(files(objects), MAIN)
+    plan, changes = plan_of(simulation)
+    lines, head = list(lines_of(plan, changes)), simulation.fleet.head(LIVE)
+    come_to_rest(simulation)
+    after = observe(simulation)
+    lost = {"local disk root of db", "local disk scratch of db"}
+    assert {name_effect(effect) for each in changes for effect in each.effects} == {"replace"}
+    assert destroyed_by(lines) == lost
+    assert (before.machines["db"].boots, after.machines["db"].boots) == (2, 1)  # it is another guest
+    assert after.machines["db"].uid == before.machines["db"].uid
+    assert after.machines["db"].is_on
+    assert after.volumes == before.volumes
+    assert after.machines.keys() == before.machines.keys()
+    assert {name: found for name, found in after.machines.items() if name != "db"} == {
+        name: found for name, found in before.machines.items() if name != "db"
+    }
+    found = messages(simulation, head)
+    assert any("DESTROYS" in message.partition("\n")[0] for message in found)
+    assert any("RECREATE" in message and "DESTROYS local disk root of db" in message for message in found)
+    assert assignment_of(simulation, "db") != assignment
+
+
+@pytest.mark.timeout(300)
+def test_a_recreation_of_an_assignment_that_ended_recreates_nothing() -> None:
+    simulation, objects = begin(), copy.deepcopy(OBJECTS)
+    objects["db"]["metadata"]["annotations"] = {
+        "gitvirt.dev/recreate": "7d444840-9dc0-11d1-b245-5ffdce74fad2"
+    }
+    before = observe(simulation)
+    _, found, _, after = check(simulation, objects)
+    assert found == {"recorded"}
+    assert after == before
+
+
+def assignment_of(simulation: Simulation, name: str) -> str:
+    machines = [each for each in simulation.live().objects() if isinstance(each, Machine)]
+    (found,) = [each.status.assignment for each in machines if each.name == name]
+    assert found is not None
+    return found.id
 
 
 def test_a_rename_keeps_volume_and_address_without_errors() -> None:

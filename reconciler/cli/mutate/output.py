@@ -20,7 +20,7 @@ from reconciler.gitstore.worktree.checkout import update_command
 from schemas.kinds import Key
 
 SUBJECT_LENGTH = 72
-DESTRUCTIVE = ("delete",)  # verbs whose name is in capitals in the subject
+DESTRUCTIVE = {"delete": "DELETE", "replace": "RECREATE"}  # verbs, and the word for them in a subject
 DESTROYS = "DESTROYS"
 
 
@@ -96,7 +96,7 @@ def write_message(result: MutationResult, text: str = "") -> str:
     if text:
         return add_destruction(text, result)
     names = [str(key) for key in result.changed_keys]
-    verb = result.verb.upper() if result.verb in DESTRUCTIVE else result.verb
+    verb = DESTRUCTIVE.get(result.verb, result.verb)
     count = len(result.losses)
     end = f": DESTROYS {count} disk{'s' if count > 1 else ''}" if count else ""
     subject = f"{verb} {', '.join(names)}{end}"
@@ -112,7 +112,7 @@ def write_message(result: MutationResult, text: str = "") -> str:
 def add_destruction(text: str, result: MutationResult) -> str:
     """A person's message, with DELETE or DESTROYS in its subject where that is what happens, and each loss in its body."""
     subject, _, body = text.partition("\n")
-    word = result.verb.upper() if result.verb in DESTRUCTIVE else DESTROYS if result.losses else ""
+    word = DESTRUCTIVE.get(result.verb, DESTROYS if result.losses else "")
     if word and word not in subject:
         subject = f"{word}: {subject}"
     missing = [line for line in list_destroyed(result) if line not in body]

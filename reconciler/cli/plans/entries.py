@@ -28,6 +28,7 @@ from schemas.effects.effect import (
     Loss,
     Moves,
     NeedsRecreation,
+    Recreates,
     Refused,
     Renames,
     SwitchesPower,
@@ -263,7 +264,7 @@ def section_of(effects: Iterable[Effect]) -> PlanSection:
     found = PlanSection.CHANGE
     for effect in effects:
         match effect:
-            case NeedsRecreation():
+            case NeedsRecreation() | Recreates():
                 return PlanSection.RECREATE
             case Moves() | SwitchesPower(to="Off" | "Restart"):
                 found = PlanSection.MOVE
@@ -290,7 +291,7 @@ def generalize(effect: Effect) -> Effect:
     match effect:
         case AtNextBoot():
             return replace(effect, machine="")
-        case AppliedNow() | NeedsRecreation() | Moves():
+        case AppliedNow() | NeedsRecreation() | Moves() | Recreates():
             return replace(effect, losses=())
         case _:
             return effect

@@ -81,6 +81,36 @@ def test_delete_says_how_long_it_can_be_undone(fleet: Path, capsys: Capture) -> 
     assert "Machine/default/web-1: stopped first, and kept for 10m (limits.undo)" in capsys.readouterr().err
 
 
+def test_replace_names_the_assignment_that_ends_and_what_is_destroyed(fleet: Path, capsys: Capture) -> None:
+    assert gitvirt("replace", "web-1", "--yes") == Exit.OK
+    printed = capsys.readouterr()
+    assert "DESTROYS local disk root of web-1, 5Gi" in printed.err
+    assert "Machine/default/web-1 will be RECREATED" in printed.out
+    text = at(fleet, "origin/main", "machines/web-1.yaml")
+    assert "gitvirt.dev/recreate: 11111111-1111-4111-8111-111111111111" in text
+    subject, _, *body = git(fleet, "log", "-1", "--format=%B", "origin/main").strip().split("\n")
+    assert subject == "RECREATE Machine/default/web-1: DESTROYS 1 disk"
+    assert body == ["- DESTROYS local disk root of web-1, 5Gi"]
+    assert gitvirt("validate", "--rev", "origin/main") == Exit.OK
+    assert gitvirt("replace", "web-1", "--yes") == Exit.OK
+    assert "is being recreated already: nothing to change" in capsys.readouterr().out
+
+
+def test_replace_asks_and_refuses_what_cannot_be_recreated(
+    fleet: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = remote(fleet)
+    monkeypatch.setattr("sys.stdin", Keyboard("no\n"))
+    assert gitvirt("replace", "web-1") == Exit.FAILED
+    assert "replace Machine/default/web-1? Type yes:" in capsys.readouterr().err
+    assert gitvirt("replace", "web-2", "--yes") == Exit.FAILED
+    assert "default/web-2 is on no pool, so there is nothing to replace" in capsys.readouterr().err
+    assert remote(fleet) == before
+    assert gitvirt("pause", "web-1") == Exit.OK
+    assert gitvirt("replace", "web-1", "--yes") == Exit.FAILED
+    assert "is paused" in capsys.readouterr().err
+
+
 def volume(name: str, policy: str) -> bytes:
     return f"""apiVersion: storage.ironcore.dev/v1alpha1
 kind: Volume

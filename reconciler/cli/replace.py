@@ -1,0 +1,74 @@
+"""`gitvirt replace`: machines are deleted on their hosts and created again, with the same declaration.
+
+Writes one commit on the source branch that sets the annotation gitvirt.dev/recreate to the id of the machine's present assignment. The
+reconciler then evicts the machine, as a drain does: its host deletes it with its local disks and reports that it is gone; then it is placed
+again, on that pool or another one. uid, volumes and addresses stay. The new assignment has another id, so the annotation recreates once, and
+a lost or rewound target branch recreates nothing again.
+
+It lists the local disks that this DESTROYS and asks; `--yes` answers for scripts. A paused machine is refused.
+
+Limits: it does not wait. At most `limits.evict` machines leave at once. A machine on a pool that does not answer is recreated when it does.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+
+from reconciler.cli.fleet_repo import FleetRepo
+from reconciler.cli.mutate import change
+from reconciler.cli.mutate.assignments import read_assignments
+from reconciler.cli.mutate.consent import add_yes
+from reconciler.cli.mutate.paused import refuse_paused
+from reconciler.cli.objects.references import MACHINES, add_objects
+from reconciler.query.inventory import read_inventory
+from schemas import live_layout
+from schemas.edit import Annotation, Changes
+from schemas.effects.effect import Loss
+from schemas.effects.removal import list_local_disks
+from schemas.kinds import Key, Kind
+from schemas.model import Machine, Object
+
+EXAMPLES = """examples:
+  gitvirt replace web-1
+  gitvirt replace -l app=web --dry-run
+  gitvirt replace web-1 web-2 --yes       in a script
+
+The machines get what only a first boot reads: a new ignition, an empty local disk. Volumes and addresses stay; local disks are DESTROYED.
+At most `limits.evict` machines (gitvirt.yaml) are recreated at once."""
+
+RECREATE = Annotation(live_layout.RECREATE)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_objects(parser, MACHINES, "MACHINE", may_take_all=False)
+    add_yes(parser)
+    change.add_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    assignments = read_assignments(arguments, "replace")
+
+    def changes(found: Object | None) -> Changes:
+        refuse_paused(found, "replace")
+        assert found is not None, "machines are never only announced"
+        return {RECREATE: assignments[found.key].id}
+
+    intent = change.Mutation(
+        "replace",
+        changes,
+        "will be RECREATED",
+        "being recreated already",
+        losses=lambda fleet, keys: tuple(list_losses(fleet, keys)),
+        waiting="--for state=Running",
+    )
+    return change.apply_changes(arguments, lambda _: tuple(assignments), intent)
+
+
+def list_losses(fleet: FleetRepo, keys: Sequence[Key]) -> Iterator[Loss]:
+    """The local disks that exist now, also those that are no longer declared."""
+    live = read_inventory(fleet.repo, fleet.snapshot.target, Kind.MACHINE)
+    for key in keys:
+        machine = live.items[key].object
+        if isinstance(machine, Machine):
+            yield from list_local_disks(machine)
