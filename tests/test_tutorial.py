@@ -1,4 +1,4 @@
-"""docs/tutorial.md and README.md as a newcomer follows them: every command unchanged, in one shell, in an empty home."""
+"""The pages with commands as a newcomer follows them: every command unchanged, in one shell, in an empty home."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 SECONDS = 280  # each takes one or two tens of them where nothing else runs
 BLOCK = re.compile(r"```(sh|text)\n(.*?)```", re.DOTALL)
+# A page that goes on with the fleet that another one makes in its first two blocks.
+PREPARED = {"docs/maintenance.md": "docs/recipes.md"}
 # Each block is announced, so that its output can be separated from the rest.
 MARK = "=== block "
 # What differs from run to run: moments, durations, commits, scores.
@@ -56,6 +58,14 @@ def test_what_differs_from_run_to_run_is_not_compared() -> None:
     )
 
 
+def blocks(page: str) -> list[tuple[str, str]]:
+    if not page:
+        return []
+    found: list[tuple[str, str]] = BLOCK.findall((ROOT / page).read_text("utf-8"))
+    assert found
+    return found
+
+
 @pytest.fixture
 def home() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="tut") as folder:  # short, for the path of a socket
@@ -63,10 +73,9 @@ def home() -> Iterator[Path]:
 
 
 @pytest.mark.early
-@pytest.mark.parametrize("page", ["docs/tutorial.md", "README.md"])
+@pytest.mark.parametrize("page", ["docs/tutorial.md", "README.md", "docs/recipes.md", "docs/maintenance.md"])
 def test_every_command_does_what_the_page_says(home: Path, page: str) -> None:
-    found: list[tuple[str, str]] = BLOCK.findall((ROOT / page).read_text("utf-8"))
-    assert found
+    found = blocks(PREPARED.get(page, ""))[:2] + blocks(page)
     script = ["set -e -m", "trap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT"]
     for number, (language, text) in enumerate(found):
         script += [f"echo '{MARK}{number}'", text] if language == "sh" else []

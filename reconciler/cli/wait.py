@@ -42,7 +42,7 @@ from reconciler.cli.output import add_format, is_value, show_value
 from reconciler.cli.terminal import err, out, printable
 from reconciler.cli.verbs import closest
 from reconciler.gitstore.waker import Waker
-from reconciler.query.inventory import FleetInventory, InventoryItem
+from reconciler.query.inventory import FleetInventory, InventoryItem, read_inventory
 from schemas.kinds import Key, Kind
 
 EXAMPLES = """examples:
@@ -142,12 +142,18 @@ def condition_of(arguments: argparse.Namespace, kind: Kind) -> tuple[str, str]:
 
 
 def choose_keys(fleet: FleetRepo, reference: NamedObjects, arguments: argparse.Namespace) -> tuple[Key, ...]:
-    """Objects that are selected are those of now: one that is declared later is not waited for. None at all is fine
-    for whoever waits until they are deleted."""
+    """Objects that are selected are those of now, on the target branch and in the source: a script that has just pushed waits for what it
+    declared. One that is declared later is not waited for. None at all is fine for whoever waits until they are deleted."""
     inventory = read_target(fleet, [reference.kind] if reference.kind else tuple(Kind))
-    if not reference.keys and arguments.condition == (DELETED, ""):
-        return tuple(item.key for item in select(inventory, reference.kind, arguments))
-    return select_keys(reference, arguments, lambda: inventory)
+    if reference.keys:
+        return select_keys(reference, arguments, lambda: inventory)
+    found = {item.key for item in select(inventory, reference.kind, arguments)}
+    if arguments.condition == (DELETED, ""):
+        return tuple(sorted(found))
+    if not arguments.field and fleet.snapshot.source is not None:
+        declared = read_inventory(fleet.repo, fleet.snapshot.source)
+        found |= {item.key for item in select(declared, reference.kind, arguments)}
+    return tuple(sorted(found)) or select_keys(reference, arguments, lambda: inventory)
 
 
 def look(fleet: FleetRepo, before: Mapping[Key, WaitResult], seconds: float) -> dict[Key, WaitResult]:

@@ -77,6 +77,7 @@ _OUTCOMES: Mapping[type[Status], frozenset[str]] = {
 WAITING = frozenset(
     {
         *("Stopping", "Deleted"),  # of a machine that is kept for an undo
+        "Paused",  # people paused it, by a commit of their own
         *("", "Pending", "Shutdown", "Terminating", "Terminated", "Unknown", "RuntimePending", "PoolUnknown"),
         *("Attaching", "Detaching", "NotAttached", "HoldersUnknown", "Claimed", "Attached", "DeviceInUse"),
         *("VolumeMissing", "VolumeNotReady", "VolumeUnclaimed", "VolumeClaimed", "VolumeHeld"),

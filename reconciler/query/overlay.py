@@ -30,6 +30,7 @@ from reconciler.world.reports.object_report import ObjectReport, object_report
 from reconciler.world.reports.status_update import READY, condition_of, status_from_report
 from schemas.kinds import Key, Kind
 from schemas.model import Condition, MachineStatus, VolumeSnapshotStatus, VolumeStatus
+from schemas.model.quantity import parse
 from schemas.report.objects import ReportedCondition
 from schemas.settings.fleet import FleetSettings, PoolletEntry
 
@@ -100,6 +101,8 @@ def is_same(status: MachineStatus | VolumeStatus | VolumeSnapshotStatus, entry: 
     known = {each.type: each for each in status.conditions}
     if any(is_other(known.get(each.type), each) for each in seen.conditions):
         return False
+    if isinstance(status, VolumeStatus):
+        return {name: parse(str(size)) for name, size in seen.resources.items()} == status.resources
     if not isinstance(status, MachineStatus):
         return True
     return (

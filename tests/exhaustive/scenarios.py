@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
-
 from tests.exhaustive.explored import Explored, Scenario
-from tests.poollet.fleet import LIVE, SETTINGS
+from tests.poollet.fleet import LIVE
 from tests.soak.people import COMPUTE, STORAGE
 
 VOLUMES = {"kept": "", "data": "  deletionPolicy: Delete\n"}
@@ -109,28 +106,6 @@ def hand_over(life: Explored) -> str:
     return put(life, Machine__a=machine("a"), Machine__e=machine("e", using("kept")))
 
 
-LOCAL = "  volumes:\n  - {name: root, localDisk: {}}\n"
-
-
-def allow_undo(life: Explored, time: str) -> None:
-    """Machines on both hosts, one with data on its host, and so much time to undo its deletion."""
-    people = life.people
-    paths = {**people.declared.paths, "settings": "gitvirt.yaml"}
-    texts = {**people.declared.texts, "settings": f"{SETTINGS}limits: {{undo: {time}}}\n"}
-    people.say(replace(people.declared, texts=texts, paths=paths))
-    busy(life)
-    put(life, Machine__local=machine("local", LOCAL))
-    life.rounds(4)
-
-
-def remove(life: Explored) -> str:
-    return life.people.drop("Machine/local")
-
-
-def undo(life: Explored) -> str:
-    return put(life, Machine__local=machine("local", LOCAL))
-
-
 SCENARIOS = (
     Scenario(
         "create",
@@ -143,6 +118,4 @@ SCENARIOS = (
     Scenario("new host", busy, {0: rename, 3: say}, rounds=10),
     Scenario("restored live", back_up, {0: restore, 3: Explored.confirm, 6: Explored.confirm}, rounds=10),
     Scenario("volume handed over", busy, {0: hand_over}, rounds=10),
-    Scenario("undone", partial(allow_undo, time="1h"), {0: remove, 3: undo}),
-    Scenario("undone late", partial(allow_undo, time="30s"), {0: remove, 3: undo}),
 )

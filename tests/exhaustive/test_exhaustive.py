@@ -5,12 +5,10 @@ from __future__ import annotations
 import pytest
 
 from iri.machine import RuntimeMachine
-from reconciler.gitstore.approval import purge_digest
-from schemas.model import Machine
 from tests.exhaustive.explore import deviations, live_plainly, live_through
 from tests.exhaustive.explored import HOSTS, MOST_TICKS, RECONCILER, Deviation, Explored, Scenario
 from tests.exhaustive.scenarios import SCENARIOS, busy, idle
-from tests.poollet.fleet import FLEET, LIVE
+from tests.poollet.fleet import LIVE
 from tests.soak.walk import BrokenError
 
 STRIDE = 24
@@ -48,18 +46,6 @@ def test_what_is_removed_without_an_order_breaks_a_law_and_the_deviation_is_name
     deviation = Deviation("skip", HOSTS[0], 1)
     with pytest.raises(BrokenError, match=r"vanish, Deviation.*skip.*live has no order for it to go"):
         live_through(Scenario("vanish", busy, {0: vanish}), deviation)
-
-
-def test_what_is_deleted_in_its_undo_time_breaks_a_law() -> None:
-    def purge(life: Explored) -> None:
-        (one,) = (each for each in life.stage.live().all(Machine) if each.metadata.name == "local")
-        assert one.status.undo is not None
-        digest = purge_digest(FLEET, one.metadata.uid, one.status.undo.until)
-        life.people.commit([("Gitvirt-Approve", digest)])
-
-    acts = {**BY_NAME["undone"].acts, 2: purge}
-    with pytest.raises(BrokenError, match=r"Machine/default/local is to be kept until .*, not deleted"):
-        live_plainly(Scenario("purged", BY_NAME["undone"].prepare, acts))
 
 
 def test_what_never_comes_to_rest_breaks_the_limit() -> None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from iri.identity import UID_LABELS
 from iri.machine import Power, RuntimeMachine
 from iri.volume import RuntimeVolume
-from reconciler.world.record import stamp
 from schemas.kinds import Key, Kind
 from schemas.manifest import parse
 from schemas.model import Machine, MachineClass, Object, Volume
@@ -22,7 +21,6 @@ from tests.soak import hostile_reports
 from tests.soak.people import PAUSED, People
 
 if TYPE_CHECKING:
-    from tests.poollet.stage import StagedHost
     from tests.soak.stage import Stage
 
 GIVEN = {"machinePoolRef", "volumePoolRef", "claimRef"}  # what the reconciler adds to a wish
@@ -46,17 +44,6 @@ def is_ordered_away(found: Object) -> bool:
     return isinstance(found, Machine | Volume) and found.status.evict is not None
 
 
-@dataclass(frozen=True)
-class Kept:
-    """A machine for which `live` ordered an undo time: what it is, and what its host has of it."""
-
-    uid: str
-    assignment: str
-    until: str
-    host: StagedHost
-    ids: frozenset[str]  # in its runtime
-
-
 @dataclass
 class Laws:
     """Those that hold at every moment. Remembers what stood there a moment ago."""
@@ -67,7 +54,6 @@ class Laws:
     uids: dict[Key, str] = field(default_factory=dict)
     given: dict[str, str] = field(default_factory=dict)  # assignments that were ever seen, and their pools
     reports: dict[str, str | None] | None = None  # while `live` is recovered: those of the moment of its loss
-    kept: dict[Key, Kept] = field(default_factory=dict)  # for an undo whose time is not over
 
     def check(self) -> None:
         self._once()
@@ -82,7 +68,6 @@ class Laws:
         self.head = head
         self._roomy()
         self._same()
-        self._undoable()
         self._remembers()
 
     def expect_recovery(self) -> None:
@@ -108,7 +93,7 @@ class Laws:
                 or not stage.is_descendant(head, applied)
             ):
                 return False
-        self.reports, self.head, self.uids, self.kept = None, None, {}, {}
+        self.reports, self.head, self.uids = None, None, {}
         known = {one.metadata.uid for one in stage.live().objects()}
         stage.remains |= {
             (name, uid) for name in stage.hosts for uid in stage.uids(name).values() if uid not in known
@@ -166,31 +151,6 @@ class Laws:
                 is_another = before is None or f"{one.key.kind.value}/{one.key.name}" in self.people.dropped
                 assert is_another, f"{one.key} was {before} and is {uid} now, and people did not remove it"
                 self.uids[one.key] = uid
-
-    def _undoable(self) -> None:
-        """Whoever is stopped for an undo keeps its uid, its place and its data until the time is over, and whoever is declared again in
-        that time has them. A host that is replaced, or people who force a machine to leave, end that."""
-        there = {one.key: one for one in self.stage.live().all(Machine)}
-        now = stamp(self.stage.time.clock.now())
-        for key, kept in list(self.kept.items()):
-            one, host = there.get(key), kept.host
-            is_over = now >= kept.until or host not in self.stage.machines.values()
-            if is_over or (one is not None and one.status.evict is not None):
-                del self.kept[key]
-                continue
-            assert one is not None, f"{key} is not on live, and could be undone until {kept.until}"
-            assert not one.metadata.deletion_timestamp, f"{key} is to be kept until {kept.until}, not deleted"
-            place = one.status.assignment.id if one.status.assignment is not None else ""
-            assert (one.metadata.uid, place) == (kept.uid, kept.assignment), f"{key} is another one by now"
-            lost = kept.ids - host.host.state.objects(RuntimeMachine).keys()
-            assert not lost, f"{key} lost {lost} on its host, and could be undone until {kept.until}"
-        for key, one in there.items():
-            undo, assignment = one.status.undo, one.status.assignment
-            if undo is not None and not undo.is_returning and assignment is not None and undo.until > now:
-                host = self.stage.machines[assignment.pool]
-                found = self.stage.uids(assignment.pool).items()
-                ids = frozenset(id for id, uid in found if uid == one.metadata.uid)
-                self.kept[key] = Kept(one.metadata.uid, assignment.id, undo.until, host, ids)
 
     def _remembers(self) -> None:
         """Nothing is forgotten while it is on a host."""

@@ -14,9 +14,11 @@ from reconciler.query.cached_inventory import list_cached
 from reconciler.query.disk_cache import DiskCache
 from reconciler.query.inventory import FleetInventory
 from reconciler.query.newest_reports import read_newest_reports
-from reconciler.query.overlay import with_reports
+from reconciler.query.overlay import is_same, with_reports
 from schemas.kinds import Key, Kind
-from schemas.model import Condition, MachinePoolStatus, MachineStatus
+from schemas.model import Condition, MachinePoolStatus, MachineStatus, VolumeStatus
+from schemas.model.quantity import parse
+from schemas.report.objects import ReportedVolumeStatus, VolumeReport
 from schemas.settings.fleet import PoolletEntry, SignatureSettings
 from tests.reconciler.lifecycle.hosts import Fleet
 from tests.reconciler.lifecycle.test_unobserved import HostOfRuntime
@@ -131,3 +133,11 @@ def test_a_host_whose_heartbeat_expired_is_shown_as_live_has_it(shown: Shown) ->
     shown.fleet.settle(80)
     assert ready(shown.machine()).reason == "PoolLost"
     assert shown.pool().state == "Pending"
+
+
+@pytest.mark.parametrize(("size", "is_known"), [("10Gi", True), ("10240Mi", True), ("20Gi", False)])
+def test_a_volume_that_grew_is_not_as_live_has_it(size: str, is_known: bool) -> None:
+    status = VolumeStatus(state="Available", resources={"storage": parse("10Gi")})
+    seen = ReportedVolumeStatus(state="Available", resources={"storage": size})
+    report = VolumeReport(uid="1", assignment="2", phase="present", pool="a", status=seen)
+    assert is_same(status, report) is is_known

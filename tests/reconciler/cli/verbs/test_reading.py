@@ -67,6 +67,15 @@ def test_shows(fleet: Path, capsys: Capture, words: str, want: list[str]) -> Non
         assert text in printed, printed
 
 
+def test_wait_with_a_selector_waits_for_what_was_just_pushed(fleet: Path, capsys: Capture) -> None:
+    commit(fleet, {"machines/new.yaml": machine("new", labels="{app: web}")}, "add new")
+    git(fleet, "push", "-q", "origin", "HEAD:main")
+    assert gitvirt("wait", "machines", "-l", "app=web", "--timeout", "1s") == Exit.TIMED_OUT
+    printed = capsys.readouterr()
+    assert "Machine/default/web-1: Running after" in printed.out
+    assert "Machine/default/new" in printed.err
+
+
 SINCE = "2026-05-04T12:00:00Z"
 LOST = f"""  conditions:
     - {{type: Ready, status: Unknown, reason: PoolLost, message: no heartbeat from pool rack-a, lastTransitionTime: "{SINCE}"}}
