@@ -20,7 +20,7 @@ from bench.bench_reconcile import Bench, new_machine, run_tick, run_until_conver
 from bench.fleet_repo import MAIN
 from bench.measure import figure, seconds
 from reconciler.gitstore.objects.tree import File, ObjectId
-from reconciler.gitstore.repo import Repo
+from reconciler.gitstore.repo import FileChange, Repo
 from reconciler.query.object_history import list_history
 from schemas.kinds import Key, Kind
 
@@ -55,6 +55,14 @@ class Counting:
 
     def file(self, commit: ObjectId, path: str) -> File | None:
         return self.repo.file(commit, path)
+
+    def changes(
+        self, head: ObjectId, path: str | None = None, *, removals: bool = False
+    ) -> Iterator[tuple[ObjectId, FileChange]]:
+        return self.repo.changes(head, path, removals=removals)
+
+    def diff(self, old: ObjectId | None, new: ObjectId | None) -> Iterator[FileChange]:
+        return self.repo.diff(old, new)
 
     def commits(self, head: ObjectId, since: ObjectId | None) -> Iterator[ObjectId]:
         return self.repo.commits(head, since)

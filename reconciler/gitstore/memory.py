@@ -22,7 +22,9 @@ from reconciler.gitstore.errors import DamageError
 from reconciler.gitstore.objects import ancestry
 from reconciler.gitstore.objects.commit import Commit, decode_commit
 from reconciler.gitstore.objects.database import GitObject, ObjectType
+from reconciler.gitstore.objects.first_parents import walk_changes
 from reconciler.gitstore.objects.tree import ObjectId
+from reconciler.gitstore.objects.tree_edit import EMPTY
 from reconciler.gitstore.remote.transport import (
     PushConflict,
     PushRefused,
@@ -33,6 +35,7 @@ from reconciler.gitstore.remote.transport import (
     RefUpdate,
     RemoteUnavailable,
 )
+from reconciler.gitstore.repo import FileChange
 
 Call: TypeAlias = Literal["list_refs", "fetch", "push"]
 Fault: TypeAlias = Callable[[Call, Literal["before", "after"]], RemoteUnavailable | None]
@@ -124,6 +127,14 @@ class MemoryObjects:
     def commits(self, head: ObjectId, since: ObjectId | None) -> Iterator[ObjectId]:
         return ancestry.list_commits(self._commit, head, since)
 
+    def changes(
+        self, head: ObjectId, path: str | None, *, removals: bool
+    ) -> Iterator[tuple[ObjectId, FileChange]]:
+        def may_show(change: FileChange) -> bool:
+            return path in (None, change.path) and not (removals and change.after)
+
+        return walk_changes(self._commit, self._tree, head, may_show)
+
     def is_descendant(self, commit: ObjectId, ancestor: ObjectId) -> bool:
         return ancestry.is_descendant(self._commit, commit, ancestor)
 
@@ -139,6 +150,9 @@ class MemoryObjects:
 
     def close(self) -> None:
         self.fetched.clear()
+
+    def _tree(self, id: ObjectId) -> bytes:
+        return b"" if id == EMPTY.id else self.remote.get(id)[1]
 
     def _commit(self, id: ObjectId) -> Commit:
         return decode_commit(self.remote.get(id)[1])

@@ -21,7 +21,7 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -30,6 +30,7 @@ MOST_OUTPUT_BYTES = 64 * 2**20
 MOST_ERROR_BYTES = 256 * 2**10
 TOO_LARGE = b"\nfatal: its output was larger than %d MiB\n" % (MOST_OUTPUT_BYTES >> 20)
 STOP_SECONDS = 1.0
+PIECE_BYTES = 64 * 2**10
 # Git reads larger blobs in pieces instead of as a whole: a host may push one of any size.
 BIG_FILE = "4m"
 # What git sees when it works in a mirror: no configuration of a person or of the machine.
@@ -126,6 +127,33 @@ def run_git(repo: Path, arguments: Sequence[str], lock: int, seconds: float, giv
     passed = {name: os.environ[name] for name in _PASSES if name in os.environ}
     command = ["git", f"--git-dir={repo}", "-c", f"core.bigFileThreshold={BIG_FILE}", *arguments]
     return run_to_end(command, passed | _MIRROR_ENVIRONMENT, seconds, given, inherit=(lock,))
+
+
+def stream_git(repo: Path, arguments: Sequence[str], lock: int) -> Generator[bytes, None, None]:
+    """The answer of a git that only reads a mirror, field by field (`-z`), while it is made. It ends with its reader and not at a
+    deadline: a reader that has enough closes it. Raises OSError when git cannot run, or fails."""
+    passed = {name: os.environ[name] for name in _PASSES if name in os.environ}
+    process = subprocess.Popen(
+        ["git", f"--git-dir={repo}", *arguments],
+        env=passed | _MIRROR_ENVIRONMENT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        pass_fds=(lock,),
+    )
+    assert process.stdout is not None
+    try:
+        rest = b""
+        while data := os.read(process.stdout.fileno(), PIECE_BYTES):
+            *fields, rest = (rest + data).split(b"\0")
+            yield from fields
+        if status := process.wait():
+            raise OSError(errno.EIO, f"git {arguments[1]} failed with status {status}")
+        if rest.strip():
+            yield rest
+    finally:
+        _end(process)
 
 
 def _exchange(process: subprocess.Popen[bytes], given: bytes, deadline: float) -> tuple[bytes, bytes, bool]:

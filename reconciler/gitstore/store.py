@@ -67,7 +67,7 @@ from reconciler.gitstore.remote.transport import (
     RemoteUnavailable,
     Transport,
 )
-from reconciler.gitstore.repo import Draft, Outcome, Pushed, Refs, Snapshot, Unchanged, Unfetched
+from reconciler.gitstore.repo import Draft, FileChange, Outcome, Pushed, Refs, Snapshot, Unchanged, Unfetched
 from reconciler.gitstore.signatures.signing import SigningError
 
 # A tick compares its snapshot with the one before; both must outlive housekeeping.
@@ -122,6 +122,15 @@ class Store(ObjectReader):
     def commits(self, head: ObjectId, since: ObjectId | None) -> Iterator[ObjectId]:
         try:
             yield from self._objects.commits(head, since)
+        except DamageError:
+            self.missing.add(head)
+            raise
+
+    def changes(
+        self, head: ObjectId, path: str | None = None, *, removals: bool = False
+    ) -> Iterator[tuple[ObjectId, FileChange]]:
+        try:
+            yield from self._objects.changes(head, path, removals=removals)
         except DamageError:
             self.missing.add(head)
             raise

@@ -1,7 +1,17 @@
-"""The commits that changed one file, along the target branch and, where it took the source over, along that.
+"""The commits that changed one object, along the target branch and, where it took the source over, along that.
 
-On the target branch each commit has the one before as first parent; a second parent is the source head that it merged. A
-person's commits are looked for only there where the file differs, so a long quiet history costs a few tree reads a commit.
+# Theory of operation
+
+On the target branch each commit has the one before as first parent; a second parent is the source head that it merged. A life of an object
+is walked back along its file, from the head or from the commit that removed it:
+
+| the commit before the file | then |
+|---|---|
+| had the object in another file | the walk goes on along that file |
+| did not have it | this life began here; an earlier one of the name ends at the last removal before |
+
+Removals are searched in two passes. Nearly every one removes a file, and Git lists these without reading files. Only when none of them had the
+object, each changed file is read: the object was a document among others.
 
 The line of a commit's body that names the object is shown to people and read by no program: no state is taken from it. A commit without
 such a line shows its subject.
@@ -10,21 +20,22 @@ such a line shows its subject.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
 from reconciler.gitstore.objects.commit import Commit, decode_commit
-from reconciler.gitstore.objects.tree import ObjectId
+from reconciler.gitstore.objects.tree import File, FileMode, ObjectId
 from reconciler.gitstore.repo import Identity, Repo
 from schemas.kinds import Key
-from schemas.manifest import parse
+from schemas.manifest import Document, parse
 from schemas.manifest.ignore import is_manifest
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """A commit that changed the file. `what` is the line of its body that is about the object, else its subject."""
+    """A commit that changed the file. `what` is the line of its body that is about the object, else its subject. `uid` is empty
+    where the file says none: in the source, before the first tick, and where the object is not in the file any more."""
 
     commit: ObjectId
     time: datetime
@@ -32,44 +43,129 @@ class HistoryEntry:
     subject: str
     what: str
     is_of_people: bool
+    uid: str
+    is_removal: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """The commit that removed an object from the target branch, and the file that had it."""
+
+    commit: ObjectId
+    path: str
+    key: Key
+
+
+Matches = Callable[[Document], bool]
 
 
 def list_history(repo: Repo, head: ObjectId, path: str, key: Key) -> Iterator[HistoryEntry]:
-    """Newest first, until the file was made."""
+    """Newest first, through all lives of the name."""
+    found: Removal | None = Removal(head, path, key)
+    while found is not None:
+        before = yield from list_life(repo, found.commit, found.path, key)
+        found = find_deletion(repo, before, key)
+
+
+def list_life(
+    repo: Repo, head: ObjectId, path: str, key: Key
+) -> Generator[HistoryEntry, None, ObjectId | None]:
+    """Newest first, until the object was made. Returns the commit before, where there is one."""
     here: ObjectId | None = head
     while here is not None:
-        commit = decode_commit(repo.read(here))
-        before = commit.first_parent
-        now = repo.file(here, path)
-        then = None if before is None else repo.file(before, path)
-        if now != then:
-            yield history_entry(here, commit, key, is_of_people=False)
+        made = None
+        for id, change in repo.changes(here, path):
+            commit = decode_commit(repo.read(id))
+            yield history_entry(repo, id, commit, key, change.after, is_of_people=False)
             if len(commit.parents) > 1:
-                yield from list_source_commits(repo, commit.parents[1], before, path, key)
-            elif before is None:
-                return
-            if then is None and now is not None:
-                return
-        here = before
-
-
-def find_deletion(repo: Repo, head: ObjectId | None, key: Key) -> tuple[ObjectId, str] | None:
-    """The last commit that removed a document of an object which is not on `head`, and the file that had it.
-
-    It costs a difference of trees for each commit back to there, and for a name that never existed back to the first one.
-    """
-    here = head
-    while here is not None:
-        before = decode_commit(repo.read(here)).first_parent
-        for change in repo.diff(before, here) if before is not None else ():
-            if change.before is not None and is_manifest(change.path):
-                data = repo.read(change.before.id)
-                if key.name.encode() in data and any(
-                    each.key == key for each in parse(change.path, data).documents
-                ):
-                    return here, change.path
-        here = before
+                yield from list_source_commits(repo, commit.parents[1], commit.first_parent, path, key)
+            if change.before is None:
+                made = id, commit
+                break
+        if made is None:
+            return None
+        id, commit = made
+        here = commit.first_parent
+        earlier = find_in_commit(repo, id, here, key)
+        if earlier is None:
+            return here
+        path = earlier
+        if len(commit.parents) > 1:
+            yield from list_source_commits(repo, commit.parents[1], here, path, key)
     return None
+
+
+def list_life_of(repo: Repo, head: ObjectId, path: str, key: Key, uid: str) -> Iterator[HistoryEntry]:
+    """Of one life alone, from the commit that ended it: the file may have had another object of the name before."""
+    for number, entry in enumerate(list_life(repo, head, path, key)):
+        if number and entry.uid not in ("", uid):
+            return
+        yield entry
+
+
+def split_lives(entries: Iterable[HistoryEntry]) -> list[list[HistoryEntry]]:
+    """Of one name, newest first. A life ends where the file lacks the object on the target branch, or has it with another uid."""
+    lives: list[list[HistoryEntry]] = [[]]
+    was_there, uid = False, ""
+    for entry in entries:
+        ends_earlier = entry.is_removal and was_there and not entry.is_of_people
+        if ends_earlier or (entry.uid and uid and entry.uid != uid):
+            lives.append([])
+            was_there, uid = False, ""
+        lives[-1].append(entry)
+        was_there |= not entry.is_removal
+        uid = entry.uid or uid
+    return lives
+
+
+def find_deletion(repo: Repo, head: ObjectId | None, key: Key) -> Removal | None:
+    """The last commit that removed an object of that name, which is not on `head`."""
+    return find_removal(repo, head, key.name, lambda document: document.key == key)
+
+
+def find_deleted_uid(repo: Repo, head: ObjectId | None, uid: str) -> Removal | None:
+    """The commit that removed the object with this uid, which is not on `head`."""
+    return find_removal(repo, head, uid, lambda document: read_uid(document) == uid)
+
+
+def find_removal(repo: Repo, head: ObjectId | None, text: str, matches: Matches) -> Removal | None:
+    """The two passes. `text` is in the file of each object that matches."""
+
+    def find(file: File | None) -> Document | None:
+        return next(filter(matches, read_documents(repo, file, text)), None)
+
+    for removals in (True, False) if head is not None else ():
+        for id, change in repo.changes(head or "", removals=removals):
+            found = find(change.before)
+            if found is None or find(change.after):
+                continue
+            parent = decode_commit(repo.read(id)).first_parent
+            if not any(find(each.after) for each in repo.diff(parent, id)):
+                return Removal(id, change.path, found.key)
+            if removals:
+                break  # it only moved: what removed it later was the change of a file
+    return None
+
+
+def find_in_commit(repo: Repo, commit: ObjectId, before: ObjectId | None, key: Key) -> str | None:
+    """The file that had the object before this commit, if the commit changed it."""
+    for change in repo.diff(before, commit) if before is not None else ():
+        if any(each.key == key for each in read_documents(repo, change.before, key.name)):
+            return change.path
+    return None
+
+
+def read_documents(repo: Repo, file: File | None, text: str) -> tuple[Document, ...]:
+    """Of a manifest that has this text."""
+    if file is None or file.mode in (FileMode.LINK, FileMode.SUBMODULE) or not is_manifest(file.path):
+        return ()
+    data = repo.read(file.id)
+    return tuple(parse(file.path, data).documents) if text.encode() in data else ()
+
+
+def read_uid(document: Document) -> str:
+    metadata = document.body.get("metadata")
+    return str(metadata.get("uid") or "") if isinstance(metadata, dict) else ""
 
 
 def list_source_commits(
@@ -81,13 +177,24 @@ def list_source_commits(
         commit = decode_commit(repo.read(id))
         now = repo.file(id, path)
         if all(now != repo.file(parent, path) for parent in commit.parents) and (commit.parents or now):
-            yield history_entry(id, commit, key, is_of_people=True)
+            yield history_entry(repo, id, commit, key, now, is_of_people=True)
 
 
-def history_entry(id: ObjectId, commit: Commit, key: Key, *, is_of_people: bool) -> HistoryEntry:
+def history_entry(
+    repo: Repo, id: ObjectId, commit: Commit, key: Key, file: File | None, *, is_of_people: bool
+) -> HistoryEntry:
     """The name must be a whole word of the line: `default/web` is not in a line about `default/web-1`."""
     subject, _, body = commit.message.partition("\n")
     named = re.compile(rf"(?<![\w./-]){re.escape(f'{key.namespace}/{key.name}'.lstrip('/'))}(?![\w/-])")
     line = next((line for line in body.splitlines() if line.startswith("- ") and named.search(line)), None)
     what = subject.strip() if line is None or is_of_people else line.removeprefix("- ").strip()
-    return HistoryEntry(id, commit.time, commit.author, subject.strip(), what, is_of_people)
+    found = next((each for each in read_documents(repo, file, key.name) if each.key == key), None)
+    uid = "" if found is None else read_uid(found)
+    is_removal = found is None and (file is None or not is_malformed(repo, file))
+    return HistoryEntry(id, commit.time, commit.author, subject.strip(), what, is_of_people, uid, is_removal)
+
+
+def is_malformed(repo: Repo, file: File) -> bool:
+    """Then it may still have the object."""
+    found = parse(file.path, repo.read(file.id))
+    return bool(found.is_malformed or found.invalid)

@@ -48,8 +48,11 @@ from reconciler.gitstore.mirror import mirror_check
 from reconciler.gitstore.mirror.disk import MirrorDisk
 from reconciler.gitstore.mirror.repack import Repack, RepackLimits
 from reconciler.gitstore.objects.database import GitObject, ObjectType
+from reconciler.gitstore.objects.first_parents import log_arguments, parse_log
 from reconciler.gitstore.objects.pack import build_pack
 from reconciler.gitstore.objects.tree import ObjectId
+from reconciler.gitstore.process import stream_git
+from reconciler.gitstore.repo import FileChange
 
 # As git itself does: an object is hashed when it is fetched and when the mirror is looked through; what decays on the disk
 # in between fails the checksum of its compression. Hashing each at every read takes a third of reading.
@@ -174,9 +177,19 @@ class Mirror:
             for commit in walk:
                 yield str(commit.id)
         except (KeyError, ValueError, pygit2.GitError) as error:
-            raise DamageError(
-                f"the history of {head} is incomplete", "gitvirt repairs its mirror at the next fetch"
-            ) from error
+            raise _incomplete(head) from error
+
+    def changes(
+        self, head: ObjectId, path: str | None, *, removals: bool
+    ) -> Iterator[tuple[ObjectId, FileChange]]:
+        fields = stream_git(self.repo, log_arguments(head, path, removals=removals), self.lock)
+        with contextlib.closing(fields):
+            try:
+                for id, change in parse_log(fields):
+                    if path in (None, change.path):  # git names the files below it too, where it was a folder
+                        yield id, change
+            except OSError as error:
+                raise _incomplete(head) from error
 
     def is_descendant(self, commit: ObjectId, ancestor: ObjectId) -> bool:
         try:
@@ -234,6 +247,10 @@ class Mirror:
         self._disk.write(self.repo / "HEAD", b"ref: refs/heads/main\n")
         self._disk.replace(self._marker, self._mark)
         return pygit2.Repository(str(self.repo))
+
+
+def _incomplete(head: ObjectId) -> DamageError:
+    return DamageError(f"the history of {head} is incomplete", "gitvirt repairs its mirror at the next fetch")
 
 
 def _missing(id: ObjectId) -> DamageError:

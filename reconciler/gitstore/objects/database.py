@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from reconciler.gitstore.objects.tree import ObjectId
+from reconciler.gitstore.repo import FileChange
 
 
 class ObjectType(IntEnum):
@@ -64,6 +65,10 @@ class ObjectDatabase(Protocol):
         """Move refs here to the commits that were just pushed."""
 
     def commits(self, head: ObjectId, since: ObjectId | None) -> Iterator[ObjectId]: ...
+
+    def changes(
+        self, head: ObjectId, path: str | None, *, removals: bool
+    ) -> Iterator[tuple[ObjectId, FileChange]]: ...
 
     def is_descendant(self, commit: ObjectId, ancestor: ObjectId) -> bool: ...
 

@@ -220,6 +220,39 @@ class TestReading:
         assert list(robot.commits(third, "1" * 40)) == [third, second, first]
         assert decode_commit(robot.read(third)).message == "change\n"
 
+    def test_changes_are_those_of_each_commit_against_its_first_parent(
+        self, people: Repo, robot: Repo
+    ) -> None:
+        first = put(people, MAIN, {"a/*": b"1", "b": b"1"}, minute=1)
+        second = put(people, MAIN, {"a/*": b"2", "c": b"1"}, base=first, minute=2)
+        third = put(people, MAIN, {"b": None}, base=second, minute=3)
+        fourth = put(people, MAIN, {"a/*": None}, base=third, minute=4)
+        snap(robot)
+
+        def list_paths(path: str | None = None, *, removals: bool = False) -> list[tuple[str, str]]:
+            return [(id, change.path) for id, change in robot.changes(fourth, path, removals=removals)]
+
+        everything = [
+            (fourth, "a/*"),
+            (third, "b"),
+            (second, "a/*"),
+            (second, "c"),
+            (first, "a/*"),
+            (first, "b"),
+        ]
+        assert list_paths() == everything
+        assert list_paths("a/*") == [(fourth, "a/*"), (second, "a/*"), (first, "a/*")]
+        assert list_paths("a") == []
+        assert list_paths(removals=True) == [(fourth, "a/*"), (third, "b")]
+        changes = dict(robot.changes(second, "a/*"))
+        assert changes[second].before == robot.file(first, "a/*")
+        assert changes[second].after == robot.file(second, "a/*")
+        assert changes[first].before is None
+
+    def test_changes_of_a_commit_that_is_not_here_are_unknown(self, robot: Repo) -> None:
+        with pytest.raises(DamageError):
+            list(robot.changes("1" * 40))
+
 
 class TestWriting:
     def test_a_draft_is_a_commit_on_the_remote(self, people: Repo, robot: Repo, world: World) -> None:

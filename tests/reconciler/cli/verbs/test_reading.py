@@ -453,3 +453,100 @@ def test_the_history_of_a_deleted_object_names_the_person_who_removed_it(
     git(fleet, "push", "-q", "origin", "main", "live")
     assert gitvirt("history", "machine", "web-1") == Exit.OK
     assert f"was deleted by {person}, and removed from live in " in capsys.readouterr().err
+
+
+UIDS = ("2f1d6c1e-5a0e-5f0c-9f5c-0c1d2e3f4a5b", "7e6a2f0b-1111-5f0c-8f5c-0c1d2e3f4a5c")
+
+
+def with_uid(uid: str) -> bytes:
+    return machine("web-1").replace(b"  name: web-1\n", f"  name: web-1\n  uid: {uid}\n".encode())
+
+
+def recreate(fleet: Path) -> dict[str, str]:
+    """web-1 lived with the first uid, was deleted through the folder of deletions, and lives with the second one."""
+    made = {}
+
+    def merge(files: dict[str, bytes], removed: str, subject: str) -> None:
+        git(fleet, "checkout", "-q", "live")
+        git(fleet, "merge", "-q", "--no-ff", "--no-commit", "-s", "ours", "main")
+        if removed:
+            git(fleet, "rm", "-q", removed)
+        commit(fleet, files, subject)
+        made[subject] = git(fleet, "rev-parse", "--short=10", "HEAD").strip()
+
+    path, going = "machines/web-1.yaml", ".gitvirt/deleting/Machine/default/web-1.yaml"
+    merge({path: with_uid(UIDS[0])}, "", "give the first uid")
+    git(fleet, "checkout", "-q", "main")
+    git(fleet, "rm", "-q", path)
+    commit(fleet, {}, "web-1 is not needed")
+    made["deletion"] = git(fleet, "rev-parse", "--short=10", "HEAD").strip()
+    merge({going: with_uid(UIDS[0])}, path, "DELETE web-1")
+    merge({}, going, "remove web-1")
+    git(fleet, "checkout", "-q", "main")
+    commit(fleet, {path: machine("web-1")}, "web-1 is needed again")
+    made["again"] = git(fleet, "rev-parse", "--short=10", "HEAD").strip()
+    merge({path: with_uid(UIDS[1])}, "", "give the second uid")
+    git(fleet, "push", "-q", "origin", "main", "live")
+    return made
+
+
+def test_history_goes_on_with_the_earlier_object_of_the_name(fleet: Path, capsys: Capture) -> None:
+    made = recreate(fleet)
+    assert gitvirt("history", "machine", "web-1") == Exit.OK
+    printed = capsys.readouterr()
+    subjects = ["give the second uid", "web-1 is needed again", "remove web-1", "DELETE web-1"]
+    subjects += ["web-1 is not needed", "give the first uid", "default/web-1 is running", "add web-1"]
+    found = [printed.out.index(each) for each in subjects]
+    assert found == sorted(found)
+    by = f"was deleted by Ann in {made['deletion']}, and removed from live in {made['remove web-1']}"
+    assert f"Machine/default/web-1 {by}; created again by Ann in {made['again']}" in printed.err
+
+
+@pytest.mark.parametrize("words", ["history {uid}", "history --uid {uid} -o json"])
+@pytest.mark.parametrize(
+    ("uid", "shown", "hidden"),
+    [
+        (UIDS[0], ["remove web-1", "DELETE web-1", "give the first uid", "add web-1"], "second uid"),
+        (UIDS[1], ["give the second uid", "web-1 is needed again"], "first uid"),
+    ],
+)
+def test_a_uid_names_one_object_also_after_its_deletion(
+    fleet: Path, capsys: Capture, words: str, uid: str, shown: list[str], hidden: str
+) -> None:
+    recreate(fleet)
+    assert gitvirt(*words.format(uid=uid).split()) == Exit.OK
+    printed = capsys.readouterr()
+    assert all(each in printed.out for each in shown)
+    assert hidden not in printed.out
+    assert ("was deleted by Ann" in printed.err) is (uid == UIDS[0])
+
+
+def test_a_uid_that_never_was_is_an_error(fleet: Path, capsys: Capture) -> None:
+    assert gitvirt("history", UIDS[0], "--repo", str(fleet)) == Exit.FAILED
+    assert f"there never was an object with uid {UIDS[0]} on live" in capsys.readouterr().err
+
+
+def test_a_machine_that_is_recreated_in_one_commit_has_two_uids(fleet: Path, capsys: Capture) -> None:
+    git(fleet, "checkout", "-q", "live")
+    for uid in UIDS:
+        commit(fleet, {"machines/web-1.yaml": with_uid(uid)}, f"uid {uid}")
+    begin = git(fleet, "rev-parse", "--short=10", "HEAD").strip()
+    git(fleet, "push", "-q", "origin", "live")
+    assert gitvirt("history", "web-1") == Exit.OK
+    note = f"Machine/default/web-1 was recreated in {begin}: an earlier object had uid {UIDS[0]}"
+    assert note in capsys.readouterr().err
+    assert gitvirt("history", UIDS[0]) == Exit.OK
+    assert f"uid {UIDS[0]}" in capsys.readouterr().out
+
+
+def test_a_document_that_was_removed_from_a_file_of_several_has_a_history(
+    fleet: Path, capsys: Capture
+) -> None:
+    git(fleet, "checkout", "-q", "live")
+    both = machine("web-8") + b"---\n" + machine("web-9")
+    commit(fleet, {"machines/both.yaml": both}, "add web-8 and web-9")
+    commit(fleet, {"machines/both.yaml": machine("web-8")}, "remove web-9")
+    git(fleet, "push", "-q", "origin", "live")
+    assert gitvirt("history", "web-9") == Exit.OK
+    output = capsys.readouterr().out
+    assert output.index("remove web-9") < output.index("add web-8 and web-9")
