@@ -4,12 +4,16 @@ nothing.
 Theory of operation. A ledger is made for each decision and only ever charged, in this order
 (decide.admit):
 
-    1. orders that are not new: the larger of actual and desired size
+    1. orders that are not new: the larger of actual and desired size; a machine whose new class did not fit in the last pass: with
+       the class that it has
     2. objects without an order, and foreign ones: what is listed
-    3. objects that shall grow: they were charged with the new size; where that overdraws the pool, they stay as they are
+    3. objects that shall grow, the highest priority first. One that was charged with the new size stays as it is where that
+       overdraws the pool. A machine whose new class did not fit is charged with it as soon as it fits
     4. new objects, the highest priority first: charged if they fit, else rejected with each shortfall
 
-What exists is charged whether it fits or not, so a pool may be overdrawn; then nothing new is admitted.
+What exists is charged whether it fits or not, so a pool may be overdrawn; then nothing new is admitted. A class that does not fit
+holds up nothing: no call for it is under way, because the last report says that it was refused, and a refusal makes no call. Room that
+becomes free goes to it before it goes to a new object.
 
     the runtime states             unit of the charge
     cpu and memory                 the vector of the class, and 1 of its class count where the runtime counts classes
@@ -20,7 +24,7 @@ Must never happen: a host takes an object that does not fit beside all that it i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from iri.machine import RuntimeMachine
 from iri.volume import RuntimeVolume
@@ -141,15 +145,6 @@ class FreeCapacity:
 def requested_bytes(volume: RuntimeVolume) -> int:
     """The size that the runtime was ordered to provide, which may be more than the volume has so far. 0 where it states none."""
     return volume.spec.resources.storage_bytes if volume.spec.resources is not None else 0
-
-
-def take_larger(vectors: Iterable[Vector]) -> dict[str, int]:
-    """For each resource the largest amount in any of the vectors: what an object takes, whether it is as observed or as ordered."""
-    result: dict[str, int] = {}
-    for vector in vectors:
-        for resource, count in vector.items():
-            result[resource] = max(result.get(resource, 0), count)
-    return result
 
 
 def _stock(pool: PoolFacts) -> dict[str, int]:

@@ -19,6 +19,8 @@ Must never happen: an object is removed without an order on `live`; an object co
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace as replaced
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -28,9 +30,10 @@ from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.decide import memory, orphans
 from poollet.decide.actions import RUNTIME_KINDS, CreateCall, ObjectAction, Ref
 from poollet.decide.assignments import Ensure, HostOrder, Stop, Withdraw, list_orders, other_host
-from poollet.decide.capacity_ledger import find_pool, requested_bytes, take_larger
+from poollet.decide.capacity_ledger import find_pool, requested_bytes
 from poollet.decide.decision import Decision, DecisionInput, by_name
 from poollet.decide.decision_pass import DecisionPass, OrderedObject, has_id, next_memory
+from poollet.decide.dependencies import check_class
 from poollet.decide.inventory import Absent, Duplicates, InFlight, Inventory, Presence, Present, Unknown
 from poollet.decide.machine.plan import OFF
 from poollet.decide.memory import FINAL, Entry
@@ -39,9 +42,9 @@ from poollet.report import iri_to_report
 from poollet.sync.live_view import LiveView
 from schemas import report
 from schemas.kinds import Key, Kind
-from schemas.model import Machine, Volume
+from schemas.model import Machine, NameRef, Volume
 from schemas.model.capacity import Vector
-from schemas.model.charge import local_disk_charge
+from schemas.model.charge import is_resize_refused, local_disk_charge, take_larger
 
 KINDS = (RuntimeVolume, RuntimeSnapshot, RuntimeMachine)
 
@@ -130,9 +133,9 @@ def admit(ordered_objects: list[OrderedObject], ordered: set[Ref], current: Deci
         if is_new(one, current):
             candidates.append(one)
         elif one.order.ref in ordered and not is_over(one, current):
-            current.ledger.charge(pool_id(one.order), charge_with_observed(one, current))
+            current.ledger.charge(pool_id(one.order), charge_existing(one, current))
     charge_unordered(ordered, current)
-    for one in ordered_objects:
+    for one in sorted(ordered_objects, key=lambda one: (-priority(one.order), one.order.key)):
         admit_growth(one, current)
     for one in sorted(candidates, key=lambda one: (-priority(one.order), one.order.key)):
         pool, need = pool_id(one.order), current.ledger.order_charge(one.order)
@@ -174,6 +177,47 @@ def charge_with_observed(ordered_object: OrderedObject, current: DecisionPass) -
     return take_larger([current.ledger.order_charge(order), *there])
 
 
+def charge_existing(ordered_object: OrderedObject, current: DecisionPass) -> Vector:
+    """As `charge_with_observed`, but a machine whose new class did not fit in the last pass takes what it has."""
+    order = ordered_object.order
+    waiting = find_waiting(ordered_object, current)
+    if waiting is None:
+        return charge_with_observed(ordered_object, current)
+    pool, machine = pool_id(order), waiting.machine
+    spec = replace(machine.spec, machine_class_ref=NameRef(name=waiting.class_name))
+    listed = current.ledger.object_charge(pool, current.inventory.ours[order.ref][0])
+    return take_larger(
+        [current.ledger.order_charge(replaced(order, object=replace(machine, spec=spec))), listed]
+    )
+
+
+class WaitingResize(NamedTuple):
+    """A machine, and the class that it has until the ordered one fits."""
+
+    machine: Machine
+    class_name: str
+
+
+def find_waiting(ordered_object: OrderedObject, current: DecisionPass) -> WaitingResize | None:
+    """The class that a machine has, if the last report says that the ordered one did not fit: then no call for it is under way."""
+    order, presence = ordered_object.order, ordered_object.presence
+    if not isinstance(order.intent, Ensure) or not isinstance(presence, Present):
+        return None
+    if not isinstance(order.object, Machine) or not isinstance(presence.object, RuntimeMachine):
+        return None
+    before = current.status_before(order, report.ReportedMachineStatus)
+    has = presence.object.spec.class_name
+    is_same = has == order.object.spec.machine_class_ref.name
+    if (
+        is_same
+        or before is None
+        or not is_resize_refused(before.conditions)
+        or len(current.inventory.ours[order.ref]) != 1
+    ):
+        return None
+    return WaitingResize(order.object, has)
+
+
 def is_off(ordered_object: OrderedObject) -> bool:
     """Whether no guest of it runs, and none starts by itself."""
     match ordered_object.presence:
@@ -202,13 +246,27 @@ def admit_growth(ordered_object: OrderedObject, current: DecisionPass) -> None:
     if not needs_growth(order, ordered_object.presence.object):
         return
     pool = pool_id(order)
-    found = current.inventory.ours[order.ref][0]
-    has, wants = current.ledger.object_charge(pool, found), charge_with_observed(ordered_object, current)
+    wants = charge_with_observed(ordered_object, current)
+    if find_waiting(ordered_object, current) is not None:
+        has = charge_existing(ordered_object, current)
+        more = {name: count - has.get(name, 0) for name, count in wants.items() if count > has.get(name, 0)}
+        if reasons := current.ledger.find_shortfalls(pool, more):
+            current.resize_refusals[order.ref] = reasons
+        elif not is_class_missing(order, current):
+            current.ledger.charge(pool, more)
+        return
+    has = current.ledger.object_charge(pool, current.inventory.ours[order.ref][0])
     if all(count <= has.get(resource, 0) for resource, count in wants.items()):
         return
     reasons = current.ledger.find_growth_shortfalls(pool, wants, has)
     if reasons:
         current.resize_refusals[order.ref] = reasons
+
+
+def is_class_missing(order: HostOrder, current: DecisionPass) -> bool:
+    """Whether the ordered class cannot be given, so that no call will ask for it."""
+    name = order.object.spec.machine_class_ref.name if isinstance(order.object, Machine) else ""
+    return check_class(Kind.MACHINE_CLASS, Kind.MACHINE_POOL, name, order, current.lookups) is not None
 
 
 def needs_growth(order: HostOrder, there: RuntimeObject) -> bool:

@@ -45,6 +45,8 @@ SNAPSHOT_STATES: Mapping[SnapshotState, Literal["Pending", "Ready", "Failed"]] =
 # The limits of a report; a runtime may return more.
 LONGEST_ID, LONGEST_NAME, LONGEST_IP, LONGEST_PROVIDER = 512, 253, 64, 128
 MOST_ATTRIBUTES, MOST_IPS, MOST_CONDITIONS = 64, 256, 32
+_LABEL = r"[a-z0-9]([a-z0-9-]*[a-z0-9])?"
+CLASS_NAME = re.compile(rf"(?=.{{1,{LONGEST_NAME}}}$){_LABEL}(\.{_LABEL})*")
 MAC = re.compile(r"([0-9a-f]{2}:){5}[0-9a-f]{2}")
 
 
@@ -56,6 +58,13 @@ def full_id(provider: str, id: str) -> str:
 def machine_state(machine: RuntimeMachine) -> State | None:
     """None for a state that is unknown to this version."""
     return "Terminating" if machine.deleted_at else MACHINE_STATES.get(machine.status.state)
+
+
+def other_class(machine: Machine, there: RuntimeMachine) -> report.ObjectRef | None:
+    """The class that it has on the host, while that is not the ordered one. None for a name that a report cannot carry."""
+    name = there.spec.class_name
+    is_other = name != machine.spec.machine_class_ref.name
+    return report.ObjectRef(name) if is_other and CLASS_NAME.fullmatch(name) else None
 
 
 def attached_volumes(machine: Machine, there: RuntimeMachine) -> tuple[report.AttachedVolume, ...]:

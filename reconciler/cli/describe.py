@@ -137,6 +137,8 @@ def show_fields(terminal: Terminal, item: InventoryItem, body: dict[str, Any]) -
         **{name: value for name, value in body.items() if name not in DOCUMENT_PARTS},
         **(body.get("spec") or {}),
     }
+    if item.key.kind is Kind.MACHINE:
+        parts["machineClassRef"] = columns.class_cell(item)
     rows = [
         (name, printable(summarize(value))) for name, value in parts.items() if value not in (None, {}, [])
     ]

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import msgspec
 
 from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.objects import columns
 from reconciler.cli.objects.references import SCHEDULED, add_objects, read_reference, select_keys
 from reconciler.cli.output import add_format, is_value, show_value
 from reconciler.cli.plans import phrases, plan_input
@@ -31,9 +32,10 @@ from reconciler.plan.suggestion import suggest
 from reconciler.query.inventory import FleetInventory, InventoryItem
 from reconciler.schedule.decision import Refusal
 from reconciler.schedule.scheduler import Fit, explain
+from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.record import Record
 from schemas.kinds import Key
-from schemas.model import MachineStatus, VolumeStatus
+from schemas.model import Machine, MachineStatus, VolumeStatus
 
 EXAMPLES = """\
 examples:
@@ -58,6 +60,7 @@ class Explanation:
     pool: str  # where it is
     blocked: tuple[str, ...]
     rows: tuple[Fit | Refusal, ...]
+    pending: str = ""  # `m -> xl: InsufficientForResize`
 
     @property
     def is_placeable(self) -> bool:
@@ -121,7 +124,16 @@ def explain_object(seen: PlanInput, key: Key) -> Explanation:
         cluster = placing.build_cluster_state(world, requests, [need])
         rows = explain(requests[0], cluster, placing.policy(world))
     blocked = tuple(each.message for each in obstacles(world, known))
-    return Explanation(key, known.record.pool, blocked, rows)
+    return Explanation(key, known.record.pool, blocked, rows, find_pending_class(known))
+
+
+def find_pending_class(known: ObjectState) -> str:
+    """Of a machine that its host has as another class, both classes and why."""
+    machine, status = known.object, known.record.status
+    if not isinstance(machine, Machine) or not isinstance(status, MachineStatus):
+        return ""
+    shown = InventoryItem("", 0, msgspec.structs.replace(machine, status=status), {})
+    return columns.class_cell(shown) if status.machine_class_ref is not None else ""
 
 
 def without_assignment(record: Record) -> Record:
@@ -137,6 +149,8 @@ def write(answer: Explanation, terminal: Terminal) -> None:
     yet = "is not scheduled yet" if answer.is_placeable else "cannot be scheduled"
     where = f"is on {answer.pool}" if answer.pool else yet
     terminal.line(f"{terminal.paint(str(answer.key), TextStyle.BOLD)} {where}")
+    if answer.pending:
+        terminal.line(f"{terminal.paint('class:', TextStyle.YELLOW)} {printable(answer.pending)}")
     for words_of_it in answer.blocked:
         terminal.line(f"{terminal.paint('blocked:', TextStyle.RED)} {printable(words_of_it)}")
     rows = table(answer, terminal)
@@ -181,6 +195,7 @@ def document(answer: Explanation) -> dict[str, object]:
         "object": str(answer.key),
         "pool": answer.pool,
         "blocked": list(answer.blocked),
+        "pendingClass": answer.pending,
         "wouldFit": "" if answer.pool or answer.is_placeable else answer.suggestion,
         "pools": [row_of(row) for row in rank_rows(answer.rows)],
     }

@@ -89,7 +89,9 @@ def draw(terminal: Terminal, inventory: FleetInventory, branches: Sequence[TreeB
         terminal.line(f"{terminal.paint(printable(branch.name), TextStyle.BOLD)}  {state}".rstrip())
         for number, item in enumerate(items := (*branch.machines, *branch.retained)):
             is_last = number == len(items) - 1
-            why = f"  {printable(found)}" if (found := columns.reason_cell(item)) else ""
+            why = "".join(
+                f"  {printable(each)}" for each in (pending_class(item), columns.reason_cell(item)) if each
+            )
             what = "" if item.key.kind is Kind.MACHINE else "volume "
             title = f"{what}{item.key.namespace}/{item.key.name}"
             terminal.line(f"{'└─ ' if is_last else '├─ '}{title}  {style_line(terminal, item)}{why}")
@@ -97,6 +99,14 @@ def draw(terminal: Terminal, inventory: FleetInventory, branches: Sequence[TreeB
             for place, leaf in enumerate(leaves):
                 stem = "   " if is_last else "│  "
                 terminal.line(f"{stem}{'└─ ' if place == len(leaves) - 1 else '├─ '}{printable(leaf)}")
+
+
+def pending_class(item: InventoryItem) -> str:
+    """`m -> xl` of a machine that its host has as another class; the reason is beside it already."""
+    found = item.object
+    if not isinstance(found, Machine) or found.status.machine_class_ref is None:
+        return ""
+    return columns.class_cell(item).partition(":")[0]
 
 
 def style_line(terminal: Terminal, item: InventoryItem) -> str:
@@ -167,6 +177,7 @@ def value(inventory: FleetInventory, branch: TreeBranch) -> dict[str, object]:
                 "name": machine.key.name,
                 "state": columns.state(machine),
                 "reason": columns.reason(machine),
+                "class": columns.class_cell(machine),
                 "disks": [asdict(disk) for disk in disks(inventory, machine)],
                 "interfaces": [{**asdict(each), "ips": list(each.ips)} for each in interfaces(machine)],
             }

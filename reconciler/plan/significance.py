@@ -9,9 +9,9 @@ the fleet read progress from the reports.
     kind            outcome                                                 progress
     any             a field or a condition that the reconciler decides      a message, a reason or the end of a reported condition
                     a reported condition begins to name a failure
-    machine         Running; Shutdown, if it is to be off; Terminated       Pending, Terminating; off, if it is to be on: its host starts it
-                                                                            again; all that is on the way to an eviction or a deletion;
-                                                                            addresses, devices, revisions
+    machine         Running; Shutdown, if it is to be off; Terminated;      Pending, Terminating; off, if it is to be on: its host starts it
+                    a class that is refused, or pends no longer             again; all that is on the way to an eviction or a deletion;
+                                                                            addresses, devices, revisions; a class that still waits
     volume          Error; Available, unless its machine, which has never   Pending, sizes, and all that is on the way to a deletion. Data of a
                     run yet, is on the same host                            volume that another host attaches is never progress
     snapshot        Ready, Failed                                           Pending, size
@@ -51,12 +51,21 @@ from schemas.model import (
     VolumeSnapshotStatus,
     VolumeStatus,
 )
+from schemas.model.charge import is_resize_refused
 
 # What a host reports, and a quota counts. A field that is added to a status is an outcome until it is named here.
 _TIMED = frozenset({"state", "last_state_transition_time"})
 _PROGRESS: Mapping[type[Status], frozenset[str]] = {
     MachineStatus: frozenset(
-        {"machine_id", "state", "observed_revision", "volumes", "network_interfaces", "restart"}
+        {
+            "machine_id",
+            "state",
+            "observed_revision",
+            "volumes",
+            "network_interfaces",
+            "restart",
+            "machine_class_ref",
+        }
     ),
     VolumeStatus: _TIMED | {"volume_id", "access", "resources"},
     VolumeSnapshotStatus: _TIMED | {"snapshot_id", "size"},
@@ -147,7 +156,11 @@ def _is_outcome(change: Change, after: Record, view: View) -> bool:
         case MachineStatus():
             is_off = status.state == "Shutdown" and _is_desired_on(key, view)
             is_leaving = status.evict is not None or status.undo is not None or after.is_deleting
-            return is_reached and not is_off and not is_leaving
+            return (
+                _is_refused_class(change)
+                or _has_other_class(change, view)
+                or (is_reached and not is_off and not is_leaving)
+            )
         case VolumeStatus() if after.is_deleting:
             return False
         case VolumeStatus():
@@ -156,6 +169,24 @@ def _is_outcome(change: Change, after: Record, view: View) -> bool:
             return is_reached and not (status.state == "Available" and _is_for_start(key, view))
         case _:
             return is_reached and not after.is_deleting
+
+
+def _is_refused_class(change: Change) -> bool:
+    """Whether a host begins to say that it cannot give the ordered class: from then on its pool is charged with the one that it has."""
+    before, after = _statuses(change)
+    if not isinstance(before, MachineStatus) or not isinstance(after, MachineStatus):
+        return False
+    is_news = before.machine_class_ref != after.machine_class_ref
+    return is_news and after.machine_class_ref is not None and is_resize_refused(after.conditions)
+
+
+def _has_other_class(change: Change, view: View) -> bool:
+    """Whether `live` names a pending class that pends no longer: its pool is charged by it. After a change that was taken back it is the
+    ordered one, and charged as such."""
+    before, after = (getattr(status, "machine_class_ref", None) for status in _statuses(change))
+    known = view.objects.get(change.key)
+    spec = known.object.spec if known is not None and isinstance(known.object, Machine) else None
+    return before is not None and before != after and (spec is None or before != spec.machine_class_ref)
 
 
 def _is_desired_on(key: Key, view: View) -> bool:

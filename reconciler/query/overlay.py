@@ -29,9 +29,9 @@ from reconciler.world.reports.authority import Authority
 from reconciler.world.reports.object_report import ObjectReport, object_report
 from reconciler.world.reports.status_update import READY, condition_of, status_from_report
 from schemas.kinds import Key, Kind
-from schemas.model import Condition, MachineStatus, VolumeSnapshotStatus, VolumeStatus
+from schemas.model import Condition, MachineStatus, NameRef, VolumeSnapshotStatus, VolumeStatus
 from schemas.model.quantity import parse
-from schemas.report.objects import ReportedCondition
+from schemas.report.objects import ObjectRef, ReportedCondition
 from schemas.settings.fleet import FleetSettings, PoolletEntry
 
 HOST_FOLDERS = {Kind.MACHINE: "machines", Kind.VOLUME: "volumes", Kind.VOLUME_SNAPSHOT: "snapshots"}
@@ -109,7 +109,12 @@ def is_same(status: MachineStatus | VolumeStatus | VolumeSnapshotStatus, entry: 
         [each.state for each in seen.volumes] == [each.state for each in status.volumes]
         and [each.ips for each in seen.network_interfaces] == [each.ips for each in status.network_interfaces]
         and (seen.restart or status.restart) == status.restart
+        and name_of(seen.machine_class_ref) == name_of(status.machine_class_ref)
     )
+
+
+def name_of(reference: NameRef | ObjectRef | None) -> str:
+    return reference.name if reference is not None else ""
 
 
 def is_other(known: Condition | None, seen: ReportedCondition) -> bool:

@@ -14,7 +14,7 @@ from reconciler.query.inventory import FleetInventory, InventoryItem
 from schemas.kinds import Kind
 from schemas.model import Machine, MachineClass, MachinePool, Volume, VolumePool
 from schemas.model.capacity import Vector, add, stocks
-from schemas.model.charge import machine_charge, volume_charge
+from schemas.model.charge import list_charged_classes, machine_charge, take_larger, volume_charge
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,5 +83,6 @@ def charge_item(item: InventoryItem, classes: Mapping[str, object]) -> Vector:
     """The same charge as in scheduling and in the host's admission; nothing where the class is missing."""
     machine = item.object
     assert isinstance(machine, Machine)
-    machine_class = classes.get(machine.spec.machine_class_ref.name)
-    return machine_charge(machine_class, machine.spec) if isinstance(machine_class, MachineClass) else {}
+    names = list_charged_classes(machine.spec, machine.status, classes)
+    sizes = (size for name in names if isinstance(size := classes.get(name), MachineClass))
+    return take_larger(machine_charge(size, machine.spec) for size in sizes)

@@ -233,7 +233,9 @@ class View:
         how many machines of a class it takes is not compared. Only the scheduler decides where an object goes.
         """
         known, state = self.objects[machine], self.pools[pool]
-        there = msgspec.structs.replace(known, record=msgspec.structs.replace(known.record, pool=pool))
+        # Elsewhere it is created with the class of its spec, whatever it has here.
+        record = msgspec.structs.replace(known.record, pool=pool, status=None)
+        there = msgspec.structs.replace(known, record=record)
         charge = self.ledger.charge_of(there, self.offers[Kind.MACHINE_POOL].classes)
         if charge is None or state.shares is not None:
             return ()

@@ -2,11 +2,25 @@
 
 A charge depends on the declared object and its class alone, never on what a guest really uses: it has to be known before the
 object exists. Where it is counted, and what a host reports beyond it, is up to `reconciler.world.pools.capacity_ledger`.
+
+A machine of another class than its order is charged by what may happen next. Its host alone admits the new class, and asks for room first:
+
+    the host reports                                the charge
+    no other class                                  the ordered class
+    another class                                   the larger of both: the host may give it the ordered class in any pass
+    another class, and that it cannot give the      the class that it has. Should that change, the host gives it the ordered
+    ordered one (`UpToDate`: InsufficientForResize, class, and refuses what was placed into that room meanwhile
+    ClassNotOffered or ClassMissing)
+    another class, which exists no longer           the ordered class
+
+So a pending class never makes a host give more than it has: the host charges what is there before it admits anything
+(`poollet.decide.capacity_ledger`). The control plane may be late to know, and then a placement is refused, not overcommitted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
+from typing import Protocol
 
 from schemas.model.capacity import (
     CPU,
@@ -20,12 +34,26 @@ from schemas.model.capacity import (
     needs,
     stocks,
 )
-from schemas.model.compute import LocalDisk, MachineClass, MachinePoolSpec, MachineSpec
+from schemas.model.compute import LocalDisk, MachineClass, MachinePoolSpec, MachineSpec, MachineStatus
 from schemas.model.quantity import Quantity
 from schemas.model.storage import VolumeSpec
 
 MACHINE = "machine"
 VOLUME = "volume"
+INSUFFICIENT_FOR_RESIZE = "InsufficientForResize"
+# Reasons of UpToDate=False: the host makes no call for the ordered class.
+_NO_RESIZE = frozenset({INSUFFICIENT_FOR_RESIZE, "ClassNotOffered", "ClassMissing"})
+
+
+class StatedCondition(Protocol):
+    """A condition as a host reports it, or as `live` has it."""
+
+    @property
+    def type(self) -> str: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def reason(self) -> str: ...
 
 
 def machine_charge(
@@ -43,6 +71,32 @@ def machine_charge(
     if is_counted:
         parts.append({class_count(MACHINE, machine_class.name): 1})
     return add(parts)
+
+
+def list_charged_classes(spec: MachineSpec, status: object, known: Container[str]) -> tuple[str, ...]:
+    """The classes of which a machine takes the larger, the one that counts first. `known` are the classes that exist."""
+    ordered = spec.machine_class_ref.name
+    has = status.machine_class_ref if isinstance(status, MachineStatus) else None
+    if has is None or has.name == ordered or has.name not in known or not isinstance(status, MachineStatus):
+        return (ordered,)
+    return (has.name,) if is_resize_refused(status.conditions) else (ordered, has.name)
+
+
+def is_resize_refused(conditions: Iterable[StatedCondition]) -> bool:
+    """Whether the host says that it cannot give the ordered class. While it has another problem as well, that may be unknown."""
+    return any(
+        each.type == "UpToDate" and each.status == "False" and each.reason in _NO_RESIZE
+        for each in conditions
+    )
+
+
+def take_larger(vectors: Iterable[Vector]) -> dict[str, int]:
+    """For each resource the largest amount in any of the vectors: what an object takes, whether it is as observed or as ordered."""
+    result: dict[str, int] = {}
+    for vector in vectors:
+        for resource, count in vector.items():
+            result[resource] = max(result.get(resource, 0), count)
+    return result
 
 
 def local_disk_charge(machine: MachineSpec) -> dict[str, int]:

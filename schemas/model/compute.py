@@ -257,7 +257,7 @@ class MachineStatus(Part, frozen=True):
     """Observed state of a machine, and the reconciler's orders about it.
 
     Orders: `assignment`, `evict`, `undo` and `restart`. `previous_assignment` is who had it before. Observations: the rest, copied from the
-    report of the assigned host.
+    report of the assigned host. `machine_class_ref` is the class that it has there, while that is not the one of the spec.
     """
 
     machine_id: str = msgspec.field(name="machineID", default="")
@@ -272,6 +272,7 @@ class MachineStatus(Part, frozen=True):
     undo: Undo | None = None
     rejections: tuple[Rejection, ...] = ()
     restart: str = ""
+    machine_class_ref: NameRef | None = None
 
 
 class Machine(Resource, frozen=True):

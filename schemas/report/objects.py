@@ -163,7 +163,7 @@ class AttachedInterface(ReportPart, frozen=True):
 
 
 class ReportedMachineStatus(ReportPart, frozen=True):
-    """Observed state of a machine."""
+    """Observed state of a machine. `machine_class_ref` is the class that it has on its host, while that is not the ordered one."""
 
     machine_id: str = msgspec.field(name="machineID", default="")
     state: Literal["Pending", "Running", "Shutdown", "Terminated", "Terminating"] | None = None
@@ -172,6 +172,7 @@ class ReportedMachineStatus(ReportPart, frozen=True):
     volumes: tuple[AttachedVolume, ...] = ()
     network_interfaces: tuple[AttachedInterface, ...] = ()
     restart: str = ""
+    machine_class_ref: ObjectRef | None = None
 
 
 class AssignmentReport(ReportPart, frozen=True):

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import pytest
 from msgspec.structs import replace
 
 from iri.simulated.faults.fault_rules import FaultRule
 from iri.simulated.profile import Times
 from iri.simulated.seeded_random import DurationRange
 from reconciler.gitstore.objects.commit import decode_commit
+from schemas.kinds import Key, Kind
+from schemas.model import Machine
 from tests.iri.quick_host import PROFILE
 from tests.poollet.fleet import LIVE, MAIN, SETTINGS, machine, machine_class
 from tests.poollet.simulation import RECONCILER, Simulation
@@ -61,6 +64,12 @@ class Watched(Simulation):
         self.rest(seconds)
         return list(self.subjects)
 
+    def pending_class(self, name: str) -> str:
+        """The class that `live` says a machine has instead of the ordered one."""
+        (found,) = (each for each in self.live().objects() if each.key == Key(Kind.MACHINE, "default", name))
+        assert isinstance(found, Machine)
+        return found.status.machine_class_ref.name if found.status.machine_class_ref is not None else ""
+
     def rest(self, seconds: float) -> None:
         for _ in range(int(seconds * 1000 / TENTH_MS)):
             self.round()
@@ -82,6 +91,32 @@ def test_the_life_of_a_machine_takes_few_commits() -> None:
     assert len(site.after({"m/web.yaml": machine("web", spec="  power: Off\n")})) == 2, "stop"
     assert len(site.after({"m/web.yaml": None})) == 2, "removal"
     assert site.after({}, seconds=60) == [], "at rest"
+
+
+@pytest.mark.parametrize("size", ["64", "999"], ids=["beside the others", "at all"])
+def test_a_resize_that_does_not_fit_is_on_live_and_holds_up_no_other_machine(size: str) -> None:
+    site = start_fleet()
+    site.after({"m/first.yaml": machine("first")})
+    site.after({"classes/huge.yaml": machine_class("huge", size, "4Gi"), "m/web.yaml": machine("web")})
+    huge = machine("web").replace("name: small", "name: huge")
+    assert len(site.after({"m/web.yaml": huge})) == 2, "synced, and refused"
+    assert site.pending_class("web") == "small"
+    assert len(site.after({"m/other.yaml": machine("other")})) == 2
+    assert site.outcome()["Machine/default/other"] == ("Running", "On", ())
+    assert len(site.after({"m/web.yaml": machine("web")})) == 1, "taken back"
+    site.after({"m/third.yaml": machine("third")})
+    assert site.pending_class("web") == ""
+
+
+def test_a_resize_that_fits_later_is_made_then() -> None:
+    site = start_fleet()
+    huge = machine("web").replace("name: small", "name: huge")
+    site.after({"classes/huge.yaml": machine_class("huge", "64", "4Gi"), "m/web.yaml": machine("web")})
+    site.after({"m/other.yaml": machine("other")})
+    site.after({"m/web.yaml": huge})
+    assert site.pending_class("web") == "small"
+    site.after({"m/other.yaml": None})
+    assert site.pending_class("web") == ""
 
 
 def test_a_volume_adds_no_commit_to_the_start_of_its_machine() -> None:

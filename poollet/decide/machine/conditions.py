@@ -69,6 +69,7 @@ def report_machine(
         volumes=iri_to_report.attached_volumes(machine, there),
         network_interfaces=iri_to_report.attached_interfaces(machine, there, mapping),
         restart=there.annotations.get(live_layout.RESTART, "")[: iri_to_report.LONGEST_NAME],
+        machine_class_ref=iri_to_report.other_class(machine, there),
     )
     return report.MachineReport(order.ref.uid, order.assignment, "present", order.pool, status=status)
 

@@ -53,6 +53,7 @@ from schemas import live_layout, report
 from schemas.effects.field_change import HIDDEN, FieldChange
 from schemas.kinds import Kind
 from schemas.model import Machine, Volume
+from schemas.model.charge import INSUFFICIENT_FOR_RESIZE
 
 OFF = frozenset((MachineState.SUSPENDED, MachineState.TERMINATED, MachineState.STOPPED))
 
@@ -249,7 +250,7 @@ def resize_changes(
     reasons = current.resize_refusals.get(order.ref, ())
     if reasons:
         message = "; ".join(reason.message for reason in reasons)
-        return [], (NotReady("InsufficientForResize", f"class {name} does not fit: {message}"),)
+        return [], (NotReady(INSUFFICIENT_FOR_RESIZE, f"class {name} does not fit: {message}"),)
     return [Resize(name)], ()
 
 

@@ -178,10 +178,20 @@ def size_cell(item: InventoryItem) -> str:
     has = volume.status.resources.get("storage")
     if has is None or desired is None or has == desired:
         return "" if desired is None else str(desired)
-    unmet = next(
-        (each for each in conditions(item) if each.type == "UpToDate" and each.status != "True"), None
-    )
-    return f"{has} -> {desired}" + (f": {unmet.reason}" if unmet is not None else "")
+    return f"{has} -> {desired}{why_pending(item)}"
+
+
+def class_cell(item: InventoryItem) -> str:
+    """The class of a machine; where its host has it as another one, both, and why it is not the new one yet."""
+    machine: Any = item.object
+    ordered, has = machine.spec.machine_class_ref.name, ref(machine.status.machine_class_ref)
+    return ordered if has in ("", ordered) else f"{has} -> {ordered}{why_pending(item)}"
+
+
+def why_pending(item: InventoryItem) -> str:
+    """The reason why the host does not bring it up to date; empty where it does."""
+    unmet = (each for each in conditions(item) if each.type == "UpToDate" and each.status != "True")
+    return next((f": {each.reason}" for each in unmet), "")
 
 
 def claim_cell(item: InventoryItem) -> str:
@@ -223,7 +233,7 @@ BY_KIND: Mapping[Kind, list[Column[InventoryItem]]] = {
     Kind.MACHINE: [
         STATE,
         Column("POOL", of(lambda each: ref(each.spec.machine_pool_ref))),
-        Column("CLASS", of(lambda each: each.spec.machine_class_ref.name)),
+        Column("CLASS", class_cell),
         Column("POWER", of(lambda each: each.spec.power)),
         Column("IPS", of(lambda each: ips(each))),
         REASON,

@@ -4,7 +4,8 @@ Every assigned object is charged once, to the pool that live assigns it to, what
 silent, or being deleted. Its charge ends when live no longer assigns it. So a pool is never promised twice.
 
     charged                      under the name             how much
-    machine                      its key                    its class and its local disks
+    machine                      its key                    its class and its local disks; while its host has it as another class,
+                                                            what `schemas.model.charge` says
     kept for an undo, and off    its key                    its local disks; counted by no quota
     volume                       its key                    what is declared, or what its host has, whichever is more
     retained volume              ("retained", uid)          the same: its data is there until people delete it
@@ -29,7 +30,13 @@ from reconciler.world.reports.status_update import amounts
 from schemas.kinds import Key, Kind
 from schemas.model import LocalDisk, Machine, MachineClass, MachineSpec, Volume, VolumeClass, VolumeStatus
 from schemas.model.capacity import STORAGE, Vector, needs
-from schemas.model.charge import local_disk_charge, machine_charge, volume_charge
+from schemas.model.charge import (
+    list_charged_classes,
+    local_disk_charge,
+    machine_charge,
+    take_larger,
+    volume_charge,
+)
 from schemas.report.objects import Orphan
 
 
@@ -113,9 +120,10 @@ class CapacityLedger:
         vector: Vector
         match object:
             case Machine():
-                name = object.spec.machine_class_ref.name
-                vector = self._machine(object.spec, classes.get(name))
-                return Charge(Key(Kind.MACHINE_POOL, "", pool), namespace, name, vector)
+                names = list_charged_classes(object.spec, known.record.status, classes)
+                vectors = [self._machine(object.spec, name, classes.get(name)) for name in names]
+                vector = vectors[0] if len(vectors) == 1 else take_larger(vectors)
+                return Charge(Key(Kind.MACHINE_POOL, "", pool), namespace, names[0], vector)
             case Volume():
                 reference = object.spec.volume_class_ref
                 has = bytes_there(known.record.status)
@@ -134,9 +142,9 @@ class CapacityLedger:
         vector = local_disk_charge(known.object.spec)
         return Charge(Key(Kind.MACHINE_POOL, "", known.record.pool), "", "", vector)
 
-    def _machine(self, spec: MachineSpec, size: MachineClass | VolumeClass | None) -> Vector:
+    def _machine(self, spec: MachineSpec, name: str, size: MachineClass | VolumeClass | None) -> Vector:
         disks = sum(each.source.size_bytes for each in spec.volumes if isinstance(each.source, LocalDisk))
-        keys = (spec.machine_class_ref.name, disks)
+        keys = (name, disks)
         found = self._vectors.get(keys)
         if found is None:
             # Of a class that no longer exists only the disks can be counted.

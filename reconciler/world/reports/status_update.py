@@ -125,6 +125,7 @@ def _machine(before: MachineStatus, seen: report.ReportedMachineStatus, now: dat
             _card(each, before.network_interfaces, now) for each in seen.network_interfaces
         ),
         restart=seen.restart or before.restart,
+        machine_class_ref=NameRef(name=seen.machine_class_ref.name) if seen.machine_class_ref else None,
     )
 
 

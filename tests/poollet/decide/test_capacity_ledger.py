@@ -10,13 +10,14 @@ from msgspec.structs import replace as replaced
 from iri.machine import Disk, RuntimeLocalDisk, RuntimeMachine, RuntimeMachineSpec, VolumeConnection
 from iri.volume import Resources, RuntimeSnapshot, RuntimeVolume, RuntimeVolumeSpec, RuntimeVolumeStatus
 from poollet.decide.assignments import list_orders
-from poollet.decide.capacity_ledger import FreeCapacity, find_pool, take_larger
+from poollet.decide.capacity_ledger import FreeCapacity, find_pool
 from poollet.decide.decision import PoolFacts
 from poollet.decide.inventory import ListedObject
 from poollet.sync.live_view import LiveDocument, PoolId
 from schemas.kinds import Kind
 from schemas.live_layout import POOL, SHARE
 from schemas.model.capacity import WHOLE_HOST, Vector
+from schemas.model.charge import take_larger
 from tests.poollet.documents import GIB, machine, snapshot, volume
 from tests.poollet.site import DISKS, POOLS, A, site
 

@@ -258,6 +258,55 @@ def test_a_resize_that_does_not_fit_is_reported_and_not_tried() -> None:
     assert conditions["UpToDate"].reason == "InsufficientForResize"
     assert "cpu: 7 needed, 1 left" in conditions["UpToDate"].message
     assert decision.machines[("default", "other")].phase == "present"
+    status = decision.machines[WEB].status
+    assert status is not None
+    assert status.machine_class_ref is not None
+    assert status.machine_class_ref.name == "small"
+
+
+def test_a_resize_that_does_not_fit_holds_up_no_other_machine() -> None:
+    here = site(machine(), machine("other"))
+    here.facts = with_allocatable(here.facts, cpu=3000)
+    here.settle()
+    here.put(machine(class_name="large"))
+    here.settle()
+    here.put(machine("third"))
+    decision = here.settle()
+    assert decision.machines[("default", "third")].phase == "present"
+    assert len(here.machines()) == 3
+    here.put(machine("fourth"))
+    assert here.settle().machines[("default", "fourth")].phase == "rejected"
+
+
+def test_room_that_becomes_free_goes_to_the_resize_before_it_goes_to_a_new_machine() -> None:
+    here = site(machine(), machine("other"))
+    here.facts = with_allocatable(here.facts, cpu=3000)
+    here.settle()
+    here.put(machine(class_name="large"))
+    here.settle()
+    here.facts = with_allocatable(here.facts, cpu=9000)
+    here.put(machine("third"))
+    here.put(machine("fourth"))
+    here.calls.clear()
+    decision = here.settle()
+    assert "Resize" in kinds_of(here.calls)
+    phases = {decision.machines[("default", name)].phase for name in ("third", "fourth")}
+    assert phases == {"rejected"}
+    status = decision.machines[WEB].status
+    assert status is not None
+    assert status.machine_class_ref is None
+
+
+def test_of_two_resizes_that_do_not_fit_together_one_is_made() -> None:
+    here = site(machine(), machine("other"))
+    here.facts = with_allocatable(here.facts, cpu=10_000)
+    here.settle()
+    here.put(machine(class_name="large"))
+    here.put(machine("other", class_name="large"))
+    here.calls.clear()
+    here.settle()
+    here.settle()
+    assert kinds_of(here.calls) == ["Resize"]
 
 
 def test_a_restart_token_restarts_once() -> None:

@@ -39,6 +39,7 @@ POOL, VOLUME_POOL = Key(Kind.MACHINE_POOL, "", "a"), Key(Kind.VOLUME_POOL, "", "
 CARD = Key(Kind.NETWORK_INTERFACE, "default", "card")
 NETWORK = Key(Kind.NETWORK, "default", "lan")
 QUOTA = Key(Kind.RESOURCE_QUOTA, "default", "all")
+SMALL = NameRef(name="small")
 HERE, THERE = Assignment(pool="a", id="1", host="a"), Assignment(pool="b", id="2", host="b")
 SMALL = NameRef("small")
 TEN = {"storage": parse("10Gi")}
@@ -98,6 +99,9 @@ CASES = [
     pytest.param(Change(WEB, Action.STATUS, None, Record(uid="u", status=RUNNING)), False, id="an object that is new"),
     pytest.param(Change(WEB, Action.STATUS, Record(uid="u", status=RUNNING), NOTHING), False, id="no status any more"),
     pytest.param(change(WEB, RUNNING, MADE), False, id="a status of another kind"),
+    pytest.param(change(WEB, RUNNING, machine("Running", machineClassRef=SMALL)), True, id="a class that pends"),
+    pytest.param(change(WEB, RUNNING, machine("Running", condition("UpToDate", reason="ClassNotOffered"), machineClassRef=SMALL)), False, id="a class that is refused"),
+    pytest.param(change(WEB, machine("Running", machineClassRef=SMALL), RUNNING), False, id="a class that pends no longer"),
     pytest.param(change(DATA, NEW, VolumeStatus(state="Pending", volume_id="1", assignment=HERE)), True, id="a volume is being made"),
     pytest.param(change(DATA, NEW, MADE), False, id="a volume without a machine is made"),
     pytest.param(change(DATA, MADE, msgspec.structs.replace(MADE, resources=TEN)), True, id="a volume that grew"),

@@ -169,6 +169,7 @@ def every_field() -> report.Report:
                         ),
                     ),
                     restart="t",
+                    machine_class_ref=report.ObjectRef("small"),
                 ),
             )
         },
