@@ -106,7 +106,7 @@ def make_outline(seen: PlanInput) -> Outline:
     moves = find_moves(view, plan, now)
     targets = targets_of(moves.values())
     usage = pool_usage(view, plan, before, targets)
-    builder = Builder(view, plan, moves, {each.pool: each for each in usage})
+    builder = Builder(view, plan, moves, {each.pool: each for each in usage}, before)
     return Outline(
         plan,
         groups=group_entries(builder.build()),

@@ -7,6 +7,7 @@ and conditions tell it.
 from __future__ import annotations
 
 from reconciler.decide.eviction import find_bound_volume, is_order_to_move, why_pool_rejects
+from reconciler.decide.machine import class_not_offered
 from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.objects.relations import pin_of
 from reconciler.world.view import View
@@ -67,6 +68,7 @@ def find_machine_context(
         leaves_data=bool(find_bound_volume(view, pool, before)),
         accepts_data_loss=isinstance(now, Machine) and now.spec.on_pool_lost == "Replace",
         pin_obstacle=find_pin_obstacle(view, key, pool, now),
+        class_obstacle=find_class_obstacle(view, pool, now),
     )
 
 
@@ -89,6 +91,12 @@ def find_pin_obstacle(view: View, key: Key, pool: str, now: Object) -> str:
     if not isinstance(now, Machine) or not is_order_to_move(pool, pin):
         return ""
     return why_pool_rejects(view, key, now, pin)
+
+
+def find_class_obstacle(view: View, pool: str, now: Object) -> str:
+    """Why the pool of a machine cannot give it the class that it has now; empty where it offers the class."""
+    state = view.find_pool(Key(Kind.MACHINE_POOL, "", pool))
+    return class_not_offered(now, state) if isinstance(now, Machine) and state is not None else ""
 
 
 def find_volume_classes(view: View) -> dict[str, VolumeClassPolicy]:

@@ -3,6 +3,9 @@
 `gitvirt plan` shows it, and a tick names in its commit what the change destroys: both by this function, so a plan reads the same before the
 merge and after it. The cost is that of the files that changed.
 
+A file that was frozen until now is compared with what is in force, which is its last good content on `live`, not with the text that was refused:
+to restore that text changes nothing, and what else was changed in it meanwhile applies only now.
+
 Limits: without a `live` there is nothing to compare with; then every object is new, and a tick does not ask.
 """
 
@@ -10,15 +13,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 from reconciler.gitstore.objects.tree import File
 from reconciler.gitstore.repo import Repo
 from reconciler.plan.source_changes import Documents, SourceChange, compare_sources
+from reconciler.world.source.immutability import is_marked
 from reconciler.world.view import View
 from reconciler.write.effect_context import find_context
 from schemas.kinds import Key
 from schemas.manifest import parse
 from schemas.manifest.ignore import is_manifest
+
+OWN_METADATA = frozenset({"uid", "deletionTimestamp", "ownerReferences"})
+POOL_REFS = ("machinePoolRef", "volumePoolRef")
 
 
 def read_source_changes(repo: Repo, view: View) -> tuple[SourceChange, ...]:
@@ -38,10 +46,44 @@ def read_changed_documents(repo: Repo, view: View) -> tuple[Documents, Documents
         # What is gone was a manifest if its name says so; of what is there the world knows whether it is read.
         if change.after is None or change.path in view.source.contents:
             before |= read_documents(repo, change.path, change.before)
-            after |= read_documents(repo, change.path, change.after)
+            now_there = read_documents(repo, change.path, change.after)
+            after |= now_there
+            before |= read_accepted(repo, view, now_there)
     same = {key for key in before.keys() & after.keys() if before[key] == after[key]}
     was, now = ({key: body for key, body in each.items() if key not in same} for each in (before, after))
     return was, now
+
+
+def read_accepted(
+    repo: Repo, view: View, documents: Mapping[Key, Mapping[str, object]]
+) -> dict[Key, Mapping[str, object]]:
+    """What is in force of those whose file was frozen when `live` was written: there are people's fields of their last good content."""
+    found: dict[Key, Mapping[str, object]] = {}
+    for key, body in documents.items():
+        known = view.objects.get(key)
+        place = known.live if known is not None and is_marked(known) else None
+        if known is None or place is None or (file := view.live.files.get(place.path)) is None:
+            continue
+        if (written := read_documents(repo, place.path, file).get(key)) is not None:
+            found[key] = strip_record(written, known.record.pool, body)
+    return found
+
+
+def strip_record(written: Mapping[str, Any], pool: str, declared: Mapping[str, Any]) -> Mapping[str, object]:
+    """A document of `live` without the reconciler's fields (`world.record`). Where a pool is assigned the pin of people is not there to
+    read: one to that pool was there before."""
+    metadata = {name: value for name, value in written["metadata"].items() if name not in OWN_METADATA}
+    rest = {name: value for name, value in written.items() if name != "status"} | {"metadata": metadata}
+    if "spec" not in written:
+        return rest
+    spec = {name: value for name, value in written["spec"].items() if name != "claimRef"}
+    for name in POOL_REFS:
+        pin = (declared.get("spec") or {}).get(name)
+        if pool:
+            spec.pop(name, None)
+            if pin == {"name": pool}:
+                spec[name] = pin
+    return {**rest, "spec": spec}
 
 
 def read_documents(repo: Repo, path: str, file: File | None) -> dict[Key, Mapping[str, object]]:

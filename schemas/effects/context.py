@@ -22,7 +22,8 @@ class EffectContext:
 
     `pool` and `assignment` are empty where that is unknown. `losses` are local disks and generated volumes of a machine as it is: what its removal
     destroys; `local_disks` the part of it that a move destroys. `leaves_data`: volumes of it stay on the host that it would
-    leave. `pin_obstacle` is why the pool that it is pinned to cannot take it now. `is_used`: placed objects use this class, network
+    leave. `pin_obstacle` is why the pool that it is pinned to cannot take it now,
+    and `class_obstacle` why its own pool cannot give it its class. `is_used`: placed objects use this class, network
     or interface, and `users` names them. `volume_class` is that of a volume, and `volume_classes` are those that are known.
     `actual_bytes` is the size that its host reported last: less than the declared one while the volume could not grow.
     """
@@ -38,6 +39,7 @@ class EffectContext:
     leaves_data: bool = False
     accepts_data_loss: bool = False
     pin_obstacle: str = ""
+    class_obstacle: str = ""
     is_used: bool = True
     users: str = ""
     volume_class: str = ""

@@ -76,10 +76,12 @@ class MayEvict:
 
 @dataclass(frozen=True, slots=True)
 class AtNextBoot:
-    """The guest runs on unchanged. `is_partly_now`: as far as the running guest allows, it is applied at once."""
+    """The guest runs on unchanged. `is_partly_now`: as far as the running guest allows, it is applied at once. `obstacle` is why even a
+    boot does not apply it now."""
 
     machine: str = ""
     is_partly_now: bool = False
+    obstacle: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ field                                    effect on a machine that exists
 ---------------------------------------  -----------------------------------------------------------------
 metadata                                 recorded; the annotation for restarts restarts the guest, the one
                                          for recreations recreates the machine, and destroys its local disks
-machineClassRef                          next boot; what the running guest allows, at once
+machineClassRef                          next boot; what the running guest allows, at once; not while its pool lacks the class
 machinePoolRef                           moves the machine; local disks are destroyed, after consent
 selectors, spread, antiAffinity, ...     next placement
 tolerations                              may evict
@@ -70,6 +70,8 @@ def of_annotation(change: FieldChange, context: EffectContext) -> Effect:
 
 def of_class(_change: FieldChange, context: EffectContext) -> Effect:
     """A machine that is off has the new size when it starts; a running one when it boots."""
+    if context.class_obstacle:
+        return AtNextBoot(context.name, obstacle=context.class_obstacle)
     return AtNextBoot(context.name, is_partly_now=True) if context.is_running else AppliedNow("it is off")
 
 

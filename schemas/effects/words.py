@@ -109,6 +109,8 @@ def describe_effect(effect: Effect) -> str:
             return "at the next placement; nothing that runs is moved"
         case MayEvict():
             return "machines that do not tolerate a taint of their pool are evicted; each is listed"
+        case AtNextBoot(obstacle=obstacle) if obstacle:
+            return f"stays until that is over: {obstacle}"
         case AtNextBoot(machine, is_partly_now):
             partly = "as far as the runtime can now, the rest " if is_partly_now else ""
             return f"{partly}at the next boot (run `gitvirt restart{' ' + machine if machine else ''}`)"

@@ -37,6 +37,7 @@ from schemas.effects.effect import (
 )
 from schemas.effects.removal import removal_of
 from schemas.kinds import Key, Kind
+from schemas.model import Object, decode
 
 # Actions that have an entry of their own. All others follow from these, or say what a host reported.
 LISTED = (Action.SCHEDULE, Action.ADOPT, Action.EVICT, Action.WITHDRAW, Action.MARK_DELETED, Action.STOP, Action.RETAIN, Action.BLOCKED)  # fmt: skip
@@ -51,6 +52,7 @@ class Builder:
     plan: Plan
     moves: Mapping[Key, MachineMove]
     usage: Mapping[Key, PoolUsage] = field(default_factory=dict)  # by pool
+    before: Mapping[Key, Mapping[str, object]] = field(default_factory=dict)  # changed documents as they were
     changes: dict[Key, Change] = field(init=False)
     entries: dict[Key, Entry] = field(default_factory=dict)
     renamed: set[Key] = field(
@@ -158,7 +160,9 @@ class Builder:
         )
         if any(isinstance(effect, Refused) for effect in effects):
             made = replace(made, standing=Standing.HELD, losses=(), facts=("not applied",))
-        if known is not None and (short := facts.describe_shortage(self.view, known, self.usage)):
+        if known is not None and (
+            short := facts.describe_shortage(self.view, known, self.old_of(key), self.usage)
+        ):
             made = replace(made, facts=(*made.facts, short), is_unfit=True)
         if change is not None and change.action is Action.BLOCKED:
             made = replace(made, facts=(f"blocked: {change.reason}",))
@@ -168,6 +172,10 @@ class Builder:
             leaving = [move for move in self.moves.values() if move.source == key.name]
             made = replace(made, facts=tuple(facts.describe_leaving(leaving)))
         self.entries[key] = made
+
+    def old_of(self, key: Key) -> Object | None:
+        """A changed object as it was."""
+        return decode(key.kind, self.before[key]) if key in self.before else None
 
     def add_change(self, change: Change) -> None:
         """What the plan does to an object that people did not change now."""

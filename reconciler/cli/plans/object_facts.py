@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from reconciler.cli.plans import phrases
 from reconciler.cli.plans.moves import MachineMove
 from reconciler.cli.plans.name_ranges import join_names
@@ -50,9 +52,15 @@ def describe_object(view: View, known: ObjectState) -> Iterator[str]:
             yield f"{spec.resources.storage}{kind}"
 
 
-def describe_shortage(view: View, known: ObjectState, usage: Mapping[Key, PoolUsage]) -> str:
-    """Why the pool has no room for an object that is there and grows; empty where it has. What others charge after the plan counts."""
-    charge = view.ledger.charge_of(known, view.offers[Kind.MACHINE_POOL].classes)
+def describe_shortage(
+    view: View, known: ObjectState, old: Object | None, usage: Mapping[Key, PoolUsage]
+) -> str:
+    """Why the pool has no room for an object that is there and grows, which was `old`; empty where it has room, or where the object does not
+    grow. What others charge after the plan counts."""
+    classes = view.offers[Kind.MACHINE_POOL].classes
+    charge = view.ledger.charge_of(known, classes)
+    was = view.ledger.charge_of(replace(known, object=old), classes) if old is not None else None
+    had = was.vector if was is not None else {}
     there = usage.get(charge.pool) if charge is not None else None
     if charge is None or there is None:
         return ""
@@ -63,7 +71,7 @@ def describe_shortage(view: View, known: ObjectState, usage: Mapping[Key, PoolUs
     grown = {
         name: need
         for name, need in charge.vector.items()
-        if there.after.get(name, 0) > there.before.get(name, 0)
+        if there.after.get(name, 0) > there.before.get(name, 0) and need > had.get(name, 0)
     }
     short = [
         f"{each.resource} is short (need {format_amount(each.resource, each.need)}, have {format_amount(each.resource, max(0, each.have))})"

@@ -2,7 +2,7 @@
 
     before   what objects charge as they were reconciled last
     after    what they charge once the plan has come true: what is deleted is gone, what moves is on its target, what grows has its new
-             size, and a retained volume still has its room
+             size, and a retained volume still has its room; what is blocked stays as it is
 
 The ledger of the World charges what the source declares now. So of each object that the plan or the source changes, three charges are
 taken: that of the ledger, that of the old document, and that of the planned record. Every other object charges the same before and after.
@@ -17,7 +17,7 @@ from typing import Any, cast
 import msgspec
 
 from reconciler.cli.plans.moves import planned_records
-from reconciler.plan.types import Change, Plan, PoolUsage
+from reconciler.plan.types import Action, Change, Plan, PoolUsage
 from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.pools.capacity_ledger import Charge
 from reconciler.world.record import NOTHING, Record
@@ -36,9 +36,10 @@ def pool_usage(
     was, becomes = Counter[tuple[Key, str]](), Counter[tuple[Key, str]]()
     records = {need.key: need.record for need in planned_records(plan, targets)}
     bodies = {change.key: change for change in plan.changes if change.body is not None}
+    blocked = {change.key for change in plan.changes if change.action is Action.BLOCKED}
     for key in sorted({*before, *records, *targets}):
         if key.kind in PLACED:
-            for charge, sign, totals in _charges(view, key, before, records, bodies):
+            for charge, sign, totals in _charges(view, key, before, records, bodies, key in blocked):
                 for resource, amount in charge.vector.items():
                     for total in totals:
                         (was, becomes)[total][charge.pool, resource] += sign * amount
@@ -61,7 +62,12 @@ def pool_usage(
 
 
 def _charges(
-    view: View, key: Key, before: Documents, records: Mapping[Key, Record], bodies: Mapping[Key, Change]
+    view: View,
+    key: Key,
+    before: Documents,
+    records: Mapping[Key, Record],
+    bodies: Mapping[Key, Change],
+    is_blocked: bool,
 ) -> Iterator[tuple[Charge, int, tuple[int, ...]]]:
     """What to add to which total: 0 is before, 1 is after. The ledger has the charge of `known` in both."""
     known = view.objects.get(key) or generated_state(key, bodies)
@@ -71,7 +77,7 @@ def _charges(
     old = known
     if key in before:
         old = msgspec.structs.replace(known, object=decode(key.kind, cast("dict[str, Any]", before[key])))
-    new = msgspec.structs.replace(known, record=record)
+    new = msgspec.structs.replace(old if is_blocked else known, record=record)
     classes = view.offers[Kind.MACHINE_POOL].classes
     charges = [view.ledger.charge_of(state, classes) for state in (known, old, new)]
     if charges[0] == charges[1] == charges[2]:

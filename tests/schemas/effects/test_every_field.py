@@ -49,6 +49,7 @@ EFFECTS: list[Effect] = [
     MayEvict(),
     AtNextBoot(),
     AtNextBoot("db-1", is_partly_now=True),
+    AtNextBoot("db-1", obstacle="its pool does not offer class huge"),
     NeedsRecreation(),
     NeedsRecreation("the first boot has read it", (DISK,)),
     Moves("home-2"),
