@@ -19,8 +19,8 @@ guest off and destroys nothing.
 While it is reported off (`View.stopped`), its pool is charged with its local disks alone, and its addresses and claims go to declared objects that
 need them. A guard counts it once, when it is stopped, and then among what goes.
 
-What is absent too and needed by a kept machine (`needed`: its class, secrets, volumes, pool, ...) waits with it: an order to delete is never taken back, so it
-would take the class of a machine that comes back.
+What is absent too and needed by a kept machine, or by an object whose deletion is held (`needed`: its class, secrets, volumes, pool, ...), waits with it: an order to
+delete is never taken back, so it would take the class of a machine that comes back.
 
 `until` is a time on `live`, so a restarted reconciler goes on with it. A rewound `live` without it begins a new wait.
 
@@ -30,7 +30,7 @@ kept is another object when it comes back.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -42,7 +42,7 @@ from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.obstacles import Obstacle, first_obstacle
 from reconciler.decide.outcome import block, keep
 from reconciler.decide.placement.returns import ReturnRoom
-from reconciler.decide.references import volumes_of
+from reconciler.decide.references import interfaces_of, volumes_of
 from reconciler.plan.types import Action
 from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.objects.relations import pool_of, uses
@@ -63,7 +63,8 @@ def undo_time(view: View) -> timedelta:
 
 @dataclass(frozen=True, slots=True)
 class KeptMachines:
-    """Of one tick: the absent machines that are kept after it, and other absent objects that one of them needs, with that machine."""
+    """Of one tick: the absent machines that are kept after it, and other absent objects that one of them needs, or that an object needs
+    whose deletion is held, with that object."""
 
     until: Mapping[Key, datetime]
     needed: Mapping[Key, Key]
@@ -78,15 +79,20 @@ def find_kept(view: View, review: DeletionReview, now: datetime) -> KeptMachines
             ends = kept_until(view, known, now)
             if ends is not None and (now < ends or is_held):
                 until[key] = ends
+    return KeptMachines(until, find_needed(view, {*until, *review.why}))
+
+
+def find_needed(view: View, staying: Collection[Key]) -> Mapping[Key, Key]:
+    """What else is absent and needed by what stays on `live` for now, with the object that needs it."""
     needed: dict[Key, Key] = {}
-    waiting = [(key, key) for key in sorted(until)]
+    waiting = [(key, key) for key in sorted(staying, reverse=True)]
     while waiting:
-        key, machine = waiting.pop()
+        key, user = waiting.pop()
         for each in used_by(view, view.objects[key]):
-            if each in view.relations.absent and each not in needed and each not in until:
-                needed[each] = machine
-                waiting.append((each, machine))
-    return KeptMachines(until, needed)
+            if each in view.relations.absent and each not in needed and each not in staying:
+                needed[each] = user
+                waiting.append((each, user))
+    return needed
 
 
 def used_by(view: View, known: ObjectState) -> Iterator[Key]:
@@ -125,10 +131,8 @@ def remove_absent(view: View, edit: ObjectEdit, review: DeletionReview, kept: Ke
         edit = edit.with_status(undo=Undo(until=stamp(edit.now))).log_change(Action.STATUS, "purged")
     if key in review.why:
         return order_deletion(edit, review)
-    if machine := kept.needed.get(key):
-        return remove(
-            edit.clear_condition(DELETION_HELD), DeletionPhase.UNDO, f"kept machine {machine.name} needs it"
-        )
+    if user := kept.needed.get(key):
+        return remove(edit.clear_condition(DELETION_HELD), DeletionPhase.UNDO, f"{user} stays, and needs it")
     ends = kept.until.get(key)
     if ends is None or edit.assignment is None:
         return order_deletion(edit.with_status(undo=None) if edit.record.undo else edit, review)
@@ -150,11 +154,11 @@ def decide_return(view: View, edit: ObjectEdit) -> Need:
 
 def find_missing_part(view: View, known: ObjectState) -> Obstacle | None:
     """An address that another object has by now, or a volume that it does not hold yet."""
-    for key in sorted(view.relations.owned.get(known.key)):
+    assert isinstance(known.object, Machine), "no other kind is kept"
+    for key in sorted({*view.relations.owned.get(known.key), *interfaces_of(known.object)}):
         for fault in view.faults.get(key, ()):
             if fault.severity is Severity.ERROR:
                 return Obstacle(fault.code, f"{key}: {fault.message}")
-    assert isinstance(known.object, Machine), "no other kind is kept"
     for key in volumes_of(known.object):
         volume = view.objects.get(key)
         if volume is None or volume.record.assignment is None:

@@ -6,7 +6,7 @@ objects must be seen together is said twice, and both must agree: `find_concerne
 object remains after people corrected another one, until the process starts again.
 
 Only declared and generated objects are judged: what is frozen or leaving stays as it was accepted. A machine that is kept for an undo comes
-last, with what it generated: declared objects may have its addresses once it is off (`stopped`). An error blocks its own
+last, with its interfaces: declared objects may have its addresses once it is off (`stopped`). An error blocks its own
 object, in `decide`; it never freezes a file and never takes an assignment away.
 """
 
@@ -118,7 +118,7 @@ def find_errors(
         near = (key for key in find_compared_keys(one, known, relations) if key in known and key not in free)
         around.update({key: known[key] for key in near})
     found: dict[str, list[Finding]] = {}
-    kept = {*relations.kept, *(owned for key in relations.kept for owned in relations.owned.get(key))}
+    kept = {*relations.kept, *(part for key in relations.kept for part in parts_of_kept(key, relations))}
     staying = {key: each for key, each in around.items() if not is_leaving(each, known)}
     errors = tuple(_errors(around, kept))
     lasting = errors if len(staying) == len(around) else frozenset(_errors(staying, kept))
@@ -135,6 +135,14 @@ def find_errors(
         if own:
             by_key[key] = own
     return by_key
+
+
+def parts_of_kept(machine: Key, relations: Relations) -> Iterator[Key]:
+    """What it generated, and the declared interfaces that no other machine uses."""
+    yield from relations.owned.get(machine)
+    for used in relations.uses.get(machine, ()):
+        if used.kind is Kind.NETWORK_INTERFACE and relations.kept.issuperset(relations.users.get(used)):
+            yield used
 
 
 def is_leaving(one: ObjectState, known: Mapping[Key, ObjectState]) -> bool:
