@@ -31,6 +31,7 @@ _EFFORT = {
     Predicate.REJECTED: 4,
     Predicate.READY: 5,
     Predicate.NO_POOLS: 6,
+    Predicate.SNAPSHOT: 6,
     Predicate.DESTROYED: 7,
 }
 
@@ -95,6 +96,7 @@ _FIXED = {
     Predicate.CLASS: "that class offered",
     Predicate.PINNED: "the pin removed",
     Predicate.VOLUME: "its volumes within reach",
+    Predicate.SNAPSHOT: "its snapshot on it",
     Predicate.ANTI_AFFINITY: "the machines it keeps apart from elsewhere",
     Predicate.REJECTED: "the reason for its rejection fixed",
     Predicate.NO_POOLS: "a pool",

@@ -28,6 +28,7 @@ class Predicate(StrEnum):
     CAPACITY = "InsufficientCapacity"
     VOLUME = "VolumeNotReachable"
     VOLUME_CAPACITY = "VolumeDoesNotFit"
+    SNAPSHOT = "SnapshotElsewhere"
     ANTI_AFFINITY = "AntiAffinity"
     SPREAD = "TopologySpread"
     REJECTED = "RejectedByPool"

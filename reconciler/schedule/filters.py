@@ -162,6 +162,14 @@ DYNAMIC_FILTERS: tuple[Callable[[ClusterState, PoolView, Request], Reasons], ...
 )
 
 
+def snapshot_data(volume_pool: VolumePoolView, volume: VolumeRequest) -> Reasons:
+    """A host copies a snapshot within one of its pools, and no data travels between hosts."""
+    if not volume.snapshot or volume.snapshot_pool == volume_pool.name:
+        return
+    place = f"is on {volume.snapshot_pool}" if volume.snapshot_pool else "is not taken yet"
+    yield Reason(Predicate.SNAPSHOT, f"VolumeSnapshot {volume.snapshot} {place}", have=volume.snapshot_pool)
+
+
 def volume_reasons(
     cluster: ClusterState,
     volume_pool: VolumePoolView,
@@ -172,6 +180,7 @@ def volume_reasons(
     """Everything against putting `volume` there, each cause once, for a machine on `pool` if there is one; `charge` if others go there with it."""
     for static in STATIC_FILTERS:
         yield from static(volume_pool, volume)
+    yield from snapshot_data(volume_pool, volume)
     if pool is not None and not volume_pool.reaches(pool):
         yield Reason(Predicate.VOLUME, f"{pool.name} cannot attach its volumes")
     free = cluster.volume_free[volume_pool.name]

@@ -52,7 +52,11 @@ class PastRejection:
 
 @dataclass(frozen=True, slots=True)
 class VolumeRequest:
-    """A volume that has no pool yet. Its volume class, not its machine, decides which volume pools offer it."""
+    """A volume that has no pool yet. Its volume class, not its machine, decides which volume pools offer it.
+
+    With a `snapshot`, its data is copied from that, which only the pool that has the snapshot can do; a snapshot without a pool is not
+    taken yet.
+    """
 
     key: Key
     volume_class: str
@@ -61,6 +65,8 @@ class VolumeRequest:
     tolerations: tuple[Toleration, ...] = ()
     rejections: tuple[PastRejection, ...] = ()
     pinned: str = ""
+    snapshot: str = ""
+    snapshot_pool: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ def requests(view: View, decided: Iterable[Need], now: datetime) -> tuple[Reques
     for key in sorted(key for key in needs if key.kind is Kind.VOLUME and key not in taken):
         known = view.objects.get(key)
         if known is not None and isinstance(known.object, Volume):
-            volume = _volume(key, known.object.spec, needs[key].record, _pin(known), now)
+            volume = _volume(view, key, known.object.spec, needs[key].record, _pin(known), now)
             quota = volume_need(view, key.namespace, known.object.spec)
             found.append(Request(key, volumes=(volume,), near_pool=needs[key].near_pool, quota=quota))
     return tuple(found)
@@ -81,7 +81,7 @@ def _machine(view: View, need: Place, others: Mapping[Key, Place | Adopt], now: 
             pin = volume_spec.volume_pool_ref.name if volume_spec.volume_pool_ref else ""
             if there is not None and there.origin is Origin.DECLARED:
                 pin = pin_of(there.object)
-            volumes.append(_volume(key, volume_spec, record, pin, now))
+            volumes.append(_volume(view, key, volume_spec, record, pin, now))
             quotas.append(volume_need(view, namespace, volume_spec))
     return Request(
         key=need.key,
@@ -121,7 +121,9 @@ def _record(view: View, key: Key, others: Mapping[Key, Place | Adopt]) -> Record
     return known.record if known else NOTHING
 
 
-def _volume(key: Key, spec: VolumeSpec, record: Record, pin: str, now: datetime) -> VolumeRequest:
+def _volume(view: View, key: Key, spec: VolumeSpec, record: Record, pin: str, now: datetime) -> VolumeRequest:
+    source = spec.data_source.volume_snapshot_ref if spec.data_source else None
+    snapshot = view.objects.get(Key(Kind.VOLUME_SNAPSHOT, key.namespace, source.name)) if source else None
     return VolumeRequest(
         key=key,
         volume_class=spec.volume_class_ref.name if spec.volume_class_ref else "",
@@ -130,6 +132,8 @@ def _volume(key: Key, spec: VolumeSpec, record: Record, pin: str, now: datetime)
         tolerations=spec.tolerations,
         rejections=_rejections(record, now),
         pinned=pin,
+        snapshot=source.name if source else "",
+        snapshot_pool=snapshot.record.pool if snapshot else "",
     )
 
 

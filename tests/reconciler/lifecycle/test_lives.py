@@ -300,6 +300,26 @@ def test_a_snapshot_goes_though_its_volume_went_before_it() -> None:
     assert not any(key.name == "daily" for _, key, _ in world.documents())
 
 
+def test_volumes_from_a_snapshot_go_where_the_snapshot_is() -> None:
+    daily = (
+        "apiVersion: storage.ironcore.dev/v1alpha1\nkind: VolumeSnapshot\nmetadata: {name: daily}\n"
+        "spec:\n  volumeRef: {name: data}\n"
+    )
+    source = "  dataSource:\n    volumeSnapshotRef: {name: daily}\n"
+    names = [f"restored-{number}" for number in range(4)]
+    world = fleet(**{name: volume(name, source) for name in names}, data=volume("data"), daily=daily)
+    world.settle()
+    found = world.assignable()
+
+    def pool_of(key: Key) -> str:
+        assignment = found[key].status.assignment
+        return "" if assignment is None else assignment.pool
+
+    here = pool_of(Key(Kind.VOLUME_SNAPSHOT, "default", "daily"))
+    assert {pool_of(Key(Kind.VOLUME, "default", name)) for name in names} == {here}
+    assert pool_of(DATA) == here
+
+
 def test_mass_deletion_awaits_approval() -> None:
     world = fleet(web=machine("web"))
     before = set(world.objects())

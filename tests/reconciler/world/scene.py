@@ -14,7 +14,7 @@ from reconciler.world.record import Record, fields
 from reconciler.world.world import World
 from schemas.edit import Edited, edit
 from schemas.kinds import Kind
-from schemas.model import Assignment, MachineStatus, VolumeStatus
+from schemas.model import Assignment, MachineStatus, VolumeSnapshotStatus, VolumeStatus
 from schemas.report import (
     CandidateReport,
     PoolletReport,
@@ -98,7 +98,12 @@ def using(volume_name: str) -> str:
 
 def assignment_record(pool_name: str, id: str = "1", uid: str = "", kind: Kind = Kind.MACHINE) -> Record:
     order = Assignment(pool=pool_name, id=id)
-    status = MachineStatus(assignment=order) if kind is Kind.MACHINE else VolumeStatus(assignment=order)
+    made = {
+        Kind.MACHINE: MachineStatus,
+        Kind.VOLUME: VolumeStatus,
+        Kind.VOLUME_SNAPSHOT: VolumeSnapshotStatus,
+    }
+    status = made[kind](assignment=order)
     return Record(uid=uid, pool=pool_name, status=status)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
 from reconciler.decide import placement as placing
 from reconciler.decide.need import Place
 from reconciler.decide.placement.quotas import sum_used
@@ -25,6 +27,7 @@ from tests.reconciler.world.scene import (
     report,
     using,
     volume,
+    volume_pool,
     with_record,
 )
 
@@ -68,6 +71,47 @@ def test_a_volume_alone_is_placed_beside_its_machine() -> None:
     scene.report("pool-a", report("pool-a", volume_pools=("pool-a",)))
     found = ask_scheduler(scene, scene.world(), place(key("data", Kind.VOLUME), near_pool="pool-a"))
     assert isinstance(found["data"], Placed)
+
+
+DAILY = "apiVersion: storage.ironcore.dev/v1alpha1\nkind: VolumeSnapshot\nmetadata: {name: daily}\nspec: {volumeRef: {name: data}}\n"
+FROM_DAILY = "  dataSource:\n    volumeSnapshotRef: {name: daily}\n"
+
+
+@pytest.mark.parametrize("taken_on", ["", "pool-a", "pool-b"])
+def test_a_volume_from_a_snapshot_goes_only_where_the_snapshot_is(taken_on: str) -> None:
+    scene = Scene({"new.yaml": volume("new", FROM_DAILY), "daily.yaml": DAILY})
+    for name in ("pool-a", "pool-b"):
+        scene.report(name, report(name, volume_pools=(name,)))
+    if taken_on:
+        order = assignment_record(taken_on, kind=Kind.VOLUME_SNAPSHOT)
+        scene.live({"daily.yaml": with_record(DAILY, Kind.VOLUME_SNAPSHOT, order)})
+    found = ask_scheduler(scene, scene.world(), place(key("new", Kind.VOLUME)))["new"]
+    if taken_on:
+        assert isinstance(found, Placed)
+        assert found.volumes == ((key("new", Kind.VOLUME), taken_on),)
+        return
+    assert isinstance(found, Unschedulable)
+    assert {each.pool for each in found.refusals} == {"pool-a", "pool-b"}
+    assert why(found) == {Predicate.SNAPSHOT}
+
+
+def test_a_machine_goes_where_the_snapshot_of_its_volume_is() -> None:
+    scene = Scene(
+        {
+            "web.yaml": machine("web-1", using("new")),
+            "new.yaml": volume("new", FROM_DAILY),
+            "daily.yaml": DAILY,
+        }
+    )
+    for name in ("pool-a", "pool-b"):
+        scene.report(name, report(name, volume_pools=(name,), labels={"rack": name}))
+        scene.source({f"{name}.yaml": volume_pool(name).replace("store-a", name)})
+    order = assignment_record("pool-b", kind=Kind.VOLUME_SNAPSHOT)
+    scene.live({"daily.yaml": with_record(DAILY, Kind.VOLUME_SNAPSHOT, order)})
+    asks = place(key("web-1")), place(key("new", Kind.VOLUME))
+    found = ask_scheduler(scene, scene.world(), *asks)["web-1"]
+    assert isinstance(found, Placed)
+    assert (found.pool, found.volumes) == ("pool-b", ((key("new", Kind.VOLUME), "pool-b"),))
 
 
 def test_ephemeral_volumes_are_volumes_of_the_request() -> None:
