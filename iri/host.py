@@ -45,6 +45,7 @@ class RuntimeInfo(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     version: str
     host: HostInfo = HostInfo()
+    has_host_service: bool = True  # without one it states reasons in its events alone
 
 
 class RuntimeMachineClass(msgspec.Struct, frozen=True, kw_only=True):

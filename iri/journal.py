@@ -48,9 +48,9 @@ class Journal:
         with self._lock:
             self._events.append(event)
 
-    def events(self) -> tuple[RuntimeEvent, ...]:
+    def events(self, since: int = 0) -> tuple[RuntimeEvent, ...]:
         """Oldest first; at most EVENTS_KEPT, and none older than EVENTS_KEPT_SECONDS."""
-        oldest = self._now() // 1_000_000_000 - EVENTS_KEPT_SECONDS
+        oldest = max(since, self._now() // 1_000_000_000 - EVENTS_KEPT_SECONDS)
         with self._lock:
             return tuple(event for event in self._events if event.time >= oldest)
 

@@ -160,8 +160,8 @@ class Runtime(Protocol):
     def hold_starts(self, *, release: bool) -> None:
         """From the next boot of the host on, machines stay off until their power is ordered On; `release` starts those of the last boot."""
 
-    def events(self) -> Sequence[RuntimeEvent]:
-        """The recent events, oldest first. Bounded in number and age; none survives a restart."""
+    def events(self, since: int = 0) -> Sequence[RuntimeEvent]:
+        """The recent events from a second on, oldest first. Bounded in number and age; none survives a restart."""
 
     def watch(self) -> Subscription:
         """Notices from now on. ResourceExhausted when too many watch already."""

@@ -45,9 +45,10 @@ from poollet.report import pool_report
 from poollet.report.assemble import Pools, assemble_report, select_error_entries, stamp
 from poollet.report.events import Events
 from poollet.report.pool_report import AnyPool, DeclaredClasses
+from poollet.report.provider_events import ProviderEvents
 from poollet.runtimes.executor import Executor, OnEnd, StillValid
 from poollet.runtimes.runtime_client import RuntimeClient
-from poollet.runtimes.runtime_lists import ListFailed, Listing, ListKey
+from poollet.runtimes.runtime_lists import Listing, RuntimeLists
 from poollet.sync.git_sync import GitSync
 from poollet.sync.live_sync import LiveProblem, LiveState, LiveSync
 from poollet.sync.live_view import PoolId
@@ -69,9 +70,8 @@ Leaving = Literal["stopping", "leaving"]
 
 @dataclass(frozen=True)
 class AgentIdentity:
-    """What does not change while it runs. `instance` is a random id of this run, which tells it from another
-    run on the same host. `secrets` is called in each pass, because the operator may edit the file
-    meanwhile."""
+    """What does not change while it runs. `instance` is a random id of this run. `secrets` is called in each pass,
+    because the operator may edit the file meanwhile."""
 
     name: str
     host_id: str
@@ -115,6 +115,7 @@ class Agent:
         self._pools = {(Kind(pool.kind), pool.name): pool for pool in setup.pools}
         self._live = LiveSync(parts.remote, self._pools, parts.publisher.ref)
         self._events = Events(setup.name, parts.clock)
+        self._provider_events = ProviderEvents(self._events)
         self._memory = Memory()
         self.last_report = Report()
         self.problem: LiveProblem | None = None  # why the head of `live` is not applied
@@ -157,6 +158,7 @@ class Agent:
         if live.is_applied:
             self.on_applied()
         self._memory = decision.memory
+        self._provider_events.record(decision.memory.entries)
         self._offer(lease, pools, decision, live.settings)
         self._carry_out(decision, host)
         moments = (decision.recheck_at_ms, lease.until_ms if isinstance(lease, Wait | Candidate) else None)
@@ -179,6 +181,7 @@ class Agent:
         self.last_report = self.publisher.own_report()
         self._memory = from_report(self.last_report)
         self._events.start(self.last_report.events)
+        self._provider_events.start(self.last_report)
         self._live.start(self.last_report)
         self._has_begun = True
 
@@ -300,11 +303,13 @@ class Agent:
     def _run_decide(
         self, live: LiveState, facts: Mapping[PoolId, PoolFacts], host: HostPermissions
     ) -> Decision:
-        """Collects all inputs at one moment and decides. What a runtime or an action reports from here on is
-        for the next pass."""
-        lists: dict[ListKey, Listing | ListFailed] = {}
-        for connection in self.connections.values():
-            lists |= connection.lists
+        """Collects all inputs at one moment and decides. What is reported from here on is for the next pass."""
+        lists: RuntimeLists = {
+            key: answer
+            for connection in self.connections.values()
+            for key, answer in connection.lists.items()
+        }
+        events = {name: connection.events for name, connection in self.connections.items()}
         providers = {
             name: connection.state.about.name
             for name, connection in self.connections.items()
@@ -326,6 +331,7 @@ class Agent:
                 ),
                 now_ms=self._clock.moment_ms(),
                 host=host,
+                explanations=self._provider_events.read(events, lists),
             )
         )
 
@@ -337,8 +343,7 @@ class Agent:
         self.problem = problem
 
     def _offer(self, lease: LeaseVerdict, pools: Pools, decision: Decision, settings: FleetSettings) -> None:
-        """Say what the report ref shall hold: with the lease the whole report, else candidate.json alone.
-        When it is pushed is decided by the publisher."""
+        """Say what the report ref shall hold: with the lease the whole report, else candidate.json alone. The publisher decides when."""
         if not isinstance(lease, Acquire):
             self.publisher.stand_by(render(Report(candidate=self._candidate()))[CANDIDATE])
             return
@@ -358,7 +363,7 @@ class Agent:
         at = stamp(self._clock.now())
         self.last_report = assemble_report(by, pools, decision, self._events.all(), self.last_report, at)
         files = render(self.last_report)
-        news = {**files, **render(select_error_entries(self.last_report))}
+        news = {**files, **render(select_error_entries(self.last_report, self._provider_events.reasons))}
         self.publisher.offer(files, settings.heartbeat.interval, news)
 
     def _candidate(self) -> report.CandidateReport:

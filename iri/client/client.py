@@ -45,6 +45,11 @@ from iri.wire.events import decode_event
 from iri.wire.message_codec import encode, freeze
 
 AnyOffer = TypeVar("AnyOffer", MachineOffer, VolumeOffer)
+# With the kind of the objects that their events are about.
+EVENT_SERVICES = ((MACHINES["ListEvents"], RuntimeMachine), (VOLUMES["ListEvents"], RuntimeVolume))
+FAR_FUTURE = (
+    1 << 40
+)  # the end of a window that has none, in Unix seconds: a provider applies its beginning only if both are set
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +95,15 @@ class Client:
         service = MACHINES if self._machines else VOLUMES
         version: Any = self._read(service["Version"])
         try:
-            host = freeze(HostInfo, self._read(HOST["GetHost"]).host)
+            host, has_host_service = freeze(HostInfo, self._read(HOST["GetHost"]).host), True
         except Unimplemented:
-            host = HostInfo()
-        return RuntimeInfo(name=version.runtime_name, version=version.runtime_version, host=host)
+            host, has_host_service = HostInfo(), False
+        return RuntimeInfo(
+            name=version.runtime_name,
+            version=version.runtime_version,
+            host=host,
+            has_host_service=has_host_service,
+        )
 
     def offers(self) -> Offers:
         """Empty for a kind without a runtime."""
@@ -166,27 +176,35 @@ class Client:
         """Unimplemented for a runtime without a host service."""
         self._call(HOST["HoldStarts"], build_request(HOST["HoldStarts"], release=release))
 
-    def events(self) -> Sequence[RuntimeEvent]:
-        return self.events_between(0, 0)
+    def events(self, since: int = 0) -> Sequence[RuntimeEvent]:
+        """Unimplemented where no service of the runtime has events."""
+        return self._list_events(since, FAR_FUTURE if since else 0, {})
 
     def events_between(
         self, first: int, last: int, labels: Mapping[str, str] | None = None
     ) -> Sequence[RuntimeEvent]:
-        """Events from one second to another, both included; 0 and 0 for all. Oldest first."""
+        """Events from one second to another, both included; 0 and 0 for all. Oldest first; none where the runtime has no events."""
+        try:
+            return self._list_events(first, last, labels or {})
+        except Unimplemented:
+            return ()
+
+    def _list_events(self, first: int, last: int, labels: Mapping[str, str]) -> Sequence[RuntimeEvent]:
         events: list[RuntimeEvent] = []
-        for method, kind in (
-            (MACHINES["ListEvents"], RuntimeMachine),
-            (VOLUMES["ListEvents"], RuntimeVolume),
-        ):
+        refusals: list[Unimplemented] = []
+        for method, kind in EVENT_SERVICES:
             request: Any = build_request(method)
             request.filter.events_from_time = first
             request.filter.events_to_time = last
-            request.filter.label_selector.update(labels or {})
+            request.filter.label_selector.update(labels)
             try:
                 response: Any = self._connection(method).read(method, request, self._deadlines.list)
-            except Unimplemented:
+            except Unimplemented as error:
+                refusals.append(error)
                 continue
             events += [decode_event(message, kind) for message in response.events]
+        if len(refusals) == len(EVENT_SERVICES):
+            raise refusals[0]
         return sorted(events, key=lambda event: event.time)
 
     def watch(self) -> RemoteSubscription:

@@ -206,9 +206,9 @@ class LibvirtRuntime:
         """On disk when it returns."""
         self._machines.hold_starts(release=release)
 
-    def events(self) -> Sequence[RuntimeEvent]:
+    def events(self, since: int = 0) -> Sequence[RuntimeEvent]:
         """Those of this process: libvirt keeps no events, so a restart begins without any."""
-        return self._journal.events()
+        return self._journal.events(since)
 
     def watch(self) -> Subscription:
         return self._journal.watch()

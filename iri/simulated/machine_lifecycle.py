@@ -108,6 +108,7 @@ def create(guest: SimulatedMachine, now_ns: int, images_ready_ns: int, model: Ho
     if guest.machine.spec.power is Power.OFF and not model.quirks.ignores_power:
         return enter_phase(guest, MachinePhase.OFF, model), ()
     if images_ready_ns == NEVER_NS:
+        guest = replace(guest, pending_devices=())  # without a system none of them arrives
         return report_missing_image(enter_phase(guest, MachinePhase.BOOTING, model), now_ns, model), (
             ObjectEvent("ImagePullFailed", "PullImage", "the image cannot be pulled", is_warning=True),
         )

@@ -71,7 +71,8 @@ class SimulatedRuntime:
                 labels=profile.labels,
                 hardware_id=profile.hardware_id,
             )
-        return RuntimeInfo(name=NAME, version=VERSION, host=info)
+            has_host_service = not self.host.model.quirks.has_no_host_service
+        return RuntimeInfo(name=NAME, version=VERSION, host=info, has_host_service=has_host_service)
 
     def offers(self) -> Offers:
         """Only classes of which at least one machine fits on the empty host."""
@@ -149,10 +150,10 @@ class SimulatedRuntime:
             if release:
                 machine_calls.release_starts(self.host, now_ns)
 
-    def events(self) -> Sequence[RuntimeEvent]:
+    def events(self, since: int = 0) -> Sequence[RuntimeEvent]:
         """Everything that is due has happened, and has its event, before the journal is read."""
         with self.host.lock():
-            return self.host.journal.events()
+            return self.host.journal.events(since)
 
     def watch(self) -> Subscription:
         """A subscription that applies what is due while its holder waits. Without one, an idle host remains as the last call left it."""

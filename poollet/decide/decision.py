@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from poollet.decide.actions import ExecutorState, ObjectAction
+from poollet.decide.actions import EventText, ExecutorState, ObjectAction, Ref
 from poollet.decide.gates import OPEN, HostPermissions
 from poollet.decide.memory import Entry, Memory
 from poollet.runtimes.runtime_lists import RuntimeLists
@@ -81,6 +81,8 @@ class DecisionInput:
     facts: PoolletFacts
     now_ms: int
     host: HostPermissions = OPEN
+    # What the provider of an object that waits said last of it. For people: nothing is decided by it.
+    explanations: Mapping[Ref, EventText] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

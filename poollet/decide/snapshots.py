@@ -15,6 +15,7 @@ from poollet.report import iri_to_report
 from poollet.report.conditions import READY, SOURCE_READY, condition, sort_conditions, summarize_problems
 from poollet.report.entries import (
     Conditions,
+    explain_state,
     new_entry,
     report_pending,
     up_to_date_conditions,
@@ -59,6 +60,7 @@ def report_snapshot(
     """The entry of a snapshot that exists; `known` takes precedence over what its runtime states."""
     status = iri_to_report.snapshot_status(there, current.provider(order.runtime))
     is_ready = there.status.state is SnapshotState.READY and not there.deleted_at
-    ready = condition(READY, is_ready, status.state or "Unknown")
+    explanation = None if is_ready else current.inputs.explanations.get(order.ref)
+    ready = condition(READY, is_ready, *explain_state(status.state or "Unknown", explanation))
     conditions = sort_conditions((*known, *without_types((ready,), known)))
     return replace(new_entry(order), status=replace(status, conditions=conditions))

@@ -34,6 +34,7 @@ from poollet.report.conditions import (
 )
 from poollet.report.entries import (
     Conditions,
+    explain_state,
     new_entry,
     rejection_reasons,
     report_pending,
@@ -155,7 +156,12 @@ def report_volume(order: HostOrder, there: RuntimeVolume, known: Conditions, cur
     """The entry of a volume that exists, with the machines that have it attached, by uid: the reconciler
     releases no claim of such a machine."""
     status = iri_to_report.volume_status(there, current.provider(order.runtime))
-    conditions = (*known, *runtime_conditions(there, known), *iri_to_report.access_conditions(there))
+    explanation = current.inputs.explanations.get(order.ref)
+    conditions = (
+        *known,
+        *runtime_conditions(there, known, explanation),
+        *iri_to_report.access_conditions(there),
+    )
     holders = find_holder_ids(order, there, current)
     uids = sorted(uid for id in holders if UID.fullmatch(uid := current.inventory.uids.get(id, "")))
     return replace(
@@ -165,12 +171,15 @@ def report_volume(order: HostOrder, there: RuntimeVolume, known: Conditions, cur
     )
 
 
-def runtime_conditions(there: RuntimeVolume, known: Conditions) -> Conditions:
-    """Whether the volume is ready, and the reason that its runtime states if not."""
+def runtime_conditions(
+    there: RuntimeVolume, known: Conditions, explanation: EventText | None = None
+) -> Conditions:
+    """Whether the volume is ready, and the reason that its runtime states if not, else what its provider's events say."""
     reason, message = there.detail.reason[: iri_to_report.LONGEST_NAME], there.detail.message
     is_available = there.status.state is VolumeState.AVAILABLE and not there.deleted_at
     state = iri_to_report.VOLUME_STATES.get(there.status.state) or "Unknown"
-    found = [condition(READY, is_available, *((state, "") if is_available else (reason or state, message)))]
+    why = (reason or state, message) if reason or message else explain_state(state, explanation)
+    found = [condition(READY, is_available, *((state, "") if is_available else why))]
     if reason:
         type = SOURCE_READY if reason == create_errors.IMAGE_NOT_RESOLVABLE else UP_TO_DATE
         found.append(condition(type, False, reason, message))

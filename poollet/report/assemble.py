@@ -10,7 +10,7 @@ A third would make a host push whose calls fail: some runtimes write a request's
 error, which so differs with each try. The text is always reported as it is now, because a number in it may as well be a fact
 ("has 2Gi"). But it is worth no push of its own: `select_error_entries` gives the entries without such texts, by which the publisher
 tells news from what may wait for the next heartbeat. The status and the reason of the condition are news. Which texts these are
-is told by the reason, a field; no text is compared or parsed.
+is told by the reason, a field; no text is compared or parsed. What a provider's events say waits in the same way.
 
 A pool keeps its times by its name. An object keeps them by its uid: another object of the same name begins
 with new ones.
@@ -21,7 +21,7 @@ bytes, or a condition has another text than the decision gave it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from datetime import UTC, datetime
 from typing import NamedTuple, TypeVar
 
@@ -29,7 +29,7 @@ from msgspec.structs import replace
 
 from poollet.decide.decision import Decision
 from poollet.decide.memory import Entry
-from poollet.report.conditions import CALL_REASONS, FAILED
+from poollet.report.conditions import CALL_REASONS, FAILED, PENDING
 from poollet.report.entries import Conditions
 from schemas import report
 from schemas.report import Report, ReportedCondition
@@ -75,35 +75,38 @@ def carry_times(conditions: Conditions, before: Conditions, at: str) -> Conditio
     )
 
 
-def select_error_entries(found: Report) -> Report:
-    """Only what shows an error of a call, an entry or an event, without the text of the error. All other entries are left out."""
+def select_error_entries(found: Report, imported: frozenset[str] = frozenset()) -> Report:
+    """Only what shows an error of a call, or what a provider's event says, in an entry or an event, without the text. All other entries are
+    left out. `imported` are the reasons of such events."""
+    volatile = CALL_REASONS | imported | ({PENDING} if imported else set())
     return Report(
-        pools=_select(found.pools),
-        volume_pools=_select(found.volume_pools),
-        machines=_select(found.machines),
-        volumes=_select(found.volumes),
-        snapshots=_select(found.snapshots),
+        pools=_select(found.pools, volatile),
+        volume_pools=_select(found.volume_pools, volatile),
+        machines=_select(found.machines, volatile),
+        volumes=_select(found.volumes, volatile),
+        snapshots=_select(found.snapshots, volatile),
         events=tuple(
-            replace(one, message="", first=None) if one.reason == FAILED else one for one in found.events
+            replace(one, message="", first=None) if one.reason == FAILED or one.reason in imported else one
+            for one in found.events
         ),
     )
 
 
-def _select(found: Mapping[AnyName, AnyReport]) -> dict[AnyName, AnyReport]:
-    """Those whose conditions have a text that a call made."""
+def _select(found: Mapping[AnyName, AnyReport], volatile: Set[str]) -> dict[AnyName, AnyReport]:
+    """Those whose conditions have a text that a call made, or a provider."""
     selected = {}
     for name, one in found.items():
-        if one.status is None or all(each.reason not in CALL_REASONS for each in one.status.conditions):
+        if one.status is None or all(each.reason not in volatile for each in one.status.conditions):
             continue
-        plain = tuple(_without_error_text(each) for each in one.status.conditions)
+        plain = tuple(_without_error_text(each, volatile) for each in one.status.conditions)
         if plain != one.status.conditions:
             selected[name] = replace(one, status=replace(one.status, conditions=plain))
     return selected
 
 
-def _without_error_text(one: ReportedCondition) -> ReportedCondition:
+def _without_error_text(one: ReportedCondition, volatile: Set[str]) -> ReportedCondition:
     """The text of any other reason follows from `live` or from a list, and is news."""
-    return replace(one, message="") if one.reason in CALL_REASONS else one
+    return replace(one, message="") if one.reason in volatile else one
 
 
 def stamp(moment: datetime) -> str:

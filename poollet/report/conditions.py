@@ -26,6 +26,9 @@ DUPLICATES = "DuplicateObjects"  # a reason
 DELETED = "Deleted"  # a reason: a machine that is kept for an undo is off
 LOST = "Lost"  # a reason: an object with data is missing
 NO_EFFECT = "NoEffect"  # a reason: the runtime accepted a call again and again, and nothing changed
+PENDING = (
+    "Pending"  # a reason: on its way; the message is what its provider said last, unless that was a warning
+)
 FAILED = "Failed"  # a reason of an event: a call failed
 # Reasons that tell of a call, by the classes of errors; all others follow from what `live` says.
 CALL_REASONS = frozenset(

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
-from poollet.decide.actions import CallError
+from poollet.decide.actions import CallError, EventText
 from poollet.decide.assignments import HostOrder
 from poollet.decide.memory import Entry
 from poollet.decide.retry import RetryDecision
@@ -76,6 +76,17 @@ def with_conditions(entry: Entry, known: Conditions) -> Entry:
     status = entry.status or empty_status(entry)
     conditions = sort_conditions((*known, *without_types(status.conditions, known)))
     return replace(entry, phase="present", status=replace(status, conditions=conditions))
+
+
+def explain_state(state: str, explanation: EventText | None) -> tuple[str, str]:
+    """Reason and message of an object that is not ready. A warning is the reason; anything else is progress, which only the message names."""
+    match explanation:
+        case None:
+            return state, ""
+        case EventText(reason, message, True):
+            return reason, message
+        case EventText(reason, message):
+            return state, f"{reason}: {message}" if message else reason
 
 
 def without_types(found: Iterable[report.ReportedCondition], known: Conditions) -> Conditions:

@@ -4,6 +4,10 @@ Theory of operation. Events are equal when subject, reason, message and type are
 gets a new `last` and moves to the end, so that a call that fails again and again takes one place. Beyond
 MOST_KEPT the oldest is dropped. The list is part of the report, so a restart continues with it.
 
+An event of a provider that others wrote is imported with its own time, and is counted once however often it is listed. While its subject,
+reason and type stay the same, a new message takes the place of the old one, because some messages have a number in them. Such
+events take half of the list at most.
+
 Events are for people: no program decides by them, and one that is lost changes nothing.
 """
 
@@ -11,6 +15,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from poollet.clock import Clock
@@ -20,6 +25,7 @@ from poollet.report.conditions import FAILED
 from schemas.report import ReportedEvent
 
 MOST_KEPT = 200
+MOST_IMPORTED = MOST_KEPT // 2
 LONGEST_MESSAGE = 1000
 
 
@@ -40,6 +46,9 @@ class Events:
         self._poollet = Subject("Poollet", name)
         self._clock = clock
         self._events: dict[tuple[Subject, EventText], ReportedEvent] = {}
+        self._imported: dict[
+            tuple[Subject, EventText], None
+        ] = {}  # keys of events, whose messages are left out
         self._writing = threading.Lock()
 
     def start(self, kept: Iterable[ReportedEvent]) -> None:
@@ -70,17 +79,46 @@ class Events:
         at = stamp(self._clock.now())
         with self._writing:
             before = self._events.pop((subject, event), None)
-            self._events[subject, event] = ReportedEvent(
-                kind=subject.kind,
-                name=subject.name,
-                namespace=subject.namespace,
-                uid=subject.uid,
-                type="Warning" if event.is_warning else "Normal",
-                reason=event.reason,
-                message=event.message,
-                count=before.count + 1 if before else 1,
-                first=before.first if before else at,
-                last=at,
-            )
-            if len(self._events) > MOST_KEPT:
-                del self._events[next(iter(self._events))]
+            self._put((subject, event), count_event(subject, event, at, before))
+
+    def record_imported(self, subject: Subject, event: EventText, time: int) -> None:
+        """Of a provider, in Unix seconds by its own clock; a time to come counts as now."""
+        event = event._replace(message=event.message[:LONGEST_MESSAGE])
+        now = self._clock.now()
+        at = stamp(datetime.fromtimestamp(max(0, min(time, int(now.timestamp()))), UTC))
+        key = (subject, event._replace(message=""))
+        with self._writing:
+            place = key if key in self._imported and key in self._events else (subject, event)
+            before = self._events.get(place)
+            if before is not None and at <= before.last and before.message == event.message:
+                return  # listed again, after a restart
+            self._events.pop(place, None)
+            self._imported.pop(key, None)
+            self._imported[key] = None
+            self._put(key, count_event(subject, event, at, before))
+            if len(self._imported) > MOST_IMPORTED:
+                oldest = next(iter(self._imported))
+                del self._imported[oldest]
+                self._events.pop(oldest, None)
+
+    def _put(self, key: tuple[Subject, EventText], event: ReportedEvent) -> None:
+        """As the newest one."""
+        self._events[key] = event
+        if len(self._events) > MOST_KEPT:
+            del self._events[next(iter(self._events))]
+
+
+def count_event(subject: Subject, event: EventText, at: str, before: ReportedEvent | None) -> ReportedEvent:
+    """The event as it is reported, after `before` of the same subject."""
+    return ReportedEvent(
+        kind=subject.kind,
+        name=subject.name,
+        namespace=subject.namespace,
+        uid=subject.uid,
+        type="Warning" if event.is_warning else "Normal",
+        reason=event.reason,
+        message=event.message,
+        count=before.count + 1 if before else 1,
+        first=before.first if before else at,
+        last=max(at, before.last) if before else at,
+    )

@@ -2,10 +2,14 @@
 
 Owns the calls that read, and none that changes an object. A list that failed is unknown, never empty; the last lists stay
 for display. Any thread may read; one thread calls.
+
+Events are asked for with the lists, and only of a runtime without the Host service: such a runtime, which others wrote, states
+reasons nowhere else. Each call asks from the newest known event on. A runtime that has no events is asked again once it was away.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -13,12 +17,15 @@ from dataclasses import dataclass, replace
 from iri.errors import IRIError, Unimplemented
 from iri.host import Offers, RuntimeClasses, RuntimeInfo
 from iri.machine import RuntimeMachine
-from iri.runtime import Runtime, RuntimeKind
+from iri.runtime import Runtime, RuntimeEvent, RuntimeKind
 from iri.volume import RuntimeSnapshot, RuntimeVolume
-from poollet.runtimes.runtime_lists import ListFailed, Listing, ListKey, RuntimeLists
+from poollet.runtimes.runtime_lists import ListFailed, Listing, ListKey, RuntimeLists, identify_event
 
 MACHINE_KINDS: tuple[RuntimeKind, ...] = (RuntimeMachine,)
 VOLUME_KINDS: tuple[RuntimeKind, ...] = (RuntimeVolume, RuntimeSnapshot)
+MOST_EVENTS = 500  # the newest that are kept
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +71,8 @@ class RuntimeClient:
         self._refused: RuntimeClasses | None = None  # the runtime cannot be configured with these
         self._state = RuntimeState()
         self._lists: dict[ListKey, Listing | ListFailed] = {}
+        self._events: tuple[RuntimeEvent, ...] = ()
+        self._has_events = True  # as far as it is known
         self._calling = threading.Lock()
 
     @property
@@ -75,6 +84,11 @@ class RuntimeClient:
     def lists(self) -> RuntimeLists:
         """A snapshot: each fetch makes a new mapping."""
         return self._lists
+
+    @property
+    def events(self) -> tuple[RuntimeEvent, ...]:
+        """The newest events, oldest first; none of a runtime with the Host service. The same tuple until there are new ones."""
+        return self._events
 
     @property
     def is_answering(self) -> bool:
@@ -102,10 +116,11 @@ class RuntimeClient:
                     self._state = RuntimeState(about, self._fetch_offers(desired), configured_classes=desired)
             except IRIError as error:
                 self._state = replace(before, error=str(error) or type(error).__name__)
+                self._has_events = True  # another version may answer next
             return self._state != before
 
     def fetch_lists(self) -> bool:
-        """Lists everything; whether anything changed."""
+        """Lists everything, and the events where they are needed; whether anything changed."""
         with self._calling:
             before = self._lists
             lists: dict[ListKey, Listing | ListFailed] = {}
@@ -114,7 +129,28 @@ class RuntimeClient:
                 of_server = lists.get(ListKey(self.name, RuntimeVolume)) if kind is RuntimeSnapshot else None
                 lists[ListKey(self.name, kind)] = self._fetch_list(kind, of_server)
             self._lists = lists
-            return any(_differs(before.get(key), found) for key, found in lists.items())
+            has_news = self._fetch_events()
+            return has_news or any(_differs(before.get(key), found) for key, found in lists.items())
+
+    def _fetch_events(self) -> bool:
+        """Asks for what happened since the newest known event; whether anything did. Events are for people: a call that fails is made again
+        with the next lists, and does not make the runtime unreachable."""
+        about = self._state.about
+        if about is None or about.has_host_service or not self._has_events or not self.is_answering:
+            return False
+        try:
+            found = self.runtime.events(max((event.time for event in self._events), default=0))
+        except Unimplemented:
+            self._has_events = False
+            return False
+        except IRIError as error:
+            log.info("cannot list events runtime=%s error=%s", self.name, error)
+            return False
+        known = {identify_event(event) for event in self._events}
+        new = [event for event in found if identify_event(event) not in known]
+        if new:
+            self._events = (*self._events, *new)[-MOST_EVENTS:]
+        return bool(new)
 
     def _fetch_list(self, kind: RuntimeKind, of_server: Listing | ListFailed | None) -> Listing | ListFailed:
         """The list of one kind, or ListFailed with the last one. A runtime without snapshots lists none,

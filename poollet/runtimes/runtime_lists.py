@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from iri.runtime import RuntimeKind, RuntimeObject
+from iri.runtime import RuntimeEvent, RuntimeKind, RuntimeObject
 
 
 class ListKey(NamedTuple):
@@ -38,3 +38,8 @@ class ListFailed:
 
 # A key that is absent has not been listed yet.
 RuntimeLists: TypeAlias = Mapping[ListKey, Listing | ListFailed]
+
+
+def identify_event(event: RuntimeEvent) -> tuple[object, ...]:
+    """Events have no id. Equal ones of one second count as one."""
+    return event.kind, event.id, event.type, event.reason, event.message, event.time

@@ -5,6 +5,8 @@ of its pool is given back first, so that the pool where it is counts as one that
 its own. It writes nothing. Exit codes: 0 if the object is on a pool or fits on one, 5 if it cannot be scheduled, 1
 if there is no such object.
 
+An object that failed where it is has a line with its host's reason, as of the last commit on the target branch.
+
 Limits: only machines and volumes are scheduled. Scores are those of now; they say why a pool is best today, not why
 it was chosen then (that is in `gitvirt history`).
 """
@@ -28,6 +30,7 @@ from reconciler.cli.verbs import closest
 from reconciler.decide import placement as placing
 from reconciler.decide.need import Place
 from reconciler.decide.obstacles import obstacles
+from reconciler.plan.significance import WAITING
 from reconciler.plan.suggestion import suggest
 from reconciler.query.inventory import FleetInventory, InventoryItem
 from reconciler.schedule.decision import Refusal
@@ -61,6 +64,7 @@ class Explanation:
     blocked: tuple[str, ...]
     rows: tuple[Fit | Refusal, ...]
     pending: str = ""  # `m -> xl: InsufficientForResize`
+    fault: str = ""  # why it is not ready where it is
 
     @property
     def is_placeable(self) -> bool:
@@ -124,7 +128,8 @@ def explain_object(seen: PlanInput, key: Key) -> Explanation:
         cluster = placing.build_cluster_state(world, requests, [need])
         rows = explain(requests[0], cluster, placing.policy(world))
     blocked = tuple(each.message for each in obstacles(world, known))
-    return Explanation(key, known.record.pool, blocked, rows, find_pending_class(known))
+    pending, fault = find_pending_class(known), find_fault(known.record)
+    return Explanation(key, known.record.pool, blocked, rows, pending, fault)
 
 
 def find_pending_class(known: ObjectState) -> str:
@@ -134,6 +139,14 @@ def find_pending_class(known: ObjectState) -> str:
         return ""
     shown = InventoryItem("", 0, msgspec.structs.replace(machine, status=status), {})
     return columns.class_cell(shown) if status.machine_class_ref is not None else ""
+
+
+def find_fault(record: Record) -> str:
+    """What its host says of an object that failed there; nothing of one that is merely on its way."""
+    for one in getattr(record.status, "conditions", ()):
+        if record.pool and one.type == "Ready" and one.status == "False" and one.reason not in WAITING:
+            return f"{one.reason}: {one.message}" if one.message else str(one.reason)
+    return ""
 
 
 def without_assignment(record: Record) -> Record:
@@ -153,6 +166,8 @@ def write(answer: Explanation, terminal: Terminal) -> None:
         terminal.line(f"{terminal.paint('class:', TextStyle.YELLOW)} {printable(answer.pending)}")
     for words_of_it in answer.blocked:
         terminal.line(f"{terminal.paint('blocked:', TextStyle.RED)} {printable(words_of_it)}")
+    if answer.fault:
+        terminal.line(f"{terminal.paint('not ready there:', TextStyle.RED)} {printable(answer.fault)}")
     rows = table(answer, terminal)
     if rows:
         terminal.line()

@@ -88,9 +88,9 @@ class FaultInjectingRuntime:
         with self._wrap("HoldStarts"):
             self._runtime.hold_starts(release=release)
 
-    def events(self) -> Sequence[RuntimeEvent]:
+    def events(self, since: int = 0) -> Sequence[RuntimeEvent]:
         with self._wrap("ListEvents"):
-            return self._runtime.events()
+            return self._runtime.events(since)
 
     def watch(self) -> Subscription:
         with self._wrap("WatchEvents"):

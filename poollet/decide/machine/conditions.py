@@ -2,8 +2,8 @@
 
     condition                      a pending machine                         an existing machine
     -----------------------------  ----------------------------------------  ------------------------------------------
-    VolumesReady                   each volume can be attached               each volume is ready; attached if it runs
-    NetworkInterfacesReady         each network exists                       each interface is ready; attached if it runs
+    VolumesReady                   each volume can be attached               each volume is ready, and attached unless it is off
+    NetworkInterfacesReady         each network exists                       each interface is ready, and attached unless it is off
     SecretsReady, ClassReady       ignition and class can be used            -
     ImageReady                     only while the runtime lacks an image     only while the runtime says so
     UpToDate                       only while its creation fails             only while a change fails or is impossible
@@ -18,7 +18,7 @@ from collections.abc import Mapping
 
 from iri.machine import AttachmentState, AttachmentStatus, MachineState, RuntimeMachine
 from poollet.decide import create_errors
-from poollet.decide.actions import CallError
+from poollet.decide.actions import CallError, EventText
 from poollet.decide.assignments import HostOrder
 from poollet.decide.create_errors import NO_ERRORS, CreateErrors
 from poollet.decide.decision_pass import DecisionPass
@@ -37,7 +37,7 @@ from poollet.report.conditions import (
     sort_conditions,
     summarize_problems,
 )
-from poollet.report.entries import Conditions, without_types
+from poollet.report.entries import Conditions, explain_state, without_types
 from schemas import live_layout, report
 from schemas.model import Machine
 
@@ -59,7 +59,7 @@ def report_machine(
     """The entry of an existing machine: conditions of the poollet first, then those of its runtime."""
     before = current.status_before(order, report.ReportedMachineStatus)
     mapping: Mapping[str, tuple[str, str]] = needs.mapping if needs is not None else {}
-    ours = (*known, *ready_conditions(there, known))
+    ours = (*known, *ready_conditions(there, known, current.inputs.explanations.get(order.ref)))
     others = without_types(iri_to_report.runtime_conditions(there), ours)
     status = report.ReportedMachineStatus(
         machine_id=iri_to_report.full_id(current.provider(order.runtime), there.id),
@@ -74,15 +74,18 @@ def report_machine(
     return report.MachineReport(order.ref.uid, order.assignment, "present", order.pool, status=status)
 
 
-def ready_conditions(there: RuntimeMachine, known: Conditions) -> Conditions:
-    """Ready or not, with the runtime's own reason if it states one."""
+def ready_conditions(
+    there: RuntimeMachine, known: Conditions, explanation: EventText | None = None
+) -> Conditions:
+    """Ready or not, with the runtime's own reason if it states one, else with what its provider's events say."""
     if any(one.type == READY for one in known):
         return ()
     state = iri_to_report.machine_state(there) or "Unknown"
     is_ready = state == "Running" and not there.deleted_at
     error = creation_error(there)
     if is_ready or there.deleted_at or error is None:
-        return (condition(READY, is_ready, state),)
+        is_waiting = not is_ready and not there.deleted_at
+        return (condition(READY, is_ready, *explain_state(state, explanation if is_waiting else None)),)
     part = PART_OF_ERROR.get(error.code)
     types = (READY,) if part is None else (part, READY)
     return tuple(condition(type, False, error.code, error.message) for type in types)
@@ -102,10 +105,10 @@ def creation_error(there: RuntimeMachine) -> CallError | None:
 
 
 def attachment_conditions(needs: MachineDependencies, there: RuntimeMachine) -> Conditions:
-    """Dependencies that are not ready, and in a running guest the devices that are not attached yet."""
+    """Dependencies that are not ready, and the devices that are not attached yet of a guest that runs or starts."""
     volumes: list[tuple[str, str]] = [*not_ready(*needs.disks.values())]
     interfaces: list[tuple[str, str]] = [*not_ready(*needs.interfaces.values())]
-    if there.status.state is MachineState.RUNNING:
+    if there.status.state in (MachineState.RUNNING, MachineState.PENDING):
         volumes += list_not_attached("volume", needs.disks, there.status.volumes)
         interfaces += list_not_attached(
             "network interface", needs.interfaces, there.status.network_interfaces
@@ -116,7 +119,7 @@ def attachment_conditions(needs: MachineDependencies, there: RuntimeMachine) -> 
 def list_not_attached(
     kind: str, desired: Mapping[str, object], there: tuple[AttachmentStatus, ...]
 ) -> list[tuple[str, str]]:
-    """Devices of a running guest that the runtime has accepted and not attached yet."""
+    """Devices of a guest that the runtime has accepted and not attached yet."""
     arrived = {entry.name for entry in there if entry.state is AttachmentState.ATTACHED}
     return [
         ("NotAttached", f"{kind} {name} is not attached yet")

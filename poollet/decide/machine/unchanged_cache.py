@@ -38,7 +38,9 @@ def collect_facts(order: HostOrder, current: DecisionPass) -> tuple[object, ...]
     facts = current.inputs.facts
     classes = facts.pools[(Kind.MACHINE_POOL, order.pool)].classes
     provider = current.provider(order.runtime)
-    return facts.fleet, classes, facts.secrets, facts.plain_secrets, provider, order.pool, order.assignment
+    explanation = current.inputs.explanations.get(order.ref)
+    secrets = (facts.secrets, facts.plain_secrets)
+    return facts.fleet, classes, secrets, provider, order.pool, order.assignment, explanation
 
 
 def find_unchanged(order: HostOrder, there: RuntimeMachine, current: DecisionPass) -> CachedMachine | None:

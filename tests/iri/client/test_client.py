@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -71,6 +71,26 @@ def test_events_are_selected_by_a_time_window(client: Client) -> None:
     assert not client.events_between(born - 60, born + 60, {"app": "other"})
     assert not client.events_between(1, 2)
     assert client.events_between(1, 0), "a window needs both ends"
+    assert client.events(born - 60)
+    assert not client.events(born + 60)
+
+
+def test_a_runtime_without_events_differs_from_one_without_news(client: Client, address: UnixAddress) -> None:
+    def refuse(call: str) -> AbstractContextManager[None]:
+        if call == "ListEvents":
+            raise Unimplemented(call)
+        return nullcontext()
+
+    assert client.about().has_host_service
+    assert client.events(1 << 39) == []
+    nowhere = address.path.with_name("without-events")
+    with (
+        Server(SimulatedRuntime(quick_host()), [UnixAddress(nowhere)], wrapper=refuse),
+        Client(UnixAddress(nowhere)) as other,
+    ):
+        assert other.events_between(0, 0) == ()
+        with pytest.raises(Unimplemented):
+            other.events()
 
 
 def test_machines_and_volumes_of_different_processes(socket_directory: Path) -> None:

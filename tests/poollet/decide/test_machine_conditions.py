@@ -15,7 +15,8 @@ from iri.machine import (
     RuntimeMachineStatus,
     RuntimeNetworkInterface,
 )
-from poollet.decide.actions import CallError
+from iri.volume import RuntimeVolume, RuntimeVolumeStatus, VolumeState
+from poollet.decide.actions import CallError, EventText
 from poollet.decide.create_errors import CreateErrors
 from poollet.decide.dependencies import MachineDependencies
 from poollet.decide.machine.conditions import (
@@ -25,6 +26,7 @@ from poollet.decide.machine.conditions import (
 )
 from poollet.decide.retry import Retries, RetryDecision
 from poollet.decide.secrets import NotReady
+from poollet.decide.volumes import runtime_conditions
 from poollet.report.conditions import condition
 from poollet.report.entries import rejection_reasons, up_to_date_conditions
 from schemas.live_layout import MAX_TEXT
@@ -33,7 +35,7 @@ from schemas.report import ReportedCondition, ReportedReason
 Statuses = dict[str, tuple[str, str]]
 LATE = NotReady("VolumeNotReady", "not yet")
 LAN = RuntimeNetworkInterface(name="lan", network_id="bridge:lan")
-ERROR, OLD = CallError("Unavailable", "later"), CallError("Internal", "as the last report said")
+ERROR, OLD = CallError("Unavailable", "later"), CallError("Internal", "as the last report explanation")
 
 
 def brief(found: tuple[ReportedCondition, ...]) -> Statuses:
@@ -115,6 +117,54 @@ def test_a_machine_is_ready_or_says_why_not(
     assert brief(ready_conditions(machine, known)) == want
 
 
+WARNING, PROGRESS = EventText("PullFailed", "not found", is_warning=True), EventText("Pulling", "web.img")
+EXPLAINED = {
+    "a warning": (guest(MachineState.PENDING), (), WARNING, ("False", "PullFailed", "not found")),
+    "progress": (guest(MachineState.PENDING), (), PROGRESS, ("False", "Pending", "Pulling: web.img")),
+    "the runtime states a reason": (
+        guest(MachineState.PENDING, unready("NoSpace")),
+        (),
+        WARNING,
+        ("False", "NoSpace", "why"),
+    ),
+    "it runs": (guest(MachineState.RUNNING), (), WARNING, ("True", "Running", "")),
+    "it is being removed": (
+        guest(MachineState.PENDING, deleted_at=1),
+        (),
+        WARNING,
+        ("False", "Terminating", ""),
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("machine", "known", "explanation", "want"), EXPLAINED.values(), ids=EXPLAINED.keys()
+)
+def test_a_machine_that_waits_shows_what_its_provider_says(
+    machine: RuntimeMachine,
+    known: tuple[ReportedCondition, ...],
+    explanation: EventText,
+    want: tuple[str, str, str],
+) -> None:
+    (found,) = (one for one in ready_conditions(machine, known, explanation) if one.type == "Ready")
+    assert (found.status, found.reason, found.message) == want
+
+
+@pytest.mark.parametrize(
+    ("state", "want"),
+    [
+        (VolumeState.ERROR, ("False", "PullFailed", "not found")),
+        (VolumeState.AVAILABLE, ("True", "Available", "")),
+    ],
+)
+def test_a_volume_that_failed_shows_what_its_provider_says(
+    state: VolumeState, want: tuple[str, str, str]
+) -> None:
+    there = RuntimeVolume(id="v", status=RuntimeVolumeStatus(state=state))
+    (found,) = runtime_conditions(there, (), WARNING)
+    assert (found.status, found.reason, found.message) == want
+
+
 def needing(
     disk: Disk | NotReady = Disk(name="data"),  # noqa: B008 - frozen
     interface: RuntimeNetworkInterface | NotReady = LAN,
@@ -150,6 +200,12 @@ ATTACHED: dict[str, tuple[MachineDependencies, RuntimeMachine, tuple[str, str], 
         with_devices(OFF, None, None),
         FINE,
         ("True", "NetworkInterfacesReady"),
+    ),
+    "both on their way, and starting": (
+        needing(),
+        with_devices(MachineState.PENDING, ON_ITS_WAY, None),
+        NO_NIC,
+        NO_NIC,
     ),
     "a volume is not ready": (
         needing(LATE),
@@ -251,10 +307,10 @@ CURRENT: dict[str, tuple[RetryDecision, tuple[NotReady, ...], tuple[str, str] | 
     "an error": (RetryDecision(errors=(ERROR,)), (), ("Unavailable", "later")),
     "a part that cannot change": (RetryDecision(), (KEPT,), ("LocalDiskDiffers", "cannot change")),
     "both": (RetryDecision(errors=(ERROR,)), (KEPT,), ("Unavailable", "later; cannot change")),
-    "as the last report said": (
+    "as the last report explanation": (
         RetryDecision(errors=(OLD,), retries=Retries((), OLD)),
         (KEPT,),
-        ("Internal", "as the last report said"),
+        ("Internal", "as the last report explanation"),
     ),
 }
 

@@ -129,8 +129,8 @@ class Stand:
     def hold_starts(self, *, release: bool) -> None:
         raise Unimplemented("there are no machines")
 
-    def events(self) -> Sequence[RuntimeEvent]:
-        return self.journal.events()
+    def events(self, since: int = 0) -> Sequence[RuntimeEvent]:
+        return self.journal.events(since)
 
     def watch(self) -> Subscription:
         return self.journal.watch()
