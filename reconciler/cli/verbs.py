@@ -87,6 +87,7 @@ VERBS = {
     "stop": Verb("reconciler.cli.power", "stop machines, which keep their place and their disks"),
     "delete": Verb("reconciler.cli.delete", "delete objects: remove them from their files"),
     "restart": Verb("reconciler.cli.restart", "stop and start a machine once, on its host"),
+    "move": Verb("reconciler.cli.move", "stop a machine on its pool and start it on another one"),
     "replace": Verb(
         "reconciler.cli.replace",
         "RECREATE a machine with the same declaration; its local disks are DESTROYED",
@@ -114,6 +115,7 @@ JOBS: Mapping[str, tuple[str, ...]] = {
         "stop",
         "restart",
         "replace",
+        "move",
         "delete",
         "pause",
         "resume",

@@ -8,7 +8,7 @@
     NoExecute taint with tolerationSeconds            when the seconds are over       must be accepted as lost
     drain, with the value `force`                     as the taint                    counts as accepted
 
-Accepted: `drain --force`, or `onPoolLost: Replace` in the machine. Only machines are evicted; volumes keep their pool.
+Accepted: `drain --force`, `onPoolLost: Replace` in the machine, or for one move by a pin the annotation that names its assignment. Only machines are evicted; volumes keep their pool.
 
 Must never happen: an eviction destroys local data that no person gave up; a machine leaves a pool for one that cannot take it.
 """
@@ -31,6 +31,7 @@ from schemas.model.part import Taint, Toleration
 from schemas.validate.labels import untolerated_taint
 
 FORCED = "force"
+PINNED = "PinnedElsewhere"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ def eviction_cause(machine: Machine, pool: str, pin: str, taints: Sequence[Taint
     If one of several taints is a forced drain, the loss of data is accepted whichever taint comes first.
     """
     if is_order_to_move(pool, pin):
-        return EvictionCause("PinnedElsewhere", f"machinePoolRef names {pin} now")
+        return EvictionCause(PINNED, f"machinePoolRef names {pin} now")
     causes = [
         found
         for taint in taints
@@ -97,9 +98,16 @@ def find_bound_volume(view: View, pool: str, machine: Machine) -> str:
     return ""
 
 
-def accepts_data_loss(machine: Machine, cause: EvictionCause) -> bool:
-    """Whether people accepted, in the drain or in the machine, that what is on the host may be lost."""
-    return cause.is_forced or machine.spec.on_pool_lost == "Replace"
+def accepts_data_loss(machine: Machine, cause: EvictionCause, assignment: str = "") -> bool:
+    """Whether people accepted, in the drain or in the machine, that what is on the host may be lost. For a move by a pin they may accept
+    it once: for that very assignment."""
+    is_move = cause.reason == PINNED and consents_to_move(machine, assignment)
+    return cause.is_forced or machine.spec.on_pool_lost == "Replace" or is_move
+
+
+def consents_to_move(machine: Machine, assignment: str) -> bool:
+    """Whether people accept that the machine loses its local disks when a pin ends this assignment."""
+    return bool(assignment) and machine.metadata.annotations.get(live_layout.MOVE_CONSENT) == assignment
 
 
 def why_pool_rejects(view: View, key: Key, machine: Machine, pin: str) -> str:

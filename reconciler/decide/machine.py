@@ -129,7 +129,7 @@ def drain(view: View, edit: ObjectEdit, machine: Machine, cause: EvictionCause) 
     shows the cause, so the start is on `live` and survives a restart. Last the turn, which `order_evictions` decides.
     """
     bound = data_on_host(view, edit, machine)
-    if bound and not accepts_data_loss(machine, cause):
+    if bound and not accepts_data_loss(machine, cause, edit.assignment.id if edit.assignment else ""):
         message = (
             f"{cause.message}. Not evicted: {bound}. "
             f"Use `gitvirt drain {edit.record.pool} --force` or `onPoolLost: Replace` to accept that"

@@ -6,7 +6,7 @@ and conditions tell it.
 
 from __future__ import annotations
 
-from reconciler.decide.eviction import find_bound_volume, is_order_to_move, why_pool_rejects
+from reconciler.decide.eviction import consents_to_move, find_bound_volume, is_order_to_move, why_pool_rejects
 from reconciler.decide.machine import class_not_offered
 from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.objects.relations import pin_of
@@ -66,7 +66,8 @@ def find_machine_context(
         local_disks=list_local_disks(before),
         volume_classes=find_volume_classes(view),
         leaves_data=bool(find_bound_volume(view, pool, before)),
-        accepts_data_loss=isinstance(now, Machine) and now.spec.on_pool_lost == "Replace",
+        accepts_data_loss=isinstance(now, Machine)
+        and (now.spec.on_pool_lost == "Replace" or consents_to_move(now, find_assignment(known))),
         pin_obstacle=find_pin_obstacle(view, key, pool, now),
         class_obstacle=find_class_obstacle(view, pool, now),
     )

@@ -6,6 +6,7 @@ Everything is real but the Git server, the wire and the guests: the reconciler t
 from __future__ import annotations
 
 import copy
+import json
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,8 +22,13 @@ from iri.simulated.machine_lifecycle import IS_ON, SimulatedMachine, boot_count
 from iri.volume import RuntimeVolume
 from poollet.decide import model_to_iri
 from poollet.decide.actions import Ref
+from reconciler.cli import move
+from reconciler.cli.plans.plan_input import advance_world
+from reconciler.gitstore.repo import Refs, Snapshot
+from schemas.edit import Edited, edit
 from schemas.effects.effect import destructive_word
 from schemas.effects.words import describe_effect, name_effect
+from schemas.kinds import Key, Kind
 from schemas.model import Machine
 from tests.iri.quick_host import PROFILE
 from tests.poollet.effects_bench import (
@@ -358,6 +364,44 @@ def test_a_recreation_of_an_assignment_that_ended_recreates_nothing() -> None:
     found = check(bench, objects)
     assert found.names == {"recorded"}
     assert found.after == before
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("is_meant", [True, False])
+def test_a_consent_to_one_move_is_for_that_assignment_alone(is_meant: bool) -> None:
+    bench, objects = SimulatedBench(), copy.deepcopy(OBJECTS)
+    was = bench.observe().machines["web"].host
+    objects["web"]["spec"]["machinePoolRef"] = {"name": other_host(was)}
+    consent = assignment_of(bench.simulation, "web" if is_meant else "db")
+    objects["web"]["metadata"]["annotations"] = {"gitvirt.dev/move-consent": consent}
+    found = check(bench, objects)
+    assert (found.after.machines["web"].host != was) == is_meant
+    if is_meant:  # back again needs a consent of its own
+        objects["web"]["spec"]["machinePoolRef"] = {"name": was}
+        assert check(bench, objects).after.machines["web"].host != was
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("is_named", [True, False])
+def test_what_gitvirt_move_commits_moves_the_machine_once(is_named: bool) -> None:
+    bench, objects = SimulatedBench(), copy.deepcopy(OBJECTS)
+    before, key = bench.observe(), Key(Kind.MACHINE, "default", "web")
+    was = before.machines["web"].host
+    repo = bench.fleet.client(Refs())
+    snapshot = repo.snapshot()
+    assert isinstance(snapshot, Snapshot)
+    seen = advance_world(repo, snapshot, bench.now())
+    assignment = move.find_assignment(seen, key)
+    target = move.find_target(seen, key, assignment, other_host(was) if is_named else "")
+    assert target == other_host(was)
+    edited = edit(files(objects)["web.yaml"].encode(), 0, move.list_changes(target, assignment))
+    assert isinstance(edited, Edited)
+    objects["web"] = json.loads(edited.data)
+    found = check(bench, objects)
+    assert "move" in found.names
+    assert destroyed_by(found.lines) == {"local disk root of web"}
+    assert found.after.machines["web"].host == target
+    assert found.after.machines["web"].uid == before.machines["web"].uid
 
 
 def assignment_of(simulation: Simulation, name: str) -> str:
