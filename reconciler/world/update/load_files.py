@@ -37,6 +37,7 @@ from reconciler.world.source.files import (
 )
 from reconciler.world.state import State
 from reconciler.world.update.delta import Delta, UpdateInputs
+from schemas.kinds import Kind
 from schemas.model import Object
 from schemas.settings.fleet import FleetSettings, SignatureSettings
 
@@ -188,6 +189,9 @@ def load_retained(state: State, repo: Repo, delta: Delta) -> None:
                 found = load_object(state, repo, doc, delta)
                 kept = ObjectState(doc.key, found, Origin.RETAINED, doc.record, None, doc.place)
                 state.retained_volumes[doc.record.uid] = kept
+    counted = (Kind.VOLUME, "Retained")
+    if state.retained_volumes or state.relations.state_counts[counted]:
+        state.relations.state_counts[counted] = len(state.retained_volumes)
     for uid, kept in state.retained_volumes.items():
         delta.charge(state, ("retained", uid), state.ledger.charge_of(kept, {}))
 

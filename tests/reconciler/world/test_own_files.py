@@ -63,6 +63,7 @@ def test_what_is_retained_is_charged_and_its_name_is_free() -> None:
     volumes = Key(Kind.VOLUME_POOL, "", "pool-v")
     assert DATA not in world.objects
     assert world.retained_volumes[UID].origin is Origin.RETAINED
+    assert world.relations.state_counts[Kind.VOLUME, "Retained"] == 1
     assert [
         known.key for known in world.retained_volumes.values() if known.live and known.live.path == path
     ] == [DATA]
