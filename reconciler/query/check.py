@@ -117,7 +117,7 @@ def load_past(
     same = frozenset(loaded.same)
     differing = [path for path in then if path not in same]
     old = load(earlier.source, differing, ValidationPolicy(), {}, progress)
-    return EarlierRevision(earlier.name, tuple(old.entries), same, tuple(old.unreadable))
+    return EarlierRevision(earlier.name, tuple(old.entries), same, tuple(old.unreadable), knows_status=False)
 
 
 def find_emptied(

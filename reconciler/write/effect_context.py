@@ -70,6 +70,7 @@ def find_machine_context(
         and (now.spec.on_pool_lost == "Replace" or consents_to_move(now, find_assignment(known))),
         pin_obstacle=find_pin_obstacle(view, key, pool, now),
         class_obstacle=find_class_obstacle(view, pool, now),
+        actual_class=has.name if (has := getattr(status, "machine_class_ref", None)) is not None else "",
     )
 
 

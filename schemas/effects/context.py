@@ -25,6 +25,7 @@ class EffectContext:
     leave. `pin_obstacle` is why the pool that it is pinned to cannot take it now,
     and `class_obstacle` why its own pool cannot give it its class. `is_used`: placed objects use this class, network
     or interface, and `users` names them. `volume_class` is that of a volume, and `volume_classes` are those that are known.
+    `actual_class` is the class that a machine has on its host, while that is not the declared one.
     `actual_bytes` is the size that its host reported last: less than the declared one while the volume could not grow.
     """
 
@@ -45,6 +46,7 @@ class EffectContext:
     volume_class: str = ""
     volume_classes: Mapping[str, VolumeClassPolicy] = field(default_factory=dict)
     actual_bytes: int | None = None
+    actual_class: str = ""
 
 
 VALIDATION = EffectContext()

@@ -68,8 +68,10 @@ def of_annotation(change: FieldChange, context: EffectContext) -> Effect:
             return Recorded()
 
 
-def of_class(_change: FieldChange, context: EffectContext) -> Effect:
-    """A machine that is off has the new size when it starts; a running one when it boots."""
+def of_class(change: FieldChange, context: EffectContext) -> Effect:
+    """A machine that is off has the new size when it starts; a running one when it boots. One that has that class still is as it is."""
+    if change.new and change.new == context.actual_class:
+        return Recorded(f"the machine has not been resized to {change.old} yet")
     if context.class_obstacle:
         return AtNextBoot(context.name, obstacle=context.class_obstacle)
     return AtNextBoot(context.name, is_partly_now=True) if context.is_running else AppliedNow("it is off")

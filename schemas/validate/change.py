@@ -73,8 +73,18 @@ def findings(tree: Tree, past: EarlierRevision) -> Iterator[Finding]:
         if new is None or new.object == old.object:
             continue
         users = continued_users(new.key, uses, past) if new.key.kind in SHARED else ""
-        yield from of_changed(tree, old, new, users)
+        for finding in of_changed(tree, old, new, users):
+            is_known = past.knows_status or new.key.kind is not Kind.VOLUME
+            yield finding if is_known or finding.code != "GV405" else of_unknown_size(finding)
     yield from of_removed(tree, past, uses)
+
+
+def of_unknown_size(shrinks: Finding) -> Finding:
+    """A volume that did not grow yet may be as small as before, and files alone do not tell. The reconciler, which knows, refuses the rest."""
+    message = (
+        f"{shrinks.message}; the size counts only if the volume has not grown beyond it: `gitvirt plan` knows"
+    )
+    return shrinks._replace(message=message, severity=Severity.WARNING)
 
 
 def of_changed(tree: Tree, old: AnyDeclaration, new: AnyDeclaration, users: str) -> Iterator[Finding]:

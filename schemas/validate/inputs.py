@@ -31,13 +31,15 @@ def policy_of(settings: FleetSettings, branch: str) -> ValidationPolicy:
 class EarlierRevision:
     """The declarations of an earlier revision, for the files that differ. Equal files need no comparison.
 
-    `gitvirt validate` compares with the revision that the user names, and the reconciler with what `live` accepted last.
+    `gitvirt validate` compares with the revision that the user names, and the reconciler with what `live` accepted last: that has what hosts
+    report as well (`knows_status`).
     """
 
     revision: str  # as the user named it
     entries: tuple[AnyDeclaration, ...]  # declarations of the files that differ
     same: frozenset[str]  # paths of files that did not change
     unreadable: tuple[str, ...] = ()  # files of that revision that cannot be parsed
+    knows_status: bool = True
     by_key: dict[Key, AnyDeclaration] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from schemas.effects.context import VALIDATION, EffectContext, VolumeClassPolicy
+from schemas.effects.effect import AtNextBoot, Recorded
 from schemas.effects.removal import list_local_disks, losses_of_machine, removal_of, rename_of
 from schemas.effects.rules import compare_documents, effect_of
 from schemas.effects.words import describe_change, describe_effect
@@ -220,3 +221,14 @@ def test_a_volume_grows_only_as_its_class_allows() -> None:
     assert "without a restart" in describe_effect(effect_of(grown, grows))
     assert "its class fast is Static: 1Gi -> 2Gi" in describe_effect(effect_of(grown, static))
     assert "cannot shrink" in describe_effect(effect_of(shrunk, VALIDATION))
+
+
+def test_a_class_that_the_machine_did_not_get_yet_is_taken_back_without_effect() -> None:
+    small, large = (
+        machine() | {"spec": {**machine()["spec"], "machineClassRef": {"name": name}}}
+        for name in ("small", "large")
+    )
+    (back,) = compare_documents(Kind.MACHINE, large, small)
+    has_small = EffectContext("db-1", is_running=True, actual_class="small")
+    assert effect_of(back, has_small) == Recorded("the machine has not been resized to large yet")
+    assert isinstance(effect_of(back, EffectContext("db-1", is_running=True)), AtNextBoot)

@@ -77,7 +77,7 @@ def past_of(then: Mapping[str, bytes], now: Mapping[str, bytes], policy: Validat
     differing = [path for path in then if path not in same and is_declaring(path, policy)]
     manifests = [manifest.parse(path, then[path]) for path in differing]
     known = tuple(entry for each in manifests for entry in entries(each))
-    return EarlierRevision("the earlier revision", known, same, unreadable(manifests))
+    return EarlierRevision("the earlier revision", known, same, unreadable(manifests), knows_status=False)
 
 
 def entries(found: Manifest) -> list[AnyDeclaration]:

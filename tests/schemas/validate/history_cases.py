@@ -116,7 +116,7 @@ CHANGES = [
         "volume shrinks",
         volume(size="2Gi", volumeClassRef=ref("grow")),
         volume(size="2G", volumeClassRef=ref("grow")),
-        "GV405 error x.yaml /spec/resources/storage",
+        "GV405 warning x.yaml /spec/resources/storage",
     ),
     change_of(
         "volume of a static class grows",
@@ -310,7 +310,7 @@ CHANGES = [
         "renamed and changed",
         {"base.yaml": BASE, "a.yaml": volume(size="2Gi")},
         {"base.yaml": BASE, "b.yaml": volume(size="1Gi")},
-        {"GV405 error b.yaml /spec/resources/storage"},
+        {"GV405 warning b.yaml /spec/resources/storage"},
     ),
     change_of(
         "source of the data",
