@@ -25,6 +25,7 @@ STEPS = 60
 TRACE = 40
 PAUSES_MS = (100, 500, 2_500, 2_500, 5_000, 16_000, 61_000, 400_000)
 REST_MS = 10_000
+UNHEARD_MS = 130_000  # longer than the heartbeat timeout of a host
 QUIET_ROUNDS = 3
 MOST_ROUNDS = 400
 MOST_CONSENTS = 16
@@ -269,6 +270,19 @@ class Life:
         self.stage.weathers[who].late += number
         return f"{number} pushes of {who}"
 
+    def outdate(self) -> str:
+        """A reconciler writes that hosts are lost, in a push that the server keeps. They report again before its next look: nothing is left to
+        write, and only an empty commit makes that push fail."""
+        who = self.chance.choice(RECONCILERS)
+        self.turn(who)
+        self.stage.time.ms += UNHEARD_MS
+        self.stage.weathers[who].late += 1
+        self.turn(who)
+        for name in HOSTS:
+            self.turn(name)
+        self.turn(who)
+        return f"a push of {who}"
+
     def land(self) -> str:
         """A push that waits in the server is carried out: mostly the oldest one, at times one that came after others."""
         late = self.stage.fleet.remote.late
@@ -330,6 +344,7 @@ ACTS: Mapping[str, tuple[int, Act]] = {
     "lost-push": (3, Life.lose),
     "race": (5, Life.race),
     "late-push": (7, Life.delay),
+    "outdate": (1, Life.outdate),
     "land": (7, Life.land),
     "slow-answer": (4, Life.slow),
     "fault": (5, troubles.fault),
