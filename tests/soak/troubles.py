@@ -107,19 +107,21 @@ def hostile(life: Life) -> str:
 
 
 def banish(life: Life) -> str:
-    """People remove the reports of no host, and those that cannot be read."""
+    """People remove the reports of no host, and those that cannot be read. While `live` is recovered they leave the latter to the hosts, which
+    replace them: a host without a report is not waited for, and what it has is not taken over."""
     stage = life.stage
     refs = stage.fleet.remote.refs
+    hosts = stage.hosts if life.laws.reports is None else ()
     names = [
         *hostile_reports.EVIL,
-        *(name for name in life.stage.hosts if hostile_reports.writer_of(stage.fleet, name) == ""),
+        *(name for name in hosts if hostile_reports.writer_of(stage.fleet, name) == ""),
     ]
     return ", ".join(name for name in names if refs.pop(REPORTS + name, None))
 
 
 def clear_reports(life: Life) -> str:
     """While a lost `live` waits for a hostID that is no more: people remove the report of a host that is gone for good, and give a
-    host that goes on its old hostID back."""
+    host that goes on its old hostID back. One whose report a stranger has overwritten writes it again before a reconciler looks."""
     stage, done = life.stage, []
     for name in life.stage.hosts:
         writer = hostile_reports.writer_of(stage.fleet, name)
@@ -131,7 +133,9 @@ def clear_reports(life: Life) -> str:
             done.append(f"{name} is {writer} again")
         elif writer is not None and writer != ids[-1]:
             del stage.fleet.remote.refs[REPORTS + name]
-            done.append(f"report of {writer}")
+            done.append(f"report of {writer or name}")
+            life.turn(name)
+            life.turn(name)
     return ", ".join(done)
 
 

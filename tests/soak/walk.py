@@ -25,7 +25,7 @@ STEPS = 60
 TRACE = 40
 PAUSES_MS = (100, 500, 2_500, 2_500, 5_000, 16_000, 61_000, 400_000)
 REST_MS = 10_000
-UNHEARD_MS = 130_000  # longer than the heartbeat timeout of a host
+EXPIRED_MS = 130_000  # longer than the heartbeat timeout of a host
 QUIET_ROUNDS = 3
 MOST_ROUNDS = 400
 MOST_CONSENTS = 16
@@ -275,7 +275,7 @@ class Life:
         write, and only an empty commit makes that push fail."""
         who = self.chance.choice(RECONCILERS)
         self.turn(who)
-        self.stage.time.ms += UNHEARD_MS
+        self.stage.time.ms += EXPIRED_MS
         self.stage.weathers[who].late += 1
         self.turn(who)
         for name in HOSTS:
