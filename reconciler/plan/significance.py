@@ -9,6 +9,7 @@ the fleet read progress from the reports.
     kind            outcome                                                 progress
     any             a field or a condition that the reconciler decides      a message, a reason or the end of a reported condition
                     a reported condition begins to name a failure
+                    ready again after a failure
     machine         Running; Shutdown, if it is to be off; Terminated;      Pending, Terminating; off, if it is to be on: its host starts it
                     a class that is refused, or pends no longer             again; all that is on the way to an eviction or a deletion;
                                                                             addresses, devices, revisions; a class that still waits
@@ -38,6 +39,7 @@ import msgspec
 from reconciler.plan.types import Action, Change
 from reconciler.world.objects.relations import holder_of
 from reconciler.world.record import Record, Status, own
+from reconciler.world.reports.status_update import READY
 from reconciler.world.view import View
 from schemas.kinds import Key, Kind
 from schemas.model import (
@@ -127,6 +129,15 @@ def new_failure(change: Change) -> Condition | None:
     return next((each for each in _conditions(after) if each.type in types), None)
 
 
+def is_ready_again(change: Change) -> bool:
+    """Whether `live` says that it failed or is unknown, and its host that it is ready."""
+    before, after = (
+        record.status if record is not None else None for record in (change.before, change.after)
+    )
+    is_ready = any((each.type, each.status) == (READY, "True") for each in _conditions(after))
+    return is_ready and READY in _failing(before)
+
+
 def words_of(condition: Condition) -> str:
     """`VolumesPending`: volumes pending."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", condition.reason or condition.type)
@@ -142,7 +153,7 @@ def is_progress(change: Change, view: View) -> bool:
         return False
     if _list_decisions(before) != _list_decisions(after):
         return False
-    if _failing(after.status) - _failing(before.status):
+    if _failing(after.status) - _failing(before.status) or is_ready_again(change):
         return False
     return not _is_outcome(change, after, view)
 

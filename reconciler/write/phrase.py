@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from reconciler.plan.significance import condition_of, new_failure, state_of, words_of
+from reconciler.plan.significance import condition_of, is_ready_again, new_failure, state_of, words_of
 from reconciler.plan.types import Action, Change
 from reconciler.world.pools.grants import POOL_STATUS
 from reconciler.write.object_names import full_name
@@ -71,6 +71,9 @@ def phrase_of(change: Change) -> Phrase:
         case Action.STATUS if (failure := new_failure(change)) is not None:
             how = "failing" if failure.status == "False" else "unknown"
             return Phrase(state=f"{how}: {words_of(failure)}")
+        case Action.STATUS if is_ready_again(change):
+            state = str(getattr(change.after.status, "state", "")) if change.after is not None else ""
+            return Phrase(state=f"{state.lower() or 'ready'} again")
         case Action.STATUS:
             return Phrase(verb="update")
         case action:

@@ -16,7 +16,7 @@ from tests.servers.repository import bare, git
 FIELD, RECORD = "\x01", "\x02"  # no white space, as Python counts it
 # What an object passes through, seen or not seen as the reports happen to come, and bookkeeping.
 PASSING = re.compile(
-    r"^- from |^- (update|grant) |^- .* (is (pending|available)\b|is unschedulable|is (failing|unknown): )"
+    r"^- from |^- update |^- .* (is (pending|available)\b|is unschedulable)"
     r"|: [A-Za-z]+ -> (Pending|Terminating|Available)$"
 )
 CHANCE = (
@@ -112,9 +112,9 @@ def _commits(repo: Path, *choice: str) -> Iterator[Commit]:
 def _merge_lines(lines: Sequence[str]) -> list[str]:
     """Stable: what happened to one object stays in order. What was said twice in a row is said once."""
     kept = sorted((_replace_random(line) for line in lines if not PASSING.search(line)), key=_object)
-    going = {_object(line) for line in kept if line.startswith(("- evict ", "- order "))}
+    going = {_object(line) for line in kept if line.startswith(("- EVICT ", "- DELETE "))}
     # Who is told to go is seen to be off, or is gone before anybody looks.
-    seen = [line for line in kept if not (line.endswith(" is shutdown") and _object(line) in going)]
+    seen = [line for line in kept if not (line.endswith(": Shutdown") and _object(line) in going)]
     return [line for line, before in zip(seen, ["", *seen], strict=False) if line != before]
 
 

@@ -53,7 +53,7 @@ def add_by_pull_request(world: World) -> None:
     ann.gitvirt("validate")
     heads, reports = "+refs/heads/*:refs/remotes/origin/*", "+refs/poollets/*:refs/poollets/*"
     ann.git("fetch", "--quiet", "origin", heads, reports)
-    assert "schedule  Machine/default/db-1" in ann.gitvirt("plan", "-v")
+    assert "+ Machine/default/db-1 onto host-a" in ann.gitvirt("plan", "-v")
     ann.git("switch", "--quiet", "main")
     ann.git("merge", "--quiet", "--no-ff", "--message", "merge topic/web", "topic/web")
     ann.git("push", "--quiet", "origin", "main")

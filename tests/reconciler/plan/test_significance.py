@@ -90,6 +90,8 @@ CASES = [
     pytest.param(change(WEB, machine("Pending", refusal(1)), machine("Pending", refusal(2, "TimedOut"))), True, id="another failure of the same condition"),
     pytest.param(change(WEB, machine("Pending", refusal(1)), PENDING), True, id="the end of a failure"),
     pytest.param(change(WEB, machine("Pending", refusal(1)), RUNNING), False, id="the end of a failure that leads to running"),
+    pytest.param(change(WEB, machine("Running", condition("Ready", "Unknown", "RuntimeUnavailable")), machine("Running", condition("Ready", "True", "Running"))), False, id="ready again after its runtime was silent"),
+    pytest.param(change(WEB, machine("Pending", condition("Ready", "False", "Pending")), machine("Pending", condition("Ready", "True", "Running"))), True, id="ready for the first time"),
     pytest.param(change(WEB, RUNNING, machine("Running", condition("Ready", "Unknown", "PoolLost"))), False, id="a lost pool"),
     pytest.param(change(WEB, RUNNING, machine("Running", condition("Scheduled", "True", "Placed"))), False, id="a condition that the reconciler decides"),
     pytest.param(change(WEB, machine("Running", condition("Accepted", message="a")), machine("Running", condition("Accepted", message="b"))), False, id="another text of such a condition"),

@@ -11,11 +11,18 @@ from reconciler.write.object_names import full_name, list_names
 from reconciler.write.phrase import line_of
 from reconciler.write.yaml_documents import cut_document, join_documents, remove_documents
 from schemas.kinds import Key, Kind
-from schemas.model import MachineStatus
+from schemas.model import Condition, MachineStatus
 
 WEB = Key(Kind.MACHINE, "default", "web")
 ON_A = Record(uid="u", pool="a", status=MachineStatus(state="Pending"))
 RUNNING = Record(uid="u", pool="a", status=MachineStatus(state="Running"))
+SILENT, BACK = (
+    Record(uid="u", pool="a", status=MachineStatus(state="Running", conditions=(ready,)))
+    for ready in (
+        Condition(type="Ready", status="Unknown", reason="RuntimeUnreachable"),
+        Condition(type="Ready", status="True", reason="Running"),
+    )
+)
 
 
 @pytest.mark.parametrize(
@@ -53,6 +60,7 @@ def test_the_name_of_an_object_in_a_message(key: Key, want: str) -> None:
         pytest.param(Action.BLOCKED, ON_A, ON_A, "default/web is blocked", id="blocked"),
         pytest.param(Action.UNSCHEDULABLE, NOTHING, NOTHING, "default/web is unschedulable", id="unschedulable"),
         pytest.param(Action.STATUS, ON_A, RUNNING, "default/web: Pending -> Running", id="a new state"),
+        pytest.param(Action.STATUS, SILENT, BACK, "default/web is running again: Ready: Running", id="ready again"),
         pytest.param(Action.STATUS, RUNNING, RUNNING, "update default/web", id="other status"),
     ],
 )  # fmt: skip
