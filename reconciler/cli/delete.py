@@ -18,6 +18,7 @@ from reconciler.cli.objects.references import ANY, add_objects
 from reconciler.query.inventory import read_inventory
 from schemas.effects.effect import Loss
 from schemas.effects.removal import removal_of
+from schemas.effects.words import describe_undo
 from schemas.kinds import Key, Kind
 from schemas.validate.finding import shorten_list
 
@@ -61,7 +62,7 @@ def list_notes(fleet: FleetRepo, keys: Sequence[Key]) -> Iterator[str]:
     undo = fleet.settings.limits
     names = shorten_list([str(key) for key in stopped])
     if undo.undo_milliseconds:
-        yield f"{names}: stopped first, and kept for {undo.undo} (limits.undo); `git revert` brings it back until then"
+        yield f"{names}: stopped first; its data goes {describe_undo(undo.undo)} (limits.undo)"
     else:
         yield f"{names}: limits.undo is 0, so `git revert` does not bring local disks back"
 

@@ -94,6 +94,11 @@ def describe_losses(losses: Iterable[Loss]) -> str:
     return f"DESTROYS {listed}" if listed else ""
 
 
+def describe_undo(undo: str) -> str:
+    """When the data of a deletion that can be undone goes: `10m after the merge; git revert until then brings it back`."""
+    return f"{undo} after the merge; git revert until then brings it back"
+
+
 def describe_effect(effect: Effect) -> str:
     """When and how a change applies, and what it destroys."""
     match effect:

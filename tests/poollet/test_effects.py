@@ -320,6 +320,19 @@ def test_a_file_that_was_refused_is_compared_with_what_is_in_force() -> None:
     assert not found.after.machines["web"].is_on
 
 
+def test_a_removal_that_can_be_undone_says_when_its_data_goes() -> None:
+    bench = SimulatedBench()
+    bench.fleet.commit({"gitvirt.yaml": SETTINGS, "web.yaml": None, "plain.yaml": None}, MAIN)
+    printed = print_plan(plan_of(bench))
+    line = "DESTROYS local disk root, 5Gi, 10m after the merge; git revert until then brings it back"
+    assert [each.strip() for each in printed if "DESTROYS" in each] == [line]
+    bench.come_to_rest()
+    after = bench.observe()
+    assert "plain" not in after.machines, "without data there is nothing to bring back"
+    assert not after.machines["web"].is_on
+    assert after.machines["web"].disks == {"root"}
+
+
 @pytest.mark.timeout(300)
 def test_a_recreation_is_carried_out_once_and_keeps_volumes_and_addresses() -> None:
     bench, objects = SimulatedBench(), copy.deepcopy(OBJECTS)

@@ -14,6 +14,7 @@ from reconciler.cli.plans.verdict import list_counts, verdict
 from reconciler.cli.terminal import Terminal, TextStyle, printable
 from reconciler.gitstore.approval import approve_command
 from reconciler.plan.types import Change, PendingApproval, PoolUsage
+from schemas.effects.words import describe_undo
 from schemas.problem import Problem, Severity
 
 MOST_NAMED = 10
@@ -145,7 +146,8 @@ def describe_losses(group: Group) -> str:
     )
     verb = "DESTROYS" if entry.standing is Standing.PLANNED else "would DESTROY"
     of_each = f" (each of {len(group.entries):,})" if len(group.entries) > 1 else ""
-    return f"{verb} {listed}{of_each}"
+    when = f", {describe_undo(entry.undo)}" if entry.undo else ""
+    return f"{verb} {listed}{of_each}{when}"
 
 
 def _loss(kind: str, name: str, size: object) -> str:

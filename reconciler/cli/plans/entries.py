@@ -15,6 +15,7 @@ from reconciler.cli.plans import object_facts as facts
 from reconciler.cli.plans.moves import MachineMove
 from reconciler.cli.plans.name_ranges import natural_key
 from reconciler.cli.plans.outline import Entry, FieldLine, FilePlace, Group, PlanSection, Standing, is_grave
+from reconciler.decide.removal.undo import describe_undo_time
 from reconciler.plan.source_changes import FieldEffect, SourceChange
 from reconciler.plan.types import Action, Change, Plan, PoolUsage
 from reconciler.world.objects.object_state import Origin
@@ -130,8 +131,9 @@ class Builder:
         is_there = bool(pool) or key.kind is Kind.VOLUME_SNAPSHOT
         described = (f"keeps its data as a retained volume on {pool}",) if is_retained else ()
         losses = whole.losses if is_there and not is_retained else ()
+        undo = describe_undo_time(self.view) if change is not None and change.action is Action.STOP else ""
         self.entries[key] = replace(
-            self.entry(PlanSection.DELETE, key), pool=pool, facts=described, losses=losses
+            self.entry(PlanSection.DELETE, key), pool=pool, facts=described, losses=losses, undo=undo
         )
 
     def add_new(self, key: Key, change: Change | None) -> None:
@@ -330,4 +332,4 @@ def signature(entry: Entry) -> object:
     losses = tuple((loss.kind, loss.name.replace(name, "*"), loss.size_bytes) for loss in entry.losses)
     lines = tuple(replace(line, pointer="") for line in entry.fields)
     state = (entry.section, entry.standing, entry.is_new, entry.is_blocked, entry.is_unfit)
-    return (state, entry.key.kind, entry.key.namespace, where, lines, entry.facts, losses)
+    return (state, entry.key.kind, entry.key.namespace, where, lines, entry.facts, losses, entry.undo)

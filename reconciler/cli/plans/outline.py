@@ -77,6 +77,7 @@ class Entry:
     fields: tuple[FieldLine, ...] = ()
     facts: tuple[str, ...] = ()
     losses: tuple[Loss, ...] = ()
+    undo: str = ""  # how long the losses of a deletion are kept, of a machine that is stopped first
     is_new: bool = False
     is_move: bool = False
     is_blocked: bool = False

@@ -61,6 +61,12 @@ def undo_time(view: View) -> timedelta:
     return timedelta(milliseconds=max(before.undo_milliseconds, now.undo_milliseconds))
 
 
+def describe_undo_time(view: View) -> str:
+    """As people wrote it: `10m`."""
+    both = (view.rules.before.limits, view.rules.settings.limits)
+    return max(both, key=lambda each: each.undo_milliseconds).undo
+
+
 @dataclass(frozen=True, slots=True)
 class KeptMachines:
     """Of one tick: the absent machines that are kept after it, and other absent objects that one of them needs, or that an object needs

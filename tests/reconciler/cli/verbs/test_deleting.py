@@ -78,7 +78,10 @@ def test_a_message_about_something_harmless_stays_as_it_is(fleet: Path) -> None:
 
 def test_delete_says_how_long_it_can_be_undone(fleet: Path, capsys: Capture) -> None:
     assert gitvirt("delete", "web-1", "--yes") == Exit.OK
-    assert "Machine/default/web-1: stopped first, and kept for 10m (limits.undo)" in capsys.readouterr().err
+    assert (
+        "Machine/default/web-1: stopped first; its data goes 10m after the merge; git revert until then"
+        in capsys.readouterr().err
+    )
 
 
 def test_replace_names_the_assignment_that_ends_and_what_is_destroyed(fleet: Path, capsys: Capture) -> None:
