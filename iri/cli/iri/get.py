@@ -168,7 +168,7 @@ def offer_values(offers: Offers) -> dict[str, object]:
 def _events(terminal: Terminal, arguments: argparse.Namespace) -> None:
     """The events of the last --duration, oldest first."""
     now = time.time()
-    first = int(now) - arguments.duration
+    first = int(now - arguments.duration)
     with connect_runtimes(arguments) as client:
         events = client.events_between(first, int(now) + 1, dict(arguments.label))
     if is_value(arguments.output):
