@@ -19,16 +19,13 @@ from reconciler.gitstore.objects.tree import File
 from reconciler.gitstore.repo import Draft, Edit, ExistingBlob, Identity
 from reconciler.plan.destruction import add_destruction
 from reconciler.plan.significance import is_progress
-from reconciler.plan.types import Action, Change, Plan
+from reconciler.plan.types import Change, Plan
 from reconciler.world.view import View
 from reconciler.write.document_paths import DocumentPaths
 from reconciler.write.file_texts import FileTexts, Read, Unwritable
 from reconciler.write.message import CommitContents, ForeignCommit, message
 from schemas import live_layout
-from schemas.effects.effect import Loss
-from schemas.effects.removal import list_local_disks, removal_of
 from schemas.kinds import Key
-from schemas.model import Machine
 from schemas.problem import Problem
 
 
@@ -96,19 +93,9 @@ def _contents(
         taken,
         signing.source,
         frozenset(change.key for change in done if is_progress(change, view)),
-        {change.key: found for change in done if (found := _losses(change, view))},
+        {change.key: change.losses for change in done if change.losses},
         _foreign(view, read),
     )
-
-
-def _losses(change: Change, view: View) -> tuple[Loss, ...]:
-    """What its host destroys by this order."""
-    known = view.objects.get(change.key)
-    if known is None or change.action not in (Action.MARK_DELETED, Action.EVICT):
-        return ()
-    if change.action is Action.EVICT:
-        return list_local_disks(known.object) if isinstance(known.object, Machine) else ()
-    return removal_of(known.object, is_owned=bool(known.record.owners)).losses
 
 
 def _foreign(view: View, read: Read) -> ForeignCommit | None:
