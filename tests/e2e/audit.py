@@ -16,7 +16,7 @@ from tests.servers.repository import bare, git
 FIELD, RECORD = "\x01", "\x02"  # no white space, as Python counts it
 # What an object passes through, seen or not seen as the reports happen to come, and bookkeeping.
 PASSING = re.compile(
-    r"^- from |^- update |^- .* (is (pending|available)\b|is unschedulable)"
+    r"^- from |^- update (?!.*DataLossApprovalRequired)|^- .* (is (pending|available)\b|is unschedulable)"
     r"|: [A-Za-z]+ -> (Pending|Terminating|Available)$"
 )
 CHANCE = (

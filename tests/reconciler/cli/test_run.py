@@ -100,7 +100,7 @@ def test_once(site: Site) -> None:
         "\n"
     )[:3] == [
         "Robot <robot@example.org>",
-        "default/web is unschedulable",
+        "web is unschedulable",
         "Reconciler: one",
     ]
     before = site.live()
