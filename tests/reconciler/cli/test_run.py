@@ -138,7 +138,7 @@ def test_settings_that_cannot_be_used_lose_no_branch(
     assert main(["get", "m", "-o", "name", *remote]) == Exit.OK
     noted = capsys.readouterr()
     assert (noted.out.split(), noted.err.count(note), "yet" in noted.err) == (
-        ["default/a", "default/b"],
+        ["Machine/default/a", "Machine/default/b"],
         1,
         False,
     )
