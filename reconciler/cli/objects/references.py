@@ -94,7 +94,7 @@ def leading_kind(words: Sequence[str], taken: TakenKinds, *, selects: bool) -> K
         return None
     first = words[0].lower()
     is_typo = (
-        len(taken.kinds) == len(Kind)
+        len(taken.kinds) > 1
         and first.isalpha()
         and len(first) >= SHORTEST_TYPO
         and closest(first, nouns.ALIASES)
@@ -115,7 +115,7 @@ def parse_reference(text: str, taken: TakenKinds, arguments: argparse.Namespace)
     """One word that names an object: with its kind, or of the kind that the verb is about."""
     first, slash, rest = text.partition("/")
     kind = nouns.ALIASES.get(first.lower()) if slash else None
-    if kind is None and text.count("/") > 1:
+    if kind is None and text.count("/") > 1 and first.isalpha():
         kind = parse_kind(first)
     if kind is None and taken.default is None:
         cause = f"{printable(repr(text))} does not say its kind"
