@@ -29,7 +29,7 @@ GUESSING = ("GV310", "GV312")
 # Of all that a namespace declares, which no change may cost. The ledger counts what is placed, and the scheduler asks that.
 OF_NAMESPACES = ("GV501",)
 # What one object at a time may have, and another one has until it is gone: volume, interface, address, MAC address.
-TEMPORARY = frozenset({"GV320", "GV321", "GV341", "GV344"})
+TEMPORARY = frozenset({"GV320", "GV321", "GV341", "GV343"})
 OWNING = frozenset({Kind.MACHINE.value})
 POOLS = (Kind.MACHINE_POOL, Kind.VOLUME_POOL)
 ON_TARGET = ValidationPolicy(is_target=True)

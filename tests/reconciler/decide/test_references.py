@@ -208,7 +208,10 @@ def with_scratch(order: bool = False, **metadata: Any) -> Small:
 OBSTACLES: dict[str, tuple[Callable[[], Small], list[str]]] = {
     "none": (lambda: Small().add(web()), []),
     "an error of validation": (lambda: with_faults(finding("GV310")), ["GV310"]),
-    "a warning of validation": (lambda: with_faults(finding("GV310", Severity.WARNING)), []),
+    "a notice of validation, which ends by itself": (
+        lambda: with_faults(finding("GV341", Severity.NOTICE)),
+        ["GV341"],
+    ),
     "a shared volume is judged by its claim": (lambda: with_faults(finding("GV320")), []),
     "two errors in their order": (lambda: with_faults(finding("GV330"), finding("GV310")), ["GV330", "GV310"]),
     "a class that does not exist": (

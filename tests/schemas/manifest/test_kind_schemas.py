@@ -78,7 +78,15 @@ def test_unknown_fields_are_allowed_only_in_status(kind: Kind) -> None:
         ):
             continue
         if node.get("additionalProperties") is True:
-            of_status = {"condition", "assignment", "evict", "rejection", "address"}
+            of_status = {
+                "condition",
+                "assignment",
+                "previousAssignment",
+                "evict",
+                "undo",
+                "rejection",
+                "address",
+            }
             assert "status" in path or (path[0] == "$defs" and path[1] in of_status), path
         else:
             assert "additionalProperties" in node, path

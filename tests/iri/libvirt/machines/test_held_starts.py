@@ -72,8 +72,8 @@ def test_after_a_boot_held_machines_wait_for_their_order_also_over_a_restart(hos
     for _ in range(2):
         with host.runtime() as lab:
             for id in (ordered, stopped, other):
-                assert lab.machine(id).detail.reason == HOST_BOOTED
                 found = lab.until(id, is_in_sync, "be looked at")
+                assert lab.machine(id).detail.reason == HOST_BOOTED
                 assert found.status.state is MachineState.TERMINATED
             assert not host.daemon.guests()
     with host.runtime() as lab:
