@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     arguments.objects = [arguments.machine]
     (key,) = read_reference(arguments, MACHINES, "MACHINE").keys
-    with named_fleet(arguments.repo) as fleet:
+    with named_fleet(arguments.repo, with_reports=True) as fleet:
         check_settings(fleet, changes=True)
         seen = advance_world(fleet.repo, fleet.snapshot, datetime.now(UTC))
         assignment = find_assignment(seen, key)
@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
         f"moves: STOPS on {assignment.pool}, starts on {target}",
         f"already ordered to move to {target}",
         losses=lambda _fleet, _keys: losses,
-        waiting="--for state=Running",
+        waiting=f"--for status.assignment.pool={target}",
     )
     return change.apply_change(arguments, key, intent)
 
@@ -121,7 +121,7 @@ def find_target(seen: PlanInput, key: Key, assignment: Assignment, named: str) -
     reasons = [f"{pools}: {reason}" if pools else reason for pools, reason in phrases.rows_of(refusals)]
     if not why and named and not any(row.pool == named or not row.pool for row in refusals):
         return named
-    cause = f"{name} fits {'not on ' + printable(named) if named else 'on no other pool'}"
+    cause = f"{name} does not fit on {printable(named) if named else 'any other pool'}"
     listed = "; ".join(printable(each) for each in ([why] if why else reasons))
     cure = f"`gitvirt explain machine {name}` shows every pool; nothing was changed"
     raise CommandError(f"{cause}: {listed}" if listed else cause, cure, Exit.UNPLACEABLE)

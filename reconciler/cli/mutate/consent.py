@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.mutate.output import MutationResult
@@ -20,15 +21,20 @@ def add_yes(parser: argparse.ArgumentParser) -> None:
 
 def ask_consent(result: MutationResult, arguments: argparse.Namespace) -> None:
     """Returns if the person agrees; else a CommandError."""
+    ask(result.verb, list(map(str, result.changed_keys)), result.losses, is_agreed=arguments.yes)
+
+
+def ask(verb: str, objects: Sequence[str], losses: Sequence[str], *, is_agreed: bool) -> None:
+    """The same for a verb that writes something else than fields of objects."""
     terminal = err()
-    for loss in result.losses:
+    for loss in losses:
         terminal.line(f"{terminal.paint('DESTROYS', TextStyle.RED, TextStyle.BOLD)} {printable(loss)}")
-    if arguments.yes:
+    if is_agreed:
         return
     if not sys.stdin.isatty():
-        cause = f"gitvirt {result.verb} destroys data, and there is no terminal to ask on"
+        cause = f"gitvirt {verb} destroys data, and there is no terminal to ask on"
         raise CommandError(cause, "add --yes, or look first with --dry-run", Exit.USAGE)
-    terminal.stream.write(f"{result.verb} {', '.join(map(str, result.changed_keys))}? Type yes: ")
+    terminal.stream.write(f"{verb} {', '.join(objects)}? Type yes: ")
     terminal.stream.flush()
     if sys.stdin.readline().strip() != "yes":
         raise CommandError("nothing was changed", "type yes to agree")

@@ -120,9 +120,9 @@ def test_move_commits_nothing_where_the_machine_does_not_fit(fleet: Path, capsys
     assert gitvirt("move", "web-1", "rack-a", "--yes") == Exit.USAGE
     assert "default/web-1 is on rack-a already" in capsys.readouterr().err
     assert gitvirt("move", "web-1", "rack-b", "--yes") == Exit.UNPLACEABLE
-    assert "default/web-1 fits not on rack-b: " in capsys.readouterr().err
+    assert "default/web-1 does not fit on rack-b: " in capsys.readouterr().err
     assert gitvirt("move", "web-1", "--yes") == Exit.UNPLACEABLE
-    assert "default/web-1 fits on no other pool: " in capsys.readouterr().err
+    assert "default/web-1 does not fit on any other pool: " in capsys.readouterr().err
     assert gitvirt("move", "web-2", "rack-a", "--yes") == Exit.FAILED
     assert "is on no pool" in capsys.readouterr().err
     assert remote(fleet) == before

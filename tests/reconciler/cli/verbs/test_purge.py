@@ -30,7 +30,11 @@ def test_it_commits_the_approval_of_this_wait(fleet: Path, capsys: Capture) -> N
     remove_web_1(fleet)
     assert gitvirt("get", "machine", "web-1") == Exit.OK
     assert "Deleted (undo until 2026-01-01 " in capsys.readouterr().out
-    assert gitvirt("purge", "machine/web-1") == Exit.OK
+    head = git(fleet, "rev-parse", "origin/main")
+    assert gitvirt("purge", "machine/web-1") == Exit.USAGE  # no terminal to ask on
+    assert "purge destroys data" in capsys.readouterr().err
+    assert git(fleet, "ls-remote", "origin", "main").split()[0] == head
+    assert gitvirt("purge", "machine/web-1", "--yes") == Exit.OK
     settings = fleet_settings.parse(SETTINGS)
     assert isinstance(settings, fleet_settings.FleetSettings)
     digest = purge_digest(settings.fleet.id, UID, UNTIL)
