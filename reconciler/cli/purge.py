@@ -14,7 +14,7 @@ from reconciler.cli import approve
 from reconciler.cli.exits import CommandError
 from reconciler.cli.fleet_repo import FleetRepo, check_settings, named_fleet
 from reconciler.cli.mutate import change
-from reconciler.cli.mutate.consent import add_yes, ask
+from reconciler.cli.mutate.consent import add_yes, ask, show_losses
 from reconciler.cli.objects.references import MACHINES, add_objects, read_reference, select_keys
 from reconciler.cli.objects.selectors import find_by_key
 from reconciler.cli.terminal import printable
@@ -47,7 +47,9 @@ def run(arguments: argparse.Namespace) -> int:
         keys = select_keys(reference, arguments, lambda: live)
         arguments.digests = [find_digest(fleet, live, key) for key in keys]
         losses = [str(loss) for key in keys for loss in losses_of_machine(find_machine(live, key))]
-    if not arguments.branch and not arguments.dry_run:
+    if arguments.branch or arguments.dry_run:
+        show_losses(losses)
+    else:
         ask("purge", [str(key) for key in keys], losses, is_agreed=arguments.yes)
     names = ", ".join(f"{key.namespace}/{key.name}" for key in keys)
     arguments.message = arguments.message or f"purge {names}: DESTROY its local data"

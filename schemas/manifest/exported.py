@@ -43,7 +43,7 @@ class Imported:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """`name` is how the export calls the object, `reason` why there is no manifest of it."""
+    """`name` is the object's kind and name in the export, `reason` the cause for which it was left out."""
 
     name: str
     reason: str

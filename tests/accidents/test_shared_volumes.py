@@ -27,7 +27,7 @@ def share_data(found: Fleet) -> None:
         access = replace(stored.object.status.access, driver="shared")
         status = replace(stored.object.status, access=access)
         host.commit(replace(stored, object=replace(stored.object, status=status)))
-    # The next commit on `live` takes it along: nobody needs it before a machine has the volume.
+    # It waits for the next commit on `live`: no machine attaches the volume yet.
     report = "refs/poollets/a"
     found.until(
         lambda: '"driver": "shared"' in found.live("volumes/default/data.json", report), "its access data"

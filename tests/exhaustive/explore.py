@@ -70,7 +70,7 @@ def _stale(plain: Plain, who: str) -> Iterator[Deviation]:
 
 
 def _travel(plain: Plain, who: str) -> Iterator[Deviation]:
-    """A process that starts anew, and is shown what was before its last look."""
+    """A process that restarts, and reads an older snapshot than before."""
     began, ended = plain.began[who], plain.ended[who]
     for turn, read in zip(
         range(began.turns + 1, ended.turns + 1), plain.reads[who][began.looks : ended.looks], strict=False

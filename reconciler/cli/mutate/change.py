@@ -32,7 +32,7 @@ from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.fleet_repo import HEADS, FleetRepo, add_repo, check_settings, named_fleet
 from reconciler.cli.mutate import output
 from reconciler.cli.mutate.branch_name import parse_branch_name
-from reconciler.cli.mutate.consent import ask_consent
+from reconciler.cli.mutate.consent import ask_consent, show_losses
 from reconciler.cli.mutate.output import FileEdit, MutationResult, ObjectChange
 from reconciler.cli.objects.nouns import TakenKinds
 from reconciler.cli.objects.references import read_reference, select_keys
@@ -124,6 +124,8 @@ def apply_changes(
             result = compute_change(fleet, keys, intent)
             for note in intent.notes(fleet, result.changed_keys) if turn == 0 else ():
                 err().line(printable(note))
+            if turn == 0 and (arguments.dry_run or arguments.branch):
+                show_losses(result.losses)
             if not result.edits or arguments.dry_run:
                 output.show(out(), result, fleet, arguments)
                 return Exit.OK

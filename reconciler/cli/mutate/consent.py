@@ -1,7 +1,7 @@
 """Asks a person before a verb commits what destroys data: first all that is destroyed, then the question.
 
 `--yes` answers it, for scripts. Without a terminal and without `--yes` the verb is refused: silence is not consent. A dry run and a
-branch for review are not asked, because they destroy nothing yet.
+branch for review name the losses and do not ask, because they destroy nothing yet.
 """
 
 from __future__ import annotations
@@ -26,11 +26,10 @@ def ask_consent(result: MutationResult, arguments: argparse.Namespace) -> None:
 
 def ask(verb: str, objects: Sequence[str], losses: Sequence[str], *, is_agreed: bool) -> None:
     """The same for a verb that writes something else than fields of objects."""
-    terminal = err()
-    for loss in losses:
-        terminal.line(f"{terminal.paint('DESTROYS', TextStyle.RED, TextStyle.BOLD)} {printable(loss)}")
+    show_losses(losses)
     if is_agreed:
         return
+    terminal = err()
     if not sys.stdin.isatty():
         cause = f"gitvirt {verb} destroys data, and there is no terminal to ask on"
         raise CommandError(cause, "add --yes, or look first with --dry-run", Exit.USAGE)
@@ -38,3 +37,10 @@ def ask(verb: str, objects: Sequence[str], losses: Sequence[str], *, is_agreed: 
     terminal.stream.flush()
     if sys.stdin.readline().strip() != "yes":
         raise CommandError("nothing was changed", "type yes to agree")
+
+
+def show_losses(losses: Sequence[str]) -> None:
+    """Each on its own line. Also for a dry run and for a branch: what a merge destroys is named before it happens."""
+    terminal = err()
+    for loss in losses:
+        terminal.line(f"{terminal.paint('DESTROYS', TextStyle.RED, TextStyle.BOLD)} {printable(loss)}")

@@ -215,7 +215,9 @@ def test_what_destroys_no_data_needs_no_yes(fleet: Path) -> None:
 def test_a_dry_run_of_a_deletion_is_a_patch_that_removes_the_file(fleet: Path, capsys: Capture) -> None:
     before = remote(fleet)
     assert gitvirt("delete", "web-1", "--dry-run") == Exit.OK
-    git(fleet, "apply", "-", data=capsys.readouterr().out.encode())
+    printed = capsys.readouterr()
+    assert "DESTROYS local disk root of web-1" in printed.err
+    git(fleet, "apply", "-", data=printed.out.encode())
     assert not (fleet / "machines/web-1.yaml").exists()
     assert remote(fleet) == before
 

@@ -34,6 +34,8 @@ def test_it_commits_the_approval_of_this_wait(fleet: Path, capsys: Capture) -> N
     assert gitvirt("purge", "machine/web-1") == Exit.USAGE  # no terminal to ask on
     assert "purge destroys data" in capsys.readouterr().err
     assert git(fleet, "ls-remote", "origin", "main").split()[0] == head
+    assert gitvirt("purge", "machine/web-1", "--dry-run") == Exit.OK
+    assert "DESTROYS local disk root of web-1" in capsys.readouterr().err
     assert gitvirt("purge", "machine/web-1", "--yes") == Exit.OK
     settings = fleet_settings.parse(SETTINGS)
     assert isinstance(settings, fleet_settings.FleetSettings)
