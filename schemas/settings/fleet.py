@@ -14,12 +14,21 @@ import msgspec
 
 from schemas.problem import Problem, Violation, json_pointer
 from schemas.settings.duration import milliseconds
+from schemas.settings.link import (
+    CertificateEntry,
+    ClientEntry,
+    LinkSettings,
+    check_certificates,
+    check_link,
+    list_entries,
+)
 from schemas.settings.settings_file import Section, load, locate_problems
 
 PATH = "gitvirt.yaml"
 ID_CURE = "restore the old fleet.id; for a fork, run gitvirt init --refork and delete the target branch copied with it"
 MIN_HEARTBEAT_TIMEOUT_MILLISECONDS = 50_000
 MISSED_HEARTBEATS = 5
+LEAST_LINK_HEARTBEAT_MILLISECONDS = 500
 
 
 class FleetIdentity(Section, frozen=True):
@@ -42,12 +51,13 @@ class ReportSettings(Section, frozen=True):
 
 
 class PoolletEntry(Section, frozen=True):
-    """The pools that a poollet owns, and who signs its reports. None means the pools named like it or `<poollet>-*`, but for those that
+    """The pools that a poollet owns, who signs its reports, and how the link recognizes it. None means the pools named like it or `<poollet>-*`, but for those that
     another poollet has a better claim to."""
 
     pools: tuple[str, ...] | None = None
     volume_pools: tuple[str, ...] | None = None
     signers: tuple[str, ...] = ()
+    certificates: tuple[str, ...] = ()
 
 
 class DeleteLimit(Section, frozen=True):
@@ -78,9 +88,14 @@ class LimitSettings(Section, frozen=True):
 
 
 class HeartbeatSettings(Section, frozen=True):
-    """How often hosts push a report that did not change."""
+    """How often hosts push a report that did not change, and how often they send a heartbeat over the link."""
 
     interval: str = "15s"
+    link: str = "2s"
+
+    @property
+    def link_milliseconds(self) -> int:
+        return milliseconds(self.link)
 
 
 class ScoringSettings(Section, frozen=True):
@@ -115,6 +130,21 @@ class FleetSettings(Section, frozen=True):
     scoring: ScoringSettings = ScoringSettings()
     secrets: SecretSettings = SecretSettings()
     signatures: SignatureSettings = SignatureSettings()
+    link: LinkSettings = LinkSettings()
+    clients: dict[str, ClientEntry] = msgspec.field(default_factory=dict)
+
+    def certificate_entries(self) -> tuple[CertificateEntry, ...]:
+        """All certificates that count, each with its owner: the link, then hosts and clients by name."""
+        hosts = ((name, entry) for name, entry in sorted(self.poollets.items()) if entry is not None)
+        return (
+            *list_entries(("link",), self.link.certificates),
+            *(each for name, entry in hosts for each in list_entries(("poollets", name), entry.certificates)),
+            *(
+                each
+                for name, client in sorted(self.clients.items())
+                for each in list_entries(("clients", name), client.certificates)
+            ),
+        )
 
     def owns(self, poollet: str, pool: str, reporting: Collection[str] = ()) -> bool:
         """Whether the poollet may report on this machine pool. `reporting` are the names of all poollets that report."""
@@ -154,7 +184,14 @@ class FleetSettings(Section, frozen=True):
 
 def parse(data: bytes, path: str = PATH) -> FleetSettings | tuple[Problem, ...]:
     """The settings in a gitvirt.yaml, or every problem."""
-    checks = (check_branches, lambda loaded: check_signatures(loaded.signatures), check_pool_owners)
+    checks = (
+        check_branches,
+        lambda loaded: check_signatures(loaded.signatures),
+        check_pool_owners,
+        check_link_heartbeat,
+        lambda loaded: check_link(loaded.link),
+        lambda loaded: check_certificates(loaded.certificate_entries()),
+    )
     return load(path, data, "fleet.json", FleetSettings, *checks)
 
 
@@ -207,6 +244,13 @@ def check_signatures(signatures: SignatureSettings) -> Iterator[Violation]:
     if signatures.mode == "enforce" and not signatures.signers:
         hint = "list the keys under signatures.signers, or use the mode warn first"
         yield Violation("/signatures/mode", "GV603", "mode is enforce, but signatures.signers is empty", hint)
+
+
+def check_link_heartbeat(settings: FleetSettings) -> Iterator[Violation]:
+    """GV627: a thousand hosts with an interval of nothing would do nothing else."""
+    if settings.heartbeat.link_milliseconds < LEAST_LINK_HEARTBEAT_MILLISECONDS:
+        hint = f"write {LEAST_LINK_HEARTBEAT_MILLISECONDS}ms or more; 2s is the default"
+        yield Violation("/heartbeat/link", "GV627", f"{settings.heartbeat.link} is too often", hint)
 
 
 def check_pool_owners(settings: FleetSettings) -> Iterator[Violation]:

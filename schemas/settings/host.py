@@ -64,6 +64,13 @@ class IntervalSettings(Section, frozen=True):
     boot_wait: str = "2m"
 
 
+class LinkFiles(Section, frozen=True):
+    """Key and certificate of this host on the link, each in a file of its own."""
+
+    key: str
+    certificate: str
+
+
 class PoolletSettings(Section, frozen=True):
     """All settings of a poollet, with defaults."""
 
@@ -72,6 +79,7 @@ class PoolletSettings(Section, frozen=True):
     host_id: str | None = msgspec.field(name="hostID", default=None)
     runtimes: tuple[RuntimeSettings, ...] = ()
     pools: tuple[PoolSettings, ...] = ()
+    link: LinkFiles | None = None
     volume_secrets_file: str | None = None
     signatures: SignatureSettings = SignatureSettings()
     boot: Literal["ask", "start"] = "ask"

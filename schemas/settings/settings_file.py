@@ -17,7 +17,8 @@ from schemas.reader import Unreadable, read
 from schemas.reader.plain_data import extract_plain_data
 from schemas.reader.positions import Positions
 
-LARGEST = 1024 * 1024
+# Two certificates for each of 5,000 hosts.
+LARGEST = 8 * 1024 * 1024
 
 T = TypeVar("T", bound=msgspec.Struct)
 

@@ -10,6 +10,7 @@ import pytest
 from schemas.manifest.schema_file import load_schema
 from schemas.settings import fleet, host
 from schemas.settings.duration import milliseconds
+from schemas.settings.settings_file import LARGEST
 
 ID = "3c0f3b4e-58b5-4b7e-9f51-4a4a9f8d8f10"
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHY1 who"
@@ -135,7 +136,7 @@ FLEETS = [
     (b"", "GV601", 0),
     (b"fleet: {id: x}\n---\na: b\n", "GV601", 0),
     (b"\xff\xfe", "GV601", 1),
-    (b"#" * (1024 * 1024 + 1), "GV601", 0),
+    (b"#" * (LARGEST + 1), "GV601", 0),
     (b"fleet: [\n", "GV10", 0),
     (b"[]\n", "GV203", 1),
     (b"branches: {}\n", "GV202", 1),

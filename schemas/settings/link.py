@@ -1,0 +1,124 @@
+"""The link in gitvirt.yaml: where it listens, whose certificates count, and what API clients may do.
+
+The fleet's settings are the only list of certificates: an entry is the approval, its removal is the revocation. There is no certificate
+authority, no revocation list, and nothing that a host or a client can sign for itself.
+
+    link.certificates             the server, one key for all its addresses
+    poollets.<name>.certificates  a host
+    clients.<name>.certificates   a client of the API
+
+Each has one certificate, and two while it rotates to a new one. The same certificate twice is refused: a call must have one caller.
+
+Limits: what the settings say, without a clock (`schemas.settings.certificate_dates` has one). An expired certificate does not make settings
+unusable, because then time alone would freeze a fleet.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from schemas.problem import Violation, json_pointer
+from schemas.settings.settings_file import Section
+
+Right = Literal["read", "logs", "console", "forward", "schedule", "update", "stop", "destroy"]
+RIGHTS: tuple[Right, ...] = get_args(Right)
+ALL_NAMESPACES = "*"
+HIGHEST_PORT = 65535
+ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?):([0-9]{1,5})")
+
+
+class LinkSettings(Section, frozen=True):
+    """Where hosts and clients find the link, and how they recognize it. A host connects to every address."""
+
+    addresses: tuple[str, ...] = ()
+    certificates: tuple[str, ...] = ()
+
+
+class ClientEntry(Section, frozen=True):
+    """What a client of the API may do, and where. Both lists are closed: what they do not name is refused."""
+
+    certificates: tuple[str, ...]
+    namespaces: tuple[str, ...]
+    rights: tuple[Right, ...]
+
+    def may(self, right: Right, namespace: str | None) -> bool:
+        """`namespace` is None for what has none, such as nodes."""
+        is_inside = namespace is None or namespace in self.namespaces or ALL_NAMESPACES in self.namespaces
+        return right in self.rights and is_inside
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateEntry:
+    """A certificate with its place in the settings. `owner` is `link`, `poollets.<name>` or `clients.<name>`."""
+
+    path: tuple[str | int, ...]
+    pem: str
+
+    @property
+    def owner(self) -> str:
+        return ".".join(map(str, self.path[:-2]))
+
+    @property
+    def kind(self) -> Literal["link", "poollets", "clients"]:
+        first = self.path[0]
+        return "link" if first == "link" else "poollets" if first == "poollets" else "clients"
+
+    @property
+    def name(self) -> str:
+        """Of the poollet or the client; empty for the link."""
+        return "" if self.kind == "link" else str(self.path[1])
+
+    @property
+    def pointer(self) -> str:
+        return json_pointer(self.path)
+
+
+def list_entries(owner: tuple[str, ...], certificates: Iterable[str]) -> Iterator[CertificateEntry]:
+    for index, pem in enumerate(certificates):
+        yield CertificateEntry((*owner, "certificates", index), pem)
+
+
+def check_link(link: LinkSettings) -> Iterator[Violation]:
+    """GV609 and GV624: hosts can reach the link and recognize it, or there is none."""
+    if link.addresses and not link.certificates:
+        message = "link.addresses is set, but link.certificates is empty: no host could recognize the link"
+        yield Violation(
+            "/link/addresses", "GV609", message, "make the certificate of the link: docs/link.md shows how"
+        )
+    if link.certificates and not link.addresses:
+        message = "link.certificates is set, but link.addresses is empty: no host would find the link"
+        hint = "write host:port of each `gitvirt run --link`"
+        yield Violation("/link/certificates", "GV609", message, hint)
+    for index, address in enumerate(link.addresses):
+        found = ADDRESS.fullmatch(address)
+        if found is None or not 0 < int(found[3]) <= HIGHEST_PORT:
+            hint = "write host:port, as link.example.org:7443 or [2001:db8::1]:7443, without a scheme"
+            where = json_pointer(("link", "addresses", index))
+            yield Violation(where, "GV624", "the address is not host:port", hint)
+
+
+def check_certificates(entries: tuple[CertificateEntry, ...]) -> Iterator[Violation]:
+    """GV605 to GV608 and GV626: each can be used, and belongs to one owner."""
+    if not entries:
+        return  # without them no verb loads a library of cryptography
+    from schemas.settings.certificate import LINK_NAME, MAKE, RefusedCertificate, read_certificate
+
+    owners: dict[str, CertificateEntry] = {}
+    for entry in entries:
+        found = read_certificate(entry.pem)
+        if isinstance(found, RefusedCertificate):
+            yield Violation(entry.pointer, found.code, found.message, found.hint)
+            continue
+        other = owners.setdefault(found.identity, entry)
+        if other is not entry:
+            message = f"certificate {found.short} already belongs to {other.owner}"
+            hint = "a certificate has one owner: make another one, or remove this entry"
+            yield Violation(entry.pointer, "GV608", message, hint)
+        if entry.kind == "link" and LINK_NAME not in found.names:
+            message = (
+                f"certificate {found.short} is not for the name {LINK_NAME}, which hosts expect of the link"
+            )
+            yield Violation(entry.pointer, "GV626", message, f"make one for this name: {MAKE}")
