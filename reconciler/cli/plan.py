@@ -3,7 +3,7 @@ writes nothing.
 
 | exit code | when (the first that applies) |
 |---|---|
-| 3 | there are errors in manifests |
+| 3 | there are errors in manifests: those that `gitvirt validate` finds in the same files, and those of the change |
 | 5 | an object cannot be scheduled |
 | 4 | something would change, and `--exit-code` was given |
 | 0 | else |
@@ -28,6 +28,7 @@ from reconciler.cli.output import add_format, show_value
 from reconciler.cli.plans import as_json, as_markdown, as_text, plan_input
 from reconciler.cli.plans.entries import Builder, group_entries
 from reconciler.cli.plans.file_links import FileLinks, forge_bases
+from reconciler.cli.plans.manifest_errors import find_manifest_errors, join_problems
 from reconciler.cli.plans.moves import find_moves, targets_of
 from reconciler.cli.plans.outline import FilePlace, Outline
 from reconciler.cli.plans.plan_input import PlanInput
@@ -40,7 +41,7 @@ from reconciler.plan.types import Action, Plan
 from reconciler.world.reports.start_wait import StartWait, describe_start_wait
 from reconciler.write.effect_context import find_context
 from reconciler.write.source_documents import read_changed_documents
-from schemas.problem import Severity
+from schemas.problem import Problem, Severity
 
 EXAMPLES = """\
 examples:
@@ -63,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     with plan_input.open_input(arguments, arguments.path) as seen:
-        outline = make_outline(seen)
+        outline = add_errors(make_outline(seen), find_manifest_errors(seen.manifests))
         plan = outline.plan
         terminal = out()
         match arguments.output:
@@ -95,6 +96,12 @@ def verdict(plan: Plan, *, is_strict: bool) -> int:
         return Exit.UNPLACEABLE
     is_pending = bool(plan.changes or plan.source_changes)
     return Exit.CHANGES if is_strict and is_pending else Exit.OK
+
+
+def add_errors(outline: Outline, errors: tuple[Problem, ...]) -> Outline:
+    """With the errors that validation finds in the same files: no reader of a plan has to run it as well to see that a merge is wrong."""
+    plan = outline.plan
+    return replace(outline, plan=replace(plan, problems=join_problems(plan.problems, errors)))
 
 
 def make_outline(seen: PlanInput) -> Outline:

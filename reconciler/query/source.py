@@ -6,6 +6,7 @@ that one unreadable file does not end a check. Links and submodules are reported
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,8 +16,9 @@ from reconciler.gitstore.worktree import files as disk_files
 from reconciler.gitstore.worktree.files import FileListing, IsIgnored
 from schemas.problem import Problem
 
-if TYPE_CHECKING:  # it brings the Git library, which a folder does without
-    from reconciler.gitstore.objects.tree import File
+if TYPE_CHECKING:  # they bring the Git library, which a folder does without
+    from reconciler.gitstore.objects.tree import File, ObjectId
+    from reconciler.gitstore.repo import Repo
     from reconciler.gitstore.worktree.revision import Revision
 
 
@@ -69,11 +71,26 @@ class OverlaySource:
         return self.data if path == self.path else self.below.read(path)
 
 
+@dataclass(frozen=True, slots=True)
+class CommitFiles:
+    """A commit of the fleet's repo, read as a revision of a checkout is."""
+
+    repo: Repo
+    commit: ObjectId
+
+    def files(self, _folder: str = "") -> Iterator[File]:
+        """All of them: a fleet's repo is one, from its root."""
+        return self.repo.files(self.commit)
+
+    def read(self, file: File) -> bytes:
+        return self.repo.read(file.id)
+
+
 @dataclass(frozen=True)
 class RevisionSource:
-    """A folder of a revision."""
+    """A folder of a revision, or a whole commit of the fleet's repo."""
 
-    revision: Revision
+    revision: Revision | CommitFiles
     folder: str = ""  # "" or "path/to/folder/"
 
     @cached_property

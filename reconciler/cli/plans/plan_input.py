@@ -28,9 +28,13 @@ from reconciler.cli.terminal import TextStyle, err, printable
 from reconciler.gitstore import guards
 from reconciler.gitstore.remote.transport import RemoteUnavailable
 from reconciler.gitstore.repo import Repo, Snapshot
+from reconciler.gitstore.worktree.revision import open_revision
+from reconciler.query.check import CheckRequest
 from reconciler.query.offline_repo import OfflineRequest, open_offline_repo
-from reconciler.query.scope import find_root
+from reconciler.query.scope import Scope, checked_out_branch, find_root, short_branch
+from reconciler.query.source import CommitFiles, FolderSource, RevisionSource
 from reconciler.world.changes import WorldChanges
+from reconciler.world.source.rules import NO_FLEET
 from reconciler.world.world import World
 from schemas.settings.fleet import PATH
 
@@ -38,7 +42,7 @@ from schemas.settings.fleet import PATH
 @dataclass(frozen=True, slots=True)
 class PlanInput:
     """`unfetched` names the target branch where it is not here, and the remote may have it. `assumptions` are notes that a reader of the
-    plan needs wherever it is shown; they are among `notes` too."""
+    plan needs wherever it is shown; they are among `notes` too. `manifests` is what `gitvirt validate` would check of the same input."""
 
     repo: Repo
     world: World
@@ -47,6 +51,7 @@ class PlanInput:
     notes: tuple[str, ...] = ()
     unfetched: str = ""
     assumptions: tuple[str, ...] = ()
+    manifests: CheckRequest | None = None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,7 +75,8 @@ def open_input(arguments: argparse.Namespace, path: str, ambient: str = "") -> I
             )
         with location.open_fleet(location.locate_repo(named, os.environ, Path.cwd())) as fleet:
             location.check_settings(fleet)
-            yield advance_world(fleet.repo, fleet.snapshot, now)
+            seen = advance_world(fleet.repo, fleet.snapshot, now)
+            yield replace(seen, manifests=check_of_commit(fleet.repo, fleet.snapshot.source))
         return
     folder = Path.cwd() / path
     if not folder.is_dir():
@@ -93,7 +99,22 @@ def open_input(arguments: argparse.Namespace, path: str, ambient: str = "") -> I
     if (held := found.world.head.held) is not None and held.is_unsigned:
         found = plan_signed_merge(found, snapshot, is_offline=not snapshot.reports)
     target = (made.refs.target or "").removeprefix(location.HEADS)
+    found = replace(found, manifests=check_of_checkout(root, arguments.source or ""))
     yield replace(found, unfetched=target) if made.is_unfetched else found
+
+
+def check_of_commit(repo: Repo, commit: str | None) -> CheckRequest | None:
+    if commit is None:
+        return None
+    return CheckRequest(Scope(Path(), ""), RevisionSource(CommitFiles(repo, commit)))
+
+
+def check_of_checkout(root: Path, revision: str) -> CheckRequest:
+    """The files on disk, or a revision: as `gitvirt validate` takes them, with the branch that decides what is allowed there."""
+    if revision:
+        source = RevisionSource(open_revision(root, revision))
+        return CheckRequest(Scope(root, ""), source, short_branch(revision))
+    return CheckRequest(Scope(root, ""), FolderSource(root), checked_out_branch(root))
 
 
 def plan_signed_merge(held: PlanInput, snapshot: Snapshot, *, is_offline: bool) -> PlanInput:
@@ -122,5 +143,6 @@ def advance_world(
     advance = world.advance(repo, snapshot, now)
     for problem in world.unfit:
         where = f"{problem.file}:{problem.line}: " if problem.line else ""
-        raise CommandError(where + printable(problem.message), printable(problem.hint))
+        exit_code = Exit.FAILED if problem is NO_FLEET else Exit.PROBLEMS
+        raise CommandError(where + printable(problem.message), printable(problem.hint), exit_code)
     return PlanInput(repo, world, advance, now, notes)
