@@ -90,7 +90,7 @@ def check_link(link: LinkSettings) -> Iterator[Violation]:
         )
     if link.certificates and not link.addresses:
         message = "link.certificates is set, but link.addresses is empty: no host would find the link"
-        hint = "write host:port of each `gitvirt run --link`"
+        hint = "write host:port of each server of the link"
         yield Violation("/link/certificates", "GV609", message, hint)
     for index, address in enumerate(link.addresses):
         found = ADDRESS.fullmatch(address)
