@@ -26,6 +26,7 @@ from functools import partial
 from reconciler.cli.exits import Exit
 from reconciler.cli.output import add_format, show_value
 from reconciler.cli.plans import as_json, as_markdown, as_text, plan_input
+from reconciler.cli.plans.access_changes import find_access_changes
 from reconciler.cli.plans.entries import Builder, group_entries
 from reconciler.cli.plans.file_links import FileLinks, forge_bases
 from reconciler.cli.plans.manifest_errors import find_manifest_errors, join_problems
@@ -64,7 +65,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     with plan_input.open_input(arguments, arguments.path) as seen:
-        outline = add_errors(make_outline(seen), find_manifest_errors(seen.manifests))
+        found = (*find_manifest_errors(seen.manifests), *find_access_changes(seen))
+        outline = add_problems(make_outline(seen), found)
         plan = outline.plan
         terminal = out()
         match arguments.output:
@@ -98,10 +100,11 @@ def verdict(plan: Plan, *, is_strict: bool) -> int:
     return Exit.CHANGES if is_strict and is_pending else Exit.OK
 
 
-def add_errors(outline: Outline, errors: tuple[Problem, ...]) -> Outline:
-    """With the errors that validation finds in the same files: no reader of a plan has to run it as well to see that a merge is wrong."""
+def add_problems(outline: Outline, found: tuple[Problem, ...]) -> Outline:
+    """With the errors that validation finds in the same files, and what changes of who may connect: no reader of a plan has to run it as
+    well to see that a merge is wrong."""
     plan = outline.plan
-    return replace(outline, plan=replace(plan, problems=join_problems(plan.problems, errors)))
+    return replace(outline, plan=replace(plan, problems=join_problems(plan.problems, found)))
 
 
 def make_outline(seen: PlanInput) -> Outline:

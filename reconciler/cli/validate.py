@@ -19,6 +19,8 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -86,7 +88,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Checks and prints. Notes about missing settings come only with text: formats for programs have nothing but
     the outcome."""
     start = time.perf_counter()
-    requested = requests(arguments, working_folder())
+    now = datetime.now(UTC)
+    requested = [replace(each, now=now) for each in requests(arguments, working_folder())]
     outcome = outcome_of(checks(requested), time.perf_counter() - start, arguments.foreign)
     if not outcome.files and not outcome.problems and not any(request.scope.named for request in requested):
         # To say "ok" would let a check in the wrong folder pass for ever.

@@ -13,11 +13,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 
 from reconciler.gitstore.worktree.files import FileListing
 from reconciler.query.documents import LoadedFiles, Progress, load
 from reconciler.query.ignored_paths import read_ignored_paths
-from reconciler.query.policy import compare_settings, read_policy
+from reconciler.query.policy import check_link, compare_link, compare_settings, read_policy
 from reconciler.query.scope import Scope
 from reconciler.query.source import ManifestSource, RevisionSource
 from schemas.problem import Problem
@@ -37,13 +38,15 @@ class ComparedRevision:
 
 @dataclass(frozen=True, slots=True)
 class CheckRequest:
-    """What is to be checked. `stream` is the path of what was laid over the source and replaces no file of it."""
+    """What is to be checked. `stream` is the path of what was laid over the source and replaces no file of it. `now` judges certificates;
+    without it their dates are not judged."""
 
     scope: Scope
     source: ManifestSource
     branch: str = ""
     earlier: ComparedRevision | None = None
     stream: str = ""
+    now: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +65,14 @@ def check(request: CheckRequest, progress: Progress) -> CheckResult:
     policy, wrong_settings = read_policy(source, request.branch)
     if request.earlier:
         wrong_settings += compare_settings(source, request.earlier.source, request.earlier.name)
+        wrong_settings += compare_link(source, request.earlier.source)
     is_ignored, wrong_patterns = read_ignored_paths(source)
     listing = source.listing(is_ignored)
     manifests = [path for path in listing.files if path == request.stream or files.is_declaring(path, policy)]
     then = list_blob_ids(request.earlier, policy)
     loaded = load(source, manifests, policy, then, progress)
     tree = build_tree(loaded, request)
+    wrong_settings += check_link(source, {entry.key.namespace for entry in tree.entries}, request.now)
     past = load_past(request.earlier, loaded, then, progress) if request.earlier else None
     findings = [
         *loaded.findings,

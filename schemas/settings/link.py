@@ -16,12 +16,13 @@ unusable, because then time alone would freeze a fleet.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from schemas.problem import Violation, json_pointer
+from schemas.problem import Severity, Violation, json_pointer
 from schemas.settings.settings_file import Section
+from schemas.spelling import nearest
 
 Right = Literal["read", "logs", "console", "forward", "schedule", "update", "stop", "destroy"]
 RIGHTS: tuple[Right, ...] = get_args(Right)
@@ -98,6 +99,18 @@ def check_link(link: LinkSettings) -> Iterator[Violation]:
             hint = "write host:port, as link.example.org:7443 or [2001:db8::1]:7443, without a scheme"
             where = json_pointer(("link", "addresses", index))
             yield Violation(where, "GV624", "the address is not host:port", hint)
+
+
+def check_namespaces(clients: Mapping[str, ClientEntry], known: Collection[str]) -> Iterator[Violation]:
+    """GV625, a warning: nothing is declared in a namespace of a client. It may be what the client is to fill."""
+    for name, client in sorted(clients.items()):
+        for index, namespace in enumerate(client.namespaces):
+            if namespace != ALL_NAMESPACES and namespace not in known:
+                meant = nearest(namespace, known)
+                hint = f"did you mean {meant}?" if meant else "write * for all namespaces"
+                where = json_pointer(("clients", name, "namespaces", index))
+                message = f"nothing is declared in the namespace {namespace}"
+                yield Violation(where, "GV625", message, hint, Severity.WARNING)
 
 
 def check_certificates(entries: tuple[CertificateEntry, ...]) -> Iterator[Violation]:

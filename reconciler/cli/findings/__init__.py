@@ -5,5 +5,5 @@ for YAML), `as_junit` and `as_sarif` for CI servers, `as_github` for annotations
 imports only the one that it needs.
 
 Limits: none reads a file, knows a rule or decides the exit code. Text of a file reaches only `as_text`, and never
-that of a file with a Secret.
+that of a file with a Secret or a private key.
 """

@@ -13,7 +13,7 @@ from schemas.validate.finding import TextOf
 COLOURS = {Severity.ERROR: TextStyle.RED, Severity.WARNING: TextStyle.YELLOW, Severity.NOTICE: TextStyle.CYAN}
 LINE_END = re.compile(r"\r\n|\n|\r")
 WIDEST = 100  # columns of a source line that are shown
-SECRET = re.compile(r"""kind["']?\s*:\s*["']?secret""", re.IGNORECASE)
+SECRET = re.compile(r"""kind["']?\s*:\s*["']?secret|PRIVATE KEY-----""", re.IGNORECASE)
 
 
 def write(outcome: ValidationOutcome, terminal: Terminal, text_of: TextOf) -> None:
@@ -28,7 +28,7 @@ def write(outcome: ValidationOutcome, terminal: Terminal, text_of: TextOf) -> No
 
 
 def source_lines(text: str | None) -> list[str]:
-    """None for a file that holds a Secret: what is wrong with it may be told, never what is in it."""
+    """None for a file that holds a Secret or a private key: what is wrong with it may be told, never what is in it."""
     if text is None or SECRET.search(text):
         return []
     return LINE_END.split(text.removeprefix("\ufeff"))

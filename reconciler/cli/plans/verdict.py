@@ -24,6 +24,7 @@ class Count:
 
 
 NO_CHANGES = "no changes"
+ACCESS = ("GV628", "GV629")  # who may connect to the link, and what clients may do
 Choice = Callable[[Entry], bool]
 # What is counted of the entries that come true with the plan: weight, words, whether losses are added, and which entries.
 COUNTED: tuple[tuple[str, str, str, Choice], ...] = (
@@ -63,6 +64,8 @@ def list_counts(outline: Outline) -> Iterator[Count]:
         yield Count(f"{known:,} unschedulable as before", "known")
     if plan.pool_requests:
         yield Count(many(len(plan.pool_requests), "pool request"), "held")
+    if access := sum(problem.code in ACCESS for problem in plan.problems):
+        yield Count(f"{many(access, 'change')} of access", "change")
     if errors := sum(problem.severity == "error" for problem in plan.problems):
         yield Count(many(errors, "error"), "error")
 

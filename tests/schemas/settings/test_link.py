@@ -10,10 +10,11 @@ import sys
 
 import pytest
 
+from schemas.problem import Severity
 from schemas.settings import fleet, host
 from schemas.settings.certificate import Certificate, RefusedCertificate, read_certificate
 from schemas.settings.fleet import FleetSettings
-from schemas.settings.link import RIGHTS, ClientEntry
+from schemas.settings.link import RIGHTS, ClientEntry, check_namespaces
 from tests.schemas.settings.certificates import KeyKind, certificate, link_certificate, make
 
 ID = "3c0f3b4e-58b5-4b7e-9f51-4a4a9f8d8f10"
@@ -219,3 +220,16 @@ def test_a_host_names_the_files_of_its_key_and_certificate() -> None:
     half = host.parse(json.dumps({**base, "link": {"key": "/k"}}).encode())
     assert isinstance(half, tuple)
     assert [(each.code, each.pointer) for each in half] == [("GV202", "/link")]
+
+
+@pytest.mark.parametrize(
+    ("namespaces", "hint"),
+    [(("default",), None), (("*",), None), ((), None), (("defualt",), "did you mean default?"), (("web",), "write * for all namespaces")],
+)  # fmt: skip
+def test_a_namespace_in_which_nothing_is_declared_is_a_warning(
+    namespaces: tuple[str, ...], hint: str | None
+) -> None:
+    entry = ClientEntry(certificates=(), namespaces=namespaces, rights=("read",))
+    found = list(check_namespaces({"ci": entry}, {"default", ""}))
+    want = [("GV625", "/clients/ci/namespaces/0", Severity.WARNING, hint)] if hint else []
+    assert [(each.code, each.pointer, each.severity, each.hint) for each in found] == want
