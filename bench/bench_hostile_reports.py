@@ -23,7 +23,8 @@ from reconciler.gitstore.remote.access import RemoteAccess
 from reconciler.gitstore.remote.address import parse_address
 from reconciler.gitstore.repo import Refs
 from reconciler.loop.outcome import Committed, NoChange
-from reconciler.loop.tick import CommitIdentity, Reconciler
+from reconciler.loop.tick import Reconciler
+from reconciler.write.tick_commit import CommitIdentity
 from tests.reconciler.gitstore import hostile_reports as hostile
 from tests.reconciler.loop.fleet import REPORTS, SETTINGS, SMALL, machine
 from tests.servers import repository

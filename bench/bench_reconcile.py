@@ -23,8 +23,9 @@ from reconciler.gitstore.remote.access import RemoteAccess
 from reconciler.gitstore.repo import Draft, Edit, Pushed, Refs
 from reconciler.gitstore.store import Store
 from reconciler.loop.outcome import Committed, NoChange
-from reconciler.loop.tick import CommitIdentity, ProcessInputs, Reconciler
+from reconciler.loop.tick import ProcessInputs, Reconciler
 from reconciler.world.source.parse_cache.cache import NAME, ParseCache
+from reconciler.write.tick_commit import CommitIdentity
 from schemas.report import (
     PoolletReport,
     PoolReport,

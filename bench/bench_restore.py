@@ -15,8 +15,9 @@ from iri.machine import RuntimeMachine
 from poollet.decide.decide import decide
 from reconciler.decide.compose import pending_approvals
 from reconciler.gitstore.repo import Refs
-from reconciler.loop.tick import CommitIdentity, ProcessInputs, Reconciler
+from reconciler.loop.tick import ProcessInputs, Reconciler
 from reconciler.world.reports.start_wait import StartWait
+from reconciler.write.tick_commit import CommitIdentity
 from schemas.kinds import Kind
 from tests.poollet.fleet import LIVE, MAIN, SETTINGS, Fleet, machine, machine_class
 from tests.poollet.stage import Run, StagedHost, Time

@@ -54,12 +54,13 @@ from reconciler.loop.http_server import HttpServer
 from reconciler.loop.loop import Loop, LoopIntervals
 from reconciler.loop.metrics import Metrics
 from reconciler.loop.outcome import Failed, Outcome, TickBlocked
-from reconciler.loop.tick import CommitIdentity, ProcessInputs, Reconciler
+from reconciler.loop.tick import ProcessInputs, Reconciler
 from reconciler.loop.tracing import tracer
 from reconciler.loop.webhook import Paced, Webhook
 from reconciler.world.changes import SourceHold
 from reconciler.world.reports.start_wait import StartWait
 from reconciler.world.source.parse_cache.cache import ParseCache
+from reconciler.write.tick_commit import CommitIdentity
 
 log = logging.getLogger(__name__)
 

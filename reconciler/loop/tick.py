@@ -38,15 +38,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from reconciler.decide.compose import describe_wait
-from reconciler.decide.decide import make_plan
 from reconciler.gitstore import guards
 from reconciler.gitstore.effective_settings import read_effective_settings
 from reconciler.gitstore.errors import DamageError
-from reconciler.gitstore.live_recovery import RECOVERED_TRAILER
-from reconciler.gitstore.objects.commit import RECONCILER_TRAILER
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.remote.transport import PushConflict, PushRefused, RemoteUnavailable
-from reconciler.gitstore.repo import Identity, Pushed, Refs, Repo, Snapshot, Unchanged
+from reconciler.gitstore.repo import Pushed, Refs, Repo, Snapshot, Unchanged
 from reconciler.loop.health import HealthProblem
 from reconciler.loop.health_problems import find_health_problems
 from reconciler.loop.metrics import Metrics
@@ -68,24 +65,13 @@ from reconciler.world.reports.rewind import LiveSeen
 from reconciler.world.reports.start_wait import StartWait
 from reconciler.world.source.parse_cache.cache import ParseCache
 from reconciler.world.world import World
-from reconciler.write import Written, draft
-from reconciler.write.drafting import Signing, draft_void
-from reconciler.write.source_documents import read_source_changes
+from reconciler.write import Written
+from reconciler.write.tick_commit import CommitIdentity, CommitInputs, draft_commit, plan_commit
 from schemas.kinds import Kind
 from schemas.problem import Problem
 from schemas.settings.fleet import FleetSettings
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class CommitIdentity:
-    """Who reconciles, as the commits say it.
-
-    `name` goes into a trailer of each commit, so that people see which of several reconcilers wrote it. No decision reads it."""
-
-    name: str = ""
-    author: Identity = field(default_factory=lambda: Identity("gitvirt", "gitvirt@localhost"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,10 +223,7 @@ class Reconciler:
     def _plan(self, advance: WorldChanges, now: datetime) -> Plan:
         """Decides, and notes what is to be looked at again."""
         with self._tracer.span("plan") as note:
-            plan = make_plan(self.world, advance, now)
-            if self.world.is_news and self.world.last is not None:
-                changed = read_source_changes(self.repo, self.world)
-                plan = replace(plan, source_changes=changed)
+            plan = plan_commit(self.repo, self.world, advance, now)
             note("changes", len(plan.changes))
         self._due = advance.due
         for key, when in plan.due:
@@ -284,17 +267,8 @@ class Reconciler:
         return TickBlocked(problems, problems[0].message, has_no_source=True)
 
     def _draft(self, plan: Plan, paths: frozenset[str], now: datetime) -> Written:
-        signing = Signing(
-            self.who.author,
-            now,
-            (self.refs.source or "").removeprefix("refs/heads/"),
-            self.refs.target or "",
-            (*((RECONCILER_TRAILER, self.who.name),) * bool(self.who.name), *recovered_trailers(self.world)),
-        )
-        written = draft(plan, self.world, paths, self.repo.read, signing)
-        if written.draft is None and self._unanswered is not None and self.world.live_commit is not None:
-            return Written(draft_void(self.world, signing), written.problems)
-        return written
+        of = CommitInputs(self.who, self.refs.target or "", now, paths, self._unanswered is not None)
+        return draft_commit(self.repo, self.world, plan, of)
 
     def _write(self, plan: Plan, written: Written) -> Outcome:
         """The one push of a tick. Without an answer the outcome is Failed, though the push may have landed: the next snapshot shows it."""
@@ -325,12 +299,6 @@ class Reconciler:
                 if is_unknown:
                     self._unanswered = UnansweredPush(written.draft.expected)
                 return Failed(trouble.value, cause, cure)
-
-
-def recovered_trailers(world: World) -> tuple[tuple[str, str], ...]:
-    """Makes the commit that ends a lost or rewound `live` its recovery: each missing commit that was applied."""
-    commits = world.rewind.commits if world.is_live_lost else frozenset[str]()
-    return tuple((RECOVERED_TRAILER, commit) for commit in sorted(commits))
 
 
 def refs_in_settings(settings: FleetSettings, refs: Refs) -> Refs:

@@ -41,6 +41,7 @@ from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.record import HOST_MISMATCH
 from reconciler.world.reports.authority import Authority
 from reconciler.world.reports.heartbeat import NOT_EXPIRED, Heartbeat, HeartbeatSeen, Writer
+from reconciler.world.reports.heartbeat_watch import HeartbeatWatch
 from reconciler.world.reports.host_report import HostReport
 from reconciler.world.reports.reports import Reports
 from reconciler.world.reports.rewind import LiveSeen
@@ -50,6 +51,7 @@ from reconciler.world.source.parse_cache.cache import ParseCache
 from reconciler.world.source.rules import Rules
 from reconciler.world.source.source_head import SourceHead
 from reconciler.world.source.tree_index import TreeIndex
+from reconciler.world.verdicts import Noted
 from reconciler.world.view import View
 from schemas.kinds import Key, Kind
 from schemas.problem import Problem
@@ -93,7 +95,7 @@ class State(View):
         # Files of the source that change what may not change, as they read.
         self.held: dict[str, Contents] = {}
         self.live = TreeIndex()
-        self.reports = Reports(heartbeats_seen)
+        self.reports = Reports(HeartbeatWatch(heartbeats_seen))
         self.authority = Authority(self.rules.settings, self.rules.before)
         self.objects: dict[Key, ObjectState] = {}
         self.retained_volumes: dict[str, ObjectState] = {}
@@ -108,7 +110,7 @@ class State(View):
         self.faults: dict[Key, tuple[Finding, ...]] = {}
         # None: they are to be collected again.
         self.problems: tuple[Problem, ...] | None = None
-        self._accepted, self.descends = {}, knows_no_history
+        self._accepted, self.descends, self.noted = {}, knows_no_history, Noted()
 
     def announcement(self, pool: Key) -> Announcement | None:
         """The announcement of the pool that counts, by the table above.

@@ -207,7 +207,7 @@ class View:
         if not found:
             interval = self.rules.settings.heartbeat.interval
             timeout = timedelta(milliseconds=heartbeat_timeout_milliseconds(interval))
-            return HostSeen(heartbeat=self.reports.await_host(host, timeout))
+            return HostSeen(heartbeat=self.reports.watch.await_host(host, timeout))
         return max(found, key=lambda each: (each.heartbeat in NOT_EXPIRED, each.time or EVER))
 
     def is_known_host(self, pool: Key, host: str) -> bool:
@@ -224,6 +224,7 @@ class View:
         report, beat = self.reports.by_poollet.get(writer[0]), self.reports.heartbeats[writer]
         if report is None or report.writer != writer:
             return HostSeen(heartbeat=beat)
+        self.reports.cited.add(report.name)
         return HostSeen(report.own_commit, report.time, beat)
 
     def shortfalls(self, machine: Key, pool: str) -> tuple[Shortfall, ...]:

@@ -35,6 +35,7 @@ from reconciler.world.reports.start_wait import StartWait
 from reconciler.world.source.parse_cache.cache import ParseCache
 from reconciler.world.state import State
 from reconciler.world.update import Delta, UpdateInputs, update_world
+from reconciler.world.verdicts import Noted
 from schemas.kinds import Key
 from schemas.settings.fleet import heartbeat_timeout_milliseconds
 
@@ -70,6 +71,8 @@ class World(State):
         self._pending = Delta()
         self._reminders: dict[Key, datetime] = {}
         self._postponed: frozenset[Key] = frozenset()
+        # The heads of source and live in the last snapshot.
+        self.heads: tuple[ObjectId | None, ObjectId | None] = (None, None)
         # Objects with progress that is not on live yet. The commit that takes it along decides them again.
         self.deferred: frozenset[Key] = frozenset()
 
@@ -82,12 +85,17 @@ class World(State):
         never set; without them by `now`, as if the snapshot was read at once.
         """
         self._accepted.clear()
-        self.descends = repo.is_descendant
+        self.heads = snapshot.source, snapshot.target
+        # What a replay is given stays; a tick begins with nothing noted.
+        self.noted = self.noted if self.noted.given is not None else Noted()
+        self.descends = NotedDescents(repo, self.noted)
         if self.is_fresh:
             self.readings.begin()
         try:
             with bulk(self.is_fresh):
-                delta = update_world(self, UpdateInputs(repo, snapshot, now, self._ambient, read_times))
+                delta = update_world(
+                    self, UpdateInputs(repo, snapshot, now, self._ambient, read_times, self.noted)
+                )
         except BaseException:
             # Half of it may be taken in: nothing of it can be relied on.
             super().__init__(
@@ -147,3 +155,18 @@ class World(State):
     def remind(self, key: Key, at: datetime) -> None:
         """Makes the object dirty in the first advance at or after `at`. The earlier one of two reminders counts, and only that."""
         self._reminders[key] = min(at, self._reminders.get(key, at))
+
+
+class NotedDescents:
+    """Whether a commit has another in its history, with a note of each yes: a report may name a commit that no ref reaches later."""
+
+    def __init__(self, repo: Repo, noted: Noted) -> None:
+        self._repo, self._noted = repo, noted
+
+    def __call__(self, commit: ObjectId, ancestor: ObjectId) -> bool:
+        if self._noted.given is not None:
+            return (commit, ancestor) in self._noted.given.descents
+        found = self._repo.is_descendant(commit, ancestor)
+        if found:
+            self._noted.descents.add((commit, ancestor))
+        return found

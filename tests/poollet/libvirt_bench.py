@@ -17,7 +17,8 @@ from poollet.decide.actions import Ref
 from poollet.decide.decide import decide
 from poollet.sync.live_index import LiveIndex
 from reconciler.gitstore.repo import Refs
-from reconciler.loop.tick import CommitIdentity, Reconciler
+from reconciler.loop.tick import Reconciler
+from reconciler.write.tick_commit import CommitIdentity
 from tests.guests.micro import READY
 from tests.iri.libvirt.world import console_log, local_disks
 from tests.poollet.effects_bench import Documents, Guest, Observed, files

@@ -23,7 +23,8 @@ from poollet.decide.decide import decide
 from poollet.sync.live_index import LiveIndex
 from reconciler.gitstore.remote.transport import RemoteUnavailable
 from reconciler.gitstore.repo import Refs
-from reconciler.loop.tick import CommitIdentity, Reconciler
+from reconciler.loop.tick import Reconciler
+from reconciler.write.tick_commit import CommitIdentity
 from schemas.model import Machine as DeclaredMachine
 from schemas.model import Object
 from schemas.model import Volume as DeclaredVolume

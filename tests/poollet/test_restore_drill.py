@@ -26,8 +26,9 @@ from reconciler.gitstore.remote.git_transport import GitTransport
 from reconciler.gitstore.repo import Refs
 from reconciler.gitstore.store import Store
 from reconciler.loop.outcome import Committed, NoChange, Outcome, TickBlocked
-from reconciler.loop.tick import CommitIdentity, ProcessInputs, Reconciler
+from reconciler.loop.tick import ProcessInputs, Reconciler
 from reconciler.world.reports.start_wait import StartWait
+from reconciler.write.tick_commit import CommitIdentity
 from tests.poollet.fleet import LIVE, MAIN, SETTINGS, Fleet, machine, machine_class
 from tests.poollet.stage import Run, StagedHost, Time
 from tests.servers import repository

@@ -26,8 +26,9 @@ from reconciler.gitstore.remote.transport import RemoteErrorKind, RemoteUnavaila
 from reconciler.gitstore.repo import Refs
 from reconciler.gitstore.store import Store
 from reconciler.loop.outcome import Committed, Conflict, Failed, NoChange, Outcome, RefsChanged
-from reconciler.loop.tick import CommitIdentity, Reconciler
+from reconciler.loop.tick import Reconciler
 from reconciler.plan.types import Plan
+from reconciler.write.tick_commit import CommitIdentity
 from schemas.kinds import Key, Kind
 from schemas.model import Machine as Declared
 from schemas.model import MachinePool, Volume, VolumePool

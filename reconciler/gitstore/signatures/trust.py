@@ -32,7 +32,12 @@ from typing import Protocol
 from reconciler.gitstore.errors import RepoError
 from reconciler.gitstore.objects.commit import decode_commit
 from reconciler.gitstore.objects.tree import ObjectId
-from reconciler.gitstore.signatures.verifier import BadSignature, GoodSignature, SignatureFault, Verifier
+from reconciler.gitstore.signatures.verifier import (
+    BadSignature,
+    GoodSignature,
+    JudgesCommits,
+    SignatureFault,
+)
 
 
 class SignatureMode(StrEnum):
@@ -91,7 +96,7 @@ def judge_head(
     history: ReadsHistory,
     head: ObjectId,
     good: ObjectId | None,
-    verifier: Verifier,
+    verifier: JudgesCommits,
     mode: SignatureMode,
     at: datetime,
 ) -> TrustVerdict:
@@ -124,7 +129,7 @@ def first_parent_line(history: ReadsHistory, head: ObjectId, good: ObjectId | No
 
 
 def _verdict(
-    history: ReadsHistory, commit: ObjectId, verifier: Verifier, at: datetime
+    history: ReadsHistory, commit: ObjectId, verifier: JudgesCommits, at: datetime
 ) -> GoodSignature | BadSignature:
     try:
         return verifier.verify(history.read(commit), at)

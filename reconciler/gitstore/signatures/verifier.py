@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from reconciler.gitstore import process
 from reconciler.gitstore.signatures.signers import Signers, SshSignerKey
@@ -60,6 +60,12 @@ class BadSignature:
 
 
 Verdict: TypeAlias = GoodSignature | BadSignature
+
+
+class JudgesCommits(Protocol):
+    """What trust asks: the Verifier, or who has its verdicts of before (noted.py)."""
+
+    def verify(self, commit: bytes, at: datetime) -> Verdict: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ another host writes the same ref, the first one keeps a heartbeat of its own, an
     nothing, because the ref has   `fault`; all that it said before is dropped, and it is refused as a whole until it can be read.
     no report that can be read     Each report is read apart from the others, which are used all the same
 
-A heartbeat that cannot be read from any ref is kept in `heartbeats_seen`, which outlives the World. It is forgotten when its
+A heartbeat that cannot be read from any ref is kept by the HeartbeatWatch, which outlives the World. It is forgotten when its
 report is gone and its timeout is over.
 
 Must never happen: a report that is refused prolongs a heartbeat; entries of one host are taken for those of another that
@@ -32,7 +32,7 @@ import logging
 import re
 from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import msgspec
 
@@ -50,6 +50,7 @@ from reconciler.world.reports.heartbeat import (
     ReadTimes,
     Writer,
 )
+from reconciler.world.reports.heartbeat_watch import HeartbeatWatch
 from reconciler.world.reports.host_report import HostReport, key_of
 from reconciler.world.reports.object_report import ObjectReport, object_report
 from reconciler.world.reports.orphan_index import OrphanIndex
@@ -75,23 +76,19 @@ class Moved:
 class Reports:
     """All reports by the name of their ref, their heartbeats, and an index of who reports on which key.
 
-    `heartbeats_seen` outlive a new start of the world: they cannot be read anywhere.
+    `watch` judges the heartbeats. `cited` are the reports whose commit and date a rule asked for since the last update.
 
     A host whose report is gone, refused, or overwritten by another host is `silent`: it has the same timeout as one whose
     report does not change.
     """
 
-    def __init__(self, heartbeats_seen: dict[Writer, HeartbeatSeen] | None = None) -> None:
+    def __init__(self, watch: HeartbeatWatch | None = None) -> None:
         self.by_poollet: dict[str, HostReport] = {}
-        self.heartbeats_seen: dict[Writer, HeartbeatSeen] = {} if heartbeats_seen is None else heartbeats_seen
+        self.watch = watch or HeartbeatWatch()
         self.heartbeats: dict[Writer, Heartbeat] = {}
         self.silent: dict[Writer, str] = {}  # and why
-        self._awaited: dict[str, datetime] = {}  # until when hosts without any report may still write one
+        self.cited: set[str] = set()
         self._now = EVER
-        self._read_times = ReadTimes(EVER, EVER)
-        self._judged_at = (
-            EVER  # the time that heartbeats are judged by: that of asking, in the last tick that was not late
-        )
         self._speakers: dict[Key, tuple[str, ...]] = {}
         self.orphan_index = OrphanIndex()
 
@@ -109,9 +106,8 @@ class Reports:
         refs; without them, they were read at once.
         """
         moved, self._now = Moved(), now
-        self._read_times = read_times or ReadTimes(now, now)
-        if not self._read_times.is_late:
-            self._judged_at = self._read_times.start
+        self.watch.begin(read_times or ReadTimes(now, now))
+        self.cited = set()
         heads = {**snapshot.reports, **{name: each.id for name, each in snapshot.unfetched.items()}}
         for name in self.by_poollet.keys() - heads.keys():
             moved.keys.update(self._forget(name))
@@ -120,9 +116,11 @@ class Reports:
             report = self.by_poollet.get(name)
             if report is None or report.commit != commit or report.is_retried:
                 report = self._read(repo, name, commit, snapshot.unfetched.get(name), moved)
+            if self.watch.recall(report):
+                self._rewrite(report, moved)
             report.is_accepted = accepts(report)
-            self._note_heartbeat(report)
-        for writer in sorted(self.heartbeats_seen):
+            self.watch.note(report)
+        for writer in sorted({*self.watch.writers, *self.heartbeats}):
             self._age(writer, moved)
         return moved
 
@@ -132,42 +130,27 @@ class Reports:
         return self._now
 
     @property
-    def time(self) -> datetime:
-        """The same by the clock of heartbeats."""
-        return self._read_times.end
+    def heartbeats_seen(self) -> dict[Writer, HeartbeatSeen]:
+        """They outlive a new start of the world: they cannot be read anywhere."""
+        return self.watch.seen
 
     @property
-    def judged_at(self) -> datetime:
-        """The time by which heartbeats are judged."""
-        return self._judged_at
+    def time(self) -> datetime:
+        """The same by the clock of heartbeats."""
+        return self.watch.time
 
     @property
     def is_late(self) -> bool:
         """Whether the snapshot took so long that nothing may be decided about hosts that are lost."""
-        return self._read_times.is_late
+        return self.watch.is_late
 
     def expect(self, name: str, host: str) -> Heartbeat:
         """The heartbeat of a host that has a grant while another one writes its report. If that host was never observed, as after
         a start, its timeout begins now."""
         writer = name, host
-        if writer not in self.heartbeats_seen:
-            report = self.by_poollet[name]
-            self.heartbeats_seen[writer] = HeartbeatSeen("", self._read_times.end, timeout=report.timeout)
+        if self.watch.expect(writer, self.by_poollet[name].timeout):
             self._age(writer, Moved())
         return self.heartbeats[writer]
-
-    def await_host(self, host: str, timeout: timedelta) -> Heartbeat:
-        """The heartbeat of a host that was never observed: its timeout begins with the first question about it."""
-        expires = self._awaited.setdefault(host, self._read_times.end + timeout)
-        return Heartbeat.EXPIRED if self._judged_at >= expires else Heartbeat.UNCONFIRMED
-
-    def _note_heartbeat(self, report: HostReport) -> None:
-        seen, now = self.heartbeats_seen.get(report.writer), self._read_times.end
-        if seen is None:
-            seen = HeartbeatSeen("", now, timeout=report.timeout)
-        elif not report.is_accepted:
-            return
-        self.heartbeats_seen[report.writer] = seen.at(report.own_commit, report.written, now, report.timeout)
 
     def _age(self, writer: Writer, moved: Moved) -> None:
         """Sets the heartbeat of one writer for now, and why it is silent, if its own report cannot be asked. Once expired it is
@@ -184,13 +167,12 @@ class Reports:
             why = (
                 f"the report of {name} {f'cannot be read: {report.fault}' if report.fault else 'is refused'}"
             )
-        if report is None and beat is Heartbeat.EXPIRED:
-            del self.heartbeats_seen[writer]
+        if beat is None:
             is_other = self.heartbeats.pop(writer, None) is not None
         else:
             is_other = self.heartbeats.get(writer) != beat
             self.heartbeats[writer] = beat
-        if beat is Heartbeat.EXPIRED:
+        if beat in (None, Heartbeat.EXPIRED):
             why = ""
         if is_other or why != self.silent.get(writer, ""):
             moved.poollets.add(name)
@@ -202,7 +184,7 @@ class Reports:
     def is_fresh(self, writer: Writer) -> bool:
         """Whether the report of that host is the newest that it wrote, and was seen to change within its heartbeat timeout."""
         is_alive = self.heartbeats.get(writer) is Heartbeat.ALIVE
-        return is_alive and self.heartbeats_seen[writer].older is None
+        return is_alive and self.watch.is_newest(writer)
 
     def is_written_by(self, writer: Writer) -> bool:
         """Whether this host wrote the report that the ref has now."""
@@ -218,13 +200,8 @@ class Reports:
     def due(self) -> datetime | None:
         """When the first heartbeat expires, if its report does not change: by the clock of `now`, which may be set, so the next tick may
         say otherwise. The loop must tick then: no ref moves by itself."""
-        times = [
-            self.heartbeats_seen[each].expires
-            for each, beat in self.heartbeats.items()
-            if beat in NOT_EXPIRED
-        ]
-        times += (each for each in self._awaited.values() if each > self._judged_at)
-        return min(times) - self._read_times.end + self._now if times else None
+        first = self.watch.due(self.heartbeats.items())
+        return first - self.watch.time + self._now if first is not None else None
 
     def says(self, key: Key) -> Iterator[ObjectReport]:
         """The reports about one object, by the names of the poollets. For a pool, the reports that announce it."""
@@ -240,11 +217,12 @@ class Reports:
         """Names of the reports that announce the pool, also of those that are not allowed to."""
         return self._speakers.get(pool, ())
 
-    def _heartbeat(self, writer: Writer) -> Heartbeat:
+    def _heartbeat(self, writer: Writer) -> Heartbeat | None:
+        """None for a writer that is forgotten."""
         report = self.by_poollet.get(writer[0])
         if report is not None and report.writer == writer and report.is_accepted and report.has_left:
             return Heartbeat.LEFT
-        return self.heartbeats_seen[writer].heartbeat(self._judged_at)
+        return self.watch.judge(writer, has_report=report is not None)
 
     def _read(
         self, repo: Repo, name: str, commit: ObjectId, unfetched: Unfetched | None, moved: Moved

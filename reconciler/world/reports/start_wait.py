@@ -86,7 +86,7 @@ class StartWait:
         return max(timedelta(0), self._began + FIRST_REPORTS - reports.time)
 
     def _is_over(self, reports: Reports, host: str, deadline: Deadline) -> bool:
-        if reports.judged_at >= deadline.until:
+        if reports.watch.judged_at >= deadline.until:
             return True
         beats = [beat for writer, beat in reports.heartbeats.items() if writer[1] == host]
         if any(beat is not Heartbeat.UNCONFIRMED for beat in beats):

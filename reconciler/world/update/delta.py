@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from reconciler.gitstore.repo import Repo, Snapshot
+from reconciler.gitstore.signatures.noted import GivenSignatures, NotedSignatures
 from reconciler.gitstore.signatures.signers import Signers
-from reconciler.gitstore.signatures.verifier import Verifier
+from reconciler.gitstore.signatures.verifier import JudgesCommits, Verifier
 from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.pools.capacity_ledger import Charge
 from reconciler.world.reports.heartbeat import ReadTimes
 from reconciler.world.state import State
+from reconciler.world.verdicts import Noted
 from schemas.kinds import Key, Kind
 
 POOLS = (Kind.MACHINE_POOL, Kind.VOLUME_POOL)
@@ -28,17 +30,24 @@ Changed = dict[Key, tuple[ObjectState | None, ObjectState | None]]
 
 @dataclass(frozen=True, slots=True)
 class UpdateInputs:
-    """The snapshot to reach, and when it was read. `environ` is the environment that signatures are checked in."""
+    """The snapshot to reach, and when it was read. `environ` is the environment that signatures are checked in; `noted` gets what the
+    steps find out and no file says."""
 
     repo: Repo
     snapshot: Snapshot
     now: datetime
     environ: Mapping[str, str]
     read_times: ReadTimes | None = None
+    noted: Noted = field(default_factory=Noted)
 
-    def verifier(self, signers: Signers) -> Verifier:
+    def verifier(self, signers: Signers) -> JudgesCommits:
         """For the signers of a branch or of one poollet. It starts programs, so it is made only where a fleet asks for signatures."""
-        return Verifier(signers, self.environ)
+        given = self.noted.given
+        return GivenSignatures(given.signatures) if given is not None else Verifier(signers, self.environ)
+
+    def source_verifier(self, signers: Signers) -> JudgesCommits:
+        """The same for the source branch, whose verdicts are noted: no report says them."""
+        return NotedSignatures(self.verifier(signers), self.noted.signatures)
 
 
 @dataclass(slots=True)

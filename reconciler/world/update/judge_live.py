@@ -131,6 +131,8 @@ def _is_written_by_us(state: State, inputs: UpdateInputs, name: str, commit: Obj
     """Whether the mirror has the commit, and a reconciler of this fleet wrote it: it names a source commit that it contains, and the
     fleet's id. A commit that came with the report itself shows nothing, because the host may have made it."""
     repo, settings = inputs.repo, state.rules.settings
+    if inputs.noted.given is not None:
+        return commit in inputs.noted.given.ours
     if not repo.is_descendant(commit, commit):
         return False  # the mirror lacks it
     try:
@@ -145,13 +147,15 @@ def _is_written_by_us(state: State, inputs: UpdateInputs, name: str, commit: Obj
         return False
     if repo.is_descendant(state.reports.by_poollet[name].commit, commit):
         return False
-    if settings.signatures.mode == "off":
-        return True
-    try:
-        verdict = inputs.verifier(parse_signers(settings.signatures.signers)).verify(data, inputs.now)
-    except SignersError:
-        return False
-    return not isinstance(verdict, BadSignature)
+    if settings.signatures.mode != "off":
+        try:
+            verdict = inputs.verifier(parse_signers(settings.signatures.signers)).verify(data, inputs.now)
+        except SignersError:
+            return False
+        if isinstance(verdict, BadSignature):
+            return False
+    inputs.noted.ours.add(commit)
+    return True
 
 
 def _digests(state: State, repo: Repo, named: dict[str, ObjectId]) -> Iterator[str]:

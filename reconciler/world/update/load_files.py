@@ -70,7 +70,7 @@ def select_source(state: State, inputs: UpdateInputs, own: ObjectId | None) -> s
         repo,
         inputs.snapshot.source,
         state.last,
-        (signature_settings(state, inputs, own), inputs.verifier),
+        (signature_settings(state, inputs, own), inputs.source_verifier),
         inputs.now,
         lambda: fleet_id(repo, own),
     )

@@ -13,11 +13,12 @@ from msgspec.structs import replace as msgspec_replace
 from reconciler.gitstore.objects.commit import decode_commit
 from reconciler.gitstore.repo import Refs, Snapshot
 from reconciler.loop.outcome import Committed, Conflict, NoChange, Outcome, TickBlocked
-from reconciler.loop.tick import CommitIdentity, Reconciler
+from reconciler.loop.tick import Reconciler
 from reconciler.plan.types import Plan
 from reconciler.world.pools.grants import NO_GRANT, Grant
 from reconciler.world.reports.heartbeat import HeartbeatSeen, Writer
 from reconciler.world.world import World
+from reconciler.write.tick_commit import CommitIdentity
 from schemas import manifest
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, Volume, VolumeSnapshot, decode

@@ -23,8 +23,9 @@ from reconciler.gitstore.objects.commit import decode_commit, parse_trailers
 from reconciler.gitstore.repo import Refs
 from reconciler.gitstore.store import Store
 from reconciler.loop.outcome import Committed, NoChange, TickBlocked
-from reconciler.loop.tick import CommitIdentity, Reconciler
+from reconciler.loop.tick import Reconciler
 from reconciler.world.pools.grants import NO_GRANT, Grant
+from reconciler.write.tick_commit import CommitIdentity
 from schemas.kinds import Key, Kind
 from schemas.report import Report
 from schemas.report.objects import Orphan

@@ -11,8 +11,9 @@ from reconciler.gitstore.repo import Refs
 from reconciler.gitstore.waker import Waker
 from reconciler.loop.loop import Loop, LoopIntervals
 from reconciler.loop.outcome import NoChange
-from reconciler.loop.tick import CommitIdentity, ProcessInputs, Reconciler
+from reconciler.loop.tick import ProcessInputs, Reconciler
 from reconciler.world.reports.start_wait import AwaitedHost, StartWait, describe_start_wait
+from reconciler.write.tick_commit import CommitIdentity
 from tests.reconciler.lifecycle.hosts import Fleet, Host
 from tests.reconciler.lifecycle.test_lives import DRAIN, fleet
 from tests.reconciler.world import scene

@@ -12,8 +12,9 @@ from datetime import UTC, datetime, timedelta
 
 from reconciler.gitstore.repo import Draft, Edit, Identity, Pushed, Refs, Repo, Snapshot
 from reconciler.loop.outcome import Committed, Conflict, NoChange, Outcome
-from reconciler.loop.tick import CommitIdentity, ProcessInputs, Reconciler
+from reconciler.loop.tick import ProcessInputs, Reconciler
 from reconciler.world.record import record_of
+from reconciler.write.tick_commit import CommitIdentity
 from schemas.kinds import Key, Kind
 from schemas.manifest import Document, parse
 from schemas.model import MachinePoolStatus

@@ -14,7 +14,8 @@ from reconciler.gitstore.waker import Waker
 from reconciler.loop.health import HealthCause
 from reconciler.loop.loop import STALLED_SECONDS, Loop, LoopIntervals
 from reconciler.loop.outcome import Committed, Conflict, Failed, NoChange, Outcome, TickBlocked
-from reconciler.loop.tick import CommitIdentity, Reconciler
+from reconciler.loop.tick import Reconciler
+from reconciler.write.tick_commit import CommitIdentity
 from tests.reconciler.gitstore.worlds import MemoryWorld
 from tests.reconciler.loop.fleet import (
     LIVE,

@@ -19,8 +19,9 @@ from reconciler.gitstore.waker import Waker
 from reconciler.loop.loop import Loop, LoopIntervals
 from reconciler.loop.metrics import Metrics
 from reconciler.loop.outcome import NoChange
-from reconciler.loop.tick import CommitIdentity, Reconciler
+from reconciler.loop.tick import Reconciler
 from reconciler.world.record import record_of
+from reconciler.write.tick_commit import CommitIdentity
 from schemas.kinds import Kind
 from schemas.model import MachineStatus
 from tests.reconciler.gitstore.worlds import MirrorWorld

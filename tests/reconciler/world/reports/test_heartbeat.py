@@ -9,6 +9,7 @@ import pytest
 from reconciler.gitstore.repo import Snapshot
 from reconciler.gitstore.store import CALL_SECONDS
 from reconciler.world.reports.heartbeat import LATE, MIN_TIMEOUT, Heartbeat, ReadTimes
+from reconciler.world.reports.heartbeat_watch import HeartbeatWatch
 from reconciler.world.reports.reports import Reports
 from schemas.report import CandidateReport, Report, render
 from schemas.settings.fleet import MIN_HEARTBEAT_TIMEOUT_MILLISECONDS
@@ -169,7 +170,7 @@ def test_a_new_start_remembers_who_wrote_what() -> None:
     own = refs.reports.by_poollet["a"].own_commit
     refs.wait_beside()
     for remembered in (dict(refs.reports.heartbeats_seen), None):
-        refs.reports = Reports(remembered)
+        refs.reports = Reports(HeartbeatWatch(remembered))
         assert refs.look() == {"one": Heartbeat.UNCONFIRMED}
         assert refs.reports.by_poollet["a"].own_commit == own
 

@@ -1,0 +1,57 @@
+"""A reconciler that computes each of its commits again before it pushes it: from its verdicts alone, in Worlds that know nothing else.
+
+Two Worlds do so. One is new for each commit, and one goes from commit to commit, as `gitvirt audit verify` does. Both must draft the same
+commit, byte for byte.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from reconciler.gitstore.repo import Draft
+from reconciler.loop.outcome import Outcome
+from reconciler.loop.tick import Reconciler
+from reconciler.plan.types import Plan
+from reconciler.world.changes import WorldChanges
+from reconciler.world.judged import judged_now
+from reconciler.world.replay_world import ReplayWorld
+from reconciler.world.verdicts import Verdicts
+from reconciler.write import Written
+from reconciler.write.tick_commit import CommitInputs, draft_commit, plan_commit
+
+
+class ReplayedReconciler(Reconciler):
+    """`replays` counts the commits."""
+
+    replays = 0
+    stepwise: ReplayWorld | None = None
+
+    def _plan(self, advance: WorldChanges, now: datetime) -> Plan:
+        self.planned = advance, now
+        return super()._plan(advance, now)
+
+    def _write(self, plan: Plan, written: Written) -> Outcome:
+        if written.draft is not None:
+            advance, now = self.planned
+            given = judged_now(self.world)
+            self.stepwise = self.stepwise or ReplayWorld()
+            for world in (ReplayWorld(), self.stepwise):
+                again = self._compute(world, given, advance, now)
+                assert again == written.draft
+            self.replays += 1
+        return super()._write(plan, written)
+
+    def _compute(
+        self, world: ReplayWorld, given: Verdicts, advance: WorldChanges, now: datetime
+    ) -> Draft | None:
+        changes = world.replay(self.repo, self.world.heads, now, given)
+        plan = plan_commit(self.repo, world, replace(changes, dirty=advance.dirty), now)
+        of = CommitInputs(
+            self.who,
+            self.refs.target or "",
+            now,
+            advance.source_paths | advance.live_paths,
+            self._unanswered is not None,
+        )
+        return draft_commit(self.repo, world, plan, of).draft
