@@ -31,11 +31,13 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from msgspec.structs import replace
+
 from reconciler.decide.object_edit import ObjectEdit, assignment_id
 from reconciler.decide.pool_requests import DIGITS, PoolRequests, status_of
 from reconciler.plan.types import Action
 from reconciler.world.objects.relations import POOL_OF
-from reconciler.world.pools.grants import follow_grant
+from reconciler.world.pools.grants import Grant, follow_grant
 from reconciler.world.record import EVICTION, LOST, PLACED, SCHEDULED, active_rejections, retry_at, stamp
 from reconciler.world.reports.object_report import ObjectReport
 from reconciler.world.reports.status_update import is_unobserved, status_from_report
@@ -122,12 +124,12 @@ def under_grant(edit: ObjectEdit, requests: PoolRequests, view: View) -> ObjectE
     key = Key(POOL_OF[edit.known.key.kind], "", assignment.pool)
     pool = requests.status.get(key) or status_of(view, key)
     after = follow_grant(assignment, pool)
-    if (
-        view.grant(key).is_new
-        and pool is not None
-        and pool.host is not None
-        and pool.host.id != assignment.host
-    ):
+    grant = view.grant(key)
+    if grant.is_new and pool is not None and pool.host is not None and pool.host.id != assignment.host:
+        if is_confirmed_by(view, edit, grant):
+            moved = replace(assignment, host=grant.host, epoch=grant.epoch)
+            reason = f"host {grant.host} reports it under this assignment, on pool {assignment.pool}"
+            return edit.with_status(assignment=moved).log_change(Action.STATUS, reason)
         reason = f"pool {assignment.pool} was granted to host {pool.host.id} since"
         return edit.unassign().clear_condition(EVICTION).log_change(Action.WITHDRAW, reason)
     if after is None:
@@ -141,6 +143,13 @@ def under_grant(edit: ObjectEdit, requests: PoolRequests, view: View) -> ObjectE
             message = f"epoch of pool {assignment.pool}: {assignment.epoch} -> {after.epoch}"
         edit = edit.with_status(assignment=after).log_change(Action.STATUS, message)
     return edit
+
+
+def is_confirmed_by(view: View, edit: ObjectEdit, grant: Grant) -> bool:
+    """Whether the host that has the grant now reports the object under its present assignment: a rewound `live` lacks the commit by which
+    the assignment went along with the pool. Released instead, it would be placed a second time while that host has it."""
+    report = view.accepted_reports(edit.known.key).report
+    return report is not None and report.host == grant.host and report.is_there
 
 
 def mark_lost(edit: ObjectEdit, why: str) -> ObjectEdit:

@@ -25,6 +25,7 @@ from reconciler.decide.object_edit import ObjectEdit, assignment_id
 from reconciler.decide.placement import policy
 from reconciler.decide.pool_requests import judge_requests
 from reconciler.decide.references import volumes_of
+from reconciler.decide.volume_claim import attached_uids
 from reconciler.gitstore.approval import DIGITS, approval_trailer, is_approval_of
 from reconciler.gitstore.live_recovery import recovery_digest
 from reconciler.plan.types import Action, Change, PendingApproval, Plan, UnschedulableObject
@@ -111,7 +112,7 @@ def decide_assigned(view: View, needs: dict[Key, Need], decision: Placed, now: d
         claim = ClaimRef(name=machine.key.name, uid=edits[decision.key].record.uid, assignment=assignment.id)
         for key in (key for key in volumes_of(machine.object) if key in needs):
             edit = edits[key] if key in edits else edit_of(view, needs[key], now)
-            if edit.record.claim is None:
+            if edit.record.claim is None and not attached_uids(view, edit) - {claim.uid}:
                 edits[key] = edit.with_record(claim=claim).log_change(
                     Action.CLAIM, f"claimed by machine {claim.name}"
                 )

@@ -6,8 +6,10 @@ A host attaches a volume only to the machine that its claim on `live` names, by 
 to one volume, and what a former host of the machine attaches late is refused.
 
     claim         event                                                           claim
-    none          a placed machine that stays needs the volume                    that machine; of several the one that has it attached,
-                                                                                  else the first by name
+    none          a placed machine that stays needs the volume                    that machine; of several the first by name
+    none          hosts report it attached to a machine (`live` was lost)         that machine, also where it needs it no longer; none, if
+                                                                                  that machine is unknown or `live` is still lost
+    M             `live` was rewound, and it is attached to others alone          none
     M             the host of the volume reports it attached to M                 M, whatever else is true
     M             M does not exist, or is another machine of that name            none
     M             M is on no pool                                                 none
@@ -30,6 +32,7 @@ because a host is silent.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 
 from msgspec.structs import replace
@@ -38,6 +41,7 @@ from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.references import machines_of, volumes_of
 from reconciler.plan.types import Action
 from reconciler.world.objects.object_state import ObjectState
+from reconciler.world.reports.object_report import ObjectReport
 from reconciler.world.view import View
 from schemas.kinds import Key, Kind
 from schemas.model import ClaimRef, Machine, VolumeStatus
@@ -50,11 +54,23 @@ RECHECK = timedelta(
 
 def update_claim(view: View, edit: ObjectEdit) -> ObjectEdit:
     """With the claim that it should have now. One that ends and the next one may be in the same tick: the holder has lost the volume before."""
-    edit = release_claim(view, edit)
+    edit = release_claim(view, drop_rewound_claim(view, edit))
     if edit.record.claim is not None or edit.assignment is None:
         return edit
-    machine = next_holder(view, edit.known)
+    machine = next_holder(view, edit)
     return edit if machine is None else grant_claim(edit, claim_of(machine))
+
+
+def drop_rewound_claim(view: View, edit: ObjectEdit) -> ObjectEdit:
+    """Without a claim that a rewound `live` has for one machine, while hosts report the volume attached to another one alone."""
+    held = edit.record.claim
+    if held is None or not view.is_live_lost:
+        return edit
+    attached = attached_uids(view, edit)
+    if not attached or held.uid in attached:
+        return edit
+    reason = f"live was rewound, and it is not machine {held.name} that has it attached"
+    return edit.with_record(claim=None).log_change(Action.CLAIM, reason)
 
 
 def release_claim(view: View, edit: ObjectEdit) -> ObjectEdit:
@@ -156,18 +172,69 @@ def may_be_volume(disk: AttachedVolume, volume: ObjectState, machine: ObjectStat
     return disk.handle == "" or (access is not None and access.handle == disk.handle)
 
 
-def next_holder(view: View, volume: ObjectState) -> ObjectState | None:
-    """The machine that gets a free volume: of those that are placed, stay and need it the one that has it attached, else the first by name."""
-    report = view.accepted_reports(volume.key).report
-    attached = report.attached_to if report is not None else ()
+def attached_uids(view: View, edit: ObjectEdit) -> frozenset[str]:
+    """The machines that hosts report with this volume attached, by uid: the volume's own host, which knows those beside it, and the hosts
+    of all machines in its namespace."""
+    volume, handle = edit.known.key, handle_of(edit)
+    report = view.accepted_reports(volume).report
+    found = set(report.attached_to) if report is not None else set()
+    for key in view.reports.attachment_index.machines(volume, *([handle] if handle else [])):
+        accepted = view.accepted_reports(key)
+        for each in (accepted.report, *accepted.claims) if key.namespace == volume.namespace else ():
+            if each is not None and each.is_there and has_volume(each, volume.name, handle):
+                found.add(each.uid)
+    return frozenset(found)
+
+
+def handle_of(edit: ObjectEdit) -> str:
+    """The handle by which hosts attach it; empty before its host has reported one."""
+    status = edit.record.status
+    return status.access.handle if isinstance(status, VolumeStatus) and status.access is not None else ""
+
+
+def has_volume(report: ObjectReport, name: str, handle: str) -> bool:
+    """Whether a machine is reported with that volume: by its name and by its handle, as far as both are known."""
+    return isinstance(report.status, ReportedMachineStatus) and any(
+        disk.handle != ""
+        and handle in ("", disk.handle)
+        and (disk.volume_ref.name == name if disk.volume_ref is not None else handle != "")
+        for disk in report.status.volumes
+    )
+
+
+def next_holder(view: View, edit: ObjectEdit) -> ObjectState | None:
+    """The machine that gets a free volume: the first by name of those that are placed, stay and need it.
+
+    After `live` was lost a machine may have it attached without a claim. Then that machine gets the claim, whether it needs the volume or
+    not, and gives it back as any other: another machine that got it meanwhile would be a second writer. While `live` is not written
+    again, and where the machine that has it is unknown, no machine gets it.
+    """
+    attached = attached_uids(view, edit)
     asking = [
         machine
-        for machine in machines_of(view, volume)
+        for machine in machines_of(view, edit.known)
         if machine.record.assignment is not None
         and machine.is_active
-        and is_requested_by(volume.key, machine)
+        and is_requested_by(edit.known.key, machine)
     ]
-    return min(asking, key=lambda machine: (machine.record.uid not in attached, machine.key), default=None)
+    if not attached:
+        return min(asking, key=lambda machine: machine.key, default=None)
+    if view.is_live_lost:
+        return None
+    holding = {
+        machine.key: machine
+        for machine in (*asking, *machines_named(view, edit))
+        if machine.record.uid in attached and machine.record.assignment is not None
+    }
+    first = {machine.key for machine in asking}
+    return min(holding.values(), key=lambda machine: (machine.key not in first, machine.key), default=None)
+
+
+def machines_named(view: View, edit: ObjectEdit) -> Iterator[ObjectState]:
+    """Machines that refer to the volume, or are reported with it."""
+    yield from machines_of(view, edit.known)
+    keys = view.reports.attachment_index.machines(edit.known.key, handle_of(edit))
+    yield from (view.objects[key] for key in keys if key in view.objects)
 
 
 def claim_conflict(view: View, machine: ObjectState) -> str:

@@ -42,6 +42,7 @@ from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.repo import Repo, Snapshot, Unfetched
 from reconciler.gitstore.report_author import CANDIDATE, own_commit
 from reconciler.gitstore.report_files import ReportSize, changed_files, read_part
+from reconciler.world.reports.attachment_index import AttachmentIndex
 from reconciler.world.reports.heartbeat import (
     EVER,
     NOT_EXPIRED,
@@ -91,6 +92,7 @@ class Reports:
         self._now = EVER
         self._speakers: dict[Key, tuple[str, ...]] = {}
         self.orphan_index = OrphanIndex()
+        self.attachment_index = AttachmentIndex()
 
     def advance(
         self,
@@ -326,12 +328,13 @@ class Reports:
                 report.events = entry.events if isinstance(entry, objects.EventList) else ()
 
     def _set_entry(self, report: HostReport, key: Key, entry: ReportPart | None) -> None:
-        report.entries.pop(key, None)
+        before = report.entries.pop(key, None)
         report.pools.pop(key, None)
         if isinstance(entry, objects.PoolReport | objects.VolumePoolReport):
             report.pools[key] = entry
         elif isinstance(entry, objects.MachineReport | objects.VolumeReport | objects.SnapshotReport):
             report.entries[key] = object_report(report.name, report.host, entry)
+        self.attachment_index.replace(report.name, key, before, report.entries.get(key))
         others = {name for name in self._speakers.get(key, ()) if name != report.name}
         speakers = others if entry is None else {*others, report.name}
         if speakers:

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.obstacles import first_obstacle, obstacles
 from reconciler.decide.references import (
     blocking_users,
@@ -29,7 +30,7 @@ from reconciler.decide.volume_claim import (
 from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.reports.host_report import HostReport
 from schemas.kinds import Key, Kind
-from schemas.model import ClaimRef, Machine
+from schemas.model import ClaimRef, Machine, VolumeAccess, VolumeStatus
 from schemas.problem import Severity
 from schemas.report import objects as report
 from schemas.validate.finding import Finding
@@ -338,11 +339,12 @@ HOLDERS: dict[str, tuple[tuple[ObjectState, ...], tuple[str, ...], str]] = {
         (uid_of("web"),),
         "web",
     ),
-    "an unplaced one that has it attached is not one": (
+    "none, while an unplaced one has it attached": (
         (web(NAMED), web(NAMED, name="zulu", on="a")),
         (uid_of("web"),),
-        "zulu",
+        "",
     ),
+    "none, while an unknown one has it attached": ((web(NAMED, on="a"),), ("someone",), ""),
 }
 
 
@@ -351,8 +353,65 @@ def test_the_next_holder_is_placed_stays_and_names_the_volume(
     machines: tuple[ObjectState, ...], attached: tuple[str, ...], want: str
 ) -> None:
     found = Small().add(volume("data", on="a"), *machines).with_report(DATA, "present", attached_to=attached)
-    holder = next_holder(found, found.objects[DATA])
+    holder = next_holder(found, ObjectEdit(found.objects[DATA], found.objects[DATA].record, NOW))
     assert (holder.key.name if holder is not None else "") == want
+
+
+def reported_with(found: Small, name: str, *disks: report.AttachedVolume) -> Small:
+    """The host of that machine reports these disks of it."""
+    machine = Key(Kind.MACHINE, "default", name)
+    found.with_report(machine, "present", status=report.ReportedMachineStatus(volumes=disks))
+    found.reports.attachment_index.replace("a", machine, None, found.own_reports[machine])
+    return found
+
+
+OTHER_HOST: dict[str, tuple[tuple[ObjectState, ...], report.AttachedVolume, str]] = {
+    "it asks": (
+        (web(NAMED, on="a"), web(NAMED, name="also", on="b")),
+        report.AttachedVolume(
+            name="data", state="Attached", handle="h1", volume_ref=report.ObjectRef("data")
+        ),
+        "web",
+    ),
+    "it needs the volume no longer": (
+        (web(on="a"), web(NAMED, name="also", on="b")),
+        report.AttachedVolume(name="data", state="Attached", handle="h1"),
+        "web",
+    ),
+    "it leaves the source": (
+        (web(NAMED, on="a", origin=Origin.LEAVING), web(NAMED, name="also", on="b")),
+        report.AttachedVolume(
+            name="data", state="Attached", handle="h1", volume_ref=report.ObjectRef("data")
+        ),
+        "web",
+    ),
+    "it is not attached yet": (
+        (web(NAMED, on="a"), web(NAMED, name="also", on="b")),
+        report.AttachedVolume(name="data", state="Pending", volume_ref=report.ObjectRef("data")),
+        "also",
+    ),
+    "it has another volume of that name": (
+        (web(NAMED, on="a"), web(NAMED, name="also", on="b")),
+        report.AttachedVolume(
+            name="data", state="Attached", handle="h2", volume_ref=report.ObjectRef("data")
+        ),
+        "also",
+    ),
+}
+
+
+@pytest.mark.parametrize(("machines", "disk", "want"), OTHER_HOST.values(), ids=OTHER_HOST)
+def test_the_machine_whose_host_reports_the_volume_attached_gets_its_claim(
+    machines: tuple[ObjectState, ...], disk: report.AttachedVolume, want: str
+) -> None:
+    found = reported_with(Small().add(volume("data", on="c"), *machines), "web", disk)
+    found.with_report(DATA, "present")
+    access = VolumeStatus(access=VolumeAccess(driver="d", handle="h1"))
+    edit = ObjectEdit(found.objects[DATA], found.objects[DATA].record, NOW)
+    edit = edit.with_record(status=replace(access, assignment=edit.assignment))
+    holder = next_holder(found, edit)
+    assert holder is not None
+    assert holder.key.name == want
 
 
 CONFLICTS: dict[str, tuple[tuple[ObjectState, ...], str]] = {

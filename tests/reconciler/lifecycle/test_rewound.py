@@ -475,3 +475,29 @@ def test_a_volume_that_is_taken_over_stays_where_its_data_is_though_its_machine_
     after = world.volume("data").status.assignment
     assert after is not None
     assert (after.pool, after.id) == (before.pool, before.id)
+
+
+@pytest.mark.parametrize("name", ["web", "data"])
+def test_what_went_along_with_a_pool_stays_on_its_new_hostid(name: str) -> None:
+    """The restored `live` has the pool's former hostID and the same assignment. Released, the object would be placed a second time."""
+    world = start_fleet(web=machine("web"), data=volume("data"))
+    backup = world.heads[LIVE]
+    old = world.hosts["a"]
+    world.silent.add("a")
+    world.settle(seconds=60)
+    world.hosts["a"] = Careful("a", id="a2", has=dict(old.has))
+    found = world.hosts["a"].report(world.assignable())
+    world.report("a", found)
+    world.source({"b.yaml": pool("b")}, **{"Pool-Host": "a=a2"})
+    world.settle(seconds=60)
+    world.silent.clear()
+    for _ in range(3):
+        world.settle()
+    assert world.grant("a").host == "a2"
+    world.restore(live=backup)
+    world.fresh()
+    world.recover(name)
+    assert [host.name for host in world.hosts.values() for key in host.has if key.name == name] == ["a"]
+    assignment = (world.machine(name) if name == "web" else world.volume(name)).status.assignment
+    assert assignment is not None
+    assert assignment.host == "a2"
