@@ -19,7 +19,8 @@ What holds a deletion, in the order in which it is looked for:
     Paused                   it, or the machine that it belongs to, is paused
     InUse                    an object that stays refers to it
     DeletionLimitExceeded    all of a kind; half of three or more; more than limits.delete allows; all machines of a group. Only an approval
-                             ends it
+                             ends it, or its document when that is back. `live` records it: objects that are added later make the share
+                             smaller, and raised limits allow more, and neither is an agreement to this removal
 
 Limits are counted over all that is absent at once, those already ordered or kept for an undo included, by the stricter of the old and the new settings: a commit cannot raise
 the limit that it breaks. An approval counts for a removal before it, and not for a later one of the same objects, nor in a recovery of `live`: a
@@ -190,8 +191,23 @@ def kinds_over_limit(
         )
         if reason := why_over_limit(losses, limit):
             yield kind, reason, tuple(known.key for known in free[kind])
-        elif kind is Kind.MACHINE and limit.groups:
-            yield from lost_groups(view, free[kind], limit)
+            continue
+        named: set[Key] = set()
+        if kind is Kind.MACHINE and limit.groups:
+            for group in lost_groups(view, free[kind], limit):
+                named |= {*group[2]}
+                yield group
+        if waiting := tuple(
+            each.key for each in free[kind] if awaits_approval(each) and each.key not in named
+        ):
+            reason = f"the removal of {len(waiting)} was over the limit; what was added since ends no wait"
+            yield kind, reason, waiting
+
+
+def awaits_approval(known: ObjectState) -> bool:
+    """Whether `live` says that its deletion exceeded a limit. Kinds without a status hold no data, and have no such record."""
+    held = known.record.condition(DELETION_HELD)
+    return held is not None and held.status == "True" and held.reason == OVER_LIMIT
 
 
 def is_kept(known: ObjectState) -> bool:

@@ -5,7 +5,8 @@
     a state                        web-1, web-2 are running
     an order that destroys data    DELETE db-1, DESTROYS 1 local disk
 
-Groups that destroy or stop something come first. A subject has at most 72 characters: it names fewer objects if it must, then fewer groups.
+Groups that destroy data come first, then those that stop something. A subject has at most 72 characters: it names fewer objects if it must,
+then fewer groups. Must never happen: it is cut so that it no longer says that the commit destroys data; `DESTROY:` is before it then.
 Progress that a commit takes along is in the body alone.
 
 Pure. Words that come from people or poollets stay on one line, so that none of them ends the message early.
@@ -33,6 +34,7 @@ LONGEST_SUBJECT = 72
 LONGEST_LINE = 240
 MOST_LINES = 1_000  # a longer log cannot be read
 MOST_NAMES = 3
+_DESTRUCTIVE = ("DELETE", "DESTROY", "RECREATE")
 _NAMES = (6, 4, 3, 2, 1)  # how many names of a group are tried
 
 
@@ -69,7 +71,9 @@ def subject(of: CommitContents) -> str:
     """At most LONGEST_SUBJECT characters, on one line."""
     groups = _groups(of)
     if groups:
-        return _line(_of_groups(groups, of.losses), LONGEST_SUBJECT)
+        found = _line(_of_groups(groups, of.losses), LONGEST_SUBJECT)
+        is_named = not any(of.losses.values()) or any(word in found for word in _DESTRUCTIVE)
+        return found if is_named else _line(f"DESTROY: {found}", LONGEST_SUBJECT)
     taken = of.files or [full_name(change.key) for change in of.changes]
     if taken:
         return _line(_fit(f"sync {of.source}: ", taken, ""), LONGEST_SUBJECT)
@@ -88,12 +92,19 @@ Group = tuple[Phrase, list[Change]]
 
 
 def _groups(of: CommitContents) -> list[Group]:
-    """The weightiest first. What was only synced, and progress, is in no group."""
+    """What destroys data first, then the weightiest. What was only synced, and progress, is in no group."""
     found: dict[Phrase, list[Change]] = {}
     for change in of.changes:
         if change.action is not Action.SYNC and change.key not in of.progress:
             found.setdefault(phrase_of(change), []).append(change)
-    return sorted(found.items(), key=lambda group: min(weight(each, group[0]) for each in group[1]))
+
+    def rank(group: Group) -> tuple[bool, tuple[bool, int]]:
+        phrase, changes = group
+        return not any(of.losses.get(each.key) for each in changes), min(
+            weight(each, phrase) for each in changes
+        )
+
+    return sorted(found.items(), key=rank)
 
 
 def _of_groups(groups: Sequence[Group], losses: Mapping[Key, Sequence[Loss]]) -> str:

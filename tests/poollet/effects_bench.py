@@ -68,6 +68,7 @@ class Guest:
     is_on: bool
     shape: str  # class, disks, interfaces and what the first boot reads
     disks: frozenset[str]
+    attached: frozenset[str] = frozenset()  # all disks, with those of volumes
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,7 @@ class Observed:
     machines: Mapping[str, Guest]
     volumes: Mapping[str, tuple[str, str, int]]  # host, id, bytes
     local_disks: frozenset[tuple[str, str, str]]  # machine, host and id, disk
+    stored: frozenset[tuple[str, str]] = frozenset()  # volumes by name and id; also those that were replaced
 
 
 class Bench(Protocol):
@@ -92,9 +94,9 @@ class Bench(Protocol):
         """Returns once nothing changes any more on `live` and on the hosts."""
 
 
-def plan_of(bench: Bench) -> Outline:
+def plan_of(bench: Bench, refs: Refs = Refs()) -> Outline:  # noqa: B008 - frozen
     """As `gitvirt plan --repo` makes it, of the merged change and before any tick."""
-    repo = bench.fleet.client(Refs())
+    repo = bench.fleet.client(refs)
     snapshot = repo.snapshot()
     assert isinstance(snapshot, Snapshot)
     world = World(os.environ)
@@ -171,8 +173,7 @@ def read_printed_losses(printed: list[str]) -> set[str]:
 
 def list_lost(before: Observed, after: Observed) -> set[str]:
     disks = {f"local disk {disk} of {name}" for name, _, disk in before.local_disks - after.local_disks}
-    ids = {id for _, id, _ in after.volumes.values()}
-    return disks | {f"volume {name}" for name, (_, id, _) in before.volumes.items() if id not in ids}
+    return disks | {f"volume {name}" for name, _ in before.stored - after.stored}
 
 
 @dataclass(frozen=True)

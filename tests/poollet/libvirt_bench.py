@@ -108,7 +108,8 @@ class LibvirtBench:
         for id, found in self.runtime.objects(RuntimeVolume).items():
             _, name = model_to_iri.read_name(Ref(RuntimeVolume, ""), found.labels)
             volumes[name] = (HOST, id, found.spec.resources.storage_bytes if found.spec.resources else 0)
-        return Observed(machines, volumes, frozenset(disks))
+        stored = frozenset((name, id) for name, (_, id, _) in volumes.items())
+        return Observed(machines, volumes, frozenset(disks), stored)
 
     def disk_bytes(self, machine: str, target: str) -> int:
         """As QEMU has it, which may be a moment behind what the runtime has recorded."""

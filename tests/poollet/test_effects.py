@@ -9,19 +9,11 @@ import copy
 import json
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 import pytest
-from msgspec.structs import replace
 
-from iri.host import RuntimeClasses, RuntimeMachineClass, RuntimeVolumeClass
-from iri.simulated.machine_lifecycle import IS_ON, SimulatedMachine, boot_count
-from iri.volume import RuntimeVolume
-from poollet.decide import model_to_iri
-from poollet.decide.actions import Ref
 from reconciler.cli import move
 from reconciler.cli.plans.plan_input import advance_world
 from reconciler.gitstore.repo import Refs, Snapshot
@@ -30,13 +22,10 @@ from schemas.effects.effect import destructive_word
 from schemas.effects.words import describe_effect, name_effect
 from schemas.kinds import Key, Kind
 from schemas.model import Machine
-from tests.iri.quick_host import PROFILE
 from tests.poollet.effects_bench import (
     NETWORKING,
     STORAGE,
     Documents,
-    Guest,
-    Observed,
     check,
     destroyed_by,
     document,
@@ -52,18 +41,10 @@ from tests.poollet.effects_bench import (
     volume,
 )
 from tests.poollet.fleet import LIVE, MAIN, SETTINGS, machine_class
+from tests.poollet.simulated_bench import SimulatedBench
 from tests.poollet.simulation import Simulation
 
-GIB = 1 << 30
 HOSTS = ("host-1", "host-2")
-CLASSES = RuntimeClasses(
-    machines=(
-        RuntimeMachineClass(name="small", resources={"cpu": 1, "memory": GIB}),
-        RuntimeMachineClass(name="large", resources={"cpu": 2, "memory": 2 * GIB}),
-    ),
-    volumes=(RuntimeVolumeClass(name="standard", tps=1 << 20, iops=100),),
-)
-HOST = replace(PROFILE, classes=CLASSES, capacity={"cpu": 12, "memory": 12 * GIB, "storage": 400 * GIB})
 
 
 def secret(text: str) -> dict[str, Any]:
@@ -78,7 +59,7 @@ OWN = {
     },
 }
 DATA = {"name": "data", "volumeRef": {"name": "data"}}
-FIXED = {
+FIXED: dict[str, str | None] = {
     "gitvirt.yaml": f"{SETTINGS}limits: {{undo: 0s}}\n",  # or what is destroyed would be ten minutes later
     "small.yaml": machine_class(),
     "large.yaml": machine_class("large", "2", "2Gi"),
@@ -108,63 +89,8 @@ OBJECTS: Documents = {
 }
 
 
-def observe(simulation: Simulation) -> Observed:
-    machines: dict[str, Guest] = {}
-    volumes: dict[str, tuple[str, str, int]] = {}
-    disks: set[tuple[str, str, str]] = set()
-    for host in HOSTS:
-        state = simulation.machines[host].host.state
-        for record in state.list_records(SimulatedMachine).values():
-            one = record.machine
-            _, name = model_to_iri.read_name(Ref(type(one), ""), one.labels)
-            shape = repr(
-                (one.spec.class_name, one.spec.volumes, one.spec.network_interfaces, one.spec.ignition_data)
-            )
-            own = {disk.name for disk in one.spec.volumes if disk.local_disk is not None}
-            machines[name] = Guest(
-                host,
-                one.id,
-                one.labels.get(model_to_iri.label_names(type(one))[0], ""),
-                boot_count(record),
-                record.phase in IS_ON,
-                shape,
-                frozenset(own),
-            )
-            disks |= {(name, f"{host}/{one.id}", disk) for disk in own}
-        for found in state.objects(RuntimeVolume).values():
-            _, name = model_to_iri.read_name(Ref(RuntimeVolume, ""), found.labels)
-            size = found.spec.resources.storage_bytes if found.spec.resources else 0
-            volumes[name] = (host, found.id, size)
-    return Observed(machines, volumes, frozenset(disks))
-
-
-@dataclass
-class SimulatedBench:
-    """Turns of the whole system in memory."""
-
-    objects: Documents = field(default_factory=lambda: copy.deepcopy(OBJECTS))
-    simulation: Simulation = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.simulation = Simulation(HOSTS, {0: {**FIXED, **files(self.objects)}}, profile=HOST)
-        self.fleet = self.simulation.fleet
-        self.come_to_rest()
-
-    def now(self) -> datetime:
-        return self.simulation.time.clock.now()
-
-    def observe(self) -> Observed:
-        return observe(self.simulation)
-
-    def come_to_rest(self) -> None:
-        quiet = 0
-        for _ in range(80):
-            before = (self.fleet.head(LIVE), self.observe())
-            self.simulation.round()
-            quiet = quiet + 1 if (self.fleet.head(LIVE), self.observe()) == before else 0
-            if quiet == 4:
-                return
-        raise AssertionError("it does not come to rest")
+def make_bench() -> SimulatedBench:
+    return SimulatedBench(FIXED, copy.deepcopy(OBJECTS), HOSTS)
 
 
 def change(name: str, edit: Callable[[dict[str, Any]], object]) -> Callable[[Documents], None]:
@@ -277,7 +203,7 @@ def test_a_plan_prints_what_the_hosts_do(name: str) -> None:
     edit, want = EDITS[name]
     objects = copy.deepcopy(OBJECTS)
     edit(objects)
-    assert check(SimulatedBench(), objects).names == want
+    assert check(make_bench(), objects).names == want
 
 
 @pytest.mark.timeout(300)
@@ -289,7 +215,7 @@ def test_a_plan_of_changes_by_chance_prints_what_the_hosts_do(seed: int) -> None
             EDITS[name][0](objects)
         except (IndexError, ValueError):  # an earlier edit took the disk
             continue
-    check(SimulatedBench(), objects)
+    check(make_bench(), objects)
 
 
 @pytest.mark.timeout(300)
@@ -297,7 +223,7 @@ def test_a_plan_of_changes_by_chance_prints_what_the_hosts_do(seed: int) -> None
     ("name", "is_moved"), [("moves", True), ("web", False), ("plain", True), ("db", False)]
 )
 def test_a_pin_moves_what_gives_up_its_data(name: str, is_moved: bool) -> None:
-    bench, objects = SimulatedBench(), copy.deepcopy(OBJECTS)
+    bench, objects = make_bench(), copy.deepcopy(OBJECTS)
     was = bench.observe().machines[name].host
     objects[name]["spec"]["machinePoolRef"] = {"name": other_host(was)}
     found = check(bench, objects)
@@ -307,7 +233,7 @@ def test_a_pin_moves_what_gives_up_its_data(name: str, is_moved: bool) -> None:
 
 
 def test_a_file_that_was_refused_is_compared_with_what_is_in_force() -> None:
-    bench, objects = SimulatedBench(), copy.deepcopy(OBJECTS)
+    bench, objects = make_bench(), copy.deepcopy(OBJECTS)
     objects["web"]["spec"] |= {"guestConfig": {"hostname": "x"}, "power": "Off"}
     objects["db"]["spec"]["volumes"][0]["localDisk"]["sizeLimit"] = "20Gi"
     assert check(bench, objects).names == set()
@@ -321,7 +247,7 @@ def test_a_file_that_was_refused_is_compared_with_what_is_in_force() -> None:
 
 
 def test_a_removal_that_can_be_undone_says_when_its_data_goes() -> None:
-    bench = SimulatedBench()
+    bench = make_bench()
     bench.fleet.commit({"gitvirt.yaml": SETTINGS, "web.yaml": None, "plain.yaml": None}, MAIN)
     printed = print_plan(plan_of(bench))
     line = "DESTROYS local disk root, 5Gi, 10m after the merge; git revert until then brings it back"
@@ -335,7 +261,7 @@ def test_a_removal_that_can_be_undone_says_when_its_data_goes() -> None:
 
 @pytest.mark.timeout(300)
 def test_a_recreation_is_carried_out_once_and_keeps_volumes_and_addresses() -> None:
-    bench, objects = SimulatedBench(), copy.deepcopy(OBJECTS)
+    bench, objects = make_bench(), copy.deepcopy(OBJECTS)
     objects["db"]["metadata"]["annotations"] = {"gitvirt.dev/restart": "1"}
     bench.fleet.commit(files(objects), MAIN)
     bench.come_to_rest()
@@ -369,7 +295,7 @@ def test_a_recreation_is_carried_out_once_and_keeps_volumes_and_addresses() -> N
 
 @pytest.mark.timeout(300)
 def test_a_recreation_of_an_assignment_that_ended_recreates_nothing() -> None:
-    bench, objects = SimulatedBench(), copy.deepcopy(OBJECTS)
+    bench, objects = make_bench(), copy.deepcopy(OBJECTS)
     objects["db"]["metadata"]["annotations"] = {
         "gitvirt.dev/recreate": "7d444840-9dc0-11d1-b245-5ffdce74fad2"
     }
@@ -382,7 +308,7 @@ def test_a_recreation_of_an_assignment_that_ended_recreates_nothing() -> None:
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("is_meant", [True, False])
 def test_a_consent_to_one_move_is_for_that_assignment_alone(is_meant: bool) -> None:
-    bench, objects = SimulatedBench(), copy.deepcopy(OBJECTS)
+    bench, objects = make_bench(), copy.deepcopy(OBJECTS)
     was = bench.observe().machines["web"].host
     objects["web"]["spec"]["machinePoolRef"] = {"name": other_host(was)}
     consent = assignment_of(bench.simulation, "web" if is_meant else "db")
@@ -397,7 +323,7 @@ def test_a_consent_to_one_move_is_for_that_assignment_alone(is_meant: bool) -> N
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("is_named", [True, False])
 def test_what_gitvirt_move_commits_moves_the_machine_once(is_named: bool) -> None:
-    bench, objects = SimulatedBench(), copy.deepcopy(OBJECTS)
+    bench, objects = make_bench(), copy.deepcopy(OBJECTS)
     before, key = bench.observe(), Key(Kind.MACHINE, "default", "web")
     was = before.machines["web"].host
     repo = bench.fleet.client(Refs())
@@ -425,7 +351,7 @@ def assignment_of(simulation: Simulation, name: str) -> str:
 
 
 def test_a_rename_keeps_volume_and_address_without_errors() -> None:
-    bench, objects = SimulatedBench(), copy.deepcopy(OBJECTS)
+    bench, objects = make_bench(), copy.deepcopy(OBJECTS)
     rename(objects)
     gone: dict[str, str | None] = {"db.yaml": None}
     before = bench.observe()

@@ -62,6 +62,7 @@ def _entry(entry: Entry) -> dict[str, object]:
             for each in entry.fields
         ],
         "destroys": [_loss(loss) for loss in entry.losses],
+        "undo": entry.undo,
         "facts": list(entry.facts),
         "file": entry.place.path if entry.place is not None else None,
     }

@@ -15,7 +15,7 @@ from reconciler.cli.plans import object_facts as facts
 from reconciler.cli.plans.moves import MachineMove
 from reconciler.cli.plans.name_ranges import natural_key
 from reconciler.cli.plans.outline import Entry, FieldLine, FilePlace, Group, PlanSection, Standing, is_grave
-from reconciler.decide.removal.undo import describe_undo_time
+from reconciler.decide.removal.undo import describe_undo_time, find_needed
 from reconciler.plan.source_changes import FieldEffect, SourceChange
 from reconciler.plan.types import Action, Change, Plan, PoolUsage
 from reconciler.world.objects.object_state import Origin
@@ -55,6 +55,9 @@ class Builder:
     usage: Mapping[Key, PoolUsage] = field(default_factory=dict)  # by pool
     before: Mapping[Key, Mapping[str, object]] = field(default_factory=dict)  # changed documents as they were
     changes: dict[Key, Change] = field(init=False)
+    needed: Mapping[Key, Key] = field(
+        init=False
+    )  # absent objects that stay for now, with the one that needs each
     entries: dict[Key, Entry] = field(default_factory=dict)
     renamed: set[Key] = field(
         default_factory=set
@@ -62,6 +65,10 @@ class Builder:
 
     def __post_init__(self) -> None:
         self.changes = {change.key: change for change in self.plan.changes}
+        stopped = {change.key for change in self.plan.changes if change.action is Action.STOP}
+        held = {key for pending in self.plan.pending_approvals for key in pending.keys}
+        kept = self.view.relations.kept & self.view.relations.absent
+        self.needed = find_needed(self.view, {*stopped, *held, *kept} & self.view.relations.absent)
 
     def build(self) -> tuple[Entry, ...]:
         for source_change in self.plan.source_changes:
@@ -114,12 +121,16 @@ class Builder:
         old = key._replace(name=whole.old)
         self.renamed.add(old)
         where = self.view.objects[old].record.pool if old in self.view.objects else ""
+        stopped = self.changes.get(old)
+        is_undoable = stopped is not None and stopped.action is Action.STOP
+        is_held = any(old in pending.keys for pending in self.plan.pending_approvals)
         self.entries[key] = replace(
             self.entry(PlanSection.RECREATE, key),
             pool=where,
             target=change.pool if change is not None and change.action is Action.SCHEDULE else "",
             facts=(words.describe_effect(replace(whole, losses=())),),
-            losses=whole.losses if where else (),
+            losses=whole.losses if where and not is_held else (),  # an entry of its own says what is held
+            undo=describe_undo_time(self.view) if is_undoable else "",
             is_new=True,
         )
 
@@ -132,9 +143,11 @@ class Builder:
         described = (f"keeps its data as a retained volume on {pool}",) if is_retained else ()
         losses = whole.losses if is_there and not is_retained else ()
         undo = describe_undo_time(self.view) if change is not None and change.action is Action.STOP else ""
-        self.entries[key] = replace(
-            self.entry(PlanSection.DELETE, key), pool=pool, facts=described, losses=losses, undo=undo
-        )
+        standing = Standing.PLANNED
+        if change is None and key in self.needed:
+            standing, described = Standing.HELD, (f"not deleted now: {self.needed[key]} stays, and needs it",)
+        made = replace(self.entry(PlanSection.DELETE, key), standing=standing, pool=pool)
+        self.entries[key] = replace(made, facts=described, losses=losses, undo=undo)
 
     def add_new(self, key: Key, change: Change | None) -> None:
         known = self.view.objects.get(key)

@@ -7,7 +7,7 @@
     its pin names a pool that cannot take it        it stays
 
 The scheduler is asked with all of them gone from their pools and everything else where the plan puts it, so two machines never
-get the same room. Fields decide which row applies, never a message.
+get the same room. What the plan deletes on a pool that is not ready stays there: its host confirms nothing now. Fields decide which row applies, never a message.
 
 Limits: a prediction. The reconciler places a machine only after its host reports that it is gone; room may be taken by then.
 """
@@ -25,6 +25,7 @@ from reconciler.decide.need import Keep, Place
 from reconciler.plan.types import Action, Change, Plan
 from reconciler.schedule.decision import Placed, Refusal
 from reconciler.schedule.scheduler import schedule
+from reconciler.world.objects.relations import POOL_OF
 from reconciler.world.record import EVICTION, NOTHING, PLACED, Record
 from reconciler.world.view import View
 from schemas.kinds import Key, Kind
@@ -60,7 +61,8 @@ def find_moves(view: View, plan: Plan, now: datetime) -> dict[Key, MachineMove]:
         Place(key=key, before=None, record=without_assignment(view.objects[key].record)) for key in movable
     ]
     requests = placing.requests(view, places, now)
-    needs = [need for need in planned_records(plan) if need.key not in moves]
+    staying = {change.key for change in plan.changes if is_removed_later(view, change)}
+    needs = [need for need in planned_records(plan) if need.key not in moves and need.key not in staying]
     needs += [Keep(key=each.key, before=None, record=each.record) for each in places]
     cluster = placing.build_cluster_state(view, requests, needs)
     for decision in schedule(requests, cluster, placing.policy(view)):
@@ -97,6 +99,15 @@ def _move_of(change: Change) -> MachineMove | None:
         needs_consent = condition.reason == CONSENT
         return MachineMove(change.key, after.pool, message, is_held=True, needs_consent=needs_consent)
     return None
+
+
+def is_removed_later(view: View, change: Change) -> bool:
+    """Whether an object that the plan deletes keeps its room and its quota until its host answers again."""
+    kind = POOL_OF.get(change.key.kind)
+    if change.action not in (Action.MARK_DELETED, Action.STOP) or kind is None:
+        return False
+    pool = view.find_pool(Key(kind, "", change.pool))
+    return pool is None or bool(pool.why_not_ready)
 
 
 def _is_evicted(record: Record) -> bool:

@@ -54,6 +54,13 @@ SCRATCH = {
         }
     ]
 }
+AWAITS: Any = {
+    "status": {
+        "conditions": [
+            {"type": DELETION_HELD, "status": "True", "reason": OVER_LIMIT, "message": "1 of 1 ..."}
+        ]
+    }
+}
 OWNED: Any = {
     "ownerReferences": [
         {
@@ -101,6 +108,12 @@ REVIEWS: dict[str, tuple[Callable[[], Small], set[str], set[str]]] = {
     "one more than the limit with those that are ordered": (lambda: fleet(9, 1, 4), set(), {"m0"}),
     "what is ordered alone awaits nothing": (lambda: fleet(9, 0, 9), set(), set()),
     "the only one": (lambda: fleet(1, 1), set(), {"m0"}),
+    "one of nine that awaited approval when it was the only one": (
+        lambda: fleet(9, 1, **AWAITS),
+        set(),
+        {"m0"},
+    ),
+    "another one than the one that awaits approval": (lambda: fleet(9, 2, **AWAITS), set(), {"m0"}),
     "a paused one is held for itself": (lambda: fleet(9, 1, **PAUSED), {"m0"}, set()),
     "a paused one counts against the limit of the others": (
         lambda: fleet(4, 2, **PAUSED),
