@@ -5,7 +5,8 @@ trailer `Gitvirt-Approve: <digest>` of a commit, and survives each kind of merge
 
 Without a digest it lists what awaits approval, and changes nothing: nothing is approved that a person did not name.
 
-Limits: it does not know what a digest stands for, except in that list; a rewritten `live` is known to its hosts only, so its digest is not in it.
+Limits: it does not know what a digest stands for, except in that list. The list is that of the next tick's plan (`Plan.awaiting`), as in `gitvirt status`,
+`gitvirt plan --repo` and /healthz. A host whose report never reached the repo may wait for more; its log says so.
 """
 
 from __future__ import annotations
@@ -100,31 +101,23 @@ def list_pending(arguments: argparse.Namespace) -> int:
     with named_fleet(arguments.repo, with_reports=True) as fleet:
         check_settings(fleet)
         seen = plan_input.advance_world(fleet.repo, fleet.snapshot, datetime.now(UTC))
-        pending = [
-            each for each in make_plan(seen.world, seen.advance, seen.now).pending_approvals if each.trailer
-        ]
+        pending = make_plan(seen.world, seen.advance, seen.now).awaiting
     terminal = out()
     if is_value(arguments.output):
         show_value(terminal, arguments.output, [pending_value(each) for each in pending])
         return Exit.OK
     for each in pending:
         if arguments.output == "name":
-            terminal.line(digest_of(each))
+            terminal.line(each.digest)
             continue
         terminal.line(printable(each.reason))
         for key in each.keys:
             terminal.line(f"  {printable(str(key))}")
-        terminal.line(f"  to approve it: {approve_command(digest_of(each))}")
+        terminal.line(f"  to approve it: {approve_command(each.digest)}")
     if not pending and arguments.output != "name":
-        terminal.line(
-            "nothing awaits approval here; a rewritten live is in the conditions of its pools: gitvirt get pools"
-        )
+        terminal.line("nothing awaits approval")
     return Exit.OK
 
 
 def pending_value(each: PendingApproval) -> dict[str, object]:
-    return {"digest": digest_of(each), "reason": each.reason, "objects": [str(key) for key in each.keys]}
-
-
-def digest_of(each: PendingApproval) -> str:
-    return each.trailer.rpartition(" ")[2]
+    return {"digest": each.digest, "reason": each.reason, "objects": [str(key) for key in each.keys]}

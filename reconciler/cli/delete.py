@@ -1,7 +1,8 @@
 """`gitvirt delete`: the documents of objects are removed from their files, by one commit on the source branch.
 
 It lists the data that this destroys and asks; `--yes` answers for scripts. Data of volumes that their policy keeps is not destroyed. All guards of
-the reconciler apply to this commit as to any other: a deletion of too much at once still awaits approval.
+the reconciler apply to this commit as to any other, and the verb says which of them will hold what: an object in use stays until nothing uses it, a
+deletion of too much at once awaits approval.
 
 Limits: only what a file of the source declares can be deleted; what a machine generated goes with the machine.
 """
@@ -14,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from reconciler.cli.fleet_repo import FleetRepo
 from reconciler.cli.mutate import change
 from reconciler.cli.mutate.consent import add_yes
+from reconciler.cli.mutate.forecast import find_held
 from reconciler.cli.objects.references import ANY, add_objects
 from reconciler.query.inventory import read_inventory
 from schemas.effects.effect import Loss
@@ -75,6 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
         "deleted",
         removes=True,
         losses=list_losses,
+        held=find_held,
         notes=lambda fleet, keys: tuple(list_notes(fleet, keys)),
         waiting="--for deleted",
     )

@@ -1,7 +1,7 @@
 """`gitvirt diff`: what people declared against what is on the target branch, for the objects that are named or selected.
 
 Compared are labels, annotations and spec, without what only the reconciler writes (status, uid, placements). So a difference means that the
-reconciler has not synced the object yet, holds it, or that its file is broken. Writes nothing. Exit codes: 0, or 4 with `--exit-code` if something
+reconciler has not synced the object yet, holds it, or that its file has errors; the errors are said on standard error. Writes nothing. Exit codes: 0, or 4 with `--exit-code` if something
 differs. What a difference will do is for `gitvirt plan` to say.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import difflib
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.fleet_repo import add_repo, named_fleet
@@ -18,10 +18,11 @@ from reconciler.cli.get import body_of
 from reconciler.cli.objects import nouns
 from reconciler.cli.objects.references import ANY, add_objects, read_reference, select_keys
 from reconciler.cli.objects.selectors import suggest_item
-from reconciler.cli.terminal import TextStyle, out, printable
+from reconciler.cli.objects.unapplied import describe_cure, describe_unapplied, find_unapplied
+from reconciler.cli.terminal import TextStyle, err, out, printable
 from reconciler.query.inventory import FleetInventory, InventoryItem, read_inventory
 from schemas.edit import render
-from schemas.kinds import Key
+from schemas.kinds import DEFAULT_NAMESPACE, Key, Kind
 
 EXAMPLES = """examples:
   gitvirt diff web-1
@@ -46,9 +47,14 @@ def run(arguments: argparse.Namespace) -> int:
         source = read_inventory(fleet.repo, fleet.snapshot.source)
         target = read_inventory(fleet.repo, fleet.snapshot.target)
         keys = set(select_keys(reference, arguments, lambda: source))
+        if arguments.all:
+            keys |= {each.key for each in source.unapplied if is_of(each.key, reference.kind, arguments)}
     differs = False
     for key in sorted(keys):
         refuse_unknown(key, source, target)
+        if refused := find_unapplied(source, key):
+            differs = True
+            err().line(printable(f"{describe_unapplied(refused)}; {describe_cure(refused)}"))
         lines = list(compare(key, source.items.get(key), target.items.get(key)))
         differs = differs or bool(lines)
         for line in lines:
@@ -57,8 +63,18 @@ def run(arguments: argparse.Namespace) -> int:
     return Exit.CHANGES if differs and arguments.exit_code else Exit.OK
 
 
+def is_of(key: Key | None, kind: Kind, arguments: argparse.Namespace) -> TypeGuard[Key]:
+    """Whether `--all` is about an object whose document cannot be read."""
+    namespace = arguments.namespace or DEFAULT_NAMESPACE
+    return (
+        key is not None
+        and key.kind is kind
+        and (arguments.all_namespaces or not kind.is_namespaced or key.namespace == namespace)
+    )
+
+
 def refuse_unknown(key: Key, source: FleetInventory, target: FleetInventory) -> None:
-    if key not in source.items and key not in target.items:
+    if find_unapplied(source, key) is None and key not in source.items and key not in target.items:
         cause = f"there is no {printable(str(key))} in the source or on the target branch"
         raise CommandError(cause, suggest_item(source, key.kind, key.name) or nouns.list_command(key.kind))
 

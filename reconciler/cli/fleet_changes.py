@@ -20,7 +20,7 @@ import argparse
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
@@ -38,7 +38,6 @@ from reconciler.query.inventory import FleetInventory
 from schemas.kinds import Kind
 
 POLL_SECONDS = 2.0
-SHOWN_KINDS = tuple(kind for kind in Kind if kind is not Kind.SECRET)  # on a screen of the whole fleet
 LOOK_SECONDS = 0.5  # for a signal that the kernel gave to another thread
 
 
@@ -108,13 +107,15 @@ def show_fleet(
     return until_interrupted(look) if arguments.watch else look(None)
 
 
-def show_screen(arguments: argparse.Namespace, show: Callable[[FleetInventory], None]) -> int:
-    """For verbs whose whole output is one look at the fleet: each look replaces the one before."""
+def show_screen(
+    arguments: argparse.Namespace, kinds: Sequence[Kind], show: Callable[[FleetInventory], None]
+) -> int:
+    """For verbs whose whole output is one look at the fleet: each look replaces the one before. Objects of other kinds are not read."""
 
     def redraw(fleet: FleetRepo, is_first: bool) -> None:
         if not is_first and not is_value(arguments.output):
             out().clear()
-        show(read_kinds(fleet, SHOWN_KINDS))
+        show(read_kinds(fleet, kinds))
 
     return show_fleet(arguments, redraw, with_reports=True)
 

@@ -33,6 +33,7 @@ from reconciler.cli.objects.selectors import (
     read_target,
     select_items,
 )
+from reconciler.cli.objects.unapplied import list_lines
 from reconciler.cli.output import quote_controls, show_table, show_value
 from reconciler.cli.terminal import Terminal, err, out, printable
 from reconciler.query.inventory import FleetInventory, InventoryItem, natural_order
@@ -51,7 +52,8 @@ EXAMPLES = """examples:
   gitvirt get volume/web-1-root -o yaml
   gitvirt get machines --watch
 
-It shows the target branch (live), with the newest reports of the hosts. Objects that the reconciler has not synced yet are missing."""
+It shows the target branch (live), with the newest reports of the hosts. Objects that the reconciler has not synced yet are missing;
+those that it cannot apply are named below the table, each with file, line and cure."""
 
 FORMATS = ("table", "wide", "json", "yaml", "name")
 ALL = "all"
@@ -134,8 +136,25 @@ def run(arguments: argparse.Namespace) -> int:
         printed.update({name: item.object for name, item in bodies.items()})
         if is_first or changed:
             show(out(), changed, request, arguments, widths)
+        if is_first and not (request.keys or arguments.label or arguments.field):
+            note_unapplied(now, arguments)
 
     return show_fleet(arguments, show_changed, with_reports=True)
+
+
+def note_unapplied(inventory: FleetInventory, arguments: argparse.Namespace) -> None:
+    """What people declared and no table has, because its file has errors. On standard error, since the target branch does not have it."""
+    namespace = arguments.namespace or DEFAULT_NAMESPACE
+    hidden = [
+        each
+        for each in inventory.unapplied
+        if each.key is None
+        or arguments.all_namespaces
+        or not each.key.kind.is_namespaced
+        or each.key.namespace == namespace
+    ]
+    for line in list_lines(hidden):
+        err().line(printable(line))
 
 
 def choose_items(

@@ -1,6 +1,14 @@
 """`gitvirt status`: the fleet on one screen: what is reconciled, how many pools and machines are in which state, and what waits for a person.
 
-Reads both branches and writes nothing. Exit code 0, also if something is wrong: `wait` and `get` are for scripts.
+Reads both branches and the reports, and writes nothing. Exit code 0, also if something is wrong: `wait` and `get` are for scripts.
+
+| part | from | as in |
+|---|---|---|
+| awaiting approval, held | the plan of the next tick (`Plan.awaiting`, `Plan.holds`) | `approve`, `plan --repo`, /healthz |
+| not applied | errors of the source, and objects of files that cannot be used | `validate`, `plan`, `get` |
+| not as declared | conditions of objects, with the newest reports | `get`, `describe` |
+
+An object is in the first part that has it, and in no other.
 
 Limits: it reads Git alone. A reconciler without anything to write is not seen there, so "not synced yet" is what shows that none runs; its own
 word is at `/healthz` (`gitvirt run --listen`).
@@ -10,7 +18,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -19,21 +27,36 @@ from reconciler.cli.exits import Exit
 from reconciler.cli.fleet_repo import FleetRepo, add_repo, named_fleet, source_branch
 from reconciler.cli.objects import columns, nouns
 from reconciler.cli.objects.selectors import read_current
+from reconciler.cli.objects.unapplied import name_of, place_of
 from reconciler.cli.output import add_format, is_value, show_value
+from reconciler.cli.plans import plan_input
+from reconciler.cli.plans.name_ranges import join_keys
 from reconciler.cli.terminal import Terminal, TextStyle, out, printable
+from reconciler.decide.decide import make_plan
+from reconciler.gitstore.approval import approve_command
 from reconciler.gitstore.live_commit import reconciled_source
 from reconciler.gitstore.objects.commit import Commit, decode_commit
+from reconciler.plan.types import PendingApproval
 from reconciler.query.inventory import FleetInventory, InventoryItem
 from schemas.kinds import Kind
+from schemas.problem import Problem, Severity
 
 EXAMPLES = """examples:
   gitvirt status
   gitvirt status -o json | jq .awaitingApproval
 
-It reads both branches. Details: gitvirt get pools, gitvirt get machines -A, gitvirt approve, gitvirt events."""
+It reads both branches and the reports. Details: gitvirt get pools, gitvirt get machines -A, gitvirt approve, gitvirt events."""
 
 COUNTED = (Kind.MACHINE_POOL, Kind.VOLUME_POOL, Kind.MACHINE, Kind.VOLUME)
-LISTED = 8  # objects that wait for something; more are counted
+LISTED = 8  # rows of each part; more are counted
+
+
+@dataclass(frozen=True, slots=True)
+class NotApplied:
+    """What people declared and the reconciler does not apply, for this error. `object` is the file where nothing else is known of it."""
+
+    object: str
+    problem: Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +69,9 @@ class FleetStatus:
     unsynced: int | None
     unsynced_since: datetime | None
     states: dict[Kind, Counter[str]]
-    awaiting: tuple[InventoryItem, ...]
+    awaiting: tuple[PendingApproval, ...]
+    held: tuple[PendingApproval, ...]
+    unapplied: tuple[NotApplied, ...]
     unwell: tuple[InventoryItem, ...]
 
 
@@ -56,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    with named_fleet(arguments.repo) as fleet:
+    with named_fleet(arguments.repo, with_reports=True) as fleet:
         found = collect_status(fleet, read_current(fleet))
         address, branch = str(fleet.location.address), source_branch(fleet)
     if is_value(arguments.output):
@@ -73,12 +98,17 @@ def collect_status(fleet: FleetRepo, inventory: FleetInventory) -> FleetStatus:
     states = {
         kind: Counter(columns.shown_state(item).word for item in inventory.of(kind)) for kind in COUNTED
     }
-    awaiting = [item for kind in Kind for item in inventory.of(kind) if columns.awaiting_approval(item)]
+    now = datetime.now(UTC)
+    seen = plan_input.advance_world(fleet.repo, snapshot, now)
+    plan = make_plan(seen.world, seen.advance, now)
+    unapplied = list_unapplied(inventory, plan.problems)
+    listed = {str(key) for each in plan.pending_approvals for key in each.keys}
+    listed |= {each.object for each in unapplied}
     unwell = [
         item
         for kind in COUNTED
         for item in inventory.of(kind)
-        if item not in awaiting and columns.first_unmet(item) is not None
+        if str(item.key) not in listed and columns.first_unmet(item) is not None
     ]
     return FleetStatus(
         snapshot.source or "",
@@ -87,9 +117,27 @@ def collect_status(fleet: FleetRepo, inventory: FleetInventory) -> FleetStatus:
         None if last is None else len(waiting),
         waiting[-1].time if waiting else None,
         states,
-        tuple(awaiting),
+        plan.awaiting,
+        plan.holds,
+        unapplied,
         tuple(unwell),
     )
+
+
+def list_unapplied(inventory: FleetInventory, problems: Iterable[Problem]) -> tuple[NotApplied, ...]:
+    """Objects that no commit of the reconciler brought, because their file has errors; then those that it keeps as they were, for theirs."""
+    found = {name_of(each): NotApplied(name_of(each), each.problems[0]) for each in inventory.unapplied}
+    files = {each.path for each in inventory.unapplied}
+    for problem in problems:
+        if (
+            problem.severity is Severity.ERROR
+            and problem.file
+            and (problem.object or problem.file not in files)
+        ):
+            found.setdefault(
+                problem.object or problem.file, NotApplied(problem.object or problem.file, problem)
+            )
+    return tuple(found.values())
 
 
 def list_unsynced(fleet: FleetRepo, last: Commit) -> list[Commit]:
@@ -105,16 +153,52 @@ def show(terminal: Terminal, found: FleetStatus, address: str, branch: str, now:
     for kind in COUNTED:
         rows.append((nouns.plural(kind), describe_states(terminal, found.states[kind])))
     terminal.table((), rows)
-    for title, items, cure in (
-        ("Awaiting approval", found.awaiting, "`gitvirt approve` lists and approves"),
-        ("Not as declared", found.unwell, "`gitvirt describe OBJECT` says why"),
-    ):
-        if items:
+    for title, cure, part in list_parts(terminal, found):
+        if part:
             terminal.line()
             terminal.line(f"{terminal.paint(title, TextStyle.BOLD)}  {cure}")
-            terminal.table((), [row_of(terminal, item) for item in items[:LISTED]])
-            if len(items) > LISTED:
-                terminal.line(f"and {len(items) - LISTED} more")
+            terminal.table((), part[:LISTED])
+            if len(part) > LISTED:
+                terminal.line(f"and {len(part) - LISTED:,} more")
+
+
+def list_parts(
+    terminal: Terminal, found: FleetStatus
+) -> Iterator[tuple[str, str, Sequence[tuple[str, ...]]]]:
+    """Each part with its title and what to do about it."""
+    yield (
+        "Awaiting approval",
+        "a person has to agree",
+        [
+            (printable(objects_of(each)), printable(each.reason), approve_command(each.digest))
+            for each in found.awaiting
+        ],
+    )
+    yield (
+        "Held",
+        "no approval ends it",
+        [(printable(objects_of(each)), printable(each.reason)) for each in found.held],
+    )
+    yield (
+        "Not applied",
+        "fix the file, commit and push; `gitvirt validate` shows the lines",
+        [row_of_error(each) for each in found.unapplied],
+    )
+    yield (
+        "Not as declared",
+        "`gitvirt describe OBJECT` says why",
+        [row_of(terminal, item) for item in found.unwell],
+    )
+
+
+def objects_of(pending: PendingApproval) -> str:
+    return join_keys(pending.keys) if pending.keys else "all"
+
+
+def row_of_error(each: NotApplied) -> tuple[str, str, str, str]:
+    cure = f" ({each.problem.hint})" if each.problem.hint else ""
+    text = printable(f"{each.problem.message}{cure}")
+    return printable(each.object), printable(place_of(each.problem)), each.problem.code, text
 
 
 def describe_sync(terminal: Terminal, found: FleetStatus, branch: str, now: datetime) -> str:
@@ -146,9 +230,6 @@ def row_of(terminal: Terminal, item: InventoryItem) -> tuple[str, str, str, str]
 
 
 def value(found: FleetStatus) -> dict[str, object]:
-    def names(items: Iterable[InventoryItem]) -> list[str]:
-        return [str(item.key) for item in items]
-
     return {
         "source": found.source,
         "target": found.target,
@@ -156,6 +237,24 @@ def value(found: FleetStatus) -> dict[str, object]:
         "unsynced": found.unsynced,
         "unsyncedSince": None if found.unsynced_since is None else found.unsynced_since.isoformat(),
         "states": {nouns.plural(kind): dict(found.states[kind]) for kind in COUNTED},
-        "awaitingApproval": names(found.awaiting),
-        "notAsDeclared": names(found.unwell),
+        "awaitingApproval": [
+            {"digest": each.digest, "reason": each.reason, "objects": [str(key) for key in each.keys]}
+            for each in found.awaiting
+        ],
+        "held": [{"reason": each.reason, "objects": [str(key) for key in each.keys]} for each in found.held],
+        "notApplied": [error_value(each) for each in found.unapplied],
+        "notAsDeclared": [str(item.key) for item in found.unwell],
+    }
+
+
+def error_value(each: NotApplied) -> dict[str, object]:
+    found = each.problem
+    return {
+        "object": each.object if each.object != found.file else "",
+        "file": found.file,
+        "line": found.line,
+        "column": found.column,
+        "code": found.code,
+        "message": found.message,
+        "hint": found.hint,
     }

@@ -16,7 +16,7 @@ from reconciler.cli.objects import columns
 from reconciler.cli.output import Column, add_format, is_value, show_table, show_value
 from reconciler.cli.terminal import TextStyle, err, out, width
 from reconciler.query.inventory import FleetInventory
-from reconciler.query.pool_usage import PoolUse, list_machine_pools, list_volume_pools
+from reconciler.query.pool_usage import COUNTED, PoolUse, list_machine_pools, list_volume_pools
 from schemas.model.capacity import CPU, MEMORY, STORAGE, format_amount
 
 EXAMPLES = """examples:
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    return show_screen(arguments, lambda inventory: show(inventory, arguments))
+    return show_screen(arguments, COUNTED, lambda inventory: show(inventory, arguments))
 
 
 def show(inventory: FleetInventory, arguments: argparse.Namespace) -> None:

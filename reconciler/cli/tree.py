@@ -18,7 +18,7 @@ from reconciler.cli.objects.selectors import find_item
 from reconciler.cli.output import add_format, is_value, show_value
 from reconciler.cli.terminal import Terminal, TextStyle, err, out, printable
 from reconciler.query.inventory import FleetInventory, InventoryItem
-from reconciler.query.pool_usage import list_machine_pools, pool_of
+from reconciler.query.pool_usage import COUNTED, list_machine_pools, pool_of
 from schemas.kinds import Kind
 from schemas.model import Machine
 
@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    return show_screen(arguments, lambda inventory: show(inventory, arguments))
+    return show_screen(arguments, COUNTED, lambda inventory: show(inventory, arguments))
 
 
 def show(inventory: FleetInventory, arguments: argparse.Namespace) -> None:

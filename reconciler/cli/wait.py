@@ -31,6 +31,7 @@ from reconciler.cli.objects.references import (
     select_keys,
 )
 from reconciler.cli.objects.selectors import (
+    add_unapplied,
     has_field,
     has_value,
     parse_pair,
@@ -38,11 +39,13 @@ from reconciler.cli.objects.selectors import (
     states,
     suggest_item,
 )
+from reconciler.cli.objects.unapplied import describe_cure, describe_errors, find_unapplied
 from reconciler.cli.output import add_format, is_value, show_value
 from reconciler.cli.terminal import err, out, printable
 from reconciler.cli.verbs import closest
 from reconciler.gitstore.waker import Waker
 from reconciler.query.inventory import FleetInventory, InventoryItem, read_inventory
+from reconciler.world.record import ACCEPTED, DELETION_HELD, SCHEDULED
 from schemas.kinds import Key, Kind
 
 EXAMPLES = """examples:
@@ -114,27 +117,38 @@ def wait_until(arguments: argparse.Namespace, waker: Waker) -> int:
     show_values(arguments, reference, [met.get(key) or now[key] for key in keys])
     missing = [result for key, result in now.items() if key not in met]
     late = missing[0]
-    others = f"; so are {len(missing) - 1} others" if len(missing) > 1 else ""
+    rest = len(missing) - 1
+    others = f"; and {rest} more {'object is' if rest == 1 else 'objects are'} not there yet" if rest else ""
+    why = late.obstacle if late.item is None and late.obstacle else describe_state(late.item)
     raise CommandError(
-        f"{late.key} is not {describe_condition(late.condition)} after {arguments.timeout:g} s: {describe_state(late.item)}{others}",
-        late.hint or f"`gitvirt describe {late.key}` shows more",
+        printable(
+            f"{late.key} is not {describe_condition(late.condition)} after {arguments.timeout:g} s: {why}{others}"
+        ),
+        cure_of(late),
         Exit.TIMED_OUT,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class WaitResult:
-    """An object that is waited for, as of the last look. `hint` is where it does not exist yet."""
+    """An object that is waited for, as of the last look. `hint` is where it does not exist yet, `obstacle` what a person must remove first."""
 
     key: Key
     condition: tuple[str, str]
     item: InventoryItem | None = None
     seconds: float = 0.0
     hint: str = ""
+    obstacle: str = ""
 
     @property
     def is_met(self) -> bool:
         return is_met(self.item, self.condition)
+
+
+def cure_of(late: WaitResult) -> str:
+    if late.item is None and late.obstacle:
+        return "fix its file, commit and push; `gitvirt validate` checks it"
+    return late.hint or f"`gitvirt describe {late.key}` shows more"
 
 
 def condition_of(arguments: argparse.Namespace, kind: Kind) -> tuple[str, str]:
@@ -158,15 +172,37 @@ def choose_keys(fleet: FleetRepo, reference: NamedObjects, arguments: argparse.N
 
 def look(fleet: FleetRepo, before: Mapping[Key, WaitResult], seconds: float) -> dict[Key, WaitResult]:
     """All objects that are waited for, as they are now. One that does not exist is told once."""
-    kinds = {key.kind for key in before}
-    inventory = read_target(fleet, sorted(kinds))
+    kinds = sorted({key.kind for key in before})
+    inventory = add_unapplied(fleet, read_target(fleet, kinds), kinds)
     found: dict[Key, WaitResult] = {}
     for key, result in before.items():
-        hint = hint_of(fleet, inventory, key)
-        if hint and not result.hint and result.condition[0] != DELETED:
-            err().line(f"waiting for {printable(str(key))}, which does not exist yet; {hint}")
-        found[key] = replace(result, item=inventory.items.get(key), seconds=seconds, hint=hint)
+        now = replace(result, item=inventory.items.get(key), seconds=seconds)
+        now = replace(now, hint=hint_of(fleet, inventory, key), obstacle=find_obstacle(inventory, now))
+        if now.obstacle and now.obstacle != result.obstacle:
+            what = describe_condition(result.condition)
+            err().line(printable(f"{key} cannot become {what} yet: {now.obstacle}"))
+        elif now.hint and not (result.hint or now.obstacle) and result.condition[0] != DELETED:
+            err().line(f"waiting for {printable(str(key))}, which does not exist yet; {now.hint}")
+        found[key] = now
     return found
+
+
+def find_obstacle(inventory: FleetInventory, result: WaitResult) -> str:
+    """What a person must do before it can get there: fix its file or what it needs, make room, resume it, or approve its deletion. Empty while only time is needed."""
+    if result.is_met:
+        return ""
+    item, is_deletion = result.item, result.condition[0] == DELETED
+    if item is None:
+        refused = find_unapplied(inventory, result.key)
+        return f"{describe_errors(refused)}; {describe_cure(refused)}" if refused is not None else ""
+    if is_deletion:
+        held = columns.awaiting_approval(item)
+        return held.message if held is not None and held.type == DELETION_HELD else ""
+    found = (each for each in columns.conditions(item) if each.type in (ACCEPTED, SCHEDULED))
+    unmet = next((each for each in found if each.status == "False"), None)
+    if unmet is not None:
+        return unmet.message or unmet.reason
+    return f"it is paused; `gitvirt resume {item.key}`" if columns.is_paused(item) else ""
 
 
 def good_state(kind: Kind) -> str:
@@ -242,7 +278,7 @@ def value(result: WaitResult) -> dict[str, object]:
         "isSo": result.is_met,
         "state": None if found is None else columns.state(found),
         "reason": "" if found is None else columns.reason(found),
-        "message": "" if found is None else columns.message(found),
+        "message": result.obstacle if found is None else columns.message(found),
         "seconds": round(result.seconds, 1),
     }
 

@@ -218,13 +218,13 @@ def pending_approvals(view: View, review: DeletionReview | None = None) -> Itera
     yield from pending_recoveries(view)
     review = review or review_deletions(view)
     for kind, reason, keys in review.held:
-        yield PendingApproval(reason, kind, keys, review.trailer)
-    alone: dict[tuple[str, Kind], list[Key]] = defaultdict(list)
+        yield PendingApproval(reason, kind, keys, review.trailer, OVER_LIMIT)
+    alone: dict[tuple[str, Kind, str], list[Key]] = defaultdict(list)
     for key, (word, message) in review.why.items():
         if word != OVER_LIMIT:
-            alone[message, key.kind].append(key)
-    for (message, kind), waiting_keys in sorted(alone.items()):
-        yield PendingApproval(message, kind, tuple(waiting_keys))
+            alone[message, key.kind, word].append(key)
+    for (message, kind, word), waiting_keys in sorted(alone.items()):
+        yield PendingApproval(message, kind, tuple(waiting_keys), cause=word)
     for each in review.idle:
         if is_for_recovery(view, each):
             continue

@@ -377,5 +377,7 @@ def why_frozen(view: View, known: ObjectState) -> str:
     own = [each for found in frozen.values() for each in found if each.object == str(known.key)]
     places = [place.path for place in (known.source, known.live) if place is not None]
     for problem in (*own, *(each for path in places for each in frozen.get(path, ()))):
-        return f"{problem.file}: {problem.message}; the last good version is kept"
+        place = f"{problem.file}:{problem.line}" if problem.line else problem.file
+        cure = f" ({problem.hint})" if problem.hint else ""
+        return f"{place}: {problem.code} {problem.message}{cure}; the last good version is kept"
     return "its file in the source cannot be used; the last good version is kept"

@@ -63,6 +63,7 @@ from schemas.settings.fleet import DeleteLimit
 
 Group = tuple[str, str, str]  # namespace, key and value of a label
 KEEPS = "its deletion policy keeps the data"
+IN_USE = "InUse"  # another one, which ends when the last user is gone
 OVER_LIMIT = "DeletionLimitExceeded"  # the reason of DELETION_HELD that an approval ends
 
 
@@ -150,7 +151,7 @@ def hold_reason(view: View, known: ObjectState) -> tuple[str, str] | None:
         )
     staying = tuple(each for each in blocking_users(view, known) if each.is_active)
     if staying:
-        return "InUse", f"still used by {list_users(staying)}"
+        return IN_USE, f"still used by {list_users(staying)}"
     return None
 
 

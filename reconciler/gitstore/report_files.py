@@ -59,9 +59,13 @@ class ReportSize:
             raise TooLargeError(f"its files have more than {limits.MAX_REPORT_BYTES:,} bytes", CURE)
 
 
-def changed_files(repo: Repo, before: ObjectId | None, commit: ObjectId) -> Iterator[FileChange]:
-    """What a report says otherwise than at `before`; a file that became a link is gone."""
+def changed_files(
+    repo: Repo, before: ObjectId | None, commit: ObjectId, starts: tuple[str, ...] = ("",)
+) -> Iterator[FileChange]:
+    """What a report says otherwise than at `before`, in paths that begin so; a file that became a link is gone."""
     for path, old, new in repo.diff(before, commit, LIMITS):
+        if not path.startswith(starts):
+            continue
         old, new = _content(old), _content(new)
         if (old or new) and layout_of(path) is not None:
             yield FileChange(path, old, new)

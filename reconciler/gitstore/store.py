@@ -53,7 +53,7 @@ from reconciler.gitstore.broken_refs import BrokenRefs, Fetch
 from reconciler.gitstore.errors import DamageError
 from reconciler.gitstore.objects.commit import Sign
 from reconciler.gitstore.objects.commit_builder import CommitBuilder
-from reconciler.gitstore.objects.database import ObjectDatabase
+from reconciler.gitstore.objects.database import ObjectDatabase, ObjectType
 from reconciler.gitstore.objects.reader import ObjectReader
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.remote.transport import (
@@ -118,6 +118,10 @@ class Store(ObjectReader):
                 return failure
             self._recent.append(dict(self._have))
             return _snapshot(self._refs, self._have, self._broken.refs(), listed.default_branch)
+
+    def look_up(self, id: ObjectId) -> tuple[ObjectType, bytes]:
+        """An object with its type: what a remote in memory falls back on that begins where this repo is."""
+        return self._objects.get(id)
 
     def commits(self, head: ObjectId, since: ObjectId | None) -> Iterator[ObjectId]:
         try:

@@ -25,8 +25,8 @@ def find_health_problems(world: World, outcome: Outcome) -> tuple[HealthProblem,
             )
             found += [
                 HealthProblem(HealthCause.AWAITING_APPROVAL, each.reason, each.trailer)
-                for each in plan.pending_approvals
-                if each.kind is None and each.trailer and (held is None or each.trailer != held.trailer)
+                for each in plan.awaiting
+                if each.kind is None and (held is None or each.trailer != held.trailer)
             ]
             return tuple(found)
         case _:

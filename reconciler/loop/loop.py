@@ -290,7 +290,7 @@ class Loop:
         for text in sorted(pending.keys() - self._logged_pending):
             approval = pending[text]
             fields = {"objects": len(approval.keys), "reason": approval.reason, "trailer": approval.trailer}
-            log_event(log, logging.WARNING, "awaiting approval", fields)
+            log_event(log, logging.WARNING, "awaiting approval" if approval.trailer else "held", fields)
         for answer in plan.pool_requests:
             if answer not in self._logged_pending:
                 log_event(log, logging.WARNING, "pool request", {"answer": answer})

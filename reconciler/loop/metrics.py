@@ -39,6 +39,7 @@ class Metrics:
 
         self._unschedulable = gauge("unschedulable_objects", "Objects to be placed that are on no pool.")
         self._pending = gauge("pending_approvals", "What is not done until a person agrees.")
+        self._held = gauge("held", "What waits for something that no approval replaces.")
         self._problems = gauge("problems", "Problems that exist now.", "severity")
         self._objects = gauge("objects", "Objects on the target branch.", "kind")
         self._states = gauge("object_states", "Objects on the target branch by state.", "kind", "state")
@@ -52,7 +53,8 @@ class Metrics:
     def set_plan(self, plan: Plan, waiting: int) -> None:
         """`waiting` counts all objects without a pool; a plan names those that it tried."""
         self._unschedulable.set(waiting)
-        self._pending.set(len(plan.pending_approvals))
+        self._pending.set(len(plan.awaiting))
+        self._held.set(len(plan.holds))
         counts = Tally(problem.severity.value for problem in plan.problems)
         for severity in ("error", "warning", "notice"):
             self._problems.labels(severity).set(counts[severity])

@@ -103,12 +103,19 @@ class Change:
 @dataclass(frozen=True, slots=True)
 class PendingApproval:
     """What is not done until a person agrees. `trailer` is the line of a source commit that approves it; without one something else
-    must change first, which `reason` names. `kind` is None when it concerns the source as a whole."""
+    must change first, which `reason` names. `kind` is None when it concerns the source as a whole. `cause` is the reason in a word, as the condition
+    of the objects has it; empty for what has no objects."""
 
     reason: str
     kind: Kind | None = None
     keys: tuple[Key, ...] = ()
     trailer: str = ""
+    cause: str = ""
+
+    @property
+    def digest(self) -> str:
+        """What `gitvirt approve` takes; empty where no approval ends it."""
+        return self.trailer.rpartition(" ")[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +156,16 @@ class Plan:
     awaited: str = ""
     postponed: tuple[Key, ...] = ()
     usage: tuple[PoolUsage, ...] = ()
+
+    @property
+    def awaiting(self) -> tuple[PendingApproval, ...]:
+        """What a person can approve. `approve`, `status`, the verdict of a plan, /healthz, metrics and log show these, and no others as such."""
+        return tuple(each for each in self.pending_approvals if each.trailer)
+
+    @property
+    def holds(self) -> tuple[PendingApproval, ...]:
+        """What waits for something that no approval replaces; its reason says for what."""
+        return tuple(each for each in self.pending_approvals if not each.trailer)
 
     @property
     def next_due(self) -> datetime | None:

@@ -11,7 +11,7 @@ since most columns do not need it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -38,6 +38,9 @@ from schemas.kinds import Kind
 from schemas.manifest.ignore import PATH as IGNORE
 from schemas.model import TYPES, Object
 
+SEVERAL = (
+    4  # kinds, from which on a file most likely has one of them: parsing it costs less than a look for each
+)
 MANY = 200  # changed files, from which on the rows are written again
 
 
@@ -68,20 +71,36 @@ Kept = tuple[ObjectId, list[Row], list[str]]  # commit, rows, files that cannot 
 
 @bulk(is_much=True)
 def read_cached_inventory(
-    repo: Repo, commit: ObjectId | None, kind: Kind, cache: DiskCache
+    repo: Repo, commit: ObjectId | None, kinds: Sequence[Kind], cache: DiskCache
 ) -> FleetInventory:
-    """As `read_inventory` of one kind. Secrets are never kept."""
-    if commit is None or kind is Kind.SECRET:
-        return read_inventory(repo, commit, kind)
-    name = f"inventory-{kind.value}"
-    before = load_value(cache, name, _type_of_kept(kind))
-    rows, broken, changed = _read_rows(repo, commit, kind, before)
-    if before is None or changed > MANY:
-        cache.save(name, msgspec.msgpack.encode((commit, rows, broken), enc_hook=to_text))
-    items = (
-        InventoryItem(path, index, found, LazyDocument(repo, blob, path, index))
-        for path, blob, index, found in rows
-    )
+    """As `read_inventory`, of some kinds. Secrets are never kept. A file is read once, however many of the kinds have to look at it."""
+    if commit is None:
+        return read_inventory(repo, commit)
+    kept = {
+        kind: load_value(cache, f"inventory-{kind.value}", _type_of_kept(kind))
+        if kind is not Kind.SECRET
+        else None
+        for kind in kinds
+    }
+    stale = {kind: _changed_since(repo, commit, kept[kind]) for kind in kinds}
+    new = _parse(repo, commit, stale)
+    items: list[InventoryItem] = []
+    broken: set[str] = set()
+    for kind in kinds:
+        paths, before = stale[kind], kept[kind]
+        rows, unread = new[kind]
+        if before is not None and paths is not None:
+            rows = [row for row in before[1] if row[0] not in paths] + rows
+            unread = [path for path in before[2] if path not in paths] + unread
+        if kind is not Kind.SECRET and (paths is None or len(paths) > MANY):
+            cache.save(
+                f"inventory-{kind.value}", msgspec.msgpack.encode((commit, rows, unread), enc_hook=to_text)
+            )
+        items += (
+            InventoryItem(path, index, found, LazyDocument(repo, blob, path, index))
+            for path, blob, index, found in rows
+        )
+        broken.update(unread)
     return join_rows(commit, items, broken)
 
 
@@ -101,46 +120,43 @@ def _type_of_kept(kind: Kind) -> Any:
     return tuple[str, list[row], list[str]]
 
 
-def _read_rows(
-    repo: Repo, commit: ObjectId, kind: Kind, before: Kept | None
-) -> tuple[list[Row], list[str], int]:
-    """All rows, files that cannot be read, and how many files were looked at."""
-    if before is not None:
-        if before[0] == commit:
-            return before[1], before[2], 0
-        try:
-            paths = {change.path for change in repo.diff(before[0], commit)}
-        except RepoError:
-            paths = {IGNORE}  # that commit is gone
-        if IGNORE not in paths:
-            rows = [row for row in before[1] if row[0] not in paths]
-            broken = [path for path in before[2] if path not in paths]
-            new, new_broken = _parse(read_manifests(repo, commit, sorted(paths)), kind)
-            return rows + new, broken + new_broken, len(paths)
-    new, new_broken = _parse(read_manifests(repo, commit), kind)
-    return new, new_broken, MANY + 1
+def _changed_since(repo: Repo, commit: ObjectId, before: Kept | None) -> frozenset[str] | None:
+    """The paths that differ from the kept commit. None: all files are to be read."""
+    if before is None:
+        return None
+    if before[0] == commit:
+        return frozenset()
+    try:
+        paths = frozenset(change.path for change in repo.diff(before[0], commit))
+    except RepoError:  # that commit is gone
+        return None
+    return None if IGNORE in paths else paths
 
 
-def _parse(files: Iterable[ManifestFile], kind: Kind) -> tuple[list[Row], list[str]]:
-    rows: list[Row] = []
-    broken: list[str] = []
-    for file in files:
-        if not may_have(file.data, kind):
-            continue
-        found, is_broken = read_file(file)
-        broken += [file.path] * is_broken
-        rows += [(item.path, file.blob, item.index, item.object) for item in found if item.key.kind is kind]
-    return rows, broken
+Parsed = tuple[list[Row], list[str]]  # rows, and files that cannot be read
 
 
-def list_cached(
-    repo: Repo, commit: ObjectId | None, cache: DiskCache, kinds: Sequence[Kind]
-) -> FleetInventory:
-    """Several kinds at once."""
-    parts = [read_cached_inventory(repo, commit, kind, cache) for kind in kinds]
-    return FleetInventory(
-        commit,
-        {key: item for part in parts for key, item in part.items.items()},
-        tuple(sorted({path for part in parts for path in part.broken})),
-        tuple(item for part in parts for item in part.beside),
-    )
+def _parse(repo: Repo, commit: ObjectId, stale: Mapping[Kind, frozenset[str] | None]) -> dict[Kind, Parsed]:
+    """What the files have that each kind asks for."""
+    found: dict[Kind, Parsed] = {kind: ([], []) for kind in stale}
+    whole = [kind for kind, paths in stale.items() if paths is None]
+    for file in read_manifests(repo, commit) if whole else ():
+        _read_into(found, whole, file)
+    wanted = sorted({path for paths in stale.values() if paths for path in paths})
+    for file in read_manifests(repo, commit, wanted) if wanted else ():
+        _read_into(found, [kind for kind, paths in stale.items() if paths and file.path in paths], file)
+    return found
+
+
+def _read_into(found: Mapping[Kind, Parsed], kinds: Sequence[Kind], file: ManifestFile) -> None:
+    """Adds the rows of one file, parsed at most once."""
+    kinds = [kind for kind in kinds if may_have(file.data, kind)] if len(kinds) < SEVERAL else kinds
+    if not kinds:
+        return
+    items, errors = read_file(file)
+    for item in items:
+        if item.key.kind in kinds:
+            found[item.key.kind][0].append((item.path, file.blob, item.index, item.object))
+    for kind in kinds if errors else ():
+        if may_have(file.data, kind):
+            found[kind][1].append(file.path)

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from reconciler.gitstore.errors import RepoError
 from reconciler.gitstore.objects.tree import FileMode, ObjectId
 from reconciler.gitstore.repo import Repo, Snapshot
 from reconciler.gitstore.report_files import read_top_part
+from reconciler.query.unapplied import UnappliedObject, list_refused
 from reconciler.world.bulk_load import bulk
 from schemas import live_layout, manifest, report
 from schemas.kinds import Key, Kind
@@ -55,12 +56,14 @@ class InventoryItem:
 
 @dataclass(frozen=True, slots=True)
 class FleetInventory:
-    """`broken` are files with parts that cannot be read. `beside` are retained volumes whose name another volume has now."""
+    """`broken` are files with parts that cannot be read. `beside` are retained volumes whose name another volume has now. `unapplied` is what
+    people declared in files with errors: of the source that was read, or beside `live` of the source that it was made of."""
 
     commit: ObjectId | None
     items: Mapping[Key, InventoryItem]
     broken: tuple[str, ...] = ()
     beside: tuple[InventoryItem, ...] = ()
+    unapplied: tuple[UnappliedObject, ...] = ()
 
     def of(self, kind: Kind) -> list[InventoryItem]:
         """In natural order, with retained volumes beside the declared ones of the same name."""
@@ -77,14 +80,15 @@ class FleetInventory:
 def read_inventory(repo: Repo, commit: ObjectId | None, kind: Kind | None = None) -> FleetInventory:
     """With a kind, files that can hold none of it are passed over: what else is in the inventory is not all there is."""
     items: list[InventoryItem] = []
-    broken: list[str] = []
+    refused: list[UnappliedObject] = []
     for file in read_manifests(repo, commit):
         if kind is not None and not may_have(file.data, kind):
             continue
-        found, is_broken = read_file(file)
-        broken += [file.path] * is_broken
+        found, errors = read_file(file)
+        refused += errors
         items += found
-    return join_rows(commit, items, broken)
+    broken = dict.fromkeys(each.path for each in refused)
+    return replace(join_rows(commit, items, broken), unapplied=tuple(refused))
 
 
 def join_rows(
@@ -109,15 +113,15 @@ def _rank_path(path: str) -> tuple[bool, str]:
     return path.startswith(live_layout.FOLDER), path
 
 
-def read_file(file: ManifestFile) -> tuple[list[InventoryItem], bool]:
-    """The objects of a file, and whether parts of it cannot be read."""
+def read_file(file: ManifestFile) -> tuple[list[InventoryItem], list[UnappliedObject]]:
+    """The objects of a file, and if parts of it cannot be read, all that it declares with the reasons."""
     found = manifest.parse(file.path, file.data)
     items = [
         InventoryItem(file.path, document.index, decode(document.kind, document.body), document.body)
         for document in found.documents
         if not file.is_ignored or has_identity(document.body)
     ]
-    return items, bool(found.is_malformed or found.invalid) and not file.is_ignored
+    return items, [] if file.is_ignored else list(list_refused(file.path, found))
 
 
 def may_have(data: bytes, kind: Kind) -> bool:

@@ -98,9 +98,8 @@ def _read_since(
     entries = dict(before.entries) if before is not None else {}
     poollet = before.poollet if before is not None else None
     size, count = ReportSize(), 0
-    for change in changed_files(repo, before.commit if before is not None else None, commit):
-        if not change.path.startswith((folder, pool_folder, POOLLET)):
-            continue
+    starts = (folder, pool_folder, POOLLET)
+    for change in changed_files(repo, before.commit if before is not None else None, commit, starts):
         size.count(repo, change)
         count += 1
         part = read_part(repo, change.after) if change.after is not None else None

@@ -16,6 +16,9 @@ from schemas.model import Machine, MachineClass, MachinePool, Volume, VolumePool
 from schemas.model.capacity import Vector, add, stocks
 from schemas.model.charge import list_charged_classes, machine_charge, take_larger, volume_charge
 
+# The kinds that the functions here look at.
+COUNTED = (Kind.MACHINE_CLASS, Kind.MACHINE_POOL, Kind.MACHINE, Kind.VOLUME_POOL, Kind.VOLUME)
+
 
 @dataclass(frozen=True, slots=True)
 class PoolUse:

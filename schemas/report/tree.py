@@ -165,8 +165,8 @@ def encode(entry: ReportPart) -> bytes:
 
 def layout_of(path: str) -> tuple[str, type[ReportPart], int] | None:
     """Schema, type and depth of a path, or None for an unknown path."""
-    parts = PurePosixPath(path).parts
-    place = LAYOUT.get(parts[0]) if parts and path.endswith(".json") else None
+    parts = path.split("/")  # a path of Git: without dots, empty parts and a slash at either end
+    place = LAYOUT.get(parts[0]) if path.endswith(".json") else None
     return place if place is not None and len(parts) == place[2] else None
 
 

@@ -69,6 +69,10 @@ class Mutation:
     )  # what it destroys
     notes: Callable[[FleetRepo, Sequence[Key]], Sequence[str]] = lambda _fleet, _keys: ()  # what else it does
     may_declare: bool = False  # a pool that was only announced gets a file of its own
+    # Which of its objects the reconciler would not change at once, and why, given all edits.
+    held: Callable[[FleetRepo, Sequence[FileEdit], Sequence[Key]], Mapping[Key, str]] = (
+        lambda _fleet, _edits, _keys: {}
+    )
     facts: tuple[tuple[str, str], ...] = ()  # what a program wants to know of it, beside the commit
     waiting: str = ""  # the condition of the `gitvirt wait` that returns once it is done
 
@@ -116,12 +120,18 @@ def apply_changes(
     Each turn of the loop computes the edits from the newest source. An edit is never pushed onto a source that it
     was not computed for.
     """
-    with named_fleet(arguments.repo) as fleet:
+    holds: dict[Key, str] = {}
+    with named_fleet(arguments.repo, with_reports=intent.removes) as fleet:
         check_settings(fleet, changes=True)
         refuse_unsigned(fleet, arguments)
         keys = choose(fleet)
         for turn in range(TRIES):
             result = compute_change(fleet, keys, intent)
+            if turn == 0:
+                for key, hold in intent.held(fleet, result.edits, result.changed_keys).items():
+                    holds[key] = hold
+                    err().line(printable(f"{key} {hold}"))
+            result = result.with_holds(holds)
             for note in intent.notes(fleet, result.changed_keys) if turn == 0 else ():
                 err().line(printable(note))
             if turn == 0 and (arguments.dry_run or arguments.branch):

@@ -9,8 +9,8 @@ from __future__ import annotations
 import argparse
 import difflib
 import shlex
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from reconciler.cli.fleet_repo import HEADS, FleetRepo
 from reconciler.cli.objects.nouns import plural
@@ -22,6 +22,7 @@ from schemas.kinds import Key
 SUBJECT_LENGTH = 72
 DESTRUCTIVE = {"delete": "DELETE", "replace": "RECREATE"}  # verbs, and the word for them in a subject
 DESTROYS = "DESTROYS"
+HELD = "is removed from its file, and held until that has ended"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +38,12 @@ class FileEdit:
 @dataclass(frozen=True, slots=True)
 class ObjectChange:
     """What became of one object. `path` is the file that changes, empty where all was so already; `sentence` ends
-    what is said of the object."""
+    what is said of the object. `hold` says why the reconciler does not act on it at once, and what ends that."""
 
     key: Key
     sentence: str
     path: str
+    hold: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,11 @@ class MutationResult:
     facts: tuple[tuple[str, str], ...] = ()
     waiting: str = ""
     losses: tuple[str, ...] = ()  # data that it destroys
+
+    def with_holds(self, holds: Mapping[Key, str]) -> MutationResult:
+        """The same, with what the reconciler will hold."""
+        objects = (replace(each, hold=holds.get(each.key, "")) for each in self.objects)
+        return replace(self, objects=tuple(objects))
 
     @property
     def changed_keys(self) -> list[Key]:
@@ -87,6 +94,7 @@ def value(result: MutationResult, made: ObjectChange, branch: str) -> dict[str, 
         "commit": result.commit if made.path else "",
         "file": made.path,
         "patch": "".join(f"{line}\n" for edit in edits for line in patch(edit)),
+        **({"held": made.hold} if made.hold else {}),
         **dict(result.facts),
     }
 
@@ -161,7 +169,8 @@ def show_commit(
     for each in result.objects:
         name = printable(str(each.key))
         if each.path:
-            terminal.line(f"{name} {each.sentence}: {commit} on {printable(branch)}")
+            sentence = HELD if each.hold else each.sentence
+            terminal.line(f"{name} {sentence}: {commit} on {printable(branch)}")
         else:
             terminal.line(f"{name} is {each.sentence}: nothing to change")
     if not result.edits:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from reconciler.cli.output import Column
 from reconciler.cli.terminal import TextStyle
 from reconciler.query.inventory import InventoryItem
-from reconciler.world.record import DELETION_HELD, HOST_MISMATCH, moment
+from reconciler.world.record import ACCEPTED, DELETION_HELD, FROZEN, HOST_MISMATCH, moment
 from schemas import live_layout
 from schemas.kinds import Kind
 from schemas.model import Condition
@@ -96,6 +96,11 @@ def show_end(until: str, now: datetime) -> str:
 def find_unknown(item: InventoryItem) -> Condition | None:
     """The condition that says that the present state is unknown: its host does not report, or cannot observe it."""
     return next((each for each in conditions(item) if each.type == "Ready" and each.status == UNKNOWN), None)
+
+
+def is_frozen(item: InventoryItem) -> bool:
+    """Whether its file in the source has a newer text that the reconciler does not apply."""
+    return any(each.type == ACCEPTED and each.reason == FROZEN for each in conditions(item))
 
 
 def is_paused(item: InventoryItem) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, get_args
 
@@ -21,14 +22,16 @@ from reconciler.cli.fleet_repo import FleetRepo, check_settings
 from reconciler.cli.objects import columns
 from reconciler.cli.objects.labels import parse_labels, select_all
 from reconciler.cli.objects.nouns import list_command, parse_key
+from reconciler.cli.objects.unapplied import describe_cure, describe_unapplied, find_unapplied
 from reconciler.cli.terminal import err, printable
 from reconciler.cli.verbs import closest
 from reconciler.gitstore.store import Store
-from reconciler.query.cached_inventory import list_cached
+from reconciler.query.cached_inventory import read_cached_inventory
 from reconciler.query.disk_cache import DiskCache
-from reconciler.query.inventory import FleetInventory, InventoryItem
+from reconciler.query.inventory import FleetInventory, InventoryItem, read_inventory
 from reconciler.query.newest_reports import read_newest_reports
 from reconciler.query.overlay import with_reports
+from reconciler.query.unapplied import list_unapplied
 from schemas.kinds import DEFAULT_NAMESPACE, Key, Kind
 from schemas.model import TYPES
 
@@ -174,19 +177,26 @@ def read_kinds(fleet: FleetRepo, kinds: Sequence[Kind]) -> FleetInventory:
         err().line(
             f"there is no branch {printable(name)} yet; showing the source. Start `gitvirt run` to reconcile it"
         )
-        found = list_cached(fleet.repo, snapshot.source, DiskCache(None), kinds)
+        found = read_inventory(fleet.repo, snapshot.source)
     else:
-        found = read_target(fleet, kinds)
+        found = add_unapplied(fleet, read_target(fleet, kinds), kinds)
     if found.broken:
         err().line(f"{len(found.broken)} files cannot be read: `gitvirt validate` says why")
     return found
+
+
+def add_unapplied(fleet: FleetRepo, live: FleetInventory, kinds: Sequence[Kind]) -> FleetInventory:
+    """The target branch with what people declared and the reconciler could not apply."""
+    frozen = {item.path for item in live.items.values() if columns.is_frozen(item)}
+    found = list_unapplied(fleet.repo, fleet.snapshot, live.items, frozen, frozenset(kinds))
+    return replace(live, unapplied=tuple(found))
 
 
 def read_target(fleet: FleetRepo, kinds: Sequence[Kind]) -> FleetInventory:
     """The target branch, without a word. Where the verb fetched reports, objects are as their hosts report them now."""
     snapshot, settings = fleet.snapshot, fleet.settings
     cache = DiskCache(fleet.repo.folder if isinstance(fleet.repo, Store) else None)
-    found = list_cached(fleet.repo, snapshot.target, cache, kinds)
+    found = read_cached_inventory(fleet.repo, snapshot.target, kinds, cache)
     if snapshot.target is None or settings is None:
         return found
     now = datetime.now(UTC)
@@ -202,9 +212,14 @@ def find_item(inventory: FleetInventory, kind: Kind, written: str, namespace: st
 
 
 def find_by_key(inventory: FleetInventory, key: Key) -> InventoryItem:
-    """The object of this key, or a CommandError with the nearest name or the command that lists all."""
+    """The object of this key, or a CommandError: with the errors of its file where that declares it, else with the nearest name or the command
+    that lists all."""
     if found := inventory.items.get(key):
         return found
+    if refused := find_unapplied(inventory, key):
+        raise CommandError(
+            printable(describe_unapplied(refused)), printable(describe_cure(refused)), Exit.PROBLEMS
+        )
     cause = f"there is no {key.kind} {printable(key.name)}"
     if key.namespace:
         cause += f" in namespace {printable(key.namespace)}"

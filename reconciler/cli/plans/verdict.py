@@ -53,9 +53,9 @@ def list_counts(outline: Outline) -> Iterator[Count]:
         if chosen := [entry for entry in planned if is_counted(entry)]:
             lost = describe_loss(chosen) if destroys else ""
             yield Count(f"{len(chosen):,} {words}" + (f" ({destroys} {lost})" if lost else ""), weight)
-    whole = [pending for pending in plan.pending_approvals if not pending.keys]
-    awaiting = _count(entries, Standing.AWAITS_APPROVAL) + sum(bool(each.trailer) for each in whole)
-    held = _count(entries, Standing.HELD) + sum(not each.trailer for each in whole)
+    # What has objects is counted by these.
+    awaiting = _count(entries, Standing.AWAITS_APPROVAL) + sum(not each.keys for each in plan.awaiting)
+    held = _count(entries, Standing.HELD) + sum(not each.keys for each in plan.holds)
     if awaiting:
         yield Count(f"{awaiting:,} awaiting approval", "held")
     if held:

@@ -13,7 +13,10 @@ PLAN = Plan(
     "a",
     "b",
     changes=(Change(WEB, Action.SCHEDULE, NOTHING, NOTHING),),
-    pending_approvals=(PendingApproval("too many"),),
+    pending_approvals=(
+        PendingApproval("too many", trailer="Gitvirt-Approve: 0123456789abcdef"),
+        PendingApproval("in use"),
+    ),
     unschedulable=(UnschedulableObject(WEB, ()), UnschedulableObject(WEB, ())),
     problems=(
         Problem(file="a", code="GV101", message="x"),
@@ -40,6 +43,7 @@ def test_exposition() -> None:
         'gitvirt_changes_total{action="schedule"} 1.0',
         "gitvirt_unschedulable_objects 2.0",
         "gitvirt_pending_approvals 1.0",
+        "gitvirt_held 1.0",
         'gitvirt_problems{severity="error"} 1.0',
         'gitvirt_problems{severity="warning"} 0.0',
         'gitvirt_objects{kind="Machine"} 7.0',

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
+from reconciler.gitstore.repo import Repo
+from reconciler.gitstore.store import Store
 from reconciler.query.cached_inventory import read_cached_inventory
 from reconciler.query.disk_cache import DiskCache
 from reconciler.query.inventory import read_inventory
@@ -29,7 +32,7 @@ STEPS: dict[str, dict[str, str | None]] = {
 def check(scene: Scene, cache: DiskCache) -> None:
     for kind in (Kind.MACHINE, Kind.NETWORK, Kind.SECRET):
         whole = read_inventory(scene.store, scene.heads[MAIN], kind)
-        found = read_cached_inventory(scene.store, scene.heads[MAIN], kind, cache)
+        found = read_cached_inventory(scene.store, scene.heads[MAIN], [kind], cache)
         assert [(each.path, each.index, each.object) for each in found.of(kind)] == [
             (each.path, each.index, each.object) for each in whole.of(kind)
         ]
@@ -46,6 +49,33 @@ def test_the_answer_is_that_of_reading_everything(tmp_path: Path, step: dict[str
     check(scene, cache)
 
 
+class CountingStore:
+    """A repo that counts the blobs that are read."""
+
+    def __init__(self, store: Store) -> None:
+        self._store, self.read_count = store, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def read(self, id: str) -> bytes:
+        self.read_count += 1
+        return self._store.read(id)
+
+
+def test_a_file_is_read_once_for_all_kinds(tmp_path: Path) -> None:
+    scene = Scene(FILES)
+    one, all = CountingStore(scene.store), CountingStore(scene.store)
+    commit = scene.heads[MAIN]
+    read_cached_inventory(cast("Repo", one), commit, [Kind.MACHINE], DiskCache(tmp_path / "one"))
+    kinds = [kind for kind in Kind if kind is not Kind.SECRET]
+    found = read_cached_inventory(cast("Repo", all), commit, kinds, DiskCache(tmp_path / "all"))
+    assert all.read_count == one.read_count
+    for kind in kinds:
+        alone = read_cached_inventory(scene.store, commit, [kind], DiskCache(tmp_path / "alone"))
+        assert [each.key for each in found.of(kind)] == [each.key for each in alone.of(kind)]
+
+
 @pytest.mark.parametrize("damage", [b"", b"x", b"\0" * 1000])
 def test_a_damaged_file_is_read_from_git_again(tmp_path: Path, damage: bytes) -> None:
     scene, cache = Scene(FILES), DiskCache(tmp_path)
@@ -57,8 +87,7 @@ def test_a_damaged_file_is_read_from_git_again(tmp_path: Path, damage: bytes) ->
 
 def test_values_of_secrets_are_not_kept(tmp_path: Path) -> None:
     scene = Scene({**FILES, "secret.yaml": SECRET})
-    for kind in Kind:
-        read_cached_inventory(scene.store, scene.heads[MAIN], kind, DiskCache(tmp_path))
+    read_cached_inventory(scene.store, scene.heads[MAIN], tuple(Kind), DiskCache(tmp_path))
     kept = list(tmp_path.iterdir())
     assert kept
     assert not any(b"aGlkZGVu" in each.read_bytes() for each in kept)

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from reconciler.gitstore.repo import Snapshot
-from reconciler.query.cached_inventory import list_cached
+from reconciler.query.cached_inventory import read_cached_inventory
 from reconciler.query.disk_cache import DiskCache
 from reconciler.query.inventory import FleetInventory
 from reconciler.query.newest_reports import read_newest_reports
@@ -43,7 +43,7 @@ class Shown:
 
     def read(self, snapshot: Snapshot, cache: DiskCache) -> FleetInventory:
         kinds = (Kind.MACHINE, Kind.MACHINE_POOL)
-        found = list_cached(self.fleet.store, snapshot.target, cache, kinds)
+        found = read_cached_inventory(self.fleet.store, snapshot.target, kinds, cache)
         for kind in kinds:
             reports = read_newest_reports(self.fleet.store, snapshot, kind, cache)
             found = with_reports(found, kind, reports, self.settings, datetime.now(UTC))

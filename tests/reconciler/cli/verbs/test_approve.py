@@ -73,7 +73,7 @@ def test_only_a_whole_digest_becomes_a_file(fleet: Path, capsys: Capture, digest
 def test_without_a_digest_it_lists_what_awaits_approval(fleet: Path, capsys: Capture) -> None:
     head = git(fleet, "ls-remote", "origin", "refs/heads/main")
     assert gitvirt("approve") == Exit.OK
-    assert "nothing awaits approval here" in capsys.readouterr().out
+    assert "nothing awaits approval" in capsys.readouterr().out
     git(fleet, "checkout", "-q", "live")
     commit(fleet, {"note": b"x"}, f"sync\n\nSource-Commit: {git(fleet, 'rev-parse', 'main')}")
     git(fleet, "checkout", "-q", "main")
@@ -89,4 +89,4 @@ def test_without_a_digest_it_lists_what_awaits_approval(fleet: Path, capsys: Cap
     assert gitvirt("approve", pending["digest"]) == Exit.OK
     capsys.readouterr()
     assert gitvirt("approve") == Exit.OK
-    assert "nothing awaits approval here" in capsys.readouterr().out
+    assert "nothing awaits approval" in capsys.readouterr().out

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
+import json
 from pathlib import Path
 
 import pytest
 
 from reconciler.cli.exits import Exit
-from tests.reconciler.cli.verbs.conftest import gitvirt, machine
+from tests.reconciler.cli.verbs.conftest import SECRET, gitvirt, machine
 from tests.reconciler.cli.verbs.test_mutate import Capture, announce, at
 from tests.reconciler.gitstore.git import commit, git
 
@@ -234,3 +235,81 @@ def test_what_no_file_declares_cannot_be_deleted(fleet: Path, capsys: Capture) -
     assert gitvirt("delete", "pool/rack-b") == Exit.FAILED
     assert "there is no MachinePool rack-b" in capsys.readouterr().err
     assert remote(fleet) == before
+
+
+NETWORK = b"""apiVersion: networking.ironcore.dev/v1alpha1
+kind: Network
+metadata: {name: lan}
+spec: {}
+"""
+VOLUME = b"""apiVersion: storage.ironcore.dev/v1alpha1
+kind: Volume
+metadata: {name: data}
+spec: {volumeClassRef: {name: fast}, resources: {storage: 1Gi}}
+"""
+VOLUME_CLASS = b"""apiVersion: storage.ironcore.dev/v1alpha1
+kind: VolumeClass
+metadata: {name: fast}
+capabilities: {tps: 1Mi, iops: 100}
+"""
+USES = (
+    "  ignitionRef: {name: seed, key: password}\n"
+    "  networkInterfaces: [{name: nic, ephemeral: {networkInterfaceTemplate: {spec: {networkRef: {name: lan}}}}}]\n"
+)
+
+
+@pytest.fixture
+def fleet_in_use(fleet: Path) -> Path:
+    """web-3 uses a class, a volume, a secret and a network; the target branch has all of them."""
+    web_3 = (
+        machine("web-3").replace(b"localDisk: {sizeLimit: 5Gi}", b"volumeRef: {name: data}") + USES.encode()
+    )
+    files = {
+        "lan.yaml": NETWORK,
+        "data.yaml": VOLUME,
+        "fast.yaml": VOLUME_CLASS,
+        "machines/web-3.yaml": web_3,
+    }
+    commit(fleet, files, "add web-3")
+    source = git(fleet, "rev-parse", "main")
+    git(fleet, "checkout", "-q", "live")
+    commit(fleet, {**files, "secret.yaml": SECRET}, f"sync\n\nSource-Commit: {source}")
+    git(fleet, "checkout", "-q", "main")
+    git(fleet, "push", "-q", "origin", "main", "live")
+    return fleet
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("machineclass/small", "MachineClass"),
+        ("volume/data", "Volume"),
+        ("secret/seed", "Secret"),
+        ("network/lan", "Network"),
+    ],
+)
+def test_what_is_in_use_stays_and_delete_names_the_users(
+    fleet_in_use: Path, capsys: Capture, name: str, kind: str
+) -> None:
+    assert gitvirt("delete", name, "--yes", "-o", "json") == Exit.OK
+    captured = capsys.readouterr()
+    value = json.loads(captured.out)
+    assert value["held"].startswith("stays for now: still used by Machine/default/")
+    assert value["held"].endswith(f"it is deleted once they are deleted, or use another {kind}")
+    assert f"{value['object']} {value['held']}\n" in captured.err
+
+
+def test_what_is_in_use_by_what_goes_too_is_deleted(fleet_in_use: Path, capsys: Capture) -> None:
+    assert gitvirt("delete", "secret/seed", "web-3", "--dry-run", "-o", "json") == Exit.OK
+    assert all("stays for now" not in each.get("held", "") for each in json.loads(capsys.readouterr().out))
+
+
+def test_a_deletion_that_awaits_approval_says_so(fleet_in_use: Path, capsys: Capture) -> None:
+    assert gitvirt("delete", "machines", "-A", "-l", "!x", "--yes") == Exit.OK
+    printed = capsys.readouterr()
+    assert (
+        "Machine/default/web-1 awaits approval: 4 of 4 would be deleted: all of them; `gitvirt approve "
+        in printed.err
+    )
+    assert "Machine/default/web-1 is removed from its file, and held until that has ended: " in printed.out
+    assert "will be deleted" not in printed.out

@@ -33,7 +33,7 @@ VERBS = (
     "events --watch",
     "top --watch",
     "tree --watch",
-    "wait machine web-2 --timeout 10m",
+    "wait machine web-1 --for power=Off --timeout 10m",
 )
 
 
@@ -110,7 +110,9 @@ def test_a_hanging_remote_does_not_delay_completion(fleet: Path, tmp_path: Path)
     with socket.create_server(("127.0.0.1", 0)) as server:  # takes connections and says nothing
         address = f"http://127.0.0.1:{server.getsockname()[1]}/fleet.git"
         started = time.monotonic()
-        code, output = interrupt("wait machine web-2 --timeout 10m", address, tmp_path / "own", 0.3)
+        code, output = interrupt(
+            "wait machine web-1 --for power=Off --timeout 10m", address, tmp_path / "own", 0.3
+        )
     assert (code, output) == (130, "")
     assert time.monotonic() - started < PATIENCE_SECONDS / 2  # the remote alone would have 60 s of it
 

@@ -1,0 +1,77 @@
+"""What the reconciler would do about a commit that a verb is about to make: its own plan, of the fleet with that commit laid over it in memory.
+
+Nothing is pushed, and nothing is decided here: a verb that guessed by itself which guards apply would promise what they prevent.
+
+Limits: a forecast of this moment. Other commits may come before the next tick.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+from reconciler.cli.fleet_repo import FleetRepo
+from reconciler.cli.mutate.output import FileEdit
+from reconciler.decide.decide import make_plan
+from reconciler.decide.deletion import IN_USE
+from reconciler.gitstore.approval import approve_command
+from reconciler.gitstore.memory import MemoryObjects, MemoryRemote, MemoryTransport
+from reconciler.gitstore.repo import Draft, Identity, Snapshot
+from reconciler.gitstore.store import Store
+from reconciler.plan.types import PendingApproval, Plan
+from reconciler.world.world import World
+from schemas.kinds import Key
+
+PLANNER = Identity("gitvirt", "")
+
+
+def plan_commit(fleet: FleetRepo, edits: Sequence[FileEdit], now: datetime) -> Plan | None:
+    """The plan of the next tick if these edits were on the source branch. None before there is a target branch."""
+    snapshot = fleet.snapshot
+    if snapshot.source is None or snapshot.target is None or not isinstance(fleet.repo, Store):
+        return None
+    source, reports = fleet.refs.source or "", fleet.refs.reports
+    assert isinstance(reports, str), "the fleet was opened with all reports"
+    remote = MemoryRemote(source, fallback=fleet.repo.look_up)
+    remote.refs = {source: snapshot.source, fleet.refs.target or "": snapshot.target}
+    remote.refs |= {reports + name: commit for name, commit in snapshot.reports.items()}
+    objects = MemoryObjects(remote)
+    repo = Store(objects, MemoryTransport(objects), fleet.refs)
+    repo.snapshot()
+    changed = {each.path: each.after for each in edits}
+    repo.write(
+        [
+            Draft(
+                ref=source,
+                expected=snapshot.source,
+                base=snapshot.source,
+                edits=changed,
+                message="forecast",
+                author=PLANNER,
+                time=now,
+            )
+        ]
+    )
+    after = repo.snapshot()
+    assert isinstance(after, Snapshot), "memory always answers"
+    world = World(os.environ)
+    world.assumes_signed = True  # who merges it signs it
+    return make_plan(world, world.advance(repo, after, now), now)
+
+
+def find_held(fleet: FleetRepo, edits: Sequence[FileEdit], keys: Sequence[Key]) -> Mapping[Key, str]:
+    """Which of these objects would not be deleted by these edits, with what holds each and what frees it."""
+    plan = plan_commit(fleet, edits, datetime.now(UTC))
+    pending = plan.pending_approvals if plan is not None else ()
+    return {key: describe_hold(each, key) for each in pending for key in each.keys if key in keys}
+
+
+def describe_hold(pending: PendingApproval, key: Key) -> str:
+    if pending.digest:
+        return f"awaits approval: {pending.reason}; `{approve_command(pending.digest)}` approves it"
+    if pending.cause == IN_USE:
+        return (
+            f"stays for now: {pending.reason}; it is deleted once they are deleted, or use another {key.kind}"
+        )
+    return f"stays for now: {pending.reason}"

@@ -1,0 +1,108 @@
+"""Objects of files with errors: no view hides them, and each says file, line, code and cure."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from reconciler.cli.exits import Exit
+from tests.reconciler.cli.verbs.conftest import RUNNING, gitvirt, machine
+from tests.reconciler.cli.verbs.test_fleet_views import push
+from tests.reconciler.cli.verbs.test_mutate import Capture
+
+BROKEN = b"""apiVersion: compute.ironcore.dev/v1alpha1
+kind: Machine
+metadata: {name: new-1}
+spec:
+  machineClassRef: {name: small}
+  powr: On
+---
+"""
+NEW_1, NEW_2 = "Machine/default/new-1", "Machine/default/new-2"
+WHY = "machines/new.yaml:6:3: GV201 there is no field 'powr'"
+CURE = "did you mean power?"
+
+
+@pytest.fixture
+def broken(fleet: Path) -> Path:
+    """One new object with an error, one without beside it in the same file, and a file of which nothing can be known."""
+    files = {"machines/new.yaml": BROKEN + machine("new-2"), "machines/torn.yaml": b"kind: [Machine\n"}
+    push(fleet, "main", files)
+    return fleet
+
+
+def test_status_lists_each_with_its_place(broken: Path, capsys: Capture) -> None:
+    assert gitvirt("status") == Exit.OK
+    printed = capsys.readouterr().out
+    assert "Not applied  fix the file, commit and push" in printed
+    for name in (NEW_1, NEW_2):
+        assert re.search(
+            rf"{name} +machines/new.yaml:6:3 +GV201 +there is no field .powr. \({re.escape(CURE)}\)", printed
+        )
+    assert "machines/torn.yaml" in printed
+    assert gitvirt("status", "-o", "json") == Exit.OK
+    listed = json.loads(capsys.readouterr().out)["notApplied"]
+    assert [(each["object"], each["file"], each["line"]) for each in listed] == [
+        (NEW_1, "machines/new.yaml", 6),
+        (NEW_2, "machines/new.yaml", 6),
+        ("", "machines/torn.yaml", 1),
+    ]
+
+
+def test_get_names_them_below_its_table_and_refuses_them_by_name(broken: Path, capsys: Capture) -> None:
+    assert gitvirt("get", "machines") == Exit.OK
+    captured = capsys.readouterr()
+    assert "new-1" not in captured.out
+    assert f"{NEW_1} is not applied: {WHY}; {CURE}\n{NEW_2} is not applied: {WHY}; {CURE}\n" in captured.err
+    assert gitvirt("get", "machines", "-n", "lab") == Exit.OK
+    assert NEW_1 not in capsys.readouterr().err
+    for verb in (("get", "machine", "new-1"), ("describe", "new-2"), ("restart", "new-1")):
+        assert gitvirt(*verb) == Exit.PROBLEMS
+        assert f"is not applied: {WHY}\n  {CURE}\n" in capsys.readouterr().err
+
+
+def test_diff_says_why_the_source_is_not_on_the_target_branch(broken: Path, capsys: Capture) -> None:
+    assert gitvirt("diff", "new-2", "--exit-code") == Exit.CHANGES
+    captured = capsys.readouterr()
+    assert "+  name: new-2" in captured.out
+    assert f"{NEW_2} is not applied: {WHY}; {CURE}\n" in captured.err
+    assert gitvirt("diff", "new-1", "--exit-code") == Exit.CHANGES
+    assert f"{NEW_1} is not applied: {WHY}; {CURE}\n" in capsys.readouterr().err
+    assert gitvirt("diff", "machines", "--all", "--exit-code") == Exit.CHANGES
+    assert f"{NEW_1} is not applied" in capsys.readouterr().err
+
+
+def test_wait_says_at_once_why_it_cannot_succeed_yet(broken: Path, capsys: Capture) -> None:
+    assert gitvirt("wait", "new-1", "--timeout", "0") == Exit.TIMED_OUT
+    first, last, cure = capsys.readouterr().err.splitlines()
+    assert first == f"{NEW_1} cannot become Running yet: {WHY}; {CURE}"
+    assert last == f"error: {NEW_1} is not Running after 0 s: {WHY}; {CURE}"
+    assert cure == "  fix its file, commit and push; `gitvirt validate` checks it"
+
+
+def test_wait_says_at_once_that_people_have_to_do_something(fleet: Path, capsys: Capture) -> None:
+    blocked = b"""status:
+  conditions:
+    - {type: Accepted, status: "False", reason: GV310, message: there is no MachineClass small}
+"""
+    push(fleet, "live", {"machines/web-3.yaml": machine("web-3") + blocked})
+    assert gitvirt("wait", "web-2", "web-3", "--timeout", "0") == Exit.TIMED_OUT
+    printed = capsys.readouterr().err
+    assert "Machine/default/web-2 cannot become Running yet: rack-a: cpu: need 1, have 0\n" in printed
+    assert "Machine/default/web-3 cannot become Running yet: there is no MachineClass small\n" in printed
+
+
+def test_an_object_that_live_has_is_not_listed_as_new(fleet: Path, capsys: Capture) -> None:
+    frozen = RUNNING.replace(
+        b"conditions:\n", b"conditions:\n    - {type: Accepted, status: 'False', reason: Frozen}\n"
+    )
+    push(fleet, "live", {"machines/web-1.yaml": machine("web-1") + frozen})
+    push(fleet, "main", {"machines/web-1.yaml": machine("web-1") + b"---\n" + BROKEN})
+    assert gitvirt("get", "machines") == Exit.OK
+    captured = capsys.readouterr()
+    assert "web-1  Running" in captured.out
+    assert "Machine/default/new-1 is not applied: machines/web-1.yaml:18:3" in captured.err
+    assert "web-1 is not applied" not in captured.err
