@@ -24,6 +24,7 @@ from iri.client.list_decoder import ListDecoder
 from iri.client.remote_watch import RemoteSubscription
 from iri.client.websocket_console import WebSocketConsole
 from iri.errors import Unimplemented
+from iri.exec.console_protocol import ESCAPE
 from iri.host import HostInfo, MachineOffer, Offers, RuntimeClasses, RuntimeInfo, VolumeOffer
 from iri.machine import RuntimeMachine
 from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as host_pb
@@ -47,6 +48,8 @@ from iri.wire.message_codec import encode, freeze
 AnyOffer = TypeVar("AnyOffer", MachineOffer, VolumeOffer)
 # With the kind of the objects that their events are about.
 EVENT_SERVICES = ((MACHINES["ListEvents"], RuntimeMachine), (VOLUMES["ListEvents"], RuntimeVolume))
+# By the name of the runtime. libvirt-provider keeps a console, also of a client that has disconnected, until it gets Ctrl-].
+CONSOLE_FAREWELLS = {"libvirt-provider": ESCAPE}
 FAR_FUTURE = (
     1 << 40
 )  # the end of a window that has none, in Unix seconds: a provider applies its beginning only if both are set
@@ -222,8 +225,14 @@ class Client:
         url: str = response.url
         return url
 
+    def console_farewell(self) -> bytes:
+        """What a client sends last when it leaves a console. Empty for runtimes that notice by themselves: a guest would get it."""
+        version: Any = self._read(MACHINES["Version"])
+        return CONSOLE_FAREWELLS.get(version.runtime_name, b"")
+
     def console(self, machine_id: str) -> WebSocketConsole:
-        return WebSocketConsole(self.console_url(machine_id))
+        farewell = self.console_farewell()
+        return WebSocketConsole(self.console_url(machine_id), farewell)
 
     def _connection(self, method: MethodDescriptor) -> ServerConnection:
         """Unimplemented without an address for the service. The host service is asked at the machine runtime first."""

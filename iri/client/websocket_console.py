@@ -17,9 +17,13 @@ from iri.exec.websocket import open_websocket
 
 
 class WebSocketConsole:
-    """Connects, or is refused, in its constructor. One thread reads; others may write, resize and close meanwhile."""
+    """Connects, or is refused, in its constructor. One thread reads; others may write, resize and close meanwhile.
 
-    def __init__(self, url: str) -> None:
+    `farewell` is what frees the console at its provider when the client leaves; empty where nothing has to be sent.
+    """
+
+    def __init__(self, url: str, farewell: bytes = b"") -> None:
+        self._farewell = farewell
         self._open = ExitStack()
         self._connection = self._open.enter_context(open_websocket(url))
         self._rest = b""
@@ -42,6 +46,10 @@ class WebSocketConsole:
         self._send(channels.encode_resize(columns, rows))
 
     def close(self) -> None:
+        """May be called again."""
+        if self._farewell and not self._ended.is_set():
+            self.write(self._farewell)
+            self._farewell = b""
         self._open.close()
 
     def exit_status(self) -> int | None:
@@ -75,4 +83,4 @@ class WebSocketConsole:
                     raise FailedPrecondition(failure)
         except ProtocolError as error:
             self.close()
-            raise Internal(f"the console does not use {channels.PROTOCOL}: {error}") from None
+            raise Internal(f"the console does not use {channels.V4}: {error}") from None

@@ -3,6 +3,8 @@
 Theory of operation. Two threads: the caller's reads the keyboard and sends, an OutputReceiver prints what comes. Whichever
 ends first ends the other: the receiver wakes the keyboard, the sender closes the connection.
 
+A provider may keep a console until it gets a certain key: `farewell` is sent when the user leaves, and never otherwise.
+
     what happens                                     outcome
     the console sends its status                     SessionEnded(exit status), or SessionBroken(reason)
     Ctrl-] on a terminal; its window is closed       SessionLeft: the machine goes on
@@ -18,6 +20,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 
 from websockets.exceptions import ConnectionClosed
@@ -55,7 +58,11 @@ SessionOutcome = SessionEnded | SessionLeft | SessionBroken
 
 
 def attach(
-    url: str, keyboard: Keyboard, screen: int, linger_seconds: float = LINGER_SECONDS
+    url: str,
+    keyboard: Keyboard,
+    screen: int,
+    linger_seconds: float = LINGER_SECONDS,
+    farewell: bytes = b"",
 ) -> SessionOutcome:
     """Blocks until the session has ended. `screen` is a descriptor that gets the console's output."""
     try:
@@ -67,6 +74,9 @@ def attach(
         receiver.start()
         _send_input(connection, keyboard, receiver, linger_seconds)
         has_left = not receiver.is_ended
+        if has_left and farewell:
+            with suppress(ConnectionClosed):
+                connection.send(channels.encode_message(Channel.STDIN, farewell))
         connection.close()
         receiver.join(CLOSE_SECONDS)  # it may block on a screen that is not read
     if receiver.outcome is None:

@@ -1,102 +1,122 @@
-"""Serves consoles to whoever has a ticket: HTTP on the loopback interface, upgraded to a WebSocket.
+"""Serves consoles to whoever has a ticket: HTTP, upgraded to a WebSocket or to SPDY/3.1.
 
 Theory of operation. Exec answers with a URL; opening it is a second connection, which proves nothing but the ticket in
 its path. The steps, and what each refuses:
 
-    step                       refused when                                   answer
-    `offer` issues a ticket    another session is on; too many tickets        an IRIError of Exec
-    GET /exec/TOKEN            another path; a wrong token                    404
-                               no WebSocket upgrade, or another subprotocol   426, and the ticket stays valid
-                               another session is on                          409; the ticket is spent
-    the ticket is redeemed     it was used, or is older than a minute         404
-    the session begins         another one came first; the console fails      a status message, then close
+    step                       refused when                                     answer
+    `offer` issues a ticket    another session is on; too many tickets          an IRIError of Exec
+    a connection               CONNECTIONS are open                             closed
+    GET or POST /exec/TOKEN    no complete request within OPEN_SECONDS          closed
+                               not HTTP                                         400
+                               another path; a wrong token                      404
+                               no upgrade, or none to a protocol of consoles    426, 403; the ticket stays valid
+                               another session is on                            409; the ticket is spent
+    the ticket is redeemed     it was used, or is older than a minute           404
+    the session begins         another one came first; the console fails        a status
 
-The session is checked twice, because another client may come between the upgrade and the start. Two threads serve a
-session: one copies the console's output to the client, the other the client's input to the console. Output ends first in
-an ordinary session, and its last message is the exit status.
+The session is checked twice, because another client may come between the upgrade and the start. Each connection has a
+thread; a session has two more (attached_session).
 
 Must never happen: a ticket attaches twice; two sessions are at one machine; a URL or a byte of a session is logged,
-because a URL is a key and a console shows passwords.
+because a URL is a key and a console shows passwords; a connection that does nothing is kept.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import os
+import select
+import socket
 import threading
 import time
-import weakref
 from collections.abc import Callable
-from http import HTTPStatus
-
-from websockets.exceptions import ConnectionClosed
-from websockets.http11 import Request, Response
-from websockets.sync.server import Server, ServerConnection, serve
-from websockets.typing import Subprotocol
 
 from iri import errors
 from iri.exec import channels
-from iri.exec.channels import Channel, ProtocolError
+from iri.exec.admission import Admission, Admitted
+from iri.exec.attached_session import AttachedSession
+from iri.exec.console_connection import FAREWELL_SECONDS, ConsoleConnection, Patience, drain
+from iri.exec.console_protocol import ClientEvent, ClientLeft
 from iri.exec.sessions import Sessions
+from iri.exec.streaming_address import StreamingAddress
 from iri.exec.tickets import Ticket, Tickets
+from iri.exec.upgrade_request import HEAD_END, HEAD_LIMIT_BYTES
 from iri.runtime import Console
 
 log = logging.getLogger(__name__)
 
-PATH = "/exec/"
-CHUNK_BYTES = 32 * 1024
 OPEN_SECONDS = 5.0
-FAREWELL_SECONDS = 1.0
-PROTOCOL_ERROR = 1002
+CONNECTIONS = 512
+BACKLOG = 128
+# When the process has no descriptor left for another connection.
+ACCEPT_PAUSE_MS = 1000.0
 
 
 class ExecServer:
-    """Start it, `offer` URLs, stop it. Listens on loopback only, because the URL is the only proof of the right to attach."""
+    """Start it, `offer` URLs, stop it."""
 
-    def __init__(self, sessions: Sessions | None = None, tickets: Tickets | None = None) -> None:
+    def __init__(
+        self,
+        sessions: Sessions | None = None,
+        tickets: Tickets | None = None,
+        address: StreamingAddress | None = None,
+        patience: Patience | None = None,
+    ) -> None:
         self._sessions = sessions or Sessions()
         self._tickets = tickets or Tickets()
-        # Weak: a client may disconnect between upgrade and session, and no callback reports that.
-        self._granted: weakref.WeakKeyDictionary[ServerConnection, Ticket] = weakref.WeakKeyDictionary()
-        self._server: Server | None = None
+        self._streaming = address or StreamingAddress()
+        self._patience = patience or Patience()
+        self._admission = Admission(self._tickets, self._sessions, self._streaming.path)
+        self._listener: socket.socket | None = None
         self._thread: threading.Thread | None = None
+        self._wake_reader = self._wake_writer = -1
+        self._connections: set[socket.socket] = set()
+        self._changed = threading.Condition()
 
     def start(self) -> None:
-        """Binds a free port of the loopback interface."""
-        self._server = serve(
-            self._session,
-            "127.0.0.1",
-            0,
-            subprotocols=[Subprotocol(channels.PROTOCOL)],
-            process_request=self._admit,
-            compression=None,
-            max_size=channels.MESSAGE_LIMIT_BYTES,
-            open_timeout=OPEN_SECONDS,
-            close_timeout=OPEN_SECONDS,
-            server_header="gitvirt",
-            logger=_silent_logger(),
+        """Binds the address. StartupError when that is not possible."""
+        host, port = self._streaming.host, self._streaming.port
+        try:
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            self._listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
+        except OSError as error:
+            cause = f"cannot serve consoles at {host} port {port}: {error.strerror}"
+            raise errors.StartupError(cause, "choose another --streaming-address") from None
+        self._listener.setblocking(False)
+        self._wake_reader, self._wake_writer = os.pipe()
+        self._thread = threading.Thread(
+            target=self._accept, args=(self._listener,), name="exec-accept", daemon=True
         )
-        self._thread = threading.Thread(target=self._server.serve_forever, name="exec-accept", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
         """Ends every session, with a status that names the reason."""
-        if self._server is None or self._thread is None:
+        if self._listener is None or self._thread is None:
             return
         self._sessions.end_all(FAREWELL_SECONDS)
-        self._server.shutdown()
+        os.write(self._wake_writer, b"x")
         self._thread.join()
-        self._server = self._thread = None
+        for descriptor in (self._wake_reader, self._wake_writer):
+            os.close(descriptor)
+        self._listener.close()
+        with self._changed:
+            for connection in self._connections:
+                with contextlib.suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+            self._changed.wait_for(lambda: not self._connections, OPEN_SECONDS)
+        self._listener = self._thread = None
 
     @property
     def address(self) -> tuple[str, int]:
         """Host and port; only after `start`."""
-        assert self._server is not None, "call start() first"
-        host, port = self._server.socket.getsockname()[:2]
+        assert self._listener is not None, "call start() first"
+        host, port = self._listener.getsockname()[:2]
         return host, port
 
     def offer(self, machine_id: str, open_console: Callable[[], Console]) -> str:
         """A URL that attaches to the machine's console once, within a minute."""
-        host, port = self.address
+        base = self._streaming.url(self.address[1])
         refusal = self._sessions.refusal(machine_id)
         if refusal:
             raise errors.FailedPrecondition(refusal)
@@ -105,104 +125,100 @@ class ExecServer:
             raise errors.ResourceExhausted(
                 "too many console URLs were requested and not used; try again in a minute"
             )
-        return f"http://{host}:{port}{PATH}{token}"
+        return f"{base}{Admission.PATH}{token}"
 
-    def _admit(self, connection: ServerConnection, request: Request) -> Response | None:
-        """Decides about the upgrade; None accepts it. A ticket is redeemed only for a correct request."""
-        if not request.path.startswith(PATH):
-            return connection.respond(
-                HTTPStatus.NOT_FOUND, "only consoles are served here, under /exec/TOKEN\n"
-            )
-        if not _offers_protocol(request):
-            text = f"a console needs a WebSocket with subprotocol {channels.PROTOCOL}\n"
-            response = connection.respond(HTTPStatus.UPGRADE_REQUIRED, text)
-            response.headers["Upgrade"] = "websocket"
-            return response
-        ticket = self._tickets.redeem(request.path[len(PATH) :], time.monotonic())
-        if ticket is None:
-            text = "this URL was used already, or is older than a minute: request another one\n"
-            return connection.respond(HTTPStatus.NOT_FOUND, text)
-        refusal = self._sessions.refusal(ticket.machine_id)
-        if refusal:
-            return connection.respond(HTTPStatus.CONFLICT, refusal + "\n")
-        self._granted[connection] = ticket
-        return None
+    def _accept(self, listener: socket.socket) -> None:
+        """Until `stop`. A process without a free descriptor accepts again later."""
+        poll, stop = select.poll(), select.poll()
+        for each in (poll, stop):
+            each.register(self._wake_reader, select.POLLIN)
+        poll.register(listener, select.POLLIN)
+        while self._wake_reader not in dict(poll.poll()):
+            try:
+                line, _ = listener.accept()
+            except (BlockingIOError, ConnectionAbortedError):
+                continue
+            except OSError as error:
+                log.warning("no console can be opened now: %s", error.strerror)
+                stop.poll(ACCEPT_PAUSE_MS)
+                continue
+            self._begin(line)
 
-    def _session(self, connection: ServerConnection) -> None:
-        """Runs in a thread of its own, for as long as the session lasts."""
-        ticket = self._granted.pop(connection)
+    def _begin(self, line: socket.socket) -> None:
+        with self._changed:
+            if len(self._connections) >= CONNECTIONS:
+                line.close()
+                return
+            self._connections.add(line)
+        threading.Thread(target=self._serve, args=(line,), name="exec-session", daemon=True).start()
+
+    def _serve(self, line: socket.socket) -> None:
+        """A connection from its first byte to its last."""
         try:
-            # Checked again: between the upgrade and here another client may have come first.
-            with self._sessions.reserve(ticket.machine_id) as refusal:
-                if refusal:
-                    connection.send(channels.encode_failure(refusal))
-                else:
-                    self._attach(connection, ticket)
-        except ConnectionClosed:
-            log.debug("console left machine=%s", ticket.machine_id)
-        except Exception:
-            log.exception("console failed machine=%s", ticket.machine_id)
-            raise
+            line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # keys are echoed one by one
+            head, rest = read_head(line)
+            admitted = self._admission.decide(head) if head else b""
+            if isinstance(admitted, Admitted):
+                self._run(line, admitted, rest)
+            elif admitted:
+                line.sendall(admitted)
+        except OSError:
+            log.debug("a client disconnected before its console was attached")
+        finally:
+            with contextlib.suppress(OSError):
+                line.shutdown(socket.SHUT_WR)
+                drain(line, FAREWELL_SECONDS)
+            line.close()
+            with self._changed:
+                self._connections.discard(line)
+                self._changed.notify_all()
 
-    def _attach(self, connection: ServerConnection, ticket: Ticket) -> None:
+    def _run(self, line: socket.socket, admitted: Admitted, rest: bytes) -> None:
+        """The machine's session is free again before the connection is closed."""
+        machine_id = admitted.ticket.machine_id
+        line.sendall(admitted.response)
+        connection = ConsoleConnection(line, admitted.protocol, self._patience)
+        early = [*connection.feed(rest), *connection.await_ready()]
+        if ClientLeft() in early:
+            connection.send_status(channels.encode_failure("the client opened no console in time"))
+            return
+        # Checked again: between the upgrade and here another client may have come first.
+        with self._sessions.reserve(machine_id) as refusal:
+            if refusal:
+                connection.send_status(channels.encode_failure(refusal))
+            else:
+                self._attach(connection, admitted.ticket, early)
+        connection.linger()
+
+    def _attach(self, connection: ConsoleConnection, ticket: Ticket, early: list[ClientEvent]) -> None:
         """Opens the console only now: a URL that is never used costs nothing."""
         try:
             console = ticket.open_console()
+            self._sessions.attach(ticket.machine_id, console)
+            log.info("console attached machine=%s", ticket.machine_id)
+            AttachedSession(connection, console, self._stop_reason).run(early)
         except errors.IRIError as error:
-            connection.send(channels.encode_failure(str(error)))
-            return
-        self._sessions.attach(ticket.machine_id, console)
-        log.info("console attached machine=%s", ticket.machine_id)
-        output = threading.Thread(
-            target=self._send_output, args=(connection, console), name="exec-output", daemon=True
-        )
-        output.start()
-        try:
-            _copy_input(connection, console)
-        finally:
-            console.close()
-            output.join()
+            connection.send_status(channels.encode_failure(str(error)))
+        except Exception:
+            log.exception("console failed machine=%s", ticket.machine_id)
+            reason = "the console failed; the runtime's log has the error"
+            connection.send_status(channels.encode_failure(reason))
 
-    def _send_output(self, connection: ServerConnection, console: Console) -> None:
-        """Copies output until the console ends; the last message is its exit status."""
-        try:
-            connection.send(
-                channels.encode_message(Channel.STDOUT)
-            )  # tells a client that the console is attached
-            while data := console.read(CHUNK_BYTES):
-                connection.send(channels.encode_message(Channel.STDOUT, data))
-            if self._sessions.is_ended:
-                connection.send(channels.encode_failure("the runtime is stopping"))
-            else:
-                connection.send(channels.encode_end(console.exit_status()))
-            connection.close()
-        except ConnectionClosed:
-            console.close()
+    def _stop_reason(self) -> str:
+        return "the runtime is stopping" if self._sessions.is_ended else ""
 
 
-def _offers_protocol(request: Request) -> bool:
-    """Clients may offer several subprotocols, in one header or in several."""
-    offered = ",".join(request.headers.get_all("Sec-WebSocket-Protocol")).split(",")
-    upgrade = ",".join(request.headers.get_all("Upgrade")).lower()
-    return upgrade == "websocket" and channels.PROTOCOL in {name.strip() for name in offered}
-
-
-def _copy_input(connection: ServerConnection, console: Console) -> None:
-    """Copies keys and window sizes until the client leaves; channels that are the server's are ignored."""
-    try:
-        for received in connection:
-            channel, data = channels.split_message(received)
-            if channel is Channel.STDIN:
-                console.write(data)
-            elif channel is Channel.RESIZE:
-                console.resize(*channels.decode_resize(data))
-    except ProtocolError as error:
-        connection.close(PROTOCOL_ERROR, str(error))
-
-
-def _silent_logger() -> logging.Logger:
-    """The library logs request lines and tracebacks when clients disconnect; a request line contains the ticket."""
-    logger = logging.getLogger("iri.exec.websocket")
-    logger.propagate = False
-    logger.setLevel(logging.CRITICAL + 1)
-    return logger
+def read_head(line: socket.socket) -> tuple[bytes, bytes]:
+    """A request up to the end of its headers, and what came after it. Both empty when it is not complete in time, or too long."""
+    deadline, received = time.monotonic() + OPEN_SECONDS, b""
+    while HEAD_END not in received:
+        left = deadline - time.monotonic()
+        if left <= 0 or len(received) > HEAD_LIMIT_BYTES:
+            return b"", b""
+        line.settimeout(left)
+        data = line.recv(HEAD_LIMIT_BYTES)
+        if not data:
+            return b"", b""
+        received += data
+    head, end, rest = received.partition(HEAD_END)
+    return head + end, rest

@@ -23,7 +23,7 @@ def open_websocket(url: str) -> ClientConnection:
     try:
         return connect(
             websocket_url(url),
-            subprotocols=[Subprotocol(channels.PROTOCOL)],
+            subprotocols=[Subprotocol(channels.V4)],
             compression=None,
             proxy=None,
             max_size=channels.MESSAGE_LIMIT_BYTES,

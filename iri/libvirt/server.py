@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from iri.address import Address
+from iri.exec.streaming_address import StreamingAddress
 from iri.libvirt.runtime import LibvirtRuntime
 from iri.server import Server
 from iri.server.server import FINISH_SECONDS, SOCKET_MODE
@@ -18,10 +19,14 @@ class LibvirtServer(Server):
     """`with LibvirtServer(runtime, addresses) as server:` serves until the block ends, and closes the runtime then."""
 
     def __init__(
-        self, runtime: LibvirtRuntime, addresses: Sequence[Address], socket_mode: int = SOCKET_MODE
+        self,
+        runtime: LibvirtRuntime,
+        addresses: Sequence[Address],
+        socket_mode: int = SOCKET_MODE,
+        streaming: StreamingAddress | None = None,
     ) -> None:
         self.runtime = runtime
-        super().__init__(runtime, addresses, socket_mode=socket_mode)
+        super().__init__(runtime, addresses, socket_mode=socket_mode, streaming=streaming)
 
     def start(self) -> None:
         """Raises Unavailable without libvirt, FailedPrecondition when an address is in use. Then nothing keeps running."""

@@ -28,6 +28,7 @@ from grpc_reflection.v1alpha import reflection
 from iri.address import Address, TcpAddress, UnixAddress
 from iri.errors import FailedPrecondition, IRIError
 from iri.exec.exec_server import ExecServer
+from iri.exec.streaming_address import StreamingAddress
 from iri.runtime import Runtime
 from iri.server.call_handlers import Calls, CallWrapper, build_handlers, list_calls, run_unwrapped
 from iri.server.host_service import HostService
@@ -53,7 +54,7 @@ OPTIONS = (
 
 
 class Server:
-    """`with Server(runtime, address) as server:` serves until the block ends."""
+    """`with Server(runtime, address) as server:` serves until the block ends. Consoles have an address of their own, `streaming`."""
 
     def __init__(
         self,
@@ -64,6 +65,7 @@ class Server:
         extra_calls: Mapping[ServiceDescriptor, Calls] | None = None,
         wrapper: CallWrapper = run_unwrapped,
         socket_mode: int = SOCKET_MODE,
+        streaming: StreamingAddress | None = None,
     ) -> None:
         self.addresses: tuple[Address, ...] = tuple(addresses)
         self._socket_mode = socket_mode
@@ -74,7 +76,7 @@ class Server:
             maximum_concurrent_rpcs=CALLS,
         )
         self._host = HostService(runtime)
-        self._consoles = ExecServer()
+        self._consoles = ExecServer(address=streaming)
         calls: Mapping[ServiceDescriptor, Calls] = {
             MACHINE_SERVICE: build_machine_calls(runtime, self._consoles.offer),
             VOLUME_SERVICE: build_volume_calls(runtime),
@@ -92,8 +94,8 @@ class Server:
 
         FailedPrecondition when it cannot listen; nothing is left running then.
         """
-        self._consoles.start()
         try:
+            self._consoles.start()
             self.addresses = tuple(self._listen(address) for address in self.addresses)
         except IRIError:
             self.stop(0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from iri.address import Address
+from iri.exec.streaming_address import StreamingAddress
 from iri.server import Server
 from iri.server.call_handlers import list_calls
 from iri.server.server import FINISH_SECONDS
@@ -23,7 +24,9 @@ from iri.simulated.seeded_random import SeededRandom
 class SimulatedServer(Server):
     """`with SimulatedServer(host, addresses) as server:` serves until the block ends. The host is closed with it."""
 
-    def __init__(self, host: SimulatedHost, addresses: Sequence[Address]) -> None:
+    def __init__(
+        self, host: SimulatedHost, addresses: Sequence[Address], streaming: StreamingAddress | None = None
+    ) -> None:
         self.host = host
         self.faults = FaultRules(SeededRandom(host.record.seed))
         super().__init__(
@@ -31,6 +34,7 @@ class SimulatedServer(Server):
             addresses,
             extra_calls={SERVICE: list_calls(SERVICE, ControlService(host, self.faults))},
             wrapper=wrap_calls(host, self.faults),
+            streaming=streaming,
         )
 
     def stop(self, finish_seconds: float = FINISH_SECONDS) -> None:

@@ -18,7 +18,7 @@ def fuzz(target: str, seconds: int) -> None:
     import atheris
 
     # Only our own code is instrumented; parsers in C and Rust are exercised, not observed.
-    with atheris.instrument_imports(include=["schemas"], enable_loader_override=False):
+    with atheris.instrument_imports(include=["schemas", "iri.exec"], enable_loader_override=False):
         module = importlib.import_module(f"tests.fuzz.{target}")
     corpus = CACHE / target
     corpus.mkdir(parents=True, exist_ok=True)

@@ -55,6 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def attach_terminal(client: Client, machine_id: str, linger_seconds: float) -> int:
     """Attaches this terminal to the machine until either side ends it. The exit status is the session's."""
+    farewell = client.console_farewell()
     url = client.console_url(machine_id)
     if not url:
         raise CommandError(
@@ -67,7 +68,7 @@ def attach_terminal(client: Client, machine_id: str, linger_seconds: float) -> i
     if keyboard.is_terminal:
         terminal.line(f"Console of machine {printable(machine_id)}; Ctrl-] leaves it.")
         terminal.stream.flush()
-    outcome = attach(url, keyboard, sys.stdout.fileno(), linger_seconds)
+    outcome = attach(url, keyboard, sys.stdout.fileno(), linger_seconds, farewell)
     match outcome:
         case SessionEnded(exit_status):
             return exit_status

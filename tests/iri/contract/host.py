@@ -11,11 +11,13 @@ from msgspec.structs import replace
 
 from iri.change import AttachVolume, SetPower
 from iri.errors import FailedPrecondition, InvalidArgument
+from iri.exec.exec_server import ExecServer
 from iri.host import RuntimeClasses, RuntimeMachineClass, RuntimeVolumeClass
 from iri.identity import ASSIGNMENT_LABEL
 from iri.machine import MachineState, Power, RuntimeMachine, RuntimeMachineSpec
 from iri.runtime import ChangeNotice, ChangeType, Console, Subscription
 from tests.iri.contract.subject import OFF, Subject, eventually, is_attached
+from tests.iri.exec.console_users import USERS, user_at
 
 OFFERED = RuntimeClasses(
     machines=(
@@ -141,6 +143,20 @@ class HostPromises:
             assert subject.console_output in output
         finally:
             console.close()
+
+    @pytest.mark.parametrize("protocol", USERS)
+    def test_9_console_is_served_in_each_protocol(self, subject: Subject, protocol: str) -> None:
+        machine = subject.running()
+        server = ExecServer()
+        server.start()
+        try:
+            url = server.offer(machine.id, lambda: subject.runtime.console(machine.id))
+            with user_at(url, protocol) as user:
+                user.resize(120, 40)
+                user.type(subject.console_input)
+                user.until(subject.console_output)
+        finally:
+            server.stop()
 
     def test_9_console_ends_with_the_guest(self, subject: Subject) -> None:
         machine = subject.running()
