@@ -5,7 +5,7 @@ libvirt's Python library is imported only when the server is built: hosts withou
     what fails at the start                              the cure that the command prints
     libvirt does not answer                              start libvirtd, or another `uri`
     another runtime has the folder or this libvirtd      that of the StartupError, which names the other runtime
-    an address is in use                                 another --listen
+    an address is in use                                 another --listen, or another --streaming-address
     the runtime's folder cannot be written               root, or another `folder`
     the settings contradict each other                   docs/libvirt.md
 """
@@ -16,7 +16,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from iri.address import Address
-from iri.cli.runtime.serve import add_server_arguments, parse_addresses, serve
+from iri.cli.runtime.serve import add_server_arguments, parse_addresses, parse_streaming, serve
 from iri.cli.runtime.settings_file import (
     DEFAULT_SETTINGS,
     SETTINGS_EXAMPLE,
@@ -28,6 +28,7 @@ from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.terminal import printable
 
 if TYPE_CHECKING:
+    from iri.exec.streaming_address import StreamingAddress
     from iri.libvirt.server import LibvirtServer
     from iri.libvirt.settings import Settings
 
@@ -58,8 +59,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Reads the settings and the addresses, then serves. Each error of the start has its cure in the table above."""
     settings, addresses = read_libvirt_settings(arguments.settings), parse_addresses(arguments)
+    streaming = parse_streaming(arguments)
     try:
-        serve(arguments, lambda: _build_server(settings, addresses, int(arguments.socket_mode, 8)))
+        serve(arguments, lambda: _build_server(settings, addresses, int(arguments.socket_mode, 8), streaming))
     except Unavailable as error:
         cure = "start libvirtd, or set its `uri` in the settings"
         raise CommandError(printable(str(error)), cure) from None
@@ -73,7 +75,9 @@ def run(arguments: argparse.Namespace) -> int:
     return Exit.OK
 
 
-def _build_server(settings: Settings, addresses: list[Address], socket_mode: int) -> LibvirtServer:
+def _build_server(
+    settings: Settings, addresses: list[Address], socket_mode: int, streaming: StreamingAddress
+) -> LibvirtServer:
     """The runtime and its server, not started yet; the caller starts and closes it. Nothing else in `iri` may import YAML, so its
     reader is an argument. Raises CommandError for a missing library and for wrong settings; errors of the start are those of `run`.
     """
@@ -85,6 +89,6 @@ def _build_server(settings: Settings, addresses: list[Address], socket_mode: int
         cure = "pip install 'gitvirt[libvirt]', which needs libvirt-dev, gcc and pkg-config"
         raise CommandError(f"libvirt's Python library cannot be loaded: {error}", cure) from None
     try:
-        return LibvirtServer(LibvirtRuntime(settings, parse_ignition_yaml), addresses, socket_mode)
+        return LibvirtServer(LibvirtRuntime(settings, parse_ignition_yaml), addresses, socket_mode, streaming)
     except IRIError as error:
         raise CommandError(printable(str(error)), SETTINGS_EXAMPLE, Exit.PROBLEMS) from None

@@ -10,9 +10,9 @@ import argparse
 import secrets
 from pathlib import Path
 
-from iri.cli.runtime.serve import add_server_arguments, parse_addresses, serve
+from iri.cli.runtime.serve import add_server_arguments, parse_addresses, parse_streaming, serve
 from iri.cli.runtime.settings_file import read_profile
-from iri.errors import IRIError
+from iri.errors import IRIError, StartupError
 from iri.simulated import machine_calls
 from iri.simulated.host import SimulatedHost
 from iri.simulated.profile import Profile
@@ -59,6 +59,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Serves until a signal. An error of the start that reaches this function is that of an address."""
     try:
         serve(arguments, lambda: _server(arguments))
+    except StartupError as error:
+        raise CommandError(printable(str(error)), printable(error.cure)) from None
     except IRIError as error:
         raise CommandError(printable(str(error)), "choose another address with --listen") from None
     return Exit.OK
@@ -76,13 +78,13 @@ def _server(arguments: argparse.Namespace) -> SimulatedServer:
     seed = secrets.randbits(63) if arguments.seed is None else arguments.seed
     if not 0 <= seed <= LARGEST_SEED:
         raise CommandError(f"a seed is between 0 and {LARGEST_SEED}", "", Exit.USAGE)
-    addresses = parse_addresses(arguments)
+    addresses, streaming = parse_addresses(arguments), parse_streaming(arguments)
     try:
         log = StateLog(arguments.state) if arguments.state else None
         host = SimulatedHost(profile, seed, log=log)
         if arguments.boot:
             boot(host)
-        return SimulatedServer(host, addresses)
+        return SimulatedServer(host, addresses, streaming)
     except StateLogError as error:
         raise CommandError(printable(str(error)), "another --state DIR starts an empty host") from None
     except IRIError as error:

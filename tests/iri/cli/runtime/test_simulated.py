@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -13,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from iri.address import UnixAddress
+from iri.cli.runtime.serve import parse_streaming
 from iri.cli.runtime.settings_file import read_profile, resolve_quantities
 from iri.client import Client
 from iri.machine import RuntimeMachine, RuntimeMachineSpec
@@ -161,3 +164,40 @@ def test_a_wrong_profile_is_named(
 )
 def test_a_wrong_call_is_wrong_usage(argv: list[str]) -> None:
     assert main(["runtime", "simulated", *argv]) == Exit.USAGE
+
+
+def test_consoles_are_served_where_the_operator_says(directory: Path) -> None:
+    process = Process(
+        *("--listen", str(directory / "s"), "--streaming-address", "127.0.0.1:0"),
+        *("--streaming-base-url", "https://rack-1.example.org/consoles"),
+    )
+    try:
+        with Client(UnixAddress(directory / "s")) as client:
+            machine = client.create(RuntimeMachine(spec=RuntimeMachineSpec(class_name="small")))
+            assert client.console_url(machine.id).startswith("https://rack-1.example.org/consoles/exec/")
+    finally:
+        assert process.stop() == (0, "")
+
+
+def test_an_address_for_consoles_that_is_in_use_is_named_with_its_cure(directory: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        process = Process("--listen", str(directory / "s"), "--streaming-address", f"127.0.0.1:{port}")
+        code, error = process.stop()
+    assert code == Exit.FAILED
+    assert f"cannot serve consoles at 127.0.0.1 port {port}" in error
+    assert "choose another --streaming-address" in error
+    assert list(directory.iterdir()) == []
+
+
+@pytest.mark.parametrize("option", ["--streaming-address=rack-1", "--streaming-base-url=rack-1"])
+def test_an_address_for_consoles_that_is_none_is_wrong_usage(directory: Path, option: str) -> None:
+    assert main(["runtime", "simulated", "--listen", str(directory / "s"), option]) == Exit.USAGE
+
+
+@pytest.mark.parametrize(("address", "is_warned"), [("127.0.0.1:0", False), ("192.0.2.1:20251", True)])
+def test_an_address_for_consoles_that_other_hosts_reach_is_warned_of(
+    address: str, is_warned: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parse_streaming(argparse.Namespace(streaming_address=address, streaming_base_url=""))
+    assert ("in clear text" in capsys.readouterr().err) is is_warned
