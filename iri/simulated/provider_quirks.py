@@ -30,6 +30,8 @@ class ProviderQuirks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     ignores_volume_updates: bool = False
     rounds_to_gib: bool = False  # volumes of a GiB and more come in whole ones
     has_no_console: bool = False
+    # A console that was left is free again only when Ctrl-] was typed there; the runtime has the name `libvirt-provider`.
+    keeps_consoles: bool = False
     has_no_host_service: bool = False
     # A missing network or image is an internal error whose cause is only in the message.
     gives_no_reasons: bool = False
@@ -46,6 +48,7 @@ PROVIDERS: Mapping[str, ProviderQuirks] = {
         attaches_twice=True,
         ignores_power=True,
         restarts_guests=True,
+        keeps_consoles=True,
         answers_internal_for_unknown_classes=True,
     ),
     "stock-ceph": replace(

@@ -35,6 +35,7 @@ from iri.machine import RuntimeMachine
 from iri.runtime import AnyObject, ChangeNotice, Console, RuntimeEvent, Subscription
 from iri.simulated import machine_calls, shell, volume_calls
 from iri.simulated.host import SimulatedHost
+from iri.simulated.kept_console import KeptConsole, KeptConsoles
 from iri.simulated.machine_calls import GuestAction
 from iri.simulated.machine_lifecycle import HAS_SYSTEM, SimulatedMachine
 from iri.simulated.shell import GuestAccess
@@ -43,6 +44,8 @@ from iri.simulated.volume_lifecycle import SimulatedSnapshot, SimulatedVolume
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 
 NAME = "gitvirt-simulated"
+# By this name clients know which provider keeps its consoles.
+KEEPS_CONSOLES_NAME = "libvirt-provider"
 CONSOLE_TICK_SECONDS = 0.1
 VERSION = version("gitvirt")
 
@@ -52,6 +55,7 @@ class SimulatedRuntime:
 
     def __init__(self, host: SimulatedHost) -> None:
         self.host = host
+        self._kept_consoles = KeptConsoles()
 
     def about(self) -> RuntimeInfo:
         """The host's id depends on the seed alone, so it survives a restart."""
@@ -72,7 +76,8 @@ class SimulatedRuntime:
                 hardware_id=profile.hardware_id,
             )
             has_host_service = not self.host.model.quirks.has_no_host_service
-        return RuntimeInfo(name=NAME, version=VERSION, host=info, has_host_service=has_host_service)
+        name = KEEPS_CONSOLES_NAME if self.host.model.quirks.keeps_consoles else NAME
+        return RuntimeInfo(name=name, version=VERSION, host=info, has_host_service=has_host_service)
 
     def offers(self) -> Offers:
         """Only classes of which at least one machine fits on the empty host."""
@@ -167,6 +172,8 @@ class SimulatedRuntime:
                 raise Unimplemented("this provider has no consoles")
             if guest.phase not in HAS_SYSTEM or guest.is_hung:
                 raise FailedPrecondition(f"machine {machine_id} has no console while it is not running")
+            if self.host.model.quirks.keeps_consoles:
+                self._kept_consoles.keep(machine_id)
             console = shell.open_console(
                 self._guest_access(machine_id), lambda console: self.host.drop_console(machine_id, console)
             )
@@ -178,6 +185,8 @@ class SimulatedRuntime:
             daemon=True,
         )
         timekeeper.start()
+        if self.host.model.quirks.keeps_consoles:
+            return KeptConsole(console, machine_id, self._kept_consoles)
         return console
 
     def _guest_access(self, machine_id: str) -> GuestAccess:

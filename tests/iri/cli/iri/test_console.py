@@ -5,13 +5,19 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from iri.address import UnixAddress
+from iri.client import Client
+from iri.simulated.host import SimulatedHost
+from iri.simulated.server import SimulatedServer
 from reconciler.cli.exits import Exit
-from tests.iri.cli.iri.conftest import Command
+from tests.iri.cli.iri.conftest import QUICK, Command
 from tests.iri.exec.screen import Screen
 
 GITVIRT = (sys.executable, "-m", "reconciler")
@@ -143,3 +149,52 @@ def test_a_machine_that_is_off_has_no_console(gitvirt: Command, tmp_path: Path) 
     assert done.returncode == Exit.FAILED
     assert b"it is not running" in done.stderr
     assert b"Traceback" not in done.stderr
+
+
+@pytest.fixture
+def keeper(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Command]:
+    """A provider that keeps a console until Ctrl-] is typed there."""
+    host = SimulatedHost(replace(QUICK, behavior_flags={"keeps_consoles": True}), seed=1)
+    with tempfile.TemporaryDirectory(prefix="iri") as directory:
+        address = UnixAddress(Path(directory) / "s")
+        with SimulatedServer(host, [address]) as server:
+            monkeypatch.setenv("IRI_MACHINE_RUNTIME_ENDPOINT", str(address))
+            yield Command(server, address.path, capsys)
+
+
+def test_leaving_frees_the_console_of_a_provider_that_keeps_it(
+    keeper: Command, tmp_path: Path, screens: list[Screen]
+) -> None:
+    id = machine(keeper, tmp_path, "web-1")
+    for _ in range(2):
+        screen = at_terminal(screens, "iri", "exec", id)
+        screen.expect(b"web-1 login: ")
+        screen.type(b"\x1d")
+        assert screen.end() == Exit.OK
+    done = run_piped("iri", "exec", "--linger", "0.2", id, keys=b"ada\n")
+    assert done.returncode == Exit.OK
+    with Client(machines=UnixAddress(keeper.socket)) as client:
+        for _ in range(2):
+            console = client.console(id)
+            assert console.read(100)
+            console.close()
+
+
+def test_a_client_that_is_killed_leaves_the_console_of_such_a_provider_kept(
+    keeper: Command, tmp_path: Path, screens: list[Screen]
+) -> None:
+    """The cause of what the test above is for."""
+    id = machine(keeper, tmp_path, "web-1")
+    screen = at_terminal(screens, "iri", "exec", id)
+    screen.expect(b"web-1 login: ")
+    screen.process.kill()
+    screen.process.wait()
+    answers = (run_piped("iri", "exec", id, keys=b"").stderr for _ in range(50))
+    assert any(b"active console session" in answer for answer in answers)
+
+
+def test_only_such_a_provider_gets_a_farewell(gitvirt: Command, keeper: Command) -> None:
+    with Client(machines=UnixAddress(gitvirt.socket)) as client:
+        assert client.console_farewell() == b""
+    with Client(machines=UnixAddress(keeper.socket)) as client:
+        assert client.console_farewell() == b"\x1d"
