@@ -27,7 +27,7 @@ from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.obstacles import first_obstacle
 from reconciler.decide.outcome import adopt_reported, block, keep, pause, recover, wait_for_pool
 from reconciler.decide.references import machines_of, owner_of
-from reconciler.decide.volume_claim import is_requested_by, update_claim
+from reconciler.decide.volume_claim import drop_rewound_claim, is_requested_by, update_claim
 from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.record import ACCEPTED, SCHEDULED
 from reconciler.world.view import View
@@ -36,6 +36,7 @@ from schemas.model import Volume
 
 def decide_volume(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
     """By the table above, for declared and for generated volumes."""
+    edit = drop_rewound_claim(view, edit)
     if (recovered := recover(view, edit, fact)) is not None:
         return recovered
     if is_paused(edit.known):

@@ -54,7 +54,7 @@ RECHECK = timedelta(
 
 def update_claim(view: View, edit: ObjectEdit) -> ObjectEdit:
     """With the claim that it should have now. One that ends and the next one may be in the same tick: the holder has lost the volume before."""
-    edit = release_claim(view, drop_rewound_claim(view, edit))
+    edit = release_claim(view, edit)
     if edit.record.claim is not None or edit.assignment is None:
         return edit
     machine = next_holder(view, edit)
@@ -62,7 +62,8 @@ def update_claim(view: View, edit: ObjectEdit) -> ObjectEdit:
 
 
 def drop_rewound_claim(view: View, edit: ObjectEdit) -> ObjectEdit:
-    """Without a claim that a rewound `live` has for one machine, while hosts report the volume attached to another one alone."""
+    """Without a claim that a rewound `live` has for one machine, while hosts report the volume attached to another one alone. It comes before
+    all other rules: the tick after the recovery no longer knows that the claim is older than what is attached."""
     held = edit.record.claim
     if held is None or not view.is_live_lost:
         return edit

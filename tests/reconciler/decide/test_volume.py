@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from reconciler.decide.decide import decide_needs
 from reconciler.decide.need import Adopt, Blocked, Keep, Need, Place, PoolUnreachable
@@ -240,6 +241,29 @@ def test_a_claim_counts_under_the_present_assignment_of_its_holder(
     assert claim is not None
     assert present is not None
     assert (claim.assignment, claim.released) == (present.id if assignment == "of web" else assignment, "")
+
+
+@pytest.mark.parametrize("is_adopted", [False, True], ids=["confirmed", "adopted"])
+@pytest.mark.parametrize("is_paused", [False, True], ids=["", "paused"])
+def test_a_claim_of_a_rewound_live_ends_when_another_machine_has_the_volume(
+    is_adopted: bool, is_paused: bool
+) -> None:
+    """Also where the volume is only adopted in this tick, or nothing else is decided about it: the next tick would keep the claim."""
+    world = lose_live(hold(small(user("also"), user()), "also"))
+    if is_paused:
+        known = world.objects[DATA]
+        metadata = replace(known.object.metadata, annotations={"gitvirt.dev/paused": "true"})
+        world.add(replace(known, object=replace(known.object, metadata=metadata)))
+    if is_adopted:
+        claims(world)
+    else:
+        world.with_report(DATA, "present")
+    disk = report.AttachedVolume("data", "Attached", "h1", report.ObjectRef("data"))
+    world.with_report(WEB, "present", status=report.ReportedMachineStatus(volumes=(disk,)))
+    world.reports.attachment_index.replace("a", WEB, None, world.own_reports[WEB])
+    found = need(world)
+    assert isinstance(found, Adopt) == is_adopted
+    assert found.record.claim is None
 
 
 def test_the_second_machine_waits_for_a_claimed_volume() -> None:
