@@ -39,6 +39,7 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from iri.change import RuntimeChange
+from iri.console_log import LogRequest
 from iri.host import Offers, RuntimeClasses, RuntimeInfo
 from iri.machine import RuntimeMachine
 from iri.volume import RuntimeSnapshot, RuntimeVolume
@@ -121,8 +122,18 @@ class Console(Protocol):
         """The exit status of the program behind the console; None while it runs, and when it has none."""
 
 
+class ConsoleLog(Protocol):
+    """One reading of a serial console's log."""
+
+    def read(self) -> bytes:
+        """Waits for the next part. Empty: the log has ended, or `close` was called. May raise what the call would have raised."""
+
+    def close(self) -> None:
+        """Ends a `read` that waits in another thread. May be called again."""
+
+
 class Runtime(Protocol):
-    """What every runtime does, in twelve methods. A caller cannot tell a client of a socket from the runtime behind it."""
+    """What every runtime does, in thirteen methods. A caller cannot tell a client of a socket from the runtime behind it."""
 
     def about(self) -> RuntimeInfo:
         """The runtime's name and version, and the host below. Cheap."""
@@ -168,3 +179,6 @@ class Runtime(Protocol):
 
     def console(self, machine_id: str) -> Console:
         """NotFound without such a machine, FailedPrecondition when it has no console at present."""
+
+    def console_log(self, machine_id: str, request: LogRequest) -> ConsoleLog:
+        """NotFound without such a machine, FailedPrecondition when it has no such log. It is read also while the machine is off."""

@@ -66,14 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Attaches, or prints where the console is; errors of the runtime come first, then what the repository knows."""
-    reference = arguments.machine
-    if not reference:
-        raise CommandError("invalid machine name ''", "write [NAMESPACE/]NAME, a uid or an id", Exit.USAGE)
-    kind, _, name = reference.partition("/")
-    if name and ALIASES.get(kind.lower()) is Kind.MACHINE:
-        reference = name
-    if arguments.namespace and "/" not in reference:
-        reference = f"{arguments.namespace}/{reference}"
+    reference = normalize_reference(arguments.machine, arguments.namespace)
     with end_at_once(), ExitStack() as open:
         try:
             client = open.enter_context(connect_runtimes(arguments, MACHINE))
@@ -100,14 +93,31 @@ class ConsoleLocation:
     command: str
 
 
-def report_other_host(arguments: argparse.Namespace, reference: str, trouble: CommandError) -> int:
-    """Names the host of a machine that the runtime here does not have; else raises the runtime's error."""
+def normalize_reference(machine: str, namespace: str | None) -> str:
+    """What people name a machine by, as `find_machine_id` takes it: `machine/web-1` and `-n NS` are understood too."""
+    if not machine:
+        raise CommandError("invalid machine name ''", "write [NAMESPACE/]NAME, a uid or an id", Exit.USAGE)
+    kind, _, name = machine.partition("/")
+    if name and ALIASES.get(kind.lower()) is Kind.MACHINE:
+        machine = name
+    return f"{namespace}/{machine}" if namespace and "/" not in machine else machine
+
+
+def report_other_host(
+    arguments: argparse.Namespace,
+    reference: str,
+    trouble: CommandError,
+    verb: str = "console",
+    ssh: str = "ssh -t",
+) -> int:
+    """Names the host of a machine that the runtime here does not have, and the command for that host, with the options of the `verb`; else
+    raises the runtime's error."""
     if arguments.address or trouble.exit_code is Exit.USAGE:
         raise trouble
     fleet = read_fleet(arguments)
     if fleet is None or is_uuid(reference):
         raise trouble
-    place = locate_machine(fleet, reference)
+    place = locate_machine(fleet, reference, verb, ssh)
     if arguments.output:
         show_value(out(), arguments.output, vars(place))
         return Exit.OK
@@ -134,7 +144,9 @@ def is_uuid(reference: str) -> bool:
     return True
 
 
-def locate_machine(fleet: FleetInventory, reference: str) -> ConsoleLocation:
+def locate_machine(
+    fleet: FleetInventory, reference: str, verb: str = "console", ssh: str = "ssh -t"
+) -> ConsoleLocation:
     """From the repository: the machine's pool, the pool's addresses, and the command for that host."""
     item = find_item(fleet, Kind.MACHINE, reference, None)
     name = f"{item.key.namespace}/{item.key.name}"
@@ -144,7 +156,7 @@ def locate_machine(fleet: FleetInventory, reference: str) -> ConsoleLocation:
     known = pool.object.status.addresses if pool and isinstance(pool.object, MachinePool) else ()
     addresses = tuple(each.address for each in known)
     host = next((each for each in addresses if HOST.fullmatch(each)), pool_of(item))
-    return ConsoleLocation(False, "", pool_of(item), addresses, f"ssh -t {host} gitvirt console {name}")
+    return ConsoleLocation(False, "", pool_of(item), addresses, f"{ssh} {host} gitvirt {verb} {name}")
 
 
 def find_machine_id(client: Client, reference: str) -> str:

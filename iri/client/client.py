@@ -16,13 +16,16 @@ from typing import Any, TypeVar
 
 from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import Message
+from msgspec import to_builtins
 
 from iri.address import Address
 from iri.change import RuntimeChange
 from iri.client.details import DetailMerger
 from iri.client.list_decoder import ListDecoder
+from iri.client.remote_log import RemoteLog
 from iri.client.remote_watch import RemoteSubscription
 from iri.client.websocket_console import WebSocketConsole
+from iri.console_log import LogRequest
 from iri.errors import Unimplemented
 from iri.exec.console_protocol import ESCAPE
 from iri.host import HostInfo, MachineOffer, Offers, RuntimeClasses, RuntimeInfo, VolumeOffer
@@ -233,6 +236,12 @@ class Client:
     def console(self, machine_id: str) -> WebSocketConsole:
         farewell = self.console_farewell()
         return WebSocketConsole(self.console_url(machine_id), farewell)
+
+    def console_log(self, machine_id: str, request: LogRequest) -> RemoteLog:
+        """Unimplemented without a host service. That, and what else the runtime refuses, is raised by the first `read`."""
+        method = HOST["ReadConsoleLog"]
+        message = build_request(method, machine_id=machine_id, **to_builtins(request))
+        return RemoteLog(self._connection(method).stream(method, message))
 
     def _connection(self, method: MethodDescriptor) -> ServerConnection:
         """Unimplemented without an address for the service. The host service is asked at the machine runtime first."""

@@ -27,6 +27,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from iri.change import ExpandVolume, RuntimeChange
+from iri.console_log import LogRequest
 from iri.errors import FailedPrecondition, InvalidArgument, Unavailable
 from iri.host import Offers, RuntimeClasses, RuntimeInfo
 from iri.journal import Journal
@@ -48,6 +49,7 @@ from iri.libvirt.libvirtd_owner import LibvirtdOwner
 from iri.libvirt.machines.consoles import LONGEST_PATH, Consoles
 from iri.libvirt.machines.deps import MachineDeps
 from iri.libvirt.machines.held_starts import BOOT_ID, HeldStarts
+from iri.libvirt.machines.log_files import LogFile
 from iri.libvirt.machines.machine_store import MachineStore
 from iri.libvirt.machines.machines import Machines
 from iri.libvirt.networks.guest_addresses import GuestAddresses
@@ -58,7 +60,7 @@ from iri.libvirt.settings import Settings
 from iri.libvirt.volumes.bootstrap import build_storage
 from iri.libvirt.volumes.disks import VolumeDisks
 from iri.machine import RuntimeMachine
-from iri.runtime import AnyObject, Console, RuntimeEvent, Subscription
+from iri.runtime import AnyObject, Console, ConsoleLog, RuntimeEvent, Subscription
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 
 VERSION = version("gitvirt")
@@ -219,6 +221,12 @@ class LibvirtRuntime:
         if not guest.observed.is_on:
             raise FailedPrecondition(f"machine {machine_id} has no console: it is not running")
         return self._consoles.open(machine_id)
+
+    def console_log(self, machine_id: str, request: LogRequest) -> ConsoleLog:
+        """Of a machine that is off as well. It ends once the machine is not listed any more."""
+        guest = self._store.get(machine_id)
+        folder = self._folder / "machines" / guest.id
+        return LogFile(folder, request, lambda: guest.id not in self._store.machines)
 
     def _record_event(self, machine_id: str, reason: str, message: str) -> None:
         """For the storage, which prepares disks of machines and does not know the machines. No effect once the machine is gone."""

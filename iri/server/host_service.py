@@ -13,9 +13,11 @@ from typing import Any
 from google.protobuf.message import Message
 
 from iri.change import Resize
+from iri.console_log import PART_BYTES, LogRequest
+from iri.errors import ResourceExhausted
 from iri.host import RuntimeClasses, RuntimeMachineClass, RuntimeVolumeClass
 from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as pb
-from iri.runtime import Runtime, Subscription
+from iri.runtime import ConsoleLog, Runtime, Subscription
 from iri.server import request_checks
 from iri.server.object_services import build_change_call
 from iri.wire.calls import HOST, MACHINE_CALLS, VOLUME_CALLS, ObjectCalls, build_response
@@ -24,6 +26,7 @@ from iri.wire.message_codec import encode, fill, freeze
 
 # Bounds how long a watch lives after its caller vanished without closing the connection.
 PATIENCE_SECONDS = 30.0
+MOST_LOGS = 8  # readings at a time; other calls need threads too
 
 
 class HostService:
@@ -32,6 +35,7 @@ class HostService:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._watches: set[ActiveWatch] = set()
+        self._logs: set[ConsoleLog] = set()
         self._is_stopping = False
         self.resize_machine = build_change_call(runtime, Resize, HOST["ResizeMachine"])
 
@@ -90,11 +94,33 @@ class HostService:
             self._watches.discard(watch)
             watch.close()
 
+    def read_console_log(
+        self, request: pb.ReadConsoleLogRequest, on_disconnect: Callable[[Callable[[], None]], object]
+    ) -> Iterator[pb.ReadConsoleLogResponse]:
+        """Yields parts as fast as the caller takes them. Each reading has a thread of the server, so there are few at a time."""
+        request_checks.require_id(request.machine_id, "machine_id")
+        if len(self._logs) >= MOST_LOGS:
+            raise ResourceExhausted(f"{MOST_LOGS} console logs are read at the moment; try again later")
+        reading = LogRequest(tail_lines=request.tail_lines, follow=request.follow, previous=request.previous)
+        log = self._runtime.console_log(request.machine_id, reading)
+        self._logs.add(log)
+        if self._is_stopping or on_disconnect(log.close) is False:
+            log.close()
+        try:
+            while data := log.read():
+                for begin in range(0, len(data), PART_BYTES):
+                    yield pb.ReadConsoleLogResponse(data=data[begin : begin + PART_BYTES])
+        finally:
+            self._logs.discard(log)
+            log.close()
+
     def stop(self) -> None:
-        """Ends the watches, which would outlast any time that the server gives to calls."""
+        """Ends watches and readings, which would outlast any time that the server gives to calls."""
         self._is_stopping = True
         for watch in tuple(self._watches):
             watch.close()
+        for log in tuple(self._logs):
+            log.close()
 
 
 class ActiveWatch:

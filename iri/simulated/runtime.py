@@ -18,6 +18,7 @@ from importlib.metadata import version
 from msgspec.structs import replace
 
 from iri.change import ExpandVolume, RuntimeChange
+from iri.console_log import LogRequest
 from iri.errors import FailedPrecondition, Unimplemented
 from iri.host import (
     HostAddress,
@@ -32,8 +33,9 @@ from iri.host import (
 )
 from iri.journal import Watcher
 from iri.machine import RuntimeMachine
-from iri.runtime import AnyObject, ChangeNotice, Console, RuntimeEvent, Subscription
+from iri.runtime import AnyObject, ChangeNotice, Console, ConsoleLog, RuntimeEvent, Subscription
 from iri.simulated import machine_calls, shell, volume_calls
+from iri.simulated.boot_log import BootLog
 from iri.simulated.host import SimulatedHost
 from iri.simulated.kept_console import KeptConsole, KeptConsoles
 from iri.simulated.machine_calls import GuestAction
@@ -188,6 +190,9 @@ class SimulatedRuntime:
         if self.host.model.quirks.keeps_consoles:
             return KeptConsole(console, machine_id, self._kept_consoles)
         return console
+
+    def console_log(self, machine_id: str, request: LogRequest) -> ConsoleLog:
+        return BootLog(self.host, machine_id, request)
 
     def _guest_access(self, machine_id: str) -> GuestAccess:
         """What the shell may do; each use locks the host."""

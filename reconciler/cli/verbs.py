@@ -43,6 +43,9 @@ VERBS = {
     "runtime": Verb("iri.cli.runtime", "run a server of the runtime interface: libvirt, or simulated"),
     "console": Verb("iri.cli.console", "open a machine's serial console, on the host where it runs"),
     "exec": Verb("iri.cli.console", "the same as console"),
+    "logs": Verb(
+        "iri.cli.logs", "print what a machine wrote to its serial console, on the host where it runs"
+    ),
     "iri": Verb("iri.cli.iri", "talk to a runtime directly, like irictl"),
     "get": Verb("reconciler.cli.get", "list objects: machines, pools, volumes, ..."),
     "describe": Verb("reconciler.cli.describe", "show one object: spec, status, conditions, events, commits"),
@@ -128,7 +131,7 @@ JOBS: Mapping[str, tuple[str, ...]] = {
     ),
     "review": ("validate", "plan", "comment", "forge"),
     "operate": ("run", "poollet", "runtime"),
-    "reach machines": ("ssh", "console", "exec", "inventory"),
+    "reach machines": ("ssh", "console", "exec", "logs", "inventory"),
     "on a host": ("iri",),
 }
 

@@ -18,6 +18,7 @@ from iri.simulated.machine_lifecycle import SimulatedMachine
 from iri.simulated.runtime import SimulatedRuntime
 from tests.iri.contract.devices import DevicePromises
 from tests.iri.contract.host import HostPromises
+from tests.iri.contract.logs import LogPromises
 from tests.iri.contract.machines import MachinePromises
 from tests.iri.contract.subject import Subject
 from tests.iri.contract.unavailable import UnavailablePromises
@@ -53,7 +54,9 @@ def subject_of(host: SimulatedHost, runtime: SimulatedRuntime | Client) -> Subje
     )
 
 
-class EveryPromise(MachinePromises, DevicePromises, UnavailablePromises, VolumePromises, HostPromises):
+class EveryPromise(
+    MachinePromises, DevicePromises, UnavailablePromises, VolumePromises, HostPromises, LogPromises
+):
     pass
 
 

@@ -21,6 +21,7 @@ from iri.errors import FailedPrecondition, IRIError
 from iri.libvirt.machines.define import connect_interfaces, prepare_disks
 from iri.libvirt.machines.deps import MachineDeps
 from iri.libvirt.machines.guest import ENDED, GUEST_POWER_OFF, Guest
+from iri.libvirt.machines.log_files import keep_previous
 from iri.libvirt.machines.power_settings import PowerSettings
 
 AGENT_SHARE = 1 / 3  # of the stop timeout, until the agent is asked too
@@ -63,6 +64,12 @@ def start(deps: MachineDeps, guest: Guest) -> None:
     """The boot is counted before it begins, so a crash in between shows one boot too many, never one too few."""
     deps.store.edit_record(guest.id, lambda record: replace(record, boots=record.boots + 1))
     with deps.starts:
+        try:
+            keep_previous(deps.folder(guest.id))
+        except OSError as error:  # the guest matters more than what it wrote
+            deps.warn(
+                guest, "LogNotKept", "Start", f"the log of the start before is not kept: {error.strerror}"
+            )
         deps.domains.start(guest.id)
     if deps.store.observe(guest.id) is not None:
         deps.record_event(guest, "Started", "Start", "the machine is running")

@@ -11,9 +11,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from iri.change import RuntimeChange
+from iri.console_log import LogRequest
 from iri.errors import Unimplemented
 from iri.host import Offers, RuntimeClasses, RuntimeInfo
-from iri.runtime import KIND_NAMES, AnyObject, Console, Runtime, RuntimeEvent, Subscription
+from iri.runtime import KIND_NAMES, AnyObject, Console, ConsoleLog, Runtime, RuntimeEvent, Subscription
 from iri.server.call_handlers import CallWrapper
 from iri.simulated.control import SERVICE
 from iri.simulated.faults.fault_rules import FaultRules
@@ -99,3 +100,7 @@ class FaultInjectingRuntime:
     def console(self, machine_id: str) -> Console:
         with self._wrap("Exec"):
             return self._runtime.console(machine_id)
+
+    def console_log(self, machine_id: str, request: LogRequest) -> ConsoleLog:
+        with self._wrap("ReadConsoleLog"):
+            return self._runtime.console_log(machine_id, request)

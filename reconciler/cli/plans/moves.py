@@ -26,6 +26,7 @@ from reconciler.plan.types import Action, Change, Plan
 from reconciler.schedule.decision import Placed, Refusal
 from reconciler.schedule.scheduler import schedule
 from reconciler.world.objects.relations import POOL_OF
+from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.record import EVICTION, NOTHING, PLACED, Record
 from reconciler.world.view import View
 from schemas.kinds import Key, Kind
@@ -61,7 +62,12 @@ def find_moves(view: View, plan: Plan, now: datetime) -> dict[Key, MachineMove]:
         Place(key=key, before=None, record=without_assignment(view.objects[key].record)) for key in movable
     ]
     requests = placing.requests(view, places, now)
-    staying = {change.key for change in plan.changes if is_removed_later(view, change)}
+    staying = {
+        change.key
+        for change in plan.changes
+        if (kind := POOL_OF.get(change.key.kind)) is not None
+        and is_removed_later(change, view.find_pool(Key(kind, "", change.pool)))
+    }
     needs = [need for need in planned_records(plan) if need.key not in moves and need.key not in staying]
     needs += [Keep(key=each.key, before=None, record=each.record) for each in places]
     cluster = placing.build_cluster_state(view, requests, needs)
@@ -101,13 +107,10 @@ def _move_of(change: Change) -> MachineMove | None:
     return None
 
 
-def is_removed_later(view: View, change: Change) -> bool:
-    """Whether an object that the plan deletes keeps its room and its quota until its host answers again."""
-    kind = POOL_OF.get(change.key.kind)
-    if change.action not in (Action.MARK_DELETED, Action.STOP) or kind is None:
-        return False
-    pool = view.find_pool(Key(kind, "", change.pool))
-    return pool is None or bool(pool.why_not_ready)
+def is_removed_later(change: Change, pool: PoolState | None) -> bool:
+    """Whether an object that the plan deletes keeps its room and its quota until the host of its pool answers again."""
+    is_silent = pool is None or bool(pool.why_not_ready)
+    return change.action in (Action.MARK_DELETED, Action.STOP) and is_silent
 
 
 def _is_evicted(record: Record) -> bool:

@@ -21,6 +21,7 @@ from iri.volume import RuntimeSnapshot, RuntimeVolume
 from tests.guests.micro import READY
 from tests.iri.contract.devices import DevicePromises
 from tests.iri.contract.host import HostPromises
+from tests.iri.contract.logs import LogPromises
 from tests.iri.contract.machines import MachinePromises
 from tests.iri.contract.subject import Subject, eventually
 from tests.iri.contract.unavailable import UnavailablePromises
@@ -48,7 +49,9 @@ def runtime(libvirtd: Libvirtd, settings: Settings) -> Iterator[LibvirtRuntime]:
         eventually(lambda: leftovers(libvirtd, Path(settings.folder)), operator.not_, 60, "leave nothing")
 
 
-class TestLibvirt(MachinePromises, DevicePromises, UnavailablePromises, VolumePromises, HostPromises):
+class TestLibvirt(
+    MachinePromises, DevicePromises, UnavailablePromises, VolumePromises, HostPromises, LogPromises
+):
     @pytest.fixture
     def subject(self, runtime: LibvirtRuntime, settings: Settings) -> Iterator[Subject]:
         def powers_itself_off(id: str) -> None:

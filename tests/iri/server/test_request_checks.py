@@ -193,6 +193,7 @@ INVALID: list[CALL] = [
         "volume_classes[0].name is missing",
     ),
     ("Host.EndAssignments", h.EndAssignmentsRequest(assignment_ids=[""]), "assignment_ids is missing"),
+    ("Host.ReadConsoleLog", h.ReadConsoleLogRequest(tail_lines=3), "machine_id is missing"),
     (
         "Host.EndAssignments",
         h.EndAssignmentsRequest(assignment_ids=["x"] * 4097),

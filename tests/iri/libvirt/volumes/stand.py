@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from iri.change import ExpandVolume, RuntimeChange
+from iri.console_log import LogRequest
 from iri.errors import InvalidArgument, NotFound, Unimplemented
 from iri.host import Offers, RuntimeClasses, RuntimeInfo, RuntimeVolumeClass
 from iri.journal import Journal
@@ -16,7 +17,7 @@ from iri.libvirt.images.settings import ImageSettings
 from iri.libvirt.volumes.bootstrap import build_storage
 from iri.libvirt.volumes.settings import DirPool, Pool, StorageSettings
 from iri.machine import RuntimeMachine
-from iri.runtime import AnyObject, Console, RuntimeEvent, Subscription
+from iri.runtime import AnyObject, Console, ConsoleLog, RuntimeEvent, Subscription
 from iri.volume import ImageSource, Resources, RuntimeVolume, VolumeDataSource
 from tests.iri.contract.subject import Subject
 
@@ -136,6 +137,9 @@ class Stand:
         return self.journal.watch()
 
     def console(self, machine_id: str) -> Console:
+        raise NotFound("there are no machines")
+
+    def console_log(self, machine_id: str, request: LogRequest) -> ConsoleLog:
         raise NotFound("there are no machines")
 
 

@@ -35,6 +35,7 @@ MACHINES = {"web-1", "web-2", "lab/lab"}
         ("pause machine ", MACHINES),
         ("restart ", MACHINES),
         ("console ", MACHINES),
+        ("logs ", MACHINES),
         ("exec ", MACHINES),
         ("tree --pool ", {"rack-a"}),
         ("cordon rack-a ", set()),

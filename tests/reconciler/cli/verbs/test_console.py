@@ -52,6 +52,23 @@ def test_says_where_it_is(fleet: Path, capsys: Capture, verb: str, words: str, c
     assert cure in output
 
 
+@pytest.mark.parametrize(
+    ("words", "command"),
+    [
+        ("web-1", "ssh rack-a gitvirt logs default/web-1"),
+        ("-f --tail 20 web-1", "ssh -t rack-a gitvirt logs -f --tail 20 default/web-1"),
+        ("--previous --raw web-1", "ssh rack-a gitvirt logs --previous --raw default/web-1"),
+    ],
+)
+def test_logs_of_another_host_names_the_command_with_its_options(
+    fleet: Path, capsys: Capture, words: str, command: str
+) -> None:
+    assert gitvirt("logs", *words.split()) == Exit.FAILED
+    output = capsys.readouterr().err
+    assert "web-1 is on rack-a, not at the runtime of this host" in output
+    assert command in " ".join(output.split())
+
+
 def test_the_command_names_the_address_of_the_host(fleet: Path, capsys: Capture) -> None:
     git(fleet, "checkout", "-q", "live")
     status = POOL_STATUS + b"  addresses: [{type: InternalIP, address: 192.0.2.7}]\n"

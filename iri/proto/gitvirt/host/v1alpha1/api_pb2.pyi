@@ -568,6 +568,57 @@ class HoldStartsResponse(_message.Message):
 Global___HoldStartsResponse: _TypeAlias = HoldStartsResponse  # noqa: Y015
 
 @_typing.final
+class ReadConsoleLogRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MACHINE_ID_FIELD_NUMBER: _builtins.int
+    TAIL_LINES_FIELD_NUMBER: _builtins.int
+    FOLLOW_FIELD_NUMBER: _builtins.int
+    PREVIOUS_FIELD_NUMBER: _builtins.int
+    machine_id: _builtins.str
+    tail_lines: _builtins.int
+    """At most so many of the last lines. 0: all that is kept; negative: none of them."""
+    follow: _builtins.bool
+    """Goes on with what the guest writes from now on, also after it was stopped and started again."""
+    previous: _builtins.bool
+    """The log of the start before the last one."""
+    def __init__(
+        self,
+        *,
+        machine_id: _builtins.str = ...,
+        tail_lines: _builtins.int = ...,
+        follow: _builtins.bool = ...,
+        previous: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["follow", b"follow", "machine_id", b"machine_id", "previous", b"previous", "tail_lines", b"tail_lines"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReadConsoleLogRequest: _TypeAlias = ReadConsoleLogRequest  # noqa: Y015
+
+@_typing.final
+class ReadConsoleLogResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DATA_FIELD_NUMBER: _builtins.int
+    data: _builtins.bytes
+    """As the guest wrote it, control bytes included."""
+    def __init__(
+        self,
+        *,
+        data: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["data", b"data"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReadConsoleLogResponse: _TypeAlias = ReadConsoleLogResponse  # noqa: Y015
+
+@_typing.final
 class WatchEventsRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
