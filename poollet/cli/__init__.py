@@ -1,4 +1,4 @@
-"""`gitvirt poollet`: the agent of one host, or of several in one process, and how a host joins a fleet.
+"""`gitvirt poollet`: the agent of one host, or of several in one process; how a host joins a fleet, and renews its certificate.
 
 This module only declares the arguments. The verbs are imported when they are called, so that `gitvirt
 --help` loads no gRPC and no Git.
@@ -14,6 +14,7 @@ import os
 from pathlib import Path
 
 from reconciler.cli.listen_address import listening
+from reconciler.cli.mutate.branch_name import parse_branch_name
 
 CONFIG = Path("/etc/gitvirt/poollet.yaml")
 EXAMPLES = f"""examples:
@@ -22,6 +23,7 @@ EXAMPLES = f"""examples:
   gitvirt poollet --name host-1 --repo /srv/fleet.git --mirror /tmp/m --runtime simulated --socket /tmp/host-1.sock
   gitvirt poollet --leave                           report that this host leaves the fleet
   gitvirt poollet join                              create this host's key and print its entry for gitvirt.yaml
+  gitvirt poollet rotate --branch rotate-rack-a1    propose a new certificate for the link; once merged, the same call ends it
 
 SIGTERM ends it and leaves guests running; the next poollet continues. See docs/poollet.md."""
 
@@ -29,7 +31,12 @@ SIGTERM ends it and leaves guests running; the next poollet continues. See docs/
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of both actions. One that repeats a setting of poollet.yaml takes precedence over the
     file."""
-    parser.add_argument("action", nargs="?", choices=("join",), help="add this host to the fleet")
+    parser.add_argument(
+        "action",
+        nargs="?",
+        choices=("join", "rotate"),
+        help="add this host to the fleet, or renew its certificate",
+    )
     parser.add_argument(
         "--config",
         action="append",
@@ -61,23 +68,39 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--log-level", choices=("debug", "info", "warning", "error"), default="info", metavar="LEVEL"
     )
-    joining = parser.add_argument_group("join")
+    add_joining(parser.add_argument_group("join and rotate"))
+
+
+def add_joining(joining: argparse._ArgumentGroup) -> None:
     joining.add_argument(
         "--key", type=Path, metavar="FILE", help="the host's ssh key (default: the file's repo.identity)"
     )
     joining.add_argument(
-        "--branch", metavar="NAME", help="commit the entry to this branch instead of printing it"
+        "--branch",
+        type=parse_branch_name,
+        metavar="NAME",
+        help="commit the entry to this branch instead of printing it",
+    )
+    joining.add_argument(
+        "--dry-run", action="store_true", help="print the patch or the entry, and make no file and no commit"
+    )
+    joining.add_argument(
+        "--force", action="store_true", help="rotate a certificate that is valid for more than 30 days"
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Runs the poollet, or lets the host join. Returns the exit code; errors are CommandErrors."""
+    """Runs the poollet, or lets the host join or rotate. Returns the exit code; errors are CommandErrors."""
     # Read when gRPC is loaded: its handlers at a fork serve programs that go on in the child, and ours are git and runtimes.
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     if arguments.action == "join":
         from poollet.cli import join
 
         return join.run(arguments)
+    if arguments.action == "rotate":
+        from poollet.cli import rotate
+
+        return rotate.run(arguments)
     from poollet.cli import serve
 
     return serve.run(arguments)

@@ -1,68 +1,100 @@
-"""`gitvirt poollet join`: the host's ssh key, and its entry for the fleet's gitvirt.yaml, printed or committed to a branch.
+"""`gitvirt poollet join`: the host's ssh key, its certificate for the link, and its entry in the fleet's gitvirt.yaml, printed or committed
+to a branch.
 
-A host joins by a reviewed change: the entry permits its pools, and people merge it. So the entry goes to a
+A host joins by a reviewed change: the entry permits its pools and its certificate, and people merge it. So the entry goes to a
 new branch and never to the source or target branch. Without `--branch` this command calls no remote.
 
-A second call changes nothing: an existing key is shown again, and an entry that is in the file already
-stays as it is.
+A second call changes nothing: existing keys and certificates are shown again, and an entry that is in the file already
+stays as it is, but for a certificate that it does not list.
 
-Must never happen: an existing key is overwritten; the private key is printed.
+    key file named by        ssh key             certificate
+    --key, repo.identity     made there          `link` of poollet.yaml, else link.key and link.crt in the folder of the ssh key
+    neither                  none                `link` of poollet.yaml, else none
+
+Must never happen: an existing key is overwritten; a private key is printed.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import random
-import re
 import subprocess
-from importlib.metadata import version
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
-from poollet import bootstrap
-from poollet.bootstrap import HEADS, HostInputs
 from poollet.cli import settings
-from poollet.clock import Clock
-from poollet.sync.report_publisher import AUTHOR_MAIL
+from poollet.cli.proposal import propose
+from reconciler.cli.access import rotation
+from reconciler.cli.access.key_pair import PairFiles, PairNames, ensure_pair
+from reconciler.cli.access.settings_text import change_settings, read_settings, show_entry
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.terminal import Terminal, out, printable
-from reconciler.gitstore.errors import RepoError
-from reconciler.gitstore.remote.transport import PushConflict, PushRefused, RemoteUnavailable
-from reconciler.gitstore.repo import Draft, Identity, Pushed, Refs, Repo, Snapshot, Unchanged
-from schemas.settings import fleet
-from schemas.settings.fleet import FleetSettings
+from schemas.edit import Value
+from schemas.settings.certificate import Certificate, read_certificate
+from schemas.settings.certificate_dates import day
 from schemas.settings.host import PoolletSettings
 
 # ssh-keygen asks for nothing, so a call that takes longer hangs.
 KEY_SECONDS = 30
 OTHER_KEY = "choose another file with --key FILE"
-BY_HAND = "add it by hand: `gitvirt poollet join` without --branch prints it"
-# The line `poollets:` with its entries below, the same line with an empty mapping, and how far the entries are indented.
-BLOCK = re.compile(r"^poollets:[^\S\n]*(#.*)?$", re.MULTILINE)
-EMPTY = re.compile(r"^poollets:[^\S\n]*\{\}[^\S\n]*(#.*)?$", re.MULTILINE)
-ENTRY_INDENT = re.compile(r"\n(?:[^\S\n]*(?:#[^\n]*)?\n)*([^\S\n]+)[^\s#]")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Show the key if one is named, then print the entry, or commit it with --branch."""
-    found = settings.hosts(arguments)
-    if len(found) > 1:
-        raise CommandError("one host joins at a time", "name one --config", Exit.USAGE)
-    one, terminal = found[0], out()
-    key = arguments.key or (Path(one.repo.identity) if one.repo.identity else None)
-    if key is not None:
+    one, terminal = only_host(arguments), out()
+    key = find_key(arguments, one)
+    if key is not None and (key.exists() or not arguments.dry_run):
         show_key(terminal, key, one)
+    files = find_files(one, key)
+    certificate = ""
+    if files is not None and (files.certificate.exists() or not arguments.dry_run):
+        certificate = show_certificate(terminal, files, one)
+    elif files is not None:
+        terminal.line(f"would create the certificate {files.certificate}, and list it in the entry")
     if arguments.branch is None:
         terminal.line("its entry for gitvirt.yaml:")
         terminal.line()
-        terminal.line("poollets:\n" + entry(one, "  "))
+        for line in show_entry(("poollets", one.name), entry(one, certificate)).splitlines():
+            terminal.line(printable(line))
         return Exit.OK
-    try:
-        commit(one, arguments.branch)
-    except RepoError as error:
-        raise CommandError(printable(error.cause), printable(error.cure)) from None
-    terminal.line(f"the entry is on the branch {arguments.branch}: merge it")
+    change = partial(with_entry, one=one, certificate=certificate)
+    propose(one, arguments, change, f"poollets: {one.name} joins")
     return Exit.OK
+
+
+def only_host(arguments: argparse.Namespace) -> PoolletSettings:
+    found = settings.hosts(arguments)
+    if len(found) > 1:
+        raise CommandError("one host joins at a time", "name one --config", Exit.USAGE)
+    return found[0]
+
+
+def find_key(arguments: argparse.Namespace, one: PoolletSettings) -> Path | None:
+    """The ssh key."""
+    named: Path | None = arguments.key
+    return named or (Path(one.repo.identity) if one.repo.identity else None)
+
+
+def find_files(one: PoolletSettings, key: Path | None) -> PairFiles | None:
+    """Of the link. None where no file is named at all: then the caller only wants to see the entry."""
+    if one.link is not None:
+        return PairFiles(Path(one.link.key), Path(one.link.certificate))
+    return None if key is None else PairFiles(key.with_name("link.key"), key.with_name("link.crt"))
+
+
+def show_certificate(terminal: Terminal, files: PairFiles, one: PoolletSettings) -> str:
+    """Make the certificate if it is not there, and say what a reviewer compares with the entry."""
+    is_new = not files.certificate.exists()
+    pem = ensure_pair(files, PairNames(one.name), datetime.now(UTC))
+    found = read_certificate(pem)
+    assert isinstance(found, Certificate), "it was checked when it was made or read"
+    made = "created the certificate" if is_new else "the certificate"
+    terminal.line(f"{made} {files.certificate}: SHA-256 {found.identity}, valid until {day(found.ends)}")
+    if one.link is None:
+        line = f"link: {{key: {files.key.absolute()}, certificate: {files.certificate.absolute()}}}"
+        terminal.line(f"to connect to the link, add to poollet.yaml: {printable(line)}")
+    terminal.line()
+    return pem
 
 
 def show_key(terminal: Terminal, key: Path, one: PoolletSettings) -> None:
@@ -100,90 +132,28 @@ def make_key(key: Path, name: str) -> None:
         raise CommandError(f"cannot create the key {key}: {printable(done.stderr.strip())}", OTHER_KEY)
 
 
-def entry(one: PoolletSettings, indent: str) -> str:
-    """Its lines below `poollets:`. The pools are those that it announces: those of the settings, else one of
-    each kind with the host's name, as bootstrap.pools_of does it."""
-    machines = [pool.name for pool in one.pools if pool.kind == "MachinePool"]
-    volumes = [pool.name for pool in one.pools if pool.kind == "VolumePool"]
+def entry(one: PoolletSettings, certificate: str) -> dict[str, Value]:
+    """The pools are those that it announces: those of the settings, else one of each kind with the host's name, as
+    bootstrap.pools_of does it."""
+    machines: list[Value] = [pool.name for pool in one.pools if pool.kind == "MachinePool"]
+    volumes: list[Value] = [pool.name for pool in one.pools if pool.kind == "VolumePool"]
     if not one.pools:
-        machines = volumes = [one.name]
-    lines = [
-        f"{indent}{one.name}:",
-        f"{indent * 2}pools: [{', '.join(machines)}]",
-        f"{indent * 2}volumePools: [{', '.join(volumes)}]",
-    ]
-    return "\n".join(lines)
+        machines, volumes = [one.name], [one.name]
+    listed: dict[str, Value] = {"certificates": [certificate]} if certificate else {}
+    return {"pools": machines, "volumePools": volumes, **listed}
 
 
-def with_entry(text: str, one: PoolletSettings) -> str:
-    """The settings with the entry, nothing else of them moved. A CommandError where that is not possible.
-
-    The text is edited rather than written again, so that comments and layout of people's file stay. The
-    result is parsed before it is used: it must hold the known poollets and this one, else the entry is
-    left to people.
-    """
-    known = fleet.parse(text.encode())
-    if not isinstance(known, FleetSettings):
-        raise CommandError("gitvirt.yaml has problems", "run `gitvirt validate` to see them")
-    if one.name in known.poollets:
+def with_entry(text: bytes, one: PoolletSettings, certificate: str) -> bytes:
+    """The settings with the entry, nothing else of them moved. An entry that is there gets the certificate, and nothing else."""
+    known = read_settings(text).poollets
+    if one.name not in known:
+        return change_settings(text, {("poollets", one.name): entry(one, certificate)})
+    present = known[one.name]
+    listed = present.certificates if present else ()
+    wanted = rotation.add_certificate(listed, certificate) if certificate else listed
+    if wanted is None:
+        cause = f"poollets.{one.name} lists two other certificates already"
+        raise CommandError(cause, "remove one of them from gitvirt.yaml first", Exit.PROBLEMS)
+    if wanted == listed:
         return text
-    text = EMPTY.sub("poollets:", text, count=1)
-    block = BLOCK.search(text)
-    if block is None:
-        fresh = text.rstrip("\n") + f"\n\npoollets:\n{entry(one, '  ')}\n"
-    else:
-        found = ENTRY_INDENT.match(text, block.end())
-        indent = found[1] if found else "  "
-        fresh = f"{text[: block.end()]}\n{entry(one, indent)}{text[block.end() :]}"
-    after = fleet.parse(fresh.encode())
-    if not isinstance(after, FleetSettings) or after.poollets.keys() != known.poollets.keys() | {one.name}:
-        raise CommandError("cannot add the entry to the text of gitvirt.yaml", BY_HAND)
-    return fresh
-
-
-def commit(one: PoolletSettings, branch: str) -> None:
-    """Commit the entry to `branch`, which is created from the source branch if it does not exist. Raises
-    RepoError and CommandError."""
-    ref, source = HEADS + branch, HEADS + one.repo.source
-    if ref == source or ref == HEADS + one.repo.target:
-        raise CommandError(
-            f"{branch} is not a branch to propose on", "name a new branch, and merge it", Exit.USAGE
-        )
-    ambient = HostInputs(os.environ, Path.cwd(), Clock(), random.SystemRandom(), version("gitvirt"))
-    repo = bootstrap.open_repo(one.repo, Refs(source=source, target=ref, reports=None), ambient)
-    try:
-        snapshot = repo.snapshot()
-        if isinstance(snapshot, RemoteUnavailable):
-            raise CommandError(printable(snapshot.cause), printable(snapshot.cure))
-        commit_entry(repo, snapshot, one, ref, ambient)
-    finally:
-        repo.close()
-
-
-def commit_entry(repo: Repo, snapshot: Snapshot, one: PoolletSettings, ref: str, ambient: HostInputs) -> None:
-    """One commit with that one file changed. A branch that exists is continued by compare-and-swap, so
-    nothing that others pushed to it is lost. An unchanged file is a success: the entry is there."""
-    base = snapshot.target or snapshot.source
-    file = repo.file(base, fleet.PATH) if base else None
-    if file is None:
-        raise CommandError("the source branch has no gitvirt.yaml", "`gitvirt init` writes one")
-    draft = Draft(
-        ref=ref,
-        expected=snapshot.target,
-        base=base,
-        edits={fleet.PATH: with_entry(repo.read(file.id).decode("utf-8", "replace"), one).encode()},
-        message=f"poollets: {one.name} joins",
-        author=Identity(f"poollet {one.name}", AUTHOR_MAIL),
-        time=ambient.clock.now(),
-        source=None if snapshot.target else snapshot.source,
-    )
-    match repo.write([draft]):
-        case Pushed() | Unchanged():
-            return
-        case PushRefused(_, words):
-            reason = "; ".join(map(printable, words.splitlines()))
-            raise CommandError(f"the server refused the push: {reason}", BY_HAND)
-        case RemoteUnavailable(_, cause, cure):
-            raise CommandError(printable(cause), printable(cure))
-        case PushConflict():
-            raise CommandError(f"another writer changed {ref}", "try again")
+    return change_settings(text, {("poollets", one.name, "certificates"): list(wanted)})

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from reconciler.cli.access.ending import note_ending
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.fleet_changes import add_watch, show_fleet
 from reconciler.cli.fleet_repo import FleetRepo, add_repo
@@ -56,6 +57,8 @@ It shows the target branch (live), with the newest reports of the hosts. Objects
 those that it cannot apply are named below the table, each with file, line and cure."""
 
 FORMATS = ("table", "wide", "json", "yaml", "name")
+TABLES = ("table", "wide")
+POOLS = frozenset((Kind.MACHINE_POOL, Kind.VOLUME_POOL))
 ALL = "all"
 EVERY = TakenKinds(tuple(Kind), None)
 HIDDEN = "hidden; use --show-secrets"
@@ -134,6 +137,8 @@ def run(arguments: argparse.Namespace) -> int:
         changed = [item for name, item in bodies.items() if printed.get(name) != item.object]
         printed.clear()
         printed.update({name: item.object for name, item in bodies.items()})
+        if is_first and arguments.output in TABLES and not POOLS.isdisjoint(request.kinds):
+            note_ending(fleet)
         if is_first or changed:
             show(out(), changed, request, arguments, widths)
         if is_first and not (request.keys or arguments.label or arguments.field):

@@ -7,6 +7,7 @@ Reads both branches and the reports, and writes nothing. Exit code 0, also if so
 | awaiting approval, held | the plan of the next tick (`Plan.awaiting`, `Plan.holds`) | `approve`, `plan --repo`, /healthz |
 | not applied | errors of the source, and objects of files that cannot be used | `validate`, `plan`, `get` |
 | not as declared | conditions of objects, with the newest reports | `get`, `describe` |
+| certificates | gitvirt.yaml, and the time | `get pools`, `validate` |
 
 An object is in the first part that has it, and in no other.
 
@@ -21,7 +22,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
+from reconciler.cli.access.ending import find_ending
 from reconciler.cli.duration import format_age
 from reconciler.cli.exits import Exit
 from reconciler.cli.fleet_repo import FleetRepo, add_repo, named_fleet, source_branch
@@ -40,6 +43,9 @@ from reconciler.plan.types import PendingApproval
 from reconciler.query.inventory import FleetInventory, InventoryItem
 from schemas.kinds import Kind
 from schemas.problem import Problem, Severity
+
+if TYPE_CHECKING:  # it loads a library of cryptography, which a fleet without certificates does without
+    from schemas.settings.certificate_dates import EndingCertificate
 
 EXAMPLES = """examples:
   gitvirt status
@@ -73,6 +79,7 @@ class FleetStatus:
     held: tuple[PendingApproval, ...]
     unapplied: tuple[NotApplied, ...]
     unwell: tuple[InventoryItem, ...]
+    ending: tuple[EndingCertificate, ...] = ()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -121,6 +128,7 @@ def collect_status(fleet: FleetRepo, inventory: FleetInventory) -> FleetStatus:
         plan.holds,
         unapplied,
         tuple(unwell),
+        find_ending(fleet),
     )
 
 
@@ -189,6 +197,7 @@ def list_parts(
         "`gitvirt describe OBJECT` says why",
         [row_of(terminal, item) for item in found.unwell],
     )
+    yield "Certificates", "end soon, or have ended", [(str(each), each.cure) for each in found.ending]
 
 
 def objects_of(pending: PendingApproval) -> str:
@@ -244,6 +253,10 @@ def value(found: FleetStatus) -> dict[str, object]:
         "held": [{"reason": each.reason, "objects": [str(key) for key in each.keys]} for each in found.held],
         "notApplied": [error_value(each) for each in found.unapplied],
         "notAsDeclared": [str(item.key) for item in found.unwell],
+        "endingCertificates": [
+            {"owner": each.entry.owner, "expires": each.ends.isoformat(), "cure": each.cure}
+            for each in found.ending
+        ],
     }
 
 

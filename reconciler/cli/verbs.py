@@ -40,6 +40,13 @@ VERBS = {
     "poollet": Verb(
         "poollet.cli", "run the agent of a host: it runs what is assigned to its pools, and reports"
     ),
+    "link": Verb(
+        "reconciler.cli.link", "make or rotate the certificate of the link, and list it in gitvirt.yaml"
+    ),
+    "client": Verb(
+        "reconciler.cli.client",
+        "make or rotate the certificate of an API client, and list it with its rights",
+    ),
     "runtime": Verb("iri.cli.runtime", "run a server of the runtime interface: libvirt, or simulated"),
     "console": Verb("iri.cli.console", "open a machine's serial console, on the host where it runs"),
     "exec": Verb("iri.cli.console", "the same as console"),
@@ -130,7 +137,7 @@ JOBS: Mapping[str, tuple[str, ...]] = {
         "pool",
     ),
     "review": ("validate", "plan", "comment", "forge"),
-    "operate": ("run", "poollet", "runtime"),
+    "operate": ("run", "poollet", "runtime", "link", "client"),
     "reach machines": ("ssh", "console", "exec", "logs", "inventory"),
     "on a host": ("iri",),
 }

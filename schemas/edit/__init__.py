@@ -12,6 +12,6 @@ Limits: nothing here decides what to write, opens a file, knows Git, or knows wh
 """
 
 from schemas.edit.editor import Edited, EditRefused, Means, Outcome, edit, edit_all
-from schemas.edit.fields import Annotation, Changes, Field, Target, Value
+from schemas.edit.fields import Annotation, Changes, Field, Setting, Target, Value
 from schemas.edit.render import render
 from schemas.edit.scalars import UnwritableError

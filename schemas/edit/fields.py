@@ -2,7 +2,7 @@
 
 A person's spec belongs to the person. The reconciler writes into it what Kubernetes' conventions keep there: the pool
 of an object and the claim of a volume, beside identity and deletion in `metadata`. `power`, `unschedulable` and `taints` are written
-by verbs that a person calls. All else that gitvirt knows about an object is in `status`, which belongs to it as a whole.
+by verbs that a person calls, and so are settings of who may connect. All else that gitvirt knows about an object is in `status`, which belongs to it as a whole.
 
 To add a field: a member of `Field`, in the position where a new entry should be inserted.
 """
@@ -54,7 +54,21 @@ class Annotation:
         return f"metadata.annotations[{self.key}]"
 
 
-Target = Field | Annotation
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting of a fleet, in gitvirt.yaml: who may connect, which people propose with a verb. Other settings are people's alone."""
+
+    path: Path
+
+    def __post_init__(self) -> None:
+        assert self.path[0] in WRITTEN_SETTINGS, self.path
+
+    def __str__(self) -> str:
+        return ".".join(self.path)
+
+
+WRITTEN_SETTINGS = ("link", "poollets", "clients")
+Target = Field | Annotation | Setting
 Changes = Mapping[Target, Value]
 """The desired value of each field. None removes the field."""
 
@@ -66,4 +80,10 @@ _RANK = {field: rank for rank, field in enumerate(Field)}
 
 def insertion_order(target: Target) -> tuple[int, str]:
     """Annotations come first, then fields in their declared order, so that equal edits give equal bytes."""
-    return (_RANK[target], "") if isinstance(target, Field) else (-1, target.key)
+    match target:
+        case Field():
+            return (_RANK[target], "")
+        case Annotation(key):
+            return (-1, key)
+        case Setting(path):
+            return (WRITTEN_SETTINGS.index(path[0]), str(path))

@@ -38,7 +38,7 @@ HASHES = (hashes.SHA256, hashes.SHA384, hashes.SHA512)
 ONE_BLOCK = re.compile(r"\s*-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----\s*")
 BEGIN = "-----BEGIN CERTIFICATE-----"
 PRIVATE = "PRIVATE KEY"
-MAKE = "docs/link.md shows how"
+MAKE = "`gitvirt poollet join` does it for a host, `gitvirt link init` for the link, `gitvirt client join` for a client"
 MAKE_EC = f"use an ECDSA key of the curve P-256: {MAKE}"
 
 

@@ -68,11 +68,11 @@ def describe_rotation(entry: CertificateEntry) -> str:
     """The command that makes the next certificate, and where it runs."""
     match entry.kind:
         case "link":
-            return "make another one and list both: docs/link.md, Rotating"
+            return "run `gitvirt link rotate` where its key is"
         case "poollets":
-            return f"make another one on the host of {entry.name} and list both: docs/link.md, Rotating"
+            return f"run `gitvirt poollet rotate` on the host of {entry.name}"
         case "clients":
-            return f"make another one for the client {entry.name} and list both: docs/link.md, Rotating"
+            return f"run `gitvirt client rotate {entry.name}` where its key is"
 
 
 def day(time: datetime) -> str:

@@ -87,18 +87,23 @@ def check_link(link: LinkSettings) -> Iterator[Violation]:
     if link.addresses and not link.certificates:
         message = "link.addresses is set, but link.certificates is empty: no host could recognize the link"
         yield Violation(
-            "/link/addresses", "GV609", message, "make the certificate of the link: docs/link.md shows how"
+            "/link/addresses", "GV609", message, "`gitvirt link init` makes the certificate and lists it"
         )
     if link.certificates and not link.addresses:
         message = "link.certificates is set, but link.addresses is empty: no host would find the link"
         hint = "write host:port of each server of the link"
         yield Violation("/link/certificates", "GV609", message, hint)
     for index, address in enumerate(link.addresses):
-        found = ADDRESS.fullmatch(address)
-        if found is None or not 0 < int(found[3]) <= HIGHEST_PORT:
+        if not is_address(address):
             hint = "write host:port, as link.example.org:7443 or [2001:db8::1]:7443, without a scheme"
             where = json_pointer(("link", "addresses", index))
             yield Violation(where, "GV624", "the address is not host:port", hint)
+
+
+def is_address(text: str) -> bool:
+    """Whether it is host:port, as hosts dial it."""
+    found = ADDRESS.fullmatch(text)
+    return found is not None and 0 < int(found[3]) <= HIGHEST_PORT
 
 
 def check_namespaces(clients: Mapping[str, ClientEntry], known: Collection[str]) -> Iterator[Violation]:
@@ -117,7 +122,7 @@ def check_certificates(entries: tuple[CertificateEntry, ...]) -> Iterator[Violat
     """GV605 to GV608 and GV626: each can be used, and belongs to one owner."""
     if not entries:
         return  # without them no verb loads a library of cryptography
-    from schemas.settings.certificate import LINK_NAME, MAKE, RefusedCertificate, read_certificate
+    from schemas.settings.certificate import LINK_NAME, RefusedCertificate, read_certificate
 
     owners: dict[str, CertificateEntry] = {}
     for entry in entries:
@@ -134,4 +139,4 @@ def check_certificates(entries: tuple[CertificateEntry, ...]) -> Iterator[Violat
             message = (
                 f"certificate {found.short} is not for the name {LINK_NAME}, which hosts expect of the link"
             )
-            yield Violation(entry.pointer, "GV626", message, f"make one for this name: {MAKE}")
+            yield Violation(entry.pointer, "GV626", message, "`gitvirt link init` makes one")

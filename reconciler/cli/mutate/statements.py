@@ -24,16 +24,17 @@ Show = Callable[[FleetRepo, list[FileEdit], str, argparse.Namespace], None]
 def commit_statements(
     arguments: argparse.Namespace, edits_of: Callable[[FleetRepo], list[FileEdit]], message: str, show: Show
 ) -> int:
-    """Commits the files to the source branch or to a new one, and shows them. Each turn writes them for the newest source."""
+    """Commits the files to the source branch or to a new one, and shows them. Each turn writes them for the newest source. Without any there
+    is nothing to commit, and that is shown."""
     with named_fleet(arguments.repo) as fleet:
         check_settings(fleet, changes=True)
         change.refuse_unsigned(fleet, arguments)
         for turn in range(change.TRIES):
             edits = edits_of(fleet)
             commit = ""
-            if not arguments.dry_run:
+            if edits and not arguments.dry_run:
                 commit = change.push_files(fleet, edits, arguments, arguments.message or message) or ""
-            if commit or arguments.dry_run:
+            if commit or arguments.dry_run or not edits:
                 show(fleet, edits, commit, arguments)
                 return Exit.OK
             time.sleep(jitter(change.PAUSE_SECONDS * 2**turn, random.Random()))  # noqa: S311 - it spreads tries

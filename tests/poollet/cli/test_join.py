@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -15,8 +16,10 @@ from schemas.settings import fleet
 from schemas.settings.host import PoolletSettings, PoolSettings, RepoSettings
 from tests.poollet.cli.process import FleetRepo
 from tests.poollet.fleet import FLEET
+from tests.schemas.settings.certificates import certificate
 from tests.servers.repository import git
 
+OWN, OTHER = certificate("host-1"), certificate("other")
 ONE = PoolletSettings(name="host-1", repo=RepoSettings(url="x"))
 
 
@@ -38,41 +41,70 @@ def join(fleet_repo: FleetRepo, *more: str) -> tuple[int, str, str]:
 @pytest.mark.parametrize(
     ("settings", "want"),
     [
-        ("", "\n\npoollets:\n  host-1:\n    pools: [host-1]\n    volumePools: [host-1]\n"),
-        ("poollets: {}  # none yet\n", "poollets:\n  host-1:\n    pools: [host-1]\n"),
-        ("poollets:\n    other: {pools: [a]}\n", "poollets:\n    host-1:\n        pools: [host-1]\n"),
-        ("poollets:\n  # all of them\n  other:\n", "poollets:\n  host-1:\n    pools: [host-1]\n"),
-        ("poollets:  # who\n  other:\npools: open\n", "poollets:  # who\n  host-1:\n    pools: [host-1]\n"),
+        (
+            "",
+            "\npoollets:\n  host-1:\n    pools:\n      - host-1\n    volumePools:\n      - host-1\n    certificates:\n      - |\n",
+        ),
+        ("poollets: {}  # none yet\n", "poollets:  # none yet\n  host-1:\n    pools:\n      - host-1\n"),
+        ("poollets:\n    other: {pools: [a]}\n", "    other: {pools: [a]}\n    host-1:\n        pools:\n"),
+        (
+            "poollets:\n  # all of them\n  other:\n",
+            "poollets:\n  # all of them\n  other:\n  host-1:\n    pools:\n",
+        ),
+        ("poollets:  # who\n  other:\npools: open\n", "poollets:  # who\n  other:\n  host-1:\n    pools:\n"),
     ],
 )
 def test_an_entry_is_added_and_nothing_else_moves(settings: str, want: str) -> None:
     text = f"# ours\nfleet: {{id: {FLEET}}}\n{settings}"
-    after = with_entry(text, ONE)
+    after = with_entry(text.encode(), ONE, OWN).decode()
     assert want in after
     found = fleet.parse(after.encode())
     assert isinstance(found, fleet.FleetSettings)
-    assert "host-1" in found.poollets
+    entry = found.poollets["host-1"]
+    assert entry is not None
+    assert entry.certificates == (OWN,)
     kept = [line for line in text.splitlines() if not line.startswith("poollets: {}")]
     assert [line for line in after.splitlines() if line in kept] == kept
-    assert with_entry(after, ONE) == after
+    assert with_entry(after.encode(), ONE, OWN).decode() == after
+
+
+@pytest.mark.parametrize(
+    ("listed", "want"), [((), (OWN,)), ((OTHER,), (OTHER, OWN)), ((OWN, OTHER), (OWN, OTHER))]
+)
+def test_an_entry_that_is_there_gets_the_certificate_alone(
+    listed: tuple[str, ...], want: tuple[str, ...]
+) -> None:
+    text = json.dumps(
+        {"fleet": {"id": FLEET}, "poollets": {"host-1": {"pools": ["x"], "certificates": listed}}}
+    )
+    found = fleet.parse(with_entry(text.encode(), ONE, OWN))
+    assert isinstance(found, fleet.FleetSettings)
+    assert found.poollets["host-1"] == fleet.PoolletEntry(pools=("x",), certificates=want)
+    assert with_entry(text.encode(), ONE, "") == text.encode()
+
+
+def test_a_third_certificate_is_refused() -> None:
+    text = json.dumps(
+        {"fleet": {"id": FLEET}, "poollets": {"host-1": {"certificates": [OTHER, certificate("third")]}}}
+    )
+    with pytest.raises(CommandError, match="two other certificates"):
+        with_entry(text.encode(), ONE, OWN)
 
 
 def test_the_entry_names_the_pools_that_are_announced() -> None:
     pools = (PoolSettings(name="a"), PoolSettings(name="b"), PoolSettings(name="c", kind="VolumePool"))
-    after = with_entry(
-        f"fleet: {{id: {FLEET}}}\n", PoolletSettings(name="rack", repo=RepoSettings(url="x"), pools=pools)
-    )
-    found = fleet.parse(after.encode())
+    host = PoolletSettings(name="rack", repo=RepoSettings(url="x"), pools=pools)
+    found = fleet.parse(with_entry(f"fleet: {{id: {FLEET}}}\n".encode(), host, ""))
     assert isinstance(found, fleet.FleetSettings)
     assert found.owns("rack", "b")
     assert found.owns_volumes("rack", "c")
     assert not found.owns_volumes("rack", "a")
 
 
-@pytest.mark.parametrize("settings", [f"{{fleet: {{id: {FLEET}}}}}\n", "fleet: 1\n"])
+@pytest.mark.parametrize("settings", ["fleet: 1\n", f"x: &a {{}}\nfleet: {{id: {FLEET}}}\n"])
 def test_settings_that_cannot_be_added_to_are_left_alone(settings: str) -> None:
     with pytest.raises(CommandError):
-        with_entry(settings, ONE)
+        with_entry(settings.encode(), ONE, OWN)
 
 
 def test_a_key_is_made_once_and_the_entry_printed(tmp_path: Path) -> None:
@@ -83,22 +115,47 @@ def test_a_key_is_made_once_and_the_entry_printed(tmp_path: Path) -> None:
     assert key.stat().st_mode & 0o077 == 0
     assert key.with_name("id.pub").read_text().strip() in output
     assert "poollets:\n  host-1:\n" in output
-    made = key.read_text()
-    assert join(fleet_repo, "--key", str(key))[0] == 0
-    assert key.read_text() == made
+    made = {path.name: path.read_text() for path in key.parent.iterdir()}
+    assert sorted(made) == ["id", "id.pub", "link.crt", "link.key"]
+    assert (key.parent / "link.key").stat().st_mode & 0o077 == 0
+    assert not [line for line in made["link.key"].splitlines()[1:-1] if line in output]
+    listed = f"fleet: {{id: {FLEET}}}\n{output[output.index('poollets:') :]}"
+    found = fleet.parse(listed.encode())
+    assert isinstance(found, fleet.FleetSettings)
+    assert found.poollets["host-1"] == fleet.PoolletEntry(
+        pools=("host-1",), volume_pools=("host-1",), certificates=(made["link.crt"],)
+    )
+    assert join(fleet_repo, "--key", str(key))[1].replace("created the", "the") == output[
+        output.index("add this key") :
+    ].replace("created the", "the")
+    assert {path.name: path.read_text() for path in key.parent.iterdir()} == made
+
+
+def test_a_dry_run_makes_no_file_and_no_commit(tmp_path: Path) -> None:
+    fleet_repo, key = FleetRepo(tmp_path), tmp_path / "keys" / "id"
+    fleet_repo.begin()
+    fleet_repo.commit({"gitvirt.yaml": f"fleet: {{id: {FLEET}}}\n"}, "main")
+    code, output, _ = join(fleet_repo, "--key", str(key), "--branch", "join-host-1", "--dry-run")
+    assert code == 0
+    assert "would create the certificate" in output
+    assert "+  host-1:" in output
+    assert not key.parent.exists()
+    assert not fleet_repo.head("refs/heads/join-host-1")
 
 
 def test_an_entry_is_proposed_on_a_branch(tmp_path: Path) -> None:
     fleet_repo = FleetRepo(tmp_path)
     fleet_repo.begin()
     source = fleet_repo.commit({"gitvirt.yaml": f"fleet: {{id: {FLEET}}}\n"}, "main")
-    code, output, wrong = join(fleet_repo, "--branch", "join-host-1")
+    key = str(tmp_path / "keys" / "id")
+    code, output, wrong = join(fleet_repo, "--key", key, "--branch", "join-host-1")
     assert (code, wrong) == (0, "")
+    assert "BEGIN CERTIFICATE" in git(fleet_repo.repo, "show", "join-host-1:gitvirt.yaml")
     assert "join-host-1" in output
     assert "host-1:" in git(fleet_repo.repo, "show", "join-host-1:gitvirt.yaml")
     assert git(fleet_repo.repo, "rev-parse", "join-host-1^") == source
     head = fleet_repo.head("refs/heads/join-host-1")
-    assert join(fleet_repo, "--branch", "join-host-1")[0] == 0
+    assert join(fleet_repo, "--key", key, "--branch", "join-host-1")[0] == 0
     assert fleet_repo.head("refs/heads/join-host-1") == head
     code, _, wrong = join(fleet_repo, "--branch", "main")
     assert code == 2

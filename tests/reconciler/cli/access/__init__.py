@@ -1,0 +1,1 @@
+"""Keys, certificates and their entries in gitvirt.yaml."""
