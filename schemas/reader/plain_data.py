@@ -11,10 +11,18 @@ from typing import NamedTuple
 from schemas.problem import Violation, json_pointer
 
 DEEPEST = 50
-WIDEST = 1_000
-LARGEST = 20_000
 
 Path = tuple[str | int, ...]
+
+
+class SizeLimits(NamedTuple):
+    """The most entries of one collection, and the most values of a document, that are checked."""
+
+    widest: int = 1_000
+    largest: int = 20_000
+
+
+DOCUMENT = SizeLimits()
 
 
 class PlainData(NamedTuple):
@@ -32,12 +40,12 @@ class _Visit(NamedTuple):
     into: dict[str, object] | list[object]
 
 
-def extract_plain_data(body: object) -> PlainData:
+def extract_plain_data(body: object, limits: SizeLimits = DOCUMENT) -> PlainData:
     """A copy without the parts that no validator can read. Iterative, so that depth costs no stack."""
     root: list[object] = []
     flaws: list[Violation] = []
     pending = [_Visit((), body, root)]
-    left = LARGEST
+    left = limits.largest
     while pending:
         visit = pending.pop()
         if left == 0:
@@ -46,11 +54,11 @@ def extract_plain_data(body: object) -> PlainData:
             )
             break
         left -= 1
-        _copy(visit, pending, flaws)
+        _copy(visit, pending, flaws, limits.widest)
     return PlainData(root[0] if root else None, tuple(dict.fromkeys(flaws)))
 
 
-def _copy(visit: _Visit, pending: list[_Visit], flaws: list[Violation]) -> None:
+def _copy(visit: _Visit, pending: list[_Visit], flaws: list[Violation], widest: int) -> None:
     """Copy one value, and put its children on the list of pending visits."""
     value, path = visit.value, visit.path
     match value:
@@ -60,14 +68,14 @@ def _copy(visit: _Visit, pending: list[_Visit], flaws: list[Violation]) -> None:
         case dict():
             copied: dict[str, object] = {}
             _insert(visit, copied)
-            pending.extend(reversed(_children(value, path, copied, flaws)))
+            pending.extend(reversed(_children(_Visit(path, value, copied), flaws, widest)))
         case list():
             items: list[object] = []
             _insert(visit, items)
-            if len(value) > WIDEST:
-                flaws.append(_flaw(path, f"of its {len(value)} entries only the first {WIDEST} were checked"))
+            if len(value) > widest:
+                flaws.append(_flaw(path, f"of its {len(value)} entries only the first {widest} were checked"))
             pending.extend(
-                _Visit((*path, index), value[index], items) for index in range(min(len(value), WIDEST))[::-1]
+                _Visit((*path, index), value[index], items) for index in range(min(len(value), widest))[::-1]
             )
         case str() if not _is_text(value):
             flaws.append(_flaw(path, "the text is not valid Unicode", "write it again"))
@@ -77,14 +85,14 @@ def _copy(visit: _Visit, pending: list[_Visit], flaws: list[Violation]) -> None:
             flaws.append(_flaw(path, f"a {type(value).__name__} is not plain data", "put it in quotes"))
 
 
-def _children(
-    value: dict[object, object], path: Path, copied: dict[str, object], flaws: list[Violation]
-) -> list[_Visit]:
-    """The fields of a mapping that can be copied."""
+def _children(visit: _Visit, flaws: list[Violation], widest: int) -> list[_Visit]:
+    """The fields of a mapping that can be copied, for the copy `visit.into`."""
+    value, path, copied = visit.value, visit.path, visit.into
+    assert isinstance(value, dict)
     found: list[_Visit] = []
     for key, inner in value.items():
-        if len(found) == WIDEST:
-            flaws.append(_flaw(path, f"of its {len(value)} fields only the first {WIDEST} were checked"))
+        if len(found) == widest:
+            flaws.append(_flaw(path, f"of its {len(value)} fields only the first {widest} were checked"))
             break
         if isinstance(key, str) and _is_text(key):
             found.append(_Visit((*path, key), inner, copied))

@@ -14,11 +14,12 @@ import msgspec
 from schemas.manifest.schema_errors import explain_errors
 from schemas.problem import Problem, Violation
 from schemas.reader import Unreadable, read
-from schemas.reader.plain_data import extract_plain_data
+from schemas.reader.plain_data import SizeLimits, extract_plain_data
 from schemas.reader.positions import Positions
 
 # Two certificates for each of 5,000 hosts.
 LARGEST = 8 * 1024 * 1024
+MOST = SizeLimits(widest=10_000, largest=200_000)  # hosts, and all values
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -49,7 +50,7 @@ def load(
     if len(values) != 1:
         message = "the file is empty" if not values else f"the file contains {len(values)} documents"
         return _refuse(path, message, "a settings file contains one document")
-    part, flaws = extract_plain_data(values[0])
+    part, flaws = extract_plain_data(values[0], MOST)
     violations = (*flaws, *explain_errors(None, schema, part))
     if violations:
         return locate_problems(violations, path, text)

@@ -233,3 +233,15 @@ def test_a_namespace_in_which_nothing_is_declared_is_a_warning(
     found = list(check_namespaces({"ci": entry}, {"default", ""}))
     want = [("GV625", "/clients/ci/namespaces/0", Severity.WARNING, hint)] if hint else []
     assert [(each.code, each.pointer, each.severity, each.hint) for each in found] == want
+
+
+def test_a_fleet_of_5000_hosts_with_two_certificates_each_fits_into_its_settings() -> None:
+    """One certificate for all, which is a problem of its own: that each of the others is found shows that all were read."""
+    hosts = {
+        f"rack-{number}": {"pools": [f"rack-{number}"], "certificates": [HOST, HOST]}
+        for number in range(5000)
+    }
+    found = fleet.parse(settings(poollets=hosts))
+    assert isinstance(found, tuple)
+    assert {each.code for each in found} == {"GV608"}
+    assert len(found) == 2 * 5000 - 1
