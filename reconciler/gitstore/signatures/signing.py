@@ -32,9 +32,10 @@ class SshSigner:
 
     key: Path
     ambient: Mapping[str, str]
+    namespace: str = NAMESPACE
 
     def __call__(self, payload: bytes) -> str:
-        arguments = ["ssh-keygen", "-q", "-Y", "sign", "-n", NAMESPACE, "-f", str(self.key)]
+        arguments = ["ssh-keygen", "-q", "-Y", "sign", "-n", self.namespace, "-f", str(self.key)]
         return _sign(arguments, self.ambient, payload, f"the ssh key {self.key}")
 
 

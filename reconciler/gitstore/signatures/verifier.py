@@ -69,11 +69,12 @@ class JudgesCommits(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class SignedCommit:
-    """A commit taken apart: what was signed, and the signature."""
+class SignedText:
+    """What was signed, and the signature. ssh signatures name what they are for: that of a commit is git's."""
 
     payload: bytes
     signature: str
+    namespace: str = NAMESPACE
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,15 @@ class Verifier:
                 self._keep(name, at, verdict)
         return verdict
 
+    def verify_text(self, text: bytes, signature: str, namespace: str, at: datetime) -> Verdict:
+        """Whether a signer's ssh key signed this text for this purpose. Not kept: such a text is judged once."""
+        if not signature.startswith(SSH_BEGIN):
+            return _unreadable("its signature is not one of ssh")
+        try:
+            return self._verify_ssh(SignedText(text, signature, namespace), at)
+        except OSError as error:
+            return _unreadable(f"its signature cannot be checked here: {error.strerror}")
+
     def _keep(self, name: bytes, at: datetime, verdict: Verdict) -> None:
         if len(self._kept) >= MOST_KEPT:
             self._kept.clear()
@@ -114,7 +124,7 @@ class Verifier:
             return _unreadable(f"its signature cannot be checked here: {error.strerror}")
         return _unreadable("its signature is neither ssh nor OpenPGP")
 
-    def _verify_ssh(self, signed: SignedCommit, at: datetime) -> Verdict:
+    def _verify_ssh(self, signed: SignedText, at: datetime) -> Verdict:
         blob = _public_key(signed.signature)
         if blob is None:
             return _unreadable("its ssh signature is damaged")
@@ -131,12 +141,12 @@ class Verifier:
             )
         return self._ask_ssh(signed, valid[0])
 
-    def _ask_ssh(self, signed: SignedCommit, key: SshSignerKey) -> Verdict:
+    def _ask_ssh(self, signed: SignedText, key: SshSignerKey) -> Verdict:
         with tempfile.TemporaryDirectory(prefix="gitvirt-") as folder:
             allowed, signature = Path(folder) / "allowed", Path(folder) / "signature"
             allowed.write_text(f"signer {key.type} {base64.b64encode(key.blob).decode()}\n", "utf-8")
             signature.write_text(signed.signature, "utf-8")
-            arguments = ["ssh-keygen", "-Y", "verify", "-n", NAMESPACE, "-I", "signer"]
+            arguments = ["ssh-keygen", "-Y", "verify", "-n", signed.namespace, "-I", "signer"]
             arguments += ["-f", str(allowed), "-s", str(signature)]
             done = self._run(arguments, signed.payload)
         if done.status == 0:
@@ -145,7 +155,7 @@ class Verifier:
             SignatureFault.TAMPERED, f"its signature by {key.name} does not match its content"
         )
 
-    def _verify_gpg(self, signed: SignedCommit, at: datetime) -> Verdict:
+    def _verify_gpg(self, signed: SignedText, at: datetime) -> Verdict:
         if not self.signers.fingerprints:
             return BadSignature(
                 SignatureFault.UNKNOWN_SIGNER, "signed by an OpenPGP key, but no OpenPGP key is a signer"
@@ -171,7 +181,7 @@ def _unreadable(words: str) -> BadSignature:
     return BadSignature(SignatureFault.UNREADABLE, words)
 
 
-def split_commit(commit: bytes) -> SignedCommit | BadSignature:
+def split_commit(commit: bytes) -> SignedText | BadSignature:
     """Strictly: two signatures, or one for another hash, would leave open what was signed."""
     head, separator, body = commit.partition(b"\n\n")
     payload: list[bytes] = []
@@ -193,7 +203,7 @@ def split_commit(commit: bytes) -> SignedCommit | BadSignature:
     if found > 1:
         return _unreadable("it has several signatures")
     text = b"\n".join(signature).decode("ascii", "replace") + "\n"
-    return SignedCommit(b"\n".join(payload) + separator + body, text)
+    return SignedText(b"\n".join(payload) + separator + body, text)
 
 
 def _public_key(signature: str) -> bytes | None:

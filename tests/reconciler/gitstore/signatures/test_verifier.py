@@ -20,7 +20,7 @@ from reconciler.gitstore.signatures.verifier import (
     BadSignature,
     GoodSignature,
     SignatureFault,
-    SignedCommit,
+    SignedText,
     Verifier,
     split_commit,
 )
@@ -242,7 +242,7 @@ def test_a_verdict_is_kept_for_a_while_only(ann: Path, tmp_path: Path) -> None:
 
 
 def test_taken_apart_gives_back_what_was_signed() -> None:
-    assert split_commit(signed_commit(lambda payload: "-----BEGIN X\nline\n-----END X\n")) == SignedCommit(
+    assert split_commit(signed_commit(lambda payload: "-----BEGIN X\nline\n-----END X\n")) == SignedText(
         signed_commit(None), "-----BEGIN X\nline\n-----END X\n"
     )
 

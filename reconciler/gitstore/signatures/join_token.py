@@ -1,0 +1,169 @@
+"""Tokens with which a new host joins the fleet unattended: made and signed by an operator, judged where the host presents one. Pure, but for
+ssh-keygen, which signs and proves.
+
+Theory of operation. An operator allows one host, by name and with these pools, to be proposed within the hour. The token holds the claim, byte for
+byte as it was signed, and the signature of an ssh key that `signatures.signers` of gitvirt.yaml lists. It holds no secret key, but whoever has
+it first can use it: that is why it is short-lived, names its host, and counts once.
+
+    judged in this order   refused as     because
+    form                   MALFORMED      a token that was cut off, or is none
+    signature              UNSIGNED       no ssh signature by a signer over these bytes, made for this purpose
+    fleet                  OTHER_FLEET    a token of another fleet, which has the same signers
+    server                 OTHER_LINK     the host would not connect to this server: the token names another certificate of the link
+    name                   OTHER_NAME     the host asks for another name than the operator allowed
+    time                   EXPIRED, LONG  it is over, or it would last longer than LONGEST
+    use                    USED           the source branch records its nonce already
+    owner                  TAKEN          the name has an entry: a token never takes over the place of a host
+
+The signature is judged before anything that the claim says, so a stranger learns nothing about the fleet from the answers.
+
+Must never happen: a signature that was made for a Git commit counts for a token, or one for a token counts for a commit; what is judged differs
+from what was signed.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import secrets
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+
+import msgspec
+
+from reconciler.gitstore.objects.commit import Sign
+from reconciler.gitstore.signatures.verifier import BadSignature, Verifier
+
+PREFIX = "gitvirt-join."
+# The namespace of ssh signatures. A signature is good for what it was made for alone.
+JOIN_NAMESPACE = "gitvirt-join@gitvirt.dev"
+LONGEST = timedelta(hours=1)
+NONCE_BYTES = 16
+MOST_CHARACTERS = 16 * 1024
+
+
+class JoinFault(StrEnum):
+    MALFORMED = "malformed"
+    UNSIGNED = "not signed by a signer"
+    OTHER_FLEET = "another fleet"
+    OTHER_LINK = "another server"
+    OTHER_NAME = "another name"
+    EXPIRED = "expired"
+    LONG = "valid for too long"
+    USED = "used already"
+    TAKEN = "the name is taken"
+
+
+class JoinClaim(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """What the operator allows. `link` is the identity of the link's certificate, so that the host authenticates the server too; `expires`
+    counts seconds since 1970."""
+
+    fleet: str
+    link: str
+    name: str
+    pools: tuple[str, ...]
+    expires: int
+    nonce: str
+
+    @property
+    def expiry(self) -> datetime:
+        return datetime.fromtimestamp(self.expires, UTC)
+
+
+class JoinToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`claim` is the text that was signed, and is never encoded again."""
+
+    claim: str
+    signature: str
+
+
+@dataclass(frozen=True, slots=True)
+class JoinRefused:
+    fault: JoinFault
+    message: str
+    cure: str
+
+
+@dataclass(frozen=True, slots=True)
+class JoinFacts:
+    """What a token is judged against: the fleet, the certificates of its link, names that have an entry, nonces that were used, and the
+    time."""
+
+    fleet: str
+    links: Collection[str]
+    names: Collection[str]
+    used: Collection[str]
+    now: datetime
+
+
+def make_claim(fleet: str, link: str, name: str, pools: tuple[str, ...], expires: datetime) -> JoinClaim:
+    """With a nonce that occurs once."""
+    return JoinClaim(fleet, link, name, pools, int(expires.timestamp()), secrets.token_hex(NONCE_BYTES))
+
+
+def create_token(claim: JoinClaim, sign: Sign) -> str:
+    """One line that survives a terminal, an e-mail and a cloud-config. `sign` must sign for JOIN_NAMESPACE. Raises SigningError."""
+    text = msgspec.json.encode(claim)
+    token = JoinToken(text.decode(), sign(text))
+    return PREFIX + base64.urlsafe_b64encode(msgspec.json.encode(token)).decode().rstrip("=")
+
+
+def read_token(text: str) -> tuple[JoinToken, JoinClaim] | None:
+    """Its parts, unjudged; None for any other text. A host reads the link's identity from it."""
+    body = text.strip().removeprefix(PREFIX)
+    if not text.strip().startswith(PREFIX) or len(body) > MOST_CHARACTERS:
+        return None
+    try:
+        data = base64.b64decode(body + "=" * (-len(body) % 4), altchars=b"-_", validate=True)
+        token = msgspec.json.decode(data, type=JoinToken)
+        claim = msgspec.json.decode(token.claim, type=JoinClaim)
+        _ = claim.expiry  # raises for a number beyond all times
+    except (binascii.Error, ValueError, OverflowError, OSError):
+        return None
+    return token, claim
+
+
+def judge_token(text: str, name: str, facts: JoinFacts, verifier: Verifier) -> JoinClaim | JoinRefused:
+    """The claim, if the host that asks for the name `name` may be proposed. The caller records its nonce with the proposal."""
+    found = read_token(text)
+    if found is None:
+        return JoinRefused(
+            JoinFault.MALFORMED, "this is not a token", "copy the whole line that `token create` printed"
+        )
+    token, claim = found
+    verdict = verifier.verify_text(token.claim.encode(), token.signature, JOIN_NAMESPACE, facts.now)
+    if isinstance(verdict, BadSignature):
+        cure = "sign it with a key that signatures.signers of gitvirt.yaml lists"
+        return JoinRefused(JoinFault.UNSIGNED, f"the token does not count: {verdict.words}", cure)
+    return _judge_claim(claim, name, facts) or claim
+
+
+def _judge_claim(claim: JoinClaim, name: str, facts: JoinFacts) -> JoinRefused | None:
+    new = "create a new token"
+    if claim.fleet != facts.fleet:
+        return JoinRefused(
+            JoinFault.OTHER_FLEET, f"the token is for fleet {claim.fleet}, this is {facts.fleet}", new
+        )
+    if claim.link not in facts.links:
+        message = (
+            f"the token is for a link with certificate {claim.link[:12]}, which this fleet does not list"
+        )
+        return JoinRefused(JoinFault.OTHER_LINK, message, new)
+    if claim.name != name:
+        message = f"the token is for the name {claim.name}, not for {name}"
+        return JoinRefused(JoinFault.OTHER_NAME, message, f"join as {claim.name}, or {new}")
+    left = claim.expiry - facts.now
+    if left <= timedelta(0):
+        return JoinRefused(JoinFault.EXPIRED, f"the token expired at {claim.expiry:%H:%M:%S} UTC", new)
+    if left > LONGEST:
+        message = f"the token is valid until {claim.expiry:%Y-%m-%d %H:%M} UTC; at most one hour is allowed"
+        return JoinRefused(JoinFault.LONG, message, f"{new}; compare the clocks of both machines")
+    if claim.nonce in facts.used:
+        message = f"the token for {claim.name} was used already"
+        return JoinRefused(JoinFault.USED, message, f"{new}, and find out who used this one")
+    if claim.name in facts.names:
+        message = f"gitvirt.yaml has an entry poollets.{claim.name} already"
+        return JoinRefused(JoinFault.TAKEN, message, "choose another name, or remove the entry first")
+    return None
