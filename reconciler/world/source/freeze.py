@@ -10,8 +10,8 @@ malformed file, and needs no rule of its own.
     it differs from the source that was reconciled last      it may change an immutable field
     it is held, and an object in it, a class that it names,  the reason may be gone: the user was deleted, the class put back
     or a user of them changed
-    at the first update, live says that it is frozen, or     live does not record what a file held; a class has no status
-    it has a class                                           to record it in
+    live says that it is frozen, or it has a class:          live does not record what a file held; a class has no status
+    at the first update, and where that object changed       to record it in. Another reconciler may have frozen it meanwhile
 
     verdict        before      then
     violations     not held    into `held`; its objects become FROZEN
@@ -53,8 +53,8 @@ class FreezeChange(NamedTuple):
 def files_to_judge(state: State, news: Collection[str], changed: Changed) -> set[str]:
     """The files to be judged: those that are not as they were accepted, and those that are held while their users change."""
     found = set(news)
-    if state.is_fresh:
-        found |= {known.source.path for known in state.objects.values() if known.source and is_marked(known)}
+    known = state.objects.values() if state.is_fresh else (after for _, after in changed.values())
+    found |= {each.source.path for each in known if each is not None and each.source and is_marked(each)}
     if state.held and is_concerned(state.held, changed):
         found |= state.held.keys()
     return found

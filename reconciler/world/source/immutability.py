@@ -159,7 +159,7 @@ def frozen(contents: Contents, problems: tuple[Problem, ...]) -> Contents:
 def is_marked(known: ObjectState) -> bool:
     """Whether live says, or cannot say, that its file was held when it was written last.
 
-    Asked at the first update only, to know which files must be judged although they did not change.
+    Asked at the first update, and of objects that changed, to know which files must be judged although they did not change.
     """
     if known.source is None or known.live is None:
         return False

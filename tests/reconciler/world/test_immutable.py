@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from reconciler.world.objects.object_state import DocumentPlace, Origin
-from reconciler.world.record import Record
+from reconciler.world.record import ACCEPTED, FROZEN, Record
 from reconciler.world.source.contents import object_at
 from reconciler.world.world import World
 from schemas.kinds import Key, Kind
-from schemas.model import Assignment, Machine, MachineClass, Volume, VolumeSnapshotStatus, VolumeStatus
+from schemas.model import (
+    Assignment,
+    Condition,
+    Machine,
+    MachineClass,
+    Volume,
+    VolumeSnapshotStatus,
+    VolumeStatus,
+)
 from schemas.model.quantity import parse
 from tests.reconciler.world.scene import (
     FAST,
@@ -266,6 +275,22 @@ def test_what_moves_to_another_file_may_not_change_on_the_way() -> None:
         assert each.objects[DATA].origin is Origin.FROZEN
         assert not each.relations.absent
         assert list(each.frozen) == ["z.yaml"]
+
+
+def test_a_file_that_another_reconciler_froze_stays_frozen() -> None:
+    """It saw a commit in between that this one did not: to this one the file of the source is as it was."""
+    made = scene(volume("data"), Kind.VOLUME, STORED)
+    world = made.world()
+    assert isinstance(STORED.status, VolumeStatus)
+    frozen = Condition(type=ACCEPTED, status="False", reason=FROZEN)
+    held = msgspec.structs.replace(
+        STORED, status=msgspec.structs.replace(STORED.status, conditions=(frozen,))
+    )
+    made.live({"x.yaml": with_record(volume("data", size="20Gi"), Kind.VOLUME, held)})
+    made.step(world)
+    for each in (world, made.world()):
+        assert each.objects[DATA].origin is Origin.FROZEN
+        assert list(each.frozen) == ["x.yaml"]
 
 
 def test_a_retained_volume_does_not_come_back_as_another() -> None:
