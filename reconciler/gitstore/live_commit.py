@@ -10,6 +10,8 @@ named by a trailer:
     any other       Source-Commit                   the source commit that is merged
                     Replaced-Commit                 what others put on `live`: in the history, so that no push is forced, and in no file
 
+The trailer Inputs-Commit names what the commit was made from (`reconciler.audit`). It is not a parent.
+
 So on the first-parent line of `live` are only commits of reconcilers, also after others wrote there, and a pull request that a forge
 merges into `live` breaks the form: it names no source commit, merges a commit that it does not name, or has two persons.
 

@@ -23,15 +23,16 @@ from reconciler.gitstore.remote.transport import PushConflict, PushRefused, Remo
 @dataclass(frozen=True, slots=True)
 class Refs:
     """Which refs a party reads, by their full names. `reports` that ends in `/` means every ref below; several are named
-    one by one."""
+    one by one. `inputs` ends in `/`: the lines of what commits on the target were made from (`reconciler.audit`)."""
 
     source: str | None = "refs/heads/main"
     target: str | None = "refs/heads/live"
     reports: str | tuple[str, ...] | None = "refs/poollets/"
+    inputs: str | None = None
 
 
 class Unfetched(NamedTuple):
-    """A report ref that the remote has and that could not be fetched. It never passes for one that does not exist."""
+    """A ref of reports or inputs that the remote has and that could not be fetched. It never passes for one that does not exist."""
 
     id: ObjectId  # as the remote lists it
     cause: str
@@ -59,6 +60,8 @@ class Snapshot:
     reports: Mapping[str, ObjectId] = field(default_factory=dict)  # poollet name -> commit
     default_branch: str | None = None  # what the remote's HEAD points to, when it says so
     unfetched: Mapping[str, Unfetched] = field(default_factory=dict)  # by poollet name; not among `reports`
+    inputs: Mapping[str, ObjectId] = field(default_factory=dict)  # name of the line -> commit
+    unfetched_inputs: Mapping[str, Unfetched] = field(default_factory=dict)
 
     @property
     def is_empty(self) -> bool:
@@ -100,7 +103,8 @@ class Draft:
     removes files never has the source as parent, or `git log -- FILE` would lose its end: such a draft becomes two commits.
     Without `parents` it replaces what was there, as a report does. `parent` replaces `expected` as the first of them: the commit then
     takes the place of what others put on top of that one. `replaces` is that foreign head: the last parent, named by a trailer, so that the
-    push is not forced.
+    push is not forced. `merges` are further parents: what they reach stays reachable. `names` are trailers, each with the ref whose draft of
+    the same write is the commit that it names.
     """
 
     ref: str
@@ -116,6 +120,8 @@ class Draft:
     parent: ObjectId | None = None
     replaces: ObjectId | None = None
     even_if_unchanged: bool = False  # a heartbeat is a commit of the same tree
+    merges: Sequence[ObjectId] = ()
+    names: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +175,13 @@ class Repo(Protocol):
         """Whether `ancestor` is `commit` or in its history; False too when either is not known here."""
 
     def write(self, drafts: Sequence[Draft]) -> Outcome:
-        """Commit and push all drafts in one step, or none. When another writer moved a ref, the outcome is `PushConflict`: take a snapshot and draft again."""
+        """Commit and push all drafts in one step, or none. One whose named draft changes nothing has no such trailer. When another writer moved a ref, the outcome is `PushConflict`: take a snapshot and draft again."""
+
+    def build(self, draft: Draft) -> Sequence[bytes]:
+        """The commits that a draft becomes, the last one last, or none where it changes nothing. They are stored nowhere."""
+
+    def remove(self, refs: Mapping[str, ObjectId]) -> Outcome:
+        """Remove these refs from the remote where they still are at these commits."""
 
     def housekeep(self) -> RemoteUnavailable | None:
         """Free disk space. May run in another thread at any time; an error does no harm."""

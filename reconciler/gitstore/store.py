@@ -47,12 +47,14 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from reconciler.gitstore.broken_refs import BrokenRefs, Fetch
 from reconciler.gitstore.errors import DamageError
 from reconciler.gitstore.objects.commit import Sign
-from reconciler.gitstore.objects.commit_builder import CommitBuilder
+from reconciler.gitstore.objects.commit_builder import BuiltCommit, CommitBuilder
 from reconciler.gitstore.objects.database import ObjectDatabase, ObjectType
 from reconciler.gitstore.objects.reader import ObjectReader
 from reconciler.gitstore.objects.tree import ObjectId
@@ -70,6 +72,7 @@ from reconciler.gitstore.remote.transport import (
 from reconciler.gitstore.repo import Draft, FileChange, Outcome, Pushed, Refs, Snapshot, Unchanged, Unfetched
 from reconciler.gitstore.signatures.signing import SigningError
 
+AnyRef = TypeVar("AnyRef")
 # A tick compares its snapshot with the one before; both must outlive housekeeping.
 _SNAPSHOTS_KEPT = 2
 # Git looks each name up in all that the remote lists; beyond this many it is cheaper to ask for all reports.
@@ -147,7 +150,7 @@ class Store(ObjectReader):
             raise ValueError("two drafts of one ref")
         with self._turn:
             try:
-                built = {draft.ref: (draft, made) for draft in drafts if (made := self._builder.build(draft))}
+                built = self._build(drafts)
             except SigningError as error:
                 return RemoteUnavailable(RemoteErrorKind.MIRROR, error.cause, error.cure)
             if not built:
@@ -164,6 +167,27 @@ class Store(ObjectReader):
                     self._objects.point(outcome.commits)
                     self._have.update(outcome.commits)
             self._objects.forget()
+            return outcome
+
+    def build(self, draft: Draft) -> Sequence[bytes]:
+        made = self._builder.build(draft)
+        found = made.objects if made is not None else ()
+        return [each.data for each in found if each.type is ObjectType.COMMIT]
+
+    def _build(self, drafts: Sequence[Draft]) -> dict[str, tuple[Draft, BuiltCommit]]:
+        """Those that change anything; first the drafts that others name."""
+        built: dict[str, tuple[Draft, BuiltCommit]] = {}
+        for draft in sorted(drafts, key=lambda each: bool(each.names)):
+            named = [(key, built[ref][1].commit) for key, ref in draft.names if ref in built]
+            if made := self._builder.build(replace(draft, trailers=(*draft.trailers, *named))):
+                built[draft.ref] = draft, made
+        return built
+
+    def remove(self, refs: Mapping[str, ObjectId]) -> Outcome:
+        with self._turn:
+            outcome = self._push([RefUpdate(ref, id, None) for ref, id in sorted(refs.items())])
+            if isinstance(outcome, Pushed):
+                self._have = {ref: id for ref, id in self._have.items() if ref not in refs}
             return outcome
 
     def housekeep(self) -> RemoteUnavailable | None:
@@ -314,8 +338,9 @@ def _own_disk(error: OSError) -> RemoteUnavailable:
 
 
 def _needed_names(refs: Refs) -> list[str]:
-    reports = [ref + "*" if ref.endswith("/") else ref for ref in _reports(refs)]
-    return [ref for ref in (refs.source, refs.target, *reports) if ref]
+    folders = (*_reports(refs), *([refs.inputs] if refs.inputs else []))
+    below = [ref + "*" if ref.endswith("/") else ref for ref in folders]
+    return [ref for ref in (refs.source, refs.target, *below) if ref]
 
 
 def _reports(refs: Refs) -> tuple[str, ...]:
@@ -339,4 +364,16 @@ def _snapshot(
     target = have.get(refs.target) if refs.target else None
     reports = {name: have[ref] for ref, name in named.items() if ref in have and ref not in broken}
     unfetched = {name: broken[ref] for ref, name in named.items() if ref in broken}
-    return Snapshot(source, target, reports, default_branch, unfetched)
+    inputs = _below(refs, refs.inputs, have)
+    unfetched_inputs = _below(refs, refs.inputs, broken)
+    inputs = {name: id for name, id in inputs.items() if name not in unfetched_inputs}
+    return Snapshot(source, target, reports, default_branch, unfetched, inputs, unfetched_inputs)
+
+
+def _below(refs: Refs, folder: str | None, there: Mapping[str, AnyRef]) -> dict[str, AnyRef]:
+    """What is below a folder of refs, by the rest of each name."""
+    return {
+        ref[len(folder) :]: found
+        for ref, found in sorted(there.items())
+        if folder and ref.startswith(folder) and ref not in (refs.source, refs.target)
+    }

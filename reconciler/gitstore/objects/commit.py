@@ -25,6 +25,7 @@ Sign: TypeAlias = Callable[[bytes], str]  # the bytes of a commit -> its armoure
 SOURCE_TRAILER = "Source-Commit"
 RECONCILER_TRAILER = "Reconciler"
 REPLACED_TRAILER = "Replaced-Commit"
+INPUTS_TRAILER = "Inputs-Commit"
 
 _PERSON = re.compile(
     r"(?P<name>.*?) ?<(?P<email>[^>]*)> (?P<seconds>-?\d{1,20}) (?P<sign>[+-])(?P<zone>\d{4})", re.DOTALL

@@ -58,7 +58,7 @@ class CommitBuilder:
             return fresh[id].data if id in fresh else self._reader.listing(id)
 
         parents = self._parents(draft)
-        if len(parents) >= 2 and (kept := _find_removed(listing, before, done.tree)):
+        if len(parents) >= 2 and not draft.merges and (kept := _find_removed(listing, before, done.tree)):
             merged = edit_tree(listing, done.tree, kept)
             fresh |= merged.objects
             first = self._commit(draft, merged.tree, parents)
@@ -75,8 +75,8 @@ class CommitBuilder:
         first = (parent,) if parent else ()
         replaced = (draft.replaces,) if draft.replaces else ()
         if draft.source is None or (draft.expected and self._descends(draft.expected, draft.source)):
-            return (*first, *replaced)
-        return (*first, draft.source, *replaced)
+            return (*first, *replaced, *draft.merges)
+        return (*first, draft.source, *replaced, *draft.merges)
 
     def _commit(self, draft: Draft, tree: ObjectId, parents: tuple[ObjectId, ...]) -> GitObject:
         source = [(SOURCE_TRAILER, draft.source)] if draft.source else []

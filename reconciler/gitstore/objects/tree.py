@@ -22,6 +22,13 @@ ID_BYTES = 20
 # One pass in C. What does not match leaves a gap, which `entries` finds by adding up the lengths.
 _ENTRY = re.compile(rb"([0-7]{5,6}) ([^\0/]+)\0(.{20})", re.DOTALL)
 
+_ID = re.compile("[0-9a-f]{40}")
+
+
+def is_id(text: str) -> bool:
+    """Whether it has the form of an object's id."""
+    return _ID.fullmatch(text) is not None
+
 
 class FileMode(IntEnum):
     FOLDER = 0o040000

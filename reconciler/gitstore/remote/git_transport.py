@@ -14,6 +14,7 @@ refusal. So after anything but success the refs are listed:
 | all at the new commits | any | RefsPushed: an answer was lost |
 | one of them at a third commit | any | PushConflict |
 | all as before | a rejection of the server | the same push once more; then PushRefused, or RemoteUnavailable for a full disk |
+| not asked | the server knows no atomic push of several refs | PushRefused: git sent nothing |
 | all as before | none, or an error on the way | RemoteUnavailable, is_unknown: the server may still be working on it (not for auth and mirror) |
 | cannot be listed | any | RemoteUnavailable, is_unknown, unless git failed before it sent anything |
 
@@ -75,6 +76,7 @@ SERVER_REASONS = ("unpacker error", "failed to update ref", "failed to write", "
 # What follows the name of a tag in the line of the object that it names; no ref has such a name.
 PEELED = "^{}"
 SHALLOW_WARNING = "shallow roots are not allowed"
+NO_ATOMIC = "does not support --atomic"
 FOLLOWS_ANOTHER = re.compile("atomic push (failure|failed)|(atomic )?transaction failed")
 
 
@@ -149,7 +151,7 @@ class GitTransport(Transport):
 
     def _try_to_push(
         self, updates: Sequence[RefUpdate], deadline: float
-    ) -> RefsPushed | PushConflict | PushDeclined | RemoteUnavailable:
+    ) -> RefsPushed | PushConflict | PushDeclined | PushRefused | RemoteUnavailable:
         new = {update.ref: update.new for update in updates}
         try:
             with push_command(self.mirror, self.address, updates) as command:
@@ -159,6 +161,8 @@ class GitTransport(Transport):
             cause = f"the mirror cannot be written: {error.strerror or error}"
             return RemoteUnavailable(RemoteErrorKind.MIRROR, cause, MIRROR_CURE)
         rejected: Mapping[str, str] = {}
+        if isinstance(result, GitResult) and NO_ATOMIC in result.words:
+            return PushRefused(tuple(new), "the server does not support atomic pushes")  # git sent nothing
         if isinstance(result, GitResult):
             rejected = {
                 ref: result.redaction.clean(reason)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Literal
@@ -513,3 +514,55 @@ class TestManyTicks:
         assert len(list(robot.commits(live or "", None))) == 20
         snap(people)
         assert content(people, live) == want
+
+
+INPUTS = "refs/gitvirt/inputs/"
+
+
+class TestInputs:
+    """Lines of what commits on live were made from: a second ref in the push of `live`."""
+
+    def test_a_trailer_names_the_commit_of_another_draft_of_the_write(
+        self, people: Repo, robot: Repo, world: World
+    ) -> None:
+        report = put(people, REPORTS + "one", {"r": b"1"})
+        snap(robot)
+        line = replace(draft(INPUTS + "2026-05", None, {"tick.json": b"{}"}), merges=[report])
+        live = replace(draft(LIVE, None, {"a": b"1"}), names=[("Inputs-Commit", line.ref)])
+        outcome = robot.write([live, line])
+        assert isinstance(outcome, Pushed), outcome
+        assert {ref: world.refs()[ref] for ref in outcome.commits} == outcome.commits
+        assert parse_trailers(decode_commit(robot.read(outcome.commits[LIVE])).message) == (
+            ("Inputs-Commit", outcome.commits[line.ref]),
+        )
+        assert decode_commit(robot.read(outcome.commits[line.ref])).parents == (report,)
+
+    def test_lines_are_read_by_who_asks_for_them_alone(self, people: Repo, world: World) -> None:
+        line = put(people, INPUTS + "2026-05", {"tick.json": b"{}"})
+        put(people, LIVE, {"a": b"1"})
+        reader = world.client(Refs(inputs=INPUTS))
+        assert snap(reader).inputs == {"2026-05": line}
+        assert content(reader, line) == {"tick.json": b"{}"}
+        assert snap(world.client()).inputs == {}
+        assert snap(world.client()).reports == {}
+
+    def test_of_a_line_and_live_both_move_or_none(self, people: Repo, robot: Repo, world: World) -> None:
+        other = put(people, INPUTS + "2026-05", {"tick.json": b"{}"})
+        line, live = draft(INPUTS + "2026-05", None, {"tick.json": b"[]"}), draft(LIVE, None, {"a": b"1"})
+        outcome = robot.write([replace(live, names=[("Inputs-Commit", line.ref)]), line])
+        assert isinstance(outcome, PushConflict), outcome
+        assert world.refs() == {line.ref: other}
+
+    def test_a_commit_is_built_and_stored_nowhere(self, robot: Repo, world: World) -> None:
+        made = robot.build(draft(LIVE, None, {"a": b"1"}))
+        assert [decode_commit(each).parents for each in made] == [()]
+        assert world.refs() == {}
+        assert isinstance(snap(robot), Snapshot)
+
+    def test_a_line_is_removed_where_it_was_read(self, people: Repo, robot: Repo, world: World) -> None:
+        old = put(people, INPUTS + "2026-04", {"tick.json": b"[]"})
+        new = put(people, INPUTS + "2026-05", {"tick.json": b"{}"})
+        snap(robot)
+        assert isinstance(robot.remove({INPUTS + "2026-05": old}), PushConflict)
+        assert isinstance(robot.remove({INPUTS + "2026-04": old}), Pushed)
+        assert world.refs() == {INPUTS + "2026-05": new}
