@@ -144,10 +144,10 @@ class Parser(argparse.ArgumentParser):
         streams.flush()
 
     def read(self, words: Sequence[str]) -> argparse.Namespace:
-        """The arguments of a call. Names of objects may come before, between and after options."""
+        """The arguments of a call. Names of objects, and a range, may come before, between and after options."""
         from reconciler.cli.objects.nouns import ObjectWords
 
-        is_mixed = any(isinstance(action, ObjectWords) for action in self._actions)
+        is_mixed = any(isinstance(each, ObjectWords) or each.dest == "range" for each in self._actions)
         return self.parse_intermixed_args(words) if is_mixed else self.parse_args(words)
 
     def error(self, message: str) -> NoReturn:

@@ -26,6 +26,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from reconciler.cli.exits import CommandError, Exit
@@ -103,19 +104,27 @@ def locate_repo(named: str | None, environment: Mapping[str, str], here: Path) -
     return Location(address.parse_address(url or str(checkout.root), checkout.root), checkout.root)
 
 
-def named_fleet(named: str | None, *, with_reports: bool = False) -> AbstractContextManager[FleetRepo]:
+def named_fleet(
+    named: str | None, *, with_reports: bool = False, with_inputs: bool = False
+) -> AbstractContextManager[FleetRepo]:
     """The fleet that --repo or GITVIRT_REPO names, or the one around the working folder."""
-    return open_fleet(locate_repo(named, os.environ, Path.cwd()), with_reports=with_reports)
+    location = locate_repo(named, os.environ, Path.cwd())
+    return open_fleet(location, with_reports=with_reports, with_inputs=with_inputs)
 
 
 @contextmanager
 def open_fleet(
-    location: Location, environment: Mapping[str, str] | None = None, *, with_reports: bool = True
+    location: Location,
+    environment: Mapping[str, str] | None = None,
+    *,
+    with_reports: bool = True,
+    with_inputs: bool = False,
 ) -> Iterator[FleetRepo]:
     """Asks the remote once, or once more where its settings name other branches than expected."""
     environment = os.environ if environment is None else environment
+    named_refs = partial(refs_from_settings, with_reports=with_reports, with_inputs=with_inputs)
     guess = read_checkout_settings(location.checkout)
-    refs = refs_from_settings(guess, with_reports=with_reports)
+    refs = named_refs(guess)
     absent = ""
     for _ in range(3):
         own = access.from_environment({"GITVIRT_GIT_CONFIG": "own", **environment})
@@ -124,13 +133,13 @@ def open_fleet(
             found = read_effective_settings(repo, snapshot.source)
             better = refs
             if found.settings is not None:
-                better = refs_from_settings(found.settings, with_reports=with_reports)
+                better = named_refs(found.settings)
             if guess is None and snapshot.source is None and snapshot.default_branch not in ("", refs.target):
                 better = replace(refs, source=snapshot.default_branch)
             if better == refs and snapshot.source is None and snapshot.target is not None:
                 found = read_effective_settings(repo, snapshot.target)
                 if found.settings is not None:
-                    better = refs_from_settings(found.settings, with_reports=with_reports)
+                    better = named_refs(found.settings)
             if better == refs:
                 if found.settings is None or snapshot.target is None:
                     for problem in guards.of_refs(refs, snapshot):
@@ -142,13 +151,17 @@ def open_fleet(
             if snapshot.source is None and refs.source is not None:
                 absent = refs.source
             refs = better
+    raise build_refs_error(location, refs, absent)
+
+
+def build_refs_error(location: Location, refs: Refs, absent: str) -> CommandError:
+    """Each look at the remote named other branches than the one before. `absent` is a source branch that was named and is missing."""
     if absent:
         # The settings on the default branch name a branch that was renamed or never pushed.
         cure = f"set branches.source in gitvirt.yaml on {refs.source}, or push {absent}"
-        raise CommandError(f"{location.address}: the source branch {absent} does not exist", cure)
-    raise CommandError(
-        f"the settings of {location.address} changed their branch names while gitvirt read them", "try again"
-    )
+        return CommandError(f"{location.address}: the source branch {absent} does not exist", cure)
+    cause = f"the settings of {location.address} changed their branch names while gitvirt read them"
+    return CommandError(cause, "try again")
 
 
 def open_store_of(
@@ -245,9 +258,17 @@ def settings_cure(found: EffectiveSettings) -> str:
     return "restore it; `git log` shows who removed it"
 
 
-def refs_from_settings(settings: fleet.FleetSettings | None, *, with_reports: bool) -> Refs:
+def refs_from_settings(
+    settings: fleet.FleetSettings | None, *, with_reports: bool, with_inputs: bool = False
+) -> Refs:
     """The refs that the settings name, or the default ones. Reports are fetched only for verbs that show them: in a
-    large fleet they are most of the refs."""
+    large fleet they are most of the refs. So are the inputs of commits, which have all reports of some months."""
+    inputs = (fleet.AuditSettings() if settings is None else settings.audit).ref or fleet.DEFAULT_INPUTS
     branches = fleet.BranchSettings() if settings is None else settings.branches
     reports = fleet.ReportSettings() if settings is None else settings.reports
-    return Refs(HEADS + branches.source, HEADS + branches.target, reports.ref if with_reports else None)
+    return Refs(
+        HEADS + branches.source,
+        HEADS + branches.target,
+        reports.ref if with_reports else None,
+        inputs if with_inputs else None,
+    )

@@ -2,7 +2,7 @@
 
 It writes to standard error only if that is a terminal, and removes its line at the end, so neither a log nor a pipe
 ever has it. Used by
-`validate`.
+`validate` and `audit verify`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,12 @@ STEP_SECONDS = 0.1
 class Progress:
     """Call it with what is done, of how much. `close` leaves the line as it was."""
 
-    def __init__(self, terminal: Terminal, verb: str, now: float | None = None) -> None:
+    def __init__(
+        self, terminal: Terminal, verb: str, now: float | None = None, *, what: str = "files"
+    ) -> None:
         self.terminal = terminal
         self.verb = verb
+        self.what = what
         self.next = (time.monotonic() if now is None else now) + PATIENCE_SECONDS
         self.is_shown = False
 
@@ -29,7 +32,7 @@ class Progress:
         if self.terminal.is_interactive and now >= self.next:
             self.next = now + STEP_SECONDS
             self.is_shown = True
-            self.terminal.stream.write(f"\r{self.verb} {done:,} of {total:,} files")
+            self.terminal.stream.write(f"\r{self.verb} {done:,} of {total:,} {self.what}")
             self.terminal.stream.flush()
 
     def close(self) -> None:

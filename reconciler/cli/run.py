@@ -61,6 +61,7 @@ from reconciler.world.changes import SourceHold
 from reconciler.world.reports.start_wait import StartWait
 from reconciler.world.source.parse_cache.cache import ParseCache
 from reconciler.write.tick_commit import CommitIdentity
+from schemas.settings.fleet import DEFAULT_INPUTS
 
 log = logging.getLogger(__name__)
 
@@ -163,7 +164,7 @@ def process(
     if sign is not None:
         sign(b"a key that cannot sign is told at the start, whether or not there is anything to write")
     pace = LoopIntervals(arguments.interval, arguments.push_interval)
-    loop = Loop(open_reconciler(Refs()), open_reconciler, Waker(), pace)
+    loop = Loop(open_reconciler(Refs(inputs=DEFAULT_INPUTS)), open_reconciler, Waker(), pace)
     with ExitStack() as stack:
         stack.callback(spans.close)
         stack.callback(lambda: loop.reconciler.close())

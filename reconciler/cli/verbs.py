@@ -107,6 +107,10 @@ VERBS = {
         "write files for objects exported from IronCore's API server",
     ),
     "validate": Verb("reconciler.cli.validate", "check a repo and list every problem with its place and fix"),
+    "audit": Verb(
+        "reconciler.cli.audit",
+        "check that the rules explain every commit of the target branch, byte for byte",
+    ),
     "forge": Verb("reconciler.cli.forge", "check which known attacks the rules of a forge allow"),
     "completion": Verb(
         "reconciler.cli.completion", "print the completion script of a shell: bash, zsh, fish"
@@ -136,7 +140,7 @@ JOBS: Mapping[str, tuple[str, ...]] = {
         "purge",
         "pool",
     ),
-    "review": ("validate", "plan", "comment", "forge"),
+    "review": ("validate", "plan", "comment", "audit", "forge"),
     "operate": ("run", "poollet", "runtime", "link", "client"),
     "reach machines": ("ssh", "console", "exec", "logs", "inventory"),
     "on a host": ("iri",),

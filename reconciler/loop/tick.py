@@ -12,7 +12,9 @@ The steps, and the outcome with which each may end the tick:
     5. the refs that the settings name; lost reports         RefsChanged, TickBlocked (a lost or rewound live waits for reports)
     6. make_plan: decide and schedule. Pure
     7. draft: text edits and a message                       NoChange (also where only progress would be written)
-    8. push by compare-and-swap                              Committed, NoChange, Conflict, Failed
+    8. where the settings ask for it, the inputs of that     -
+       (`reconciler.audit`), as a draft of their own ref
+    9. push of both by one compare-and-swap                  Committed, NoChange, Conflict, Failed
 
 A push without an answer (`is_unknown`) may land at any later time, as long as live stays at the commit that it was made for. So it counts as
 neither landed nor lost. The process remembers that commit, and while live is there, the next tick writes for sure: what it decides then, or an
@@ -21,6 +23,9 @@ leaves a push that may still land; decide/handover.py says why that does no harm
 
 Nothing after step 1 asks the remote again before the push, so all decisions of a tick are about one moment. `World.acknowledge` is called only
 when live is known to be as planned: after a conflict or a failed push the changes stay dirty, and the next tick decides them again.
+
+A server may refuse the ref of the inputs, by its rights or because it knows no atomic push. Then `live` alone is pushed at once, and inputs are
+not tried again for REFUSED_FOR: a fleet does not stop for its audit trail. Where both are refused, that is the outcome.
 
 A defect in the code, or an object of the repo that cannot be read, ends the tick as Failed, and the World is built again from nothing. What
 it knew of heartbeats is kept: hosts must not appear expired, or alive, because a tick failed. So is the newest commit of `live` that it wrote
@@ -33,17 +38,21 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from reconciler.audit.inputs_line import InputsLine, find_old_lines, line_of
+from reconciler.audit.tick_inputs import inputs_of
 from reconciler.decide.compose import describe_wait
 from reconciler.gitstore import guards
 from reconciler.gitstore.effective_settings import read_effective_settings
 from reconciler.gitstore.errors import DamageError
+from reconciler.gitstore.objects.commit import INPUTS_TRAILER
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.remote.transport import PushConflict, PushRefused, RemoteUnavailable
-from reconciler.gitstore.repo import Pushed, Refs, Repo, Snapshot, Unchanged
+from reconciler.gitstore.repo import Draft, Pushed, Refs, Repo, Snapshot, Unchanged
+from reconciler.gitstore.repo import Outcome as PushOutcome
 from reconciler.loop.health import HealthProblem
 from reconciler.loop.health_problems import find_health_problems
 from reconciler.loop.metrics import Metrics
@@ -72,6 +81,8 @@ from schemas.problem import Problem
 from schemas.settings.fleet import FleetSettings
 
 log = logging.getLogger(__name__)
+
+REFUSED_FOR = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +125,9 @@ class Reconciler:
         self._tracer = tracer or Untraced()
         self._due: datetime | None = None
         self._unanswered: UnansweredPush | None = None
+        self._line = InputsLine(repo)
+        self._no_inputs_before: datetime | None = None  # while the server refuses them
+        self._may_have_old_lines = True
         self._has_begun = False
         self.health_problems: tuple[HealthProblem, ...] = ()
 
@@ -200,6 +214,10 @@ class Reconciler:
             return RefsChanged(refs)
         if self.world.missing_hosts:
             return TickBlocked(advance.problems, describe_wait(self.world))
+        return self._decide(advance, snapshot, now)
+
+    def _decide(self, advance: WorldChanges, snapshot: Snapshot, now: datetime) -> Outcome:
+        """Steps 6 to 9."""
         plan = self._plan(advance, now)
         paths = advance.source_paths | advance.live_paths
         if not self._has_outcome(plan, paths, now):
@@ -210,7 +228,11 @@ class Reconciler:
             plan = self._plan(advance, now)
         with self._tracer.span("draft"):
             written = self._draft(plan, paths, now)
-        return self._write(plan, written)
+        drafts = self._add_inputs(written.draft, advance, snapshot, now) if written.draft is not None else ()
+        outcome = self._write(plan, written, drafts)
+        if isinstance(outcome, Committed) and len(drafts) > 1:
+            self._remove_old_lines(snapshot.inputs)
+        return outcome
 
     def _has_outcome(self, plan: Plan, paths: frozenset[str], now: datetime) -> bool:
         """Whether there is more to write than progress."""
@@ -263,14 +285,65 @@ class Reconciler:
             return RefsChanged(refs)
         default = snapshot.default_branch
         if snapshot.target is None and default not in (None, self.refs.source):
-            return RefsChanged(Refs(default, self.refs.target, self.refs.reports))
+            return RefsChanged(replace(self.refs, source=default))
         return TickBlocked(problems, problems[0].message, has_no_source=True)
 
     def _draft(self, plan: Plan, paths: frozenset[str], now: datetime) -> Written:
         of = CommitInputs(self.who, self.refs.target or "", now, paths, self._unanswered is not None)
         return draft_commit(self.repo, self.world, plan, of)
 
-    def _write(self, plan: Plan, written: Written) -> Outcome:
+    def _add_inputs(
+        self, made: Draft, evaluated: WorldChanges, snapshot: Snapshot, now: datetime
+    ) -> tuple[Draft, ...]:
+        """The draft, with that of what it was made from; alone where nothing is recorded."""
+        folder = self.refs.inputs
+        is_refused = self._no_inputs_before is not None and now < self._no_inputs_before
+        if not self.world.rules.settings.audit.ref or folder is None or is_refused:
+            return (made,)
+        with self._tracer.span("inputs"):
+            inputs = inputs_of(self.world, evaluated, now, is_unanswered=self._unanswered is not None)
+            if line_of(inputs) in snapshot.unfetched_inputs:
+                cause = snapshot.unfetched_inputs[line_of(inputs)].cause
+                log.warning("inputs are not recorded ref=%s cause=%s", folder + line_of(inputs), cause)
+                return (made,)
+            recorded = self._line.draft(inputs, snapshot.inputs, folder, self.who.author)
+        return (replace(made, names=((INPUTS_TRAILER, recorded.ref),)), recorded)
+
+    def _push(self, drafts: Sequence[Draft], now: datetime) -> PushOutcome:
+        """All of them; where the server refuses that, the first alone."""
+        outcome = self.repo.write(drafts)
+        if isinstance(outcome, PushRefused) and len(drafts) > 1:
+            alone = self.repo.write([replace(drafts[0], names=())])
+            if isinstance(alone, Pushed):
+                self._no_inputs_before = now + REFUSED_FOR
+                cure = "give the reconciler the right to create and push it, or set audit.ref of gitvirt.yaml"
+                words = outcome.words.replace("\n", "; ")
+                text = "the server refuses inputs, so that audit verify cannot check these commits ref=%s cause=%s cure=%s"
+                log.warning(text, drafts[1].ref, words, cure)
+            return alone
+        if isinstance(outcome, Pushed) and len(drafts) > 1:
+            self._line.note_landed(outcome.commits[drafts[1].ref])
+            self._may_have_old_lines |= drafts[1].expected is None
+        return outcome
+
+    def _remove_old_lines(self, lines: Mapping[str, ObjectId]) -> None:
+        """After a start and where a line began. Kept longer, they do no harm: so this is not tried again before the next line begins."""
+        old = find_old_lines(lines, self.world.rules.settings.audit.keep_days)
+        if not self._may_have_old_lines or not old:
+            return
+        self._may_have_old_lines = False
+        outcome = self.repo.remove({f"{self.refs.inputs}{name}": commit for name, commit in old.items()})
+        if isinstance(outcome, Pushed):
+            log.info("removed inputs that are older than audit.keep refs=%s", ",".join(old))
+        else:
+            cause = (
+                getattr(outcome, "words", "") or getattr(outcome, "cause", "") or "another writer moved them"
+            )
+            log.warning(
+                "old inputs cannot be removed refs=%s cause=%s", ",".join(old), cause.replace("\n", "; ")
+            )
+
+    def _write(self, plan: Plan, written: Written, drafts: Sequence[Draft]) -> Outcome:
         """The one push of a tick. Without an answer the outcome is Failed, though the push may have landed: the next snapshot shows it."""
         for problem in written.problems:
             text = "cannot write into a file file=%s code=%s cause=%s"
@@ -279,12 +352,12 @@ class Reconciler:
             self.world.acknowledge()
             return NoChange(plan)
         with self._tracer.span("write") as note:
-            outcome = self.repo.write([written.draft])
+            outcome = self._push(drafts, written.draft.time)
             note("result", type(outcome).__name__)
         match outcome:
             case Pushed(commits):
                 self._unanswered = None
-                (commit,) = commits.values()
+                commit = commits[written.draft.ref]
                 self.world.acknowledge(commit)
                 self._metrics.count_changes(plan)
                 return Committed(plan, commit, written.draft.message.partition("\n")[0])
@@ -302,9 +375,10 @@ class Reconciler:
 
 
 def refs_in_settings(settings: FleetSettings, refs: Refs) -> Refs:
-    """Those that the settings name."""
+    """Those that the settings name. Where they name no inputs, a folder that is read already does no harm: nothing is written there."""
     return Refs(
         f"refs/heads/{settings.branches.source}" if refs.source is not None else None,
         f"refs/heads/{settings.branches.target}",
         settings.reports.ref,
+        settings.audit.ref or refs.inputs,
     )

@@ -18,7 +18,7 @@ def judged_now(world: World) -> Verdicts:
         is_late=world.reports.is_late,
         awaited=tuple((each.name, each.host) for each in world.awaited_hosts),
         is_starting=world.time_for_first_reports > timedelta(0),
-        live_seen=world.live_seen.commit,
+        live_seen=world.rewind.own,
         ours=frozenset(world.noted.ours),
         descents=frozenset(world.noted.descents),
         signatures=dict(world.noted.signatures),

@@ -114,6 +114,12 @@ class ReplayWorld(World):
             self.acknowledge()
         return replace(changes, due=None)
 
+    def must_be_signed(self, poollet: str) -> bool:
+        """Whether the fleet refuses a report of that poollet without the signature of its host."""
+        settings = self.rules.settings
+        entry = settings.poollets.get(poollet)
+        return settings.signatures.mode == "enforce" and entry is not None and bool(entry.signers)
+
     @property
     def awaited_hosts(self) -> tuple[AwaitedHost, ...]:
         return tuple(AwaitedHost(name, host, 0.0) for name, host in self._watch.given.awaited)

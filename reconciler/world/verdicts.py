@@ -60,7 +60,7 @@ class Verdicts:
     is_late: bool = False
     awaited: tuple[tuple[str, str], ...] = ()  # name and hostID
     is_starting: bool = False  # the time for first reports is not over
-    live_seen: ObjectId | None = None
+    live_seen: ObjectId | None = None  # a commit that the process saw on live and that live lacks
     ours: frozenset[ObjectId] = frozenset()  # commits that live lacks and a reconciler of this fleet wrote
     descents: frozenset[tuple[ObjectId, ObjectId]] = frozenset()  # the first has the second in its history
     signatures: Mapping[ObjectId, BadSignature | None] = field(default_factory=dict)

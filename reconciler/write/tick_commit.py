@@ -17,7 +17,7 @@ from reconciler.gitstore.objects.commit import RECONCILER_TRAILER
 from reconciler.gitstore.repo import Identity, Repo
 from reconciler.plan.types import Plan
 from reconciler.world.changes import WorldChanges
-from reconciler.world.view import View
+from reconciler.world.world import World
 from reconciler.write.drafting import Signing, Written, draft, draft_void
 from reconciler.write.source_documents import read_source_changes
 
@@ -44,30 +44,30 @@ class CommitInputs:
     is_unanswered: bool = False
 
 
-def plan_commit(repo: Repo, view: View, changes: WorldChanges, now: datetime) -> Plan:
+def plan_commit(repo: Repo, world: World, changes: WorldChanges, now: datetime) -> Plan:
     """The plan, with what people changed since the last one."""
-    plan = make_plan(view, changes, now)
-    if view.is_news and view.last is not None:
-        plan = replace(plan, source_changes=read_source_changes(repo, view))
+    plan = make_plan(world, changes, now)
+    if world.is_news and world.last is not None:
+        plan = replace(plan, source_changes=read_source_changes(repo, world))
     return plan
 
 
-def draft_commit(repo: Repo, view: View, plan: Plan, of: CommitInputs) -> Written:
+def draft_commit(repo: Repo, world: World, plan: Plan, of: CommitInputs) -> Written:
     """The one commit of the plan."""
     signing = Signing(
         of.who.author,
         of.now,
-        view.rules.settings.branches.source,
+        world.rules.settings.branches.source,
         of.target,
-        (*((RECONCILER_TRAILER, of.who.name),) * bool(of.who.name), *_recovered_trailers(view)),
+        (*((RECONCILER_TRAILER, of.who.name),) * bool(of.who.name), *_recovered_trailers(world)),
     )
-    written = draft(plan, view, of.paths, repo.read, signing)
-    if written.draft is None and of.is_unanswered and view.live_commit is not None:
-        return Written(draft_void(view, signing), written.problems)
+    written = draft(plan, world, of.paths, repo.read, signing)
+    if written.draft is None and of.is_unanswered and world.live_commit is not None:
+        return Written(draft_void(world, signing), written.problems)
     return written
 
 
-def _recovered_trailers(view: View) -> tuple[tuple[str, str], ...]:
+def _recovered_trailers(world: World) -> tuple[tuple[str, str], ...]:
     """Makes the commit that ends a lost or rewound `live` its recovery: each missing commit that was applied."""
-    commits = view.rewind.commits if view.is_live_lost else frozenset[str]()
+    commits = world.rewind.commits if world.is_live_lost else frozenset[str]()
     return tuple((RECOVERED_TRAILER, commit) for commit in sorted(commits))

@@ -50,6 +50,21 @@ class ReportSettings(Section, frozen=True):
     ref: str = "refs/poollets/"
 
 
+DEFAULT_INPUTS = "refs/gitvirt/inputs/"
+OUTGOING = "refs/gitvirt/outgoing/"  # of a local copy: pushes that are under way
+
+
+class AuditSettings(Section, frozen=True):
+    """Where the reconciler records what each commit on the target branch was made from. An empty `ref` records nothing."""
+
+    ref: str = ""
+    keep: str = "90d"
+
+    @property
+    def keep_days(self) -> float:
+        return milliseconds(self.keep) / 86_400_000
+
+
 class PoolletEntry(Section, frozen=True):
     """The pools that a poollet owns, who signs its reports, and how the link recognizes it. None means the pools named like it or `<poollet>-*`, but for those that
     another poollet has a better claim to."""
@@ -123,6 +138,7 @@ class FleetSettings(Section, frozen=True):
     fleet: FleetIdentity
     branches: BranchSettings = BranchSettings()
     reports: ReportSettings = ReportSettings()
+    audit: AuditSettings = AuditSettings()
     pools: Literal["open", "declared"] = "open"
     poollets: dict[str, PoolletEntry | None] = msgspec.field(default_factory=dict)
     limits: LimitSettings = LimitSettings()
@@ -188,6 +204,7 @@ def parse(data: bytes, path: str = PATH) -> FleetSettings | tuple[Problem, ...]:
         check_branches,
         lambda loaded: check_signatures(loaded.signatures),
         check_pool_owners,
+        check_audit_ref,
         check_link_heartbeat,
         lambda loaded: check_link(loaded.link),
         lambda loaded: check_certificates(loaded.certificate_entries()),
@@ -244,6 +261,23 @@ def check_signatures(signatures: SignatureSettings) -> Iterator[Violation]:
     if signatures.mode == "enforce" and not signatures.signers:
         hint = "list the keys under signatures.signers, or use the mode warn first"
         yield Violation("/signatures/mode", "GV603", "mode is enforce, but signatures.signers is empty", hint)
+
+
+def check_audit_ref(settings: FleetSettings) -> Iterator[Violation]:
+    """GV630: a record that is read as a report, or as a branch of people, or that the local copy uses for itself."""
+    ref, reports = settings.audit.ref, settings.reports.ref
+    branches = [f"refs/heads/{each}" for each in (settings.branches.source, settings.branches.target)]
+    hint = f"name a folder that nothing else is in: {DEFAULT_INPUTS}, or refs/heads/gitvirt/inputs/ where a forge knows branches alone"
+    if not ref:
+        return
+    if ref.startswith(reports) or reports.startswith(ref):
+        yield Violation("/audit/ref", "GV630", f"{ref} and reports.ref ({reports}) overlap", hint)
+    elif taken := [each for each in branches if each.startswith(ref) or ref.startswith(f"{each}/")]:
+        yield Violation("/audit/ref", "GV630", f"{ref} and the branch {taken[0]} overlap", hint)
+    elif OUTGOING.startswith(ref) or ref.startswith(OUTGOING):
+        yield Violation(
+            "/audit/ref", "GV630", f"{ref} and {OUTGOING}, which gitvirt uses itself, overlap", hint
+        )
 
 
 def check_link_heartbeat(settings: FleetSettings) -> Iterator[Violation]:

@@ -27,16 +27,21 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=0, help="of each life; by chance where not given")
     parser.add_argument("--lives", type=int, default=sys.maxsize)
     parser.add_argument("--behavior", default="gitvirt", help="of the runtimes: gitvirt, stock-libvirt, ...")
+    parser.add_argument("--audit", action="store_true", help="compute each commit of a reconciler again")
     parser.add_argument("--on", action="store_true", help="go on after a life that breaks a law")
     given = parser.parse_args()
     logging.disable(logging.CRITICAL)
     first = int(given.seed) if given.seed else random.SystemRandom().randrange(1_000_000)
     end, broken, steps, lives, lived_ms = time.monotonic() + given.seconds, 0, 0, 0, 0
+    commits = 0
     left_out = () if given.behavior == disk_images.OURS else disk_images.ONLY_OURS
     reached = Counter({name: 0 for name in (*ACTS, *OUTCOMES) if name not in left_out})
     while lives < given.lives and time.monotonic() < end:
         life = Life(
-            first + lives, given.steps or random.Random(first + lives).randint(20, 150), given.behavior
+            first + lives,
+            given.steps or random.Random(first + lives).randint(20, 150),
+            given.behavior,
+            given.audit,
         )
         try:
             life.live()
@@ -47,12 +52,15 @@ def main() -> int:
                 return 1
         lives, steps, lived_ms = lives + 1, steps + life.number, lived_ms + life.stage.time.ms - START_MS
         reached.update(life.reached)
+        commits += life.stage.audit.count if life.stage.audit is not None else 0
         if lives % BURIED_AT_ONCE == 0:
             # A reconciler freezes what there is when it starts, and earlier lives with it.
             gc.unfreeze()
             gc.collect()
     for name, number in sorted(reached.items()):
         print(f"{number:8,}  {name}")
+    if given.audit:
+        print(f"{commits:,} commits of reconcilers were computed again")
     print(f"{lives} lives from seed {first}, {steps} steps, {broken} broken")
     print(f"{show_speed(lived_ms, time.process_time())} simulated years per CPU-hour")
     missing = never_reached(reached, steps)

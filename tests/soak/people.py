@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from schemas.settings.fleet import DEFAULT_INPUTS
 from tests.poollet.fleet import MAIN, SETTINGS, Fleet, machine_class
 
 MACHINES = tuple(f"m{number}" for number in range(9))
@@ -27,7 +28,7 @@ OFFICE = "apiVersion: networking.ironcore.dev/v1alpha1\nkind: Network\nmetadata:
 GIB = re.compile(r"storage: (\d)Gi")
 LARGEST = 3  # that a volume ever is
 FIXED = {
-    "gitvirt.yaml": f"{SETTINGS}limits: {{undo: 5s}}\n",  # over before a life is judged
+    "gitvirt.yaml": f"{SETTINGS}limits: {{undo: 5s}}\naudit: {{ref: {DEFAULT_INPUTS}}}\n",  # the undo is over before a life is judged
     "classes/small.yaml": machine_class(),
     "classes/large.yaml": machine_class("large", "2", "2Gi"),
     "classes/standard.yaml": VOLUME_CLASS,

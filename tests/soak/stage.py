@@ -32,6 +32,7 @@ from reconciler.write.tick_commit import CommitIdentity
 from schemas.kinds import Key, Kind
 from schemas.model import Machine as Declared
 from schemas.model import MachinePool, Volume, VolumePool
+from schemas.settings.fleet import DEFAULT_INPUTS
 from tests.iri.quick_host import PROFILE
 from tests.poollet.fleet import LIVE, REPORTS
 from tests.poollet.simulation import (
@@ -45,9 +46,11 @@ from tests.poollet.simulation import (
 )
 from tests.poollet.stage import Run, StagedHost
 from tests.soak import hostile_reports, laws
+from tests.soak.commit_audit import CommitAudit
 from tests.soak.disk_images import DiskImage
 from tests.soak.slow_runtime import SlowRuntime
 
+REFS = Refs(inputs=DEFAULT_INPUTS)
 GIB = 1 << 30
 HOSTS = ("host-1", "host-2", "host-3")
 SHARED_STORAGE = "host-1"  # its volumes can be attached on every host
@@ -132,6 +135,7 @@ class Stage(Simulation):
     # What an old disk image, or a restored `live`, left on hosts beside what is ordered: hosts and uids.
     remains: set[tuple[str, str]] = field(default_factory=set)
     ordered_before: set[str] = field(default_factory=set)  # uids that a lost `live` ordered to be removed
+    audit: CommitAudit | None = None  # of each commit that a reconciler writes
     _busy: set[str] = field(default_factory=set)
     _live: LiveIndex = field(default_factory=LiveIndex)
     _reader: Store = field(init=False)
@@ -325,12 +329,16 @@ class Stage(Simulation):
     def _tick(self, who: str) -> None:
         reconciler = self.reconcilers.get(who)
         if reconciler is None:
-            repo = self.fleet.client(Refs(), self.weathers[who].transport)
-            reconciler = self.reconcilers[who] = Reconciler(repo, Refs(), CommitIdentity(who))
+            repo = self.fleet.client(REFS, self.weathers[who].transport)
+            reconciler = self.reconcilers[who] = Reconciler(repo, REFS, CommitIdentity(who))
         outcome = reconciler.tick(self.time.clock.now)
         self.outcomes[who] = outcome
         match outcome:
-            case Committed(plan, _, _) | NoChange(plan):
+            case Committed(plan, commit, _):
+                self.plan = plan
+                if self.audit is not None:
+                    self.audit.check(commit)
+            case NoChange(plan):
                 self.plan = plan
             case Failed(trouble, cause, _) if trouble != RemoteErrorKind.NETWORK:
                 raise AssertionError(f"a tick failed: {trouble}: {cause}")

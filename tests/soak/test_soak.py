@@ -20,6 +20,27 @@ def test_what_was_lived_before_ends_well_again(seed: int) -> None:
     Life(seed, STEPS).live()
 
 
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("seed", range(1, 13))
+def test_each_commit_of_a_life_is_computed_again(seed: int) -> None:
+    """Whatever befalls the fleet: two reconcilers, backups, late pushes, hostile reports."""
+    life = Life(seed, STEPS, is_audited=True)
+    life.live()
+    assert life.stage.audit is not None
+    assert life.stage.audit.count > 5
+
+
+@pytest.mark.long
+@pytest.mark.timeout(7200)
+def test_ten_thousand_commits_are_computed_again() -> None:
+    count, seed = 0, 100_000
+    while count < 10_000:
+        life = Life(seed, 100, is_audited=True)
+        life.live()
+        assert life.stage.audit is not None
+        count, seed = count + life.stage.audit.count, seed + 1
+
+
 @pytest.mark.long  # A seed by chance must not decide whether a change may be merged.
 @pytest.mark.timeout(300)
 def test_a_new_life_ends_well() -> None:

@@ -16,10 +16,11 @@ from msgspec.structs import replace
 from reconciler.gitstore.remote.transport import RefsPushed
 from reconciler.loop.outcome import Committed, NoChange, TickBlocked
 from tests.soak import backups, disk_images, hostile_reports, troubles
+from tests.soak.commit_audit import CommitAudit
 from tests.soak.disk_images import DiskImage
 from tests.soak.laws import Laws, check_fulfilled
 from tests.soak.people import TAINTS, People
-from tests.soak.stage import HOST, HOSTS, PARTIES, RECONCILERS, Stage
+from tests.soak.stage import HOST, HOSTS, PARTIES, RECONCILERS, REFS, Stage
 
 STEPS = 60
 TRACE = 40
@@ -49,6 +50,7 @@ class Life:
     seed: int
     steps: int = STEPS
     behavior: str = "gitvirt"  # of the runtimes
+    is_audited: bool = False  # whether each commit of a reconciler is computed again
     stage: Stage = field(init=False)
     people: People = field(init=False)
     laws: Laws = field(init=False)
@@ -61,6 +63,8 @@ class Life:
     def __post_init__(self) -> None:
         self.chance = random.Random(self.seed)
         self.stage = Stage(HOSTS, {}, profile=replace(HOST, behavior=self.behavior))
+        if self.is_audited:
+            self.stage.audit = CommitAudit(self.stage.fleet.client(REFS))
         self.people = People(self.stage.fleet, self.chance, self.stage.time.clock.now)
         self.laws = Laws(self.stage, self.people)
         self.people.commit()

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec.structs import replace as msgspec_replace
 
 from reconciler.gitstore.objects.commit import decode_commit
-from reconciler.gitstore.repo import Refs, Snapshot
+from reconciler.gitstore.repo import Snapshot
 from reconciler.loop.outcome import Committed, Conflict, NoChange, Outcome, TickBlocked
 from reconciler.loop.tick import Reconciler
 from reconciler.plan.types import Plan
@@ -202,7 +202,7 @@ class Fleet(Scene):
 
     def another(self, heartbeats_seen: Mapping[Writer, HeartbeatSeen] | None = None) -> Reconciler:
         """A reconciler that remembers nothing but, where asked, when reports were seen to change."""
-        found = Reconciler(self.store, Refs(), CommitIdentity("one"))
+        found = Reconciler(self.store, self.refs, CommitIdentity("one"))
         found.world = World(heartbeats_seen=heartbeats_seen)
         return found
 

@@ -6,6 +6,7 @@ commit, byte for byte.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -31,7 +32,7 @@ class ReplayedReconciler(Reconciler):
         self.planned = advance, now
         return super()._plan(advance, now)
 
-    def _write(self, plan: Plan, written: Written) -> Outcome:
+    def _write(self, plan: Plan, written: Written, drafts: Sequence[Draft]) -> Outcome:
         if written.draft is not None:
             advance, now = self.planned
             given = judged_now(self.world)
@@ -40,7 +41,7 @@ class ReplayedReconciler(Reconciler):
                 again = self._compute(world, given, advance, now)
                 assert again == written.draft
             self.replays += 1
-        return super()._write(plan, written)
+        return super()._write(plan, written, drafts)
 
     def _compute(
         self, world: ReplayWorld, given: Verdicts, advance: WorldChanges, now: datetime

@@ -209,9 +209,10 @@ def documents(repo: Repo, commit: str | None, kind: Kind) -> list[Document]:
     ]
 
 
-def reconciler(repo: Repo, name: str = "one") -> Reconciler:
+def reconciler(repo: Repo, name: str = "one", refs: Refs | None = None) -> Reconciler:
     """One that takes all known hosts for alive from its start, so that few ticks lead to a state of rest."""
-    return Reconciler(repo, Refs(), CommitIdentity(name), around=ProcessInputs(start_wait=None))
+    around = ProcessInputs(start_wait=None)
+    return Reconciler(repo, refs or Refs(), CommitIdentity(name), around=around)
 
 
 def settle(turns: list[Reconciler], hosts: list[Host], clock: Clock, rounds: int = 30) -> list[Outcome]:

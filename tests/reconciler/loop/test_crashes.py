@@ -44,25 +44,28 @@ IN_MEMORY = (How.ERROR_BEFORE, How.ERROR_AFTER, How.KILLED_BEFORE, How.KILLED_AF
 Start = Callable[[Steps], Repo]  # a process begins, with its own copy of the remote or what was left of it
 
 
-def memory(steps: Steps, world: MemoryWorld) -> Repo:
+def memory(steps: Steps, world: MemoryWorld, refs: Refs | None = None) -> Repo:
     objects = MemoryObjects(world.remote)
-    return Store(objects, FaultyTransport(MemoryTransport(objects), steps), Refs())
+    return Store(objects, FaultyTransport(MemoryTransport(objects), steps), refs or Refs())
 
 
-def story(client: Callable[[], Repo], start: Start, steps: Steps) -> dict[str, str]:
-    """The target branch after all that people do, as one line of fixpoints; one step on the way fails."""
+def story(client: Callable[[], Repo], start: Start, steps: Steps, refs: Refs | None = None) -> dict[str, str]:
+    """The target branch after all that people do, as one line of fixpoints; one step on the way fails. With `refs` that have inputs, these
+    are recorded."""
     clock = Clock()
     people = People(client(), lambda: START)
     hosts = [Host(client(), f"host-{n}", clock) for n in range(2)]
     life: Reconciler | None = None
     for edits in DEEDS:
+        if refs is not None and "gitvirt.yaml" in edits:
+            edits = edits | {"gitvirt.yaml": f"{SETTINGS}audit: {{ref: {refs.inputs}}}\n"}
         people.push(edits)
         for _ in range(40):
             clock.go(1)
             for host in hosts:
                 host.work()
             try:
-                life = life or reconciler(start(steps))
+                life = life or reconciler(start(steps), refs=refs)
                 outcome = life.tick(clock)
             except (Killed, OSError):
                 life = None
@@ -75,7 +78,7 @@ def story(client: Callable[[], Repo], start: Start, steps: Steps) -> dict[str, s
     assert sum(len(host.made) for host in hosts) == 5
     looker = client()
     head = take_snapshot(looker).target
-    assert isinstance(reconciler(client()).tick(clock), NoChange)
+    assert isinstance(reconciler(client(), refs=refs).tick(clock), NoChange)
     assert take_snapshot(looker).target == head
     return {path: VOLATILE.sub("-", text) for path, text in texts(looker, head).items()}
 

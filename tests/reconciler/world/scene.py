@@ -165,10 +165,12 @@ def report(
 
 
 class Scene:
+    refs = Refs()
+
     def __init__(self, files: Mapping[str, str] | None = None) -> None:
         self.remote = MemoryRemote()
         objects = MemoryObjects(self.remote)
-        self.store = Store(objects, MemoryTransport(objects), Refs())
+        self.store = Store(objects, MemoryTransport(objects), self.refs)
         self.heads: dict[str, str] = {}
         self.now = NOW
         if files is not None:

@@ -148,6 +148,10 @@ FLEETS = [
     (f"fleet: {{id: {ID}}}\nbranches:\n  target: main\n".encode(), "GV602", 3),
     (f"fleet: {{id: {ID}}}\nbranches:\n  source: live\n".encode(), "GV602", 3),
     (f"fleet: {{id: {ID}}}\nsignatures:\n  mode: enforce\n".encode(), "GV603", 3),
+    (f"fleet: {{id: {ID}}}\naudit:\n  ref: refs/poollets/inputs/\n".encode(), "GV630", 3),
+    (f"fleet: {{id: {ID}}}\naudit: {{ref: refs/heads/}}\n".encode(), "GV630", 2),
+    (f"fleet: {{id: {ID}}}\naudit: {{ref: refs/heads/live/inputs/}}\n".encode(), "GV630", 2),
+    (f"fleet: {{id: {ID}}}\naudit: {{ref: refs/gitvirt/}}\n".encode(), "GV630", 2),
     (f"fleet: {{id: {ID}}}\npoollets:\n  a: {{pools: [x]}}\n  b:\n    pools: [y, x]\n".encode(), "GV604", 5),
 ]
 

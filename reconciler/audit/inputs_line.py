@@ -1,0 +1,152 @@
+"""The line of inputs that a tick's inputs are put on, as a Draft that is pushed together with the commit on `live`.
+
+Theory of operation
+-------------------
+The parents of a commit of inputs are the one before on its line, and each report that it names and the one before does not. So every report that
+a rule read stays reachable, with author, date and signature, for as long as the line is kept.
+
+Hosts write a report every few seconds, mostly with the same files. Then the earlier commit of the same files stays named, as long as who may
+sign is the same: the rules read the files alone. Where a rule did read the commit itself or its date, the verdict has both (`own_commit`).
+So a commit of inputs costs what changed, not the number of hosts.
+
+    the line on the remote                            the next commit
+    is there, and its files can be read               its child, with the files that differ
+    is there, and is something else                   its child, with all files
+    is not there: a new month, or somebody removed    the first of a line, with all files and all reports
+    could not be fetched                              none: the tick writes `live` without inputs
+
+Must never happen: a report that an inputs commit names is not reachable from it.
+
+Limits: what is on the line is read as the files of hosts and no more; `verify` judges it. The line is remembered by its commit, so that whoever
+moves it meanwhile costs a tick one more look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC
+from math import ceil
+
+from reconciler.audit.inputs_files import (
+    HOSTS,
+    WAITS,
+    InputsError,
+    decode_host,
+    encode_host,
+    encode_inputs,
+    host_path,
+    name_of_host,
+    read_signers,
+)
+from reconciler.audit.tick_inputs import TickInputs
+from reconciler.gitstore.errors import RepoError
+from reconciler.gitstore.objects.commit import decode_commit
+from reconciler.gitstore.objects.database import ObjectType, hash_object
+from reconciler.gitstore.objects.tree import ObjectId
+from reconciler.gitstore.repo import Draft, Edit, Identity, Repo
+from reconciler.world.verdicts import HostVerdict
+
+DAYS_OF_LINE = 28  # at least; a calendar month
+
+
+@dataclass(slots=True)
+class KnownLine:
+    """What a commit of a line has: the blob of each file, and the report that it names of each host, with the tree of that."""
+
+    commit: ObjectId | None = None
+    blobs: dict[str, ObjectId] = field(default_factory=dict)
+    reports: dict[str, tuple[ObjectId, ObjectId]] = field(default_factory=dict)
+    signers: str = ""
+
+
+class InputsLine:
+    """Remembers the newest commit of the line, as a cache. `next` is what the draft will make of it, once it landed."""
+
+    def __init__(self, repo: Repo) -> None:
+        self._repo = repo
+        self._known = KnownLine()
+        self._next = KnownLine()
+
+    def draft(
+        self, inputs: TickInputs, lines: Mapping[str, ObjectId], folder: str, author: Identity
+    ) -> Draft:
+        """`lines` are those below `folder` on the remote."""
+        name = line_of(inputs)
+        before = lines.get(name)
+        if before != self._known.commit:
+            self._known = self._read(before)
+        known = self._known
+        hosts = dict(self._choose_reports(inputs))
+        files = encode_inputs(inputs) | {host_path(name): encode_host(each) for name, each in hosts.items()}
+        blobs = {path: hash_object(ObjectType.BLOB, data).id for path, data in files.items()}
+        edits: dict[str, Edit] = {path: files[path] for path in files if blobs[path] != known.blobs.get(path)}
+        edits |= dict.fromkeys(known.blobs.keys() - files.keys())
+        earlier = {commit for commit, _ in known.reports.values()}
+        named = {each.commit for each in hosts.values() if each.commit is not None}
+        self._next = KnownLine(None, blobs, self._trees(hosts), inputs.signers)
+        return Draft(
+            ref=folder + name,
+            expected=before,
+            base=before if known.blobs else None,
+            edits=edits,
+            message="record what a commit on live was made from",
+            author=author,
+            time=inputs.now,
+            merges=sorted(named - earlier),
+            even_if_unchanged=True,
+        )
+
+    def note_landed(self, commit: ObjectId) -> None:
+        """The draft was pushed, and is this commit."""
+        self._known = replace(self._next, commit=commit)
+
+    def _choose_reports(self, inputs: TickInputs) -> Iterator[tuple[str, HostVerdict]]:
+        """Each with the earlier report that has the same files, where there is one."""
+        same_signers = inputs.signers == self._known.signers
+        for name, verdict in inputs.verdicts.hosts.items():
+            commit, tree = self._known.reports.get(name, ("", ""))
+            is_same = same_signers and verdict.commit is not None and self._tree(verdict.commit) == tree
+            yield name, replace(verdict, commit=commit) if is_same else verdict
+
+    def _trees(self, hosts: Mapping[str, HostVerdict]) -> dict[str, tuple[ObjectId, ObjectId]]:
+        known = self._known.reports
+        return {
+            name: known[name]
+            if name in known and known[name][0] == each.commit
+            else (each.commit, self._tree(each.commit))
+            for name, each in hosts.items()
+            if each.commit is not None
+        }
+
+    def _tree(self, commit: ObjectId) -> ObjectId:
+        return decode_commit(self._repo.read(commit)).tree
+
+    def _read(self, commit: ObjectId | None) -> KnownLine:
+        """Whatever cannot be read there is written again."""
+        if commit is None:
+            return KnownLine()
+        try:
+            files = {file.path: file.id for file in self._repo.files(commit)}
+            known = KnownLine(commit, files, signers=read_signers(self._repo.read(files.get(WAITS, ""))))
+            for path, id in files.items():
+                if path.startswith(HOSTS) and (name := name_of_host(path)):
+                    report = decode_host(self._repo.read(id)).commit
+                    # A report that is named and not reachable would stay so for ever.
+                    if report is not None and self._repo.is_descendant(commit, report):
+                        known.reports[name] = report, self._tree(report)
+        except (RepoError, InputsError):
+            return KnownLine(commit)
+        return known
+
+
+def line_of(inputs: TickInputs) -> str:
+    """The calendar month, in UTC."""
+    return inputs.now.astimezone(UTC).strftime("%Y-%m")
+
+
+def find_old_lines(lines: Mapping[str, ObjectId], keep_days: float) -> dict[str, ObjectId]:
+    """The lines that are older than what is kept. They are counted, so that a clock that is wrong for an hour removes one at most; the newest
+    one, which has just been written, is never among them."""
+    kept = ceil(keep_days / DAYS_OF_LINE) + 1
+    return {name: lines[name] for name in sorted(lines)[:-kept]}
