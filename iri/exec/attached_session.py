@@ -38,28 +38,34 @@ class AttachedSession:
         self._connection = connection
         self._console = console
         self._stop_reason = stop_reason
-        self._keys = KeyQueue(console, connection.patience.keys)
         self._has_left = False
+        self._wake_reader, self._wake_writer = os.pipe()
+        try:
+            self._keys = KeyQueue(console, connection.patience.keys)
+        except (OSError, RuntimeError):  # no descriptor or thread is left
+            self._close_wake()
+            raise
 
     def run(self, early: Sequence[ClientEvent]) -> None:
         """Begins with `early`. Blocks until the session has ended. The console is closed then; the connection is not."""
-        wake_reader, wake_writer = os.pipe()
-        output = threading.Thread(
-            target=self._send_output, args=(wake_writer,), name="exec-output", daemon=True
-        )
-        output.start()
+        output = threading.Thread(target=self._send_output, name="exec-output", daemon=True)
         events: Sequence[ClientEvent] | None = early
         try:
+            output.start()
             while events is not None and all(self._handle(event) for event in events):
-                events = self._connection.wait(wake_reader)
+                events = self._connection.wait(self._wake_reader)
         finally:
             self._has_left = events is not None
             if self._has_left:
                 self._connection.finish()
             self._keys.close(FAREWELL_SECONDS)
-            output.join()
-            os.close(wake_reader)
-            os.close(wake_writer)
+            if output.ident is not None:
+                output.join()
+            self._close_wake()
+
+    def _close_wake(self) -> None:
+        os.close(self._wake_reader)
+        os.close(self._wake_writer)
 
     def _handle(self, event: ClientEvent) -> bool:
         """Whether the session goes on."""
@@ -87,7 +93,7 @@ class AttachedSession:
             self._connection.send_status(channels.encode_end(None))
         return outcome is PutOutcome.QUEUED and not escape
 
-    def _send_output(self, wake: int) -> None:
+    def _send_output(self) -> None:
         """Until the console has ended, or the client is gone. Then it wakes the thread that receives."""
         try:
             is_there = self._connection.send_attached()
@@ -102,4 +108,4 @@ class AttachedSession:
                 )
                 self._connection.send_status(status)
         finally:
-            os.write(wake, b"x")
+            os.write(self._wake_writer, b"x")

@@ -47,6 +47,7 @@ from iri.runtime import Console
 log = logging.getLogger(__name__)
 
 OPEN_SECONDS = 5.0
+STOP_SECONDS = 5.0  # until clients have got the reason, and until all threads have ended
 CONNECTIONS = 512
 BACKLOG = 128
 # When the process has no descriptor left for another connection.
@@ -94,17 +95,19 @@ class ExecServer:
         """Ends every session, with a status that names the reason."""
         if self._listener is None or self._thread is None:
             return
-        self._sessions.end_all(FAREWELL_SECONDS)
+        self._sessions.end_all(STOP_SECONDS)
         os.write(self._wake_writer, b"x")
         self._thread.join()
         for descriptor in (self._wake_reader, self._wake_writer):
             os.close(descriptor)
         self._listener.close()
         with self._changed:
+            # Clients that have got the reason leave by themselves.
+            self._changed.wait_for(lambda: not self._connections, FAREWELL_SECONDS)
             for connection in self._connections:
                 with contextlib.suppress(OSError):
                     connection.shutdown(socket.SHUT_RDWR)
-            self._changed.wait_for(lambda: not self._connections, OPEN_SECONDS)
+            self._changed.wait_for(lambda: not self._connections, STOP_SECONDS)
         self._listener = self._thread = None
 
     @property
@@ -150,7 +153,13 @@ class ExecServer:
                 line.close()
                 return
             self._connections.add(line)
-        threading.Thread(target=self._serve, args=(line,), name="exec-session", daemon=True).start()
+        try:
+            threading.Thread(target=self._serve, args=(line,), name="exec-session", daemon=True).start()
+        except RuntimeError as error:  # no thread is left; others go on
+            log.warning("no console can be opened now: %s", error)
+            line.close()
+            with self._changed:
+                self._connections.discard(line)
 
     def _serve(self, line: socket.socket) -> None:
         """A connection from its first byte to its last."""
@@ -196,7 +205,8 @@ class ExecServer:
             console = ticket.open_console()
             self._sessions.attach(ticket.machine_id, console)
             log.info("console attached machine=%s", ticket.machine_id)
-            AttachedSession(connection, console, self._stop_reason).run(early)
+            with contextlib.closing(console):
+                AttachedSession(connection, console, self._stop_reason).run(early)
         except errors.IRIError as error:
             connection.send_status(channels.encode_failure(str(error)))
         except Exception:

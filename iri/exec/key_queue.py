@@ -43,7 +43,12 @@ class KeyQueue:
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._writer, False)
         self._thread = threading.Thread(target=self._write_keys, name="exec-keys", daemon=True)
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError:  # no thread is left
+            os.close(self._reader)
+            os.close(self._writer)
+            raise
 
     def put(self, data: bytes, client: socket.socket) -> PutOutcome:
         """Waits while the pipe is full."""

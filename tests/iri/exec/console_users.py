@@ -8,7 +8,7 @@ from __future__ import annotations
 import socket
 import struct
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Protocol
 from urllib.parse import urlsplit
 
@@ -206,9 +206,10 @@ class SpdyUser:
         while self.ended != set(self.ids):
             assert self.receive(), (self.output, self.status, self.ended)
         # As Kubernetes' clients leave: `receive` fails if anything but the end follows.
-        for stream_id in self.ids.values():
-            self.line.sendall(frames.encode_reset(stream_id, StreamError.REFUSED_STREAM))
-        self.line.sendall(frames.encode_go_away(0, GoAwayStatus.OK))
+        with suppress(ConnectionError):  # a server that stops closes soon
+            for stream_id in self.ids.values():
+                self.line.sendall(frames.encode_reset(stream_id, StreamError.REFUSED_STREAM))
+            self.line.sendall(frames.encode_go_away(0, GoAwayStatus.OK))
         while self.receive():
             pass
         return self.output, channels.decode_status(self.status)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import socket
 import struct
 import threading
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from urllib.parse import urlsplit
 
 import pytest
@@ -328,6 +331,51 @@ def test_half_open_requests_are_closed_and_disturb_no_session(
     with user_at(server.offer("m1", cat), "spdy") as user:
         user.type(b"\x04")
         assert user.the_end()[1] == (0, "")
+
+
+@contextmanager
+def all_descriptors_used() -> Iterator[None]:
+    """The process can open no other file for the block. A real limit, a little above what is open."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    highest = max(int(number) for number in os.listdir("/proc/self/fd"))  # noqa: PTH208
+    fillers: list[int] = []
+    resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 4, hard))
+    try:
+        with suppress(OSError):
+            while True:
+                fillers.append(os.open(os.devnull, os.O_RDONLY))
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for filler in fillers:
+            os.close(filler)
+
+
+def test_a_process_without_free_descriptors_accepts_again_later(
+    server: ExecServer, bystander: Callable[[], None]
+) -> None:
+    with socket.socket() as line:
+        with all_descriptors_used():
+            line.connect(server.address)
+            line.sendall(b"nonsense\r\n\r\n")
+            bystander()
+        assert read_to_the_end(line)[9:12] == b"400"
+
+
+def test_a_session_for_which_no_descriptor_is_left_closes_its_console(server: ExecServer) -> None:
+    deaf, block = DeafConsole(), ExitStack()
+
+    def open_last() -> Console:
+        block.enter_context(all_descriptors_used())
+        return deaf
+
+    with user_at(server.offer("m1", open_last), "spdy") as user:
+        try:
+            assert user.the_end()[1] == (1, "the console failed; the runtime's log has the error")
+        finally:
+            block.close()
+    assert deaf.closed.is_set()
+    eventually_offers(server, "m1")
 
 
 def test_a_client_that_sends_before_the_answer_loses_nothing(server: ExecServer) -> None:
