@@ -26,6 +26,7 @@ from schemas.model import Machine, Secret, Volume
 from schemas.validate.references import Reference, references
 from schemas.validate.tree import Declaration
 
+VOLUME_IN_USE = "VolumeInUse"
 # Who came first is told from the claims on live, not from the order of files.
 DECIDED_HERE = frozenset({"GV320"})
 
@@ -55,7 +56,7 @@ def obstacles(view: View, known: ObjectState) -> Iterator[Obstacle]:
         yield from lost_snapshots(view, known, known.object)
     if isinstance(known.object, Machine):
         if reason := claim_conflict(view, known):
-            yield Obstacle("VolumeInUse", reason)
+            yield Obstacle(VOLUME_IN_USE, reason)
         for key in volumes_of(known.object):
             if is_being_restored(view, key):
                 yield Obstacle(
