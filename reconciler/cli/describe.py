@@ -189,7 +189,7 @@ CONDITIONS: list[Column[Condition]] = [
         lambda each: TextStyle.GREEN if each.status == "True" else TextStyle.YELLOW,
     ),
     Column("SINCE", lambda each: each.last_transition_time),
-    Column("REASON", lambda each: each.reason),
+    Column("REASON", lambda each: each.reason if each.reason != each.type else ""),
     Column("MESSAGE", lambda each: each.message),
 ]
 EVENTS: list[Column[report.ReportedEvent]] = [

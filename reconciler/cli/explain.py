@@ -2,8 +2,8 @@
 
 It asks the scheduler that the reconciler uses, with the same input, as if the object had no assignment: its own use
 of its pool is given back first, so that the pool where it is counts as one that fits. It offers no explanation of
-its own. It writes nothing. Exit codes: 0 if the object is on a pool or fits on one, 5 if it cannot be scheduled, 1
-if there is no such object.
+its own. It writes nothing. Exit codes: 0 if the object is on a pool or fits on one, 3 if an error in its manifest
+prevents that, 5 if it cannot be scheduled otherwise, 1 if there is no such object.
 
 An object that failed where it is has a line with its host's reason, as of the last commit on the target branch.
 
@@ -39,6 +39,7 @@ from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.record import Record
 from schemas.kinds import Key
 from schemas.model import Machine, MachineStatus, VolumeStatus
+from schemas.problem import Severity
 
 EXAMPLES = """\
 examples:
@@ -97,7 +98,11 @@ def run(arguments: argparse.Namespace) -> int:
                 out().line()
             write(answer, out())
     plan_input.print_notes(seen.notes)
-    return Exit.OK if is_scheduled else Exit.UNPLACEABLE
+    if is_scheduled:
+        return Exit.OK
+    faults = (fault for key in keys for fault in seen.world.faults.get(key, ()))
+    has_errors = any(fault.severity is Severity.ERROR for fault in faults)
+    return Exit.PROBLEMS if has_errors else Exit.UNPLACEABLE
 
 
 def list_objects(seen: PlanInput) -> FleetInventory:
@@ -187,19 +192,21 @@ def table(answer: Explanation, terminal: Terminal) -> list[tuple[str, str, str]]
     """Pools that fit each by itself (`room` for an object that is blocked), those that do not by their reasons. The pool where it is has rows of its own: it is marked `here`
     also where it would not be placed again."""
     rows = []
-    for row in rank_rows(answer.rows):
+    for number, row in enumerate(rank_rows(answer.rows)):
         if isinstance(row, Fit):
-            parts = ", ".join(f"{name} {points:,}" for name, points in row.score.parts)
             room = "room" if answer.blocked else "fits"  # a machine that is blocked fits on no pool
             review = "here" if answer.pool and row.pool == answer.pool else room
-            why = f"{row.score.points:,} points{': ' + parts if parts else ''}"
-            rows.append((row.pool, terminal.paint(review, TextStyle.GREEN), why))
+            first = "first choice: " if number == 0 else ""
+            rows.append(
+                (row.pool, terminal.paint(review, TextStyle.GREEN), first + phrases.describe_score(row.score))
+            )
     refusals = [row for row in rank_rows(answer.rows) if isinstance(row, Refusal)]
     here = [row for row in refusals if answer.pool and row.pool == answer.pool]
     for pools, reason in phrases.rows_of(here):
         rows.append((pools, terminal.paint("here", TextStyle.YELLOW), printable(reason)))
     for pools, reason in phrases.rows_of(row for row in refusals if row not in here):
-        named = "every other pool" if here and pools == phrases.EVERY_POOL else pools or "any"
+        is_one_of_several = here or len(refusals) < len(answer.rows)
+        named = "every other pool" if is_one_of_several and pools == phrases.EVERY_POOL else pools or "any"
         rows.append((named, terminal.paint("no", TextStyle.YELLOW), printable(reason)))
     return rows
 

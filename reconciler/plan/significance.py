@@ -175,7 +175,7 @@ def _is_outcome(change: Change, after: Record, view: View) -> bool:
         case VolumeStatus() if after.is_deleting:
             return False
         case VolumeStatus():
-            if _has_reader(key, after, view):
+            if _has_reader(change, after, view):
                 return True
             return is_reached and not (status.state == "Available" and _is_for_start(key, view))
         case _:
@@ -206,13 +206,15 @@ def _is_desired_on(key: Key, view: View) -> bool:
     return known is not None and isinstance(known.object, Machine) and known.object.spec.power == "On"
 
 
-def _has_reader(volume: Key, record: Record, view: View) -> bool:
+def _has_reader(change: Change, record: Record, view: View) -> bool:
     """Whether what the host of the volume reports is taken from `live`: by the host of its machine, if that is another one; or by a snapshot,
-    which is assigned once its volume is made."""
+    which is assigned once its volume is made, and needs no more of it than that."""
+    volume = change.key
+    before, after = (getattr(status, "volume_id", "") for status in _statuses(change))
     host = record.assignment.host if record.assignment is not None else ""
     users = [view.objects[key] for key in view.relations.users.get(volume) if key in view.objects]
     return any(
-        (user.key.kind is Kind.VOLUME_SNAPSHOT and user.record.assignment is None)
+        (user.key.kind is Kind.VOLUME_SNAPSHOT and user.record.assignment is None and before != after)
         or (
             user.key.kind is Kind.MACHINE
             and user.record.assignment is not None

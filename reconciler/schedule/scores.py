@@ -20,6 +20,7 @@ from schemas.model.capacity import Vector
 WHOLE = 1_000_000
 SOFT_TAINT = -2 * WHOLE  # outweighs any difference in free capacity
 LOCAL = WHOLE // 4
+MACHINE_POINTS = 1000  # of each machine on a pool, where these are to be few
 ZONE = "topology.ironcore.dev/zone"
 
 
@@ -71,7 +72,7 @@ def bin_pack(cluster: ClusterState, pool: PoolView, needs: Needs) -> int:
 
 
 def fewest_machines(cluster: ClusterState, pool: PoolView, _needs: Needs) -> int:
-    return WHOLE - cluster.machines[pool.name] * 1000
+    return WHOLE - cluster.machines[pool.name] * MACHINE_POINTS
 
 
 BY_POLICY: dict[Policy, Callable[[ClusterState, PoolView, Needs], int]] = {

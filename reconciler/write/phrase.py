@@ -18,6 +18,7 @@ from reconciler.write.object_names import full_name
 from schemas.effects.effect import Loss
 from schemas.effects.words import describe_losses
 from schemas.kinds import Kind
+from schemas.model import Condition
 from schemas.model.quantity import Quantity
 
 # Verb, and the word before the pool; empty where the pool says nothing.
@@ -36,6 +37,8 @@ _VERBS: Mapping[Action, tuple[str, str]] = {
     Action.SYNC: ("sync", ""),
 }
 FENCE, GRANT = "FENCE the host of", "grant"
+AGAIN = "again"
+_STATE_WORDS = {"Error": "in error"}  # that are not read after `is`
 _FIRST = ("DELETE", "EVICT", "FENCE", "stop")
 _WEIGHT = {action: rank for rank, action in enumerate(Action)}
 
@@ -67,13 +70,13 @@ def phrase_of(change: Change) -> Phrase:
         case Action.STATUS | Action.ANNOUNCE if verb := _pool_verb(change):
             return Phrase(verb=verb)
         case Action.STATUS if state := state_of(change):
-            return Phrase(state=state.lower())
+            return Phrase(state=_STATE_WORDS.get(state, state.lower()))
         case Action.STATUS if (failure := new_failure(change)) is not None:
             how = "failing" if failure.status == "False" else "unknown"
             return Phrase(state=f"{how}: {words_of(failure)}")
         case Action.STATUS if is_ready_again(change):
             state = str(getattr(change.after.status, "state", "")) if change.after is not None else ""
-            return Phrase(state=f"{state.lower() or 'ready'} again")
+            return Phrase(state=f"{state.lower() or 'ready'} {AGAIN}")
         case Action.STATUS:
             return Phrase(verb="update")
         case action:
@@ -97,16 +100,24 @@ def line_of(change: Change, losses: Sequence[Loss] = ()) -> str:
 
 def _reason(change: Change, phrase: Phrase) -> str:
     """Of a decision its own; of what a host reports the condition, or else the fields that changed."""
-    if change.action is not Action.STATUS or phrase.verb in (FENCE, GRANT):
+    if phrase.verb == GRANT:
+        status = change.after.status if change.after is not None else None
+        host = status.host if isinstance(status, POOL_STATUS) else None
+        return f"to host {host.id}" if host is not None else ""
+    if change.action is not Action.STATUS or phrase.verb == FENCE:
         return change.reason
+    if phrase.state.endswith(AGAIN):
+        return ""
     found = new_failure(change) or (None if state_of(change) else condition_of(change))
     if found is not None:
-        return (
-            f"{found.message} ({found.type}: {found.reason})"
-            if found.message
-            else f"{found.type}: {found.reason}"
-        )
+        named = name_condition(found)
+        return f"{found.message} ({named})" if found.message else named
     return "" if state_of(change) else ", ".join(_changed_fields(change))
+
+
+def name_condition(found: Condition) -> str:
+    """`Ready: Running`; the status in place of a reason that only says the type again: `VolumesReady: True`."""
+    return f"{found.type}: {found.status if found.reason in ('', found.type) else found.reason}"
 
 
 def _changed_fields(change: Change) -> Iterator[str]:

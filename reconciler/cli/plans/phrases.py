@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from reconciler.plan.types import Action, Change, Plan, PoolUsage
-from reconciler.schedule.decision import Predicate, Reason, Refusal
+from reconciler.schedule.decision import Predicate, Reason, Refusal, Score
+from reconciler.schedule.scores import LOCAL, MACHINE_POINTS, SOFT_TAINT, WHOLE, Policy
 from schemas.live_layout import SHARE
 from schemas.model.capacity import format_amount
 
@@ -35,6 +36,31 @@ def fields_of(reason: Reason) -> dict[str, str]:
         "have": reason.have,
         **{name: value for name, value in about.items() if value},
     }
+
+
+def describe_score(score: Score) -> str:
+    """What the parts of a score mean, the policy's first: `98% of its resources would stay free`. Points say nothing to people."""
+    return "; ".join(_describe_part(name, points) for name, points in score.parts)
+
+
+def _describe_part(name: str, points: int) -> str:
+    match name:
+        case Policy.MOST_FREE:
+            return f"{_percent(points)}% of its resources would stay free"
+        case Policy.BIN_PACK:
+            return f"{_percent(points)}% of its resources would be used"
+        case Policy.SPREAD:
+            return f"{many((WHOLE - points) // MACHINE_POINTS, 'machine')} on it now"
+        case "SoftTaints":
+            return (
+                f"{many(points // SOFT_TAINT, 'taint')} (PreferNoSchedule) that the machine does not tolerate"
+            )
+        case _:
+            return f"{many(points // LOCAL, 'volume')} of it in the same zone"
+
+
+def _percent(points: int) -> int:
+    return max(0, points) * 100 // WHOLE
 
 
 def amounts_of(reason: Reason) -> str:

@@ -101,7 +101,8 @@ def describe_differences(differences: Iterable[str]) -> str:
     found = sorted(differences)
     if not found:
         return "No machine is on another pool than that live says"
-    return f"{len(found):,} machines are on another pool than that live says: {join_some(found, 20)}"
+    are = "machine is" if len(found) == 1 else "machines are"
+    return f"{len(found):,} {are} on another pool than that live says: {join_some(found, 20)}"
 
 
 def _short(subject: str) -> str:

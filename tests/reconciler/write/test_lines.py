@@ -60,7 +60,7 @@ def test_the_name_of_an_object_in_a_message(key: Key, want: str) -> None:
         pytest.param(Action.BLOCKED, ON_A, ON_A, "default/web is blocked", id="blocked"),
         pytest.param(Action.UNSCHEDULABLE, NOTHING, NOTHING, "default/web is unschedulable", id="unschedulable"),
         pytest.param(Action.STATUS, ON_A, RUNNING, "default/web: Pending -> Running", id="a new state"),
-        pytest.param(Action.STATUS, SILENT, BACK, "default/web is running again: Ready: Running", id="ready again"),
+        pytest.param(Action.STATUS, SILENT, BACK, "default/web is running again", id="ready again"),
         pytest.param(Action.STATUS, RUNNING, RUNNING, "update default/web", id="other status"),
     ],
 )  # fmt: skip

@@ -58,7 +58,7 @@ def on(pool: str, number: int) -> Change:
         pytest.param(
             [*of(3, Action.STATUS, RUNNING, PLACED), *(on("a", n) for n in range(12)), *of(1, Action.MARK_DELETED)],
             ["machines/web-1.yaml"],
-            "DELETE mark-deleted-0; schedule web-0..web-11 onto a; 3 more",
+            "DELETE mark-deleted-0; schedule web-0..web-11 onto a; 3 more changes",
             id="what destroys comes first",
         ),
         pytest.param([], ["machines/web-1.yaml"], "sync main: machines/web-1.yaml", id="only people's"),
