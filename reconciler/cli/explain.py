@@ -30,6 +30,7 @@ from reconciler.cli.verbs import closest
 from reconciler.decide import placement as placing
 from reconciler.decide.need import Place
 from reconciler.decide.obstacles import obstacles
+from reconciler.decide.successors import without_assignment
 from reconciler.plan.significance import WAITING
 from reconciler.plan.suggestion import suggest
 from reconciler.query.inventory import FleetInventory, InventoryItem
@@ -38,7 +39,7 @@ from reconciler.schedule.scheduler import Fit, explain
 from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.record import Record
 from schemas.kinds import Key
-from schemas.model import Machine, MachineStatus, VolumeStatus
+from schemas.model import Machine, MachineStatus
 from schemas.problem import Severity
 
 EXAMPLES = """\
@@ -152,15 +153,6 @@ def find_fault(record: Record) -> str:
         if record.pool and one.type == "Ready" and one.status == "False" and one.reason not in WAITING:
             return f"{one.reason}: {one.message}" if one.message else str(one.reason)
     return ""
-
-
-def without_assignment(record: Record) -> Record:
-    """The record as if the object was never placed. Only this copy changes: neither the World nor the repo is
-    touched."""
-    status = record.status
-    if isinstance(status, MachineStatus | VolumeStatus):
-        status = msgspec.structs.replace(status, assignment=None)
-    return msgspec.structs.replace(record, pool="", status=status)
 
 
 def write(answer: Explanation, terminal: Terminal) -> None:

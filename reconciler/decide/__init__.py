@@ -9,6 +9,7 @@ decide -> one need for each object that something happened to, by its kind and s
     apply_report, obstacles, references, outcome   the rules and ends that these share
 placement -> the input of `reconciler.schedule`
 compose -> needs and placements as one change for each object
+successors -> for predictions: where machines go that wait until others are gone
 
 Every rule takes an immutable `ObjectEdit`, returns another one, and ends in one `Need`. A need states what the record is
 afterwards; no rule compares it with a text, because `write` does that.

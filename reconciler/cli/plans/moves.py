@@ -22,6 +22,7 @@ import msgspec
 
 from reconciler.decide import placement as placing
 from reconciler.decide.need import Keep, Place
+from reconciler.decide.successors import without_assignment
 from reconciler.plan.types import Action, Change, Plan
 from reconciler.schedule.decision import Placed, Refusal
 from reconciler.schedule.scheduler import schedule
@@ -30,7 +31,6 @@ from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.record import EVICTION, NOTHING, PLACED, Record
 from reconciler.world.view import View
 from schemas.kinds import Key, Kind
-from schemas.model import MachineStatus, VolumeStatus
 
 # Reasons of the condition Eviction: what they mean for the machine.
 LATER = ("EvictionPending", "WithinTolerationSeconds")
@@ -127,14 +127,6 @@ def planned_records(plan: Plan, targets: Mapping[Key, str] | None = None) -> Ite
         elif change.key in targets:
             record = msgspec.structs.replace(record, pool=targets[change.key])
         yield Keep(key=change.key, before=change.before, record=record)
-
-
-def without_assignment(record: Record) -> Record:
-    """The record as if the object was never placed. Only this copy changes."""
-    status = record.status
-    if isinstance(status, MachineStatus | VolumeStatus):
-        status = msgspec.structs.replace(status, assignment=None)
-    return msgspec.structs.replace(record, pool="", status=status)
 
 
 def targets_of(moves: Iterable[MachineMove]) -> dict[Key, str]:

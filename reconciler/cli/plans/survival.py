@@ -17,37 +17,28 @@ tried, since the cost grows with the square of their number.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
-import msgspec
-
-from reconciler.cli.plans.moves import planned_records, without_assignment
+from reconciler.cli.plans.moves import planned_records
 from reconciler.cli.plans.name_ranges import join_names
 from reconciler.cli.plans.outline import Survival
 from reconciler.cli.plans.phrases import many
 from reconciler.decide import placement as placing
 from reconciler.decide.need import Keep, Place
-from reconciler.decide.obstacles import VOLUME_IN_USE, obstacles
-from reconciler.decide.references import owner_of
+from reconciler.decide.successors import place_successors, without_assignment
 from reconciler.plan.types import Plan
-from reconciler.schedule.decision import Placed, Unschedulable
+from reconciler.schedule.decision import Unschedulable
 from reconciler.schedule.scheduler import schedule
-from reconciler.world.objects.object_state import ObjectState
-from reconciler.world.objects.validation import TEMPORARY as TAKEN
-from reconciler.world.objects.validation import find_rivals
 from reconciler.world.record import Record
 from reconciler.world.view import View
 from schemas.effects.removal import list_local_disks
 from schemas.kinds import Key, Kind
 from schemas.model import Machine
-from schemas.problem import Severity
 
 MOST = 400  # pools
 MOST_NAMED = 3  # hosts
-# Obstacles that end by themselves: what another object has until it is gone, and a name or a volume of an earlier life.
-TEMPORARY = TAKEN | {VOLUME_IN_USE, "RestoringRetainedVolume", "PreviousObjectDeleting"}
 
 
 def try_each_loss(view: View, plan: Plan, targets: Mapping[Key, str], now: datetime) -> Survival | None:
@@ -57,7 +48,7 @@ def try_each_loss(view: View, plan: Plan, targets: Mapping[Key, str], now: datet
     if len(view.pools) > MOST:
         return Survival(is_computed=False)
     needs = list(planned_records(plan, targets))
-    needs = join_needs(needs, place_successors(view, plan, needs, now))
+    needs = join_needs(needs, place_successors(view, plan.pending_approvals, needs, now))
     records = {need.key: need.record for need in needs}
     residents = list_residents(view, records)
     if not residents:
@@ -84,54 +75,6 @@ def try_each_loss(view: View, plan: Plan, targets: Mapping[Key, str], now: datet
             stranded.append((pool, lost))
         disks = max(disks, sum(count_disks(view, key) for key in keys))
     return Survival(tuple(stranded), disks)
-
-
-def place_successors(view: View, plan: Plan, needs: Sequence[Keep], now: datetime) -> Iterator[Keep]:
-    """Machines that are on no pool after the plan only because others must be gone first, each where it fits then."""
-    records = {need.key: need.record for need in needs}
-    held = {key for pending in plan.pending_approvals for key in pending.keys}
-    places = [
-        Place(key=key, before=None, record=without_assignment(records.get(key, known.record)))
-        for key, known in sorted(view.objects.items())
-        if key.kind is Kind.MACHINE
-        and known.is_active
-        and not records.get(key, known.record).pool
-        and waits_for_others(view, known, held)
-    ]
-    if not places:
-        return
-    requests = placing.requests(view, places, now)
-    cluster = placing.build_cluster_state(view, requests, needs)
-    for decision in schedule(requests, cluster, placing.policy(view)):
-        if isinstance(decision, Placed) and decision.key.kind is Kind.MACHINE:
-            record = records.get(decision.key, view.objects[decision.key].record)
-            yield Keep(
-                key=decision.key, before=None, record=msgspec.structs.replace(record, pool=decision.pool)
-            )
-
-
-def waits_for_others(view: View, known: ObjectState, held: Collection[Key]) -> bool:
-    """Whether all that blocks it ends when machines are gone that the source removes, and none of these deletions is `held`."""
-    if any(fault.severity is Severity.ERROR for fault in view.faults.get(known.key, ())):
-        return False
-    before = {
-        owner_of_rival(view, rival)
-        for rival in find_rivals(known, view.relations.uses.get(known.key, ()), view.relations)
-    }
-    if any(each in held or is_staying(view, each) for each in before - {known.key}):
-        return False
-    return all(each.reason in TEMPORARY for each in obstacles(view, known))
-
-
-def owner_of_rival(view: View, rival: Key) -> Key:
-    """The machine that has the volume, the interface or the address; of what it generated, the machine itself."""
-    found = view.objects.get(rival)
-    return (owner_of(found) if found is not None else None) or rival
-
-
-def is_staying(view: View, key: Key) -> bool:
-    found = view.objects.get(key)
-    return found is not None and found.is_active and found.record.pool != ""
 
 
 def join_needs(needs: Iterable[Keep], newer: Iterable[Keep]) -> list[Keep]:
