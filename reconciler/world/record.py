@@ -173,6 +173,9 @@ REPORT_UNREADABLE = "ReportUnreadable"  # the report of a pool's poollet is noth
 HOST_MISMATCH = "HostMismatch"  # another host than the one with the grant reports as the pool, or waits to
 UNVERIFIED = "AbsenceUnverified"  # the reason of DELETION_HELD for an object that may still be declared
 DELETED = "Deleted"  # the reason of Ready, of poollets: a machine that is kept for an undo is off
+REPLACEMENT_WAITS = (
+    "ReplacementWaits"  # the reason of ACCEPTED for a kept machine: another one of its name waits for its end
+)
 LOST = "Lost"  # the reason of Ready for an object with data that is gone: of poollets, and of a snapshot whose host is destroyed
 FROZEN = "Frozen"  # the reason of ACCEPTED for an object whose file cannot be used: it stays as it was
 OWN = frozenset(

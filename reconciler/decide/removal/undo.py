@@ -14,7 +14,8 @@ guest off and destroys nothing.
     declared again, an obstacle or another one's volume       it stays off: status.undo {isReturning}, `Accepted` says why
     declared again, no room on its pool or in a quota         the same
     declared again                                            status.undo ends: same uid, same assignment, same disks; it starts
-    declared again, with other immutable fields               another object (`world.objects.resolve`): waits for the end of this one
+    declared again, with other immutable fields               another object (`world.objects.resolve`): waits for the end of this one;
+                                                              `Accepted` of this one says so (`replacement`)
 
 While it is reported off (`View.stopped`), its pool is charged with its local disks alone, and its addresses and claims go to declared objects that
 need them. A guard counts it once, when it is stopped, and then among what goes.
@@ -43,6 +44,7 @@ from reconciler.decide.obstacles import Obstacle, first_obstacle
 from reconciler.decide.outcome import block, keep
 from reconciler.decide.placement.returns import ReturnRoom
 from reconciler.decide.references import interfaces_of, volumes_of
+from reconciler.decide.removal.replacement import is_replaced, note_replacement
 from reconciler.plan.types import Action
 from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.objects.relations import pool_of, uses
@@ -136,13 +138,14 @@ def remove_absent(view: View, edit: ObjectEdit, review: DeletionReview, kept: Ke
     if edit.record.undo is not None and is_purged(view, edit.known):
         edit = edit.with_status(undo=Undo(until=stamp(edit.now))).log_change(Action.STATUS, "purged")
     if key in review.why:
-        return order_deletion(edit, review)
+        return order_deletion(note_replacement(view, edit, None), review)
     if user := kept.needed.get(key):
         return remove(edit.clear_condition(DELETION_HELD), DeletionPhase.UNDO, f"{user} stays, and needs it")
     ends = kept.until.get(key)
     if ends is None or edit.assignment is None:
         return order_deletion(edit.with_status(undo=None) if edit.record.undo else edit, review)
-    edit = edit.clear_condition(DELETION_HELD, ACCEPTED).recheck_by(ends)
+    edit = edit.clear_condition(DELETION_HELD).recheck_by(ends)
+    edit = note_replacement(view, edit, ends) if is_replaced(edit.known) else edit.clear_condition(ACCEPTED)
     undo = Undo(until=stamp(ends))
     reason = f"no longer in the source; git revert brings it back until {undo.until}"
     if edit.record.undo is None or edit.record.undo.is_returning:

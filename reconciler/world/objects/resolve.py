@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from reconciler.world.objects.object_state import ObjectState, Origin
+from reconciler.world.objects.object_state import DocumentPlace, ObjectState, Origin
 from reconciler.world.pools.announcement import Announcement
 from reconciler.world.record import NOTHING, Record, empty_status
 from reconciler.world.source.contents import Doc
@@ -39,6 +39,7 @@ from schemas.model import MachinePool, Metadata, Object, VolumePool
 from schemas.problem import Severity
 from schemas.validate import Declaration, EarlierRevision, Tree
 from schemas.validate.change import findings
+from schemas.validate.finding import Finding
 
 Load = Callable[[Doc], Object]  # the object of a document on live
 
@@ -100,10 +101,14 @@ def is_kept_for_another(there: Doc, declared: Object, load: Load) -> bool:
     """Whether a machine is kept for an undo, and what is declared by its name by now is another one."""
     if there.record is None or there.record.undo is None:
         return False
-    old = Declaration(there.place.path, there.place.index, there.key, there.object or load(there))
-    new = Declaration(there.place.path, there.place.index, there.key, declared)
-    found = findings(Tree((new,)), EarlierRevision("live", (old,), frozenset()))
-    return any(each.severity is Severity.ERROR for each in found)
+    return bool(find_fixed_differences(there.place, there.object or load(there), declared))
+
+
+def find_fixed_differences(place: DocumentPlace, old: Object, new: Object) -> tuple[Finding, ...]:
+    """The fields that cannot change and in which two documents of one key differ. With any of these they are two objects."""
+    before, after = (Declaration(place.path, place.index, old.key, each) for each in (old, new))
+    found = findings(Tree((after,)), EarlierRevision("live", (before,), frozenset()))
+    return tuple(each for each in found if each.severity is Severity.ERROR)
 
 
 def _state_of(key: Key, source: TreeIndex, there: Doc, load: Load) -> ObjectState:
