@@ -5,10 +5,13 @@
 On the target branch each commit has the one before as first parent; a second parent is the source head that it merged. A life of an object
 is walked back along its file, from the head or from the commit that removed it:
 
-| the commit before the file | then |
+| the commit before the object came to the file | then |
 |---|---|
-| had the object in another file | the walk goes on along that file |
+| had the object, by its uid, in another file | the walk goes on along that file |
 | did not have it | this life began here; an earlier one of the name ends at the last removal before |
+
+A machine that is kept for an undo moves: to `.gitvirt/deleting/` while its file declares others or another one of its name, and back when it is
+declared again. It is one life.
 
 Removals are searched in two passes. Nearly every one removes a file, and Git lists these without reading files. Only when none of them had the
 object, each changed file is read: the object was a document among others.
@@ -22,7 +25,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from reconciler.gitstore.objects.commit import Commit, decode_commit
 from reconciler.gitstore.objects.tree import File, FileMode, ObjectId
@@ -30,6 +33,8 @@ from reconciler.gitstore.repo import Identity, Repo
 from schemas.kinds import Key
 from schemas.manifest import Document, parse
 from schemas.manifest.ignore import is_manifest
+
+CLOCK_SKEW = timedelta(hours=1)  # between reconcilers; it bounds how far the next commit is looked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,27 +76,48 @@ def list_life(
     repo: Repo, head: ObjectId, path: str, key: Key
 ) -> Generator[HistoryEntry, None, ObjectId | None]:
     """Newest first, until the object was made. Returns the commit before, where there is one."""
-    here: ObjectId | None = head
-    while here is not None:
-        made = None
-        for id, change in repo.changes(here, path):
+    start: ObjectId | None = head
+    while start is not None:
+        made: HistoryEntry | None = None
+        for id, change in repo.changes(start, path):
             commit = decode_commit(repo.read(id))
-            yield history_entry(repo, id, commit, key, change.after, is_of_people=False)
+            entry = history_entry(repo, id, commit, key, change.after, is_of_people=False)
+            if entry.is_removal and made is not None:
+                break  # the file was there before, without the object
+            yield entry
             if len(commit.parents) > 1:
                 yield from list_source_commits(repo, commit.parents[1], commit.first_parent, path, key)
+            made = None if entry.is_removal else entry
             if change.before is None:
-                made = id, commit
+                made = entry
                 break
-        if made is None:
+        else:
             return None
-        id, commit = made
-        here = commit.first_parent
-        earlier = find_in_commit(repo, id, here, key)
+        commit = decode_commit(repo.read(made.commit))
+        earlier = find_origin(repo, start, made, key)
+        start = commit.first_parent
         if earlier is None:
-            return here
+            return start
         path = earlier
         if len(commit.parents) > 1:
-            yield from list_source_commits(repo, commit.parents[1], here, path, key)
+            yield from list_source_commits(repo, commit.parents[1], start, path, key)
+    return None
+
+
+def find_origin(repo: Repo, head: ObjectId, made: HistoryEntry, key: Key) -> str | None:
+    """The file that had the object before the commit that brought it to another one. A draft that merges the source and removes a file is two
+    commits (`gitstore.objects.commit_builder`): then the file is still there in the first, and the next one removes it."""
+    before = decode_commit(repo.read(made.commit)).first_parent
+    if (path := find_in_commit(repo, made.commit, before, key, made.uid)) is not None or before is None:
+        return path
+    for id, change in repo.changes(head, removals=True):
+        commit = decode_commit(repo.read(id))
+        if commit.first_parent == made.commit:
+            found = has_object(repo, change.before, key, made.uid)
+            if found and has_object(repo, repo.file(before, change.path), key, made.uid):
+                return change.path
+        elif commit.time < made.time - CLOCK_SKEW:
+            break
     return None
 
 
@@ -147,12 +173,16 @@ def find_removal(repo: Repo, head: ObjectId | None, text: str, matches: Matches)
     return None
 
 
-def find_in_commit(repo: Repo, commit: ObjectId, before: ObjectId | None, key: Key) -> str | None:
+def find_in_commit(repo: Repo, commit: ObjectId, before: ObjectId | None, key: Key, uid: str) -> str | None:
     """The file that had the object before this commit, if the commit changed it."""
-    for change in repo.diff(before, commit) if before is not None else ():
-        if any(each.key == key for each in read_documents(repo, change.before, key.name)):
-            return change.path
-    return None
+    changes = repo.diff(before, commit) if before is not None else ()
+    return next((each.path for each in changes if has_object(repo, each.before, key, uid)), None)
+
+
+def has_object(repo: Repo, file: File | None, key: Key, uid: str) -> bool:
+    """Whether a file has the object of that key. One with another uid is another object of that name."""
+    found = (each for each in read_documents(repo, file, key.name) if each.key == key)
+    return any(not uid or read_uid(each) in ("", uid) for each in found)
 
 
 def read_documents(repo: Repo, file: File | None, text: str) -> tuple[Document, ...]:
