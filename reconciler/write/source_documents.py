@@ -3,7 +3,8 @@
 `gitvirt plan` shows it, and a tick names in its commit what the change destroys: both by this function, so a plan reads the same before the
 merge and after it. The cost is that of the files that changed.
 
-A file that was frozen until now is compared with what is in force, which is its last good content on `live`, not with the text that was refused:
+A machine that is kept for an undo and declared again is compared with itself, so an equal declaration changes nothing. A file that was frozen until now is
+compared with what is in force, which is its last good content on `live`, not with the text that was refused:
 to restore that text changes nothing, and what else was changed in it meanwhile applies only now.
 
 Limits: without a `live` there is nothing to compare with; then every object is new, and a tick does not ask.
@@ -57,11 +58,13 @@ def read_changed_documents(repo: Repo, view: View) -> tuple[Documents, Documents
 def read_accepted(
     repo: Repo, view: View, documents: Mapping[Key, Mapping[str, object]]
 ) -> dict[Key, Mapping[str, object]]:
-    """What is in force of those whose file was frozen when `live` was written: there are people's fields of their last good content."""
+    """What is in force of those whose file was frozen when `live` was written, and of machines that are kept for an undo: there are people's
+    fields of their last good content."""
     found: dict[Key, Mapping[str, object]] = {}
     for key, body in documents.items():
         known = view.objects.get(key)
-        place = known.live if known is not None and is_marked(known) else None
+        is_kept = known is not None and known.record.undo is not None and not known.record.undo.is_returning
+        place = known.live if known is not None and (is_kept or is_marked(known)) else None
         if known is None or place is None or (file := view.live.files.get(place.path)) is None:
             continue
         if (written := read_documents(repo, place.path, file).get(key)) is not None:

@@ -63,6 +63,7 @@ def _entry(entry: Entry) -> dict[str, object]:
         ],
         "destroys": [_loss(loss) for loss in entry.losses],
         "undo": entry.undo,
+        "until": entry.until or None,
         "facts": list(entry.facts),
         "file": entry.place.path if entry.place is not None else None,
     }

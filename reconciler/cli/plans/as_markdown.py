@@ -27,7 +27,7 @@ LONGEST = 400  # characters of one line
 MOST_RESOURCES = 6  # columns of the table of pools
 SHORT = 3  # groups; a plan with no more is shown unfolded
 ICONS = {
-    "add": "🟢", "change": "🟡", "move": "🔵", "recreate": "🔴", "delete": "🔴", "unschedulable": "⛔", "held": "✋",
+    "add": "🟢", "return": "🟢", "change": "🟡", "move": "🔵", "recreate": "🔴", "delete": "🔴", "unschedulable": "⛔", "held": "✋",
     "known": "⚪", "error": "❌",
 }  # fmt: skip
 # Of each section: icon, title, and how many bytes it may have. Together with the rest they stay below MOST_BYTES.
@@ -35,7 +35,8 @@ SECTIONS = {
     PlanSection.DELETE: ("🔴", "DELETE", 10_000),
     PlanSection.RECREATE: ("🔴", "RECREATE", 5_000),
     PlanSection.MOVE: ("🔵", "stop or move", 6_000),
-    PlanSection.CHANGE: ("🟡", "change", 5_000),
+    PlanSection.CHANGE: ("🟡", "change", 4_000),
+    PlanSection.RETURN: ("🟢", "bring back", 2_000),
     PlanSection.ADD: ("🟢", "add", 3_000),
     PlanSection.UNSCHEDULABLE: ("⛔", "unschedulable", 3_000),
 }
@@ -133,7 +134,8 @@ def _size(text: str) -> int:
 
 def _block(group: Group, links: FileLinks) -> str:
     """A line with the object and its file, and a diff block of what happens to it."""
-    if not group.first.fields and not group.first.losses and group.first.section is PlanSection.MOVE:
+    is_short = not group.first.fields and not group.first.losses
+    if is_short and group.first.section in (PlanSection.MOVE, PlanSection.RETURN):
         return _list_item(group, links)
     lines = list(_diff(group))
     shown = "\n".join(("```diff", *lines, "```")) if lines else ""

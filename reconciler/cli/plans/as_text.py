@@ -24,11 +24,18 @@ SIGNS = {
     PlanSection.RECREATE: ("-/+", TextStyle.RED),
     PlanSection.MOVE: (">", TextStyle.YELLOW),
     PlanSection.CHANGE: ("~", TextStyle.YELLOW),
+    PlanSection.RETURN: ("<", TextStyle.GREEN),
     PlanSection.ADD: ("+", TextStyle.GREEN),
     PlanSection.UNSCHEDULABLE: ("!", TextStyle.YELLOW),
 }
 TITLES = {PlanSection.DELETE: "DELETE", PlanSection.RECREATE: "RECREATE"}
-COLORS = {"add": TextStyle.GREEN, "delete": TextStyle.RED, "recreate": TextStyle.RED, "error": TextStyle.RED}
+COLORS = {
+    "add": TextStyle.GREEN,
+    "return": TextStyle.GREEN,
+    "delete": TextStyle.RED,
+    "recreate": TextStyle.RED,
+    "error": TextStyle.RED,
+}
 Paint: TypeAlias = Callable[..., str]
 
 
@@ -144,7 +151,8 @@ def describe_losses(group: Group) -> str:
     listed = "; ".join(
         _loss(each.kind.value, each.name, each.size_bytes and each.size) for each in entry.losses
     )
-    verb = "DESTROYS" if entry.standing is Standing.PLANNED else "would DESTROY"
+    is_coming = entry.standing in (Standing.PLANNED, Standing.KNOWN)
+    verb = "DESTROYS" if is_coming else "would DESTROY"
     of_each = f" (each of {len(group.entries):,})" if len(group.entries) > 1 else ""
     when = f", {describe_undo(entry.undo)}" if entry.undo else ""
     return f"{verb} {listed}{of_each}{when}"

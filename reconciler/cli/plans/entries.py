@@ -8,22 +8,22 @@ Must never happen: an object whose data is destroyed has no entry, or one that d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from reconciler.cli.plans import object_facts as facts
+from reconciler.cli.plans.kept_machines import describe_replacement, describe_return, field_line
 from reconciler.cli.plans.moves import MachineMove
 from reconciler.cli.plans.name_ranges import natural_key
-from reconciler.cli.plans.outline import Entry, FieldLine, FilePlace, Group, PlanSection, Standing, is_grave
+from reconciler.cli.plans.outline import Entry, FilePlace, Group, PlanSection, Standing, is_grave
+from reconciler.decide.removal.replacement import is_replaced
 from reconciler.decide.removal.undo import describe_undo_time, find_needed
 from reconciler.plan.source_changes import FieldEffect, SourceChange
 from reconciler.plan.types import Action, Change, Plan, PoolUsage
-from reconciler.world.objects.object_state import Origin
+from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.view import View
 from schemas.effects import words
 from schemas.effects.effect import (
-    AppliedNow,
-    AtNextBoot,
     Deletes,
     Effect,
     Loss,
@@ -33,7 +33,6 @@ from schemas.effects.effect import (
     Refused,
     Renames,
     SwitchesPower,
-    destructive_word,
     list_losses,
 )
 from schemas.effects.removal import removal_of
@@ -41,7 +40,7 @@ from schemas.kinds import Key, Kind
 from schemas.model import Object, decode
 
 # Actions that have an entry of their own. All others follow from these, or say what a host reported.
-LISTED = (Action.SCHEDULE, Action.ADOPT, Action.EVICT, Action.WITHDRAW, Action.MARK_DELETED, Action.STOP, Action.RETAIN, Action.BLOCKED)  # fmt: skip
+LISTED = (Action.SCHEDULE, Action.ADOPT, Action.EVICT, Action.WITHDRAW, Action.MARK_DELETED, Action.STOP, Action.RETURN, Action.RETAIN, Action.BLOCKED)  # fmt: skip
 ORDER = tuple(PlanSection)
 
 
@@ -77,6 +76,7 @@ class Builder:
             if change.key not in (self.entries.keys() | self.renamed) and not self.is_background(change):
                 self.add_change(change)
         self.add_held()
+        self.add_waiting()
         for move in self.moves.values():
             self.add_move(move)
         self.add_unschedulable()
@@ -107,6 +107,10 @@ class Builder:
     def add_source_change(self, source_change: SourceChange) -> None:
         key, whole = source_change.key, source_change.whole
         change = self.changes.get(key)
+        known = self.view.objects.get(key)
+        if known is not None and known.record.undo is not None and known.source is not None:
+            self.add_kept(known, source_change.fields)
+            return
         match whole:
             case Deletes():
                 self.add_deletion(key, whole, change)
@@ -188,6 +192,22 @@ class Builder:
             made = replace(made, facts=tuple(facts.describe_leaving(leaving)))
         self.entries[key] = made
 
+    def add_kept(self, known: ObjectState, fields: Sequence[FieldEffect] = ()) -> None:
+        """A machine that is kept for an undo, and declared: it comes back, or another one of its name waits for its end."""
+        key, made = known.key, self.entry(PlanSection.RETURN, known.key)
+        if is_replaced(known):
+            self.entries[key] = describe_replacement(self.view, made, known)
+        else:
+            self.entries[key] = describe_return(made, known, self.changes.get(key), fields)
+
+    def add_waiting(self) -> None:
+        """Machines that wait for the end of a kept one since an earlier commit: what that DESTROYS is named until it happens."""
+        for key in sorted(self.view.relations.kept):
+            known = self.view.objects[key]
+            if is_replaced(known) and key not in self.entries:
+                self.add_kept(known)
+                self.entries[key] = replace(self.entries[key], standing=Standing.KNOWN)
+
     def old_of(self, key: Key) -> Object | None:
         """A changed object as it was."""
         return decode(key.kind, self.before[key]) if key in self.before else None
@@ -196,6 +216,14 @@ class Builder:
         """What the plan does to an object that people did not change now."""
         key, known = change.key, self.view.objects.get(change.key)
         before = change.before.pool if change.before is not None else ""
+        if (
+            known is not None
+            and change.before is not None
+            and change.before.undo is not None
+            and known.source
+        ):
+            self.add_kept(known)
+            return
         match change.action:
             case Action.MARK_DELETED | Action.STOP | Action.RETAIN:
                 owned = known is not None and bool(known.record.owners)
@@ -292,32 +320,6 @@ def section_of(effects: Iterable[Effect]) -> PlanSection:
             case Moves() | SwitchesPower(to="Off" | "Restart"):
                 found = PlanSection.MOVE
     return found
-
-
-def field_line(each: FieldEffect) -> FieldLine:
-    """With a text that is the same for equal machines: what is destroyed is said once for the entry."""
-    change = each.change
-    plain = [segment for segment in change.path if "[" not in segment]
-    pointer = "/" + "/".join(plain if len(plain) == len(change.path) else plain[:1])
-    return FieldLine(
-        change.field,
-        words.describe_value(change.old),
-        words.describe_value(change.new),
-        words.describe_effect(generalize(each.effect)),
-        pointer,
-        destructive_word(each.effect) != "" or isinstance(each.effect, SwitchesPower),
-    )
-
-
-def generalize(effect: Effect) -> Effect:
-    """Without names of the machine and its disks."""
-    match effect:
-        case AtNextBoot():
-            return replace(effect, machine="")
-        case AppliedNow() | NeedsRecreation() | Moves() | Recreates():
-            return replace(effect, losses=())
-        case _:
-            return effect
 
 
 def unique(losses: Iterable[Loss]) -> tuple[Loss, ...]:

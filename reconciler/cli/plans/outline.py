@@ -9,6 +9,7 @@ of them adds a fact of its own.
     RECREATE         fields that only an object that is deleted and created again has; renames
     MOVE             what stops, or stops here and starts there: evictions, drains, pins, power
     CHANGE           fields of an object that stays where it is
+    RETURN           machines that are kept for an undo and declared again: the same ones, with their disks
     ADD              what is new, or is placed at last
     UNSCHEDULABLE    what no pool takes, and what is blocked
 """
@@ -30,6 +31,7 @@ class PlanSection(StrEnum):
     RECREATE = "recreate"
     MOVE = "stop or move"
     CHANGE = "change"
+    RETURN = "bring back"
     ADD = "add"
     UNSCHEDULABLE = "unschedulable"
 
@@ -40,7 +42,7 @@ class Standing(StrEnum):
     PLANNED = "planned"
     AWAITS_APPROVAL = "awaits approval"  # a commit can approve it
     HELD = "held"  # a reason that no approval ends: in use, paused, unverified, data that would be lost
-    KNOWN = "known"  # it was so before: an object that was unschedulable already
+    KNOWN = "known"  # it was so before: an object that was unschedulable already, a machine that waits for the end of another one
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,7 @@ class Entry:
     fields: tuple[FieldLine, ...] = ()
     facts: tuple[str, ...] = ()
     losses: tuple[Loss, ...] = ()
+    until: str = ""  # of a machine that is kept: when the undo time is over
     undo: str = ""  # how long the losses of a deletion are kept, of a machine that is stopped first
     is_new: bool = False
     is_move: bool = False

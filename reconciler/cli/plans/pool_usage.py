@@ -2,7 +2,7 @@
 
     before   what objects charge as they were reconciled last
     after    what they charge once the plan has come true: what is deleted is gone, what moves is on its target, what grows has its new
-             size, and a retained volume still has its room; what is blocked stays as it is
+             size, a retained volume still has its room, and what an undo brings back has all of it again; what is blocked stays as it is
 
 The ledger of the World charges what the source declares now. So of each object that the plan or the source changes, three charges are
 taken: that of the ledger, that of the old document, and that of the planned record. Every other object charges the same before and after.
@@ -79,7 +79,11 @@ def _charges(
         old = msgspec.structs.replace(known, object=decode(key.kind, cast("dict[str, Any]", before[key])))
     new = msgspec.structs.replace(old if is_blocked else known, record=record)
     classes = view.offers[Kind.MACHINE_POOL].classes
-    charges = [view.ledger.charge_of(state, classes) for state in (known, old, new)]
+    now = view.ledger.charge_of(known, classes)
+    charges = [now, view.ledger.charge_of(old, classes), view.ledger.charge_of(new, classes)]
+    if key in view.stopped:  # kept for an undo: charged with its disks, until it comes back
+        off = view.ledger.charges.get(key)
+        charges = [off, off, off if record.undo is not None else charges[2]]
     if charges[0] == charges[1] == charges[2]:
         return
     for charge, sign, totals in zip(charges, (-1, 1, 1), ((0, 1), (0,), (1,)), strict=True):

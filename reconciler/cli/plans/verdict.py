@@ -29,6 +29,7 @@ Choice = Callable[[Entry], bool]
 # What is counted of the entries that come true with the plan: weight, words, whether losses are added, and which entries.
 COUNTED: tuple[tuple[str, str, str, Choice], ...] = (
     ("add", "to add", "", lambda each: each.section is PlanSection.ADD),
+    ("return", "to bring back", "DESTROYS", lambda each: each.section is PlanSection.RETURN),
     ("change", "to change", "DESTROYS", lambda each: each.section is PlanSection.CHANGE and not each.is_unfit),
     ("unschedulable", "to change that does NOT fit", "DESTROYS", lambda each: each.section is PlanSection.CHANGE and each.is_unfit),
     ("move", "to move", "DESTROYS", lambda each: each.section is PlanSection.MOVE and each.is_move),
@@ -60,8 +61,13 @@ def list_counts(outline: Outline) -> Iterator[Count]:
         yield Count(f"{awaiting:,} awaiting approval", "held")
     if held:
         yield Count(f"{held:,} held", "held")
-    if known := _count(entries, Standing.KNOWN):
-        yield Count(f"{known:,} unschedulable as before", "known")
+    known = [entry for entry in entries if entry.standing is Standing.KNOWN]
+    if again := [entry for entry in known if entry.section is PlanSection.RECREATE]:
+        lost = describe_loss(again)
+        text = f"{len(again):,} to RECREATE as before" + (f" (destroys {lost})" if lost else "")
+        yield Count(text, "recreate")
+    if len(known) > len(again):
+        yield Count(f"{len(known) - len(again):,} unschedulable as before", "known")
     if plan.pool_requests:
         yield Count(many(len(plan.pool_requests), "pool request"), "held")
     if access := sum(problem.code in ACCESS for problem in plan.problems):
