@@ -112,12 +112,19 @@ def decide_assigned(view: View, needs: dict[Key, Need], decision: Placed, now: d
         claim = ClaimRef(name=machine.key.name, uid=edits[decision.key].record.uid, assignment=assignment.id)
         for key in (key for key in volumes_of(machine.object) if key in needs):
             edit = edits[key] if key in edits else edit_of(view, needs[key], now)
-            if edit.record.claim is None and not attached_uids(view, edit) - {claim.uid}:
+            if may_claim(view, edit, claim):
                 edits[key] = edit.with_record(claim=claim).log_change(
                     Action.CLAIM, f"claimed by machine {claim.name}"
                 )
     for key, edit in edits.items():
         yield replace(needs[key], record=edit.record, change_reasons=edit.change_reasons)
+
+
+def may_claim(view: View, edit: ObjectEdit, claim: ClaimRef) -> bool:
+    """Whether a machine that is placed now gets the volume with its place: a free one, or one that it had under its last assignment. Its former
+    host can no longer use that claim: it reports the machine gone or rejected, or it would not be placed."""
+    held, attached = edit.record.claim, attached_uids(view, edit)
+    return not attached - {claim.uid} if held is None else held.uid == claim.uid and not attached
 
 
 def apply_unschedulable(view: View, need: Need, decision: Unschedulable, now: datetime) -> Need:

@@ -12,7 +12,8 @@ the fleet read progress from the reports.
                     ready again after a failure
     machine         Running; Shutdown, if it is to be off; Terminated;      Pending, Terminating; off, if it is to be on: its host starts it
                     a class that is refused, or pends no longer             again; all that is on the way to an eviction or a deletion;
-                                                                            addresses, devices, revisions; a class that still waits
+                                                                            addresses, devices, revisions; a class that still waits; that its
+                                                                            pool has it, and no longer the one before
     volume          Error; Available, unless its machine, which has never   Pending, sizes, and all that is on the way to a deletion. Data of a
                     run yet, is on the same host                            volume that another host attaches is never progress
     snapshot        Ready, Failed                                           Pending, size
@@ -67,6 +68,8 @@ _PROGRESS: Mapping[type[Status], frozenset[str]] = {
             "network_interfaces",
             "restart",
             "machine_class_ref",
+            # It comes with the end of an assignment, which is a decision, and goes with a report that a restarted reconciler has too.
+            "previous_assignment",
         }
     ),
     VolumeStatus: _TIMED | {"volume_id", "access", "resources"},

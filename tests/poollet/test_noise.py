@@ -26,6 +26,7 @@ CLASSES: dict[str, str | None] = {
     "classes/large.yaml": machine_class("large", "4", "4Gi"),
     "classes/standard.yaml": VOLUME_CLASS,
 }
+LOCAL = "  volumes:\n  - {name: root, localDisk: {sizeLimit: 1Gi}}\n"
 DISK = "  volumes:\n  - {name: data, volumeRef: {name: data}}\n"
 SNAPSHOT = (
     "apiVersion: storage.ironcore.dev/v1alpha1\nkind: VolumeSnapshot\nmetadata: {name: before}\n"
@@ -69,6 +70,13 @@ class Watched(Simulation):
         (found,) = (each for each in self.live().objects() if each.key == Key(Kind.MACHINE, "default", name))
         assert isinstance(found, Machine)
         return found.status.machine_class_ref.name if found.status.machine_class_ref is not None else ""
+
+    def assignment(self, name: str) -> str:
+        """The id of the present one."""
+        (found,) = (each for each in self.live().objects() if each.key == Key(Kind.MACHINE, "default", name))
+        assert isinstance(found, Machine)
+        assert found.status.assignment is not None
+        return found.status.assignment.id
 
     def rest(self, seconds: float) -> None:
         for _ in range(int(seconds * 1000 / TENTH_MS)):
@@ -137,6 +145,38 @@ def test_a_rolling_restart_takes_one_commit_for_each_machine() -> None:
     for name in names:
         text = machine(name, more="  annotations: {gitvirt.dev/restart: next}\n")
         assert len(site.after({f"m/{name}.yaml": text})) == 1, name
+
+
+@pytest.mark.parametrize(
+    ("hosts", "spec"),
+    [
+        (("host-1",), LOCAL),
+        (("host-1", "host-2"), LOCAL),
+        (("host-1",), f"{LOCAL}  - {{name: data, volumeRef: {{name: data}}}}\n"),
+    ],
+    ids=["one host", "two hosts", "with a volume"],
+)
+def test_a_replacement_takes_the_order_the_place_and_the_outcome(hosts: tuple[str, ...], spec: str) -> None:
+    """Fewer cannot keep the laws of handover: what takes the place away and what gives the next one are two commits."""
+    site = start_fleet(*hosts)
+    site.after({"m/web.yaml": machine("web", spec=spec), "v/data.yaml": volume()})
+    before = site.assignment("web")
+    order = f"  annotations: {{gitvirt.dev/recreate: {before}}}\n"
+    subjects = site.after({"m/web.yaml": machine("web", more=order, spec=spec)}, seconds=14)
+    assert [each.partition(" ")[0] for each in subjects] == ["EVICT", "schedule", "web"], subjects
+    assert site.assignment("web") != before
+    assert str(site.outcome()["Machine/default/web"]).startswith("('Running', 'On',")
+
+
+def test_a_deletion_that_is_undone_and_one_that_is_not_take_few_commits() -> None:
+    site = start_fleet()
+    site.after({"gitvirt.yaml": f"{SETTINGS}limits: {{undo: 9s}}\n"})
+    names = ("web", "other", "third", "fourth")
+    site.after({f"m/{name}.yaml": machine(name, spec=LOCAL) for name in names})
+    assert len(site.after({"m/web.yaml": None}, seconds=6)) == 1, "stop"
+    assert len(site.after({"m/web.yaml": machine("web", spec=LOCAL)})) == 2, "bring back, running"
+    assert len(site.after({"m/web.yaml": None}, seconds=20)) == 3, "stop, order, remove"
+    assert site.after({}, seconds=20) == [], "at rest"
 
 
 def test_an_error_with_a_number_makes_one_commit_and_not_one_for_each_try() -> None:
