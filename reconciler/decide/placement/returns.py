@@ -55,7 +55,7 @@ def shortfall(made: ClusterState, known: ObjectState, moves: Iterable[Move]) -> 
     free = made.free.get(pool, {})
     taken = {SHARE} | {resource for move in moves if move.sign > 0 for resource in move.charge.vector}
     short = [
-        f"{format_amount(resource, -count)} {resource} too little"
+        f"{format_amount(resource, -count)}{'' if resource == SHARE else f' {resource}'} too little"
         for resource, count in sorted(free.items())
         if count < 0 and resource in taken
     ]

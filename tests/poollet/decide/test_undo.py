@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,8 +11,10 @@ from iri.machine import MachineState, RuntimeMachine
 from poollet.decide.assignments import Stop, list_orders
 from poollet.decide.decision import Decision
 from poollet.sync.live_view import LiveDocument
+from schemas.live_layout import SHARE
+from schemas.model.capacity import WHOLE_HOST
 from tests.poollet.documents import GIB, machine, referring, volume
-from tests.poollet.site import Site, kinds_of, site, with_allocatable
+from tests.poollet.site import A, Site, kinds_of, site, with_allocatable
 
 UNTIL = "2026-03-01T12:10:00Z"
 UNDO = {"undo": {"until": UNTIL}}
@@ -102,6 +105,23 @@ def test_its_room_is_free_once_it_is_off_but_for_its_disks() -> None:
     assert decision.machines[NEW].phase == "present"
     (reason,) = [each for each in decision.machines["default", "big"].reasons if each.resource == "storage"]
     assert (reason.need, reason.have) == ("10Gi", "5Gi")
+
+
+def test_where_a_runtime_counts_classes_its_share_is_free_once_it_is_off() -> None:
+    here = site(web())
+    shares = {"small": WHOLE_HOST}
+    counted = replace(here.facts.pools[A], allocatable={SHARE: WHOLE_HOST}, shares=shares)
+    here.facts = replace(here.facts, pools={**here.facts.pools, A: counted})
+    here.settle()
+    here.put(web(is_kept=True), machine("new"))
+    assert here.round().machines[NEW].phase == "rejected"  # it runs still
+    here.drop(machine("new"))
+    here.settle()
+    here.put(machine("new", round=1))
+    decision = here.settle()
+    assert decision.machines[NEW].phase == "present"
+    assert ready(decision, NEW) == ("True", "Running")
+    assert ready(decision) == ("False", "Deleted")
 
 
 @pytest.mark.parametrize(
