@@ -3,6 +3,7 @@
     the machine is                               the command
     at the runtime of this host                  attaches to it
     on another host, by the fleet's repository   names the command for that host: ssh -t HOST gitvirt console NAME
+    deleted, and kept for an undo                fails, and names the ways to bring it back or to purge it
     unknown to both                              fails with the runtime's answer
 
 The repository is read only for a better message, so any failure to read it leaves the runtime's answer as it is.
@@ -27,6 +28,7 @@ from iri.machine import RuntimeMachine
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.fleet_repo import add_repo, named_fleet
 from reconciler.cli.interrupt import end_at_once
+from reconciler.cli.kept_machine import find_error
 from reconciler.cli.objects.nouns import ALIASES
 from reconciler.cli.objects.selectors import find_item
 from reconciler.cli.output import show_value
@@ -73,13 +75,18 @@ def run(arguments: argparse.Namespace) -> int:
             found = find_machine_id(client, reference)
         except (CommandError, IRIError) as error:
             trouble = command_error(error) if isinstance(error, IRIError) else error
+            refuse_deleted(arguments, reference)
             return report_other_host(arguments, reference, trouble)
         if arguments.output:
             at = f"--address {arguments.address} " if arguments.address else ""
             here = ConsoleLocation(True, found, "", (), f"gitvirt console {at}{found}")
             show_value(out(), arguments.output, vars(here))
             return Exit.OK
-        return attach_terminal(client, found, arguments.linger)
+        try:
+            return attach_terminal(client, found, arguments.linger)
+        except (CommandError, IRIError):
+            refuse_deleted(arguments, reference)
+            raise
 
 
 @dataclass(frozen=True)
@@ -101,6 +108,20 @@ def normalize_reference(machine: str, namespace: str | None) -> str:
     if name and ALIASES.get(kind.lower()) is Kind.MACHINE:
         machine = name
     return f"{namespace}/{machine}" if namespace and "/" not in machine else machine
+
+
+def refuse_deleted(arguments: argparse.Namespace, reference: str) -> None:
+    """A CommandError for a machine that is deleted and kept for an undo: it is off, and its runtime does not know why."""
+    if is_uuid(reference):
+        return
+    try:
+        with named_fleet(arguments.repo) as fleet:
+            live = read_inventory(fleet.repo, fleet.snapshot.target, Kind.MACHINE)
+            error = find_error(fleet, find_item(live, Kind.MACHINE, reference, None).key, live)
+    except CommandError:
+        return  # without a repo, or without the machine in it, the runtime's answer counts
+    if error is not None:
+        raise error
 
 
 def report_other_host(

@@ -10,7 +10,7 @@ Limits: only what a file of the source declares can be deleted; what a machine g
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from reconciler.cli.fleet_repo import FleetRepo
 from reconciler.cli.mutate import change
@@ -31,6 +31,9 @@ EXAMPLES = """examples:
   gitvirt delete web-1 web-2 --yes       in a script
 
 It removes the documents from their files, and the files that become empty. `git revert` of the commit declares the objects again."""
+
+
+ORDER_SECONDS = 300  # for what comes after limits.undo: the order, and the report that the machine is gone
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -69,6 +72,19 @@ def list_notes(fleet: FleetRepo, keys: Sequence[Key]) -> Iterator[str]:
         yield f"{names}: limits.undo is 0, so `git revert` does not bring local disks back"
 
 
+def describe_wait(fleet: FleetRepo) -> Callable[[Key], str]:
+    """Long enough for a machine that is kept before it is deleted."""
+    source, settings = read_inventory(fleet.repo, fleet.snapshot.source), fleet.settings
+    undo_seconds = settings.limits.undo_milliseconds // 1000 if settings is not None else 0
+
+    def describe(key: Key) -> str:
+        is_kept = key.kind is Kind.MACHINE and bool(removal_of(source.items[key].object).losses)
+        is_long = is_kept and undo_seconds
+        return "--for deleted" + (f" --timeout {undo_seconds + ORDER_SECONDS}s" if is_long else "")
+
+    return describe
+
+
 def run(arguments: argparse.Namespace) -> int:
     intent = change.Mutation(
         "delete",
@@ -79,6 +95,6 @@ def run(arguments: argparse.Namespace) -> int:
         losses=list_losses,
         held=find_held,
         notes=lambda fleet, keys: tuple(list_notes(fleet, keys)),
-        waiting="--for deleted",
+        waiting=describe_wait,
     )
     return change.apply_named(arguments, ANY, intent, "OBJECT")

@@ -23,6 +23,7 @@ from reconciler.cli.history import COLUMNS as HISTORY
 from reconciler.cli.history import commits_of
 from reconciler.cli.history import value as history_value
 from reconciler.cli.host_reports import read_host_events
+from reconciler.cli.kept_machine import describe_ways, find_replacement, is_kept
 from reconciler.cli.objects import columns
 from reconciler.cli.objects.references import ANY, add_objects, find_objects, read_reference
 from reconciler.cli.objects.selectors import read_current
@@ -52,6 +53,7 @@ class ObjectDescription:
     events: tuple[tuple[str, report.ReportedEvent], ...]  # with the poollet that reports it
     commits: tuple[HistoryEntry, ...]  # the newest
     has_more_commits: bool = False
+    undo: str = ""  # of a deleted machine that is kept: how it comes back, and what ends the wait
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -72,6 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
                 events_of(fleet, item),
                 (commits := tuple(islice(commits_of(fleet, item), COMMITS + 1)))[:COMMITS],
                 has_more_commits=len(commits) > COMMITS,
+                undo=describe_ways(fleet, item) if is_kept(item) else "",
             )
             for item in found
         ]
@@ -94,6 +97,7 @@ def value(description: ObjectDescription, body: dict[str, Any]) -> dict[str, obj
         "state": columns.state(item),
         "reason": columns.reason(item),
         "message": columns.message(item),
+        "undo": description.undo,
         "events": [event_value(poollet, event) for poollet, event in description.events],
         "commits": [history_value(event) for event in description.commits],
     }
@@ -120,6 +124,8 @@ def show(terminal: Terminal, description: ObjectDescription, body: dict[str, Any
     terminal.line(f"{terminal.paint(str(item.key), TextStyle.BOLD)}  {state}  {printable(item.path)}")
     if why := columns.message(item):
         terminal.line(f"{printable(columns.reason_cell(item))}: {printable(why)}")
+    if description.undo and find_replacement(item) is None:
+        terminal.line(f"Undo: {description.undo}")
     if columns.is_paused(item):
         terminal.line(f"Paused: gitvirt changes nothing about it; {resume_command(item)} ends that")
     section(terminal, "Conditions", CONDITIONS, columns.conditions(item))

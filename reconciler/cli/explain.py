@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import msgspec
 
 from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.kept_machine import describe_kept, find_replacement, is_kept
 from reconciler.cli.objects import columns
 from reconciler.cli.objects.references import SCHEDULED, add_objects, read_reference, select_keys
 from reconciler.cli.output import add_format, is_value, show_value
@@ -36,10 +37,10 @@ from reconciler.plan.suggestion import suggest
 from reconciler.query.inventory import FleetInventory, InventoryItem
 from reconciler.schedule.decision import Refusal
 from reconciler.schedule.scheduler import Fit, explain
-from reconciler.world.objects.object_state import ObjectState
+from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.record import Record
 from schemas.kinds import Key
-from schemas.model import Machine, MachineStatus
+from schemas.model import Machine, MachineStatus, Object
 from schemas.problem import Severity
 
 EXAMPLES = """\
@@ -133,9 +134,31 @@ def explain_object(seen: PlanInput, key: Key) -> Explanation:
     if requests:
         cluster = placing.build_cluster_state(world, requests, [need])
         rows = explain(requests[0], cluster, placing.policy(world))
-    blocked = tuple(each.message for each in obstacles(world, known))
+    kept = explain_kept(known)
+    blocked = (*kept, *(() if kept else (each.message for each in obstacles(world, known))))
     pending, fault = find_pending_class(known), find_fault(known.record)
     return Explanation(key, known.record.pool, blocked, rows, pending, fault)
+
+
+def explain_kept(known: ObjectState) -> tuple[str, ...]:
+    """Of a deleted machine that is kept for an undo: that no pool is asked for it, until when, and what ends that."""
+    place = known.live or known.source
+    item = InventoryItem(place.path if place else "", 0, with_status(known), {})
+    if known.origin is not Origin.LEAVING or not is_kept(item):
+        return ()
+    if (waits := find_replacement(item)) is not None:
+        return (f"{describe_kept(item)}: {waits.message}",)
+    name = f"{known.key.namespace}/{known.key.name}"
+    return (
+        f"{describe_kept(item)}; `gitvirt describe {name}` shows how it comes back, `gitvirt purge {name}` deletes it now",
+    )
+
+
+def with_status(known: ObjectState) -> Object:
+    """The object with what is recorded of it."""
+    machine, status = known.object, known.record.status
+    is_machine = isinstance(machine, Machine) and isinstance(status, MachineStatus)
+    return msgspec.structs.replace(machine, status=status) if is_machine else machine
 
 
 def find_pending_class(known: ObjectState) -> str:
@@ -143,7 +166,7 @@ def find_pending_class(known: ObjectState) -> str:
     machine, status = known.object, known.record.status
     if not isinstance(machine, Machine) or not isinstance(status, MachineStatus):
         return ""
-    shown = InventoryItem("", 0, msgspec.structs.replace(machine, status=status), {})
+    shown = InventoryItem("", 0, with_status(known), {})
     return columns.class_cell(shown) if status.machine_class_ref is not None else ""
 
 

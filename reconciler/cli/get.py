@@ -20,6 +20,7 @@ from reconciler.cli.access.ending import note_ending
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.fleet_changes import add_watch, show_fleet
 from reconciler.cli.fleet_repo import FleetRepo, add_repo
+from reconciler.cli.kept_machine import note_replacements
 from reconciler.cli.objects import columns, nouns
 from reconciler.cli.objects.nouns import ObjectWords, TakenKinds
 from reconciler.cli.objects.references import parse_kind, parse_named, parse_reference
@@ -215,6 +216,7 @@ def show(
             err().line(f"no {what} found{hint_of(request, arguments)}")
         case _:
             show_tables(terminal, items, request, arguments, widths)
+            note_replacements(items)
 
 
 def show_tables(

@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.explain import explain_object, rank_rows
 from reconciler.cli.fleet_repo import check_settings, named_fleet
+from reconciler.cli.kept_machine import refuse_kept
 from reconciler.cli.mutate import change
 from reconciler.cli.mutate.consent import add_yes
 from reconciler.cli.mutate.paused import refuse_paused
@@ -60,6 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     (key,) = read_reference(arguments, MACHINES, "MACHINE").keys
     with named_fleet(arguments.repo, with_reports=True) as fleet:
         check_settings(fleet, changes=True)
+        refuse_kept(fleet, key)
         seen = advance_world(fleet.repo, fleet.snapshot, datetime.now(UTC))
         assignment = find_assignment(seen, key)
         target = find_target(seen, key, assignment, arguments.pool)

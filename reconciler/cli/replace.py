@@ -7,7 +7,7 @@ a lost or rewound target branch recreates nothing again.
 
 It lists the local disks that this DESTROYS and asks; `--yes` answers for scripts. A paused machine is refused.
 
-Limits: it does not wait. At most `limits.evict` machines leave at once. A machine on a pool that does not answer is recreated when it does.
+Limits: it does not wait. It prints the `gitvirt wait` that does, which does not take the old machine for the new one. At most `limits.evict` machines leave at once. A machine on a pool that does not answer is recreated when it does.
 """
 
 from __future__ import annotations
@@ -48,10 +48,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     assignments = read_assignments(arguments, "replace")
+    states: dict[Key, str] = {}
 
     def changes(found: Object | None) -> Changes:
         refuse_paused(found, "replace")
-        assert found is not None, "machines are never only announced"
+        assert isinstance(found, Machine), "by its kind"
+        states[found.key] = "Running" if found.spec.power == "On" else "Shutdown"
         return {RECREATE: assignments[found.key].id}
 
     intent = change.Mutation(
@@ -60,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
         "will be RECREATED",
         "being recreated already",
         losses=lambda fleet, keys: tuple(list_losses(fleet, keys)),
-        waiting="--for state=Running",
+        waiting=lambda _: lambda key: f"--for state={states[key]}",
     )
     return change.apply_changes(arguments, lambda _: tuple(assignments), intent)
 

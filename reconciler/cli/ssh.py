@@ -16,6 +16,7 @@ import shlex
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.fleet_repo import add_repo, named_fleet
 from reconciler.cli.inventory import find_reachable
+from reconciler.cli.kept_machine import refuse_kept
 from reconciler.cli.objects.nouns import TakenKinds
 from reconciler.cli.objects.references import parse_reference
 from reconciler.cli.objects.selectors import find_by_key, read_current
@@ -51,7 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     with named_fleet(arguments.repo) as fleet:
         inventory = read_current(fleet)
-    item = find_by_key(inventory, parse_reference(arguments.machine, MACHINE, arguments))
+        item = find_by_key(inventory, parse_reference(arguments.machine, MACHINE, arguments))
+        refuse_kept(fleet, item.key, inventory)
     command = build_command(inventory, item, arguments)
     if arguments.print:
         out().line(shlex.join(command))

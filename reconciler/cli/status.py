@@ -28,6 +28,7 @@ from reconciler.cli.access.ending import find_ending
 from reconciler.cli.duration import format_age
 from reconciler.cli.exits import Exit
 from reconciler.cli.fleet_repo import FleetRepo, add_repo, named_fleet, source_branch
+from reconciler.cli.kept_machine import find_replacement, is_kept
 from reconciler.cli.objects import columns, nouns
 from reconciler.cli.objects.selectors import read_current
 from reconciler.cli.objects.unapplied import name_of, place_of
@@ -80,6 +81,7 @@ class FleetStatus:
     unapplied: tuple[NotApplied, ...]
     unwell: tuple[InventoryItem, ...]
     ending: tuple[EndingCertificate, ...] = ()
+    kept: tuple[InventoryItem, ...] = ()  # deleted machines that an undo brings back
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -110,7 +112,8 @@ def collect_status(fleet: FleetRepo, inventory: FleetInventory) -> FleetStatus:
     plan = make_plan(seen.world, seen.advance, now)
     unapplied = list_unapplied(inventory, plan.problems)
     listed = {str(key) for each in plan.pending_approvals for key in each.keys}
-    listed |= {each.object for each in unapplied}
+    kept = [item for item in inventory.of(Kind.MACHINE) if is_kept(item)]
+    listed |= {each.object for each in unapplied} | {str(item.key) for item in kept}
     unwell = [
         item
         for kind in COUNTED
@@ -129,6 +132,7 @@ def collect_status(fleet: FleetRepo, inventory: FleetInventory) -> FleetStatus:
         unapplied,
         tuple(unwell),
         find_ending(fleet),
+        tuple(kept),
     )
 
 
@@ -198,6 +202,21 @@ def list_parts(
         [row_of(terminal, item) for item in found.unwell],
     )
     yield "Certificates", "end soon, or have ended", [(str(each), each.cure) for each in found.ending]
+    yield (
+        "Deleted, kept for an undo",
+        "`git revert` brings it back, `gitvirt purge NAME` deletes it now, `gitvirt describe NAME` says what that destroys",
+        [
+            row_of_kept(terminal, item)
+            for item in sorted(found.kept, key=lambda each: not find_replacement(each))
+        ],
+    )
+
+
+def row_of_kept(terminal: Terminal, item: InventoryItem) -> tuple[str, str, str]:
+    """Where another machine waits for its end, all that is known of it: at that end data is DESTROYED."""
+    state = terminal.paint(columns.state(item), columns.style(item))
+    waits = find_replacement(item)
+    return printable(str(item.key)), state, printable(waits.message) if waits is not None else ""
 
 
 def objects_of(pending: PendingApproval) -> str:
@@ -257,6 +276,7 @@ def value(found: FleetStatus) -> dict[str, object]:
             {"owner": each.entry.owner, "expires": each.ends.isoformat(), "cure": each.cure}
             for each in found.ending
         ],
+        "kept": [str(item.key) for item in found.kept],
     }
 
 

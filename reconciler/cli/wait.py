@@ -5,6 +5,9 @@ state is reached, 6 after the timeout, 2 for a state or field that the kind can 
 exist yet is waited for, with a hint of similar names, since a script may wait before the first tick. A remote that
 stops to answer meanwhile is asked again until the timeout.
 
+A machine that `gitvirt replace` ordered to be recreated is not in any state before it is: what runs until then is the old one. Its order names
+the assignment that ends, so a state counts once the machine is under another assignment.
+
 Limits: only the reconciler knows that a host no longer reports: without one the last state stays.
 """
 
@@ -21,6 +24,7 @@ from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.fleet_changes import follow_fleet
 from reconciler.cli.fleet_repo import FleetRepo, add_repo, check_settings, named_fleet
 from reconciler.cli.interrupt import until_interrupted
+from reconciler.cli.kept_machine import describe_kept, describe_ways, is_kept
 from reconciler.cli.objects import columns
 from reconciler.cli.objects.references import (
     ANY,
@@ -31,6 +35,7 @@ from reconciler.cli.objects.references import (
     select_keys,
 )
 from reconciler.cli.objects.selectors import (
+    STATE_FIELDS,
     add_unapplied,
     has_field,
     has_value,
@@ -44,9 +49,17 @@ from reconciler.cli.output import add_format, is_value, show_value
 from reconciler.cli.terminal import err, out, printable
 from reconciler.cli.verbs import closest
 from reconciler.gitstore.waker import Waker
-from reconciler.query.inventory import FleetInventory, InventoryItem, read_inventory
+from reconciler.query.inventory import (
+    FleetInventory,
+    InventoryItem,
+    read_file,
+    read_inventory,
+    read_manifests,
+)
 from reconciler.world.record import ACCEPTED, DELETION_HELD, SCHEDULED
+from schemas import live_layout
 from schemas.kinds import Key, Kind
+from schemas.model import Machine
 
 EXAMPLES = """examples:
   gitvirt wait machine web-1 --for state=Running --timeout 60s
@@ -119,7 +132,7 @@ def wait_until(arguments: argparse.Namespace, waker: Waker) -> int:
     late = missing[0]
     rest = len(missing) - 1
     others = f"; and {rest} more {'object is' if rest == 1 else 'objects are'} not there yet" if rest else ""
-    why = late.obstacle if late.item is None and late.obstacle else describe_state(late.item)
+    why = late.obstacle if late.item is None and late.obstacle else describe_state(late)
     raise CommandError(
         printable(
             f"{late.key} is not {describe_condition(late.condition)} after {arguments.timeout:g} s: {why}{others}"
@@ -139,10 +152,12 @@ class WaitResult:
     seconds: float = 0.0
     hint: str = ""
     obstacle: str = ""
+    is_old: bool = False  # what it shows is the machine that is going to be recreated
 
     @property
     def is_met(self) -> bool:
-        return is_met(self.item, self.condition)
+        is_early = self.is_old and self.condition[0] in (*STATE_FIELDS, "condition")
+        return not is_early and is_met(self.item, self.condition)
 
 
 def cure_of(late: WaitResult) -> str:
@@ -176,15 +191,24 @@ def look(fleet: FleetRepo, before: Mapping[Key, WaitResult], seconds: float) -> 
     inventory = add_unapplied(fleet, read_target(fleet, kinds), kinds)
     found: dict[Key, WaitResult] = {}
     for key, result in before.items():
-        now = replace(result, item=inventory.items.get(key), seconds=seconds)
-        now = replace(now, hint=hint_of(fleet, inventory, key), obstacle=find_obstacle(inventory, now))
+        item = inventory.items.get(key)
+        now = replace(result, item=item, seconds=seconds, hint=hint_of(fleet, inventory, key))
+        now = replace(now, is_old=item is not None and is_to_be_recreated(fleet, item))
+        now = replace(now, obstacle=find_obstacle(inventory, now))
         if now.obstacle and now.obstacle != result.obstacle:
             what = describe_condition(result.condition)
             err().line(printable(f"{key} cannot become {what} yet: {now.obstacle}"))
-        elif now.hint and not (result.hint or now.obstacle) and result.condition[0] != DELETED:
-            err().line(f"waiting for {printable(str(key))}, which does not exist yet; {now.hint}")
+        elif now.hint not in ("", result.hint) and not (now.obstacle or now.is_met):
+            note_hint(now)
         found[key] = now
     return found
+
+
+def note_hint(result: WaitResult) -> None:
+    """That the object does not exist yet, or is deleted and kept; whoever waits for its deletion needs no hint."""
+    if result.condition[0] != DELETED:
+        what = "does not exist yet" if result.item is None else f"is {describe_kept(result.item)}"
+        err().line(f"waiting for {printable(str(result.key))}, which {what}; {result.hint}")
 
 
 def find_obstacle(inventory: FleetInventory, result: WaitResult) -> str:
@@ -203,6 +227,21 @@ def find_obstacle(inventory: FleetInventory, result: WaitResult) -> str:
     if unmet is not None:
         return unmet.message or unmet.reason
     return f"it is paused; `gitvirt resume {item.key}`" if columns.is_paused(item) else ""
+
+
+def is_to_be_recreated(fleet: FleetRepo, item: InventoryItem) -> bool:
+    """Whether the source orders to recreate the machine as it is on the target branch, under that assignment."""
+    machine = item.object
+    if not isinstance(machine, Machine) or machine.status.assignment is None:
+        return False
+    declared = (
+        each.object
+        for file in read_manifests(fleet.repo, fleet.snapshot.source, [item.path])
+        for each in read_file(file)[0]
+        if each.key == item.key
+    )
+    orders = [each.metadata.annotations.get(live_layout.RECREATE) for each in (*declared, machine)]
+    return machine.status.assignment.id in orders
 
 
 def good_state(kind: Kind) -> str:
@@ -237,7 +276,10 @@ def check(kind: Kind, condition: tuple[str, str]) -> None:
 
 
 def hint_of(now: FleetRepo, all_of_it: FleetInventory, key: Key) -> str:
-    """Where there is no such object; before there is a target branch, `describe` shows what people declared."""
+    """Where there is no such object, or it is deleted and kept; before there is a target branch, `describe` shows what people declared."""
+    item = all_of_it.items.get(key)
+    if item is not None and is_kept(item):
+        return describe_ways(now, item)
     if key in all_of_it.items or now.snapshot.target is None:
         return ""
     return suggest_item(all_of_it, key.kind, key.name)
@@ -303,8 +345,11 @@ def describe_condition(condition: tuple[str, str]) -> str:
     return value if name in ("state", "condition") else f"{name}={value}"
 
 
-def describe_state(item: InventoryItem | None) -> str:
+def describe_state(result: WaitResult) -> str:
+    item = result.item
     if item is None:
         return "it does not exist on the target branch"
+    if result.is_old:
+        return f"it is {columns.state(item)}, and ordered to be RECREATED: that is the old one"
     why = columns.message(item) or columns.reason(item)
     return f"it is {columns.state(item)}" + (f" ({printable(why)})" if why else "")

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 
 from reconciler.cli.exits import CommandError
 from reconciler.cli.fleet_repo import check_settings, named_fleet
+from reconciler.cli.kept_machine import is_kept, refuse_kept
 from reconciler.cli.objects.references import MACHINES, read_reference, select_keys
 from reconciler.cli.objects.selectors import find_by_key
 from reconciler.cli.terminal import printable
@@ -16,12 +17,17 @@ from schemas.model import Assignment, Machine
 
 
 def read_assignments(arguments: argparse.Namespace, verb: str) -> Mapping[Key, Assignment]:
-    """Of the machines that the arguments name or select, as the target branch has them; a CommandError for one that is on no pool."""
+    """Of the machines that the arguments name or select, as the target branch has them; a CommandError for one that is on no pool,
+    or is deleted and kept for an undo. Selectors pass over the latter."""
     reference = read_reference(arguments, MACHINES, "MACHINE")
     with named_fleet(arguments.repo) as fleet:
         check_settings(fleet, changes=True)
         live = read_inventory(fleet.repo, fleet.snapshot.target, Kind.MACHINE)
         keys: Collection[Key] = select_keys(reference, arguments, lambda: live)
+        if not reference.keys:
+            keys = [key for key in keys if not is_kept(live.items[key])] or keys
+        for key in keys:
+            refuse_kept(fleet, key, live)
     found = {}
     for key in keys:
         machine, name = find_by_key(live, key).object, printable(f"{key.namespace}/{key.name}")

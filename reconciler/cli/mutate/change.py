@@ -30,6 +30,7 @@ from typing import assert_never
 
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.fleet_repo import HEADS, FleetRepo, add_repo, check_settings, named_fleet
+from reconciler.cli.kept_machine import refuse_kept
 from reconciler.cli.mutate import output
 from reconciler.cli.mutate.branch_name import parse_branch_name
 from reconciler.cli.mutate.consent import ask_consent, show_losses
@@ -74,7 +75,9 @@ class Mutation:
         lambda _fleet, _edits, _keys: {}
     )
     facts: tuple[tuple[str, str], ...] = ()  # what a program wants to know of it, beside the commit
-    waiting: str = ""  # the condition of the `gitvirt wait` that returns once it is done
+    waiting: str | Callable[[FleetRepo], Callable[[Key], str]] = (
+        ""  # the condition of the `gitvirt wait` that returns once it is done
+    )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -165,10 +168,21 @@ def compute_change(fleet: FleetRepo, keys: Sequence[Key], intent: Mutation) -> M
             files[made.path] = made
         path = "" if made is None else made.path
         objects.append(ObjectChange(key, intent.already if made is None else intent.done, path))
-    result = MutationResult(
-        intent.verb, tuple(objects), tuple(files.values()), facts=intent.facts, waiting=intent.waiting
-    )
-    return replace(result, losses=tuple(map(str, intent.losses(fleet, result.changed_keys))))
+    result = MutationResult(intent.verb, tuple(objects), tuple(files.values()), facts=intent.facts)
+    losses = tuple(map(str, intent.losses(fleet, result.changed_keys)))
+    return replace(result, losses=losses, waiting=group_waiting(fleet, intent, result.changed_keys))
+
+
+def group_waiting(
+    fleet: FleetRepo, intent: Mutation, keys: Sequence[Key]
+) -> tuple[tuple[str, tuple[Key, ...]], ...]:
+    """The objects that are waited for alike, by what they are waited for."""
+    found: dict[str, tuple[Key, ...]] = {}
+    of_key = intent.waiting(fleet) if callable(intent.waiting) and keys else None
+    for key in keys:
+        condition = str(intent.waiting) if of_key is None else of_key(key)
+        found[condition] = (*found.get(condition, ()), key)
+    return tuple((condition, same) for condition, same in found.items() if condition)
 
 
 def find_edit(
@@ -177,7 +191,7 @@ def find_edit(
     """None when it is so already. `files` are the edits of other objects so far."""
     if key not in source.items and is_announced(fleet, key):
         return declare_pool(key, intent, source) if intent.may_declare else None
-    item = find_by_key(source, key)
+    item = find_declared(fleet, source, key)
     earlier = files.get(item.path)
     original = read_text(fleet, item) if earlier is None else earlier.before
     before = original if earlier is None else earlier.after
@@ -191,12 +205,19 @@ def find_removal(
     fleet: FleetRepo, source: FleetInventory, key: Key, _: Mutation, files: Mapping[str, FileEdit]
 ) -> FileEdit:
     """The file without the documents that are removed so far and this one; the file itself goes with the last of them."""
-    item = find_by_key(source, key)
+    item = find_declared(fleet, source, key)
     earlier = files.get(item.path)
     original = read_text(fleet, item) if earlier is None else earlier.before
     assert original is not None, "an object was found in it"
     removed = (*(() if earlier is None else earlier.removed), item.index)
     return FileEdit(item.path, original, remove_documents(original, removed), removed)
+
+
+def find_declared(fleet: FleetRepo, source: FleetInventory, key: Key) -> InventoryItem:
+    """The object as the source has it; a CommandError for one that is deleted and kept, and for one that does not exist."""
+    if key not in source.items:
+        refuse_kept(fleet, key)
+    return find_by_key(source, key)
 
 
 def read_text(fleet: FleetRepo, item: InventoryItem) -> bytes:

@@ -55,7 +55,7 @@ class MutationResult:
     edits: tuple[FileEdit, ...]
     commit: str = ""
     facts: tuple[tuple[str, str], ...] = ()
-    waiting: str = ""
+    waiting: tuple[tuple[str, tuple[Key, ...]], ...] = ()  # what `gitvirt wait` is given, and the objects
     losses: tuple[str, ...] = ()  # data that it destroys
 
     def with_holds(self, holds: Mapping[Key, str]) -> MutationResult:
@@ -179,7 +179,7 @@ def show_commit(
         terminal.line("open a pull request for it; nothing happens before it is merged")
     elif checkout and (command := update_command(checkout, branch)):
         terminal.line(f"`{printable(command)}` fetches it")
-    if result.waiting:
-        names = " ".join(map(str, result.changed_keys))
+    for condition, keys in result.waiting:
+        names = " ".join(map(str, keys))
         repo = f" --repo {shlex.quote(arguments.repo)}" if arguments.repo else ""
-        terminal.line(f"`gitvirt wait {printable(f'{names} {result.waiting}{repo}')}` waits for its end")
+        terminal.line(f"`gitvirt wait {printable(f'{names} {condition}{repo}')}` waits for its end")

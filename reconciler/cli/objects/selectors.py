@@ -135,9 +135,9 @@ def states(kind: Kind) -> tuple[str, ...]:
     known = tuple(filter(None, get_args(type_of(status, "state"))))
     if not known:
         return ()
-    retained = (columns.RETAINED,) if kind is Kind.VOLUME else ()
+    own = {Kind.VOLUME: (columns.RETAINED,), Kind.MACHINE: (columns.DELETED,)}
     held = str(columns.ShownState(columns.DELETING, (columns.HELD,)))
-    return (*known, columns.UNKNOWN, columns.PAUSED, columns.DELETING, held, *retained)
+    return (*known, columns.UNKNOWN, columns.PAUSED, columns.DELETING, held, *own.get(kind, ()))
 
 
 def type_of(part: Any, name: str) -> Any:

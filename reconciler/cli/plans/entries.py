@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from reconciler.cli.plans import object_facts as facts
-from reconciler.cli.plans.kept_machines import describe_replacement, describe_return, field_line
+from reconciler.cli.plans.field_lines import field_line, is_waiting
+from reconciler.cli.plans.kept_machines import describe_replacement, describe_return
 from reconciler.cli.plans.moves import MachineMove
 from reconciler.cli.plans.name_ranges import natural_key
 from reconciler.cli.plans.outline import Entry, FilePlace, Group, PlanSection, Standing, is_grave
@@ -304,10 +305,6 @@ class Builder:
         if place is None or known.origin is Origin.LEAVING:
             place, is_old = known.live, True
         return FilePlace(place.path, place.index, is_old) if place is not None else None
-
-
-def is_waiting(effect: Effect) -> bool:
-    return isinstance(effect, Moves) and effect.awaits_consent
 
 
 def section_of(effects: Iterable[Effect]) -> PlanSection:

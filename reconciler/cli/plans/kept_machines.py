@@ -1,4 +1,4 @@
-"""The entries of machines that are kept for an undo and declared again, and how a changed field is said. Pure.
+"""The entries of machines that are kept for an undo and declared again. Pure.
 
 the declaration                             the entry
 is the same machine, and there is room      RETURN: the same uid and disks; fields that differ count when it starts
@@ -11,22 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from reconciler.cli.plans.outline import Entry, FieldLine, PlanSection, Standing
+from reconciler.cli.plans.field_lines import field_line, is_waiting
+from reconciler.cli.plans.outline import Entry, PlanSection, Standing
 from reconciler.decide.removal.replacement import list_differences
 from reconciler.plan.source_changes import FieldEffect
 from reconciler.plan.types import Action, Change
 from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.view import View
-from schemas.effects import words
 from schemas.effects.effect import (
-    AppliedNow,
-    AtNextBoot,
-    Effect,
-    Moves,
-    NeedsRecreation,
-    Recreates,
-    SwitchesPower,
-    destructive_word,
     list_losses,
 )
 from schemas.effects.removal import losses_of_machine
@@ -38,7 +30,8 @@ def describe_return(
 ) -> Entry:
     """Of the same machine. A disk that it is declared without now is DESTROYED."""
     assert isinstance(known.object, Machine), "no other kind is kept"
-    lost = tuple(dict.fromkeys(loss for each in fields for loss in list_losses(each.effect)))
+    effects = [each.effect for each in fields if not is_waiting(each.effect)]
+    lost = tuple(dict.fromkeys(loss for effect in effects for loss in list_losses(effect)))
     starts = "starts again" if known.object.spec.power == "On" else "stays off, as declared"
     fact = f"the same machine, with its disks: it was kept for an undo, and {starts}"
     is_blocked = change is not None and change.action is Action.BLOCKED
@@ -81,29 +74,3 @@ def describe_replacement(view: View, entry: Entry, known: ObjectState) -> Entry:
 def end_of(known: ObjectState) -> str:
     """When the undo time is over, as `live` has it."""
     return known.record.undo.until if known.record.undo is not None else ""
-
-
-def field_line(each: FieldEffect) -> FieldLine:
-    """With a text that is the same for equal machines: what is destroyed is said once for the entry."""
-    change = each.change
-    plain = [segment for segment in change.path if "[" not in segment]
-    pointer = "/" + "/".join(plain if len(plain) == len(change.path) else plain[:1])
-    return FieldLine(
-        change.field,
-        words.describe_value(change.old),
-        words.describe_value(change.new),
-        words.describe_effect(generalize(each.effect)),
-        pointer,
-        destructive_word(each.effect) != "" or isinstance(each.effect, SwitchesPower),
-    )
-
-
-def generalize(effect: Effect) -> Effect:
-    """Without names of the machine and its disks."""
-    match effect:
-        case AtNextBoot():
-            return replace(effect, machine="")
-        case AppliedNow() | NeedsRecreation() | Moves() | Recreates():
-            return replace(effect, losses=())
-        case _:
-            return effect

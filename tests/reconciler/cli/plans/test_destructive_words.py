@@ -10,7 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from reconciler.cli.plans import as_markdown, as_text
-from reconciler.cli.plans.entries import field_line, group_entries, section_of
+from reconciler.cli.plans.entries import group_entries, section_of
+from reconciler.cli.plans.field_lines import field_line
 from reconciler.cli.plans.outline import Entry, Outline, PlanSection
 from reconciler.cli.terminal import Terminal
 from reconciler.plan.destruction import LONGEST_SUBJECT, add_destruction
