@@ -17,7 +17,7 @@ from reconciler.query.object_history import HistoryEntry, list_history, list_lif
 from schemas.model import Machine
 from tests.reconciler.lifecycle.hosts import Fleet, Host
 from tests.reconciler.lifecycle.test_undo import LOCAL, WEB, fleet, identity, run_until_over
-from tests.reconciler.world.scene import LIVE, machine
+from tests.reconciler.world.scene import LIVE, SETTINGS, machine
 
 LARGER = LOCAL.replace("10Gi", "12Gi")
 TWO_DISKS = LOCAL + "    - name: scratch\n      localDisk: {sizeLimit: 1Gi}\n"
@@ -194,3 +194,39 @@ def test_the_history_follows_a_file_that_people_renamed() -> None:
     world.settle()
     (life,) = split_lives(history(world))
     assert any(each.what.startswith("schedule default/web") for each in life)
+
+
+def test_a_pin_that_cannot_be_followed_destroys_nothing_of_what_is_brought_back() -> None:
+    world = kept_fleet()
+    world.source({"web.yaml": machine("web", f"{LOCAL}  machinePoolRef: {{name: nowhere}}\n")})
+    found = entry(world)
+    assert (found.section, found.losses) == (PlanSection.RETURN, ())
+    assert [line.field for line in found.fields] == ["spec.machinePoolRef.name"]
+
+
+def test_a_host_that_is_lost_while_it_is_kept_destroys_nothing_and_a_revert_waits_for_it() -> None:
+    world = kept_fleet(LOCAL, Host("a"), Host("b", machines=1))
+    before, on = identity(world), world.pool_of("web")
+    world.silent.add(on)
+    for _ in range(3):  # past the heartbeat timeout, not past the undo time
+        world.now_later(8)
+        world.settle()
+    world.source({"web.yaml": machine("web", LOCAL)})
+    world.settle()
+    assert identity(world) == before
+    world.silent.clear()
+    world.settle()
+    assert identity(world) == before
+    assert world.machine("web").status.undo is None
+    assert world.machine("web").status.state == "Running"
+
+
+@pytest.mark.parametrize("undo", ["0s", "1h"])
+def test_a_changed_undo_time_does_not_move_the_end_of_a_wait(undo: str) -> None:
+    world = kept_fleet()
+    ends = until(world)
+    world.source({"gitvirt.yaml": f"{SETTINGS}limits: {{undo: {undo}}}\n"})
+    world.settle()
+    assert until(world) == ends
+    run_until_over(world)
+    assert WEB not in world.objects()
