@@ -18,9 +18,7 @@ from reconciler.plan.source_changes import FieldEffect
 from reconciler.plan.types import Action, Change
 from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.view import View
-from schemas.effects.effect import (
-    list_losses,
-)
+from schemas.effects.effect import list_losses
 from schemas.effects.removal import losses_of_machine
 from schemas.model import Machine
 
