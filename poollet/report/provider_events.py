@@ -45,8 +45,8 @@ WORD = re.compile(r"[A-Z][A-Za-z0-9]{0,62}")
 OTHER_WORD = "RuntimeEvent"  # in place of a reason that is not a CamelCase word, or is one of ours
 # Programs decide by these.
 OUR_WORDS = CALL_REASONS | {FAILED, LOST, DELETED, DUPLICATES, "Stopping", "PoolLost"}
-# libvirt-provider warns of each machine without ignition data, and starts it.
-ADVICE = frozenset({"NoIgnitionData"})
+# libvirt-provider warns of each machine without ignition data, and starts it. The second name is that of its version 0.4.0.
+ADVICE = frozenset({"NoIgnitionData", "IgnitionDataNotFound"})
 # States in which an object waits for something, or failed.
 EXPLAINED: Mapping[RuntimeKind, frozenset[IntEnum]] = {
     RuntimeMachine: frozenset({MachineState.PENDING, MachineState.TERMINATED}),

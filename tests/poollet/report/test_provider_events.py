@@ -79,6 +79,11 @@ EXPLAINED: Mapping[str, tuple[tuple[RuntimeEvent, ...], RuntimeLists, EventText 
         EventText("Pulling", "web.img"),
     ),
     "advice": ((event("NoIgnitionData"),), list_objects(guest()), None),
+    "advice after progress, as of libvirt-provider 0.4.0": (
+        (event("PullingImage", "in progress", normal=True), event("IgnitionDataNotFound", "no data")),
+        list_objects(guest()),
+        EventText("PullingImage", "in progress"),
+    ),
     "it ended": (
         (event("PullFailed", "not found"),),
         list_objects(guest(MachineState.TERMINATED)),
