@@ -137,7 +137,7 @@ NOT_NOW = re.compile(r"RECREATE it|waits until|stays until|not possible")
 LOSS = re.compile(r"(local disk \S+ of [\w-]+|volume [\w-]+)")
 PRINTED_LOSS = re.compile(r"(local disk|volume) ([\w-]+)")
 HEADLINE = re.compile(
-    r"  (?:-/\+|[-+~>!]) (\w+)/[\w-]+/(.*?)(?: \(\d+\))?(?: on .*| onto .*| \(as before\)| \S+ -> .*)?"
+    r"  (?:-/\+|[-+~>!]) (\w+)/[\w-]+/(.*?)(?: \(\d+\))?(?: stays on .*| on .*| onto .*| \(as before\)| \S+ -> .*)?"
 )
 
 

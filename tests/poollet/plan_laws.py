@@ -17,7 +17,7 @@ from tests.poollet.effects_bench import Documents, Guest, Observed, print_plan
 
 TITLES = ("DELETE", "RECREATE", "stop or move", "change", "add", "unschedulable")
 HEADLINE = re.compile(
-    r"  (?:-/\+|[-+~>!]) (?P<prefix>\w+/(?:[\w-]+/)?)(?P<names>.*?)(?P<count> \(\d+\))?(?P<where>(?: on | onto ).*?| \S+ -> \S+)?(?: \(as before\)| for the same reasons)*"
+    r"  (?:-/\+|[-+~>!]) (?P<prefix>\w+/(?:[\w-]+/)?)(?P<names>.*?)(?P<count> \(\d+\))?(?P<where>(?: on | onto | stays on ).*?| \S+ -> \S+)?(?: \(as before\)| for the same reasons)*"
 )
 LOSS = re.compile(r"(local disk|volume|snapshot) ([\w-]+)")
 GRAVE = re.compile("DELETE|DESTROY|RECREATE")

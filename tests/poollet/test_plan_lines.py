@@ -115,7 +115,7 @@ def test_what_a_plan_prints_is_what_happens(fleet: Change, cpu: int, steps: list
 @pytest.mark.long
 @pytest.mark.timeout(3600)
 @given(generated_fleets.fleets(), CAPACITIES, STEPS)
-@settings(max_examples=400, deadline=None, suppress_health_check=QUIET)
+@settings(max_examples=150, deadline=None, suppress_health_check=QUIET)
 def test_what_a_plan_prints_is_what_happens_in_many_fleets(
     fleet: Change, cpu: int, steps: list[Step]
 ) -> None:

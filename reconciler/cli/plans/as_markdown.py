@@ -13,7 +13,7 @@ from reconciler.cli.plans import phrases
 from reconciler.cli.plans.as_text import describe_losses, headline
 from reconciler.cli.plans.file_links import FileLinks
 from reconciler.cli.plans.name_ranges import join_keys
-from reconciler.cli.plans.outline import Group, Outline, PlanSection, Survival, is_grave
+from reconciler.cli.plans.outline import Group, Outline, PlanSection, Standing, Survival, is_grave
 from reconciler.cli.plans.survival import describe_survival
 from reconciler.cli.plans.verdict import NO_CHANGES, list_counts
 from reconciler.cli.terminal import printable
@@ -166,8 +166,8 @@ def _files(group: Group, links: FileLinks) -> str:
 def _diff(group: Group) -> Iterator[str]:
     """Red for what goes, green for what comes, and when it applies; a forge colors the lines by their first character."""
     entry = group.first
-    if losses := describe_losses(group):
-        yield f"- {_line(losses)}"
+    if losses := describe_losses(group):  # red is for what this plan does
+        yield f"{'-' if entry.standing is Standing.PLANNED else '#'} {_line(losses)}"
     for field in entry.fields:
         yield f"- {_line(f'{field.field}: {field.old}')}"
         yield f"+ {_line(f'{field.field}: {field.new}')}"

@@ -114,9 +114,9 @@ def _where(group: Group) -> str:
     """`rack-a1 -> rack-a2` for what moves; else where they are or come to, with the numbers of each."""
     entry = group.first
     if entry.is_move:
-        return (
-            f"{entry.pool} -> {entry.target or ('stays' if entry.standing is Standing.HELD else 'NOWHERE')}"
-        )
+        if entry.standing is Standing.HELD and not entry.target:
+            return f"stays on {entry.pool}"
+        return f"{entry.pool} -> {entry.target or 'NOWHERE'}"
     targets = count_pools(each.target for each in group.entries)
     if targets:
         return f"onto {targets}"

@@ -101,7 +101,7 @@ def count_disks(view: View, key: Key) -> int:
 
 
 def describe_survival(survival: Survival) -> str:
-    """`survives the loss of any one host: no: without rack-a1, web-1 .. web-4 fit nowhere`."""
+    """`survives the loss of any one host: no (web-1 .. web-4 of rack-a1 would fit nowhere)`."""
     question = "survives the loss of any one host"
     if not survival.is_computed:
         return f"{question}: not computed for more than {MOST} pools"
@@ -109,9 +109,9 @@ def describe_survival(survival: Survival) -> str:
         disks = f" (but its local disks would be lost, {survival.disks:,} at most)" if survival.disks else ""
         return f"{question}: yes{disks}"
     named = [
-        f"without {pool}, {join_names(key.name for key in keys)} fit nowhere"
+        f"{join_names(key.name for key in keys)} of {pool} would fit nowhere"
         for pool, keys in survival.stranded[:MOST_NAMED]
     ]
     rest = len(survival.stranded) - MOST_NAMED
     more = f"; and {many(rest, 'more host')}" if rest > 0 else ""
-    return f"{question}: no: {'; '.join(named)}{more}"
+    return f"{question}: no ({'; '.join(named)}{more})"
