@@ -157,9 +157,18 @@ class Line:
             case "POOL":
                 return self.names(Kind.MACHINE_POOL)
             case "NS":
-                return {key.namespace for key in self.look(self.chosen.get("repo")) if key.namespace}
+                return self.namespaces()
+            case "NS,...":
+                return complete_list(self.last, self.namespaces())
+            case "RIGHT,...":
+                from schemas.settings.link import RIGHTS  # with the library of settings: not for another word
+
+                return complete_list(self.last, RIGHTS)
             case _:
                 return ()
+
+    def namespaces(self) -> set[str]:
+        return {key.namespace for key in self.look(self.chosen.get("repo")) if key.namespace}
 
     def objects(self, taken: nouns.TakenKinds) -> Iterator[str]:
         """Kinds and names for the first word, names alone after a kind, and after `KIND/` names with that kind."""
@@ -181,6 +190,13 @@ class Line:
             if key.kind is kind:
                 is_near = key.namespace in ("", namespace)
                 yield key.name if is_near else f"{key.namespace}/{key.name}"
+
+
+def complete_list(last: str, known: Iterable[str]) -> Iterator[str]:
+    """The last entry of a list with commas, each entry once."""
+    before, comma, _ = last.rpartition(",")
+    given = before.split(",")
+    yield from (f"{before}{comma}{word}" for word in known if word not in given)
 
 
 def list_names(repo: str | None) -> Iterable[Key]:

@@ -38,6 +38,16 @@ HASHES = (hashes.SHA256, hashes.SHA384, hashes.SHA512)
 ONE_BLOCK = re.compile(r"\s*-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----\s*")
 BEGIN = "-----BEGIN CERTIFICATE-----"
 PRIVATE = "PRIVATE KEY"
+# What the library raises for a certificate that it cannot read. Some of its errors are not ValueErrors.
+UNREADABLE = (
+    ValueError,
+    TypeError,
+    OverflowError,
+    UnsupportedAlgorithm,
+    x509.DuplicateExtension,
+    x509.InvalidVersion,
+    x509.UnsupportedGeneralNameType,
+)
 MAKE = "`gitvirt poollet join` does it for a host, `gitvirt link init` for the link, `gitvirt client join` for a client"
 MAKE_EC = f"use an ECDSA key of the curve P-256: {MAKE}"
 
@@ -88,7 +98,7 @@ def read_certificate(text: str) -> Certificate | RefusedCertificate:
             found.not_valid_after_utc,
             _dns_names(found),
         )
-    except (ValueError, UnsupportedAlgorithm, x509.DuplicateExtension):
+    except UNREADABLE:
         return RefusedCertificate("GV605", "the certificate is damaged", "paste the whole text once more")
 
 

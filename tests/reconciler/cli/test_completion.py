@@ -29,6 +29,12 @@ from reconciler.cli.exits import Exit
         (["iri", ""], {"get", "create", "exec"}),
         (["iri", "get", "--w"], {"--watch"}),
         (["runtime", "sim"], {"simulated"}),
+        (["client", ""], {"join", "rotate"}),
+        (["client", "join", "ci", "--rights", ""], {"read", "console", "destroy"}),
+        (["client", "join", "ci", "--rights", "read,s"], {"read,schedule", "read,stop"}),
+        (["client", "join", "ci", "--rights", "read,rea"], set()),
+        (["link", "rotate", "--"], {"--force", "--branch", "--key"}),
+        (["poollet", "r"], {"rotate"}),
         (["nonsense", ""], set()),
     ],
 )

@@ -85,6 +85,10 @@ def test_keys_that_tls_in_grpc_can_use_are_accepted(kind: KeyKind) -> None:
 
 CUT = CERTIFICATE.replace("-----END CERTIFICATE-----", "")
 LINES = CERTIFICATE.splitlines()
+# Of a version that X.509 does not have: the library has an error of its own for it.
+REPLACED = ssl.DER_cert_to_PEM_cert(
+    ssl.PEM_cert_to_DER_cert(CERTIFICATE).replace(b"\xa0\x03\x02\x01\x02", b"\xa0\x03\x02\x01\x2c", 1)
+)
 REFUSED = [
     ("empty", "", "GV605"),
     ("a path", "/etc/gitvirt/link.crt", "GV605"),
@@ -99,6 +103,7 @@ REFUSED = [
     ("short RSA", make("rack", "rsa1024")[0], "GV607"),
     ("another curve", make("rack", "p521")[0], "GV607"),
     ("DSA", make("rack", "dsa")[0], "GV607"),
+    ("another version of X.509", REPLACED, "GV605"),
     ("no key usage", make("rack", usage=None)[0], "GV607"),
     ("signs certificates", make("rack", usage=(True, True))[0], "GV607"),
     ("signs nothing", make("rack", usage=(False, False))[0], "GV607"),
