@@ -17,7 +17,7 @@ What holds a deletion, in the order in which it is looked for:
 
     AbsenceUnverified        a file that may declare it cannot be read, or its pool may have created it unseen
     Paused                   it, or the machine that it belongs to, is paused
-    InUse                    an object that stays refers to it
+    InUse                    an object that stays refers to it, or one whose deletion is held for a reason of these
     DeletionLimitExceeded    all of a kind; half of three or more; more than limits.delete allows; all machines of a group. Only an approval
                              ends it, or its document when that is back. `live` records it: objects that are added later make the share
                              smaller, and raised limits allow more, and neither is an agreement to this removal
@@ -39,7 +39,7 @@ from dataclasses import dataclass
 from reconciler.decide.need import DeletionPhase, Remove
 from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.pool_requests import judge_requests
-from reconciler.decide.references import blocking_users, list_users, owner_of
+from reconciler.decide.references import blocking_users, find_needed, list_users, owner_of
 from reconciler.decide.removal.deletion_limit import DeletionCounts, stricter, why_over_limit
 from reconciler.decide.volume_claim import release_claim
 from reconciler.gitstore.approval import (
@@ -104,6 +104,11 @@ def review_deletions(view: View) -> DeletionReview:
             why[key] = reason
         elif not is_kept(known):  # which passed the limits when it was stopped
             free[key.kind].append(known)
+    for key, user in find_needed(view, why).items():
+        # No approval is asked for what cannot go yet: it would be used up, and asked for again.
+        if view.objects[key] in free[key.kind]:
+            free[key.kind].remove(view.objects[key])
+            why[key] = "InUse", f"still used by {user}, whose deletion is held"
     held = tuple(kinds_over_limit(view, free, counted))
     keys = [key for _, _, keys in held for key in keys]
     subjects = [approval_subject(view.objects[key]) for key in keys]

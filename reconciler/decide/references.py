@@ -5,10 +5,10 @@ By the indexes of `View.relations`, never by a walk over all objects: what a loo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 from reconciler.world.objects.object_state import ObjectState
-from reconciler.world.objects.relations import generated_of
+from reconciler.world.objects.relations import generated_of, pool_of, uses
 from reconciler.world.view import View
 from schemas.kinds import Key, Kind
 from schemas.model import Machine
@@ -70,6 +70,29 @@ def blocking_users(view: View, known: ObjectState) -> tuple[ObjectState, ...]:
 def has_entry(owner: ObjectState, generated: Key) -> bool:
     """Whether an entry of the machine is that object."""
     return isinstance(owner.object, Machine) and generated in generated_of(owner.object)
+
+
+def find_needed(view: View, staying: Collection[Key]) -> Mapping[Key, Key]:
+    """What else is absent and needed by what stays on `live` for now, with the object that needs it."""
+    needed: dict[Key, Key] = {}
+    waiting = [(key, key) for key in sorted(staying, reverse=True)]
+    while waiting:
+        key, user = waiting.pop()
+        for each in used_by(view, view.objects[key]):
+            if each in view.relations.absent and each not in needed and each not in staying:
+                needed[each] = user
+                waiting.append((each, user))
+    return needed
+
+
+def used_by(view: View, known: ObjectState) -> Iterator[Key]:
+    """What it refers to, the pool that it is on, and the objects that it generated, with what those use."""
+    yield from uses(known)
+    pool = pool_of(known)
+    if pool is not None:
+        yield pool
+    for each in view.relations.owned.get(known.key):
+        yield from used_by(view, view.objects[each])
 
 
 def list_users(users: tuple[ObjectState, ...]) -> str:

@@ -17,8 +17,9 @@ from reconciler.cli.plans.kept_machines import describe_replacement, describe_re
 from reconciler.cli.plans.moves import MachineMove
 from reconciler.cli.plans.name_ranges import natural_key
 from reconciler.cli.plans.outline import Entry, FilePlace, Group, PlanSection, Standing, is_grave
+from reconciler.decide.references import find_needed
 from reconciler.decide.removal.replacement import is_replaced
-from reconciler.decide.removal.undo import describe_undo_time, find_needed
+from reconciler.decide.removal.undo import describe_undo_time
 from reconciler.plan.source_changes import FieldEffect, SourceChange
 from reconciler.plan.types import Action, Change, Plan, PoolUsage
 from reconciler.world.objects.object_state import ObjectState, Origin

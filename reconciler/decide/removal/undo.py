@@ -31,7 +31,7 @@ kept is another object when it comes back.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -43,11 +43,10 @@ from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.obstacles import Obstacle, first_obstacle
 from reconciler.decide.outcome import block, keep
 from reconciler.decide.placement.returns import ReturnRoom
-from reconciler.decide.references import interfaces_of, volumes_of
+from reconciler.decide.references import find_needed, interfaces_of, volumes_of
 from reconciler.decide.removal.replacement import is_replaced, note_replacement
 from reconciler.plan.types import Action
 from reconciler.world.objects.object_state import ObjectState
-from reconciler.world.objects.relations import pool_of, uses
 from reconciler.world.record import ACCEPTED, DELETION_HELD, moment, stamp
 from reconciler.world.source.source_head import is_approval_of
 from reconciler.world.view import View
@@ -88,29 +87,6 @@ def find_kept(view: View, review: DeletionReview, now: datetime) -> KeptMachines
             if ends is not None and (now < ends or is_held):
                 until[key] = ends
     return KeptMachines(until, find_needed(view, {*until, *review.why}))
-
-
-def find_needed(view: View, staying: Collection[Key]) -> Mapping[Key, Key]:
-    """What else is absent and needed by what stays on `live` for now, with the object that needs it."""
-    needed: dict[Key, Key] = {}
-    waiting = [(key, key) for key in sorted(staying, reverse=True)]
-    while waiting:
-        key, user = waiting.pop()
-        for each in used_by(view, view.objects[key]):
-            if each in view.relations.absent and each not in needed and each not in staying:
-                needed[each] = user
-                waiting.append((each, user))
-    return needed
-
-
-def used_by(view: View, known: ObjectState) -> Iterator[Key]:
-    """What it refers to, the pool that it is on, and the objects that it generated, with what those use."""
-    yield from uses(known)
-    pool = pool_of(known)
-    if pool is not None:
-        yield pool
-    for each in view.relations.owned.get(known.key):
-        yield from used_by(view, view.objects[each])
 
 
 def kept_until(view: View, known: ObjectState, now: datetime) -> datetime | None:

@@ -292,6 +292,16 @@ def test_a_user_that_stays_holds_a_deletion_and_is_named() -> None:
     assert hold_reason(found, found.objects[DATA]) == ("InUse", "still used by Machine/default/web")
 
 
+def test_no_approval_covers_what_a_held_object_needs() -> None:
+    """Approved, it would wait all the same, and be asked for again: the approval would be used up."""
+    found = both(machine("web", spec=USES_DATA, **PAUSED), volume("data", on="a"))
+    found.leave_source(WEB, DATA)
+    review = review_deletions(found)
+    assert review.why[WEB][0] == "Paused"
+    assert review.why[DATA] == ("InUse", "still used by Machine/default/web, whose deletion is held")
+    assert (review.held, review.trailer) == ((), "")
+
+
 @pytest.mark.parametrize(
     ("owner", "is_ordered", "want"),
     [

@@ -365,7 +365,7 @@ def reported_with(found: Small, name: str, *disks: report.AttachedVolume) -> Sma
     return found
 
 
-OTHER_HOST: dict[str, tuple[tuple[ObjectState, ...], report.AttachedVolume, str]] = {
+ATTACHED_TO_WEB: dict[str, tuple[tuple[ObjectState, ...], report.AttachedVolume, str]] = {
     "it asks": (
         (web(NAMED, on="a"), web(NAMED, name="also", on="b")),
         report.AttachedVolume(
@@ -400,7 +400,7 @@ OTHER_HOST: dict[str, tuple[tuple[ObjectState, ...], report.AttachedVolume, str]
 }
 
 
-@pytest.mark.parametrize(("machines", "disk", "want"), OTHER_HOST.values(), ids=OTHER_HOST)
+@pytest.mark.parametrize(("machines", "disk", "want"), ATTACHED_TO_WEB.values(), ids=ATTACHED_TO_WEB)
 def test_the_machine_whose_host_reports_the_volume_attached_gets_its_claim(
     machines: tuple[ObjectState, ...], disk: report.AttachedVolume, want: str
 ) -> None:
