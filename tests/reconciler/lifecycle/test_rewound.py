@@ -501,3 +501,26 @@ def test_what_went_along_with_a_pool_stays_on_its_new_hostid(name: str) -> None:
     assignment = (world.machine(name) if name == "web" else world.volume(name)).status.assignment
     assert assignment is not None
     assert assignment.host == "a2"
+
+
+@pytest.mark.parametrize("is_ordered", [False, True], ids=["removed since", "ordered gone"])
+def test_what_left_the_source_is_taken_over_before_it_goes(is_ordered: bool) -> None:
+    """The restored `live` has it on no pool. Dropped at once, it would run on its host, and no document would say so."""
+    world = start_fleet(a=pool("a", CORDON), web=machine("web"))
+    assert world.pool_of("web") == ""
+    backup = world.heads[LIVE]
+    world.source({"a.yaml": pool("a")})
+    world.settle()
+    assert world.running("web") == ["a"]
+    world.source({"web.yaml": None, "a.yaml": pool("a", CORDON)})
+    if is_ordered:
+        world.silent.add("a")
+        world.tick()
+        assert world.machine("web").metadata.is_deleting
+        world.silent.clear()
+    world.restore(live=backup)
+    world.fresh()
+    world.recover("web")
+    assert world.running("web") == []
+    assert all(key.name != "web" for host in world.hosts.values() for key in host.has)
+    assert "web.yaml" not in world.texts()
