@@ -233,6 +233,17 @@ class Explored(Life):
         return states[read.now]
 
     def rest(self) -> None:
+        """Once the party that naps, or whose server lags, looks again: until then the others are at rest, and it has not been heard."""
         self.explored.calm()
         self.looser.is_restored = False
+        while self.is_cut_off():
+            self._round()
         super().rest()
+
+    def is_cut_off(self) -> bool:
+        deviation = self.deviation
+        if deviation is None or deviation.fault not in ("nap", "lagging"):
+            return False
+        if deviation.fault == "nap":
+            return self.turns[deviation.who] < deviation.at + NAP
+        return len(self.readers[deviation.who].reads) < deviation.at + SPAN

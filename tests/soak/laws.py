@@ -127,13 +127,13 @@ class Laws:
 
     def _roomy(self) -> None:
         """No machine is given to a pool that has no room for it beside all that is assigned there, whether that runs or not.
-        A machine that people let grow where it is stays: its host says that it has no room."""
+        Two do not count as declared: one that is deleted, and off until it is gone or put back; and one that people let grow or
+        shrink where it is, and whose host has it in another size. Whether they fit is asked again by who starts or changes them."""
         classes = {one.metadata.name: one for one in self.stage.live().all(MachineClass)}
         charges: dict[str, list[Mapping[str, int]]] = {}
         given: dict[str, str] = {}
         for id, pool, one in self._list_assigned():
-            charge = machine_charge(classes[one.spec.machine_class_ref.name], one.spec)
-            charges.setdefault(pool, []).append(charge)
+            charges.setdefault(pool, []).append(self._least_charge(pool, one, classes))
             given[id] = pool
         new = {pool for id, pool in given.items() if id not in self.given}
         self.given |= given
@@ -141,6 +141,19 @@ class Laws:
             total, room = add(charges[pool]), self.stage.profile.capacity
             assert total["cpu"] <= room["cpu"] * 1000, f"{pool} is overcommitted: {total}"
             assert total["memory"] <= room["memory"], f"{pool} is overcommitted: {total}"
+
+    def _least_charge(
+        self, pool: str, one: Machine, classes: Mapping[str, MachineClass]
+    ) -> Mapping[str, int]:
+        there = [
+            each.spec.class_name
+            for each in self.stage.machines[pool].host.state.objects(RuntimeMachine).values()
+            if each.labels.get(UID_LABELS[RuntimeMachine]) == one.metadata.uid
+        ]
+        if one.status.undo is not None and one.metadata.uid not in self.stage.running(pool):
+            return {"cpu": 0, "memory": 0}
+        sizes = [classes[name] for name in (one.spec.machine_class_ref.name, *there) if name in classes]
+        return min((machine_charge(size, one.spec) for size in sizes), key=lambda charge: charge["cpu"])
 
     def _same(self) -> None:
         """An object keeps its uid for as long as people did not take it back."""

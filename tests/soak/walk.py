@@ -155,16 +155,13 @@ class Life:
     def mourn(self) -> None:
         """What people said of hosts that are gone may never have been read: they say it again, until every pool is granted."""
         trailers: list[tuple[str, str]] = []
-        waited = 0
-        for _ in range(MOST_CONSENTS):
+        for waited in range(1, MOST_CONSENTS + 1):
             for _ in range(QUIET_ROUNDS):
                 self._round()
             trailers = [found for name in HOSTS if (found := self.stage.mismatch(name)) is not None]
-            is_waiting = self._is_blocked() or (not trailers and troubles.has_foreign_report(self))
-            if not trailers and not is_waiting:
+            if not trailers and not self._is_blocked() and not troubles.has_foreign_report(self):
                 return
-            waited = waited + 1 if is_waiting else 0
-            if waited and waited % PATIENCE == 0:
+            if waited % PATIENCE == 0:
                 self.note("removed", troubles.clear_reports(self))
             self.stage.time.ms += 300_000
             self.confirm()  # a source that was rewritten is not read before
