@@ -163,7 +163,7 @@ class Runtime(Protocol):
         """Orders the removal: sets `deleted_at` and returns. NotFound once the object is gone."""
 
     def end_assignments(self, ids: Collection[str]) -> None:
-        """From when it returns on, nothing is created under these assignments (iri.identity.ASSIGNMENT_LABEL), by no call that was made before.
+        """From when it returns on, nothing is created or attached under these assignments (iri.identity.ASSIGNMENT_LABEL), by no call that was made before.
 
         Survives a restart; the newest `iri.ended_assignments.KEPT` are kept.
         """

@@ -79,6 +79,8 @@ def change(host: SimulatedHost, guest: SimulatedMachine, desired: MachineChange,
     quirks = host.model.quirks
     if isinstance(desired, UpdateVolume) and quirks.ignores_volume_updates:
         return
+    if isinstance(desired, AttachVolume):
+        host.ended.refuse(guest.machine.labels)
     if isinstance(desired, AttachVolume | UpdateVolume):
         desired = type(desired)(drop_lost_fields(host, desired.disk))
         host.state.attachments.require_free(desired.disk, guest.machine.id)

@@ -198,9 +198,9 @@ def _order(attempt: Attempt, now_ms: int) -> Attempt:
 
 
 def _keep_unneeded(retries: Retries, needed: tuple[Call, ...], now_ms: int) -> tuple[Attempt, ...]:
-    """Remembered for a while: a call may be needed again as soon as it had its effect."""
+    """Remembered for a while: a call may be needed again as soon as it had its effect. One that is not answered yet may still have it."""
     return tuple(
         replace(one, no_effect=0)
         for one in retries.attempts
-        if one.call not in needed and now_ms - one.at_ms < FORGET_MS
+        if one.call not in needed and (now_ms - one.at_ms < FORGET_MS or one.outcome is Outcome.ORDERED)
     )

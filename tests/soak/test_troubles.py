@@ -136,3 +136,50 @@ def test_a_volume_of_shared_storage_is_written_on_another_host_and_by_one_machin
     monkeypatch.setattr(life.stage, "writers", lambda _: [(handle, "m0"), (handle, "m1")])
     with pytest.raises(AssertionError, match="two machines write one volume"):
         life.laws._once()
+
+
+def machine_on(pool: str, name: str, disk: str) -> str:
+    return (
+        f"apiVersion: {COMPUTE}\nkind: Machine\nmetadata:\n  name: {name}\n"
+        f"spec:\n  machineClassRef: {{name: small}}\n  machinePoolRef: {{name: {pool}}}\n{DISKS[disk]}"
+    )
+
+
+@pytest.mark.parametrize("is_restarted", [False, True], ids=["running", "restarted"])
+@pytest.mark.parametrize("behavior", ["gitvirt", "stock-libvirt"])
+def test_a_late_attach_makes_no_second_writer_of_a_volume_that_was_handed_over(
+    behavior: str, is_restarted: bool
+) -> None:
+    """The runtime of host-2 does not answer the attach of v0 to m0. Then people give v0 to m1, on another host."""
+    life = Life(1, behavior=behavior)
+    life.people.put(
+        "Volume/v0",
+        f"apiVersion: {STORAGE}\nkind: Volume\nmetadata: {{name: v0}}\nspec:\n  volumeClassRef: {{name: standard}}\n"
+        "  volumePoolRef: {name: host-1}\n  resources: {storage: 1Gi}\n",
+    )
+    life.people.put("Machine/m0", machine_on("host-2", "m0", "none"))
+    for _ in range(8):
+        life._round()
+    life.stage.slow["host-2"].slow = 1
+    life.people.put("Machine/m0", machine_on("host-2", "m0", "v0"))
+    while not life.stage.slow["host-2"].late:
+        life._round()
+    life.people.put("Machine/m0", machine_on("host-2", "m0", "none"))
+    life.people.put("Machine/m1", machine_on("host-3", "m1", "v0"))
+    if is_restarted:
+        life.stage.forget("host-2")
+    for _ in range(12):
+        life._round()
+    assert life.stage.running("host-2")
+    (late,) = life.stage.slow["host-2"].late
+    assert late.is_attach
+    assert life.stage.slow["host-2"].land(0)[1], "it takes effect"
+    life.stage.time.ms += 5_000
+    for name in HOSTS:
+        life.stage.machines[name].host.run_due()
+    assert life.stage.writers("host-2")
+    life.laws._once()
+    for _ in range(60):
+        life._round()
+    assert life.stage.writers("host-3"), "m1 has got the volume"
+    assert not life.stage.writers("host-2")

@@ -140,9 +140,11 @@ class Machines:
         """The record changes before the call returns; the running guest follows in a later reconciliation.
 
         A change is refused as a whole, before anything is written. One that changes nothing writes nothing and still wakes the machine.
+        A volume is attached only while the machine's assignment goes on: by then the volume may be another machine's.
         """
         store = self._deps.store
-        with store.lock(id), self._lock_volumes(disks_of(change)):
+        labels = store.get(id).record.labels if isinstance(change, AttachVolume) else {}
+        with self._ended.admit(labels), store.lock(id), self._lock_volumes(disks_of(change)):
             guest = store.get(id)
             machine = desired_machine(guest.record, id)
             after = change_machine(machine, change)

@@ -44,6 +44,7 @@ from poollet.decide.machine.conditions import (
     stopped_message,
 )
 from poollet.decide.machine.diff import MachineDiff
+from poollet.decide.machine.late_attach import with_late_attachments
 from poollet.decide.machine.unchanged_cache import TrackedLookup, find_unchanged, remember_machine
 from poollet.decide.memory import Entry
 from poollet.decide.secrets import NotReady
@@ -106,9 +107,10 @@ def change_machine(
     assert entry.status is not None
     observed_digest = digest if is_converged and digest else last_digest
     entry = replace(entry, status=replace(entry.status, observed_revision=observed_digest))
-    if is_converged and digest:
+    after = with_late_attachments(order, entry, current)
+    if is_converged and digest and after is entry:
         remember_machine(order, machine, there, entry, tracked, current)
-    return entry
+    return after
 
 
 def stop_machine(
@@ -130,7 +132,8 @@ def stop_machine(
     assert entry.status is not None
     attached = {disk.name for disk in there.spec.volumes} | {disk.name for disk in there.status.volumes}
     volumes = tuple(disk for disk in entry.status.volumes if disk.name in attached)
-    return replace(entry, status=replace(entry.status, observed_revision="", volumes=volumes))
+    entry = replace(entry, status=replace(entry.status, observed_revision="", volumes=volumes))
+    return with_late_attachments(order, entry, current)
 
 
 def released_disks(machine: Machine, there: RuntimeMachine, current: DecisionPass) -> list[str]:

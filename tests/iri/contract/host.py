@@ -191,6 +191,21 @@ class HostPromises:
         with pytest.raises(InvalidArgument, match="was ended"):
             subject.runtime.create(first)
 
+    def test_nothing_is_attached_under_an_ended_assignment(self, subject: Subject) -> None:
+        """The claim of a volume counts for one assignment. An attach that is carried out after its end could be that of a second writer."""
+        off = RuntimeMachineSpec(class_name=subject.machine_class, power=Power.OFF)
+        ended, other = ({ASSIGNMENT_LABEL: str(uuid.uuid4())} for _ in range(2))
+        left, stays = (
+            subject.runtime.create(subject.new_machine(labels=one, spec=off)) for one in (ended, other)
+        )
+        subject.runtime.end_assignments(tuple(ended.values()))
+        late = AttachVolume(subject.disk("late", "odb"))
+        with pytest.raises(InvalidArgument, match="was ended"):
+            subject.runtime.change(left.id, late)
+        assert not subject.machine(left.id).spec.volumes
+        subject.runtime.change(stays.id, late)
+        assert [disk.name for disk in subject.machine(stays.id).spec.volumes] == ["late"]
+
     def test_holding_starts_changes_no_machine_before_the_host_boots(self, subject: Subject) -> None:
         machine = subject.running()
         for release in (False, True):
