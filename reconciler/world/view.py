@@ -20,11 +20,12 @@ from datetime import datetime, timedelta
 import msgspec
 
 from reconciler.gitstore.objects.tree import ObjectId
+from reconciler.world.changes import Confirm
 from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.objects.relations import POOL_OF, Relations
 from reconciler.world.pools.announcement import Offer
 from reconciler.world.pools.capacity_ledger import CapacityLedger
-from reconciler.world.pools.grants import NO_GRANT, Grant
+from reconciler.world.pools.grants import NO_GRANT, Grant, grant_on_live
 from reconciler.world.pools.placement_counts import Population
 from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.record import DELETED, NOTHING
@@ -32,7 +33,7 @@ from reconciler.world.reports.authority import NO_REPORT, AcceptedReports, Autho
 from reconciler.world.reports.heartbeat import EVER, NOT_EXPIRED, Heartbeat, Writer
 from reconciler.world.reports.host_report import HostReport
 from reconciler.world.reports.object_report import ObjectReport
-from reconciler.world.reports.recovery_wait import MissingHost, find_missing_hosts
+from reconciler.world.reports.recovery_wait import MissingHost, find_missing_hosts, find_unreported_hosts
 from reconciler.world.reports.reports import Reports
 from reconciler.world.reports.rewind import NO_REWIND, LiveSeen, PendingRecovery, Rewind
 from reconciler.world.reports.start_wait import AwaitedHost, StartWait
@@ -151,7 +152,24 @@ class View:
         if not self.is_live_lost:
             return ()
         garbage = {name for name, each in self.reports.by_poollet.items() if self.is_garbage(each)}
-        return tuple(each for each in find_missing_hosts(self.reports, since) if each.name not in garbage)
+        found = (each for each in find_missing_hosts(self.reports, since) if each.name not in garbage)
+        unreported = find_unreported_hosts(
+            self.reports, self._list_granted_without_report(), self._list_destroyed()
+        )
+        return (*found, *unreported)
+
+    def _list_granted_without_report(self) -> Iterator[tuple[str, str]]:
+        """Pools that no report belongs to, with the host that `live` grants each to."""
+        for pool in (each.key for found in self.pools_by_kind.values() for each in found.values()):
+            host = grant_on_live(self.objects.get(pool)).host
+            if host and not any(self.authority.owns(name, pool) for name in self.reports.by_poollet):
+                yield pool.name, host
+
+    def _list_destroyed(self) -> set[tuple[str, str]]:
+        """Pools and hosts of the trailers `Pool-Destroyed` that `live` was not made of."""
+        given = (each for each in self.head.confirmations if each.about is Confirm.POOL_DESTROYED)
+        parts = (each.value.partition("=") for each in given)
+        return {(pool, host) for pool, _, host in parts}
 
     @property
     def awaited_hosts(self) -> tuple[AwaitedHost, ...]:

@@ -13,11 +13,15 @@ missing, the tick writes nothing (`loop/tick.py`).
     expired (silent), refused, or unreadable          until people start the host or remove its report
     no commit, at a name of no declared poollet       no (`View.is_garbage`): no poollet ever writes that
     removed, or written by another host now           until the heartbeat timeout of the host that wrote it before
+    none, and the rewound `live` grants a pool of     until that host reports, or people declare it destroyed (`Pool-Destroyed`): a report
+    it to a host                                      may be removed because a stranger had overwritten it, while its host runs
+
+A removed report alone therefore never lets the objects of a host be placed again that a `live` before has named.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -36,12 +40,14 @@ class Why(StrEnum):
     SILENT = "silent"
     UNPROVEN = "not seen to report yet"
     UNREADABLE = "what it reports cannot be read"
+    UNREPORTED = "live grants its pool to that host, which has no report"
 
 
 @dataclass(frozen=True, slots=True)
 class MissingHost:
     name: str
     why: Why
+    host: str = ""  # the hostID, where the name is that of a pool
 
 
 def find_missing_hosts(reports: Reports, since: datetime | None = None) -> Iterator[MissingHost]:
@@ -55,6 +61,17 @@ def find_missing_hosts(reports: Reports, since: datetime | None = None) -> Itera
         why = _why(report, beat) if report is None or report.host == host else _why_replaced(beat)
         if why is not None:
             yield MissingHost(name, why)
+
+
+def find_unreported_hosts(
+    reports: Reports, granted: Iterable[tuple[str, str]], destroyed: Collection[tuple[str, str]]
+) -> Iterator[MissingHost]:
+    """`granted` are pools that no report belongs to, each with the host that the rewound `live` grants it to; `destroyed` are those of them
+    that people declared destroyed since."""
+    reporting = {report.host for report in reports.by_poollet.values()}
+    for name, host in sorted({*granted} - {*destroyed}):
+        if host not in reporting and (name, host) not in reports.heartbeats:
+            yield MissingHost(name, Why.UNREPORTED, host)
 
 
 def _why(report: HostReport | None, beat: Heartbeat) -> Why | None:
@@ -90,7 +107,25 @@ def words(waits_for: Sequence[MissingHost], ref: str, cause: str = "live was los
     )
     if all(each.why in (Why.GONE, Why.REPLACED) for each in urgent):
         return message
-    return (
-        f"{message}. Start those that are down; remove the report of one only when it is gone for good, "
-        f"because whatever it still runs is then placed a second time: git push origin --delete {ref}NAME"
-    )
+    return ". ".join((message, *cures(urgent, ref)))
+
+
+def cures(urgent: Sequence[MissingHost], ref: str) -> Iterator[str]:
+    """What ends the wait, each for the hosts that it is about. Whose report cannot be used is named: a stranger may have written it."""
+    if unusable := [each.name for each in urgent if each.why in (Why.REFUSED, Why.UNREADABLE)]:
+        names = ", ".join(unusable[:NAMED_AT_MOST])
+        yield (
+            f"The report {ref}NAME of {names} is not usable. If the host runs: stop every reconciler; "
+            f"`git push origin --delete {ref}NAME`; wait until `git ls-remote origin {ref}NAME` shows it again; start one reconciler"
+        )
+    if unreported := [each for each in urgent if each.why is Why.UNREPORTED]:
+        lines = " ".join(f"--trailer 'Pool-Destroyed: {each.name}={each.host}'" for each in unreported)
+        yield (
+            "Start the hosts without a report. Only of one that is gone for good, and powered off, say so: "
+            f"git commit --allow-empty -m 'it is gone' {lines}"
+        )
+    if len(unusable) + len(unreported) < len(urgent):
+        yield (
+            "Start those that are down; remove the report of one only when it is gone for good, "
+            f"because whatever it still runs is then placed a second time: git push origin --delete {ref}NAME"
+        )

@@ -524,3 +524,70 @@ def test_what_left_the_source_is_taken_over_before_it_goes(is_ordered: bool) -> 
     assert world.running("web") == []
     assert all(key.name != "web" for host in world.hosts.values() for key in host.has)
     assert "web.yaml" not in world.texts()
+
+
+def overwrite(world: Restored, name: str) -> None:
+    """By whoever has the key of the host, or the rights of an administrator."""
+    world.edit_report(name, {"poollet.json": b"{"})
+
+
+def lose_report() -> Restored:
+    """A restored `live` that lacks web, which runs on a; the report of a is overwritten, and people remove it while a cannot report."""
+    world = start_fleet()
+    backup = world.heads[LIVE]
+    world.source({"web.yaml": machine("web")})
+    world.settle()
+    assert world.running("web") == ["a"]
+    world.source({"b.yaml": pool("b")})
+    world.restore(live=backup)
+    world.fresh()
+    world.silent.add("a")
+    overwrite(world, "a")
+    world.tick()
+    world.hosts_report()
+    world.tick()
+    del world.remote.refs[REPORTS + "a"], world.heads[REPORTS + "a"]
+    return world
+
+
+def test_a_host_whose_report_was_removed_is_waited_for_while_live_grants_its_pool() -> None:
+    world = lose_report()
+    for _ in range(30):
+        world.hosts_report()
+        outcome = world.tick(seconds=30)
+        assert not isinstance(outcome, Committed), "what runs on a would be placed on b"
+    world.source({"note.txt": "1"})
+    world.hosts_report()
+    outcome = world.tick()
+    assert isinstance(outcome, TickBlocked)
+    assert "Pool-Destroyed: a=a" in outcome.reason
+    world.silent.clear()
+    world.recover("web")
+    assert world.running("web") == ["a"]
+
+
+def test_people_end_the_wait_for_a_host_without_a_report() -> None:
+    world = lose_report()
+    world.hosts.pop("a")
+    for _ in range(5):
+        world.hosts_report()
+        world.tick(seconds=30)
+    world.source({"note.txt": "it burned"}, **{"Pool-Destroyed": "a=a"})
+    world.recover("web")
+    assert world.running("web") == ["b"]
+
+
+def test_a_report_that_cannot_be_used_is_named_with_its_commands_in_order() -> None:
+    world = start_fleet()
+    backup = world.heads[LIVE]
+    world.source({"web.yaml": machine("web")})
+    world.settle()
+    world.restore(live=backup)
+    overwrite(world, "a")
+    world.silent.add("a")
+    world.hosts_report()
+    outcome = world.tick()
+    assert isinstance(outcome, TickBlocked)
+    assert f"The report {REPORTS}NAME of a is not usable" in outcome.reason
+    steps = ("stop every reconciler", "push origin --delete", "ls-remote", "start one reconciler")
+    assert sorted(steps, key=outcome.reason.index) == list(steps)
