@@ -24,7 +24,7 @@ from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.fleet_changes import follow_fleet
 from reconciler.cli.fleet_repo import FleetRepo, add_repo, check_settings, named_fleet
 from reconciler.cli.interrupt import until_interrupted
-from reconciler.cli.kept_machine import describe_kept, describe_ways, is_kept
+from reconciler.cli.kept_machine import describe_kept, describe_ways, find_replacement, is_kept
 from reconciler.cli.objects import columns
 from reconciler.cli.objects.references import (
     ANY,
@@ -278,8 +278,10 @@ def check(kind: Kind, condition: tuple[str, str]) -> None:
 def hint_of(now: FleetRepo, all_of_it: FleetInventory, key: Key) -> str:
     """Where there is no such object, or it is deleted and kept; before there is a target branch, `describe` shows what people declared."""
     item = all_of_it.items.get(key)
-    if item is not None and is_kept(item):
-        return describe_ways(now, item)
+    if item is not None and is_kept(
+        item
+    ):  # where another machine waits for its end, its condition is the obstacle
+        return describe_ways(now, item) if find_replacement(item) is None else ""
     if key in all_of_it.items or now.snapshot.target is None:
         return ""
     return suggest_item(all_of_it, key.kind, key.name)
