@@ -8,6 +8,7 @@ connect, and whom it cuts off, is said too.
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import datetime
 
 from reconciler.query.source import ManifestSource
@@ -23,14 +24,17 @@ GONE_CURE = "restore it with the same fleet.id: git checkout REV -- gitvirt.yaml
 
 
 def read_policy(source: ManifestSource, branch: str) -> tuple[ValidationPolicy, tuple[Problem, ...]]:
-    """Without settings, or with broken ones, the defaults hold: they allow the least."""
+    """Without settings the defaults hold: they allow the least. With broken ones too, but for plain Secrets: whether these are allowed cannot be
+    read, and the settings are an error already."""
     fallback = ValidationPolicy(is_target=branch == fleet.BranchSettings().target)
     data = source.read(fleet.PATH)
     if isinstance(data, Problem):
         is_absent = data.code == ABSENT
         return fallback, () if is_absent else (data,)
     found = fleet.parse(data)
-    return (policy_of(found, branch), ()) if isinstance(found, fleet.FleetSettings) else (fallback, found)
+    if isinstance(found, fleet.FleetSettings):
+        return policy_of(found, branch), ()
+    return replace(fallback, allows_plain_secrets=True), found
 
 
 def check_link(

@@ -7,6 +7,7 @@ name exists elsewhere, the hint says so instead.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from schemas.kinds import Key, Kind
@@ -17,6 +18,8 @@ from schemas.validate.tree import Tree
 # The work of one run is bounded: a typing mistake deserves a suggestion, a hundred thousand missing objects do not.
 MOST_WORK = 2_000_000  # compared names
 FEW = 2_000  # up to this many names are compared by distance; with more, only names one mistake away are looked up
+DATA = (Kind.VOLUME, Kind.VOLUME_SNAPSHOT)
+NUMBER = re.compile(r"[0-9]+")
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789-."
 
 
@@ -47,9 +50,10 @@ class NameHints:
             return ""
         here = [other for space, other in known if space == namespace]
         if len(here) <= FEW:
-            meant = nearest(name, here)
+            meant = nearest(name, (other for other in here if not is_other_disk(kind, name, other)))
         else:
-            meant = next((typo for typo in one_typo_away(name) if (namespace, typo) in known), None)
+            typos = (typo for typo in one_typo_away(name) if not is_other_disk(kind, name, typo))
+            meant = next((typo for typo in typos if (namespace, typo) in known), None)
         return f'did you mean "{meant}"?' if meant else self.whereabouts(kind, namespace, name, here)
 
     def whereabouts(self, kind: Kind, namespace: str, name: str, here: list[str]) -> str:
@@ -65,6 +69,14 @@ class NameHints:
         if here:
             return f"declared: {shorten_list(here)}"
         return f"this repo declares no {kind}" + (f" in namespace {namespace}" if namespace else "")
+
+
+def is_other_disk(kind: Kind, name: str, other: str) -> bool:
+    """Whether a volume differs in a number alone: `db-1-data` is the disk of another database than `db-2-data`, and never to be suggested."""
+    if kind not in DATA:
+        return False
+    numbers = ([int(each) for each in NUMBER.findall(text)] for text in (name, other))
+    return NUMBER.sub("0", name) == NUMBER.sub("0", other) and next(numbers) != next(numbers)
 
 
 def one_typo_away(name: str) -> Iterator[str]:

@@ -91,3 +91,15 @@ def test_settings_that_cannot_be_used_have_the_exit_code_of_problems_in_manifest
     commit_tree(tmp_path, {"gitvirt.yaml": SETTINGS + "bogus: 1\n"})
     monkeypatch.chdir(tmp_path)
     assert run(capsys, "validate")[0] == run(capsys, "plan")[0] == Exit.PROBLEMS
+
+
+def test_a_typing_mistake_in_the_settings_is_the_only_error_that_it_makes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whether plain Secrets are allowed cannot be read then; they are not reported on top."""
+    secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: seed}\nstringData: {password: x}\n"
+    commit_tree(tmp_path, {"gitvirt.yaml": SETTINGS + "secrets: {plain: alow}\n", "seed.yaml": secret})
+    monkeypatch.chdir(tmp_path)
+    code, found = run(capsys, "validate", "-o", "json")
+    assert code == Exit.PROBLEMS
+    assert [each["file"] for each in json.loads(found)["problems"]] == ["gitvirt.yaml"]

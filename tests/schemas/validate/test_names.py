@@ -62,3 +62,10 @@ def test_suggestions_take_bounded_time() -> None:
 def test_all_names_one_mistake_away_are_tried() -> None:
     assert {"ab", "acb", "abcd", "xbc", "abx", "a-bc"} <= set(one_typo_away("abc"))
     assert "cba" not in set(one_typo_away("abc"))
+
+
+@pytest.mark.parametrize("count", [1, FEW + 10])
+def test_the_disk_of_another_machine_is_not_suggested(count: int) -> None:
+    names = NameHints(tree(["db-1-data", *(f"other-{number}" for number in range(count))]))
+    assert names.hint(Kind.VOLUME, "default", "db-2-data").startswith("declared: ")
+    assert names.hint(Kind.VOLUME, "default", "db-1-dta") == 'did you mean "db-1-data"?'
