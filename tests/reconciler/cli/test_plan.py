@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
 import shutil
 import time
@@ -221,6 +222,36 @@ def test_a_change_reads_the_same_before_and_after_the_merge(
     assert changed["destroys"] == [
         {"kind": "local disk", "name": "scratch", "machine": "web-1", "bytes": 1 << 30}
     ]
+
+
+DISK = "  volumes:\n  - {name: scratch, localDisk: {sizeLimit: 1Gi}}\n"
+SPECS = (
+    "",
+    DISK,
+    "  power: Off\n",
+    "  machinePoolRef: {name: rack-a2}\n",
+    "  priority: 3\n",
+    "  volumes: [\n",
+)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_changes_by_chance_read_the_same_before_and_after_the_merge(
+    site: Site, gitvirt: Command, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """By the verb, on a checkout and on the remote. `tests/poollet/test_plan_lines.py` has many more, in memory."""
+    monkeypatch.setenv("GITVIRT_CACHE", str(site.checkout.parent / "cache"))
+    chance = random.Random(seed)
+    files: dict[str, str | None] = {
+        f"machines/{name}.yaml": chance.choice([None, machine(name, spec=chance.choice(SPECS))])
+        for name in chance.sample(["db-1", "old-1", "web-1"], chance.randint(1, 3))
+    }
+    files |= {f"machines/new-{each}.yaml": machine(f"new-{each}") for each in range(chance.randint(1, 6))}
+    site.commit(files, "pull-request")
+    forms = ("text", "markdown", "json")
+    before = [gitvirt("plan", "--source", "pull-request", "-o", form) for form in forms]
+    git(site.checkout, "push", "--quiet", str(site.world.repo), "pull-request:main")
+    assert [gitvirt("plan", "--repo", str(site.world.repo), "-o", form) for form in forms] == before
 
 
 def test_a_pull_request_that_is_behind_takes_nothing_back(site: Site, gitvirt: Command) -> None:
