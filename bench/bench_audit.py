@@ -11,7 +11,6 @@ import os
 import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -36,6 +35,7 @@ from schemas.report.objects import ObjectRef
 from schemas.settings.fleet import DEFAULT_INPUTS
 
 MACHINES, COMMITS = 2_000, 100
+FIRST = 3
 FLEET = "7a1cbd1c-6d2c-4b6e-9b5e-0c5f6a1e3f00"
 START = datetime(2026, 5, 4, 12, tzinfo=UTC)
 REPORTS = "refs/poollets/"
@@ -72,6 +72,12 @@ def report(number: int, cores: int = 100_000) -> Report:
     return Report(
         poollet=poollet, pools={name: PoolReport(status=status, labels={ZONE: f"zone-{number % 4}"})}
     )
+
+
+def processor_seconds() -> float:
+    """Of this process and the gits that it waited for: whatever else the machine does is not in it."""
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
 
 
 class Line:
@@ -126,9 +132,9 @@ class Line:
 
     def tick(self) -> float:
         gc.collect()
-        start = time.perf_counter()
+        start = processor_seconds()
         outcome = self.reconciler.tick(lambda: self.now)
-        took = time.perf_counter() - start
+        took = processor_seconds() - start
         assert isinstance(outcome, Committed), outcome
         return took
 
@@ -182,9 +188,9 @@ def run(machines: int, commits: int) -> None:
 def print_figures(
     machines: int, commits: int, times: tuple[list[float], list[float]], grown: list[int]
 ) -> None:
-    plain, audited = (statistics.median(each) for each in times)
+    plain, audited = (statistics.mean(each) for each in times)
     of = f"{machines:,} machines on {fleet.POOLS} hosts"
-    figure(f"{of}: a tick that writes, without a record", f"{plain * 1000:.0f} ms")
+    figure(f"{of}: a tick that writes, without a record", f"{plain * 1000:.0f} ms of a processor")
     figure(f"{of}: the same with a record", f"{audited * 1000:.0f} ms, {audited / plain:.3f} times as long")
     # In each step two hosts differ from the step before: one is another, and the last one is again as it was.
     figure(f"{of}: stored more, for each commit", f"{(grown[1] - grown[0]) / commits:,.0f} bytes")
@@ -197,16 +203,23 @@ def verify(line: Line, folder: Path, machines: int) -> None:
     found = store.snapshot()
     assert isinstance(found, Snapshot)
     assert found.target is not None
-    start = time.perf_counter()
+    start = processor_seconds()
     steps = list_steps(store, found.target)
-    results = [each.result for each in Auditor(store, tuple(found.inputs.values())).audit(steps)]
-    took = time.perf_counter() - start
-    assert set(results) == {Result.EXPLAINED}, results
-    figure(f"{machines:,} machines: audit verify", f"{len(results) / took:.1f} commits/s")
-    start = time.perf_counter()
+    auditor = Auditor(store, tuple(found.inputs.values()))
+    # The first commits place everything: once in the life of a fleet.
+    few = [each.result for each in auditor.audit(steps[:FIRST])]
+    first = processor_seconds() - start
+    start = processor_seconds()
+    results = [each.result for each in auditor.audit(steps[FIRST:])]
+    took = processor_seconds() - start
+    assert {*few, *results} == {Result.EXPLAINED}, (few, results)
+    of = f"{machines:,} machines: audit verify"
+    figure(f"{of}, the first {FIRST} commits, which place all", f"{first:.1f} s of a processor")
+    figure(f"{of}, each further commit", f"{len(results) / took:.1f} commits/s of a processor")
+    start = processor_seconds()
     (newest,) = Auditor(store, tuple(found.inputs.values())).audit(steps[-1:])
     assert newest.result is Result.EXPLAINED
-    figure(f"{machines:,} machines: audit verify of a single commit", f"{time.perf_counter() - start:.2f} s")
+    figure(f"{of} of a single commit", f"{processor_seconds() - start:.2f} s of a processor")
 
 
 if __name__ == "__main__":

@@ -201,7 +201,8 @@ def _decode_verdicts(waits: Value, hosts: dict[str, HostVerdict]) -> Verdicts:
 
 
 def _dump(value: Value) -> bytes:
-    return (json.dumps(value, sort_keys=True, indent=1, ensure_ascii=True) + "\n").encode()
+    """On one line: with line breaks, json would not use its encoder in C."""
+    return (json.dumps(value, sort_keys=True) + "\n").encode()
 
 
 def _key_text(key: Key) -> str:

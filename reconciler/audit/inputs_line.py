@@ -27,6 +27,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC
 from math import ceil
+from typing import NamedTuple
 
 from reconciler.audit.inputs_files import (
     HOSTS,
@@ -60,6 +61,17 @@ class KnownLine:
     signers: str = ""
 
 
+class NewFile(NamedTuple):
+    path: str
+    data: bytes
+    id: ObjectId
+
+
+class EncodedHost(NamedTuple):
+    verdict: HostVerdict
+    file: NewFile
+
+
 class InputsLine:
     """Remembers the newest commit of the line, as a cache. `next` is what the draft will make of it, once it landed."""
 
@@ -67,6 +79,7 @@ class InputsLine:
         self._repo = repo
         self._known = KnownLine()
         self._next = KnownLine()
+        self._encoded: dict[str, EncodedHost] = {}
 
     def draft(
         self, inputs: TickInputs, lines: Mapping[str, ObjectId], folder: str, author: Identity
@@ -78,10 +91,14 @@ class InputsLine:
             self._known = self._read(before)
         known = self._known
         hosts = dict(self._choose_reports(inputs))
-        files = encode_inputs(inputs) | {host_path(name): encode_host(each) for name, each in hosts.items()}
-        blobs = {path: hash_object(ObjectType.BLOB, data).id for path, data in files.items()}
-        edits: dict[str, Edit] = {path: files[path] for path in files if blobs[path] != known.blobs.get(path)}
-        edits |= dict.fromkeys(known.blobs.keys() - files.keys())
+        self._encoded = {name: self._encode(name, each) for name, each in hosts.items()}
+        files = [_file(path, data) for path, data in encode_inputs(inputs).items()]
+        files += (each.file for each in self._encoded.values())
+        blobs = {each.path: each.id for each in files}
+        edits: dict[str, Edit] = {
+            each.path: each.data for each in files if each.id != known.blobs.get(each.path)
+        }
+        edits |= dict.fromkeys(known.blobs.keys() - blobs.keys())
         earlier = {commit for commit, _ in known.reports.values()}
         named = {each.commit for each in hosts.values() if each.commit is not None}
         self._next = KnownLine(None, blobs, self._trees(hosts), inputs.signers)
@@ -100,6 +117,13 @@ class InputsLine:
     def note_landed(self, commit: ObjectId) -> None:
         """The draft was pushed, and is this commit."""
         self._known = replace(self._next, commit=commit)
+
+    def _encode(self, name: str, verdict: HostVerdict) -> EncodedHost:
+        """Most are as in the tick before."""
+        before = self._encoded.get(name)
+        if before is not None and before.verdict == verdict:
+            return before
+        return EncodedHost(verdict, _file(host_path(name), encode_host(verdict)))
 
     def _choose_reports(self, inputs: TickInputs) -> Iterator[tuple[str, HostVerdict]]:
         """Each with the earlier report that has the same files, where there is one."""
@@ -138,6 +162,10 @@ class InputsLine:
         except (RepoError, InputsError):
             return KnownLine(commit)
         return known
+
+
+def _file(path: str, data: bytes) -> NewFile:
+    return NewFile(path, data, hash_object(ObjectType.BLOB, data).id)
 
 
 def line_of(inputs: TickInputs) -> str:

@@ -32,7 +32,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 
-from reconciler.audit.inputs_files import InputsError, UnknownFormatError, decode_inputs
+from reconciler.audit.inputs_files import TICK, InputsError, UnknownFormatError, decode_inputs
 from reconciler.audit.recheck import SignatureCheck
 from reconciler.audit.replay import Replay, replay
 from reconciler.audit.rules_version import installed_rules
@@ -138,6 +138,15 @@ def _is_one_step(before: Commit, after: Commit, commit: ObjectId) -> bool:
     return is_named and after.parents == (commit,) and before.message == after.message
 
 
+@dataclass(frozen=True, slots=True)
+class WalkedLines:
+    """The commits of the lines that end in `heads`, and when the oldest of them was made; None where there is none."""
+
+    heads: tuple[ObjectId, ...]
+    commits: frozenset[ObjectId]
+    begin: datetime | None
+
+
 @dataclass(slots=True)
 class Auditor:
     """`lines` are the heads of the lines of inputs; `signatures` checks verdicts on signatures, if that is asked for."""
@@ -149,6 +158,7 @@ class Auditor:
     _world: ReplayWorld | None = None
     _blobs: dict[ObjectId, bytes] = field(default_factory=dict)
     _here: set[ObjectId] = field(default_factory=set)
+    _walked: WalkedLines | None = None
 
     def audit(self, steps: Iterable[Step]) -> Iterator[AuditedCommit]:
         for step in steps:
@@ -165,7 +175,7 @@ class Auditor:
             return _result(step, Result.NO_INPUTS, f"it names no {INPUTS_TRAILER}")
         if len(named) > 1:
             return _result(step, Result.DO_NOT_FIT, f"it names several {INPUTS_TRAILER}")
-        if not any(self.repo.is_descendant(head, named[0]) for head in self.lines):
+        if not self._is_on_line(named[0]):
             return self._why_unreachable(step, named[0])
         try:
             inputs = decode_inputs(self._files(named[0]))
@@ -179,19 +189,35 @@ class Auditor:
 
     def _why_unreachable(self, step: Step, named: ObjectId) -> AuditedCommit:
         """Older than all lines that there are, or on none of them."""
-        if all(step.newest.time < self._begin(head) for head in self.lines):
+        begin = self._walked.begin if self._walked is not None else None
+        if begin is None or step.newest.time < begin:
             return _result(step, Result.NO_INPUTS, f"inputs {named[:12]} are older than audit.keep")
         return _result(step, Result.DO_NOT_FIT, f"inputs {named[:12]} are on no line of inputs")
 
-    def _begin(self, head: ObjectId) -> datetime:
-        """When a line begins: the date of its first commit. First parents alone lead there."""
-        found = decode_commit(self.repo.read(head))
-        while found.first_parent is not None and found.parents and self._is_inputs(found.first_parent):
-            found = decode_commit(self.repo.read(found.first_parent))
-        return found.time
+    def _is_on_line(self, named: ObjectId) -> bool:
+        if self._walked is None or self._walked.heads != tuple(self.lines):
+            self._walked = self._walk()
+        return named in self._walked.commits
+
+    def _walk(self) -> WalkedLines:
+        """Once for all commits that are audited: each line by its first parents."""
+        commits: set[ObjectId] = set()
+        begins: list[datetime] = []
+        for head in self.lines:
+            commit: ObjectId | None = head
+            while commit is not None and commit not in commits:
+                commits.add(commit)
+                found = decode_commit(self.repo.read(commit))
+                begins += [found.time] if self._is_inputs(commit) else []
+                commit = found.first_parent
+        return WalkedLines(tuple(self.lines), frozenset(commits), min(begins, default=None))
 
     def _is_inputs(self, commit: ObjectId) -> bool:
-        return self.repo.file(commit, "tick.json") is not None
+        """Others may have put a commit between; a report is below the first commit of a line."""
+        try:
+            return self.repo.file(commit, TICK) is not None
+        except RepoError:
+            return False
 
     def _files(self, commit: ObjectId) -> Mapping[str, bytes]:
         """Most blobs are those of the commit before."""

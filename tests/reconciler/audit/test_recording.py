@@ -199,6 +199,23 @@ def test_whatever_is_on_the_line_the_next_commit_is_whole(what: str) -> None:
     assert newest.result is Result.EXPLAINED, newest
 
 
+def test_a_commit_of_others_on_the_line_hides_none_below_it() -> None:
+    fleet = open_fleet()
+    fleet.source({"m1.yaml": machine("m1")})
+    fleet.settle()
+    (line,) = (ref for ref in fleet.remote_refs if ref.startswith(DEFAULT_INPUTS))
+    before = fleet.remote_refs[line]
+    commit = fleet.commit_of(before)
+    fleet.remote_refs[line] = fleet.put(
+        type(commit)(
+            fleet.tree_with(commit.tree, {"tick.json": None}), (before,), commit.author, commit.time, "mine"
+        )
+    )
+    fleet.source({"m2.yaml": machine("m2")})
+    fleet.settle()
+    assert {each.result for each in fleet.audit()} == {Result.EXPLAINED}
+
+
 def test_a_host_whose_files_did_not_change_costs_nothing() -> None:
     """Heartbeats are new commits with the same files: the earlier one stays named."""
     fleet = open_fleet()
