@@ -94,8 +94,9 @@ class Host:
 
     def guest_output(self, machine: str) -> list[str]:
         """What the Linux guest of that uid shown on its console so far."""
-        log = self.folder / "machines" / machine / "console.log"
-        text = log.read_text(errors="replace") if log.exists() else ""
+        folder = self.folder / "machines" / machine
+        logs = [log for log in (folder / "previous.log", folder / "console.log") if log.exists()]
+        text = "".join(log.read_text(errors="replace") for log in logs)
         return [line.strip() for line in re.findall(r"GUEST ([^\r\n]*)[\r\n]", text)]
 
     def leftovers(self) -> Leftovers:

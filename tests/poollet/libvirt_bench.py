@@ -19,8 +19,7 @@ from poollet.sync.live_index import LiveIndex
 from reconciler.gitstore.repo import Refs
 from reconciler.loop.tick import Reconciler
 from reconciler.write.tick_commit import CommitIdentity
-from tests.guests.micro import READY
-from tests.iri.libvirt.world import console_log, local_disks
+from tests.iri.libvirt.world import local_disks
 from tests.poollet.effects_bench import Documents, Guest, Observed, files
 from tests.poollet.fleet import LIVE, MAIN, Fleet
 from tests.poollet.simulation import is_ordered_away
@@ -101,7 +100,7 @@ class LibvirtBench:
             disks |= {(name, id, disk) for disk in own}
             is_on = one.status.state is MachineState.RUNNING
             uid = one.labels.get(model_to_iri.label_names(RuntimeMachine)[0], "")
-            boots = console_log(self.settings, id).count(READY)
+            boots = one.detail.boots  # its console log is that of the last starts alone
             shape = self.read_shape(id) if is_on else ""
             machines[name] = Guest(HOST, id, uid, boots, is_on, shape, frozenset(own))
         volumes: dict[str, tuple[str, str, int]] = {}

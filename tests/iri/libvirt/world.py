@@ -56,8 +56,10 @@ def running_runtime(settings: Settings) -> Iterator[LibvirtRuntime]:
 
 
 def console_log(settings: Settings, id: str) -> bytes:
-    path = Path(settings.folder) / "machines" / id / "console.log"
-    return path.read_bytes() if path.exists() else b""
+    """Of the last two starts."""
+    folder = Path(settings.folder) / "machines" / id
+    paths = (folder / "previous.log", folder / "console.log")
+    return b"".join(path.read_bytes() for path in paths if path.exists())
 
 
 def local_disk(daemon: Libvirtd, id: str) -> Path:
