@@ -22,7 +22,7 @@ from typing import assert_never
 from reconciler.decide.deletion import OVER_LIMIT, DeletionReview, review_deletions
 from reconciler.decide.need import ChangeReason, DeletionPhase, Need, Postpone, Remove
 from reconciler.decide.object_edit import ObjectEdit, assignment_id
-from reconciler.decide.placement import policy
+from reconciler.decide.placement import awaits_link, policy
 from reconciler.decide.pool_requests import judge_requests
 from reconciler.decide.references import volumes_of
 from reconciler.decide.volume_claim import attached_uids
@@ -45,6 +45,7 @@ from schemas.kinds import Key, Kind
 from schemas.model import ClaimRef, Machine, decode
 
 FIRST_REPORTS = "waits for the first reports of hosts that start now"
+LINK_LOST = "waits for hosts that have just lost their link"
 WEIGHT = {action: rank for rank, action in enumerate(Action)}
 
 
@@ -58,15 +59,15 @@ def compose(
     """One change for each object whose record becomes another, sorted by key."""
     by_key = {need.key: need for need in needs}
     unplaced: list[UnschedulableObject] = []
-    early: set[Key] = set()
+    early: dict[Key, str] = {}  # and what it waits for
     ends = now + first if (first := view.time_for_first_reports) else None
     for decision in decisions:
         match decision:
             case Placed():
                 by_key |= {need.key: need for need in decide_assigned(view, by_key, decision, now)}
-            case Unschedulable() if ends is not None:
-                early.add(decision.key)
-                by_key[decision.key] = replace(by_key[decision.key], due=ends)
+            case Unschedulable(key, refusals) if ends is not None or awaits_link(view, refusals):
+                early[key] = LINK_LOST if ends is None else FIRST_REPORTS
+                by_key[key] = replace(by_key[key], due=ends)
             case Unschedulable():
                 unplaced.append(UnschedulableObject(decision.key, decision.refusals))
                 by_key[decision.key] = apply_unschedulable(view, by_key[decision.key], decision, now)
@@ -83,7 +84,7 @@ def compose(
         unschedulable=tuple(sorted(unplaced, key=lambda each: each.key)),
         pool_requests=() if view.missing_hosts else judge_requests(view).answers,
         due=tuple((need.key, need.due) for need in ordered if need.due is not None),
-        awaited=describe_start_wait(view.awaited_hosts) or (FIRST_REPORTS if early else ""),
+        awaited=describe_start_wait(view.awaited_hosts) or next(iter(early.values()), ""),
         postponed=tuple(need.key for need in ordered if isinstance(need, Postpone) or need.key in early),
     )
 

@@ -55,6 +55,7 @@ from reconciler.gitstore.repo import Draft, Pushed, Refs, Repo, Snapshot, Unchan
 from reconciler.gitstore.repo import Outcome as PushOutcome
 from reconciler.loop.health import HealthProblem
 from reconciler.loop.health_problems import find_health_problems
+from reconciler.loop.link_port import LinkPort, NoLink, find_concerned
 from reconciler.loop.metrics import Metrics
 from reconciler.loop.outcome import (
     Committed,
@@ -90,11 +91,13 @@ class ProcessInputs:
     """What the process gives: the environment that signatures are checked in, and what was read before it.
 
     `readings` is a cache of parsed files that may be on disk. Without it a start reads every file again, and decides the same.
-    `start_wait` begins with the first tick; None places at once, for those who know that all hosts are there."""
+    `start_wait` begins with the first tick; None places at once, for those who know that all hosts are there. `link` says which hosts are
+    connected, and tells them what was written."""
 
     ambient: Mapping[str, str] = field(default_factory=dict)
     readings: ParseCache = field(default_factory=ParseCache)
     start_wait: StartWait | None = field(default_factory=StartWait)
+    link: LinkPort = field(default_factory=NoLink)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +132,7 @@ class Reconciler:
         self._no_inputs_before: datetime | None = None  # while the server refuses them
         self._may_have_old_lines = True
         self._has_begun = False
+        self._linked: FleetSettings | None = None  # the settings that the link was told
         self.health_problems: tuple[HealthProblem, ...] = ()
 
     def close(self) -> None:
@@ -158,10 +162,21 @@ class Reconciler:
             objects = {kind.value: relations.live_counts[kind] for kind in Kind}
             self._metrics.set_success(clock().timestamp(), objects)
             self._metrics.set_states(relations.state_counts)
+            self._tell_link(outcome)
         if (problems := find_health_problems(self.world, outcome)) is not None:
             self.health_problems = problems
             self._metrics.set_health(each.cause for each in problems)
         return outcome
+
+    def _tell_link(self, outcome: Committed | NoChange) -> None:
+        """The settings first: whoever has no right to the link any more is not told of the commit."""
+        settings, link = self.world.rules.settings, self._around.link
+        has_new_settings, self._linked = settings != self._linked, settings
+        link.follow(settings)
+        if isinstance(outcome, Committed):
+            pools = {**self.world.volume_pools, **self.world.pools}
+            concerned = find_concerned(outcome.plan, pools, has_new_settings=has_new_settings)
+            link.nudge(outcome.commit, concerned)
 
     def _tick_or_fail(self, clock: Callable[[], datetime], steady: Callable[[], datetime]) -> Outcome:
         try:
@@ -197,7 +212,7 @@ class Reconciler:
             return self._look_for_source(snapshot, problems)
         if (refs := self._effective_refs(snapshot)) != self.refs:
             return RefsChanged(refs)
-        now, read_times = clock(), ReadTimes(start, steady())
+        now, read_times = clock(), ReadTimes(start, steady(), self._around.link.read())
         if read_times.is_late:
             took = (read_times.end - start).total_seconds()
             # The clock cannot tell the two: a process that was stopped meanwhile measures the same.

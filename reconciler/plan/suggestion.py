@@ -30,6 +30,7 @@ _EFFORT = {
     Predicate.VOLUME_CAPACITY: 3,
     Predicate.REJECTED: 4,
     Predicate.READY: 5,
+    Predicate.LINK: 5,
     Predicate.NO_POOLS: 6,
     Predicate.SNAPSHOT: 6,
     Predicate.DESTROYED: 7,
@@ -91,6 +92,7 @@ def is_rounded_away(reason: Reason) -> bool:
 TAKES_VOLUMES = "a volume pool that takes its volumes"
 _FIXED = {
     Predicate.READY: "the pool ready",
+    Predicate.LINK: "the host connected, or its next report",
     Predicate.DESTROYED: "a new host for it",
     Predicate.CORDON: "the pool uncordoned",
     Predicate.CLASS: "that class offered",

@@ -142,7 +142,8 @@ class Plan:
     """`source` and `target` are the commits that it was made for; without the target there is no `live` yet. `changes` are sorted by key.
     `pool_requests` are answers to people about `Pool-Destroyed` and `Pool-Host`: what one waits for, or why it has no effect. They are
     not approvals: no further commit is asked for. `due` says which object is to be looked at again when, although nothing changes in the
-    repo. `postponed` is what would be placed or evicted if this process had not just started: `awaited` says which hosts it waits for."""
+    repo. `postponed` is what would be placed or evicted if this process had not just started, or a host had not just lost its link: `awaited` says
+    which hosts it waits for."""
 
     source: str | None
     target: str | None

@@ -21,6 +21,7 @@ class Predicate(StrEnum):
 
     READY = "PoolNotReady"
     DESTROYED = "HostDestroyed"
+    LINK = "LinkLost"
     CORDON = "PoolCordoned"
     TAINT = "TaintNotTolerated"
     SELECTOR = "SelectorMismatch"

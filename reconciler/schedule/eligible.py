@@ -208,7 +208,8 @@ class EligibleCache:
         look_of: dict[str, object] = {}
         for name, pool in self.cluster.pools.items():
             labels = [pool.labels.get(key) for key in keys]
-            look = (bool(pool.why_not_ready), pool.is_cordoned, pool.taints, pool.classes, *labels)
+            is_out = bool(pool.why_not_ready) or pool.has_lost_link
+            look = (is_out, pool.is_cordoned, pool.taints, pool.classes, *labels)
             number = look_of[name] = numbers.setdefault(look, len(numbers))
             samples.setdefault(number, pool)
         return look_of, samples

@@ -32,6 +32,13 @@ def ready(pool: PoolView, _request: Placeable) -> Reasons:
         yield Reason(predicate, pool.why_not_ready)
 
 
+def link_lost(pool: PoolView, _request: Placeable) -> Reasons:
+    if pool.has_lost_link:
+        yield Reason(
+            Predicate.LINK, "its host is not connected to the link any more, and has not reported since"
+        )
+
+
 def cordon(pool: PoolView, _request: Placeable) -> Reasons:
     if pool.is_cordoned:
         yield Reason(Predicate.CORDON, "it is cordoned (spec.unschedulable)")
@@ -78,6 +85,7 @@ def pin(pool: PoolView, request: Placeable) -> Reasons:
 STATIC_FILTERS: tuple[Callable[[PoolView, Placeable], Reasons], ...] = (
     pin,
     ready,
+    link_lost,
     cordon,
     taints,
     selector,

@@ -108,6 +108,7 @@ class PoolView:
     is_cordoned: bool = False
     why_not_ready: str = ""
     is_destroyed: bool = False  # people said so of its host; it is not Ready either
+    has_lost_link: bool = False  # its host was connected a moment ago; whether it still runs shows soon
     is_known: bool = True
     classes: frozenset[str] = frozenset()
     shares: Mapping[str, int] | None = (

@@ -73,6 +73,10 @@ class GivenWatch(HeartbeatWatch):
     def is_newest(self, writer: Writer) -> bool:
         return writer[1] not in self.given.hosts.get(writer[0], NO_VERDICT).older
 
+    def has_lost_link(self, writer: Writer, usual: timedelta) -> bool:
+        del usual
+        return writer[1] in self.given.hosts.get(writer[0], NO_VERDICT).linkless
+
     def expect(self, writer: Writer, timeout: timedelta) -> bool:
         del timeout
         if self.judge(writer, has_report=True) is None:

@@ -7,7 +7,7 @@ the record of that tick (`replay.ReplayWorld`). `judged_now` takes the answers o
 of them are given only where a rule asks.
 
     verdict                          the process has it from
-    heartbeats, hosts without any    when it saw report refs change, by a clock that is never set
+    heartbeats, hosts without any    when it saw report refs change, by a clock that is never set; the link
     faults of a report               what could not be fetched or read then
     signatures                       keys in its environment
     whom it waits for                its start
@@ -38,6 +38,7 @@ class HostVerdict:
     unsigned: str = ""
     is_refused: bool = False
     heartbeats: Mapping[str, Heartbeat] = field(default_factory=dict)  # by hostID, of all who wrote the ref
+    linkless: frozenset[str] = frozenset()  # hostIDs that should be connected over the link, and are not
     older: frozenset[str] = frozenset()  # hostIDs that were seen to write a newer report than this one
     # The commit and its date as the rules had them, where one asked.
     own_commit: ObjectId = ""

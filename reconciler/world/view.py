@@ -210,6 +210,17 @@ class View:
         """None for a pool that no document declares and no host announces. Raises KeyError for a key of another kind."""
         return self.pools_by_kind[key.kind].get(key.name)
 
+    def has_lost_link(self, pool: PoolState) -> bool:
+        """Whether the host of the pool was connected over the link and is not now: until it reports again, or counts as lost, it gets
+        nothing new. No status says so, because most such hosts are back in a moment."""
+        return self.reports.has_lost_link((pool.poollet, pool.grant.host), self.usual_timeout)
+
+    @property
+    def usual_timeout(self) -> timedelta:
+        """The heartbeat timeout by the fleet's interval, whatever a report names."""
+        interval = self.rules.settings.heartbeat.interval
+        return timedelta(milliseconds=heartbeat_timeout_milliseconds(interval))
+
     def grant(self, pool: Key) -> Grant:
         """As it is when this tick is written. Its host alone may speak of objects on the pool."""
         found = self.find_pool(pool)
@@ -223,9 +234,7 @@ class View:
         owners = [writer for writer in known if self.authority.owns(writer[0], pool)]
         found = [self._seen_as(writer) for writer in owners or known]
         if not found:
-            interval = self.rules.settings.heartbeat.interval
-            timeout = timedelta(milliseconds=heartbeat_timeout_milliseconds(interval))
-            return HostSeen(heartbeat=self.reports.watch.await_host(host, timeout))
+            return HostSeen(heartbeat=self.reports.watch.await_host(host, self.usual_timeout))
         return max(found, key=lambda each: (each.heartbeat in NOT_EXPIRED, each.time or EVER))
 
     def is_known_host(self, pool: Key, host: str) -> bool:

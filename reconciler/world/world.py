@@ -22,7 +22,7 @@ made again from nothing, only the times of heartbeats and the parse cache are ke
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.repo import Repo, Snapshot
@@ -37,7 +37,6 @@ from reconciler.world.state import State
 from reconciler.world.update import Delta, UpdateInputs, update_world
 from reconciler.world.verdicts import Noted
 from schemas.kinds import Key
-from schemas.settings.fleet import heartbeat_timeout_milliseconds
 
 
 class World(State):
@@ -130,9 +129,7 @@ class World(State):
         granted = [
             (each.name, each.grant.host) for each in pools if each.grant.host and not each.grant.is_new
         ]
-        interval = self.rules.settings.heartbeat.interval
-        most = timedelta(milliseconds=heartbeat_timeout_milliseconds(interval))
-        start_wait.update(self.reports, granted, most)
+        start_wait.update(self.reports, granted, self.usual_timeout)
 
     def acknowledge(self, written: ObjectId | None = None) -> None:
         """The changes of the last advance are handled: written as this commit on live, or there was nothing to write.

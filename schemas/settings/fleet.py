@@ -29,6 +29,11 @@ ID_CURE = "restore the old fleet.id; for a fork, run gitvirt init --refork and d
 MIN_HEARTBEAT_TIMEOUT_MILLISECONDS = 50_000
 MISSED_HEARTBEATS = 5
 LEAST_LINK_HEARTBEAT_MILLISECONDS = 500
+# Over the link: a host pushes its report only so often once it was connected to every server for so long without a break. An end of a
+# connection is noticed after so many missed heartbeats.
+LINKED_INTERVAL = "5m"
+LINK_STEADY_MILLISECONDS = 30_000
+LINK_MISSED_HEARTBEATS = 3
 
 
 class FleetIdentity(Section, frozen=True):
@@ -234,6 +239,11 @@ def heartbeat_timeout_milliseconds(interval: str) -> int:
     not make a host count as lost.
     """
     return max(MIN_HEARTBEAT_TIMEOUT_MILLISECONDS, MISSED_HEARTBEATS * milliseconds(interval))
+
+
+def linked_interval(interval: str) -> str:
+    """What the report of a host that is connected over the link names as its interval; `interval` is the fleet's for hosts without it."""
+    return max(interval, LINKED_INTERVAL, key=milliseconds)
 
 
 def is_named_like(poollet: str, pool: str) -> bool:

@@ -10,6 +10,6 @@ Limits: it chooses no pool and refuses none; filters and scores are `reconciler.
 """
 
 from reconciler.decide.placement.requests import requests
-from reconciler.decide.placement.schedule_input import build_cluster_state, policy
+from reconciler.decide.placement.schedule_input import awaits_link, build_cluster_state, policy
 
-__all__ = ["build_cluster_state", "policy", "requests"]
+__all__ = ["awaits_link", "build_cluster_state", "policy", "requests"]

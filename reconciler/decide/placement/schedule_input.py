@@ -12,6 +12,7 @@ from reconciler.decide.need import NeedBase
 from reconciler.decide.placement.quotas import machine_need, quotas, volume_need
 from reconciler.schedule.cluster_state import ClusterState, Resident, take
 from reconciler.schedule.cluster_state import build_cluster_state as empty_cluster_state
+from reconciler.schedule.decision import Predicate, Refusal
 from reconciler.schedule.request import AntiAffinityRule, PoolView, Request, VolumePoolView
 from reconciler.schedule.scores import Policy
 from reconciler.world.objects.object_state import ObjectState
@@ -44,8 +45,11 @@ def build_cluster_state(
     """
     requests = tuple(requests)
     made = empty_cluster_state(
-        (replace(_view(PoolView, state), shares=state.shares) for _, state in sorted(view.pools.items())),
-        (_volume_pool(state) for _, state in sorted(view.volume_pools.items())),
+        (
+            replace(_view(PoolView, view, state), shares=state.shares)
+            for _, state in sorted(view.pools.items())
+        ),
+        (_volume_pool(view, state) for _, state in sorted(view.volume_pools.items())),
     )
     for name, state in view.pools.items():
         take(made.free[name], _used_of(view, state))
@@ -63,7 +67,7 @@ def build_cluster_state(
     return made
 
 
-def _view(kind: type[V], state: PoolState) -> V:
+def _view(kind: type[V], view: View, state: PoolState) -> V:
     """What the scheduler asks of pools of both kinds."""
     return kind(
         name=state.name,
@@ -72,15 +76,26 @@ def _view(kind: type[V], state: PoolState) -> V:
         taints=state.taints,
         is_cordoned=state.is_cordoned,
         why_not_ready=state.why_not_ready,
+        has_lost_link=view.has_lost_link(state),
         is_destroyed=state.is_destroyed,
         is_known=state.announced is not None,
         classes=state.classes,
     )
 
 
-def _volume_pool(state: PoolState) -> VolumePoolView:
+def awaits_link(view: View, refusals: Iterable[Refusal]) -> bool:
+    """Whether nothing but a lost link speaks against one of the pools: the object waits for that host, and is not called unschedulable."""
+    refusals = tuple(refusals)
+    lost = {name for name, state in view.volume_pools.items() if view.has_lost_link(state)}
+    return all(each.pool for each in refusals) and any(
+        all(reason.predicate is Predicate.LINK or reason.volume_pool in lost for reason in each.reasons)
+        for each in refusals
+    )
+
+
+def _volume_pool(view: View, state: PoolState) -> VolumePoolView:
     reach, selector = state.reachable_from, state.machine_pool_selector
-    return replace(_view(VolumePoolView, state), reachable_from=reach, machine_pool_selector=selector)
+    return replace(_view(VolumePoolView, view, state), reachable_from=reach, machine_pool_selector=selector)
 
 
 def _used_of(view: View, state: PoolState) -> Mapping[str, int]:

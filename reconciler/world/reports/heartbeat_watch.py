@@ -10,6 +10,8 @@ verdicts of a tick of the past are given.
                                  host writes now
     await_host                   a host without any report                      with the first question
 
+A host's heartbeats over the link come in with `begin` and count in `note`; `has_lost_link` says whose are missing.
+
 Must never happen: a report that is refused prolongs a heartbeat; a host is judged by a time at which no answer of the Git server was here.
 """
 
@@ -40,7 +42,7 @@ class HeartbeatWatch:
         self._judged_at = EVER  # that of asking, in the last tick that was not late
 
     def begin(self, times: ReadTimes) -> None:
-        """With each update: when its refs were read."""
+        """With each update: when its refs were read, and what the link knew then."""
         self._times = times
         self.absent = {}
         if not times.is_late:
@@ -78,7 +80,25 @@ class HeartbeatWatch:
             seen = HeartbeatSeen("", now, timeout=report.timeout)
         elif not report.is_accepted:
             return
-        self.seen[report.writer] = seen.at(report.own_commit, report.written, now, report.timeout)
+        seen = seen.at(report.own_commit, report.written, now, report.timeout)
+        sign = self._times.link.signs.get(report.name)
+        if sign is not None and report.is_accepted:
+            seen = seen.with_sign(sign)
+        self.seen[report.writer] = seen
+
+    def has_lost_link(self, writer: Writer, usual: timedelta) -> bool:
+        """Whether the host should be connected to this process, is not, and has given no sign of life since then. `usual` is the heartbeat
+        timeout of hosts without the link: a report that names a longer one is of a host that was connected.
+
+        It was connected to this process, or it was connected when this process started, and has been silent since.
+        """
+        seen = self.seen.get(writer)
+        if seen is None or not self._times.link.is_served:
+            return False
+        ended = self._times.link.ended.get(writer[0])
+        if ended is not None:
+            return seen.since < ended
+        return seen.timeout > usual and seen.heartbeat(self._judged_at) is Heartbeat.UNCONFIRMED
 
     def judge(self, writer: Writer, *, has_report: bool) -> Heartbeat | None:
         """None: it is expired and its report is gone, so that the writer is forgotten."""

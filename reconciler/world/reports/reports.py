@@ -32,7 +32,7 @@ import logging
 import re
 from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import msgspec
 
@@ -187,6 +187,10 @@ class Reports:
         """Whether the report of that host is the newest that it wrote, and was seen to change within its heartbeat timeout."""
         is_alive = self.heartbeats.get(writer) is Heartbeat.ALIVE
         return is_alive and self.watch.is_newest(writer)
+
+    def has_lost_link(self, writer: Writer, usual: timedelta) -> bool:
+        """Whether the host that wrote the report should be connected to this process, is not, and has been silent since then."""
+        return self.is_written_by(writer) and self.watch.has_lost_link(writer, usual)
 
     def is_written_by(self, writer: Writer) -> bool:
         """Whether this host wrote the report that the ref has now."""

@@ -21,6 +21,17 @@ Static = Callable[[PoolView, Request], Iterable[Reason]]
 
 STATIC = {
     "ready": (f.ready, pool("p"), machine("m"), []),
+    "linked": (f.link_lost, pool("p"), machine("m"), []),
+    "its link is lost": (
+        f.link_lost,
+        pool("p", has_lost_link=True),
+        machine("m"),
+        [
+            Reason(
+                Predicate.LINK, "its host is not connected to the link any more, and has not reported since"
+            )
+        ],
+    ),
     "not ready": (
         f.ready,
         pool("p", why_not_ready="it left"),

@@ -1,0 +1,76 @@
+"""What the loop asks of the link, and tells it: a seam, so that ticks know neither gRPC nor certificates. `reconciler.link` implements it.
+
+What comes in is a value, taken once in a tick: whether hosts are there (`LinkInput`). What goes out is a nudge: which hosts a commit
+concerns. Both may be lost, late or repeated, and every decision is the same, only later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Protocol
+
+from reconciler.plan.types import Action, Change, Plan
+from reconciler.world.pools.pool_state import PoolState
+from reconciler.world.reports.heartbeat import NO_LINK, LinkInput
+from schemas.kinds import Kind
+from schemas.settings.fleet import FleetSettings
+
+# Kinds whose documents concern the host of their pool alone, and none while they have no pool.
+OF_ONE_POOL = frozenset((Kind.MACHINE, Kind.VOLUME, Kind.VOLUME_SNAPSHOT, Kind.NETWORK_INTERFACE))
+OF_NO_HOST = frozenset((Kind.RESOURCE_QUOTA,))
+POOLS = frozenset((Kind.MACHINE_POOL, Kind.VOLUME_POOL))
+
+
+class LinkPort(Protocol):
+    """Called by the thread that ticks; every call returns at once."""
+
+    def read(self) -> LinkInput:
+        """What is known now."""
+
+    def follow(self, settings: FleetSettings) -> None:
+        """These settings are in force: a tick ended well with them."""
+
+    def nudge(self, commit: str, poollets: Collection[str] | None) -> None:
+        """`live` is at this commit, which concerns these hosts; None: all."""
+
+
+class NoLink:
+    """Of a process that serves no link."""
+
+    def read(self) -> LinkInput:
+        return NO_LINK
+
+    def follow(self, settings: FleetSettings) -> None:
+        """Takes no note of them."""
+
+    def nudge(self, commit: str, poollets: Collection[str] | None) -> None:
+        """Hosts see it when they look next."""
+
+
+def find_concerned(
+    plan: Plan, pools: Mapping[str, PoolState], *, has_new_settings: bool
+) -> frozenset[str] | None:
+    """The poollets that may have something to do after this commit; None where that may be all of them, as after a change of a class.
+
+    A host knows the status that it reported. Whoever is left out by mistake looks at `live` by itself, at its next poll.
+    """
+    if has_new_settings:
+        return None
+    found: set[str] = set()
+    for change in plan.changes:
+        kind = change.key.kind
+        is_written_by_people = kind is Kind.NETWORK_INTERFACE and change.action is Action.SYNC
+        if kind in OF_NO_HOST:
+            continue
+        if kind not in OF_ONE_POOL | POOLS or is_written_by_people:
+            return None
+        if change.action is not Action.STATUS or change.key.kind in POOLS:
+            found.update(_pools_of(change))
+    states = (pools[name] for name in found if name in pools)
+    return frozenset(state.poollet for state in states if state.poollet)
+
+
+def _pools_of(change: Change) -> set[str]:
+    if change.key.kind in POOLS:
+        return {change.key.name}
+    return {record.pool for record in (change.before, change.after) if record is not None and record.pool}
