@@ -8,6 +8,8 @@ Data passes through its packages in this order:
     report/    entries and runtime states in -> the files of the report out. Pure
     sync/      the report out, by compare-and-swap
 
+`link/` connects to the servers of the link: it says that the host is there, and hears that `live` moved.
+
 agent.py runs one pass of it, threads.py decides when, run_once.py runs it for cron, bootstrap.py builds
 the process from its settings, and cli/ has the verbs.
 

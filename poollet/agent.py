@@ -57,7 +57,6 @@ from poollet.sync.report_publisher import ReportPublisher
 from reconciler.gitstore.report_author import CANDIDATE
 from schemas import report
 from schemas.kinds import Key, Kind
-from schemas.live_layout import MAX_TEXT
 from schemas.model import MachineClass, MachinePool, VolumeClass
 from schemas.report import Report, render
 from schemas.settings.fleet import FleetSettings
@@ -111,6 +110,8 @@ class Agent:
         self.executor = parts.executor(self._on_action_ended, self._still_holds)
         self.leaving: Leaving | None = None
         self.on_applied: Callable[[], None] = lambda: None  # called in each pass that applied `live`
+        # How often Git gets a heartbeat, as the report names it: by the settings, and by the link where there is one.
+        self.name_interval: Callable[[FleetSettings], str] = lambda settings: settings.heartbeat.interval
         self._decide, self._ask, self._clock = parts.decide, parts.ask, parts.clock
         self._pools = {(Kind(pool.kind), pool.name): pool for pool in setup.pools}
         self._live = LiveSync(parts.remote, self._pools, parts.publisher.ref)
@@ -141,6 +142,10 @@ class Agent:
                 return None
             self._note(live.problem)
             lease = self._judge_lease(live)
+            if isinstance(
+                lease, Acquire | Wait
+            ):  # a candidate must not take the place of the host with the grant
+                self.name_interval(live.settings)
             declared_classes = self._declared_classes()
             is_early = any(one.state.is_preliminary for one in self.connections.values())
             if lease is None or (is_early and self.leaving != "leaving"):
@@ -347,24 +352,28 @@ class Agent:
         if not isinstance(lease, Acquire):
             self.publisher.stand_by(render(Report(candidate=self._candidate()))[CANDIDATE])
             return
+        interval = self.name_interval(settings)
         by = report.PoolletReport(
             fleet=self._live.fleet,
             name=self.setup.name,
             host_id=self.setup.host_id,
             instance=self.setup.instance,
-            interval=settings.heartbeat.interval,
+            interval=interval,
             live_commit=self._live.last_applied,
             version=self.setup.version,
             hardware_id=self.setup.hardware_id,
             boot_id=self.setup.boot_id,
-            runtimes={name: _runtime(connection) for name, connection in sorted(self.connections.items())},
+            runtimes={
+                name: pool_report.of_runtime(connection.state)
+                for name, connection in sorted(self.connections.items())
+            },
             leaving=self.leaving,
         )
         at = stamp(self._clock.now())
         self.last_report = assemble_report(by, pools, decision, self._events.all(), self.last_report, at)
         files = render(self.last_report)
         news = {**files, **render(select_error_entries(self.last_report, self._provider_events.reasons))}
-        self.publisher.offer(files, settings.heartbeat.interval, news)
+        self.publisher.offer(files, interval, news)
 
     def _candidate(self) -> report.CandidateReport:
         """All that a host without the lease may write: that it is here, and which pools it would serve."""
@@ -385,16 +394,3 @@ class Agent:
         requested."""
         self._events.record_result(action, error)
         self._ask(action.runtime)
-
-
-def _runtime(connection: RuntimeClient) -> report.RuntimeReport:
-    """The runtime's entry in poollet.json. One that never answered is Unreachable, as one that stopped
-    answering."""
-    runtime_state = connection.state
-    about = runtime_state.about
-    return report.RuntimeReport(
-        state="Unreachable" if runtime_state.error or about is None else "Ready",
-        name=about.name if about else "",
-        version=about.version if about else "",
-        message=runtime_state.error[:MAX_TEXT],
-    )

@@ -34,6 +34,7 @@ from poollet.boot import BootRule, BootStarts, LandedFile
 from poollet.clock import Clock
 from poollet.host_identity import HostIdentity, derive_host_id, identify, read_boot_id
 from poollet.host_secrets import SecretsFile
+from poollet.link_setup import attach_links
 from poollet.runtimes.executor import Executor
 from poollet.runtimes.runtime_client import MACHINE_KINDS, VOLUME_KINDS, RuntimeClient
 from poollet.runtimes.runtime_poller import RuntimePoller
@@ -326,7 +327,9 @@ def build_threads(
     for member, boot in zip(members, starts, strict=False):
         member.agent.on_applied = boot.on_applied
     poll_seconds = milliseconds(first.intervals.poll) / 1000
-    return AgentThreads(remote, members, poll_seconds, ambient.clock, ambient.chance)
+    running = AgentThreads(remote, members, poll_seconds, ambient.clock, ambient.chance)
+    attach_links(running, hosts)
+    return running
 
 
 def build_identity(

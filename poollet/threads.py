@@ -6,12 +6,16 @@ so a wake that comes twice or for nothing does no harm.
     thread     waits for                                       then does
     ---------  ----------------------------------------------  ------------------------------------------------
     remote     a ref moved, a report is due, the poll is due   fetch where a look is due; push all due reports
+    link       its servers, and time (link/link_thread.py)     wakes `remote` and the poollets
     poollet-N  a ref moved, lists differ, a recheck is due     one pass of its agent; wakes `remote` to push
     poll-R     a list is requested, the interval is over       probe and list its runtime (runtime_poller.py)
     watch-R    the runtime's events                            request a list
 
 `stop` has an order that must be kept: first the passes end, then the actions under way, then one last pass
-with `leaving` set makes the last report, and only then `remote` pushes it and ends.
+with `leaving` set makes the last report, and only then `remote` pushes it and ends. The link ends last: its servers are told of that
+report.
+
+A host that is steadily connected over the link is told when `live` moved, and polls seldom.
 
 What a pass does is in git_sync.py and agent.py.
 """
@@ -27,6 +31,8 @@ from dataclasses import dataclass
 
 from poollet.agent import Agent, Leaving
 from poollet.clock import Clock
+from poollet.link.link_thread import LinkThread
+from poollet.link.poollet_link import PoolletLink
 from poollet.runtimes.runtime_poller import RuntimePoller
 from poollet.sync.git_sync import GitSync
 from reconciler.gitstore.waker import Waker, WakeReason
@@ -39,6 +45,8 @@ MOST_BACKOFF_SECONDS = 300.0
 # A local repo announces every ref that moves; it is fetched at most this often.
 LEAST_GAP_SECONDS = 0.02
 STOP_SECONDS = 10.0
+# Between two polls of a host that is steadily connected over the link.
+LINKED_POLL_SECONDS = 60.0
 # After a pass it rests so many times as long as the pass took, whatever wakes it.
 BREATH, LONGEST_BREATH_SECONDS = 2, 1.0
 
@@ -67,7 +75,9 @@ class AgentThreads:
         """`poll_seconds` is the time between two looks at the remote; jitter spreads the looks of a fleet."""
         self.remote, self.members = remote, members
         self.refs = Waker()  # woken when a ref moved
-        self._poll, self.clock, self._chance = poll_seconds, clock, chance
+        self.links: list[PoolletLink] = []
+        self.link_thread: LinkThread | None = None
+        self._poll, self.clock, self.chance = poll_seconds, clock, chance
         self._is_stopping = threading.Event()
         self.has_ended = threading.Event()  # set when every poollet stepped down
         self._threads = [threading.Thread(target=self._serve_remote, name="remote", daemon=True)]
@@ -83,6 +93,8 @@ class AgentThreads:
         for member in self.members:
             for observer in member.observers:
                 observer.start()
+        if self.link_thread is not None:
+            self.link_thread.start()
         for thread in self._threads:
             thread.start()
 
@@ -102,6 +114,10 @@ class AgentThreads:
             member.agent.run_pass()
         self.refs.stop()
         self._threads[0].join(STOP_SECONDS)
+        for link in self.links:
+            link.leave(leaving)
+        if self.link_thread is not None:
+            self.link_thread.stop()
         for member in self.members:
             for observer in member.observers:
                 observer.join(1.0)
@@ -116,18 +132,18 @@ class AgentThreads:
         """Fetches when a look is due, and pushes each time it wakes. A remote that cannot be used is tried
         with growing pauses, and no report is pushed on what was not fetched: the publishers see to that
         themselves."""
-        backoff = Backoff(1.0, MOST_BACKOFF_SECONDS, chance=self._chance)
-        next_look = self._seconds()
+        backoff = Backoff(1.0, MOST_BACKOFF_SECONDS, chance=self.chance)
+        next_look, was_linked = self._seconds(), False
         reason = WakeReason.CALLED
         while True:
-            started = self._seconds()
-            if reason is WakeReason.REFS or started >= next_look:
+            is_linked = self._is_linked()
+            if was_linked and not is_linked:
+                next_look = min(next_look, self._seconds() + jitter(self._poll, self.chance))
+            was_linked = is_linked
+            if reason is WakeReason.REFS or self._seconds() >= next_look:
                 is_there = self.remote.fetch()
-                rest = (
-                    jitter(self._poll, self._chance)
-                    if is_there
-                    else min(backoff.next(), LONGEST_REST_SECONDS)
-                )
+                poll = max(self._poll, LINKED_POLL_SECONDS) if is_linked else self._poll
+                rest = jitter(poll, self.chance) if is_there else min(backoff.next(), LONGEST_REST_SECONDS)
                 next_look = self._seconds() + rest
                 if is_there:
                     backoff.reset()
@@ -144,6 +160,10 @@ class AgentThreads:
             if reason is WakeReason.REFS:
                 # Own pushes move refs too: a fleet that shares a disk must not look all the time.
                 self._is_stopping.wait(LEAST_GAP_SECONDS)
+
+    def _is_linked(self) -> bool:
+        """Whether each poollet of the process is told when `live` moved."""
+        return len(self.links) == len(self.members) and all(one.is_steady() for one in self.links)
 
     def _serve(self, member: AgentWorker) -> None:
         """Passes of one agent until the process stops. With nothing to wait for it lists the runtimes once in

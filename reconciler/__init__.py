@@ -12,5 +12,7 @@ A tick passes through the folders in this order, each a value that the next one 
 
 `loop` decides when a tick happens and what becomes of its outcome. `query` reads whole commits for verbs that run once; `cli` holds the verbs.
 
-Limits: only `cli` may import `iri` or `poollet`. All that the control plane knows of a host comes from a report.
+Beside the ticks, `link` serves hosts that connect: it knows that they are there, and tells them when the target branch moved.
+
+Limits: only `cli` may import `iri` or `poollet`, and `link` its own messages. All that the control plane knows of objects comes from a report.
 """

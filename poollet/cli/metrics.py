@@ -55,6 +55,7 @@ class PoolletMetrics(Collector):
             applied.add_metric([one.setup.name], one.problem is None)
         yield landed
         yield applied
+        yield from count_servers(self._running)
         yield count_objects(agents)
         yield from describe_runtimes(agents)
 
@@ -88,6 +89,20 @@ def count_objects(agents: list[Agent]) -> GaugeMetricFamily:
     for names, count in sorted(counts.items()):
         found.add_metric(names, count)
     return found
+
+
+def count_servers(running: AgentThreads) -> Iterator[GaugeMetricFamily]:
+    """Of the link: how many are listed, and how many answer. None for a poollet without it."""
+    servers = GaugeMetricFamily(f"{PREFIX}link_servers", "Servers of the link.", labels=["poollet"])
+    connected = GaugeMetricFamily(
+        f"{PREFIX}link_connected", "Servers of the link that answer heartbeats.", labels=["poollet"]
+    )
+    for link in running.links:
+        answering, listed = link.count_connected()
+        servers.add_metric([link.who.name], listed)
+        connected.add_metric([link.who.name], answering)
+    yield servers
+    yield connected
 
 
 def describe_runtimes(agents: list[Agent]) -> Iterator[GaugeMetricFamily]:

@@ -35,7 +35,7 @@ from poollet.report.conditions import READY, condition
 from poollet.runtimes.runtime_client import RuntimeState
 from poollet.sync.live_sync import LiveProblem
 from schemas import report
-from schemas.live_layout import SHARE
+from schemas.live_layout import MAX_TEXT, SHARE
 from schemas.model import MachineClass, MachinePool, MachinePoolSpec, VolumeClass
 from schemas.model.capacity import (
     CPU,
@@ -322,3 +322,14 @@ def _node_info(about: iri.RuntimeInfo) -> dict[str, str]:
 def _labels(labels: Mapping[str, str]) -> dict[str, str]:
     """A value of more than 63 characters is left out: cut, it would be another value."""
     return {name: value for name, value in labels.items() if len(value) <= 63}
+
+
+def of_runtime(state: RuntimeState) -> report.RuntimeReport:
+    """The runtime's entry in poollet.json. One that never answered is Unreachable, as one that stopped answering."""
+    about = state.about
+    return report.RuntimeReport(
+        state="Unreachable" if state.error or about is None else "Ready",
+        name=about.name if about else "",
+        version=about.version if about else "",
+        message=state.error[:MAX_TEXT],
+    )

@@ -58,6 +58,11 @@ class GitSync:
         self._has_seen = False
         self._verdicts: dict[tuple[ObjectId | None, ObjectId | None], tuple[int, LiveVerdict]] = {}
 
+    @property
+    def head(self) -> ObjectId | None:
+        """Of `live`, as it was fetched last."""
+        return self._head
+
     def fetch(self) -> bool:
         """Fetch all refs; False when the remote could not be used."""
         snapshot = self.repo.snapshot()

@@ -19,6 +19,9 @@ keeps a host without the grant from writing over the report of the host that has
 A restarted poollet finds its own host's report and goes on at once. Two runs on one host: the one whose report was replaced ends.
 A clone has the same hostID where its hardware cannot be told apart or where poollet.yaml names the id. Its boot is another one, or its runtime
 lacks the other one's machines. So it waits for the other run's sign of life until its heartbeat has expired: if there is one, this run ends.
+A run that was connected over the link names minutes in its report. This run then connects as well, and so takes the place of the other
+one: if that is alive, it is not connected to all servers any more, and pushes at once. So from then on the timeout of hosts without the link is
+enough (`answers_by`).
 `live` is older than a report that names a commit of it (`liveCommit`) which it does not contain: it was lost, or rewound. Then the report
 is all that tells what runs on the other host, and the reconciler writes `live` again from it. While `live` is missing, a report
 without a poollet.json that can be read counts as one that names such a commit.
@@ -36,7 +39,7 @@ Must never happen:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -118,6 +121,8 @@ class ReportLease:
     ref: str
     has_landed: bool = False  # a report of this run is on the ref
     boot_id: str = ""  # of the host; empty where it is unknown
+    # By when another run of this poollet, had it been connected over the link, would have pushed; None while that is not known.
+    answers_by: Callable[[], int | None] = lambda: None
     is_patient: bool = True  # a run that ends soon cannot wait for another one's sign of life
     _replaced: set[str] = field(
         default_factory=set
@@ -167,7 +172,10 @@ class ReportLease:
             self._watch(found, moment_ms)
             if self._has_moved:
                 return StepDown(CLONE.format(self.name, self.host_id))
-            if moment_ms < (until_ms := self._since_ms + _timeout_ms(by)):
+            until_ms = self._since_ms + _timeout_ms(by)
+            if (by_ms := self.answers_by()) is not None:
+                until_ms = min(until_ms, by_ms)
+            if moment_ms < until_ms:
                 return Wait(until_ms, AFTER_CRASH.format(self.name))
         self._replaced.add(by.instance)
         return Acquire()

@@ -25,9 +25,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
-import msgspec
-
 from poollet.clock import Clock
+from poollet.sync.report_essence import POOLLET, without_volatile_fields
 from poollet.sync.report_lease import (
     Acquire,
     Candidate,
@@ -51,7 +50,6 @@ from schemas.settings.duration import milliseconds
 
 log = logging.getLogger(__name__)
 
-POOLLET, EVENTS = "poollet.json", "events.json"
 AUTHOR_MAIL = "poollet@gitvirt.dev"
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 # Of the interval that the report names, when a heartbeat is due: a late one counts as none.
@@ -90,6 +88,7 @@ class ReportPublisher:
         self._backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE, chance=chance)
         self._written_ms = clock.moment_ms() - least_ms
         self._after_ms: int | None = None
+        self._owed_ms: int | None = None  # since when the ref lacks what is to be reported
         self._lock = threading.Lock()
 
     @property
@@ -171,6 +170,19 @@ class ReportPublisher:
         """What the ref shall hold. `news` are the same files without texts that may wait for the next heartbeat."""
         with self._lock:
             self._offer = PendingReport(files, milliseconds(interval), without_volatile_fields(news))
+            if self._owed_ms is None and self._offer.essence != self._essence:
+                self._owed_ms = self._clock.moment_ms()
+
+    def standing_commit(self, most_owed_ms: int) -> ObjectId | None:
+        """The commit of this run's report, if the ref holds what is to be reported, or has lacked it for less than that: only then a heartbeat
+        that takes another way than Git says what a heartbeat commit would say."""
+        with self._lock:
+            if self.ended or not isinstance(self._verdict, Acquire) or self._offer is None:
+                return None
+            if self._contents.own_commit != self._own_commit:
+                return None
+            is_late = self._owed_ms is not None and self._clock.moment_ms() - self._owed_ms > most_owed_ms
+            return None if is_late else self._own_commit
 
     def stand_by(self, candidate: bytes) -> None:
         """What is written beside another host's report while there is no lease."""
@@ -330,6 +342,8 @@ class ReportPublisher:
                 log.info("candidate written ref=%s", self.ref)
                 return
             self._essence, self._verdict, self._own_commit = pending.essence, Acquire(), commit
+            is_complete = self._offer is None or self._offer.essence == pending.essence
+            self._owed_ms = None if is_complete else self._clock.moment_ms()
         self.lease.has_landed = True
         self.on_landed()
         self._written_ms = self._clock.moment_ms()
@@ -348,21 +362,6 @@ def read_ref(repo: Repo, commit: ObjectId | None) -> RefContents:
     except RepoError as error:
         return RefContents(commit, own_commit=commit, fault=error.cause)
     return RefContents(commit, found.files, own, has_others=not found.is_all)
-
-
-def without_volatile_fields(files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The report without what may wait for the next push: the commit of `live` that was applied, and how often an event that was
-    reported before happened again. Events that differ in nothing else are one."""
-    found = dict(files)
-    if POOLLET in found:
-        by = msgspec.json.decode(found[POOLLET])
-        by.pop("liveCommit", None)
-        found[POOLLET] = msgspec.json.encode(by, order="sorted")
-    if EVENTS in found:
-        events = msgspec.json.decode(found[EVENTS]).get("events", ())
-        plain = ({**one, "count": 0, "last": ""} for one in events)
-        found[EVENTS] = b"\n".join(sorted({msgspec.json.encode(one, order="sorted") for one in plain}))
-    return found
 
 
 def _is_same_candidate(one: bytes, other: bytes) -> bool:

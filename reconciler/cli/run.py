@@ -6,7 +6,7 @@ everything else.
 | main | waits for a signal, then for the second thread | last |
 | reconcile | `loop.run`: ticks, as changes and the interval ask for them | after the tick that is under way when it is told to stop |
 | housekeeping | keeps the local copy of the repo small | with the context that started it |
-| watch, HTTP server | wake the loop; answer /metrics, /healthz, /webhook | with their contexts |
+| watch, HTTP server, link | wake the loop; answer /metrics, /healthz, /webhook; serve hosts | with their contexts |
 
 A push that has begun is finished before the process ends, so that its outcome is known. If the reconciling thread
 ends by itself, the process ends with exit code 1, and the service manager starts it again: a reconciler that only
@@ -39,6 +39,7 @@ from urllib.parse import unquote, urlsplit
 from reconciler.cli import fleet_repo as location
 from reconciler.cli.duration import parse_duration
 from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.link_option import add_link, open_link
 from reconciler.cli.listen_address import listening
 from reconciler.cli.sd_notify import ServiceNotifier
 from reconciler.cli.stop_signal import StopSignal
@@ -51,7 +52,7 @@ from reconciler.gitstore.signatures.signing import load_signer
 from reconciler.gitstore.waker import Waker, watch_refs
 from reconciler.loop import logs
 from reconciler.loop.http_server import HttpServer
-from reconciler.loop.loop import Loop, LoopIntervals
+from reconciler.loop.loop import Loop, LoopIntervals, read_steady_clock
 from reconciler.loop.metrics import Metrics
 from reconciler.loop.outcome import Failed, Outcome, TickBlocked
 from reconciler.loop.tick import ProcessInputs, Reconciler
@@ -72,7 +73,7 @@ examples:
   gitvirt run --once                        until there is no change left to write: for cron and CI
 
 each option can come from the environment: GITVIRT_REPO, GITVIRT_INTERVAL, GITVIRT_PUSH_INTERVAL, GITVIRT_LISTEN,
-GITVIRT_WEBHOOK_SECRET, GITVIRT_NAME, GITVIRT_AUTHOR, GITVIRT_SIGNING_KEY, GITVIRT_LOG, GITVIRT_LOG_LEVEL; credentials: docs/git.md.
+GITVIRT_WEBHOOK_SECRET, GITVIRT_LINK, GITVIRT_LINK_KEY, GITVIRT_LINK_CERTIFICATE, GITVIRT_NAME, GITVIRT_AUTHOR, GITVIRT_SIGNING_KEY, GITVIRT_LOG, GITVIRT_LOG_LEVEL; credentials: docs/git.md.
 SIGTERM or Ctrl-C ends it after the current push. Several may run at once."""
 
 AUTHOR = re.compile(r"\s*(?P<name>[^<>]+?)\s*<(?P<email>[^<>\s]+)>\s*")
@@ -91,6 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option("--listen", listening, None, metavar="ADDR", help=served)
     accepted = "accept POST /webhook (with --listen) only with the secret in this file"
     option("--webhook-secret", Path, None, metavar="FILE", help=accepted)
+    add_link(option)
     name = "name of this reconciler in its commits (default: the host name)"
     option("--name", str, socket.gethostname(), help=name)
     author_help = "author of its commits (default: gitvirt)"
@@ -158,15 +160,16 @@ def process(
         credentials = access.from_environment(environment)
         repo = location.open_store_of(address, credentials, refs, environment, sign)
         start_wait = StartWait(counts_dates=arguments.once)
-        around = ProcessInputs(environment, ParseCache(repo.folder), start_wait)
+        around = ProcessInputs(environment, ParseCache(repo.folder), start_wait, link)
         return Reconciler(repo, refs, who, metrics, spans, around)
 
     if sign is not None:
         sign(b"a key that cannot sign is told at the start, whether or not there is anything to write")
-    pace = LoopIntervals(arguments.interval, arguments.push_interval)
-    loop = Loop(open_reconciler(Refs(inputs=DEFAULT_INPUTS)), open_reconciler, Waker(), pace)
+    pace, waker = LoopIntervals(arguments.interval, arguments.push_interval), Waker()
     with ExitStack() as stack:
         stack.callback(spans.close)
+        link = stack.enter_context(open_link(arguments, metrics, waker.wake, read_steady_clock))
+        loop = Loop(open_reconciler(Refs(inputs=DEFAULT_INPUTS)), open_reconciler, waker, pace)
         stack.callback(lambda: loop.reconciler.close())
         if arguments.listen is not None:
             webhook = Webhook(Paced(loop.waker.wake), secret)

@@ -13,7 +13,7 @@ AGENT_MESSAGES = {
     "AgentMessage": "message: 1 hello Hello; 2 heartbeat Heartbeat; 3 report_moved ReportMoved; 4 node_status NodeStatus; 5 usage Usage; "
     "6 offer_reply OfferReply; 7 pipe_refused PipeRefused; 8 leaving Leaving .",
     "Hello": "1 fleet string; 2 poollet string; 3 host_id string; 4 instance string; 5 versions string>string",
-    "Heartbeat": "1 number uint64; 2 answers uint64",
+    "Heartbeat": f"1 number uint64; 2 answers uint64; 3 report_commit string; 4 git_interval {DURATION}",
     "ReportMoved": "1 commit string",
     "NodeStatus": f"1 architecture string; 2 operating_system string; 3 kernel_version string; 4 hypervisor string; "
     f"5 hypervisor_version string; 6 booted {TIME}; 7 processors *Processor; 8 memory_bytes int64; 9 disks *Disk; "
@@ -34,7 +34,8 @@ AGENT_MESSAGES = {
     "PipeRefused": "1 pipe_id string; 2 reason Reason",
     "Leaving": "1 cause Leaving.Cause",
     "ServerMessage": "message: 1 welcome Welcome; 2 heartbeat Heartbeat; 3 live_moved LiveMoved; 4 offer Offer; 5 open_pipe OpenPipe .",
-    "Welcome": f"1 instance string; 2 version string; 3 heartbeat_interval {DURATION}; 4 usage_interval {DURATION}",
+    "Welcome": f"1 instance string; 2 version string; 3 heartbeat_interval {DURATION}; 4 usage_interval {DURATION}; "
+    "5 number uint64",
     "LiveMoved": "1 commit string",
     "Offer": f"1 id string; 2 objects *OfferedObject; 3 reserve {DURATION}",
     "OfferedObject": "1 kind string; 2 namespace string; 3 name string; 4 uid string; 5 pool string; 6 epoch int64; 7 charge string>int64; "

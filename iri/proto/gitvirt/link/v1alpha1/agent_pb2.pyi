@@ -143,25 +143,38 @@ Global___Hello: _TypeAlias = Hello  # noqa: Y015
 class Heartbeat(_message.Message):
     """A sign of life of either end. Each end dates one of the other by the time at which it sent the number that is answered: that was before
     the other end wrote its answer, so a heartbeat that was delayed, repeated or reordered proves nothing that is not true.
+    The server answers each heartbeat of a host with one of its own.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
 
     NUMBER_FIELD_NUMBER: _builtins.int
     ANSWERS_FIELD_NUMBER: _builtins.int
+    REPORT_COMMIT_FIELD_NUMBER: _builtins.int
+    GIT_INTERVAL_FIELD_NUMBER: _builtins.int
     number: _builtins.int
-    """Of this heartbeat: grows by one within a stream, from 1 on."""
+    """Of this heartbeat: grows by one within a stream. The host's first is 1; the number of Welcome is the server's first."""
     answers: _builtins.int
     """The largest number received from the other end; 0 for none."""
+    report_commit: _builtins.str
+    """From a host: this heartbeat stands for a heartbeat commit on top of this commit of its report ref. The host is connected to all
+    servers that gitvirt.yaml lists, and what it has to report is in that commit. Empty: it stands for none.
+    """
+    @_builtins.property
+    def git_interval(self) -> _duration_pb2.Duration:
+        """From a host: how often it pushes a heartbeat commit as soon as it is not connected to all servers any more."""
+
     def __init__(
         self,
         *,
         number: _builtins.int = ...,
         answers: _builtins.int = ...,
+        report_commit: _builtins.str = ...,
+        git_interval: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["git_interval", b"git_interval"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["answers", b"answers", "number", b"number"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answers", b"answers", "git_interval", b"git_interval", "number", b"number", "report_commit", b"report_commit"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -738,17 +751,20 @@ class Welcome(_message.Message):
     VERSION_FIELD_NUMBER: _builtins.int
     HEARTBEAT_INTERVAL_FIELD_NUMBER: _builtins.int
     USAGE_INTERVAL_FIELD_NUMBER: _builtins.int
+    NUMBER_FIELD_NUMBER: _builtins.int
     instance: _builtins.str
     """Of the server process; another one for each run."""
     version: _builtins.str
     """Of gitvirt, on the server."""
+    number: _builtins.int
+    """The first of the server's heartbeat numbers."""
     @_builtins.property
     def heartbeat_interval(self) -> _duration_pb2.Duration:
         """How often the host sends a heartbeat. Either end is lost after three missed."""
 
     @_builtins.property
     def usage_interval(self) -> _duration_pb2.Duration:
-        """How often the host sends Usage."""
+        """How often the host sends Usage; absent: the server does not want any."""
 
     def __init__(
         self,
@@ -757,10 +773,11 @@ class Welcome(_message.Message):
         version: _builtins.str = ...,
         heartbeat_interval: _duration_pb2.Duration | None = ...,
         usage_interval: _duration_pb2.Duration | None = ...,
+        number: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["heartbeat_interval", b"heartbeat_interval", "usage_interval", b"usage_interval"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["heartbeat_interval", b"heartbeat_interval", "instance", b"instance", "usage_interval", b"usage_interval", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["heartbeat_interval", b"heartbeat_interval", "instance", b"instance", "number", b"number", "usage_interval", b"usage_interval", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

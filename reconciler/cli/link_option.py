@@ -1,0 +1,67 @@
+"""`gitvirt run --link`: its options, and the server that they ask for. gRPC is loaded only where a link is served."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Protocol
+
+from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.listen_address import listening
+from reconciler.loop.link_port import LinkPort, NoLink
+from reconciler.loop.metrics import Metrics
+
+# As `gitvirt link init` makes them (reconciler/cli/link.py, which loads a library of cryptography).
+KEY, CERTIFICATE = Path("/etc/gitvirt/link-server.key"), Path("/etc/gitvirt/link-server.crt")
+
+
+class AddOption(Protocol):
+    """How `run` adds an option that the environment can give too."""
+
+    def __call__(
+        self, flag: str, convert: Callable[[str], object], default: object, *, metavar: str, help: str
+    ) -> None: ...
+
+
+def add_link(option: AddOption) -> None:
+    served = "serve the link for hosts on this address, e.g. 0.0.0.0:7443 (docs/link.md)"
+    option("--link", listening, None, metavar="ADDR", help=served)
+    option("--link-key", Path, None, metavar="FILE", help=f"private key of the link (default: {KEY})")
+    listed = f"its certificate, as gitvirt.yaml lists it (default: {CERTIFICATE})"
+    option("--link-certificate", Path, None, metavar="FILE", help=listed)
+
+
+@contextmanager
+def open_link(
+    arguments: argparse.Namespace,
+    metrics: Metrics,
+    wake: Callable[[], None],
+    steady: Callable[[], datetime],
+) -> Iterator[LinkPort]:
+    """What the loop asks and tells; without `--link` it knows of no host."""
+    files = (arguments.link_key, arguments.link_certificate)
+    if arguments.link is None:
+        if any(files):
+            cause = "--link-key and --link-certificate need --link"
+            raise CommandError(cause, "add --link HOST:PORT", Exit.USAGE)
+        yield NoLink()
+        return
+    if arguments.once:
+        raise CommandError("--link does not go with --once", "leave one of them out", Exit.USAGE)
+    # Read when gRPC is loaded: its handlers at a fork serve programs that go on in the child, and ours are git.
+    os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
+    from reconciler.link.metrics import LinkMetrics
+    from reconciler.link.server import LinkServer, LinkSetupError, read_key_pair
+
+    made = LinkMetrics(metrics.registry)
+    try:
+        own = read_key_pair(arguments.link_key or KEY, arguments.link_certificate or CERTIFICATE)
+        with LinkServer(arguments.link, own, wake, steady, made, version=version("gitvirt")) as server:
+            yield server
+    except LinkSetupError as error:
+        raise CommandError(str(error), error.cure) from None

@@ -1,0 +1,22 @@
+"""The server of the link: hosts connect over gRPC with mutual TLS, say that they are there, and are told when `live` moved.
+
+    callers       the fleet's settings → whose certificates count; a call → who calls, or why it is refused
+    agent_stream  one host's Connect stream: its heartbeats, what waits to be sent, its limits
+    linked_hosts  all hosts that are connected → what a tick reads (LinkInput); who is sent what
+    agent_calls   the service Agent: Connect, from Hello to the end
+    server        port, TLS, the event loop in a thread of its own
+
+Theory of operation
+-------------------
+Nothing here decides, and nothing here has to be remembered: a server that starts again is told everything by the hosts that connect.
+
+    what a host says          what becomes of it
+    a heartbeat               a sign of life, if it stands for a heartbeat commit (world/reports/heartbeat.py)
+    ReportMoved               the loop is woken, and reads the ref
+    its stream ends           its pools get nothing new until it reports again (schedule: LinkLost); `live` is not written
+
+TLS checks certificates when a connection begins, and never again. So the certificate of each call is checked by its SHA-256, and those of
+open streams whenever the settings change and once a second for their end.
+
+Limits: imports no Git and reads no object. Of `iri` it knows the messages of the link alone.
+"""

@@ -1,0 +1,32 @@
+"""What the link counts, in the registry of the reconciler. Owns the names (docs/link.md). Labels come from closed sets."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge
+
+from reconciler.link.callers import LinkRefusalReason
+
+
+class LinkMetrics:
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.hosts = Gauge("gitvirt_link_hosts", "Hosts that are connected now.", registry=registry)
+        self.listed = Gauge(
+            "gitvirt_link_listed_hosts", "Poollets with a certificate in gitvirt.yaml.", registry=registry
+        )
+        self.opened = Counter(
+            "gitvirt_link_streams", "Streams of hosts that were accepted.", registry=registry
+        )
+        self.lost = Counter(
+            "gitvirt_link_lost",
+            "Streams that ended because the host missed its heartbeats.",
+            registry=registry,
+        )
+        self.heartbeats = Counter("gitvirt_link_heartbeats", "Heartbeats of hosts.", registry=registry)
+        self._refused = Counter(
+            "gitvirt_link_refused", "Calls and streams that were refused.", ["reason"], registry=registry
+        )
+        for reason in LinkRefusalReason:
+            self._refused.labels(reason.value)
+
+    def count_refused(self, reason: str) -> None:
+        self._refused.labels(reason).inc()

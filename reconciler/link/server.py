@@ -1,0 +1,227 @@
+"""The link as a part of `gitvirt run`: its port, its TLS, and the thread with the event loop that all calls run in.
+
+One thread is enough, because a call only moves small messages: ten thousand streams are ten thousand tasks and no thread. The thread that
+ticks hands values over: settings, commits; and takes one: LinkInput. Neither waits for the other.
+
+TLS asks for the roots at each handshake, and gets those of the settings in force. Before the first tick has ended that is the own certificate
+alone, which is not a host's: none is let in.
+
+Must never happen: the key in a log or an error; a port that is open and answers nothing, because the start failed halfway.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import uuid
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import grpc
+
+from iri.proto.gitvirt.link.v1alpha1 import agent_pb2
+from iri.proto.gitvirt.link.v1alpha1.agent_pb2 import AgentMessage, LiveMoved, ServerMessage
+from reconciler.link.agent_calls import LinkService
+from reconciler.link.agent_stream import StreamEnd
+from reconciler.link.callers import Callers
+from reconciler.link.linked_hosts import LinkedHosts
+from reconciler.link.metrics import LinkMetrics
+from reconciler.world.reports.heartbeat import LinkInput
+from schemas.settings.certificate import LINK_NAME, Certificate, RefusedCertificate, read_certificate
+from schemas.settings.fleet import FleetSettings
+
+log = logging.getLogger(__name__)
+
+LARGEST_MESSAGE_BYTES = 1024 * 1024
+SWEEP_SECONDS = 0.5
+START_SECONDS = 10.0
+OPTIONS = (
+    ("grpc.max_receive_message_length", LARGEST_MESSAGE_BYTES),
+    ("grpc.max_concurrent_streams", 64),
+    ("grpc.server_handshake_timeout_ms", 10_000),
+    ("grpc.max_connection_idle_ms", 60_000),
+    ("grpc.so_reuseport", 0),
+)
+SERVICE = agent_pb2.DESCRIPTOR.services_by_name["Agent"]
+
+
+class LinkSetupError(Exception):
+    """The link cannot be served here. `cure` says what to do."""
+
+    def __init__(self, cause: str, cure: str) -> None:
+        super().__init__(cause)
+        self.cause, self.cure = cause, cure
+
+
+@dataclass(frozen=True, repr=False)
+class KeyPair:
+    """The server's own. It prints as nothing, because of the key."""
+
+    key: bytes
+    pem: bytes
+    certificate: Certificate
+
+
+def read_key_pair(key: Path, certificate: Path) -> KeyPair:
+    """Raises LinkSetupError; no text of a file is in it."""
+    texts = []
+    for path in (key, certificate):
+        try:
+            texts.append(path.read_bytes())
+        except OSError as error:
+            raise LinkSetupError(
+                f"{path} cannot be read: {error.strerror}", "name a file that this account may read"
+            ) from None
+    if b"PRIVATE KEY-----" not in texts[0]:
+        raise LinkSetupError(f"{key} has no private key in PEM", "docs/link.md shows how to make one")
+    found = read_certificate(texts[1].decode("utf-8", "replace"))
+    if isinstance(found, RefusedCertificate):
+        raise LinkSetupError(f"{certificate}: {found.message}", found.hint)
+    if LINK_NAME not in found.names:
+        cause = f"{certificate}: the certificate is not for the name {LINK_NAME}, which hosts expect"
+        raise LinkSetupError(cause, "docs/link.md shows how to make one")
+    return KeyPair(texts[0], texts[1], found)
+
+
+class LinkServer:
+    """`with LinkServer(...):` serves until the block ends. A LinkPort of the loop (reconciler/loop/link_port.py)."""
+
+    def __init__(
+        self,
+        listen: tuple[str, int],
+        own: KeyPair,
+        wake: Callable[[], None],
+        steady: Callable[[], datetime],
+        metrics: LinkMetrics,
+        *,
+        version: str,
+    ) -> None:
+        host, port = listen
+        self.address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        self.hosts = LinkedHosts()
+        self._own, self._metrics = own, metrics
+        self._service = LinkService(self.hosts, metrics, wake, steady, str(uuid.uuid4()), version)
+        self._configuration = self._configure(Callers())
+        self._given = self._configuration
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="link", daemon=True)
+        self._started = threading.Event()
+        self._failure: Exception | None = None
+        self._stopping: asyncio.Event | None = None
+        self._warned = ""
+
+    def __enter__(self) -> LinkServer:
+        self._thread.start()
+        self._started.wait(START_SECONDS)
+        if self._failure is not None:
+            raise self._failure
+        log.info("serving the link address=%s certificate=%s", self.address, self._own.certificate.identity)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Hosts get UNAVAILABLE and connect again."""
+        if self._stopping is not None:
+            self._loop.call_soon_threadsafe(self._stopping.set)
+        self._thread.join()
+
+    # Of LinkPort: called by the thread that ticks
+
+    def read(self) -> LinkInput:
+        return self.hosts.read()
+
+    def follow(self, settings: FleetSettings) -> None:
+        callers = Callers.of(settings)
+        names = {each.name for each in callers.by_identity.values() if each.kind == "poollets"}
+        self.hosts.forget_others(names)
+        self._metrics.listed.set(len(names))
+        self._warn_about_own(callers)
+        interval = timedelta(milliseconds=settings.heartbeat.link_milliseconds)
+        if (callers, interval) == (self._service.callers, self._service.interval):
+            return
+        self._configuration = self._configure(callers)
+        self._loop.call_soon_threadsafe(self._take, callers, interval)
+
+    def nudge(self, commit: str, poollets: Collection[str] | None) -> None:
+        self.hosts.send(ServerMessage(live_moved=LiveMoved(commit=commit)), poollets)
+
+    # In the event loop's thread
+
+    def _take(self, callers: Callers, interval: timedelta) -> None:
+        self._service.callers, self._service.interval = callers, interval
+        self._service.check_streams()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_until_complete(self._serve())
+        except Exception as error:  # noqa: BLE001 - raised in the thread that started this one
+            self._failure = error
+        finally:
+            self._started.set()
+            self._loop.close()
+
+    async def _serve(self) -> None:
+        server = grpc.aio.server(options=OPTIONS)
+        handlers: dict[str, grpc.RpcMethodHandler[Any, Any]] = {
+            "Connect": grpc.stream_stream_rpc_method_handler(
+                self._service.connect,
+                request_deserializer=AgentMessage.FromString,
+                response_serializer=ServerMessage.SerializeToString,
+            )
+        }
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE.full_name, handlers),))
+        credentials = grpc.dynamic_ssl_server_credentials(
+            self._configuration,
+            self._fetch,  # type: ignore[arg-type]  # None is for "as before", which the stubs do not know
+            require_client_authentication=True,
+        )
+        try:
+            port = server.add_secure_port(self.address, credentials)
+        except RuntimeError as error:
+            cause = f"cannot listen on {self.address}: is the address in use?"
+            raise LinkSetupError(cause, "choose another address with --link") from error
+        self.address = f"{self.address.rpartition(':')[0]}:{port}"
+        self._stopping = asyncio.Event()
+        await server.start()
+        self._started.set()
+        await self._sweep_until(self._stopping.wait())
+        for stream in self._service.streams:
+            stream.close(
+                StreamEnd(grpc.StatusCode.UNAVAILABLE, "the server stops; connect again", "server stops")
+            )
+        await server.stop(1.0)
+
+    async def _sweep_until(self, stopped: Awaitable[object]) -> None:
+        waiting = asyncio.ensure_future(stopped)
+        while not waiting.done():
+            await asyncio.wait([waiting], timeout=SWEEP_SECONDS)
+            self._service.check_streams()
+
+    # In a thread of gRPC
+
+    def _fetch(self) -> grpc.ServerCertificateConfiguration | None:
+        """For each handshake: the roots, or None where they are those of the last one."""
+        if self._given is self._configuration:
+            return None
+        self._given = self._configuration
+        return self._given
+
+    def _configure(self, callers: Callers) -> grpc.ServerCertificateConfiguration:
+        roots = callers.roots or self._own.pem
+        return grpc.ssl_server_certificate_configuration([(self._own.key, self._own.pem)], roots)
+
+    def _warn_about_own(self, callers: Callers) -> None:
+        """Once for each cause: hosts do not connect to a server whose certificate is not listed."""
+        found = callers.by_identity.get(self._own.certificate.identity)
+        cause = "" if found is not None and found.kind == "link" else "is not listed"
+        if cause and cause != self._warned:
+            log.warning(
+                "hosts will not connect: certificate SHA-256 %s of this server %s; list it in gitvirt.yaml: link.certificates",
+                self._own.certificate.identity,
+                cause,
+            )
+        self._warned = cause
