@@ -6,7 +6,6 @@ import contextlib
 import re
 import signal
 import socket
-import subprocess
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
@@ -32,7 +31,8 @@ MACHINE = (
     "apiVersion: compute.ironcore.dev/v1alpha1\nkind: Machine\nmetadata: {{name: {name}}}\n"
     "spec:\n  machineClassRef: {{name: small}}\n  image: example.org/images/debian:12\n"
 )
-PATIENCE = 90.0
+PATIENCE = 150.0
+VOLATILE = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{40}|\d{4}-\d\d-\d\dT[0-9:.]+Z")
 
 
 def free_port() -> int:
@@ -50,10 +50,17 @@ class LinkedFleet:
     servers: Mapping[str, int]
     hosts: tuple[str, ...]
     is_listed: bool = True
+    relays: dict[str, int] = field(default_factory=dict)  # ports in front of servers, where hosts connect
     link: LinkCertificate = field(default_factory=lambda: make_certificate("link", is_link=True))
     certificates: dict[str, LinkCertificate] = field(default_factory=dict)
     processes: dict[str, Process] = field(default_factory=dict)
     http: dict[str, int] = field(default_factory=dict)
+
+    def end(self) -> None:
+        for process in self.processes.values():
+            with contextlib.suppress(ProcessLookupError):
+                process.process.send_signal(signal.SIGCONT)
+            process.stop()
 
     @property
     def repo(self) -> Path:
@@ -68,7 +75,7 @@ class LinkedFleet:
     def settings(self, *without: str) -> str:
         if not self.is_listed:
             return f"fleet: {{id: {FLEET}}}\nsecrets: {{plain: allow}}\n"
-        addresses = [f"127.0.0.1:{port}" for port in self.servers.values()]
+        addresses = [f"127.0.0.1:{self.relays.get(name, port)}" for name, port in self.servers.items()]
         listed = {name: made for name, made in self.certificates.items() if name not in without}
         text = link_settings(FLEET, addresses, self.link, listed, "secrets: {plain: allow}\n")
         return text + "heartbeat: {link: 500ms}\n"
@@ -95,6 +102,12 @@ class LinkedFleet:
         head = self.head("refs/heads/live")
         is_there = bool(head) and git(self.repo, "ls-tree", "--name-only", head, path)
         return git(self.repo, "show", f"{head}:{path}") if is_there else ""
+
+    def live_tree(self) -> dict[str, str]:
+        """What is on live, but for ids and times."""
+        paths = git(self.repo, "ls-tree", "-r", "--name-only", "live").splitlines()
+        texts = {path: git(self.repo, "show", f"live:{path}") for path in paths}
+        return {path: VOLATILE.sub("*", text) for path, text in texts.items() if path != "gitvirt.yaml"}
 
     def live_commits(self) -> list[str]:
         return git(self.repo, "log", "--format=%s", "--first-parent", "live").splitlines()
@@ -190,7 +203,4 @@ def linked_fleet(
         try:
             yield made
         finally:
-            for process in made.processes.values():
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.process.send_signal(signal.SIGCONT)
-                    process.stop()
+            made.end()
