@@ -121,6 +121,7 @@ class PoolletLink:
     # In the event loop's thread
 
     def _connect_to(self, addresses: tuple[str, ...]) -> None:
+        """Streams to these and to no others. One that is listed still goes on undisturbed."""
         for gone in self._streams.keys() - set(addresses):
             self._streams.pop(gone)[1].cancel()
         for address in addresses:
@@ -131,6 +132,7 @@ class PoolletLink:
             self._watch = self.thread.spawn(self._watch_steadiness())
 
     def _port(self) -> StreamPort:
+        """What each stream is given: the same for all, because a stream names its address with each call."""
         return StreamPort(
             hello=self._hello,
             credentials=self._credentials,
@@ -179,6 +181,7 @@ class PoolletLink:
         return grpc.ssl_channel_credentials(roots.encode(), key, pem)
 
     def _begin(self, address: str, interval_ms: int, number: int) -> None:
+        """A server said Welcome. The first time the agent is woken: it may wait for that (`answers_by`)."""
         with self._lock:
             self._state.begin(address, interval_ms, number, self.clock.moment_ms())
         if self._welcomed_ms is None:
@@ -208,6 +211,7 @@ class PoolletLink:
         self._notice()
 
     def _standing(self) -> tuple[str, int]:
+        """Nothing while a listed server does not answer: then heartbeats go to Git, and only those count, for every server alike."""
         assert self._settings is not None, "they name the address"
         interval_ms = milliseconds(self._settings.heartbeat.interval)
         with self._lock:

@@ -85,6 +85,7 @@ class ServerStream:
         self._leaving: Leaving.Cause.ValueType | None = None
 
     async def run(self) -> None:
+        """One stream after the other, with a pause between two; the end of the poollet ends it."""
         while self._leaving is None:
             credentials = self._port.credentials()
             if isinstance(credentials, str):
@@ -112,6 +113,7 @@ class ServerStream:
             await asyncio.sleep(self._backoff.next())
 
     def _note(self, problem: str) -> None:
+        """A cause is logged once, however often the next attempt has the same."""
         if problem and problem != self.problem:
             log.warning("not connected to the link address=%s cause=%s", self.address, problem)
         self.problem = problem
@@ -136,6 +138,7 @@ class ServerStream:
             await channel.close(None)
 
     async def _say_hello(self, call: Call) -> Welcome | None:
+        """None where the server ended the stream in place of a welcome."""
         await call.write(AgentMessage(hello=self._port.hello()))
         first = await call.read()
         is_welcome = isinstance(first, ServerMessage) and first.HasField("welcome")

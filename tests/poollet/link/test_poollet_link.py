@@ -23,7 +23,7 @@ FAST = "heartbeat: {link: 500ms}\n"
 
 
 @dataclass
-class Heard:
+class Caused:
     """What the link caused."""
 
     looks: list[str] = field(default_factory=list)
@@ -38,7 +38,7 @@ class LinkedPoollet:
     folder: Path
     certificate: LinkCertificate
     link: PoolletLink
-    heard: Heard
+    caused: Caused
 
     def follow(
         self, servers: list[Served], *, listed: LinkCertificate | None = None, more: str = FAST
@@ -60,14 +60,14 @@ def fleet_settings(servers: list[Served], host: LinkCertificate, more: str) -> F
 def linked_poollet(folder: Path, certificate: LinkCertificate | None = None) -> Iterator[LinkedPoollet]:
     certificate = certificate or make_certificate(NAME)
     key, pem = certificate.write(folder, NAME)
-    thread, heard = LinkThread(), Heard()
+    thread, caused = LinkThread(), Caused()
     link = PoolletLink(LinkIdentity(NAME, "host-1", "run-1", {}, key, pem), thread, Clock(), random.Random(1))
     link.events = LinkEvents(
-        lambda: heard.changes.append(link.is_steady()), heard.looks.append, lambda _: heard.standing
+        lambda: caused.changes.append(link.is_steady()), caused.looks.append, lambda _: caused.standing
     )
     thread.start()
     try:
-        yield LinkedPoollet(folder, certificate, link, heard)
+        yield LinkedPoollet(folder, certificate, link, caused)
     finally:
         link.leave(None)
         thread.stop()
@@ -114,9 +114,9 @@ def test_it_looks_at_git_when_it_has_connected_and_when_live_moved(
 ) -> None:
     with servers(tmp_path, poollet.certificate) as (served,):
         poollet.follow([served])
-        wait_for(lambda: poollet.heard.looks == [""])
+        wait_for(lambda: poollet.caused.looks == [""])
         served.server.nudge("a" * 40, {NAME})
-        took = wait_for(lambda: poollet.heard.looks == ["", "a" * 40])
+        took = wait_for(lambda: poollet.caused.looks == ["", "a" * 40])
         assert took < 5
 
 
@@ -155,11 +155,11 @@ def test_an_address_that_is_not_listed_any_more_is_left(tmp_path: Path, poollet:
 
 def test_no_heartbeat_counts_while_git_lacks_the_report(tmp_path: Path, poollet: LinkedPoollet) -> None:
     with servers(tmp_path, poollet.certificate) as (served,):
-        poollet.heard.standing = ""
+        poollet.caused.standing = ""
         poollet.follow([served])
         wait_for(lambda: served.count("gitvirt_link_heartbeats_total") > 3)
         assert served.server.read().signs == {}
-        poollet.heard.standing = COMMIT
+        poollet.caused.standing = COMMIT
         wait_for(lambda: NAME in served.server.read().signs)
 
 
@@ -235,4 +235,4 @@ def test_another_run_has_pushed_by_then(tmp_path: Path, poollet: LinkedPoollet) 
         by_ms = poollet.link.answers_by()
         assert by_ms is not None
         assert 70_000 < by_ms - Clock().moment_ms() <= 75_000
-        assert poollet.heard.changes
+        assert poollet.caused.changes
