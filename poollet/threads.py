@@ -162,7 +162,8 @@ class AgentThreads:
                 self._is_stopping.wait(LEAST_GAP_SECONDS)
 
     def _is_linked(self) -> bool:
-        """Whether each poollet of the process is told when `live` moved."""
+        """Whether each poollet of the process is told when `live` moved. They share one look at the remote, so one that is not told
+        needs it as often as ever."""
         return len(self.links) == len(self.members) and all(one.is_steady() for one in self.links)
 
     def _serve(self, member: AgentWorker) -> None:

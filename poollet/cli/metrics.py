@@ -92,7 +92,7 @@ def count_objects(agents: list[Agent]) -> GaugeMetricFamily:
 
 
 def count_servers(running: AgentThreads) -> Iterator[GaugeMetricFamily]:
-    """Of the link: how many are listed, and how many answer. None for a poollet without it."""
+    """Of the link: how many are listed, and how many answer. A poollet without it has no sample."""
     servers = GaugeMetricFamily(f"{PREFIX}link_servers", "Servers of the link.", labels=["poollet"])
     connected = GaugeMetricFamily(
         f"{PREFIX}link_connected", "Servers of the link that answer heartbeats.", labels=["poollet"]

@@ -50,12 +50,14 @@ class _Server:
     signs: SignsOfLife[int] | None = None  # None while there is no stream
 
     def answers(self, now_ms: int) -> bool:
+        """Whether it has answered a heartbeat of a moment ago; when the answer came does not count."""
         if self.signs is None or self.signs.alive_at is None:
             return False
         return now_ms - self.signs.alive_at <= self.patience_ms
 
     @property
     def patience_ms(self) -> int:
+        """Three heartbeats, and half of one for the way."""
         return self.interval_ms * LINK_MISSED_HEARTBEATS + self.interval_ms // 2
 
 

@@ -190,10 +190,12 @@ class PoolletLink:
         self._notice()
 
     def _ask(self, address: str) -> tuple[int, int]:
+        """Number and answer of the heartbeat that is about to be sent, which is dated now."""
         with self._lock:
             return self._state.ask(address, self.clock.moment_ms())
 
     def _take(self, address: str, beat: Heartbeat) -> None:
+        """A server answered. If it was the last one that had not, all are told at once."""
         with self._lock:
             is_complete = self._state.take(address, beat.number, beat.answers, self.clock.moment_ms())
         if is_complete:  # from here on heartbeats count: the servers need not wait for the next one
@@ -201,11 +203,13 @@ class PoolletLink:
         self._notice()
 
     def _is_lost(self, address: str, seconds: float) -> bool:
+        """Whether a stream that began so many seconds ago is to be given up."""
         now_ms = self.clock.moment_ms()
         with self._lock:
             return self._state.is_lost(address, now_ms, now_ms - round(seconds * 1000))
 
     def _on_end(self, address: str) -> None:
+        """A stream ended, or could not begin. From now on heartbeats go to Git, until all servers answer again."""
         with self._lock:
             self._state.end(address, self.clock.moment_ms())
         self._notice()
@@ -223,6 +227,7 @@ class PoolletLink:
             act(stream)
 
     def _end(self, cause: Leaving.Cause.ValueType) -> None:
+        """Each stream tells its server, and ends by itself."""
         self._for_each(lambda stream: stream.leave(cause))
         if self._watch is not None:
             self._watch.cancel()

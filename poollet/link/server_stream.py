@@ -96,6 +96,7 @@ class ServerStream:
             await self._pause()
 
     def report_moved(self, commit: str) -> None:
+        """The report is at this commit; while there is no stream, the next one tells it."""
         self._moved = commit
         self._news.set()
 
@@ -109,6 +110,7 @@ class ServerStream:
         self._news.set()
 
     async def _pause(self) -> None:
+        """Longer after each attempt that failed, and drawn at random: the hosts of a server that was gone must not come back as one."""
         if self._leaving is None:
             await asyncio.sleep(self._backoff.next())
 
@@ -163,6 +165,7 @@ class ServerStream:
         return await describe_end(call)
 
     async def _receive(self, call: Call) -> None:
+        """Until the stream ends. Messages of a newer server are passed over."""
         while isinstance(message := await call.read(), ServerMessage):
             match message.WhichOneof("message"):
                 case "heartbeat":
@@ -189,6 +192,7 @@ class ServerStream:
             await _wait(self._news, interval)
 
     def _heartbeat(self) -> Heartbeat:
+        """What it stands for is asked right before it is sent."""
         number, answers = self._port.ask(self.address)
         commit, interval_ms = self._port.standing()
         promised = Duration()

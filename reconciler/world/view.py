@@ -47,7 +47,6 @@ from schemas.model.capacity import Shortfall, fits, subtract
 from schemas.problem import Problem
 from schemas.report.objects import Orphan
 from schemas.settings import fleet
-from schemas.settings.fleet import heartbeat_timeout_milliseconds
 from schemas.validate.finding import Finding
 
 
@@ -211,15 +210,13 @@ class View:
         return self.pools_by_kind[key.kind].get(key.name)
 
     def has_lost_link(self, pool: PoolState) -> bool:
-        """Whether the host of the pool was connected over the link and is not now: until it reports again, or counts as lost, it gets
-        nothing new. No status says so, because most such hosts are back in a moment."""
+        """Whether the host of the pool lost its link a moment ago: it gets nothing new. No status says so: most such hosts are back soon."""
         return self.reports.has_lost_link((pool.poollet, pool.grant.host), self.usual_timeout)
 
     @property
     def usual_timeout(self) -> timedelta:
         """The heartbeat timeout by the fleet's interval, whatever a report names."""
-        interval = self.rules.settings.heartbeat.interval
-        return timedelta(milliseconds=heartbeat_timeout_milliseconds(interval))
+        return timedelta(milliseconds=self.rules.settings.heartbeat.timeout_milliseconds)
 
     def grant(self, pool: Key) -> Grant:
         """As it is when this tick is written. Its host alone may speak of objects on the pool."""

@@ -114,6 +114,10 @@ class HeartbeatSettings(Section, frozen=True):
     link: str = "2s"
 
     @property
+    def timeout_milliseconds(self) -> int:
+        return heartbeat_timeout_milliseconds(self.interval)
+
+    @property
     def link_milliseconds(self) -> int:
         return milliseconds(self.link)
 
