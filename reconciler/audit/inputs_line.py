@@ -42,7 +42,6 @@ from reconciler.audit.inputs_files import (
 )
 from reconciler.audit.tick_inputs import TickInputs
 from reconciler.gitstore.errors import RepoError
-from reconciler.gitstore.objects.commit import decode_commit
 from reconciler.gitstore.objects.database import ObjectType, hash_object
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.repo import Draft, Edit, Identity, Repo
@@ -144,7 +143,8 @@ class InputsLine:
         }
 
     def _tree(self, commit: ObjectId) -> ObjectId:
-        return decode_commit(self._repo.read(commit)).tree
+        """The first header of a commit. There may be thousands, so no more of it is read."""
+        return self._repo.read(commit).partition(b"\n")[0].removeprefix(b"tree ").decode("ascii", "replace")
 
     def _read(self, commit: ObjectId | None) -> KnownLine:
         """Whatever cannot be read there is written again."""
