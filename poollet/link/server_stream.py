@@ -212,6 +212,6 @@ async def describe_end(call: Call) -> str:
     if not call.done():
         call.cancel()
     code, words = await call.code(), " ".join((await call.details() or "").split())[:500]
-    if code is grpc.StatusCode.UNAVAILABLE and "connect" in words:
+    if code is grpc.StatusCode.UNAVAILABLE and "failed to connect" in words:
         return f"{words}; check the address, and that gitvirt.yaml lists the certificates of both ends"
     return f"{code.name}: {words}"
