@@ -11,8 +11,9 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from reconciler.audit.tick_inputs import TickInputs
+from reconciler.audit.tick_inputs import TickInputs, digest_signers
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.repo import Repo
 from reconciler.gitstore.signatures.signers import Signers, SignersError, parse_signers
@@ -21,12 +22,23 @@ from reconciler.world.replay_world import ReplayWorld
 from reconciler.world.reports.signed import judge
 
 
+class CheckedReport(NamedTuple):
+    """A report under the name of its host, with what its record says of its signature."""
+
+    host: str
+    commit: ObjectId
+    signers: str
+    is_unsigned: bool
+    is_refused: bool
+
+
 @dataclass(slots=True)
 class SignatureCheck:
-    """`ambient` is the environment with the keys. `_known` are reports that were checked under the same signers."""
+    """`ambient` is the environment with the keys. `_checked` are reports that were checked: for which host, under which signers, and with
+    which recorded verdict. The signers are those of the replayed settings, because a record may name others than it was made under."""
 
     ambient: Mapping[str, str]
-    _known: set[tuple[str, ObjectId, str]] = field(default_factory=set)
+    _checked: set[CheckedReport] = field(default_factory=set)
 
     def find_difference(self, repo: Repo, world: ReplayWorld, inputs: TickInputs) -> str:
         """The first verdict that is another one now; empty if there is none. `world` has just replayed these inputs."""
@@ -37,20 +49,19 @@ class SignatureCheck:
             now = self._judge_source(repo, world, inputs, commit)
             if bool(now) != (bad is not None):
                 yield _words(f"source commit {commit[:12]}", bad.words if bad is not None else "", now)
+        settings = world.rules.settings, world.rules.before
+        signers = digest_signers(*settings)
         for name, each in inputs.verdicts.hosts.items():
-            if each.commit is None or (name, each.commit, inputs.signers) in self._known:
+            if each.commit is None:
+                continue
+            checked = CheckedReport(name, each.commit, signers, bool(each.unsigned), each.is_refused)
+            if checked in self._checked:
                 continue
             report = copy.copy(world.reports.by_poollet[name])
-            judge(
-                report,
-                repo.read(report.own_commit),
-                (world.rules.settings, world.rules.before),
-                self._verifier,
-                inputs.now,
-            )
-            if (bool(report.unsigned), report.is_refused) != (bool(each.unsigned), each.is_refused):
+            judge(report, repo.read(report.own_commit), settings, self._verifier, inputs.now)
+            if (bool(report.unsigned), report.is_refused) != (checked.is_unsigned, checked.is_refused):
                 yield _words(f"report {each.commit[:12]} of {name}", each.unsigned, report.unsigned)
-            self._known.add((name, each.commit, inputs.signers))
+            self._checked.add(checked)
 
     def _judge_source(self, repo: Repo, world: ReplayWorld, inputs: TickInputs, commit: ObjectId) -> str:
         try:

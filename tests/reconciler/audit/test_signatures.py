@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.audit.inputs_files import decode_inputs
 from reconciler.audit.recheck import SignatureCheck
+from reconciler.audit.replay import replay
 from reconciler.audit.verify import AuditedCommit, Auditor, Result, list_steps
 from reconciler.gitstore.memory import MemoryObjects, MemoryTransport
 from reconciler.gitstore.objects.commit import INPUTS_TRAILER, parse_trailers
@@ -16,6 +18,7 @@ from reconciler.gitstore.repo import Snapshot
 from reconciler.gitstore.signatures.signing import SshSigner
 from reconciler.gitstore.store import Store
 from reconciler.loop.tick import ProcessInputs, Reconciler
+from reconciler.world.replay_world import ReplayWorld
 from reconciler.write.tick_commit import CommitIdentity
 from schemas.settings.fleet import DEFAULT_INPUTS
 from tests.reconciler.audit.fleet import AUDITED, AuditedFleet
@@ -110,6 +113,23 @@ def test_a_report_that_was_forged_into_the_record_is_found_by_its_signature(flee
     newest = fleet.check()[-1]
     assert newest.result is Result.SIGNATURE_DIFFERS
     assert newest.why.startswith(f"report {forged[:12]} of a: signature good when it was recorded -> ")
+
+
+def test_a_report_that_was_checked_is_checked_again_with_another_verdict(fleet: SigningFleet) -> None:
+    """Else a record could claim for a report what an earlier record did not."""
+    step = list_steps(fleet.store, fleet.remote_refs[LIVE])[-1]
+    (named,) = step.trailers(INPUTS_TRAILER)
+    inputs = decode_inputs({file.path: fleet.store.read(file.id) for file in fleet.store.files(named)})
+    world, check = ReplayWorld(), SignatureCheck(HERE)
+    replay(fleet.store, world, inputs, CommitIdentity("one", step.newest.author), {})
+    assert check.find_difference(fleet.store, world, inputs) == ""
+    hosts = {
+        name: replace(each, unsigned="no signature", is_refused=True)
+        for name, each in inputs.verdicts.hosts.items()
+    }
+    forged = replace(inputs, verdicts=replace(inputs.verdicts, hosts=hosts))
+    found = check.find_difference(fleet.store, world, forged)
+    assert "of a: signature no signature when it was recorded -> good" in found
 
 
 def test_a_source_that_was_held_is_held_again(fleet: SigningFleet, key: Path) -> None:
