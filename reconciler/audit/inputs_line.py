@@ -23,6 +23,7 @@ moves it meanwhile costs a tick one more look.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC
@@ -48,6 +49,7 @@ from reconciler.gitstore.repo import Draft, Edit, Identity, Repo
 from reconciler.world.verdicts import HostVerdict
 
 DAYS_OF_LINE = 28  # at least; a calendar month
+MONTH = re.compile(r"[0-9]{4}-[0-9]{2}")  # the name of a line
 
 
 @dataclass(slots=True)
@@ -175,6 +177,7 @@ def line_of(inputs: TickInputs) -> str:
 
 def find_old_lines(lines: Mapping[str, ObjectId], keep_days: float) -> dict[str, ObjectId]:
     """The lines that are older than what is kept. They are counted, so that a clock that is wrong for an hour removes one at most; the newest
-    one, which has just been written, is never among them."""
+    one, which has just been written, is never among them. A ref that is not named by a month is somebody else's: it is neither counted nor removed."""
     kept = ceil(keep_days / DAYS_OF_LINE) + 1
-    return {name: lines[name] for name in sorted(lines)[:-kept]}
+    months = sorted(filter(MONTH.fullmatch, lines))
+    return {name: lines[name] for name in months[:-kept]}

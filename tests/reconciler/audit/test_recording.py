@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.audit.inputs_line import find_old_lines
 from reconciler.audit.verify import AuditedCommit, Auditor, Result, list_steps
 from reconciler.gitstore.memory import MemoryObjects, MemoryTransport
 from reconciler.gitstore.objects.commit import INPUTS_TRAILER, decode_commit, parse_trailers
@@ -286,6 +287,18 @@ def test_old_lines_go_and_the_newest_stay() -> None:
     found = [each.result for each in fleet.audit()]
     assert set(found) == {Result.NO_INPUTS, Result.EXPLAINED}
     assert found == sorted(found, key=lambda each: each is Result.EXPLAINED), "what is left is whole"
+
+
+def test_a_ref_of_others_among_the_lines_is_neither_counted_nor_removed() -> None:
+    lines = {
+        "0-mine": "1",
+        "2026-01": "2",
+        "2026-02": "3",
+        "2026-03": "4",
+        "archive/2020-01": "5",
+        "notes": "6",
+    }
+    assert find_old_lines(lines, 28) == {"2026-01": "2"}
 
 
 def test_a_clock_that_is_wrong_for_a_moment_removes_one_line_at_most() -> None:
