@@ -20,7 +20,7 @@ from poollet import bootstrap
 from poollet.cli.join import find_files, find_key, only_host
 from poollet.cli.proposal import ambient_inputs, propose
 from reconciler.cli.access import rotation
-from reconciler.cli.access.key_pair import PairFiles, PairNames, adopt_next, ensure_pair
+from reconciler.cli.access.key_pair import PairFiles, PairNames, adopt_next, ensure_pair, resume_adoption
 from reconciler.cli.access.rotation import RotationFacts, RotationStep
 from reconciler.cli.access.settings_text import change_settings, read_settings, show_entry
 from reconciler.cli.exits import CommandError, Exit
@@ -37,6 +37,8 @@ def run(arguments: argparse.Namespace) -> int:
     files = find_files(one, find_key(arguments, one))
     if files is None or not files.is_there():
         raise CommandError(f"{one.name} has no certificate for the link", JOIN)
+    if not arguments.dry_run:
+        resume_adoption(files)
     names, now = PairNames(one.name), datetime.now(UTC)
     own = ensure_pair(files, names, now)
     next_pem = ensure_pair(files.next, names, now) if files.next.is_there() else None

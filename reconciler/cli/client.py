@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from reconciler.cli.access import rotation
-from reconciler.cli.access.key_pair import PairFiles, PairNames, adopt_next, read_pem
+from reconciler.cli.access.key_pair import PairFiles, PairNames, adopt_next, read_pem, resume_adoption
 from reconciler.cli.access.proposal import AccessChange, commit_access, make_pair, read_in_force, refuse_third
 from reconciler.cli.access.rotation import RotationFacts, RotationStep
 from reconciler.cli.access.settings_text import change_settings, read_settings
@@ -148,6 +148,8 @@ def rotate(arguments: argparse.Namespace, files: PairFiles) -> int:
     if not files.is_there():
         cause = f"{arguments.name} has no key {files.key} here"
         raise CommandError(cause, "rotate where the key is, or name it with --key FILE")
+    if not arguments.dry_run:
+        resume_adoption(files)
     own = make_pair(arguments, files, names_of(arguments))
     next_pem = make_pair(arguments, files.next, names_of(arguments)) if files.next.is_there() else None
     entry = read_in_force(arguments).clients.get(arguments.name)

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from reconciler.cli.access import rotation
-from reconciler.cli.access.key_pair import PairFiles, PairNames, adopt_next
+from reconciler.cli.access.key_pair import PairFiles, PairNames, adopt_next, resume_adoption
 from reconciler.cli.access.proposal import AccessChange, commit_access, make_pair, read_in_force, refuse_third
 from reconciler.cli.access.rotation import RotationFacts, RotationStep
 from reconciler.cli.access.settings_text import change_settings, read_settings
@@ -99,6 +99,11 @@ def add_link(text: bytes, own: str, addresses: list[str]) -> bytes:
 
 
 def rotate(arguments: argparse.Namespace, files: PairFiles) -> int:
+    if not files.is_there():
+        cause = f"the link has no key {files.key} here"
+        raise CommandError(cause, "rotate where the key is, or name it with --key FILE")
+    if not arguments.dry_run:
+        resume_adoption(files)
     own = make_pair(arguments, files, NAMES)
     next_pem = make_pair(arguments, files.next, NAMES) if files.next.is_there() else None
     facts = RotationFacts(own, next_pem, read_in_force(arguments).link.certificates, arguments.force)

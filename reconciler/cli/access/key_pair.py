@@ -88,14 +88,22 @@ def ensure_pair(files: PairFiles, names: PairNames, now: datetime) -> str:
 def check_certificate(files: PairFiles, key: PrivateKey, names: PairNames) -> str:
     """The certificate of the files, if the link can use it with this key."""
     pem, found = read_pem(files.certificate)
-    loaded = x509.load_pem_x509_certificate(pem.encode())
-    if loaded.public_key() != key.public_key():
+    if not is_of_key(pem, key):
+        if is_half_adopted(files):
+            cause = f"a rotation was interrupted: {files.key} is the next key, {files.certificate} the former certificate"
+            raise CommandError(
+                cause, "run the `rotate` command again, without --dry-run: it ends the rotation"
+            )
         cause = f"{files.certificate} does not belong to the key {files.key}"
         raise CommandError(cause, "remove the certificate to have one made for the key")
     if names.dns and names.dns not in found.names:
         cause = f"{files.certificate} is not for the name {names.dns}"
         raise CommandError(cause, "remove the certificate to have one made with the name")
     return pem
+
+
+def is_of_key(pem: str, key: PrivateKey) -> bool:
+    return x509.load_pem_x509_certificate(pem.encode()).public_key() == key.public_key()
 
 
 def read_pem(path: Path) -> tuple[str, Certificate]:
@@ -191,13 +199,27 @@ def create_file(path: Path, data: bytes, mode: int) -> None:
 
 
 def adopt_next(files: PairFiles) -> None:
-    """The pair of a rotation takes the place of the old one. A crash between the two renames leaves a certificate beside a key of another
-    one, which `poollet.link_files` and a second call both expect."""
+    """The pair of a rotation takes the place of the old one. A crash between the two renames leaves the former certificate beside the next
+    key; `resume_adoption` ends that."""
     for new, old in ((files.next.key, files.key), (files.next.certificate, files.certificate)):
         if new.exists():
             new.replace(old)
     _sync_folder(files.key.parent)
     _sync_folder(files.certificate.parent)
+
+
+def resume_adoption(files: PairFiles) -> None:
+    """Before each step of a rotation: ends an `adopt_next` that was interrupted between its renames."""
+    if is_half_adopted(files):
+        adopt_next(files)
+
+
+def is_half_adopted(files: PairFiles) -> bool:
+    """Whether the key is the next one already, and the certificate the former one still."""
+    if files.next.key.exists() or not (files.key.exists() and files.next.certificate.exists()):
+        return False
+    pem, _ = read_pem(files.next.certificate)
+    return is_of_key(pem, read_key(files.key))
 
 
 def _sync_folder(folder: Path) -> None:

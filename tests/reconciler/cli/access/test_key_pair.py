@@ -23,6 +23,7 @@ from reconciler.cli.access.key_pair import (
     encode_key,
     ensure_pair,
     read_key,
+    resume_adoption,
 )
 from reconciler.cli.exits import CommandError
 from schemas.settings.certificate import LINK_NAME, Certificate, read_certificate
@@ -148,6 +149,27 @@ def test_the_next_pair_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
     assert not files.next.is_there()
     adopt_next(files)  # a second call finds nothing to do
     assert files.key.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_rotation_that_is_killed_between_its_renames_is_ended_by_the_next_call(tmp_path: Path) -> None:
+    files = files_in(tmp_path)
+    ensure_pair(files, HOST, NOW)
+    new = ensure_pair(files.next, HOST, NOW)
+    files.next.key.replace(files.key)
+    with pytest.raises(CommandError, match="a rotation was interrupted"):
+        ensure_pair(files, HOST, NOW)  # as in a dry run
+    resume_adoption(files)
+    assert ensure_pair(files, HOST, NOW) == new
+    assert not files.next.is_there()
+
+
+def test_a_next_certificate_of_another_key_never_takes_the_place_of_the_one_in_use(tmp_path: Path) -> None:
+    files = files_in(tmp_path)
+    pem = ensure_pair(files, HOST, NOW)
+    ensure_pair(files.next, HOST, NOW)
+    files.next.key.unlink()  # by a person
+    resume_adoption(files)
+    assert ensure_pair(files, HOST, NOW) == pem
 
 
 class Echo(grpc.GenericRpcHandler):  # type: ignore[type-arg]

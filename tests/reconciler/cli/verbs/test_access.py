@@ -125,6 +125,10 @@ def test_a_link_rotates_in_two_steps_and_is_never_without_a_certificate_in_force
     gitvirt(*link(tmp_path, "init", "--address", "a:1"))
     (old,) = on(fleet).link.certificates
     apply(fleet)
+    code, output = gitvirt("link", "rotate", "--key", str(tmp_path / "elsewhere" / "server.key"))
+    assert code == Exit.FAILED
+    assert "the link has no key" in output
+    assert not (tmp_path / "elsewhere").exists()
     code, output = gitvirt(*link(tmp_path, "rotate"))
     assert code == Exit.OK
     assert "valid for more than 30 days" in output
