@@ -108,7 +108,7 @@ def review_deletions(view: View) -> DeletionReview:
         # No approval is asked for what cannot go yet: it would be used up, and asked for again.
         if view.objects[key] in free[key.kind]:
             free[key.kind].remove(view.objects[key])
-            why[key] = "InUse", f"still used by {user}, whose deletion is held"
+            why[key] = IN_USE, f"still used by {user}, whose deletion is held"
     held = tuple(kinds_over_limit(view, free, counted))
     keys = [key for _, _, keys in held for key in keys]
     subjects = [approval_subject(view.objects[key]) for key in keys]

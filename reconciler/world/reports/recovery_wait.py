@@ -40,7 +40,7 @@ class Why(StrEnum):
     SILENT = "silent"
     UNPROVEN = "not seen to report yet"
     UNREADABLE = "what it reports cannot be read"
-    UNREPORTED = "live grants its pool to that host, which has no report"
+    UNREPORTED = "live grants this pool to a host that has no report"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def _why_replaced(beat: Heartbeat) -> Why | None:
 def words(waits_for: Sequence[MissingHost], ref: str, cause: str = "live was lost") -> str:
     """The message: what happened to `live`, which hosts are missing, the most urgent first, and what ends the wait.
 
-    The command has NAME in it, not a host's name: run for a host that is up, it lets everything there be placed twice.
+    The commands have NAME, or POOL and HOSTID in them, not those of a host: run for a host that is up, they let everything there be placed twice.
     """
     urgent = sorted(waits_for, key=lambda each: (each.why is Why.UNPROVEN, each.name))
     named = [f"{each.name} ({each.why})" for each in urgent[:NAMED_AT_MOST]]
@@ -118,11 +118,13 @@ def cures(urgent: Sequence[MissingHost], ref: str) -> Iterator[str]:
             f"The report {ref}NAME of {names} is not usable. If the host runs: stop every reconciler; "
             f"`git push origin --delete {ref}NAME`; wait until `git ls-remote origin {ref}NAME` shows it again; start one reconciler"
         )
-    if unreported := [each for each in urgent if each.why is Why.UNREPORTED]:
-        lines = " ".join(f"--trailer 'Pool-Destroyed: {each.name}={each.host}'" for each in unreported)
+    if unreported := [
+        f"pool {each.name} hostID {each.host}" for each in urgent if each.why is Why.UNREPORTED
+    ]:
+        names = ", ".join(unreported[:NAMED_AT_MOST])
         yield (
-            "Start the hosts without a report. Only of one that is gone for good, and powered off, say so: "
-            f"git commit --allow-empty -m 'it is gone' {lines}"
+            f"Start the hosts without a report: {names}. Only one that is gone for good, and powered off, declare destroyed, because "
+            "whatever it still runs is then placed a second time: gitvirt pool destroyed POOL HOSTID"
         )
     if len(unusable) + len(unreported) < len(urgent):
         yield (

@@ -25,8 +25,10 @@ WAY_OUT = (
         pytest.param([("a", Why.SILENT)], f"a (silent){WAY_OUT}", id="one"),
         pytest.param(
             [("a", Why.UNPROVEN), ("b", Why.UNREADABLE), ("c", Why.REFUSED)],
-            "b (what it reports cannot be read), c (its report is refused), a (not seen to report yet)"
-            + WAY_OUT,
+            "b (what it reports cannot be read), c (its report is refused), a (not seen to report yet). "
+            f"The report {REFS}NAME of b, c is not usable. If the host runs: stop every reconciler; "
+            f"`git push origin --delete {REFS}NAME`; wait until `git ls-remote origin {REFS}NAME` shows it again; "
+            f"start one reconciler{WAY_OUT}",
             id="those that may be heard in a moment come last",
         ),
         pytest.param(
@@ -40,6 +42,20 @@ WAY_OUT = (
             id="as many as are named",
         ),
         pytest.param(
+            [
+                ("rack-a1", Why.UNREPORTED, "it's"),
+                *((f"z{number}", Why.UNREPORTED, "id") for number in range(9)),
+            ],
+            "rack-a1 (live grants this pool to a host that has no report), "
+            + "".join(
+                f"z{number} (live grants this pool to a host that has no report), " for number in range(4)
+            )
+            + "5 more. Start the hosts without a report: pool rack-a1 hostID it's, pool z0 hostID id, pool z1 hostID id, "
+            "pool z2 hostID id, pool z3 hostID id. Only one that is gone for good, and powered off, declare destroyed, because "
+            "whatever it still runs is then placed a second time: gitvirt pool destroyed POOL HOSTID",
+            id="no command is ready to declare hosts destroyed that run",
+        ),
+        pytest.param(
             [("first", Why.UNPROVEN), *((f"host{number:04}", Why.SILENT) for number in range(1_204))],
             "host0000 (silent), host0001 (silent), host0002 (silent), host0003 (silent), host0004 (silent), 1,200 more"
             + WAY_OUT,
@@ -47,7 +63,7 @@ WAY_OUT = (
         ),
     ],
 )
-def test_names_why_and_what_ends_it(given: list[tuple[str, Why]], want: str) -> None:
+def test_names_why_and_what_ends_it(given: list[tuple[str, Why] | tuple[str, Why, str]], want: str) -> None:
     assert words([MissingHost(*each) for each in given], REFS) == WAITING + want
 
 
@@ -77,7 +93,7 @@ def test_each_is_named_until_it_has_reported() -> None:
         world.edit_report("b")
         world.edit_report("d")
         world.tick(seconds=10)
-    assert f"{WAITING}b (what it reports cannot be read), c (silent). Start" in why_waiting(world)
+    assert f"{WAITING}b (what it reports cannot be read), c (silent). The report" in why_waiting(world)
     world.reconciler = world.another()
     reason = why_waiting(world)
     assert (
