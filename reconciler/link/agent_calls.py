@@ -116,8 +116,8 @@ class LinkService:
             first = None
         hello = first.hello if isinstance(first, AgentMessage) and first.HasField("hello") else Hello()
         texts = (hello.poollet, hello.host_id, hello.instance)
-        if not all(texts) or max(map(len, texts)) > TEXT_LENGTH:
-            cause = f"poollet {caller.name} said no Hello with poollet, host_id and instance"
+        if not all(texts) or max(map(len, (*texts, hello.fleet))) > TEXT_LENGTH:
+            cause = f"poollet {caller.name} sent no Hello with fleet, poollet, host_id and instance of at most {TEXT_LENGTH} characters"
             cure = "update gitvirt on that host"
             status = grpc.StatusCode.INVALID_ARGUMENT
             await self.refuse(

@@ -35,7 +35,7 @@ MOST_GIT_INTERVAL_MS = 3_600_000
 
 @dataclass(frozen=True, slots=True)
 class StreamEnd:
-    """Why a stream ends, for the host. `is_refusal` counts in the metric of refusals."""
+    """Why a stream ends: status and words for the host, `reason` for log and metrics."""
 
     status: grpc.StatusCode
     words: str

@@ -10,7 +10,7 @@ changed since the connection began.
     not_a_host            PERMISSION_DENIED    it belongs to the link itself or to a client
     other_name            PERMISSION_DENIED    it belongs to another poollet than the one that Hello names
     other_fleet           FAILED_PRECONDITION  Hello names another fleet
-    bad_hello             INVALID_ARGUMENT     no Hello in time, or one without poollet, host and instance
+    bad_hello             INVALID_ARGUMENT     no Hello in time, or one without poollet, host and instance, or with a text too long
     too_many              RESOURCE_EXHAUSTED   streams or messages beyond the limits, or messages that the host does not read
 """
 

@@ -98,14 +98,21 @@ def test_a_certificate_that_expires_while_its_stream_is_open_ends_it(served: Ser
             id="another fleet",
         ),
         pytest.param(
-            {"host_id": ""}, grpc.StatusCode.INVALID_ARGUMENT, "bad_hello", "said no Hello", id="no host"
+            {"host_id": ""}, grpc.StatusCode.INVALID_ARGUMENT, "bad_hello", "sent no Hello", id="no host"
         ),
         pytest.param(
             {"instance": "x" * 300},
             grpc.StatusCode.INVALID_ARGUMENT,
             "bad_hello",
-            "said no Hello",
+            "sent no Hello",
             id="an instance too long",
+        ),
+        pytest.param(
+            {"fleet": "x" * 100_000},
+            grpc.StatusCode.INVALID_ARGUMENT,
+            "bad_hello",
+            "sent no Hello",
+            id="a fleet too long for log and status",
         ),
     ],
 )
