@@ -93,8 +93,9 @@ class AgentStream:
         )
 
     def send(self, message: ServerMessage) -> None:
-        """From any thread. Too many that wait close the stream."""
-        self._loop.call_soon_threadsafe(self._put, message)
+        """From any thread. Too many that wait close the stream; after the end of the event loop nothing is sent."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._put, message)
 
     async def next_message(self) -> ServerMessage:
         """Heartbeats first: what waits behind a long queue must not look lost."""

@@ -127,7 +127,7 @@ class LinkServer:
 
     def __exit__(self, *_: object) -> None:
         """Hosts get UNAVAILABLE and connect again."""
-        if self._stopping is not None:
+        if self._stopping is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._stopping.set)
         self._thread.join()
 
@@ -146,7 +146,8 @@ class LinkServer:
         if (callers, interval) == (self._service.callers, self._service.interval):
             return
         self._configuration = self._configure(callers)
-        self._loop.call_soon_threadsafe(self._take, callers, interval)
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._take, callers, interval)
 
     def nudge(self, commit: str, poollets: Collection[str] | None) -> None:
         self.hosts.send(ServerMessage(live_moved=LiveMoved(commit=commit)), poollets)
@@ -161,8 +162,10 @@ class LinkServer:
         asyncio.set_event_loop(self._loop)
         try:
             self._loop.run_until_complete(self._serve())
-        except Exception as error:  # noqa: BLE001 - raised in the thread that started this one
+        except Exception as error:  # before the start, it is raised in the thread that waits for that
             self._failure = error
+            if self._started.is_set():
+                log.exception("the link has ended: hosts use Git alone until this process is started again")
         finally:
             self._started.set()
             self._loop.close()
