@@ -130,7 +130,7 @@ def judge_token(text: str, name: str, facts: JoinFacts, verifier: Verifier) -> J
     found = read_token(text)
     if found is None:
         return JoinRefused(
-            JoinFault.MALFORMED, "this is not a token", "copy the whole line that `token create` printed"
+            JoinFault.MALFORMED, "this is not a token", "copy the whole line, from gitvirt-join. on"
         )
     token, claim = found
     verdict = verifier.verify_text(token.claim.encode(), token.signature, JOIN_NAMESPACE, facts.now)
