@@ -8,6 +8,7 @@ removed nor changed by what it says now.
     _files                what each path contains, in the order of its documents
     _places, _objects     documents by key; the one that references lead to
     _pools, _assigned     documents with an assignment, by pool and by uid, also where two have one key
+    _ending               pools in .gitvirt/deleting/: their grants hold until what they have is gone
 
 Limits: it decides nothing. Which commit to apply is live_policy.py's, and what the objects order is worked
 out by pure code that reads a view of this. One thread at a time advances it.
@@ -15,6 +16,7 @@ out by pure code that reads a view of this. One thread at a time advances it.
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -36,7 +38,7 @@ from schemas.kinds import Key, Kind
 from schemas.manifest import Manifest, parse
 from schemas.manifest.ignore import IGNORE_NOTHING, Ignore, is_manifest
 from schemas.manifest.ignore import PATH as IGNORE
-from schemas.model import Object, decode
+from schemas.model import MachinePool, Object, VolumePool, decode
 from schemas.problem import Problem
 from schemas.reader import Unreadable, read
 from schemas.settings import fleet
@@ -74,6 +76,7 @@ class LiveIndex:
     _objects: dict[Key, Object] = field(default_factory=dict)
     _pools: dict[tuple[Kind, str], dict[LivePlace, Object]] = field(default_factory=dict)
     _assigned: dict[str, dict[LivePlace, Object]] = field(default_factory=dict)  # by uid
+    _ending: dict[Key, Object] = field(default_factory=dict)
     _orphans: dict[str, OrphanOrder] = field(default_factory=dict)
 
     def get(self, key: Key) -> Object | None:
@@ -96,11 +99,12 @@ class LiveIndex:
             return None
         mine = {place: found for pool in pools for place, found in self._pools.get(pool, {}).items()}
         mine |= {place: found for uid in uids for place, found in self._assigned.get(uid, {}).items()}
+        granting: ChainMap[Key, Object] = ChainMap(self._ending, self._objects)
         return LiveView(
             commit=self.commit,
             objects=MappingProxyType(self._objects),
             mine=tuple(LiveDocument(place.path, found) for place, found in mine.items()),
-            grants=grants_of(self._objects, pools),
+            grants=grants_of(granting, pools),
             orphan_orders=tuple(self._orphans.values()),
             unread=tuple(
                 path for path in self.unreadable_files if is_manifest(path) and not self._ignore(path)
@@ -152,7 +156,7 @@ class LiveIndex:
     def _apply_ignore(self, ignore: Ignore) -> None:
         """The ignore file decides about every document, so all indexes are built again. It changes seldom."""
         files, self._files = self._files, {}
-        for index in (self._places, self._kinds, self._objects, self._pools, self._assigned):
+        for index in (self._places, self._kinds, self._objects, self._pools, self._assigned, self._ending):
             index.clear()
         self._ignore = ignore
         for path, objects in files.items():
@@ -173,6 +177,8 @@ class LiveIndex:
         if is_current(place.path):
             self._places.setdefault(found.key, {})[place] = found
             self._choose(found.key)
+        elif isinstance(found, MachinePool | VolumePool):
+            self._ending[found.key] = found
         if pool := assigned_pool(found):
             self._pools.setdefault(pool, {})[place] = found
             self._assigned.setdefault(found.metadata.uid, {})[place] = found
@@ -180,6 +186,8 @@ class LiveIndex:
     def _remove(self, place: LivePlace, found: Object) -> None:
         if self._places.get(found.key, {}).pop(place, None) is not None:
             self._choose(found.key)
+        elif self._ending.get(found.key) is found:
+            del self._ending[found.key]
         if pool := assigned_pool(found):
             self._pools.get(pool, {}).pop(place, None)
             of_uid = self._assigned.get(found.metadata.uid, {})

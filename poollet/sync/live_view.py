@@ -94,7 +94,7 @@ def assigned_pool(object: Object) -> PoolId | None:
 
 def grants_of(objects: Lookup, pools: Pools) -> dict[PoolId, PoolGrant]:
     """The grants of these pools. A pool without a document or without a host has none: nothing of it is acted
-    on."""
+    on. One whose deletion is ordered still has its grant, or what is to be deleted on it would stay for ever."""
     found: dict[PoolId, PoolGrant] = {}
     for kind, name in pools:
         pool = objects.get(Key(kind, "", name))

@@ -29,7 +29,7 @@ from collections.abc import Iterator, Sequence
 from reconciler.decide.obstacles import Obstacle
 from reconciler.decide.pool_requests import status_of
 from reconciler.world.objects.object_state import ObjectState
-from reconciler.world.objects.relations import POOL_OF, pin_of
+from reconciler.world.objects.relations import POOL_OF, declared_pin
 from reconciler.world.record import ACCEPTED, LOST
 from reconciler.world.reports.object_report import ObjectReport
 from reconciler.world.view import View
@@ -79,7 +79,7 @@ def removal(view: View, poollet: str) -> str:
 def why_pool_differs(view: View, known: ObjectState, pool: str) -> str:
     """What people declare of the object that the pool does not have; empty if it fits."""
     found, state = known.object, view.find_pool(Key(POOL_OF[known.key.kind], "", pool))
-    pin = pin_of(found)
+    pin = declared_pin(known)
     if pin not in ("", pool):
         return f"it is pinned to {pin}"
     if state is None:

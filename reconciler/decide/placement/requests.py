@@ -15,8 +15,8 @@ from reconciler.schedule.request import (
     SpreadRule,
     VolumeRequest,
 )
-from reconciler.world.objects.object_state import ObjectState, Origin
-from reconciler.world.objects.relations import pin_of
+from reconciler.world.objects.object_state import Origin
+from reconciler.world.objects.relations import declared_pin, pin_of
 from reconciler.world.record import NOTHING, Record, active_rejections
 from reconciler.world.view import View
 from schemas.kinds import Key, Kind
@@ -56,7 +56,7 @@ def requests(view: View, decided: Iterable[Need], now: datetime) -> tuple[Reques
     for key in sorted(key for key in needs if key.kind is Kind.VOLUME and key not in taken):
         known = view.objects.get(key)
         if known is not None and isinstance(known.object, Volume):
-            volume = _volume(view, key, known.object.spec, needs[key].record, _pin(known), now)
+            volume = _volume(view, key, known.object.spec, needs[key].record, declared_pin(known), now)
             quota = volume_need(view, key.namespace, known.object.spec)
             found.append(Request(key, volumes=(volume,), near_pool=needs[key].near_pool, quota=quota))
     return tuple(found)
@@ -96,7 +96,7 @@ def _machine(view: View, need: Place, others: Mapping[Key, Place | Adopt], now: 
         volumes=tuple(volumes),
         volume_pools=tuple(sorted(placed)),
         rejections=_rejections(need.record, now),
-        pinned=_pin(known),
+        pinned=declared_pin(known),
         quota=add(quotas),
     )
 
@@ -135,13 +135,6 @@ def _volume(view: View, key: Key, spec: VolumeSpec, record: Record, pin: str, no
         snapshot=source.name if source else "",
         snapshot_pool=snapshot.record.pool if snapshot else "",
     )
-
-
-def _pin(known: ObjectState) -> str:
-    """The pool that people pin it to. In a text of live the reference is the reconciler's own while anything is assigned."""
-    if known.origin is not Origin.DECLARED and known.record.pool:
-        return ""
-    return pin_of(known.object)
 
 
 def _rejections(record: Record, now: datetime) -> tuple[PastRejection, ...]:

@@ -253,6 +253,13 @@ def pin_of(object: Object) -> str:
     return pin.name if pin is not None else ""
 
 
+def declared_pin(known: ObjectState) -> str:
+    """The pool that people pin it to. In a text of live the reference is the reconciler's own while anything is assigned."""
+    if known.origin is not Origin.DECLARED and known.record.pool:
+        return ""
+    return pin_of(known.object)
+
+
 def pinned_pool(known: ObjectState) -> Key | None:
     """The pool that the object's text names, whether or not that pool is declared."""
     pin = pin_of(known.object)

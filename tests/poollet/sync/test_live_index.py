@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from poollet.sync.live_index import LiveIndex
-from poollet.sync.live_view import OrphanOrder
+from poollet.sync.live_view import OrphanOrder, PoolGrant
 from reconciler.gitstore.errors import DamageError
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.repo import FileChange, Refs
@@ -21,6 +21,8 @@ SNAPSHOT = (
     "apiVersion: storage.ironcore.dev/v1alpha1\nkind: VolumeSnapshot\n"
     "metadata: {name: s1}\nspec: {volumeRef: {name: data}}\n"
 )
+ENDING = ".gitvirt/deleting/MachinePool/a.yaml"
+NEW_POOL = "apiVersion: compute.ironcore.dev/v1alpha1\nkind: MachinePool\nmetadata: {name: a}\n"
 POOLS = [(Kind.MACHINE_POOL, "a"), (Kind.MACHINE_POOL, "b")]
 WEB = Key(Kind.MACHINE, "default", "web")
 
@@ -53,11 +55,19 @@ def describe(live: LiveIndex) -> dict[str, object]:
     return {
         "objects": dict(view.objects),
         "mine": mine,
+        "grants": dict(view.grants),
         "orphans": set(view.orphan_orders),
         "unread": set(view.unread),
         "settings": live.settings,
         "classes": classes,
     }
+
+
+def granted_pool(name: str, host: str, epoch: int) -> str:
+    return (
+        NEW_POOL.replace("{name: a}", f"{{name: {name}}}")
+        + f"status: {{host: {{id: {host}}}, epoch: {epoch}}}\n"
+    )
 
 
 def names(live: LiveIndex, pool: str) -> list[str]:
@@ -97,6 +107,25 @@ def test_an_object_in_the_deleting_folder_is_an_order_and_hides_no_other() -> No
     view = live.view(POOLS)
     assert view is not None
     assert {each.object.metadata.uid for each in view.mine} == {uid(1), uid(2)}
+
+
+def test_a_pool_whose_deletion_is_ordered_keeps_its_grant_where_its_file_has_other_objects_now() -> None:
+    """Without it, its host would delete nothing, and the pool would wait for that for ever."""
+    fleet = Fleet(
+        {ENDING: granted_pool("a", "h1", 2), "pools.yaml": granted_pool("b", "h2", 1) + "---\n" + NEW_POOL}
+    )
+    repo, live = Counting(fleet), LiveIndex()
+    live.advance(repo, fleet.head())
+    view = live.view(POOLS)
+    assert view is not None
+    assert view.grants == {
+        (Kind.MACHINE_POOL, "a"): PoolGrant("h1", 2),
+        (Kind.MACHINE_POOL, "b"): PoolGrant("h2", 1),
+    }
+    live.advance(repo, fleet.commit({ENDING: None}))
+    view = live.view(POOLS)
+    assert view is not None
+    assert view.grants == {(Kind.MACHINE_POOL, "b"): PoolGrant("h2", 1)}
 
 
 def test_a_file_that_no_longer_reads_keeps_its_last_good_state() -> None:
@@ -175,12 +204,20 @@ def test_people_say_which_orphan_may_go() -> None:
     assert not view.orphan_orders
 
 
-FILES = ("a.yaml", "b.yaml", "x/c.yaml", ".gitvirt/deleting/Machine/default/web.yaml", ".gitvirtignore")
+FILES = (
+    "a.yaml",
+    "b.yaml",
+    "x/c.yaml",
+    ".gitvirt/deleting/Machine/default/web.yaml",
+    ".gitvirtignore",
+    ENDING,
+)
 TEXTS = (
     None,
     machine("web", "a", uid(1), uid(11)),
     machine("web", "b", uid(2), uid(12)),
     machine("db"),
+    granted_pool("a", "h1", 2),
     machine_class() + "---\n" + SNAPSHOT,
     "x/\n",
 )

@@ -34,6 +34,7 @@ from tests.reconciler.world.scene import FLEET, LIVE, MAIN, REPORTS, machine, po
 
 WEB = Key(Kind.MACHINE, "default", "web")
 CORDON = "spec:\n  unschedulable: true\n"
+DRAIN = CORDON + "  taints: [{key: gitvirt.dev/drain, effect: NoExecute}]\n"
 
 
 @dataclass
@@ -524,6 +525,23 @@ def test_what_left_the_source_is_taken_over_before_it_goes(is_ordered: bool) -> 
     assert world.running("web") == []
     assert all(key.name != "web" for host in world.hosts.values() for key in host.has)
     assert "web.yaml" not in world.texts()
+
+
+@pytest.mark.parametrize("text", [None, "kind: [\n"], ids=["removed since", "malformed since"])
+def test_what_moved_after_the_backup_is_taken_over_though_no_file_declares_it(text: str | None) -> None:
+    """The pool in the text of the restored `live` is where the reconciler had placed it, and no pin of people."""
+    world = start_fleet(web=machine("web"))
+    backup = world.heads[LIVE]
+    world.source({"a.yaml": pool("a", DRAIN), "b.yaml": pool("b")})
+    world.settle()
+    assert world.running("web") == ["b"]
+    world.source({"web.yaml": text})
+    world.restore(live=backup)
+    world.fresh()
+    world.recover("web")
+    assert world.running("web") == ([] if text is None else ["b"])
+    there = [host.name for host in world.hosts.values() for key in host.has if key.name == "web"]
+    assert there == world.running("web")
 
 
 def overwrite(world: Restored, name: str) -> None:
