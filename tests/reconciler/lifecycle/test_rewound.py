@@ -578,7 +578,7 @@ def test_a_host_whose_report_was_removed_is_waited_for_while_live_grants_its_poo
     world.hosts_report()
     outcome = world.tick()
     assert isinstance(outcome, TickBlocked)
-    assert "Pool-Destroyed: a=a" in outcome.reason
+    assert "pool a hostID a" in outcome.reason
     world.silent.clear()
     world.recover("web")
     assert world.running("web") == ["a"]
