@@ -17,7 +17,7 @@ from reconciler.audit.tick_inputs import TickInputs, digest_signers
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.repo import Repo
 from reconciler.gitstore.signatures.signers import Signers, SignersError, parse_signers
-from reconciler.gitstore.signatures.verifier import BadSignature, JudgesCommits, Verifier
+from reconciler.gitstore.signatures.verifier import BadSignature, CommitVerifier, Verifier
 from reconciler.world.replay_world import ReplayWorld
 from reconciler.world.reports.signed import judge
 
@@ -71,7 +71,7 @@ class SignatureCheck:
         verdict = self._verifier(signers).verify(repo.read(commit), inputs.now)
         return verdict.words if isinstance(verdict, BadSignature) else ""
 
-    def _verifier(self, signers: Signers) -> JudgesCommits:
+    def _verifier(self, signers: Signers) -> CommitVerifier:
         return Verifier(signers, self.ambient)
 
 

@@ -9,7 +9,7 @@ from hashlib import sha256
 from reconciler.audit.rules_version import RulesVersion, installed_rules
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.world.changes import WorldChanges
-from reconciler.world.judged import judged_now
+from reconciler.world.tick_verdicts import collect_verdicts
 from reconciler.world.verdicts import Verdicts
 from reconciler.world.world import World
 from schemas.kinds import Key
@@ -42,7 +42,7 @@ def inputs_of(world: World, evaluated: WorldChanges, now: datetime, *, is_unansw
         now=now,
         source=source,
         live=live,
-        verdicts=judged_now(world),
+        verdicts=collect_verdicts(world),
         keys=None if evaluated.dirty == world.objects.keys() else evaluated.dirty,
         paths=evaluated.source_paths | evaluated.live_paths,
         is_unanswered=is_unanswered,

@@ -1,7 +1,7 @@
 """A World to which the verdicts of a tick of the past are given. For all else it is the World: it reads the same commits by the same steps.
 
     asked                                in a tick                         here
-    the heartbeat of a host              HeartbeatWatch                    GivenWatch: the recorded one
+    the heartbeat of a host              HeartbeatWatch                    ReplayedWatch: the recorded one
     a report that could not be read      its fault                         the recorded fault; nothing is read
     a signature                          Verifier                          the recorded verdict
     whom the process waits for           StartWait                         recorded
@@ -26,7 +26,7 @@ from reconciler.world.reports.recovery_wait import MissingHost
 from reconciler.world.reports.reports import Reports
 from reconciler.world.reports.start_wait import AwaitedHost
 from reconciler.world.source.parse_cache.cache import ParseCache
-from reconciler.world.verdicts import HostVerdict, Noted, Verdicts
+from reconciler.world.verdicts import HostVerdict, VerdictRecord, Verdicts
 from reconciler.world.world import World
 
 NOTHING = "0" * 40  # the id of a report that is not read
@@ -37,7 +37,7 @@ class UnknownVerdictError(Exception):
     """The record has no answer to what a rule asks. It is not the record of that tick, or another version of the rules wrote it."""
 
 
-class GivenWatch(HeartbeatWatch):
+class ReplayedWatch(HeartbeatWatch):
     """The twin of HeartbeatWatch with the verdicts of one tick."""
 
     def __init__(self) -> None:
@@ -102,7 +102,7 @@ class ReplayWorld(World):
 
     def __init__(self, readings: ParseCache | None = None) -> None:
         super().__init__(readings=readings)
-        self._watch = GivenWatch()
+        self._watch = ReplayedWatch()
         self.reports = Reports(self._watch)
 
     def replay(
@@ -111,7 +111,7 @@ class ReplayWorld(World):
         """`refs` are the source and `live` as they were read. After an error the World cannot be used any more."""
         self._watch.given = given
         self.live_seen.commit = given.live_seen
-        self.noted = Noted(given)
+        self.verdict_record = VerdictRecord(given)
         try:
             changes = self.advance(repo, snapshot_of(refs, given), now, ReadTimes(EVER, EVER))
         finally:

@@ -51,7 +51,7 @@ from reconciler.world.source.parse_cache.cache import ParseCache
 from reconciler.world.source.rules import Rules
 from reconciler.world.source.source_head import SourceHead
 from reconciler.world.source.tree_index import TreeIndex
-from reconciler.world.verdicts import Noted
+from reconciler.world.verdicts import VerdictRecord
 from reconciler.world.view import View
 from schemas.kinds import Key, Kind
 from schemas.problem import Problem
@@ -110,7 +110,7 @@ class State(View):
         self.faults: dict[Key, tuple[Finding, ...]] = {}
         # None: they are to be collected again.
         self.problems: tuple[Problem, ...] | None = None
-        self._accepted, self.descends, self.noted = {}, knows_no_history, Noted()
+        self._accepted, self.descends, self.verdict_record = {}, knows_no_history, VerdictRecord()
 
     def announcement(self, pool: Key) -> Announcement | None:
         """The announcement of the pool that counts, by the table above.

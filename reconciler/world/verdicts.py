@@ -3,7 +3,7 @@
 Theory of operation
 -------------------
 The rules ask for verdicts, and two things answer: in a tick, what the process saw and checked; when a commit of the past is computed again,
-the record of that tick (`replay.ReplayWorld`). `judged_now` takes the answers of a tick out of its World once its plan is made, since some
+the record of that tick (`replay.ReplayWorld`). `collect_verdicts` takes the answers of a tick out of its World once its plan is made, since some
 of them are given only where a rule asks.
 
     verdict                          the process has it from
@@ -68,10 +68,11 @@ class Verdicts:
 
 
 @dataclass(slots=True)
-class Noted:
-    """What steps of one update, and rules after it, found out on the way. `given` answers instead, where a tick of the past is replayed."""
+class VerdictRecord:
+    """What steps of one update, and rules after it, found out on the way. `replayed` answers instead, where a tick of the past is
+    computed again."""
 
-    given: Verdicts | None = None
+    replayed: Verdicts | None = None
     signatures: dict[ObjectId, BadSignature | None] = field(default_factory=dict)
     ours: set[ObjectId] = field(default_factory=set)
     descents: set[tuple[ObjectId, ObjectId]] = field(default_factory=set)

@@ -35,7 +35,7 @@ from reconciler.world.reports.start_wait import StartWait
 from reconciler.world.source.parse_cache.cache import ParseCache
 from reconciler.world.state import State
 from reconciler.world.update import Delta, UpdateInputs, update_world
-from reconciler.world.verdicts import Noted
+from reconciler.world.verdicts import VerdictRecord
 from schemas.kinds import Key
 
 
@@ -85,15 +85,17 @@ class World(State):
         """
         self._accepted.clear()
         self.heads = snapshot.source, snapshot.target
-        # What a replay is given stays; a tick begins with nothing noted.
-        self.noted = self.noted if self.noted.given is not None else Noted()
-        self.descends = NotedDescents(repo, self.noted)
+        # What is replayed stays; a tick begins with an empty record.
+        self.verdict_record = (
+            self.verdict_record if self.verdict_record.replayed is not None else VerdictRecord()
+        )
+        self.descends = DescentRecorder(repo, self.verdict_record)
         if self.is_fresh:
             self.readings.begin()
         try:
             with bulk(self.is_fresh):
                 delta = update_world(
-                    self, UpdateInputs(repo, snapshot, now, self._ambient, read_times, self.noted)
+                    self, UpdateInputs(repo, snapshot, now, self._ambient, read_times, self.verdict_record)
                 )
         except BaseException:
             # Half of it may be taken in: nothing of it can be relied on.
@@ -154,16 +156,16 @@ class World(State):
         self._reminders[key] = min(at, self._reminders.get(key, at))
 
 
-class NotedDescents:
-    """Whether a commit has another in its history, with a note of each yes: a report may name a commit that no ref reaches later."""
+class DescentRecorder:
+    """Whether a commit has another in its history, with a record of each yes: a report may name a commit that no ref reaches later."""
 
-    def __init__(self, repo: Repo, noted: Noted) -> None:
-        self._repo, self._noted = repo, noted
+    def __init__(self, repo: Repo, record: VerdictRecord) -> None:
+        self._repo, self._record = repo, record
 
     def __call__(self, commit: ObjectId, ancestor: ObjectId) -> bool:
-        if self._noted.given is not None:
-            return (commit, ancestor) in self._noted.given.descents
+        if self._record.replayed is not None:
+            return (commit, ancestor) in self._record.replayed.descents
         found = self._repo.is_descendant(commit, ancestor)
         if found:
-            self._noted.descents.add((commit, ancestor))
+            self._record.descents.add((commit, ancestor))
         return found

@@ -26,7 +26,7 @@ from schemas.kinds import Key
 PLANNER = Identity("gitvirt", "")
 
 
-def plan_commit(fleet: FleetRepo, edits: Sequence[FileEdit], now: datetime) -> Plan | None:
+def forecast_plan(fleet: FleetRepo, edits: Sequence[FileEdit], now: datetime) -> Plan | None:
     """The plan of the next tick if these edits were on the source branch. None before there is a target branch."""
     snapshot = fleet.snapshot
     if snapshot.source is None or snapshot.target is None or not isinstance(fleet.repo, Store):
@@ -62,7 +62,7 @@ def plan_commit(fleet: FleetRepo, edits: Sequence[FileEdit], now: datetime) -> P
 
 def find_held(fleet: FleetRepo, edits: Sequence[FileEdit], keys: Sequence[Key]) -> Mapping[Key, str]:
     """Which of these objects would not be deleted by these edits, with what holds each and what frees it."""
-    plan = plan_commit(fleet, edits, datetime.now(UTC))
+    plan = forecast_plan(fleet, edits, datetime.now(UTC))
     pending = plan.pending_approvals if plan is not None else ()
     return {key: describe_hold(each, key) for each in pending for key in each.keys if key in keys}
 

@@ -34,8 +34,8 @@ from reconciler.gitstore.objects.commit import decode_commit
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.signatures.verifier import (
     BadSignature,
+    CommitVerifier,
     GoodSignature,
-    JudgesCommits,
     SignatureFault,
 )
 
@@ -96,7 +96,7 @@ def judge_head(
     history: ReadsHistory,
     head: ObjectId,
     good: ObjectId | None,
-    verifier: JudgesCommits,
+    verifier: CommitVerifier,
     mode: SignatureMode,
     at: datetime,
 ) -> TrustVerdict:
@@ -129,7 +129,7 @@ def first_parent_line(history: ReadsHistory, head: ObjectId, good: ObjectId | No
 
 
 def _verdict(
-    history: ReadsHistory, commit: ObjectId, verifier: JudgesCommits, at: datetime
+    history: ReadsHistory, commit: ObjectId, verifier: CommitVerifier, at: datetime
 ) -> GoodSignature | BadSignature:
     try:
         return verifier.verify(history.read(commit), at)

@@ -62,8 +62,8 @@ class BadSignature:
 Verdict: TypeAlias = GoodSignature | BadSignature
 
 
-class JudgesCommits(Protocol):
-    """What trust asks: the Verifier, or who has its verdicts of before (noted.py)."""
+class CommitVerifier(Protocol):
+    """What trust asks: the Verifier, or who has its verdicts of before (signature_record.py)."""
 
     def verify(self, commit: bytes, at: datetime) -> Verdict: ...
 

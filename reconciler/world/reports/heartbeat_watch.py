@@ -1,7 +1,7 @@
 """What this process saw of each host's heartbeat, and how it judges that now: memory, which outlives the World.
 
 `Reports` asks it once for each writer in an update, and on the way for hosts that a grant names. It is the only place where the clock of
-heartbeats is read; what comes out are verdicts (`Heartbeat`), and every rule decides by those alone. `replay.GivenWatch` is its twin: there the
+heartbeats is read; what comes out are verdicts (`Heartbeat`), and every rule decides by those alone. `replay.ReplayedWatch` is its twin: there the
 verdicts of a tick of the past are given.
 
     question                     asked for                                      the timeout begins

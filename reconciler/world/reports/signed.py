@@ -13,7 +13,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from reconciler.gitstore.signatures.signers import Signers, SignersError, parse_signers
-from reconciler.gitstore.signatures.verifier import BadSignature, JudgesCommits
+from reconciler.gitstore.signatures.verifier import BadSignature, CommitVerifier
 from reconciler.world.reports.host_report import HostReport
 from schemas.settings.fleet import FleetSettings, PoolletEntry
 
@@ -22,7 +22,7 @@ def judge(
     report: HostReport,
     commit: bytes,
     fleets: tuple[FleetSettings, ...],
-    verifier: Callable[[Signers], JudgesCommits],
+    verifier: Callable[[Signers], CommitVerifier],
     now: datetime,
 ) -> None:
     """Checks the signature if the present settings or the earlier ones ask for it. A poollet without
@@ -38,7 +38,7 @@ def judge(
 
 
 def _why_not(
-    commit: bytes, signers: tuple[str, ...], verifier: Callable[[Signers], JudgesCommits], now: datetime
+    commit: bytes, signers: tuple[str, ...], verifier: Callable[[Signers], CommitVerifier], now: datetime
 ) -> str:
     try:
         verdict = verifier(parse_signers(signers)).verify(commit, now)

@@ -36,7 +36,7 @@ from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.repo import Repo
 from reconciler.gitstore.signatures import trust
 from reconciler.gitstore.signatures.signers import Signers, SignersError, parse_signers
-from reconciler.gitstore.signatures.verifier import JudgesCommits
+from reconciler.gitstore.signatures.verifier import CommitVerifier
 from reconciler.world.changes import Confirm, Confirmation, SourceHold
 from schemas import live_layout, manifest
 from schemas.kinds import Key
@@ -46,7 +46,7 @@ from schemas.settings.fleet import ID_CURE, SignatureSettings
 MAX_LATER_FILES = 10_000  # changed by commits after an approval; each commit counts as one too
 MAX_COMMITS = 10_000  # of live that are looked through for the last one of a reconciler
 
-MakeVerifier = Callable[[Signers], JudgesCommits]
+MakeVerifier = Callable[[Signers], CommitVerifier]
 
 
 @dataclass(frozen=True, slots=True)

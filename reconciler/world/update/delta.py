@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from reconciler.gitstore.repo import Repo, Snapshot
-from reconciler.gitstore.signatures.noted import GivenSignatures, NotedSignatures
+from reconciler.gitstore.signatures.signature_record import RecordedSignatures, SignatureRecorder
 from reconciler.gitstore.signatures.signers import Signers
-from reconciler.gitstore.signatures.verifier import JudgesCommits, Verifier
+from reconciler.gitstore.signatures.verifier import CommitVerifier, Verifier
 from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.pools.capacity_ledger import Charge
 from reconciler.world.reports.heartbeat import ReadTimes
 from reconciler.world.state import State
-from reconciler.world.verdicts import Noted
+from reconciler.world.verdicts import VerdictRecord
 from schemas.kinds import Key, Kind
 
 POOLS = (Kind.MACHINE_POOL, Kind.VOLUME_POOL)
@@ -30,7 +30,7 @@ Changed = dict[Key, tuple[ObjectState | None, ObjectState | None]]
 
 @dataclass(frozen=True, slots=True)
 class UpdateInputs:
-    """The snapshot to reach, and when it was read. `environ` is the environment that signatures are checked in; `noted` gets what the
+    """The snapshot to reach, and when it was read. `environ` is the environment that signatures are checked in; `verdict_record` gets what the
     steps find out and no file says."""
 
     repo: Repo
@@ -38,16 +38,16 @@ class UpdateInputs:
     now: datetime
     environ: Mapping[str, str]
     read_times: ReadTimes | None = None
-    noted: Noted = field(default_factory=Noted)
+    verdict_record: VerdictRecord = field(default_factory=VerdictRecord)
 
-    def verifier(self, signers: Signers) -> JudgesCommits:
+    def verifier(self, signers: Signers) -> CommitVerifier:
         """For the signers of a branch or of one poollet. It starts programs, so it is made only where a fleet asks for signatures."""
-        given = self.noted.given
-        return GivenSignatures(given.signatures) if given is not None else Verifier(signers, self.environ)
+        given = self.verdict_record.replayed
+        return RecordedSignatures(given.signatures) if given is not None else Verifier(signers, self.environ)
 
-    def source_verifier(self, signers: Signers) -> JudgesCommits:
-        """The same for the source branch, whose verdicts are noted: no report says them."""
-        return NotedSignatures(self.verifier(signers), self.noted.signatures)
+    def source_verifier(self, signers: Signers) -> CommitVerifier:
+        """The same for the source branch, whose verdicts are recorded: no report says them."""
+        return SignatureRecorder(self.verifier(signers), self.verdict_record.signatures)
 
 
 @dataclass(slots=True)

@@ -131,8 +131,8 @@ def _is_written_by_us(state: State, inputs: UpdateInputs, name: str, commit: Obj
     """Whether the mirror has the commit, and a reconciler of this fleet wrote it: it names a source commit that it contains, and the
     fleet's id. A commit that came with the report itself shows nothing, because the host may have made it."""
     repo, settings = inputs.repo, state.rules.settings
-    if inputs.noted.given is not None:
-        return commit in inputs.noted.given.ours
+    if inputs.verdict_record.replayed is not None:
+        return commit in inputs.verdict_record.replayed.ours
     if not repo.is_descendant(commit, commit):
         return False  # the mirror lacks it
     try:
@@ -154,7 +154,7 @@ def _is_written_by_us(state: State, inputs: UpdateInputs, name: str, commit: Obj
             return False
         if isinstance(verdict, BadSignature):
             return False
-    inputs.noted.ours.add(commit)
+    inputs.verdict_record.ours.add(commit)
     return True
 
 

@@ -86,8 +86,8 @@ def is_accepted(state: State, inputs: UpdateInputs, report: HostReport, has_new_
     """Whether it may be relied on. Each commit's signature is checked once, and all again under other settings."""
     if report.fault:
         return False
-    if inputs.noted.given is not None:
-        known = inputs.noted.given.hosts[report.name]
+    if inputs.verdict_record.replayed is not None:
+        known = inputs.verdict_record.replayed.hosts[report.name]
         report.unsigned, report.is_refused = known.unsigned, known.is_refused
         return state.is_ours(report)
     rules = state.rules

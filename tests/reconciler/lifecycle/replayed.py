@@ -15,8 +15,8 @@ from reconciler.loop.outcome import Outcome
 from reconciler.loop.tick import Reconciler
 from reconciler.plan.types import Plan
 from reconciler.world.changes import WorldChanges
-from reconciler.world.judged import judged_now
 from reconciler.world.replay_world import ReplayWorld
+from reconciler.world.tick_verdicts import collect_verdicts
 from reconciler.world.verdicts import Verdicts
 from reconciler.write import Written
 from reconciler.write.tick_commit import CommitInputs, draft_commit, plan_commit
@@ -35,7 +35,7 @@ class ReplayedReconciler(Reconciler):
     def _write(self, plan: Plan, written: Written, drafts: Sequence[Draft]) -> Outcome:
         if written.draft is not None:
             advance, now = self.planned
-            given = judged_now(self.world)
+            given = collect_verdicts(self.world)
             self.stepwise = self.stepwise or ReplayWorld()
             for world in (ReplayWorld(), self.stepwise):
                 again = self._compute(world, given, advance, now)

@@ -10,7 +10,7 @@ from reconciler.world.verdicts import HostVerdict, Verdicts
 from reconciler.world.world import World
 
 
-def judged_now(world: World) -> Verdicts:
+def collect_verdicts(world: World) -> Verdicts:
     """After the plan is made: rules ask for some verdicts only then."""
     return Verdicts(
         hosts=_hosts(world),
@@ -19,9 +19,9 @@ def judged_now(world: World) -> Verdicts:
         awaited=tuple((each.name, each.host) for each in world.awaited_hosts),
         is_starting=world.time_for_first_reports > timedelta(0),
         live_seen=world.rewind.own,
-        ours=frozenset(world.noted.ours),
-        descents=frozenset(world.noted.descents),
-        signatures=dict(world.noted.signatures),
+        ours=frozenset(world.verdict_record.ours),
+        descents=frozenset(world.verdict_record.descents),
+        signatures=dict(world.verdict_record.signatures),
     )
 
 
