@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reconciler.cli.access.ending import note_ending
+from reconciler.cli.access.expiring_certificates import note_expiring
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.fleet_changes import add_watch, show_fleet
 from reconciler.cli.fleet_repo import FleetRepo, add_repo
@@ -139,7 +139,7 @@ def run(arguments: argparse.Namespace) -> int:
         printed.clear()
         printed.update({name: item.object for name, item in bodies.items()})
         if is_first and arguments.output in TABLES and not POOLS.isdisjoint(request.kinds):
-            note_ending(fleet)
+            note_expiring(fleet)
         if is_first or changed:
             show(out(), changed, request, arguments, widths)
         if is_first and not (request.keys or arguments.label or arguments.field):

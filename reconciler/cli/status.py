@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from reconciler.cli.access.ending import find_ending
+from reconciler.cli.access.expiring_certificates import find_expiring
 from reconciler.cli.duration import format_age
 from reconciler.cli.exits import Exit
 from reconciler.cli.fleet_repo import FleetRepo, add_repo, named_fleet, source_branch
@@ -46,7 +46,7 @@ from schemas.kinds import Kind
 from schemas.problem import Problem, Severity
 
 if TYPE_CHECKING:  # it loads a library of cryptography, which a fleet without certificates does without
-    from schemas.settings.certificate_dates import EndingCertificate
+    from schemas.settings.certificate_dates import ExpiringCertificate
 
 EXAMPLES = """examples:
   gitvirt status
@@ -80,7 +80,7 @@ class FleetStatus:
     held: tuple[PendingApproval, ...]
     unapplied: tuple[NotApplied, ...]
     unwell: tuple[InventoryItem, ...]
-    ending: tuple[EndingCertificate, ...] = ()
+    expiring: tuple[ExpiringCertificate, ...] = ()
     kept: tuple[InventoryItem, ...] = ()  # deleted machines that an undo brings back
 
 
@@ -131,7 +131,7 @@ def collect_status(fleet: FleetRepo, inventory: FleetInventory) -> FleetStatus:
         plan.holds,
         unapplied,
         tuple(unwell),
-        find_ending(fleet),
+        find_expiring(fleet),
         tuple(kept),
     )
 
@@ -201,7 +201,7 @@ def list_parts(
         "`gitvirt describe OBJECT` says why",
         [row_of(terminal, item) for item in found.unwell],
     )
-    yield "Certificates", "end soon, or have ended", [(str(each), each.cure) for each in found.ending]
+    yield "Certificates", "expire soon, or have expired", [(str(each), each.cure) for each in found.expiring]
     yield (
         "Deleted, kept for an undo",
         "`git revert` brings it back, `gitvirt purge NAME` deletes it now, `gitvirt describe NAME` says what that destroys",
@@ -272,9 +272,9 @@ def value(found: FleetStatus) -> dict[str, object]:
         "held": [{"reason": each.reason, "objects": [str(key) for key in each.keys]} for each in found.held],
         "notApplied": [error_value(each) for each in found.unapplied],
         "notAsDeclared": [str(item.key) for item in found.unwell],
-        "endingCertificates": [
+        "expiringCertificates": [
             {"owner": each.entry.owner, "expires": each.ends.isoformat(), "cure": each.cure}
-            for each in found.ending
+            for each in found.expiring
         ],
         "kept": [str(item.key) for item in found.kept],
     }

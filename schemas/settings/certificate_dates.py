@@ -29,15 +29,15 @@ Listed = tuple[CertificateEntry, Certificate]
 
 
 @dataclass(frozen=True, slots=True)
-class EndingCertificate:
+class ExpiringCertificate:
     """The newest certificate of an owner, which ends soon or has ended."""
 
     entry: CertificateEntry
     ends: datetime
-    has_ended: bool
+    has_expired: bool
 
     def __str__(self) -> str:
-        verb = "expired" if self.has_ended else "expires"
+        verb = "expired" if self.has_expired else "expires"
         return f"the certificate of {self.entry.owner} {verb} on {day(self.ends)}"
 
     @property
@@ -45,11 +45,11 @@ class EndingCertificate:
         return describe_rotation(self.entry)
 
 
-def find_ending(settings: FleetSettings, now: datetime) -> tuple[EndingCertificate, ...]:
+def find_expiring(settings: FleetSettings, now: datetime) -> tuple[ExpiringCertificate, ...]:
     """Owners whose newest certificate ends within WARNING_TIME; the first to end comes first."""
     newest = (max(group, key=lambda each: each[1].ends) for group in _by_owner(settings))
     ending = (
-        EndingCertificate(entry, found.ends, found.ends <= now)
+        ExpiringCertificate(entry, found.ends, found.ends <= now)
         for entry, found in newest
         if found.ends - now <= WARNING_TIME
     )

@@ -5,7 +5,7 @@
     rotation        what an entry lists next, from what it lists and which files there are. Pure
     settings_text   a new text of gitvirt.yaml with that entry, no other byte changed
     proposal        the commit of the operator's verbs, and what they print
-    ending          certificates that end soon, for verbs that show the fleet
+    expiring_certificates   those that expire soon, for verbs that show the fleet
 
 Limits: nothing here connects to the link or decides who may; people merge what is proposed. A private key is written to its own file, for this
 account alone, and is in no message, commit or output.

@@ -15,7 +15,7 @@ from schemas.settings import fleet
 from schemas.settings.fleet import PATH, FleetSettings
 
 Path = tuple[str, ...]
-BY_HAND = "add the entry by hand: `gitvirt help link` has an example"
+BY_HAND = "add the entry by hand: `gitvirt help link.md` has an example"
 # Below an empty mapping in flow style all would be on one line, a certificate as well.
 EMPTY = re.compile(rb"^(link|poollets|clients):[^\S\n]*\{\}[^\S\n]*(#.*)?$", re.MULTILINE)
 

@@ -8,7 +8,7 @@ import pytest
 
 from schemas.problem import Severity
 from schemas.settings.certificate_changes import compare_certificates
-from schemas.settings.certificate_dates import check_dates, find_ending
+from schemas.settings.certificate_dates import check_dates, find_expiring
 from schemas.settings.fleet import FleetIdentity, FleetSettings, PoolletEntry
 from schemas.settings.link import ClientEntry, LinkSettings
 from tests.schemas.settings.certificates import NOW, certificate, link_certificate
@@ -63,8 +63,8 @@ def test_owners_whose_newest_certificate_ends_soon_come_in_that_order() -> None:
     settings = fleet_of(
         a=(ends(20),), b=(ends(-0.5, "b"),), c=(ends(5, "c"), ends(200, "c")), d=(ends(300, "d"),)
     )
-    found = find_ending(settings, NOW)
-    assert [(each.entry.owner, each.has_ended) for each in found] == [
+    found = find_expiring(settings, NOW)
+    assert [(each.entry.owner, each.has_expired) for each in found] == [
         ("poollets.b", True),
         ("poollets.a", False),
     ]

@@ -240,7 +240,7 @@ def test_people_who_look_at_the_fleet_are_warned_with_the_command_to_run(
         assert code == Exit.OK
         assert (want in output) is bool(verb), output
         assert ("run `gitvirt poollet rotate` on the host of rack-a" in output) is bool(verb)
-    printed = json.loads(gitvirt("status", "-o", "json")[1])["endingCertificates"]
+    printed = json.loads(gitvirt("status", "-o", "json")[1])["expiringCertificates"]
     assert [each["owner"] for each in printed] == (["poollets.rack-a"] if verb else [])
     assert "certificate" not in gitvirt("get", "machines")[1]
     assert "certificate" not in gitvirt("get", "pools", "-o", "json")[1]
