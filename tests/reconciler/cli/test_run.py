@@ -258,7 +258,7 @@ def test_another_fleet_id_holds_everything_and_fails(site: Site) -> None:
     for _ in range(2):
         code, output = await_end(site.run("--once"))
         assert code == Exit.PROBLEMS
-        assert "awaiting approval reason=" in output
+        assert " held reason=" in output
         assert "error: fleet.id is ffff" in output
         assert "gitvirt init --refork" in output
         assert site.live() == before
