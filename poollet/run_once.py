@@ -5,14 +5,14 @@ push. Rounds follow each other until each report is pushed and the agents are at
 seldom enough: the first report has to land before the host may be changed, and a list after an action has
 to show its effect.
 
-It ends with an error after PATIENCE_MS, when the remote cannot be used, or when another run has the report
-lease.
+It ends with an error after PATIENCE_MS, when the remote cannot be used, when another run has the report
+lease, or when all is reported and a runtime does not answer: then nothing was done on the host.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from poollet.threads import AgentThreads
 
@@ -24,7 +24,16 @@ def run(running: AgentThreads) -> str:
     """Until nothing is left to do and it is reported, or PATIENCE_MS is over. Returns what went wrong, what a candidate waits for, or nothing."""
     for publisher in running.remote.publishers:
         publisher.lease.is_patient = False
-    return _run_until(running, lambda: all(one.agent.is_at_rest for one in running.members))
+    found = _run_until(running, lambda: all(one.agent.is_at_rest for one in running.members))
+    return "; ".join(filter(None, (found, *find_silent_runtimes(running))))
+
+
+def find_silent_runtimes(running: AgentThreads) -> Iterator[str]:
+    """Each runtime that did not answer last, with its address, which is part of the error."""
+    for member in running.members:
+        for connection in member.agent.connections.values():
+            if error := connection.state.error:
+                yield f"runtime {connection.name} does not answer: {error}"
 
 
 def leave(running: AgentThreads) -> str:

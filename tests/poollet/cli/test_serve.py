@@ -107,6 +107,16 @@ def test_once_does_what_is_ordered_and_ends(fleet_repo: FleetRepo, socket: Path)
     assert len(machines(socket)) == 5
 
 
+def test_once_without_a_runtime_names_its_socket_and_fails(fleet_repo: FleetRepo) -> None:
+    fleet_repo.begin({"web-1.yaml": web()})
+    absent = fleet_repo.folder / "absent.sock"
+    with running(fleet_repo.folder, *words(fleet_repo, absent, "--once")) as process:
+        code, logged = process.end(None)
+    assert code == 1, logged
+    assert f"runtime default does not answer: unix://{absent}" in logged.splitlines()[-2], logged
+    assert fleet_repo.report().pools["host-1"].status.state != "Ready"
+
+
 def test_its_own_runtime_outlives_it_unless_runtimes_are_to_end(fleet_repo: FleetRepo) -> None:
     fleet_repo.begin({"web-1.yaml": web()})
     socket = fleet_repo.folder / "own.sock"
