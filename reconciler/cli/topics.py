@@ -68,8 +68,9 @@ def format_page(terminal: Terminal, text: str) -> Iterator[str]:
 
 
 def command(link: re.Match[str]) -> str:
-    """A link to another page, as the command that shows it: a terminal cannot follow the link itself."""
-    return f"{link[1]} (gitvirt help {link[2]}{'.md' if link[2] in VERBS else ''})"
+    """A link to another page, as the command that shows it: a terminal cannot follow the link itself. Always with the suffix, because a
+    verb may have the name of the page, and all links of a page read alike."""
+    return f"{link[1]} (gitvirt help {link[2]}.md)"
 
 
 def show_code(terminal: Terminal, name: str) -> None:

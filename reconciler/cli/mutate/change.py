@@ -40,6 +40,7 @@ from reconciler.cli.objects.references import read_reference, select_keys
 from reconciler.cli.objects.selectors import find_by_key, read_current
 from reconciler.cli.output import add_format
 from reconciler.cli.terminal import err, out, printable
+from reconciler.gitstore.remote.git_errors import CHECKED_OUT
 from reconciler.gitstore.remote.transport import PushConflict, PushRefused, RemoteUnavailable
 from reconciler.gitstore.repo import Draft, Identity, Pushed, Unchanged
 from reconciler.gitstore.worktree.checkout import read_identity
@@ -259,6 +260,20 @@ def edit_document(before: bytes, index: int, changes: Changes, item: InventoryIt
     raise CommandError(cause, problem.hint or "make the change by hand", Exit.PROBLEMS)
 
 
+def describe_refusal(fleet: FleetRepo, ref: str, words: str, arguments: argparse.Namespace) -> CommandError:
+    """What people can do about a push that the remote refused: a rule of the server, or a repo that is not bare."""
+    if CHECKED_OUT in words:
+        branch = printable(ref.removeprefix(HEADS))
+        cause = f"{fleet.location.address} is not a bare repo and has branch {branch} checked out, so Git refuses pushes to it"
+        cure = "use a bare repo (`git clone --bare`), or there: git config receive.denyCurrentBranch updateInstead"
+        return CommandError(cause, f"{cure}; or push a branch for review: --branch NAME")
+    cure = "push a branch for review: --branch NAME"
+    if arguments.branch:
+        cure = "the server has a rule about that branch: choose another name, or ask its administrator"
+    words = "; ".join(map(printable, words.splitlines()))
+    return CommandError(f"the server refused the push: {words}", cure)
+
+
 def push_files(
     fleet: FleetRepo, edits: Sequence[FileEdit], arguments: argparse.Namespace, message: str
 ) -> str | None:
@@ -287,13 +302,7 @@ def push_files(
         case PushConflict():
             return None
         case PushRefused(_, words):
-            cure = "push a branch for review: --branch NAME"
-            if arguments.branch:
-                cure = (
-                    "the server has a rule about that branch: choose another name, or ask its administrator"
-                )
-            words = "; ".join(map(printable, words.splitlines()))
-            raise CommandError(f"the server refused the push: {words}", cure)
+            raise describe_refusal(fleet, ref, words, arguments)
         case RemoteUnavailable(_, cause, cure):
             raise CommandError(f"{fleet.location.address}: {cause}", cure)
         case other:

@@ -123,6 +123,7 @@ ABOUT_SSH = (
 ADDRESS_CURE = (
     "check the address and the rights of this account: servers hide repos that an account may not read"
 )
+CHECKED_OUT = "branch is currently checked out"  # what git answers for a branch of a repo that is not bare
 WORDS_AT_MOST = 300
 NOISE = re.compile(r"^(fatal|error|warning|ssh|ERROR|FATAL): ")
 
@@ -154,6 +155,8 @@ def server_words(words: str, reasons: list[str]) -> str:
     theirs = [
         line.removeprefix("remote:").strip() for line in words.splitlines() if line.startswith("remote:")
     ]
+    if CHECKED_OUT in reasons:
+        return CHECKED_OUT  # git's own lines about it are a page of advice
     return "\n".join(line for line in [*theirs, *dict.fromkeys(reasons)] if line)
 
 

@@ -37,8 +37,8 @@ def test_every_page_is_shown_and_links_are_commands(capsys: Capture) -> None:
         if page.name.endswith(".md"):
             assert main(["help", page.name]) == Exit.OK
     output = capsys.readouterr().out
-    assert "(gitvirt help settings)" in output
-    assert "(gitvirt help plan.md)" in output  # `help plan` is the verb's own
+    assert "(gitvirt help settings.md)" in output
+    assert "(gitvirt help plan.md)" in output  # as every page: `help plan` is the verb's own
 
 
 @pytest.mark.parametrize(

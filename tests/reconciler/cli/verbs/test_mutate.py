@@ -423,3 +423,17 @@ def test_what_cannot_be_meant_is_refused(
 def test_an_object_has_to_be_named(fleet: Path, capsys: Capture, verb: str) -> None:
     assert gitvirt(verb) == Exit.USAGE
     assert "required: OBJECT" in capsys.readouterr().err
+
+
+def test_a_repo_with_the_branch_checked_out_is_named_with_its_cure(fleet: Path, capsys: Capture) -> None:
+    git(fleet, "remote", "remove", "origin")
+    assert gitvirt("cordon", "rack-a", "--repo", str(fleet)) == Exit.FAILED
+    cause, cure = capsys.readouterr().err.strip().splitlines()[-2:]
+    assert cause.startswith(f"error: {fleet}")
+    assert cause.endswith("is not a bare repo and has branch main checked out, so Git refuses pushes to it")
+    assert "git clone --bare" in cure
+    assert "receive.denyCurrentBranch updateInstead" in cure
+    assert "--branch NAME" in cure
+    git(fleet, "config", "receive.denyCurrentBranch", "updateInstead")
+    assert gitvirt("cordon", "rack-a", "--repo", str(fleet)) == Exit.OK
+    assert "unschedulable" in (fleet / "pools/rack-a.yaml").read_text()
