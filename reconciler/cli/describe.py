@@ -124,6 +124,9 @@ def show(terminal: Terminal, description: ObjectDescription, body: dict[str, Any
     terminal.line(f"{terminal.paint(str(item.key), TextStyle.BOLD)}  {state}  {printable(item.path)}")
     if why := columns.message(item):
         terminal.line(f"{printable(columns.reason_cell(item))}: {printable(why)}")
+    if columns.creation_time(item) is not None:
+        when = printable(item.object.metadata.creation_timestamp)
+        terminal.line(f"Created: {when}, {columns.age_cell(item)} ago")
     if description.undo and find_replacement(item) is None:
         terminal.line(f"Undo: {description.undo}")
     if columns.is_paused(item):

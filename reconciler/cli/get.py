@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from reconciler.cli.access.expiring_certificates import note_expiring
@@ -49,6 +50,7 @@ EXAMPLES = """examples:
   gitvirt get machines -l app=web --field state=Running
   gitvirt get machines -l 'tier in (web,api),!test'
   gitvirt get machines --sort-by pool --no-headers
+  gitvirt get machines --sort-by age
   gitvirt get pools,volumes
   gitvirt get all -A
   gitvirt get volume/web-1-root -o yaml
@@ -62,6 +64,8 @@ TABLES = ("table", "wide")
 POOLS = frozenset((Kind.MACHINE_POOL, Kind.VOLUME_POOL))
 ALL = "all"
 EVERY = TakenKinds(tuple(Kind), None)
+AGE = "age"
+NEVER = datetime.min.replace(tzinfo=UTC)
 HIDDEN = "hidden; use --show-secrets"
 
 
@@ -78,7 +82,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_selectors(parser)
     parser.add_argument("-o", "--output", choices=FORMATS, default="table", help="format (default: table)")
     parser.add_argument(
-        "--sort-by", metavar="FIELD", help="by name if not given: state, pool, class, power, or a path"
+        "--sort-by",
+        metavar="FIELD",
+        help="by name if not given: state, pool, class, power, age (the newest first), or a path",
     )
     parser.add_argument("--no-headers", action="store_true", help="print tables without their titles")
     add_watch(parser, "print every change")
@@ -177,9 +183,11 @@ def choose_items(
 
 
 def sort_items(items: list[InventoryItem], name: str) -> list[InventoryItem]:
-    """By a field, as `--field` names it; objects without it come last."""
+    """By a field, as `--field` names it, or by age; objects without it come last."""
+    if name == AGE:
+        return sorted(items, key=lambda item: columns.creation_time(item) or NEVER, reverse=True)
     if items and not any(sort_value(item, name) for item in items):
-        cure = f"{', '.join(FIELDS)}, or a path such as spec.priority"
+        cure = f"{', '.join((*FIELDS, AGE))}, or a path such as spec.priority"
         raise CommandError(f"nothing to sort has anything at {printable(name)}", cure, Exit.USAGE)
     return sorted(items, key=lambda item: (not (found := sort_value(item, name)), natural_order(found)))
 

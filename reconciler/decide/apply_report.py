@@ -227,7 +227,8 @@ def orphan_claims(view: View, key: Key, claims: Sequence[ObjectReport]) -> Itera
 def adopt(view: View, edit: ObjectEdit, report: ObjectReport) -> ObjectEdit | None:
     """Assigned again to the pool that reports it, with the uid and the assignment id of the report; None for another object of that name.
 
-    The ids stay as the host knows them, so that the host goes on without a change. Only an object without a uid on
+    The ids stay as the host knows them, so that the host goes on without a change. Since when it exists is known only where `live` has
+    that very uid. Only an object without a uid on
     `live` takes the uid of a report; with another uid there, it is another life of that name, and what the host has is an orphan. A
     rewound `live` has the older life: there the report counts.
     """
@@ -237,7 +238,11 @@ def adopt(view: View, edit: ObjectEdit, report: ObjectReport) -> ObjectEdit | No
     if edit.assignment is not None or is_other:
         edit = edit.unassign()
     grant = view.grant(Key(POOL_OF[edit.known.key.kind], "", report.pool))
-    edit = edit.with_record(uid=report.uid).assign(report.pool, report.assignment, grant)
+    before = edit.before
+    created = before.creation_timestamp if before is not None and before.uid == report.uid else ""
+    edit = edit.with_record(uid=report.uid, creation_timestamp=created).assign(
+        report.pool, report.assignment, grant
+    )
     edit = edit.set_condition(SCHEDULED, "True", "Placed", f"on {report.pool}")
     edit = edit.with_record(status=status_from_report(edit.record, report, edit.now))
     if isinstance(edit.record.status, MachineStatus):

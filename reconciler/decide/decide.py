@@ -37,7 +37,7 @@ from reconciler.decide.apply_report import PoolFact, under_grant, update_status
 from reconciler.decide.compose import compose
 from reconciler.decide.deletion import DeletionReview, review_deletions
 from reconciler.decide.need import Adopt, Drain, Need, Place, Postpone
-from reconciler.decide.object_edit import ObjectEdit, make_uid
+from reconciler.decide.object_edit import ObjectEdit, identify
 from reconciler.decide.outcome import keep, recover
 from reconciler.decide.placement.quotas import SCOPES, PlacedAmounts, find_placed_after, quota_status
 from reconciler.decide.pool_requests import PoolRequests, judge_requests
@@ -159,15 +159,14 @@ def affected_keys(view: View, dirty: Collection[Key], ended: Collection[Key]) ->
 def start_edit(view: View, known: ObjectState, now: datetime, requests: PoolRequests) -> ObjectEdit:
     """The edit that every rule begins with: an identity, a status to write into, and the assignment as its grant is after this tick.
 
-    A new object gets its uid here. A volume that was retained under its name comes back here, before any rule could take it for a new one.
+    A new object gets its uid and its creation time here. A volume that was retained under its name comes back here, before any rule could take it for a new one.
     """
     record = known.record
     if (kept := retained_volume_for(view, known)) is not None:
         return under_grant(restore(known, kept, now), requests, view)
     if not record.uid and known.origin is Origin.DECLARED:
-        record = msgspec.structs.replace(
-            record, uid=make_uid(view.rules.settings.fleet.id, known.key, view.source_commit or "")
-        )
+        uid, created = identify(view, known.key, now)
+        record = msgspec.structs.replace(record, uid=uid, creation_timestamp=created)
     if record.status is None:
         record = msgspec.structs.replace(record, status=empty_status(known.key.kind))
     edit = ObjectEdit(known, record, now)
@@ -308,7 +307,7 @@ def generated_needs(view: View, owner: Need, now: datetime, requests: PoolReques
     known = view.objects[owner.key]
     if not known.is_active or owner.record.is_deleting:
         return
-    for each, expansion in ephemeral.owned_objects(view, owner, known):
+    for each, expansion in ephemeral.owned_objects(view, owner, known, now):
         if each.is_active and each.key not in view.relations.absent:
             edit = start_edit(view, each, now, requests)
             yield ephemeral.decide_generated(view, edit, expansion, owner, pool_fact(view, edit, requests))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime
 
 import msgspec
 
@@ -16,7 +17,7 @@ from reconciler.decide import interface
 from reconciler.decide.apply_report import PoolFact
 from reconciler.decide.expansion import Expansion, expansions
 from reconciler.decide.need import Blocked, ChangeReason, Need
-from reconciler.decide.object_edit import ObjectEdit, make_uid
+from reconciler.decide.object_edit import ObjectEdit, identify
 from reconciler.decide.volume import decide_volume
 from reconciler.plan.types import Action
 from reconciler.world.objects.object_state import ObjectState, Origin
@@ -27,7 +28,7 @@ from schemas.model import Machine, NetworkInterface, Object, Volume, decode
 
 
 def owned_objects(
-    view: View, owner: Need, owner_known: ObjectState
+    view: View, owner: Need, owner_known: ObjectState, now: datetime
 ) -> Iterator[tuple[ObjectState, Expansion]]:
     """Each generated object of the machine, as known already or as it will be, with the document that its entry gives.
 
@@ -38,15 +39,17 @@ def owned_objects(
         return
     for each in expansions(machine, owner.record.uid):
         known = view.objects.get(each.key)
-        yield known or new_object(view, each), each
+        yield known or new_object(view, each, now), each
 
 
-def new_object(view: View, expansion: Expansion) -> ObjectState:
+def new_object(view: View, expansion: Expansion, now: datetime) -> ObjectState:
     """As it will be known once it is on live; no document yet."""
     key = expansion.key
     object = decode(key.kind, expansion.body)
+    uid, created = identify(view, key, now)
     record = Record(
-        uid=make_uid(view.rules.settings.fleet.id, key, view.source_commit or ""),
+        uid=uid,
+        creation_timestamp=created,
         owners=object.metadata.owner_references,
         status=empty_status(key.kind),
     )

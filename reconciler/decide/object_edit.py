@@ -23,9 +23,11 @@ from reconciler.world.record import (
     Record,
     empty_status,
     own,
+    stamp,
     with_condition,
     without_condition,
 )
+from reconciler.world.view import View
 from schemas.kinds import Key, Kind
 from schemas.model import Assignment, Condition, Evict, MachineStatus, PreviousAssignment, Rejection
 
@@ -168,6 +170,14 @@ NAMELESS = frozenset({Kind.SECRET})
 def make_uid(fleet: str, key: Key, commit: str) -> str:
     """The uid of an object that the source commit is the first to declare; declared again after its end it gets another."""
     return "" if key.kind in NAMELESS else str(uuid5(UUID(fleet), f"{key}@{commit}"))
+
+
+def identify(view: View, key: Key, now: datetime) -> tuple[str, str]:
+    """Uid and creation time of an object that `live` does not have yet.
+
+    While `live` is lost the time stays empty: the object may be older, and an unknown time is not now."""
+    uid = make_uid(view.rules.settings.fleet.id, key, view.source_commit or "")
+    return uid, stamp(now) if uid and not view.is_live_lost else ""
 
 
 def assignment_id(uid: str, live: str | None) -> str:

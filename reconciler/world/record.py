@@ -6,6 +6,7 @@ A document on `live` has two authors. People's fields are a copy of the source. 
 its only memory:
 
     metadata.uid                       identity, given once and never changed
+    metadata.creationTimestamp         when it got its uid; empty where `live` was lost, because that moment is unknown
     metadata.deletionTimestamp         the order to delete; taken back only for a volume whose data is retained
     spec.claimRef of a volume          the machine that may attach it
     spec.machinePoolRef, volumePoolRef the pool of the assignment; without an assignment the field is a pin by people
@@ -112,6 +113,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     """
 
     uid: str = ""
+    creation_timestamp: str = ""
     deletion_timestamp: str = ""
     pool: str = ""
     claim: ClaimRef | None = None
@@ -284,6 +286,7 @@ def record_of(kind: Kind, body: Mapping[str, Any]) -> Record:
     owners = metadata.get("ownerReferences")
     return Record(
         uid=metadata.get("uid") or "",
+        creation_timestamp=metadata.get("creationTimestamp") or "",
         deletion_timestamp=metadata.get("deletionTimestamp") or "",
         pool=assignment.pool if assignment else "",
         claim=msgspec.convert(claim, ClaimRef) if claim else None,
@@ -319,6 +322,7 @@ def fields(kind: Kind, record: Record, base: Record = NOTHING) -> dict[Target, V
     """
     desired: dict[Target, Value] = {
         Field.UID: record.uid or None,
+        Field.CREATION_TIMESTAMP: record.creation_timestamp or None,
         Field.DELETION_TIMESTAMP: record.deletion_timestamp or None,
         Field.STATUS: to_value(record.status),
     }

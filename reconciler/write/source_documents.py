@@ -26,7 +26,7 @@ from schemas.kinds import Key
 from schemas.manifest import parse
 from schemas.manifest.ignore import is_manifest
 
-OWN_METADATA = frozenset({"uid", "deletionTimestamp", "ownerReferences"})
+OWN_METADATA = frozenset({"uid", "creationTimestamp", "deletionTimestamp", "ownerReferences"})
 POOL_REFS = ("machinePoolRef", "volumePoolRef")
 
 

@@ -22,6 +22,7 @@ class Field(Enum):
     """In the order in which one edit inserts several new fields."""
 
     UID = ("metadata", "uid")
+    CREATION_TIMESTAMP = ("metadata", "creationTimestamp")
     DELETION_TIMESTAMP = ("metadata", "deletionTimestamp")
     POWER = ("spec", "power")
     UNSCHEDULABLE = ("spec", "unschedulable")

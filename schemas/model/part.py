@@ -60,6 +60,7 @@ class Metadata(Part, frozen=True):
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
     uid: str = ""
+    creation_timestamp: str = ""
     deletion_timestamp: str = ""
     owner_references: tuple[OwnerReference, ...] = ()
 

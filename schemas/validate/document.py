@@ -127,6 +127,7 @@ def of_selectors(entry: AnyDeclaration, machine: Machine) -> Iterator[Finding]:
 
 FIELDS = (
     ("metadata", "uid"),
+    ("metadata", "creationTimestamp"),
     ("metadata", "deletionTimestamp"),
     ("spec", "claimRef"),
     ("spec", "machineRef"),

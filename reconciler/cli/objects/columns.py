@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from reconciler.cli.duration import format_age
 from reconciler.cli.output import Column
 from reconciler.cli.terminal import TextStyle
 from reconciler.query.inventory import InventoryItem
@@ -36,7 +37,8 @@ def columns(
     before = f"{kind.value.lower()}/" if with_kind else ""
     name = Column[InventoryItem]("NAME", lambda item: before + item.key.name)
     file = Column[InventoryItem]("FILE", lambda item: item.path, is_wide=True)
-    rows = [*([namespace] if with_namespace else []), name, *BY_KIND[kind], file]
+    age = [] if kind is Kind.SECRET else [AGE._replace(is_wide=kind in POOLS)]  # the table of pools is full
+    rows = [*([namespace] if with_namespace else []), name, *BY_KIND[kind], *age, file]
     rows.sort(key=lambda column: column is MESSAGE)  # the longest comes last
     return [column for column in rows if is_wide or not column.is_wide]
 
@@ -174,6 +176,21 @@ HOST = Column[InventoryItem](
     "HOST", of(lambda pool: pool.status.host.id if pool.status.host else ""), is_wide=True
 )
 UID = Column[InventoryItem]("UID", of(lambda each: each.metadata.uid), is_wide=True)
+
+
+def creation_time(item: InventoryItem) -> datetime | None:
+    """When the reconciler first saw the object. None for what has no identity on the target branch, such as an announced pool, and for an
+    object that was taken over from a host's report after `live` was lost: then the moment is unknown."""
+    return moment(item.object.metadata.creation_timestamp)
+
+
+def age_cell(item: InventoryItem) -> str:
+    """How long it exists, by the clock of this computer."""
+    since = creation_time(item)
+    return "" if since is None else format_age((datetime.now(UTC) - since).total_seconds())
+
+
+AGE = Column[InventoryItem]("AGE", age_cell)
 
 
 def size_cell(item: InventoryItem) -> str:

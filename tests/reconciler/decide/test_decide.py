@@ -414,8 +414,10 @@ def test_only_a_machine_that_goes_on_generates_objects(owner: ObjectState, want:
 def test_a_blocked_machine_has_no_owned_objects_before_it_is_placed() -> None:
     known = machine("web", spec=EPHEMERAL)
     blocked = Blocked(**edit_of(known).need_fields(), reason="Missing")
-    assert list(owned_objects(world(), blocked, known)) == []
-    assert list(owned_objects(world(), Keep(**edit_of(volume("data")).need_fields()), volume("data"))) == []
+    assert list(owned_objects(world(), blocked, known, NOW)) == []
+    assert (
+        list(owned_objects(world(), Keep(**edit_of(volume("data")).need_fields()), volume("data"), NOW)) == []
+    )
 
 
 def test_an_ordered_deletion_of_a_machine_generates_nothing_and_takes_its_objects_along() -> None:
@@ -435,7 +437,7 @@ def scratch(known: ObjectState | None = None, size: str = "1Gi", **changes: Any)
     owner = machine("web", spec={"volumes": [template]})
     assert isinstance(owner.object, Machine)
     (expansion,) = expansions(owner.object, uid_of("web"))
-    return differs(known if known is not None else new_object(world(), expansion), expansion)
+    return differs(known if known is not None else new_object(world(), expansion, NOW), expansion)
 
 
 ON_LIVE = volume("web-scratch", origin=Origin.GENERATED, ownerReferences=[OWNER])

@@ -25,6 +25,7 @@ spec:
 """
 CHANGES: Changes = {
     Field.UID: "5b0ff6f2-3d6c-5d0a-9a3e-2f1c7a9e0b11",
+    Field.CREATION_TIMESTAMP: "2030-01-01T09:29:54Z",
     Field.MACHINE_POOL_REF: {"name": "rack-a1"},
     Field.STATUS: {
         "state": "Running",

@@ -23,7 +23,10 @@ POLICY_CASES = [
     Case(
         "fields that are ignored",
         {
-            "m.yaml": machine(status={"state": "Running"}, metadata={"uid": "1"}),
+            "m.yaml": machine(
+                status={"state": "Running"},
+                metadata={"uid": "1", "creationTimestamp": "2026-01-01T00:00:00Z"},
+            ),
             "v.yaml": volume(
                 claimRef={"name": "web", "uid": "1"}, metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}
             ),
@@ -32,6 +35,7 @@ POLICY_CASES = [
         {
             "GV362 notice m.yaml /status",
             "GV363 notice m.yaml /metadata/uid",
+            "GV363 notice m.yaml /metadata/creationTimestamp",
             "GV363 notice v.yaml /spec/claimRef",
             "GV363 notice v.yaml /metadata/deletionTimestamp",
             "GV363 notice n.yaml /spec/machineRef",

@@ -28,7 +28,7 @@ _NOTATIONS = {letter: notation for notation, letter in _LETTERS.items()}
 def _keep(kind: Kind) -> type[msgspec.Struct]:
     """One document of a kind. `names` are namespace and name, where no object says them; `record` is empty in the source."""
     status: Any = STATUS.get(kind, type(None))
-    record: Any = tuple[str, str, ClaimRef | None, tuple[OwnerReference, ...], status | None]
+    record: Any = tuple[str, str, str, ClaimRef | None, tuple[OwnerReference, ...], status | None]
     object: Any = TYPES[kind]
     fields = [
         ("index", int),
@@ -75,7 +75,14 @@ def _parts(kind: Kind, record: Record | None) -> tuple[Any, ...] | None:
     if record is None:
         return None
     status = None if record.status is empty_status(kind) else record.status
-    return record.uid, record.deletion_timestamp, record.claim, record.owners, status
+    return (
+        record.uid,
+        record.creation_timestamp,
+        record.deletion_timestamp,
+        record.claim,
+        record.owners,
+        status,
+    )
 
 
 def _doc(path: str, kept: Any) -> Doc:
@@ -87,11 +94,11 @@ def _doc(path: str, kept: Any) -> Doc:
 def _record(kind: Kind, parts: tuple[Any, ...] | None) -> Record | None:
     if parts is None:
         return None
-    uid, deletion_timestamp, claim, owners, status = parts
+    uid, created, deleted, claim, owners, status = parts
     if status is None:
-        return Record(uid, deletion_timestamp, "", claim, owners, empty_status(kind))
+        return Record(uid, created, deleted, "", claim, owners, empty_status(kind))
     assignment = assignment_of(status)
-    return Record(uid, deletion_timestamp, assignment.pool if assignment else "", claim, owners, status)
+    return Record(uid, created, deleted, assignment.pool if assignment else "", claim, owners, status)
 
 
 def to_text(value: object) -> str:

@@ -40,13 +40,18 @@ stringData: {password: hunter2}
 """
 
 
-def machine(name: str, namespace: str = "default", labels: str = "{}") -> bytes:
+CREATED = "2026-01-01T00:00:00Z"
+
+
+def machine(name: str, namespace: str = "default", labels: str = "{}", created: str = "") -> bytes:
+    """`created` is what the reconciler writes on the target branch."""
+    since = f'\n  creationTimestamp: "{created}"' if created else ""
     return f"""apiVersion: compute.ironcore.dev/v1alpha1
 kind: Machine
 metadata:
   name: {name}
   namespace: {namespace}
-  labels: {labels}
+  labels: {labels}{since}
 spec:
   machineClassRef: {{name: small}}
   volumes:
@@ -116,7 +121,8 @@ def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     commit(
         checkout,
         {
-            "machines/web-1.yaml": machine("web-1", labels="{app: web, tier: front}") + RUNNING,
+            "machines/web-1.yaml": machine("web-1", labels="{app: web, tier: front}", created=CREATED)
+            + RUNNING,
             "machines/web-2.yaml": machine("web-2") + WAITING,
         },
         "default/web-1 is running",

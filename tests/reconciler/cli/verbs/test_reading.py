@@ -21,7 +21,7 @@ Capture = pytest.CaptureFixture[str]
 @pytest.mark.parametrize(
     ("words", "want"),
     [
-        ("get machines", ["NAME   STATE    POOL  CLASS  POWER  IPS       REASON", "web-1  Running", "10.0.0.7", "Unschedulable"]),
+        ("get machines", ["NAME   STATE    POOL  CLASS  POWER  IPS       REASON         AGE", "web-1  Running", "10.0.0.7", "Unschedulable"]),
         ("get m -A", ["NAMESPACE  NAME", "lab        lab"]),
         ("get machines -A -l app=web -o name", ["Machine/default/web-1\n"]),
         ("get machines -A -l app==web -o name", ["Machine/default/web-1\n"]),
@@ -36,6 +36,7 @@ Capture = pytest.CaptureFixture[str]
         ("get all", ["machine/web-1", "machinepool/rack-a", "machineclass/small", "secret/seed"]),
         ("get machine -n lab lab", ["lab   "]),
         ("get machines --sort-by state", ["web-2  Pending  ", "\nweb-1  Running"]),
+        ("get machines --sort-by age -o name", ["Machine/default/web-1\nMachine/default/web-2\n"]),
         ("get machines --sort-by class -o name", ["Machine/default/web-1\nMachine/default/web-2\n"]),
         ("get machine Machine/default/web-1 -o name", ["Machine/default/web-1\n"]),
         ("get machines -l app!=web -o name", ["Machine/default/web-2\n"]),
@@ -52,7 +53,7 @@ Capture = pytest.CaptureFixture[str]
         ("top", ["rack-a  Ready  1", "12%  1 of 8", "6%  2Gi of 32Gi"]),
         ("events", ["Restarted  the guest stopped by itself (3 times)", "default/web-1 is running"]),
         ("history machine web-1", ["default/web-1 is running", "schedule default/web-1 onto rack-a: most free", "add web-1"]),
-        ("describe machine web-1", ["Machine/default/web-1  Running", "Scheduled  True", "Restarted", "add web-1", "machineClassRef  small", "name=root, localDisk=(sizeLimit=5Gi)", "get Machine/default/web-1 -o yaml"]),
+        ("describe machine web-1", ["Machine/default/web-1  Running", "Created: 2026-01-01T00:00:00Z, ", "Scheduled  True", "Restarted", "add web-1", "machineClassRef  small", "name=root, localDisk=(sizeLimit=5Gi)", "get Machine/default/web-1 -o yaml"]),
         ("describe machine web-2", ["Unschedulable: rack-a: cpu: need 1, have 0"]),
         ("wait machine web-1 --for state=Running", ["Machine/default/web-1: Running after"]),
         ("wait pool rack-a", ["MachinePool/rack-a: Ready after"]),
@@ -401,7 +402,7 @@ def test_a_wide_table_has_the_uid_once_and_its_message_last(fleet: Path, capsys:
     assert gitvirt("get", "machines", "-o", "wide") == Exit.OK
     header = capsys.readouterr().out.splitlines()[0]
     assert "MACHINE-ID" not in header
-    assert header.split()[-3:] == ["UID", "FILE", "MESSAGE"]
+    assert header.split()[-4:] == ["UID", "AGE", "FILE", "MESSAGE"]
 
 
 @pytest.mark.parametrize("words", ["--repo {bare} get machines", "--repo={bare} get machines"])

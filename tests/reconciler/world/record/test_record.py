@@ -121,6 +121,7 @@ def records(draw: st.DrawFn) -> tuple[Kind, Record]:
     assignment = status.assignment if isinstance(status, MachineStatus | VolumeStatus) else None
     return kind, Record(
         uid=draw(st.sampled_from(["", "6d0d0f8e-8d5b-4a53-9b53-1c1c3a3b8f10"])),
+        creation_timestamp=draw(st.sampled_from(["", TIME])),
         deletion_timestamp=draw(st.sampled_from(["", TIME])),
         pool=assignment.pool if assignment else "",
         claim=draw(st.none() | st.builds(ClaimRef, name=names, uid=words)) if kind is Kind.VOLUME else None,
