@@ -13,13 +13,13 @@ Exit codes: 0 when none is left, 6 after the timeout, with what is left and why.
 
 Must never happen: a pool is said to be drained while a machine is on it that does not tolerate the drain, also one that came after the first look.
 
-Limits: it writes nothing, and reads the target branch with the newest reports. That a machine runs again elsewhere is shown, and not waited for.
+Limits: it writes nothing, and reads the target branch with the newest reports. That a machine runs again elsewhere is shown, and not waited for; the last line has the `gitvirt wait` that does.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from itertools import chain
 
 from reconciler.cli.exits import CommandError, Exit
@@ -36,6 +36,7 @@ from reconciler.world.record import EVICTION, condition
 from schemas.kinds import Key, Kind
 from schemas.model import Machine
 
+RUNNING = "Running"
 MOST_NAMED = 5  # machines that are left; more are counted
 
 Leaving = Callable[[FleetRepo], Collection[Key]]
@@ -60,7 +61,7 @@ class DrainProgress:
                 self.followed |= set(self.list_leaving(now))
                 left = self.show(inventory)
             if not left:
-                return self.finish(time.monotonic() - start)
+                return self.finish(inventory, time.monotonic() - start)
         raise CommandError(*describe_left(left, self.lines, seconds), Exit.TIMED_OUT)
 
     def show(self, inventory: FleetInventory) -> dict[Key, InventoryItem]:
@@ -77,11 +78,39 @@ class DrainProgress:
                 self.terminal.stream.flush()
         return left
 
-    def finish(self, seconds: float) -> int:
+    def finish(self, inventory: FleetInventory, seconds: float) -> int:
+        """Where they all are, and how to wait for those that do not run yet: that the pool is empty does not say that they run."""
         names = ", ".join(f"MachinePool/{name}" for name in sorted(self.pools))
-        what = f"{many(len(self.followed), 'machine')} left" if self.followed else "no machine had to leave"
+        what = describe_end([inventory.items.get(key) for key in sorted(self.followed)])
         self.terminal.line(printable(f"{names}: drained after {seconds:.1f} s, {what}"))
+        if waiting := sorted(key for key in self.followed if is_to_start(inventory.items.get(key))):
+            words = " ".join(f"{key.namespace}/{key.name}" for key in waiting)
+            count = many(len(waiting), "machine")
+            verb = "does" if len(waiting) == 1 else "do"
+            self.terminal.line(printable(f"{count} {verb} not run yet: `gitvirt wait machine {words}`"))
         return Exit.OK
+
+
+def describe_end(followed: Sequence[InventoryItem | None]) -> str:
+    """`3 machines moved`; those without a pool and those that were deleted meanwhile are counted apart."""
+    there = [item for item in followed if item is not None]
+    moved = sum(1 for item in there if pool_of(item))
+    counts = (
+        (moved, "moved"),
+        (len(there) - moved, "on no pool yet"),
+        (len(followed) - len(there), "deleted"),
+    )
+    parts = [f"{many(count, 'machine')} {what}" for count, what in counts if count]
+    return ", ".join(parts) or "no machine had to leave"
+
+
+def is_to_start(item: InventoryItem | None) -> bool:
+    """Whether people want it to run and it does not. One that is paused or deleted is not waited for."""
+    machine = item.object if item is not None else None
+    if item is None or not isinstance(machine, Machine) or machine.spec.power != "On":
+        return False
+    is_ending = machine.metadata.is_deleting or machine.status.undo is not None
+    return not (is_ending or columns.is_paused(item)) and columns.state(item) != RUNNING
 
 
 def describe_step(item: InventoryItem | None, pools: Collection[str]) -> str:

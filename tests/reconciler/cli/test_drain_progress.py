@@ -87,7 +87,13 @@ def test_it_prints_where_each_machine_went_and_ends_when_the_pool_is_drained(
         assert steps[-1].endswith(("leaves", "is on no pool yet")) or f"is on {other}: " in steps[-1]
     count = f"{len(leaving)} machine" + ("s" if len(leaving) > 1 else "")
     assert f"MachinePool/{pool}: drained after " in printed
-    assert printed.endswith(f" s, {count} left\n")
+    ends = printed[printed.index("drained after ") :].splitlines()
+    assert ends[0].endswith((f" s, {count} moved", " on no pool yet")), ends
+    assert " left" not in ends[0], "it reads as if machines were still there"
+    states = {line.split(" ")[0]: line for line in printed.splitlines() if line.startswith("Machine/")}
+    late = sorted(key for key, line in states.items() if not line.endswith(": Running"))
+    named = " ".join(key.removeprefix("Machine/") for key in late)
+    assert (f"not run yet: `gitvirt wait machine {named}`" in ends[-1]) if late else len(ends) == 1
     assert site.on_pool(pool) == []
 
 
