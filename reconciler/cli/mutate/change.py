@@ -30,7 +30,7 @@ from typing import assert_never
 
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.fleet_repo import HEADS, FleetRepo, add_repo, check_settings, named_fleet
-from reconciler.cli.kept_machine import refuse_kept
+from reconciler.cli.kept_machine import refuse_held, refuse_kept
 from reconciler.cli.mutate import output
 from reconciler.cli.mutate.branch_name import parse_branch_name
 from reconciler.cli.mutate.consent import ask_consent, show_losses
@@ -38,6 +38,7 @@ from reconciler.cli.mutate.output import FileEdit, MutationResult, ObjectChange
 from reconciler.cli.objects.nouns import TakenKinds
 from reconciler.cli.objects.references import read_reference, select_keys
 from reconciler.cli.objects.selectors import find_by_key, read_current
+from reconciler.cli.objects.unapplied import find_unapplied
 from reconciler.cli.output import add_format
 from reconciler.cli.terminal import err, out, printable
 from reconciler.gitstore.remote.git_errors import CHECKED_OUT
@@ -215,9 +216,10 @@ def find_removal(
 
 
 def find_declared(fleet: FleetRepo, source: FleetInventory, key: Key) -> InventoryItem:
-    """The object as the source has it; a CommandError for one that is deleted and kept, and for one that does not exist."""
-    if key not in source.items:
+    """The object as the source has it; a CommandError for one that is deleted and kept or held, and for one that does not exist."""
+    if key not in source.items and find_unapplied(source, key) is None:
         refuse_kept(fleet, key)
+        refuse_held(fleet, key)
     return find_by_key(source, key)
 
 

@@ -16,9 +16,10 @@ UID, UNTIL = "22222222-2222-4222-8222-222222222222", "2026-01-01T00:10:00Z"
 OLD, NEW = "11111111-1111-4111-8111-111111111111", "33333333-3333-4333-8333-333333333333"
 LOSS = "DESTROYS local disk root of web-1, 5Gi"
 WAITS = f"deleted: DELETE at {UNTIL} {LOSS}; another machine of this name waits"
+KEPT = RUNNING + f"  undo: {{until: {UNTIL}}}\n".encode()
 
 
-def keep_web_1(fleet: Path, condition: str = "") -> str:
+def keep_web_1(fleet: Path, condition: str = "", status: bytes = KEPT) -> str:
     """Its file is removed, and live has it as stopped; returns the commit that removed the file."""
     git(fleet, "rm", "-q", "machines/web-1.yaml")
     removal = commit(fleet, {}, "no more web-1")
@@ -28,7 +29,6 @@ def keep_web_1(fleet: Path, condition: str = "") -> str:
     text = machine("web-1", labels="{app: web}").replace(
         b"  name: web-1\n", f"  name: web-1\n  uid: {UID}\n".encode()
     )
-    status = RUNNING + f"  undo: {{until: {UNTIL}}}\n".encode()
     status = status.replace(b"  conditions:\n", f"  conditions:\n{condition}".encode())
     commit(fleet, {"machines/web-1.yaml": text + status}, "stop default/web-1")
     git(fleet, "push", "-q", "origin", "live")
@@ -55,6 +55,27 @@ def test_a_verb_says_that_the_machine_is_kept_and_how_it_comes_back(
     assert f"`git revert {removal[:10]}` on main brings it back" in shown
     assert f"`gitvirt purge default/web-1` deletes it now, which {LOSS}" in shown
     assert "did you mean" not in shown
+    assert git(fleet, "ls-remote", "origin", "main").split()[0] == head
+
+
+@pytest.mark.parametrize(
+    "words", ["restart web-1", "replace web-1 --yes", "stop web-1", "delete web-1 --yes"]
+)
+def test_a_verb_says_that_the_deletion_is_held_and_how_the_machine_comes_back(
+    fleet: Path, capsys: Capture, words: str
+) -> None:
+    """It still runs and is in every table, so `there is no Machine web-1` would not be true."""
+    held = (
+        '    - {type: DeletionHeld, status: "True", reason: DeletionLimitExceeded, '
+        'message: "awaits approval; `gitvirt approve 1234`"}\n'
+    )
+    removal = keep_web_1(fleet, held, status=RUNNING)
+    head = git(fleet, "ls-remote", "origin", "main").split()[0]
+    assert gitvirt(*words.split()) == Exit.FAILED
+    shown = capsys.readouterr().err
+    assert f"Machine/default/web-1 is to be deleted: commit {removal[:10]} removed it from main" in shown
+    assert "its deletion is held: awaits approval; `gitvirt approve 1234`\n" in shown
+    assert f"  `git revert {removal[:10]}` on main brings it back\n" in shown
     assert git(fleet, "ls-remote", "origin", "main").split()[0] == head
 
 
