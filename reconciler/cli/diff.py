@@ -1,15 +1,15 @@
 """`gitvirt diff`: what people declared against what is on the target branch, for the objects that are named or selected.
 
 Compared are labels, annotations and spec, without what only the reconciler writes (status, uid, placements). So a difference means that the
-reconciler has not synced the object yet, holds it, or that its file has errors; the errors are said on standard error. Writes nothing. Exit codes: 0, or 4 with `--exit-code` if something
-differs. What a difference will do is for `gitvirt plan` to say.
+reconciler has not synced the object yet, holds it, or that its file has errors; the errors are said on standard error. Writes nothing. Exit codes: 0, or 4 with `--exit-code` if something differs. An object
+whose file has errors is not applied whatever it says: of one that cannot be read nothing is compared, and the exit code is 3. What a difference will do is for `gitvirt plan` to say.
 """
 
 from __future__ import annotations
 
 import argparse
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeGuard
 
 from reconciler.cli.exits import CommandError, Exit
@@ -21,6 +21,7 @@ from reconciler.cli.objects.selectors import suggest_item
 from reconciler.cli.objects.unapplied import describe_cure, describe_unapplied, find_unapplied
 from reconciler.cli.terminal import TextStyle, err, out, printable
 from reconciler.query.inventory import FleetInventory, InventoryItem, read_inventory
+from reconciler.query.unapplied import UnappliedObject
 from schemas.edit import render
 from schemas.kinds import DEFAULT_NAMESPACE, Key, Kind
 
@@ -49,18 +50,29 @@ def run(arguments: argparse.Namespace) -> int:
         keys = set(select_keys(reference, arguments, lambda: source))
         if arguments.all:
             keys |= {each.key for each in source.unapplied if is_of(each.key, reference.kind, arguments)}
-    differs = False
     for key in sorted(keys):
         refuse_unknown(key, source, target)
-        if refused := find_unapplied(source, key):
-            differs = True
-            err().line(printable(f"{describe_unapplied(refused)}; {describe_cure(refused)}"))
+    refused = [each for key in sorted(keys) if (each := find_unapplied(source, key)) is not None]
+    differs = False
+    for key in sorted(keys - {each.key for each in refused if each.key not in source.items}):
         lines = list(compare(key, source.items.get(key), target.items.get(key)))
         differs = differs or bool(lines)
         for line in lines:
             style = {"+": (TextStyle.GREEN,), "-": (TextStyle.RED,)}.get(line[0], ())
             out().line(out().paint(printable(line), *style))
+    refuse_unapplied(refused)
     return Exit.CHANGES if differs and arguments.exit_code else Exit.OK
+
+
+def refuse_unapplied(refused: Sequence[UnappliedObject]) -> None:
+    """Exit code 3, after the others were compared: no difference of theirs goes to the target branch before their files are fixed."""
+    if not refused:
+        return
+    out().stream.flush()
+    *others, last = refused
+    for each in others:
+        err().line(printable(f"{describe_unapplied(each)}; {describe_cure(each)}"))
+    raise CommandError(printable(describe_unapplied(last)), printable(describe_cure(last)), Exit.PROBLEMS)
 
 
 def is_of(key: Key | None, kind: Kind, arguments: argparse.Namespace) -> TypeGuard[Key]:

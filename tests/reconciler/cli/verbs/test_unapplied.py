@@ -65,14 +65,26 @@ def test_get_names_them_below_its_table_and_refuses_them_by_name(broken: Path, c
 
 
 def test_diff_says_why_the_source_is_not_on_the_target_branch(broken: Path, capsys: Capture) -> None:
-    assert gitvirt("diff", "new-2", "--exit-code") == Exit.CHANGES
+    assert gitvirt("diff", "new-2", "--exit-code") == Exit.PROBLEMS
     captured = capsys.readouterr()
     assert "+  name: new-2" in captured.out
-    assert f"{NEW_2} is not applied: {WHY}; {CURE}\n" in captured.err
-    assert gitvirt("diff", "new-1", "--exit-code") == Exit.CHANGES
-    assert f"{NEW_1} is not applied: {WHY}; {CURE}\n" in capsys.readouterr().err
-    assert gitvirt("diff", "machines", "--all", "--exit-code") == Exit.CHANGES
+    assert f"{NEW_2} is not applied: {WHY}\n  {CURE}\n" in captured.err
+    assert gitvirt("diff", "new-1") == Exit.PROBLEMS
+    captured = capsys.readouterr()
+    assert f"{NEW_1} is not applied: {WHY}\n  {CURE}\n" in captured.err
+    assert captured.out == ""
+    assert gitvirt("diff", "machines", "--all", "--exit-code") == Exit.PROBLEMS
     assert f"{NEW_1} is not applied" in capsys.readouterr().err
+
+
+def test_diff_never_shows_a_mistake_as_a_deletion(fleet: Path, capsys: Capture) -> None:
+    """live keeps the machine as it is, so lines with `-` would say what does not happen. Others are compared all the same."""
+    push(fleet, "main", {"machines/web-1.yaml": machine("web-1").replace(b"spec:\n", b"spec:\n  powr: On\n")})
+    assert gitvirt("diff", "web-1", "web-2") == Exit.PROBLEMS
+    captured = capsys.readouterr()
+    assert "Machine/default/web-1" not in captured.out
+    assert "Machine/default/web-1 is not applied: machines/web-1.yaml:" in captured.err
+    assert "there is no field 'powr'" in captured.err
 
 
 def test_wait_says_at_once_why_it_cannot_succeed_yet(broken: Path, capsys: Capture) -> None:
