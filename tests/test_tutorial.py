@@ -91,7 +91,7 @@ def test_every_command_does_what_the_page_says(home: Path, page: str) -> None:
         ["bash", "-c", "\n".join(script)], cwd=home, env=environment, capture_output=True,
         text=True, check=False, timeout=SECONDS,
     )  # fmt: skip
-    logs = "\n".join(f"{log.name}:\n{log.read_text()}" for log in home.glob("*.log"))
+    logs = "\n".join(f"{log.name}:\n{log.read_text()}" for log in home.glob("**/*.log"))
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}\n{logs}"
     output = dict(part.split("\n", 1) for part in done.stdout.split(MARK)[1:])
     for number, (language, text) in enumerate(found):

@@ -86,6 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
         source = find_source(root)
         fates = list(fill(root, uuid.uuid4(), source))
         is_new = not arguments.no_git and begin(root)
+        warn_of_outer_repo(root)
     except OSError as error:
         raise CommandError(
             f"cannot write {printable(str(error.filename))}: {error.strerror}",
@@ -174,6 +175,18 @@ def begin(root: Path) -> bool:
         return False
     revision.init_repo(root, "main")
     return True
+
+
+def warn_of_outer_repo(root: Path) -> None:
+    """A fleet in a folder of another repo would be committed there, and gitvirt.yaml is only read at the root of a repo."""
+    found = revision.find_checkout(root)
+    if found is None or found.root is None or found.root.resolve() == root.resolve():
+        return
+    outer = printable(str(found.root))
+    err().line(f"{err().paint('warning:', TextStyle.YELLOW)} this folder belongs to the Git repo {outer}")
+    err().line(
+        "  commits go there, and gitvirt reads gitvirt.yaml only at the root of a repo; run gitvirt init in a folder outside of it"
+    )
 
 
 def refork(root: Path, terminal: Terminal) -> int:

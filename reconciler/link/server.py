@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 import threading
 import uuid
 from collections.abc import Awaitable, Callable, Collection
@@ -84,6 +85,12 @@ def read_key_pair(key: Path, certificate: Path) -> KeyPair:
     if LINK_NAME not in found.names:
         cause = f"{certificate}: the certificate is not for the name {LINK_NAME}, which hosts expect"
         raise LinkSetupError(cause, "docs/link.md shows how to make one")
+    try:
+        # Without a password: a key that has one would be asked for at a terminal.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password="")
+    except ssl.SSLError:
+        cause = f"{key} is not the private key of {certificate}, or needs a password"
+        raise LinkSetupError(cause, "name the two files that `gitvirt link init` made together") from None
     return KeyPair(texts[0], texts[1], found)
 
 

@@ -62,10 +62,14 @@ def test_keeps_what_people_wrote_and_brings_schemas_up_to_date(
     assert "Everything already exists." in capsys.readouterr().out
 
 
-def test_inside_a_repo_it_makes_none(tmp_path: Path) -> None:
+def test_inside_a_repo_it_makes_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A fleet below the root of another repo is a mistake, such as a folder in the checkout of gitvirt itself."""
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     assert main(["init", str(tmp_path / "fleet")]) == Exit.OK
     assert not (tmp_path / "fleet" / ".git").exists()
+    assert f"this folder belongs to the Git repo {tmp_path}" in capsys.readouterr().err
+    assert main(["init", str(tmp_path)]) == Exit.OK
+    assert "belongs to" not in capsys.readouterr().err
 
 
 def test_leaves_git_alone_with_no_git(tmp_path: Path) -> None:

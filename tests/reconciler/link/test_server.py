@@ -200,6 +200,9 @@ def test_a_port_in_use_is_an_error_at_the_start(tmp_path: Path) -> None:
         pytest.param("link.crt", "link.crt", "has no private key", id="not a key"),
         pytest.param("link.key", "link.key", "this is a private key", id="not a certificate"),
         pytest.param("host.key", "host.crt", "is not for the name gitvirt-link", id="a host's"),
+        pytest.param(
+            "host.key", "link.crt", "is not the private key of", id="the key of another certificate"
+        ),
     ],
 )
 def test_files_that_cannot_work_are_an_error_at_the_start(
