@@ -19,9 +19,11 @@ BLOCK = re.compile(r"```(sh|text)\n(.*?)```", re.DOTALL)
 PREPARED = {"docs/maintenance.md": "docs/recipes.md"}
 # Each block is announced, so that its output can be separated from the rest.
 MARK = "=== block "
-# What differs from run to run: moments, durations, commits, scores.
+# What differs from run to run: moments, durations, commits, scores, and ages at the end of a row.
 VARYING = re.compile(
     r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|\b[0-9a-f]{10}\b|(?<=after )[\d.]+ s|(?<=scored )[\d,]+"
+    r"|(?<= )(?:\d+m)?\d+s$",
+    re.MULTILINE,
 )
 
 

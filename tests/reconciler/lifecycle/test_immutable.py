@@ -31,7 +31,7 @@ def test_a_volume_that_would_become_another_stays_what_it_is() -> None:
     shown = accepted_condition(world)
     assert shown is not None
     assert (shown.status, shown.reason) == ("False", "Frozen")
-    assert shown.message.startswith("data.yaml: the class of a volume cannot change: fast -> slow")
+    assert shown.message.startswith("data.yaml:7: GV404 the class of a volume cannot change: fast -> slow")
     assert any(
         change.key == DATA and "data.yaml" in change.reason for plan in world.plans for change in plan.changes
     )
