@@ -20,7 +20,8 @@ from bench import fleet
 from bench.bench_reconcile import ZONE
 from bench.fleet_repo import MAIN, ROBOT, git
 from bench.measure import figure
-from reconciler.audit.verify import Auditor, Result, list_steps
+from reconciler.audit.steps import list_steps
+from reconciler.audit.verify import Auditor, Result
 from reconciler.gitstore.mirror.mirror import Mirror
 from reconciler.gitstore.remote import address
 from reconciler.gitstore.remote.access import RemoteAccess

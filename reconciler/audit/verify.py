@@ -9,7 +9,7 @@ costs what changed. Where that does not give the same commit, a new World decide
     explained             tree, message, time and parents are equal
     differs               something else; the paths with both texts are listed
     signature differs     the same commit, but a recorded verdict on a signature is not that of the keys that are here (`signatures`)
-    foreign               it has not the form of a reconciler's commit
+    foreign               it has not the form of a reconciler's commit, or the reconciler passed over it
     inputs do not fit     the inputs cannot be read, are on no line, or are of another parent
     no inputs             it names none, or its line was removed (`audit.keep`)
     other version         it differs, and another version of the rules made it
@@ -21,7 +21,7 @@ must carry the signatures of hosts. So without signed reports `explained` proves
 
 Must never happen: a commit is explained by anything that was read elsewhere than in the repo; an error of one commit ends the walk.
 
-Limits: a commit that others put on `live` and the reconciler passed over is in no file, and so is not judged.
+Limits: a commit that the reconciler passed over is named and not compared: it is in no file.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from reconciler.audit.inputs_files import TICK, InputsError, UnknownFormatError,
 from reconciler.audit.recheck import SignatureCheck
 from reconciler.audit.replay import Replay, replay
 from reconciler.audit.rules_version import installed_rules
+from reconciler.audit.steps import Step
 from reconciler.audit.tick_inputs import TickInputs
 from reconciler.gitstore.errors import RepoError
 from reconciler.gitstore.live_commit import reconciled_source, why_foreign
@@ -45,7 +46,6 @@ from reconciler.gitstore.objects.commit import (
     REPLACED_TRAILER,
     Commit,
     decode_commit,
-    parse_trailers,
 )
 from reconciler.gitstore.objects.tree import File, ObjectId
 from reconciler.gitstore.repo import Draft, ExistingBlob, Repo
@@ -90,52 +90,8 @@ class AuditedCommit:
     version: str = ""  # of the rules that made it, as it says
     reports: int = 0  # that were read for it
     signed: int = 0  # of these, how many had to be signed by their host, and were
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One tick's commits on the line, the oldest first: mostly one."""
-
-    commits: tuple[tuple[ObjectId, Commit], ...]
-
-    @property
-    def newest(self) -> Commit:
-        return self.commits[-1][1]
-
-    @property
-    def parent(self) -> ObjectId | None:
-        return self.commits[0][1].first_parent
-
-    def trailers(self, name: str) -> list[str]:
-        return [value for key, value in parse_trailers(self.newest.message) if key == name]
-
-
-def list_steps(repo: Repo, head: ObjectId, since: ObjectId | None = None) -> list[Step]:
-    """Of the first-parent line from `since`, which is left out, to `head`; the oldest first. It ends where the history of the source begins."""
-    steps: list[Step] = []
-    commit: ObjectId | None = head
-    while commit is not None and commit != since:
-        found = decode_commit(repo.read(commit))
-        if steps and _is_one_step(found, steps[-1].commits[0][1], commit):
-            steps[-1] = Step(((commit, found), *steps[-1].commits))
-        else:
-            steps.append(Step(((commit, found),)))
-        commit = None if _is_root(repo, found) else found.first_parent
-    return steps[::-1]
-
-
-def _is_root(repo: Repo, commit: Commit) -> bool:
-    """Whether live began with it: then its first parent, if it has one, is the source's."""
-    parent, source = commit.first_parent, reconciled_source(commit)
-    if parent is None or source is None:
-        return parent is None
-    is_ours = reconciled_source(decode_commit(repo.read(parent))) is not None
-    return not is_ours and repo.is_descendant(source, parent)
-
-
-def _is_one_step(before: Commit, after: Commit, commit: ObjectId) -> bool:
-    is_named = any(name == INPUTS_TRAILER for name, _ in parse_trailers(after.message))
-    return is_named and after.parents == (commit,) and before.message == after.message
+    author: str = ""  # as the commit says
+    put_back_by: ObjectId | None = None  # the commit on the line that passed over this one
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +124,9 @@ class Auditor:
                 yield _result(step, Result.DO_NOT_FIT, f"it cannot be read: {error.cause}")
 
     def _audit(self, step: Step) -> AuditedCommit:
-        if foreign := next((why for _, each in step.commits if (why := why_foreign(each))), ""):
-            return _result(step, Result.FOREIGN, foreign)
+        foreign = next((why for _, each in step.commits if (why := why_foreign(each))), "")
+        if foreign or step.is_beside:
+            return _result(step, Result.FOREIGN, foreign or "it is not on the first-parent line")
         named = step.trailers(INPUTS_TRAILER)
         if not named:
             return _result(step, Result.NO_INPUTS, f"it names no {INPUTS_TRAILER}")
@@ -356,4 +313,5 @@ def _result(
     version: str = "",
 ) -> AuditedCommit:
     subject = step.newest.message.partition("\n")[0]
-    return AuditedCommit(step.commits[-1][0], step.newest.time, subject, result, why, differences, version)
+    found = AuditedCommit(step.commits[-1][0], step.newest.time, subject, result, why, differences, version)
+    return replace(found, author=step.newest.author.name, put_back_by=step.put_back_by)

@@ -22,7 +22,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from reconciler.audit.recheck import SignatureCheck
-from reconciler.audit.verify import AuditedCommit, Auditor, PathDifference, Result, Step, list_steps
+from reconciler.audit.steps import Step, list_steps
+from reconciler.audit.verify import AuditedCommit, Auditor, PathDifference, Result
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.fleet_repo import HEADS, FleetRepo, add_repo, named_fleet
 from reconciler.cli.output import Column, add_format, is_value, show_table, show_value
@@ -57,7 +58,7 @@ COLUMNS = (
     Column[AuditedCommit](
         "RESULT", lambda each: each.result.value, lambda each: STYLES.get(each.result, TextStyle.RED)
     ),
-    Column[AuditedCommit]("WHY", lambda each: each.why or each.subject),
+    Column[AuditedCommit]("WHY", lambda each: describe_reason(each)),
 )
 
 
@@ -136,10 +137,20 @@ def find_step(steps: Sequence[Step], name: str, target: str) -> int:
             cure = f"write an id of `git log --first-parent {target}`, or {target}~N"
             raise CommandError(cause, cure, Exit.USAGE)
         (place,) = found
-    place -= int(back or 1) if back is not None else 0
+    place = go_back(steps, place, int(back or 1) if back is not None else 0)
     if place < 0:
         cause = f"{printable(name)} is before the first of {len(steps):,} commits of {printable(target)}"
         raise CommandError(cause, f"leave out OLD for all commits of {printable(target)}", Exit.USAGE)
+    return place
+
+
+def go_back(steps: Sequence[Step], place: int, count: int) -> int:
+    """By first parents, as Git does: from a commit beside the line to the one below it. -1: there are not so many."""
+    places = {id: place for place, step in enumerate(steps) for id, _ in step.commits}
+    while count > 0 and place >= 0:
+        parent = steps[place].parent
+        place = places.get(parent, -1) if parent is not None else -1
+        count -= 1
     return place
 
 
@@ -165,6 +176,14 @@ def show(found: Sequence[AuditedCommit], format: str, *, with_signatures: bool) 
     out().line(f"{len(found):,} commits: {words or 'none'}")
     if counts[Result.EXPLAINED]:
         out().line(describe_proof(found, with_signatures=with_signatures))
+
+
+def describe_reason(found: AuditedCommit) -> str:
+    """Why; of a foreign commit also who wrote it, and what became of it."""
+    if found.result is not Result.FOREIGN:
+        return found.why or found.subject
+    end = f"put back by {found.put_back_by[:10]}" if found.put_back_by else "not put back"
+    return f"{found.why}; by {found.author or 'an unknown author'}, {end}"
 
 
 def describe_differences(found: AuditedCommit) -> Iterator[str]:
@@ -223,6 +242,8 @@ def value(found: Sequence[AuditedCommit]) -> dict[str, object]:
                 "subject": each.subject,
                 "result": each.result.value,
                 "why": each.why,
+                "author": each.author,
+                "putBackBy": each.put_back_by,
                 "version": each.version,
                 "reports": each.reports,
                 "signedReports": each.signed,

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from reconciler.audit.verify import Auditor, Result, Step, list_steps
+from reconciler.audit.steps import Step, list_steps
+from reconciler.audit.verify import Auditor, Result
 from reconciler.gitstore.objects.commit import INPUTS_TRAILER, decode_commit
 from reconciler.gitstore.repo import Repo
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from reconciler.audit.verify import AuditedCommit, Auditor, list_steps
+from reconciler.audit.steps import list_steps
+from reconciler.audit.verify import AuditedCommit, Auditor
 from reconciler.gitstore.memory import MemoryRemote
 from reconciler.gitstore.objects.commit import Commit, decode_commit, encode_commit
 from reconciler.gitstore.objects.database import ObjectType, hash_object

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from reconciler.audit.inputs_line import find_old_lines
-from reconciler.audit.verify import AuditedCommit, Auditor, Result, list_steps
+from reconciler.audit.steps import list_steps
+from reconciler.audit.verify import AuditedCommit, Auditor, Result
 from reconciler.gitstore.memory import MemoryObjects, MemoryTransport
 from reconciler.gitstore.objects.commit import INPUTS_TRAILER, decode_commit, parse_trailers
 from reconciler.gitstore.remote.transport import RefsFetched, RefUpdate, RemoteErrorKind, RemoteUnavailable

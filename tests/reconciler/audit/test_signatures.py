@@ -11,7 +11,8 @@ import pytest
 from reconciler.audit.inputs_files import decode_inputs
 from reconciler.audit.recheck import SignatureCheck
 from reconciler.audit.replay import replay
-from reconciler.audit.verify import AuditedCommit, Auditor, Result, list_steps
+from reconciler.audit.steps import list_steps
+from reconciler.audit.verify import AuditedCommit, Auditor, Result
 from reconciler.gitstore.memory import MemoryObjects, MemoryTransport
 from reconciler.gitstore.objects.commit import INPUTS_TRAILER, parse_trailers
 from reconciler.gitstore.repo import Snapshot

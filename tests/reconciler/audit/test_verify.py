@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from reconciler.audit import verify
 from reconciler.audit.rules_version import RulesVersion
+from reconciler.audit.steps import list_steps
 from reconciler.audit.verify import AuditedCommit, PathDifference, Result
 from reconciler.gitstore.objects.commit import INPUTS_TRAILER, parse_trailers
 from schemas.settings.fleet import DEFAULT_INPUTS
@@ -57,7 +58,7 @@ def test_what_is_computed_again_is_stored_nowhere() -> None:
 
 def test_one_byte_of_one_old_commit_is_found_and_named() -> None:
     fleet = begin()
-    steps = verify.list_steps(fleet.store, fleet.remote_refs[LIVE])
+    steps = list_steps(fleet.store, fleet.remote_refs[LIVE])
     place = len(steps) // 2
     old = steps[place].newest
     path = "classes.yaml"
@@ -103,11 +104,17 @@ def test_a_commit_without_the_form_of_a_reconcilers_is_foreign() -> None:
     assert (newest.result, newest.why) == (Result.FOREIGN, "it names no Source-Commit")
 
 
-def test_a_foreign_commit_that_the_reconciler_passed_over_is_in_no_file() -> None:
+def test_a_foreign_commit_that_was_put_back_is_foreign_still() -> None:
     fleet = begin()
-    fleet._commit(LIVE, {"m2.yaml": b"mine"}, {})
+    before = len(fleet.audit())
+    foreign = [fleet._commit(LIVE, {"m2.yaml": text}, {}) for text in (b"mine", b"mine still")]
     fleet.settle()
-    assert results(fleet.audit()) == {Result.EXPLAINED}
+    found = fleet.audit()
+    assert [each.commit for each in found if each.result is Result.FOREIGN] == foreign
+    assert results(found) == {Result.EXPLAINED, Result.FOREIGN}, found
+    one, other, put_back = found[before : before + 3]
+    assert one.put_back_by == other.put_back_by == put_back.commit
+    assert one.author == fleet.commit_of(foreign[0]).author.name
 
 
 def test_inputs_of_another_commit_do_not_fit() -> None:

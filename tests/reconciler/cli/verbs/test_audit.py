@@ -11,6 +11,8 @@ import pytest
 
 from reconciler.cli.exits import Exit
 from reconciler.gitstore.repo import Refs
+from reconciler.loop.outcome import Committed
+from reconciler.loop.tick import Reconciler
 from schemas.settings.fleet import DEFAULT_INPUTS
 from tests.reconciler.cli.verbs.conftest import gitvirt
 from tests.reconciler.gitstore.worlds import MirrorWorld
@@ -25,6 +27,8 @@ SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: key}\nstringData: {pass
 class Audited:
     repo: Path
     world: MirrorWorld
+    robot: Reconciler
+    clock: Clock
 
     def forge(self, path: str, text: str) -> str:
         """The newest commit on live with another file, and the same message, date and parents. Returns its id."""
@@ -38,6 +42,17 @@ class Audited:
         forged = git(self.repo, "hash-object", "-t", "commit", "-w", "--stdin", given=text).strip()
         git(self.repo, "update-ref", "refs/heads/live", forged)
         return forged
+
+    def push_foreign(self, name: str) -> tuple[str, str]:
+        """A commit of a person on top of live, and that of the reconciler which puts it back."""
+        person = {
+            f"GIT_{role}_{what}": name for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+        }
+        tree = git(self.repo, "rev-parse", "live~1^{tree}").strip()
+        foreign = git(self.repo, "commit-tree", tree, "-p", "live", "-m", "move it", **person).strip()
+        git(self.repo, "update-ref", "refs/heads/live", foreign)
+        assert isinstance(self.robot.tick(self.clock), Committed)
+        return foreign, git(self.repo, "rev-parse", "live").strip()
 
 
 @pytest.fixture
@@ -58,7 +73,7 @@ def recording_fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
     people.push({"b.yaml": machine("b"), "a.yaml": None})
     settle([robot], hosts, clock)
     monkeypatch.setenv("GITVIRT_REPO", str(world.repo))
-    yield Audited(world.repo, world)
+    yield Audited(world.repo, world, robot, clock)
     world.close()
 
 
@@ -101,6 +116,25 @@ def test_a_forged_file_is_shown_as_a_patch(
     assert found["counts"]["differs"] == 1
     assert (newest["commit"], newest["result"]) == (forged, "differs")
     assert [each["path"] for each in newest["differences"]] == ["classes/small.yaml"]
+
+
+def test_a_foreign_commit_is_named_after_it_was_put_back(
+    recording_fleet: Audited, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With who wrote it and what put it back; and it can be named in a range."""
+    foreign, put_back = recording_fleet.push_foreign("Ada")
+    code, text = run(capsys)
+    assert code == Exit.PROBLEMS, text
+    assert f"{foreign[:10]}  foreign" in text
+    assert f"it names no Source-Commit; by Ada, put back by {put_back[:10]}" in text
+    code, text = run(capsys, "-o", "json", f"{foreign[:10]}~1..{foreign[:10]}")
+    assert code == Exit.PROBLEMS, text
+    (found,) = json.loads(text)["commits"]
+    assert (found["commit"], found["author"], found["putBackBy"]) == (foreign, "Ada", put_back)
+    code, text = run(capsys, f"{foreign[:10]}..")
+    assert (code, text.splitlines()[0]) == (Exit.OK, "1 commits: 1 explained")
+    code, text = run(capsys, "live~1..")
+    assert (code, "2 commits: 1 explained, 1 foreign" in text) == (Exit.PROBLEMS, True)
 
 
 def test_no_secret_is_shown(recording_fleet: Audited, capsys: pytest.CaptureFixture[str]) -> None:
