@@ -2,7 +2,8 @@
 
 It looks at the target branch with the newest reports of the hosts, at once and after each change of a ref, and writes nothing. Exit codes: 0 when the
 state is reached, 6 after the timeout, 2 for a state or field that the kind can never have. An object that does not
-exist yet is waited for, with a hint of similar names, since a script may wait before the first tick. A remote that
+exist yet is waited for, with a hint of similar names, since a script may wait before the first tick. One whose file has errors is waited for
+too, and the errors are told at once: the commit that fixes them may be what the script waits for. A remote that
 stops to answer meanwhile is asked again until the timeout.
 
 A machine that `gitvirt replace` ordered to be recreated is not in any state before it is: what runs until then is the old one. Its order names
@@ -68,7 +69,8 @@ EXAMPLES = """examples:
   gitvirt wait volume/data --for spec.claimRef.name=web-1
   gitvirt wait machines -l app=web
 
-It exits with 0 when the state is reached, with 6 after the timeout."""
+It exits with 0 when the state is reached, with 6 after the timeout, also where the file of the object has errors:
+it says them at once, and goes on to wait for the commit that fixes them. `gitvirt validate` exits with 3 for them."""
 
 DELETED = "deleted"
 FORMS = "state=STATE, condition=TYPE, PATH=VALUE such as spec.power=Off, or deleted"
@@ -124,6 +126,7 @@ def wait_until(arguments: argparse.Namespace, waker: Waker) -> int:
                 if result.is_met and key not in met:
                     met[key] = result
                     show(arguments, result)
+                    note_unapplied(each_fleet, result)
             if len(met) == len(keys):
                 show_values(arguments, reference, [met[key] for key in keys])
                 return Exit.OK
@@ -209,6 +212,17 @@ def note_hint(result: WaitResult) -> None:
     if result.condition[0] != DELETED:
         what = "does not exist yet" if result.item is None else f"is {describe_kept(result.item)}"
         err().line(f"waiting for {printable(str(result.key))}, which {what}; {result.hint}")
+
+
+def note_unapplied(fleet: FleetRepo, result: WaitResult) -> None:
+    """That what got there is not what people declare now: its file has errors, so the target branch keeps the object as it was."""
+    if result.item is None:
+        return
+    files = read_manifests(fleet.repo, fleet.snapshot.source, [result.item.path])
+    refused = [each for file in files for each in read_file(file)[1] if each.key in (result.key, None)]
+    if refused:
+        why = f"{describe_errors(refused[0])}; {describe_cure(refused[0])}"
+        err().line(printable(f"what {result.key} declares now is not applied: {why}"))
 
 
 def find_obstacle(inventory: FleetInventory, result: WaitResult) -> str:

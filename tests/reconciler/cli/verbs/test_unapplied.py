@@ -95,6 +95,31 @@ def test_wait_says_at_once_why_it_cannot_succeed_yet(broken: Path, capsys: Captu
     assert cure == "  fix its file, commit and push; `gitvirt validate` checks it"
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "why"),
+    [
+        (b"spec:\n", b"spec:\n  powr: On\n", ":8:3: GV201 there is no field 'powr'; did you mean power?\n"),
+        (b"kind: Machine", b"kind: [Machine", "machines/web-1.yaml:"),
+    ],
+    ids=["a field", "the whole file"],
+)
+def test_wait_says_that_what_runs_is_not_what_is_declared(
+    fleet: Path, capsys: Capture, before: bytes, after: bytes, why: str
+) -> None:
+    """The machine runs as before, so the state is reached; the change that people may wait for did not happen."""
+    push(fleet, "live", {"machines/web-1.yaml": machine("web-1") + RUNNING})
+    assert gitvirt("wait", "web-1", "--timeout", "0") == Exit.OK
+    assert capsys.readouterr().err == ""
+    push(fleet, "main", {"machines/web-1.yaml": machine("web-1").replace(before, after)})
+    assert gitvirt("wait", "web-1", "--timeout", "0") == Exit.OK
+    captured = capsys.readouterr()
+    assert "Machine/default/web-1: Running after " in captured.out
+    assert captured.err.startswith(
+        "what Machine/default/web-1 declares now is not applied: machines/web-1.yaml:"
+    )
+    assert why in captured.err
+
+
 def test_wait_says_at_once_that_people_have_to_do_something(fleet: Path, capsys: Capture) -> None:
     blocked = b"""status:
   conditions:
