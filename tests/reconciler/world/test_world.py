@@ -41,7 +41,9 @@ def test_what_is_gone_from_the_source_is_absent_until_it_is_ordered_gone() -> No
     assert world.why_unverified(WEB) == ""
     assert world.objects[WEB].origin is Origin.LEAVING
     assert world.objects[WEB].object.name == "web-1"
-    scene.live({"web.yaml": on_pool(machine("web-1"), Record(UID, GONE, PLACED.pool, status=PLACED.status))})
+    scene.live(
+        {"web.yaml": on_pool(machine("web-1"), Record(UID, "", GONE, PLACED.pool, status=PLACED.status))}
+    )
     scene.step(world)
     assert not world.relations.absent
     assert set(world.relations.leaving[Kind.MACHINE]) == {WEB}
@@ -49,7 +51,7 @@ def test_what_is_gone_from_the_source_is_absent_until_it_is_ordered_gone() -> No
 
 def test_declared_again_while_it_goes_is_going_until_its_document_is_gone() -> None:
     scene = web_on_pool()
-    going = on_pool(machine("web-1"), Record(UID, GONE, PLACED.pool, status=PLACED.status))
+    going = on_pool(machine("web-1"), Record(UID, "", GONE, PLACED.pool, status=PLACED.status))
     scene.source({"web.yaml": None})
     scene.live({"web.yaml": None, ".gitvirt/deleting/Machine/default/web-1.yaml": going})
     world = scene.world()
