@@ -12,7 +12,7 @@ So a commit of inputs costs what changed, not the number of hosts.
     the line on the remote                            the next commit
     is there, and its files can be read               its child, with the files that differ
     is there, and is something else                   its child, with all files
-    is not there: a new month, or somebody removed    the first of a line, with all files and all reports
+    is not there: a new month, or a person removed    the first of a line, with all files and all reports
     could not be fetched                              none: the tick writes `live` without inputs
 
 Must never happen: a report that an inputs commit names is not reachable from it.
@@ -177,7 +177,7 @@ def line_of(inputs: TickInputs) -> str:
 
 def find_old_lines(lines: Mapping[str, ObjectId], keep_days: float) -> dict[str, ObjectId]:
     """The lines that are older than what is kept. They are counted, so that a clock that is wrong for an hour removes one at most; the newest
-    one, which has just been written, is never among them. A ref that is not named by a month is somebody else's: it is neither counted nor removed."""
+    one, which has just been written, is never among them. A ref that is not named by a month is another tool's: it is neither counted nor removed."""
     kept = ceil(keep_days / DAYS_OF_LINE) + 1
     months = sorted(filter(MONTH.fullmatch, lines))
     return {name: lines[name] for name in months[:-kept]}

@@ -251,6 +251,6 @@ def test_every_commit_of_a_random_life_is_explained(acts: list[tuple[object, ...
     fleet.hosts_report()
     fleet.tick()
     if LIVE in fleet.remote_refs:
-        # What the last act put on live is nobody's: the reconciler has not passed over it yet.
+        # What the last act put on live is not part of it: the reconciler has not passed over it yet.
         found = [each for each in fleet.audit() if each.result is not Result.FOREIGN]
         assert results(found) <= {Result.EXPLAINED}, [each for each in found if each.why]

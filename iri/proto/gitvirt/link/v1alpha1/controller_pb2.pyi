@@ -51,7 +51,7 @@ class _InstanceStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Instanc
     INSTANCE_STATE_UNSCHEDULABLE: _InstanceState.ValueType  # 6
     """Every pool refused it. It is tried again when something changes."""
     INSTANCE_STATE_UNKNOWN: _InstanceState.ValueType  # 7
-    """Its host is not heard of: it may still run."""
+    """Its host does not report: it may still run."""
     INSTANCE_STATE_TERMINATING: _InstanceState.ValueType  # 8
     """Removal is ordered."""
     INSTANCE_STATE_GONE: _InstanceState.ValueType  # 9
@@ -73,7 +73,7 @@ INSTANCE_STATE_CRASHED: InstanceState.ValueType  # 5
 INSTANCE_STATE_UNSCHEDULABLE: InstanceState.ValueType  # 6
 """Every pool refused it. It is tried again when something changes."""
 INSTANCE_STATE_UNKNOWN: InstanceState.ValueType  # 7
-"""Its host is not heard of: it may still run."""
+"""Its host does not report: it may still run."""
 INSTANCE_STATE_TERMINATING: InstanceState.ValueType  # 8
 """Removal is ordered."""
 INSTANCE_STATE_GONE: InstanceState.ValueType  # 9
