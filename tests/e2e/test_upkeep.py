@@ -105,8 +105,9 @@ def lose_everything_but_the_guests(world: World) -> None:
     still = host.guests
     assert len(still) == 2
     assert still.items() < before.items()
+    # `wait` reads the newest report, progress waits for the next commit: a revert before it would leave another history.
+    world.until(lambda: "state: Shutdown" in world.live("machines/web-1.yaml"))
     ann.git("revert", "--no-edit", "HEAD")
     ann.git("push", "--quiet", "origin", "main")
-    # `live` may never have had the stop: verbs read the newest report, and progress waits for the next commit.
     world.until(lambda: still.items() < host.guests.items())
     world.until_running("web-1")
