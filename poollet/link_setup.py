@@ -58,7 +58,7 @@ def _attach(
             running.refs.wake(WakeReason.REFS)
 
     link.events = LinkEvents(
-        on_changed, on_live_moved, lambda most_ms: publisher.standing_commit(most_ms) or ""
+        on_changed, on_live_moved, lambda most_ms: publisher.find_heartbeat_commit(most_ms) or ""
     )
     agent.name_interval = link.name_interval
     publisher.lease.answers_by = link.answers_by

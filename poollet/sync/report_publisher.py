@@ -173,7 +173,7 @@ class ReportPublisher:
             if self._owed_ms is None and self._offer.essence != self._essence:
                 self._owed_ms = self._clock.moment_ms()
 
-    def standing_commit(self, most_owed_ms: int) -> ObjectId | None:
+    def find_heartbeat_commit(self, most_owed_ms: int) -> ObjectId | None:
         """The commit of this run's report, if the ref holds what is to be reported, or has lacked it for less than that: only then a heartbeat
         that takes another way than Git says what a heartbeat commit would say."""
         with self._lock:

@@ -33,9 +33,9 @@ from datetime import datetime
 from enum import StrEnum
 
 from reconciler.audit.inputs_files import TICK, InputsError, UnknownFormatError, decode_inputs
-from reconciler.audit.recheck import SignatureCheck
 from reconciler.audit.replay import Replay, replay
 from reconciler.audit.rules_version import installed_rules
+from reconciler.audit.signature_check import SignatureCheck
 from reconciler.audit.steps import Step
 from reconciler.audit.tick_inputs import TickInputs
 from reconciler.gitstore.errors import RepoError

@@ -21,7 +21,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from reconciler.audit.recheck import SignatureCheck
+from reconciler.audit.signature_check import SignatureCheck
 from reconciler.audit.steps import Step, list_steps
 from reconciler.audit.verify import AuditedCommit, Auditor, PathDifference, Result
 from reconciler.cli.exits import CommandError, Exit

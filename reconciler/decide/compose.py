@@ -279,9 +279,9 @@ def pending_recoveries(view: View) -> Iterator[PendingApproval]:
     if not view.is_live_lost:
         for name, named in sorted(view.rewind.reports.items()):
             message = (
-                f"the report of poollet {name} names {join_some(_cut(one) for one in named)}, which live does not contain. Nothing new is placed on its "
-                "pools, and what it reports is placed nowhere else. If live was restored or forced back, approve: then what runs is "
-                "taken over from all reports. If not, that host or its key cannot be trusted"
+                f"the report of poollet {name} names {join_some(_cut(one) for one in named)}, which live does not contain. gitvirt places nothing new "
+                "on its pools, and places nothing a second time that it reports. If live was restored or forced back, approve: gitvirt "
+                "then adopts what runs, from all reports. If not, do not trust that host or its key"
             )
             yield PendingApproval(message, trailer=approval_trailer(recovery_digest(fleet, named[0])))
 

@@ -152,7 +152,7 @@ def hold_reason(view: View, known: ObjectState) -> tuple[str, str] | None:
     if may_hold_data(view, known):
         return (
             UNVERIFIED,
-            f"pool {known.record.pool} is unreachable and may have created the volume; not deleting possible data",
+            f"pool {known.record.pool} is unreachable and may have created the volume; the deletion waits until the pool reports it, because data may exist",
         )
     staying = tuple(each for each in blocking_users(view, known) if each.is_active)
     if staying:
@@ -206,7 +206,7 @@ def kinds_over_limit(
         if waiting := tuple(
             each.key for each in free[kind] if awaits_approval(each) and each.key not in named
         ):
-            reason = f"the removal of {len(waiting)} was over the limit; what was added since ends no wait"
+            reason = f"the removal of {len(waiting)} exceeded the limit; objects that were added since do not end the wait"
             yield kind, reason, waiting
 
 

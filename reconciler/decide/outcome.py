@@ -121,8 +121,12 @@ def block_named(view: View, edit: ObjectEdit) -> Blocked | None:
     for report, orphan in view.orphans_named(key):
         where = f"host {report.host} of poollet {report.name} has {key} (uid {orphan.uid or 'unknown'}) without an order"
         cure = describe_orphan_removal(orphan)
-        return block(edit, "OnAnotherHost", f"{where}; it is not placed a second time. {cure}")
+        return block(edit, "OnAnotherHost", f"{where}; gitvirt does not place it a second time. {cure}")
     for each in view.held_reports(key):
         message = f"poollet {each.poollet} reports it, and names a commit that live does not contain"
-        return block(edit, "OnAnotherHost", f"{message}; it is not placed before that is approved or over")
+        return block(
+            edit,
+            "OnAnotherHost",
+            f"{message}; gitvirt places it once a person approves the recovery of live, or the report no longer names that commit",
+        )
     return None

@@ -142,7 +142,7 @@ def with_report_fault(edit: ObjectEdit, fault: str) -> ObjectEdit:
     """Says at once that the report of the pool's poollet cannot be read: its last status is shown until the heartbeat expires."""
     if not fault:
         return edit.clear_condition(REPORT_UNREADABLE)
-    message = f"{fault}. Nothing of it is used, and nothing new is placed here; the poollet replaces it while it runs"
+    message = f"{fault}. gitvirt ignores this report and places nothing new on the pool; the poollet replaces its report while it runs"
     return edit.set_condition(REPORT_UNREADABLE, "True", "Unreadable", message)
 
 

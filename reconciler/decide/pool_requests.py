@@ -204,7 +204,7 @@ def refusal_of(
     )
     if other:
         cure = f"to move the pool to host {other}, run `{command_of(about, name, other)}` and `git push`"
-    why = f"no host {host} reports pool {name} or waits for it" if host else "the trailer names no host"
+    why = f"host {host} neither reports pool {name} nor waits for it" if host else "the trailer names no host"
     return "UnknownHost" if host else "HostRequired", f"{why}; {cure}"
 
 

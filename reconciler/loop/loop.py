@@ -168,7 +168,9 @@ class Loop:
             if self._switches > MAX_SWITCHES:
                 cause = "the settings of each branch name another branch as the source"
                 outcome = Failed(
-                    "settings", cause, "let branches.source of gitvirt.yaml be the same everywhere"
+                    "settings",
+                    cause,
+                    "set branches.source of gitvirt.yaml to the same branch on each of them",
                 )
         elif not isinstance(outcome, Failed):
             self._switches = 0

@@ -38,8 +38,8 @@ class Metrics:
             return Gauge(f"gitvirt_{name}", words, labels, registry=own)
 
         self._unschedulable = gauge("unschedulable_objects", "Objects to be placed that are on no pool.")
-        self._pending = gauge("pending_approvals", "What is not done until a person agrees.")
-        self._held = gauge("held", "What waits for something that no approval replaces.")
+        self._pending = gauge("pending_approvals", "Changes that await an approval.")
+        self._held = gauge("held", "Changes that wait for a cause that no approval ends.")
         self._problems = gauge("problems", "Problems that exist now.", "severity")
         self._objects = gauge("objects", "Objects on the target branch.", "kind")
         self._states = gauge("object_states", "Objects on the target branch by state.", "kind", "state")

@@ -50,6 +50,7 @@ from reconciler.gitstore.effective_settings import read_effective_settings
 from reconciler.gitstore.errors import DamageError
 from reconciler.gitstore.objects.commit import INPUTS_TRAILER
 from reconciler.gitstore.objects.tree import ObjectId
+from reconciler.gitstore.remote.git_errors import NOT_BARE_CURE, RIGHTS_CURE
 from reconciler.gitstore.remote.transport import PushConflict, PushRefused, RemoteUnavailable
 from reconciler.gitstore.repo import Draft, Pushed, Refs, Repo, Snapshot, Unchanged
 from reconciler.gitstore.repo import Outcome as PushOutcome
@@ -381,8 +382,8 @@ class Reconciler:
                 return NoChange(plan)
             case PushConflict():
                 return Conflict()
-            case PushRefused(_, words):
-                return Failed("refused", words, "the server does not let us write the target branch")
+            case PushRefused(_, words, is_checked_out):
+                return Failed("refused", words, NOT_BARE_CURE if is_checked_out else RIGHTS_CURE)
             case RemoteUnavailable(trouble, cause, cure, is_unknown):
                 if is_unknown:
                     self._unanswered = UnansweredPush(written.draft.expected)

@@ -59,7 +59,7 @@ def _of_reports(state: State) -> Iterator[Problem]:
             yield from unread.problems
         if why := state.authority.is_ours(report):
             refused += 1
-            hint = "look at what pushes to its ref; nothing of it is used"
+            hint = "find out what pushes to its ref; gitvirt ignores this report"
             message = f"the report of {name} is refused: {why}"
             if refused <= REFUSED_SHOWN:
                 yield Problem(file="", code="GV621", message=message, hint=hint)
@@ -71,7 +71,7 @@ def _of_reports(state: State) -> Iterator[Problem]:
             if not state.authority.owns(name, pool):
                 owner = state.authority.owner(pool)
                 belongs = f"belongs to poollet {owner}" if owner else "is not its own"
-                message = f"poollet {name} announces {pool}, which {belongs}; nothing that {name} reports of it is used"
+                message = f"poollet {name} announces {pool}, which {belongs}; gitvirt ignores what {name} reports of it"
                 hint = f"give it the pool under poollets.{name} of gitvirt.yaml, or take the pool out of its poollet.yaml"
                 yield Problem(file="", code="GV622", object=str(pool), message=message, hint=hint)
     if refused > REFUSED_SHOWN:

@@ -75,7 +75,7 @@ class ReplayedWatch(HeartbeatWatch):
 
     def has_lost_link(self, writer: Writer, usual: timedelta) -> bool:
         del usual
-        return writer[1] in self.given.hosts.get(writer[0], NO_VERDICT).linkless
+        return writer[1] in self.given.hosts.get(writer[0], NO_VERDICT).disconnected
 
     def expect(self, writer: Writer, timeout: timedelta) -> bool:
         del timeout

@@ -58,7 +58,7 @@ from schemas.problem import Problem
 from schemas.settings.fleet import SignatureSettings
 from schemas.validate.finding import Finding
 
-UNTIL_EXPIRED = "using its last report until the heartbeat timeout"
+UNTIL_EXPIRED = "its last report counts until the heartbeat timeout"
 
 
 class State(View):

@@ -47,7 +47,7 @@ def _verdict(world: World, name: str, beats: dict[str, Heartbeat]) -> HostVerdic
         unsigned=report.unsigned,
         is_refused=report.is_refused,
         heartbeats=beats,
-        linkless=frozenset(
+        disconnected=frozenset(
             host for host in beats if reports.has_lost_link((name, host), world.usual_timeout)
         ),
         older=frozenset(host for host, beat in beats.items() if not _is_newest(world, name, host, beat)),

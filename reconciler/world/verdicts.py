@@ -38,7 +38,7 @@ class HostVerdict:
     unsigned: str = ""
     is_refused: bool = False
     heartbeats: Mapping[str, Heartbeat] = field(default_factory=dict)  # by hostID, of all who wrote the ref
-    linkless: frozenset[str] = frozenset()  # hostIDs that should be connected over the link, and are not
+    disconnected: frozenset[str] = frozenset()  # hostIDs that should be connected over the link, and are not
     older: frozenset[str] = frozenset()  # hostIDs that were seen to write a newer report than this one
     # The commit and its date as the rules had them, where one asked.
     own_commit: ObjectId = ""

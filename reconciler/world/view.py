@@ -277,7 +277,7 @@ class View:
             else f"{pool.name} belongs to no poollet that reports"
         )
         return tuple(
-            f"poollet {name} announces it too, and {belongs}; nothing that {name} reports of it is used"
+            f"poollet {name} announces it too, and {belongs}; gitvirt ignores what {name} reports of it"
             for name in names
             if name != owner and self.is_ours(self.reports.by_poollet[name])
         )

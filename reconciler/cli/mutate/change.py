@@ -41,7 +41,7 @@ from reconciler.cli.objects.selectors import find_by_key, read_current
 from reconciler.cli.objects.unapplied import find_unapplied
 from reconciler.cli.output import add_format
 from reconciler.cli.terminal import err, out, printable
-from reconciler.gitstore.remote.git_errors import CHECKED_OUT
+from reconciler.gitstore.remote.git_errors import NOT_BARE_CURE
 from reconciler.gitstore.remote.transport import PushConflict, PushRefused, RemoteUnavailable
 from reconciler.gitstore.repo import Draft, Identity, Pushed, Unchanged
 from reconciler.gitstore.worktree.checkout import read_identity
@@ -262,17 +262,18 @@ def edit_document(before: bytes, index: int, changes: Changes, item: InventoryIt
     raise CommandError(cause, problem.hint or "make the change by hand", Exit.PROBLEMS)
 
 
-def describe_refusal(fleet: FleetRepo, ref: str, words: str, arguments: argparse.Namespace) -> CommandError:
+def describe_refusal(
+    fleet: FleetRepo, ref: str, refused: PushRefused, arguments: argparse.Namespace
+) -> CommandError:
     """What people can do about a push that the remote refused: a rule of the server, or a repo that is not bare."""
-    if CHECKED_OUT in words:
+    if refused.is_checked_out:
         branch = printable(ref.removeprefix(HEADS))
         cause = f"{fleet.location.address} is not a bare repo and has branch {branch} checked out, so Git refuses pushes to it"
-        cure = "use a bare repo (`git clone --bare`), or there: git config receive.denyCurrentBranch updateInstead"
-        return CommandError(cause, f"{cure}; or push a branch for review: --branch NAME")
+        return CommandError(cause, f"{NOT_BARE_CURE}; or push a branch for review: --branch NAME")
     cure = "push a branch for review: --branch NAME"
     if arguments.branch:
         cure = "the server has a rule about that branch: choose another name, or ask its administrator"
-    words = "; ".join(map(printable, words.splitlines()))
+    words = "; ".join(map(printable, refused.words.splitlines()))
     return CommandError(f"the server refused the push: {words}", cure)
 
 
@@ -303,8 +304,8 @@ def push_files(
             raise CommandError(cause, "name another one")
         case PushConflict():
             return None
-        case PushRefused(_, words):
-            raise describe_refusal(fleet, ref, words, arguments)
+        case PushRefused() as refused:
+            raise describe_refusal(fleet, ref, refused, arguments)
         case RemoteUnavailable(_, cause, cure):
             raise CommandError(f"{fleet.location.address}: {cause}", cure)
         case other:

@@ -7,6 +7,7 @@ rests on them: whether a ref moved is found out by reading the ref.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from reconciler.gitstore.remote.transport import RemoteErrorKind, RemoteUnavailable
@@ -123,7 +124,10 @@ ABOUT_SSH = (
 ADDRESS_CURE = (
     "check the address and the rights of this account: servers hide repos that an account may not read"
 )
-CHECKED_OUT = "branch is currently checked out"  # what git answers for a branch of a repo that is not bare
+CHECKED_OUT = "branch is currently checked out"  # git's reason for a branch of a repo that is not bare
+NOT_BARE_CURE = (
+    "use a bare repo (`git clone --bare`), or there: git config receive.denyCurrentBranch updateInstead"
+)
 WORDS_AT_MOST = 300
 NOISE = re.compile(r"^(fatal|error|warning|ssh|ERROR|FATAL): ")
 
@@ -155,9 +159,14 @@ def server_words(words: str, reasons: list[str]) -> str:
     theirs = [
         line.removeprefix("remote:").strip() for line in words.splitlines() if line.startswith("remote:")
     ]
-    if CHECKED_OUT in reasons:
-        return CHECKED_OUT  # git's own lines about it are a page of advice
+    if is_checked_out(reasons):
+        theirs = []  # git's own lines about it are a page of advice
     return "\n".join(line for line in [*theirs, *dict.fromkeys(reasons)] if line)
+
+
+def is_checked_out(reasons: Sequence[str]) -> bool:
+    """Whether git refused a branch because the remote is not bare and has it checked out."""
+    return CHECKED_OUT in reasons
 
 
 def _plain(line: str) -> str:

@@ -47,6 +47,7 @@ from reconciler.gitstore.remote.git_errors import (
     SERVER_CURE,
     WAIT_CURE,
     diagnose,
+    is_checked_out,
     server_words,
 )
 from reconciler.gitstore.remote.push_command import push_command
@@ -316,4 +317,4 @@ def _verdict(declined: PushDeclined) -> PushRefused | RemoteUnavailable:
         return RemoteUnavailable(
             RemoteErrorKind.SERVER, cause, declined.failure.cure if is_server_error else SERVER_CURE
         )
-    return PushRefused(tuple(causes), server_words(declined.words, reasons))
+    return PushRefused(tuple(causes), server_words(declined.words, reasons), is_checked_out(reasons))

@@ -43,6 +43,7 @@ class PushRefused:
 
     refs: tuple[str, ...]
     words: str
+    is_checked_out: bool = False  # the remote is not bare, and has a branch of these checked out
 
 
 @dataclass(frozen=True, slots=True)

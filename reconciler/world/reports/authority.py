@@ -59,9 +59,9 @@ class Authority:
         if poollet is None:
             return "it has no poollet.json that can be read"
         if poollet.fleet != self.settings.fleet.id:
-            return f"it is of another fleet, {poollet.fleet}"
+            return f"it belongs to another fleet, {poollet.fleet}"
         if poollet.name != report.name:
-            return f"it says that it is of {poollet.name}"
+            return f"it names poollet {poollet.name} as its writer"
         return report.unsigned if report.is_refused else ""
 
     def owns(self, poollet: str, pool: Key) -> bool:

@@ -102,9 +102,7 @@ def words(waits_for: Sequence[MissingHost], ref: str, cause: str = "live was los
     named = [f"{each.name} ({each.why})" for each in urgent[:NAMED_AT_MOST]]
     if more := len(urgent) - len(named):
         named.append(f"{more:,} more")
-    message = (
-        f"{cause}; it is written again once every known host has reported. Waiting for {', '.join(named)}"
-    )
+    message = f"{cause}; gitvirt writes live again once every known host has reported. Waiting for {', '.join(named)}"
     if all(each.why in (Why.GONE, Why.REPLACED) for each in urgent):
         return message
     return ". ".join((message, *cures(urgent, ref)))
@@ -123,11 +121,11 @@ def cures(urgent: Sequence[MissingHost], ref: str) -> Iterator[str]:
     ]:
         names = ", ".join(unreported[:NAMED_AT_MOST])
         yield (
-            f"Start the hosts without a report: {names}. Only one that is gone for good, and powered off, declare destroyed, because "
-            "whatever it still runs is then placed a second time: gitvirt pool destroyed POOL HOSTID"
+            f"Start the hosts without a report: {names}. Declare a host destroyed only if it is gone for good and powered off, because "
+            "gitvirt then places a second time whatever that host still runs: gitvirt pool destroyed POOL HOSTID"
         )
     if len(unusable) + len(unreported) < len(urgent):
         yield (
             "Start those that are down; remove the report of one only when it is gone for good, "
-            f"because whatever it still runs is then placed a second time: git push origin --delete {ref}NAME"
+            f"because gitvirt then places a second time whatever that host still runs: git push origin --delete {ref}NAME"
         )

@@ -100,9 +100,9 @@ def describe_differences(differences: Iterable[str]) -> str:
     """For a message; what is empty differs nowhere."""
     found = sorted(differences)
     if not found:
-        return "No machine is on another pool than that live says"
+        return "Each machine is on the pool that live names"
     are = "machine is" if len(found) == 1 else "machines are"
-    return f"{len(found):,} {are} on another pool than that live says: {join_some(found, 20)}"
+    return f"{len(found):,} {are} on another pool than the one that live names: {join_some(found, 20)}"
 
 
 def _short(subject: str) -> str:

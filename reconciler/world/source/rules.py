@@ -40,7 +40,7 @@ GONE = Problem(
     file=fleet.PATH,
     code="GV601",
     message="gitvirt.yaml is gone; the settings of its last version still apply",
-    hint="put it back; gitvirt never takes its own settings for deleted",
+    hint="restore it; gitvirt never treats its own settings as deleted",
 )
 
 

@@ -93,7 +93,10 @@ def select_source_head(
     """`trusted` holds as of `last`, and so does `fleet`, the id that an approval is for."""
     if head is None:
         return SourceHead(
-            last, SourceHold("", last, "the source branch is gone; keeping the last reconciled commit")
+            last,
+            SourceHold(
+                "", last, "the source branch does not exist; the last reconciled commit stays in force"
+            ),
         )
     ruled = _apply_trust(repo, head, last, trusted, now)
     if ruled.use is None or ruled.use == last:
@@ -106,7 +109,7 @@ def select_source_head(
         return SourceHead(ruled.use, ruled.held, others, ruled.notice)
     digest = approval_digest(fleet(), HoldKind.SOURCE, (last, ruled.use))
     problem = guards.of_history(repo, last, ruled.use)[0]
-    message = f"{problem.message}; keeping the last reconciled commit"
+    message = f"{problem.message}; the last reconciled commit stays in force"
     for each in confirmations:
         if each.about is Confirm.APPROVAL:
             message += f"; commit {each.commit[:12]} approves {each.value[:DIGITS]}, which is another digest"
@@ -127,7 +130,7 @@ def check_fleet_id(found: SourceHead, last: ObjectId | None, before: str, now: s
     """Held when the commit in use calls the fleet by another id: every host would take what it runs for another fleet's."""
     if found.use is None or last is None or found.use == last or not before or now in ("", before):
         return found
-    message = f"fleet.id is {now}, and was {before}; keeping the last reconciled commit"
+    message = f"fleet.id: {before} -> {now}; the last reconciled commit stays in force"
     return SourceHead(last, SourceHold(found.use, last, message, code="GV816", cure=ID_CURE))
 
 

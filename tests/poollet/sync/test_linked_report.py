@@ -51,7 +51,7 @@ class LinkedRun:
 
     @property
     def standing(self) -> str | None:
-        return self.run.publisher.standing_commit(INTERVAL_MS)
+        return self.run.publisher.find_heartbeat_commit(INTERVAL_MS)
 
     def interval(self) -> str:
         by = self.run.report().poollet
@@ -102,7 +102,7 @@ def test_it_stands_for_none_while_news_waits_for_too_long() -> None:
 def test_it_stands_for_none_before_a_report_has_landed_and_after_the_end() -> None:
     linked = LinkedRun()
     other = Run(linked.fleet, linked.time, StagedHost(linked.time), name="host-2")
-    assert other.publisher.standing_commit(INTERVAL_MS) is None
+    assert other.publisher.find_heartbeat_commit(INTERVAL_MS) is None
     linked.run.publisher.end("over")
     assert linked.standing is None
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from reconciler.audit.inputs_files import decode_inputs
-from reconciler.audit.recheck import SignatureCheck
 from reconciler.audit.replay import replay
+from reconciler.audit.signature_check import SignatureCheck
 from reconciler.audit.steps import list_steps
 from reconciler.audit.verify import AuditedCommit, Auditor, Result
 from reconciler.gitstore.memory import MemoryObjects, MemoryTransport

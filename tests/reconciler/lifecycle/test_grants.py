@@ -401,7 +401,7 @@ def test_a_move_to_a_host_that_is_not_there_is_refused_with_a_reason_and_answere
         (answer,) = world.plans[-1].pool_requests
         assert answer.startswith(f"Pool-Host: {first}: commit ")
         assert (
-            f"no host nwe reports pool {first} or waits for it; start the poollet of the new host first"
+            f"host nwe neither reports pool {first} nor waits for it; start the poollet of the new host first"
             in answer
         )
         found = condition(world, first, "HostMoved")

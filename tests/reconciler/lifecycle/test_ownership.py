@@ -56,7 +56,7 @@ def test_a_poollet_with_a_shorter_name_says_nothing_about_the_pool(pool: str, ph
         shown = condition(world, pool, "ClaimRefused")
         assert shown is not None
         assert shown.message == (
-            f"poollet rack announces it too, and {pool} belongs to poollet {pool}; nothing that rack reports of it is used"
+            f"poollet rack announces it too, and {pool} belongs to poollet {pool}; gitvirt ignores what rack reports of it"
         )
         assert "GV622" in {problem.code for problem in world.reconciler.world.problems or ()}
         world.reconciler = world.another()

@@ -11,11 +11,11 @@ from tests.reconciler.lifecycle.hosts import Fleet, Host
 from tests.reconciler.lifecycle.test_lives import fleet
 from tests.reconciler.world.scene import LIVE, REPORTS, machine
 
-WAITING = "live was lost; it is written again once every known host has reported. Waiting for "
+WAITING = "live was lost; gitvirt writes live again once every known host has reported. Waiting for "
 REFS = "refs/heads/gitvirt/poollets/"
 WAY_OUT = (
-    ". Start those that are down; remove the report of one only when it is gone for good, because whatever it "
-    f"still runs is then placed a second time: git push origin --delete {REFS}NAME"
+    ". Start those that are down; remove the report of one only when it is gone for good, because gitvirt then "
+    f"places a second time whatever that host still runs: git push origin --delete {REFS}NAME"
 )
 
 
@@ -51,8 +51,8 @@ WAY_OUT = (
                 f"z{number} (live grants this pool to a host that has no report), " for number in range(4)
             )
             + "5 more. Start the hosts without a report: pool rack-a1 hostID it's, pool z0 hostID id, pool z1 hostID id, "
-            "pool z2 hostID id, pool z3 hostID id. Only one that is gone for good, and powered off, declare destroyed, because "
-            "whatever it still runs is then placed a second time: gitvirt pool destroyed POOL HOSTID",
+            "pool z2 hostID id, pool z3 hostID id. Declare a host destroyed only if it is gone for good and powered off, because "
+            "gitvirt then places a second time whatever that host still runs: gitvirt pool destroyed POOL HOSTID",
             id="no command is ready to declare hosts destroyed that run",
         ),
         pytest.param(

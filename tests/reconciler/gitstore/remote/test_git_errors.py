@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.gitstore.remote.git_errors import CHECKED_OUT, diagnose, server_words
+from reconciler.gitstore.remote.git_errors import CHECKED_OUT, diagnose, is_checked_out, server_words
 from reconciler.gitstore.remote.transport import RemoteErrorKind
 
 URL = "unable to access 'https://h/f.git/': "
@@ -205,3 +205,4 @@ def test_the_servers_words_come_first_and_the_reason_last() -> None:
 def test_a_branch_that_is_checked_out_is_one_line_without_gits_page_of_advice() -> None:
     words = "remote: error: refusing to update checked out branch: refs/heads/main\nremote: error: By default, updating"
     assert server_words(words, [CHECKED_OUT]) == CHECKED_OUT
+    assert is_checked_out([CHECKED_OUT])
