@@ -33,20 +33,23 @@ from poollet.decide.gates import CallEffect, GateInput, closed_gate
 from poollet.decide.inventory import ListedObject
 from poollet.decide.preconditions import digest_or_absence
 
-FENCED = "`live` assigns it to {}; it does not run here, and its data is kept"
-ENDED = "its assignment {} was reported as gone or rejected; it does not run here, and its data is kept"
+ASSIGNED = "`live` assigns it to {}"
+ENDED = "its assignment {} was reported as gone or rejected"
+KEPT_OFF = "; it does not run here, and its data is kept"
+KEPT = "; its data here is kept"  # of a volume or snapshot
 SECOND = "another object of its uid is on this host; only one of them runs, and the data of both is kept"
 
 
 def why_fenced(ref: Ref, found: ListedObject, current: DecisionPass) -> str:
     """Why an object without an order must not run here; empty where it may."""
     labels = found.object.labels
+    kept = KEPT_OFF if isinstance(found.object, RuntimeMachine) else KEPT
     if host := other_host(ref.uid, current.inputs.facts, current.view):
-        return FENCED.format(f"host {host}")
+        return ASSIGNED.format(f"host {host}") + kept
     if pool := other_pool(ref.uid, labels, current.inputs.facts, current.view):
-        return FENCED.format(f"pool {pool}")
+        return ASSIGNED.format(f"pool {pool}") + kept
     assignment = labels.get(ASSIGNMENT_LABEL, "")
-    return ENDED.format(assignment) if assignment in current.ended else ""
+    return ENDED.format(assignment) + kept if assignment in current.ended else ""
 
 
 def fence(ref: Ref, found: Sequence[ListedObject], why: str, current: DecisionPass) -> None:

@@ -8,7 +8,7 @@ done depends on `live`:
     a file in .gitvirt/orphans/ that names its pool     removes it; a volume only when no machine may have it attached
     nothing                                             reports it
 
-The fence comes first: a machine that runs on two hosts may destroy its disks. An orphan that is not listed
+The fence comes first: a machine that runs on two hosts may destroy its disks. What is fenced and off is removed by its file too. An orphan that is not listed
 once stays reported until two lists lack it, so that the reconciler does not give its room away.
 
 Must never happen: an object is removed because `live` does not mention it.
@@ -25,7 +25,7 @@ from poollet.decide.actions import NAMES, RUNTIME_KINDS, Call, EventText, Object
 from poollet.decide.assignments import UID
 from poollet.decide.capacity_ledger import find_pool
 from poollet.decide.decision_pass import DecisionPass
-from poollet.decide.fences import fence, why_fenced
+from poollet.decide.fences import fence, must_be_stopped, why_fenced
 from poollet.decide.gates import CallEffect, GateInput, closed_gate
 from poollet.decide.inventory import Absent, ListedObject, UnconfirmedAbsent
 from poollet.decide.plan import removal_calls
@@ -58,7 +58,8 @@ def report_orphans(current: DecisionPass, ordered: Collection[Ref]) -> tuple[rep
         result = [known.get((one.kind, one.id), one) for one in result]
     fenced: dict[Ref, tuple[list[ListedObject], str]] = {}
     for ref, one in found:
-        if isinstance(one.object, RuntimeMachine) and (why := why_fenced(ref, one, current)):
+        is_done = not must_be_stopped(one) and is_removal_ordered(ref, one, current)
+        if not is_done and isinstance(one.object, RuntimeMachine) and (why := why_fenced(ref, one, current)):
             fenced.setdefault(ref, ([], why))[0].append(one)
         else:
             remove_if_ordered(ref, one, current)
@@ -117,11 +118,16 @@ def gate_input(ref: Ref, found: ListedObject, current: DecisionPass) -> GateInpu
     )
 
 
-def remove_if_ordered(ref: Ref, found: ListedObject, current: DecisionPass) -> None:
-    """By a file on `live` that names the pool. Never while a file on `live` is unreadable."""
+def is_removal_ordered(ref: Ref, found: ListedObject, current: DecisionPass) -> bool:
+    """By a file on `live` that names the uid and the pool."""
     pool = find_pool(found, current.inputs.facts.pools)
-    discards = [order for order in current.view.orphan_orders if order.uid == ref.uid]
-    if pool is None or not any(order.pool == pool[1] for order in discards):
+    named = {order.pool for order in current.view.orphan_orders if order.uid == ref.uid}
+    return pool is not None and pool[1] in named
+
+
+def remove_if_ordered(ref: Ref, found: ListedObject, current: DecisionPass) -> None:
+    """Never while a file on `live` is unreadable."""
+    if not is_removal_ordered(ref, found, current):
         return
     if closed_gate(gate_input(ref, found, current), CallEffect.DISCARD):
         return

@@ -10,7 +10,7 @@ from iri.machine import Power, RuntimeMachine
 from iri.simulated.profile import Profile
 from poollet.decide.gates import HostPermissions
 from poollet.decide.memory import Memory
-from poollet.sync.live_view import PoolGrant, PoolId
+from poollet.sync.live_view import OrphanOrder, PoolGrant, PoolId
 from schemas.kinds import Kind
 from tests.poollet.documents import EPOCH, HOST, machine, snapshot, uid_of, volume
 from tests.poollet.site import CLASSES_THERE, DISKS, A, Site, kinds_of, site
@@ -157,6 +157,39 @@ def test_what_is_fenced_stays_off_and_comes_back_with_its_assignment() -> None:
     assert decision.machines[WEB].phase == "present"
 
 
+def test_what_is_fenced_goes_by_its_orphan_file_once_it_is_off() -> None:
+    """A host that people took for destroyed is back: its copies stay until a person deletes each."""
+    here = site(machine(), volume())
+    here.settle()
+    here.calls.clear()
+    here.put(machine(host=OTHER), volume(host=OTHER))
+    here.orphan_orders = (OrphanOrder(uid_of(Kind.MACHINE, "web"), "elsewhere"),)
+    here.settle()
+    assert (kinds_of(here.calls), len(here.machines()), len(here.volumes())) == (["SetPower"], 1, 1)
+    here.orphan_orders = (
+        OrphanOrder(uid_of(Kind.MACHINE, "web"), "a"),
+        OrphanOrder(uid_of(Kind.VOLUME, "data"), "disks"),
+    )
+    decision = here.settle()
+    assert (here.machines(), here.volumes(), decision.orphans) == ({}, {}, ())
+
+
+@pytest.mark.parametrize(
+    "host",
+    [HostPermissions(has_lease=False), HostPermissions(has_landed=False)],
+    ids=["candidate", "nothing landed"],
+)
+def test_a_candidate_removes_nothing_that_it_fenced(host: HostPermissions) -> None:
+    here = site(machine())
+    here.settle()
+    here.calls.clear()
+    here.host = host
+    here.put(machine(host=OTHER))
+    here.orphan_orders = (OrphanOrder(uid_of(Kind.MACHINE, "web"), "a"),)
+    here.settle()
+    assert (kinds_of(here.calls), len(here.machines())) == (["SetPower"], 1)
+
+
 def test_data_of_another_host_is_kept_and_reported() -> None:
     here = site(volume())
     here.settle()
@@ -164,8 +197,8 @@ def test_data_of_another_host_is_kept_and_reported() -> None:
     here.put(volume(host=OTHER))
     decision = here.settle()
     assert (here.calls, len(here.volumes())) == ([], 1)
-    assert [(one.kind, one.uid, OTHER in one.reason) for one in decision.orphans] == [
-        ("Volume", uid_of(Kind.VOLUME, "data"), True)
+    assert [(one.kind, one.uid, one.reason) for one in decision.orphans] == [
+        ("Volume", uid_of(Kind.VOLUME, "data"), f"`live` assigns it to host {OTHER}; its data here is kept")
     ]
 
 
