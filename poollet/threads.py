@@ -41,7 +41,8 @@ from schemas.backoff import Backoff, jitter
 log = logging.getLogger(__name__)
 
 LONGEST_REST_SECONDS = 60.0
-MOST_BACKOFF_SECONDS = 300.0
+# Of a remote that cannot be used. After an outage a report lands within the rest of its heartbeat timeout (reconciler/world/reports/heartbeat.py).
+LONGEST_RETRY_SECONDS = 20.0
 # A local repo announces every ref that moves; it is fetched at most this often.
 LEAST_GAP_SECONDS = 0.02
 STOP_SECONDS = 10.0
@@ -132,7 +133,7 @@ class AgentThreads:
         """Fetches when a look is due, and pushes each time it wakes. A remote that cannot be used is tried
         with growing pauses, and no report is pushed on what was not fetched: the publishers see to that
         themselves."""
-        backoff = Backoff(1.0, MOST_BACKOFF_SECONDS, chance=self.chance)
+        backoff = Backoff(1.0, LONGEST_RETRY_SECONDS, chance=self.chance)
         next_look, was_linked = self._seconds(), False
         reason = WakeReason.CALLED
         while True:
@@ -143,7 +144,7 @@ class AgentThreads:
             if reason is WakeReason.REFS or self._seconds() >= next_look:
                 is_there = self.remote.fetch()
                 poll = max(self._poll, LINKED_POLL_SECONDS) if is_linked else self._poll
-                rest = jitter(poll, self.chance) if is_there else min(backoff.next(), LONGEST_REST_SECONDS)
+                rest = jitter(poll, self.chance) if is_there else backoff.next()
                 next_look = self._seconds() + rest
                 if is_there:
                     backoff.reset()

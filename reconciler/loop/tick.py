@@ -27,9 +27,8 @@ when live is known to be as planned: after a conflict or a failed push the chang
 A server may refuse the ref of the inputs, by its rights or because it knows no atomic push. Then `live` alone is pushed at once, and inputs are
 not tried again for REFUSED_FOR: a fleet does not stop for its audit trail. Where both are refused, that is the outcome.
 
-A defect in the code, or an object of the repo that cannot be read, ends the tick as Failed, and the World is built again from nothing. What
-it knew of heartbeats is kept: hosts must not appear expired, or alive, because a tick failed. So is the newest commit of `live` that it wrote
-or saw: a `live` that lacks it was rewound.
+A defect in the code, or an object that cannot be read, ends the tick as Failed, and the World is built again from nothing. What it knew of
+heartbeats is kept: no host appears expired, or alive, because a tick failed. So is the newest `live` that it saw: one without it was rewound.
 
 Must never happen: a second read within a tick; a push of a plan that was made for another head of live; an exception out of `tick`.
 """
@@ -128,6 +127,7 @@ class Reconciler:
         self._metrics = metrics or Metrics()
         self._tracer = tracer or Untraced()
         self._due: datetime | None = None
+        self._failed: datetime | None = None  # when the server was first asked in vain since its last answer
         self._unanswered: UnansweredPush | None = None
         self._line = InputsLine(repo)
         self._no_inputs_before: datetime | None = None  # while the server refuses them
@@ -208,16 +208,17 @@ class Reconciler:
         start = steady()
         snapshot = self._read()
         if isinstance(snapshot, RemoteUnavailable):
+            self._failed = self._failed or start
             return Failed(snapshot.kind.value, snapshot.cause, snapshot.cure)
         if problems := guards.of_refs(self.refs, snapshot):
             return self._look_for_source(snapshot, problems)
         if (refs := self._effective_refs(snapshot)) != self.refs:
             return RefsChanged(refs)
-        now, read_times = clock(), ReadTimes(start, steady(), self._around.link.read())
+        now, read_times = clock(), ReadTimes(start, steady(), self._around.link.read(), self._failed)
+        self._failed = None
         if read_times.is_late:
+            cause = "the Git server was slow, or this process did not run"  # the clock cannot tell the two
             took = (read_times.end - start).total_seconds()
-            # The clock cannot tell the two: a process that was stopped meanwhile measures the same.
-            cause = "the Git server was slow, or this process did not run"
             log.warning("%.0f s for an answer: %s; no host is judged as lost in this tick", took, cause)
         with self._tracer.span("advance") as note:
             advance = self.world.advance(self.repo, snapshot, now, read_times)

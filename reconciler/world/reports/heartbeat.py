@@ -19,6 +19,10 @@ A change is dated by the time at which the answer of the Git server was here, an
 asked. So the time that an answer takes is never silence, and shortens no timeout. If it takes longer than LATE, no heartbeat expires in
 that tick: by then the answer is old, and hosts may have reported since. Both times are of a clock that is never set (`ReadTimes`).
 
+While the Git server gives this process no answer, hosts cannot report there either. From the first question that failed to the one that is
+answered again, no timeout goes on; the silence before and after it counts. So after an outage each host has the rest of its timeout,
+which is longer than it takes a poollet to look again (poollet/threads.py).
+
 A report is older if its commit is dated before the newest one that this process saw of its host, or as that one and seen before. Only
 the host's own clock dates it, and that may have been set back. Then each report is older than the newest, and newer than the one before:
 the RECOVERS_AFTER-th such report in a row shows that it lives, and the host is judged by its new time from then on. A timeout is at least
@@ -39,7 +43,8 @@ names that only after STEADY of being connected to every server without a break.
 heartbeat here may be of a host that is connected to other servers, and not to this one: its own interval counts.
 
 Must never happen: a reconciler that has just started takes an old report for a live host (so UNCONFIRMED is not ALIVE),
-or an unknown host for a dead one (so UNCONFIRMED is not EXPIRED); a host looks lost because an answer took long, or a clock was set.
+or an unknown host for a dead one (so UNCONFIRMED is not EXPIRED); a host looks lost because an answer took long or never came, or a
+clock was set.
 """
 
 from __future__ import annotations
@@ -99,11 +104,17 @@ NO_LINK = LinkInput()
 
 class ReadTimes(NamedTuple):
     """When a snapshot was requested from the Git server, and when it was read. By a clock that is never set: only differences mean
-    anything. `link` is what the link knew then."""
+    anything. `link` is what the link knew then. `failed` is when the server was first asked in vain, since it answered last."""
 
     start: datetime
     end: datetime
     link: LinkInput = NO_LINK
+    failed: datetime | None = None
+
+    @property
+    def outage(self) -> timedelta:
+        """For how long hosts could not report, as far as this process knows."""
+        return timedelta() if self.failed is None else self.start - self.failed
 
     @property
     def is_late(self) -> bool:
@@ -133,6 +144,7 @@ class HeartbeatSeen:
     latest: frozenset[str] = frozenset()
     older: OlderReports | None = None
     sign: LinkSign | None = None  # the newest one over the link, of whichever report
+    outage: timedelta = timedelta()  # since the last sign of life
 
     def at(self, commit: str, written: datetime, now: datetime, timeout: timedelta) -> HeartbeatSeen:
         """The next value, given the present commit. The same commit prolongs nothing; it only takes over a timeout that was changed."""
@@ -150,7 +162,7 @@ class HeartbeatSeen:
         """With a heartbeat over the link that confirms the present report. One that confirms another, or comes late, changes nothing."""
         is_news = self.sign is None or self.sign.at < sign.at
         is_counted = is_news and sign.commit == self.commit and self.older is None
-        return replace(self, sign=sign) if is_counted else self
+        return replace(self, sign=sign, outage=timedelta()) if is_counted else self
 
     def _at_older(self, commit: str, written: datetime, now: datetime, timeout: timedelta) -> HeartbeatSeen:
         is_next = self.older is not None and written > self.older.written
@@ -163,8 +175,8 @@ class HeartbeatSeen:
     def expires(self) -> datetime:
         """By the last sign of life, with its own promise."""
         if self.sign is not None and self.since < self.sign.at + STEADY:
-            return max(self.since, self.sign.at) + self.sign.timeout
-        return self.since + self.timeout
+            return max(self.since, self.sign.at) + self.sign.timeout + self.outage
+        return self.since + self.timeout + self.outage
 
     def heartbeat(self, now: datetime) -> Heartbeat:
         """By our clock alone. LEFT is not among the answers: that is in the report, not in its age."""

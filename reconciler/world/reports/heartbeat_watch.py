@@ -18,6 +18,7 @@ Must never happen: a report that is refused prolongs a heartbeat; a host is judg
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from reconciler.world.reports.heartbeat import (
@@ -42,9 +43,14 @@ class HeartbeatWatch:
         self._judged_at = EVER  # that of asking, in the last tick that was not late
 
     def begin(self, times: ReadTimes) -> None:
-        """With each update: when its refs were read, and what the link knew then."""
+        """With each update: when its refs were read, and what the link knew then. Once for each outage."""
         self._times = times
         self.absent = {}
+        if times.outage:
+            self.seen |= {
+                each: replace(seen, outage=seen.outage + times.outage) for each, seen in self.seen.items()
+            }
+            self._awaited = {host: until + times.outage for host, until in self._awaited.items()}
         if not times.is_late:
             self._judged_at = times.start
 
@@ -57,6 +63,11 @@ class HeartbeatWatch:
     def judged_at(self) -> datetime:
         """The time by which heartbeats are judged."""
         return self._judged_at
+
+    @property
+    def outage(self) -> timedelta:
+        """For how long the server gave no answer before that: no timeout goes on in it."""
+        return self._times.outage
 
     @property
     def is_late(self) -> bool:

@@ -9,6 +9,8 @@ What it would place may run on a host that it has not seen to report. So it wait
     a report that is accepted, at the first look     it is seen to change, says that its host leaves, or its timeout is over
     a grant on `live`, without a report              its host is seen to report, or the timeout of the fleet is over
 
+No timeout goes on while the Git server gives no answer (heartbeat.py).
+
 Only the first look counts: a host that comes later, or a report that a stolen key adds, holds nothing. A host counts for the timeout of the
 fleet's `heartbeat.interval` at most, whatever interval its report names. A new fleet, without any report and grant, waits for none.
 
@@ -66,6 +68,11 @@ class StartWait:
         if self._deadlines is None:
             self._began = reports.time
             self._deadlines = _known_hosts(reports, granted, most)
+        else:
+            outage = reports.watch.outage
+            self._deadlines = {
+                host: Deadline(each.name, each.until + outage) for host, each in self._deadlines.items()
+            }
         self._deadlines = {
             host: each for host, each in self._deadlines.items() if not self._is_over(reports, host, each)
         }

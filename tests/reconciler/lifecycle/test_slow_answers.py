@@ -1,4 +1,4 @@
-"""The Git server answers late, or a clock is set, while all hosts report: no host looks lost, and no request of people is followed."""
+"""The Git server answers late or not at all, or a clock is set, while all hosts are alive: no host looks lost, and no request of people is followed."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from reconciler.gitstore.remote.transport import RemoteErrorKind, RemoteUnavailable
 from reconciler.gitstore.repo import Snapshot
 from reconciler.gitstore.store import CALL_SECONDS, Store
 from reconciler.loop.loop import read_steady_clock
+from reconciler.loop.outcome import Failed
 from reconciler.world.pools.grants import Grant
 from reconciler.world.reports.heartbeat import NOT_EXPIRED
 from tests.reconciler.lifecycle.hosts import Fleet
 from tests.reconciler.lifecycle.test_lives import fleet
-from tests.reconciler.world.scene import machine
+from tests.reconciler.world.scene import LIVE, machine
 
 HOUR = 3600.0
 
@@ -42,6 +44,28 @@ def answer_slowly(world: Fleet, seconds: float) -> None:
     world.reconciler.repo = slow
     world.tick()
     world.reconciler.repo = world.store
+
+
+class DeadStore(Store):
+    """No answer at all, for hosts neither."""
+
+    def snapshot(self) -> RemoteUnavailable:
+        return RemoteUnavailable(RemoteErrorKind.NETWORK, "no route to host", "wait")
+
+
+def be_unreachable(world: Fleet, seconds: float) -> None:
+    """Ticks of a reconciler that reaches the server no more than the hosts do."""
+    world.reconciler.repo = object.__new__(DeadStore)
+    for _ in range(int(seconds / 10)):
+        outcome = world.reconciler.tick(lambda: world.now)
+        assert isinstance(outcome, Failed)
+        world.now_later(10)
+    world.reconciler.repo = world.store
+
+
+def expired_hosts(world: Fleet) -> set[str]:
+    beats = world.reconciler.world.reports.heartbeats
+    return {name for (name, _), beat in beats.items() if beat == "expired"}
 
 
 def beats_alive(world: Fleet) -> bool:
@@ -72,6 +96,57 @@ def test_a_wrong_pool_destroyed_is_not_followed_because_an_answer_took_long() ->
     world.settle(80)
     assert world.pool_of("web") == first
     assert world.grant(first) == Grant(first, 1)
+
+
+@pytest.mark.parametrize("seconds", [80, HOUR])
+def test_an_outage_of_the_server_makes_no_host_look_lost(seconds: float) -> None:
+    """The reconciler reaches it again before the hosts do."""
+    world = fleet(web=machine("web"))
+    before, head = world.where(), world.heads[LIVE]
+    be_unreachable(world, seconds)
+    for _ in range(3):
+        world.tick(10)
+    assert beats_alive(world)
+    assert world.heads[LIVE] == head
+    world.settle()
+    assert (beats_alive(world), world.where()) == (True, before)
+
+
+def test_a_wrong_pool_destroyed_is_not_followed_because_of_an_outage() -> None:
+    world = fleet(web=machine("web"))
+    first = world.pool_of("web")
+    be_unreachable(world, 100)
+    world.source({"note.txt": "I cannot reach a either"}, Pool_Destroyed=f"{first}={first}")
+    for _ in range(3):
+        world.tick(5)
+    assert (world.pool_of("web"), world.grant(first)) == (first, Grant(first, 1))
+    world.settle()
+    world.settle(80)
+    assert (world.pool_of("web"), world.grant(first)) == (first, Grant(first, 1))
+
+
+def test_silence_before_an_outage_and_after_it_counts() -> None:
+    world = fleet(web=machine("web"))
+    first = world.pool_of("web")
+    world.silent.add(first)
+    world.settle(20)
+    be_unreachable(world, 200)
+    world.settle()
+    assert not expired_hosts(world)
+    world.settle(20)
+    assert expired_hosts(world) == {first}
+
+
+def test_a_dead_host_is_noticed_although_every_second_answer_fails() -> None:
+    world = fleet(web=machine("web"))
+    first = world.pool_of("web")
+    world.silent.add(first)
+    for _ in range(12):
+        world.now_later(10)
+        be_unreachable(world, 10)
+        world.hosts_report()
+        world.tick()
+    assert expired_hosts(world) == {first}
 
 
 def test_a_host_that_is_expired_keeps_its_grant_in_a_tick_whose_answer_took_long() -> None:
@@ -108,10 +183,7 @@ def test_a_step_of_the_wall_clock_makes_no_host_look_lost_or_alive(step: float) 
     world.now_later(75)
     world.hosts_report()
     tick_by(world, lambda: world.now + timedelta(seconds=step))
-    expired = {
-        name for (name, _), beat in world.reconciler.world.reports.heartbeats.items() if beat == "expired"
-    }
-    assert expired == {first}
+    assert expired_hosts(world) == {first}
 
 
 @pytest.mark.clock

@@ -16,6 +16,7 @@ from reconciler.world.reports.start_wait import AwaitedHost, StartWait, describe
 from reconciler.write.tick_commit import CommitIdentity
 from tests.reconciler.lifecycle.hosts import Fleet, Host
 from tests.reconciler.lifecycle.test_lives import DRAIN, fleet
+from tests.reconciler.lifecycle.test_slow_answers import be_unreachable
 from tests.reconciler.world import scene
 from tests.reconciler.world.scene import REPORTS, SMALL, machine, pool
 
@@ -74,6 +75,20 @@ def test_a_host_that_is_down_is_waited_for_until_its_timeout() -> None:
     world.hosts_report()
     world.tick()
     assert world.pool_of("new") == "a"
+
+
+def test_an_outage_of_the_server_after_the_start_is_no_part_of_the_wait() -> None:
+    world = fleet(web=machine("web"))
+    world.silent.add("b")
+    declare(world)
+    be_unreachable(world, 30)
+    start_reconciler(world)
+    world.settle()
+    be_unreachable(world, 2 * TIMEOUT)
+    world.settle()
+    assert (waits_for(world), world.pool_of("new")) == (["b"], "")
+    world.settle(TIMEOUT)
+    assert (waits_for(world), world.pool_of("new")) == ([], "a")
 
 
 def test_a_host_with_a_grant_whose_report_is_gone_is_waited_for_too() -> None:
