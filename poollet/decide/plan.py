@@ -123,7 +123,11 @@ def plan_absent(order: HostOrder, current: DecisionPass) -> Entry:
 def report_lost(order: HostOrder, current: DecisionPass) -> Entry:
     """An object with data is missing: people have to know, and the host must not make a new one."""
     entry, before = new_entry(order, "unknown"), current.before(order)
-    message = f"the {NOUNS[order.key.kind]} is missing from the runtime; its data is lost"
+    noun = NOUNS[order.key.kind]
+    message = (
+        f"the runtime no longer lists the {noun}. It is not created again, because an empty {noun} would hide the loss: "
+        f"mount the disk that is missing; if the data is gone for good, declare a new {noun}"
+    )
     status = (before.status if before is not None else None) or status_on_live(order)
     if isinstance(status, report.ReportedVolumeStatus):
         status = replace(status, state="Error", access=None)
