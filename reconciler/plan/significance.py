@@ -18,7 +18,8 @@ the fleet read progress from the reports.
                     run yet, is on the same host                            volume that another host attaches is never progress
     snapshot        Ready, Failed                                           Pending, size
     pool            its state; the classes that it offers, which a plan     capacity, addresses
-                    reads from `live`
+                    reads from `live`; another reason why its host does
+                    not follow `live`: it names the way out
     others          a field that is not named here                          state and addresses of interfaces; what a quota counts
 
 A failure is an outcome once for each type of condition: as long as `live` says that it fails, another error is progress. So a runtime with a
@@ -79,6 +80,7 @@ _PROGRESS: Mapping[type[Status], frozenset[str]] = {
     NetworkInterfaceStatus: _TIMED | {"ips", "mac_address"},
     ResourceQuotaStatus: frozenset({"hard", "used"}),
 }
+FOLLOWS_LIVE = "FollowsLive"  # the condition in which a host says whether it applies `live`
 # The change may be of what is reported alone. What is decided is compared.
 _OF_STATUS = (Action.STATUS, Action.BLOCKED, Action.AWAIT_APPROVAL)
 # States that last. Any other is on the way to one of these.
@@ -181,8 +183,16 @@ def _is_outcome(change: Change, after: Record, view: View) -> bool:
             if _has_reader(change, after, view):
                 return True
             return is_reached and not (status.state == "Available" and _is_for_start(key, view))
+        case MachinePoolStatus() | VolumePoolStatus():
+            old, new = (_conditions(each) for each in _statuses(change))
+            return _why_not_followed(new) not in ("", _why_not_followed(old))
         case _:
             return is_reached and not after.is_deleting
+
+
+def _why_not_followed(conditions: tuple[Condition, ...]) -> str:
+    found = (each.reason for each in conditions if each.type == FOLLOWS_LIVE and each.status != "True")
+    return next(found, "")
 
 
 def _is_refused_class(change: Change) -> bool:

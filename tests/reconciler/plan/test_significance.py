@@ -69,6 +69,12 @@ def change(
     return Change(key, action, was, now)
 
 
+def rejecting(reason: str, message: str = "") -> MachinePoolStatus:
+    return MachinePoolStatus(
+        state="Error", conditions=(condition("FollowsLive", reason=reason, message=message),)
+    )
+
+
 PENDING, RUNNING = machine(), machine("Running")
 MADE = VolumeStatus(state="Available", volume_id="1", assignment=HERE)
 NEW = VolumeStatus(state="Pending", assignment=HERE)
@@ -113,6 +119,8 @@ CASES = [
     pytest.param(change(SNAP, VolumeSnapshotStatus(), VolumeSnapshotStatus(state="Ready", snapshot_id="1")), False, id="a snapshot that is ready"),
     pytest.param(change(POOL, MachinePoolStatus(state="Ready"), MachinePoolStatus(state="Ready", capacity=TEN, allocatable=TEN)), True, id="a capacity that drifts"),
     pytest.param(change(POOL, MachinePoolStatus(state="Ready"), MachinePoolStatus(state="Pending")), False, id="a pool that is lost"),
+    pytest.param(change(POOL, rejecting("LiveMissing"), rejecting("LiveRewritten")), False, id="another reason not to follow live"),
+    pytest.param(change(POOL, rejecting("LiveRewritten"), rejecting("LiveRewritten", "of another commit")), True, id="another text of such a reason"),
     pytest.param(change(POOL, MachinePoolStatus(state="Ready"), MachinePoolStatus(state="Ready", available_machine_classes=(SMALL,))), False, id="a class that machines can use from now on"),
     pytest.param(change(VOLUME_POOL, VolumePoolStatus(available_volume_classes=(SMALL,)), VolumePoolStatus()), False, id="a class that a volume pool ceases to offer"),
     pytest.param(change(POOL, MachinePoolStatus(), MachinePoolStatus(host=GrantedHost(id="a"), epoch=1)), False, id="a grant"),
