@@ -134,7 +134,11 @@ def open_fleet(
             better = refs
             if found.settings is not None:
                 better = named_refs(found.settings)
-            if guess is None and snapshot.source is None and snapshot.default_branch not in ("", refs.target):
+            if (
+                guess is None
+                and snapshot.source is None
+                and snapshot.default_branch not in (None, refs.target)
+            ):
                 better = replace(refs, source=snapshot.default_branch)
             if better == refs and snapshot.source is None and snapshot.target is not None:
                 found = read_effective_settings(repo, snapshot.target)

@@ -94,15 +94,24 @@ def test_a_renamed_source_branch_is_named(bare: Path, environment: dict[str, str
     assert "refs/heads/renamed" in raised.value.cure
 
 
-@pytest.mark.parametrize("settings", ["", "branches: {source: trunk, target: state}\n"])
+@pytest.mark.parametrize(
+    ("settings", "from_checkout"),
+    [("", True), ("", False), ("branches: {source: trunk, target: state}\n", True)],
+)
 def test_without_its_source_branch_a_fleet_is_read_from_live(
-    bare: Path, environment: dict[str, str], settings: str, capsys: pytest.CaptureFixture[str]
+    bare: Path,
+    environment: dict[str, str],
+    settings: str,
+    from_checkout: bool,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    """Other names than the default ones are known from a checkout alone."""
     source, target = ("trunk", "state") if settings else ("main", "live")
     checkout = push_files(bare, source, {PATH: SETTINGS + settings})
     git(bare, "branch", target, source)
     git(bare, "update-ref", "-d", f"refs/heads/{source}")
-    with open_fleet(locate_repo(None, environment, checkout), environment) as fleet:
+    where = (None, checkout) if from_checkout else (str(bare), bare.parent)
+    with open_fleet(locate_repo(where[0], environment, where[1]), environment) as fleet:
         assert fleet.snapshot.source is None
         assert fleet.snapshot.target is not None
         assert fleet.settings is not None
