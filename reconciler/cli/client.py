@@ -29,7 +29,7 @@ EXAMPLES = """examples:
   gitvirt client join dashboard --rights read --namespaces '*' --certificate dashboard.crt   the key was made elsewhere
   gitvirt client rotate ci --branch rotate-ci             make the next pair; once merged, the same call ends it
 
-Remove the entry from gitvirt.yaml to revoke it. docs/link.md lists the rights. The API is not served yet: no client can connect."""
+Remove the entry from gitvirt.yaml to revoke it. docs/link.md lists the rights, docs/controller-api.md the calls."""
 
 NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")  # as the schema of the file has it
 NAMESPACE = re.compile(r"\*|[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")

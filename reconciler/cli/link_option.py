@@ -55,13 +55,23 @@ def open_link(
         raise CommandError("--link does not go with --once", "leave one of them out", Exit.USAGE)
     # Read when gRPC is loaded: its handlers at a fork serve programs that go on in the child, and ours are git.
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
+    from iri.server.reflection_pool import build_reflection_pool
     from reconciler.link.metrics import LinkMetrics
     from reconciler.link.server import LinkServer, LinkSetupError, read_key_pair
 
     made = LinkMetrics(metrics.registry)
     try:
         own = read_key_pair(arguments.link_key or KEY, arguments.link_certificate or CERTIFICATE)
-        with LinkServer(arguments.link, own, wake, steady, made, version=version("gitvirt")) as server:
+        server = LinkServer(
+            arguments.link,
+            own,
+            wake,
+            steady,
+            made,
+            version=version("gitvirt"),
+            pool_of=build_reflection_pool,
+        )
+        with server:
             yield server
     except LinkSetupError as error:
         raise CommandError(str(error), error.cure) from None

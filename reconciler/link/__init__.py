@@ -4,6 +4,10 @@
     agent_stream  one host's Connect stream: its heartbeats, what waits to be sent, its limits
     linked_hosts  all hosts that are connected → what a tick reads (LinkInput); who is sent what
     agent_calls   the service Agent: Connect, from Hello to the end
+    client_calls  calls of API clients: their rights, their limits, and what ends them
+    fleet_feed    the newest picture of the fleet → what each viewer has still to be sent
+    fleet_*       pictures as messages; the seam to what commits
+    controller_calls, common_services   the services Controller, Health and ServerReflection
     server        port, TLS, the event loop in a thread of its own
 
 Theory of operation
@@ -14,6 +18,9 @@ Nothing here decides, and nothing here has to be remembered: a server that start
     a heartbeat               a sign of life, if it stands for a heartbeat commit (world/reports/heartbeat.py)
     ReportMoved               the loop is woken, and reads the ref
     its stream ends           its pools get nothing new until it reports again (schedule: LinkLost); `live` is not written
+
+What a client asks is answered from the picture that each tick hands over (`reconciler.picture`), or becomes a commit on the source
+branch; ticks read neither.
 
 TLS checks certificates when a connection begins, and never again. So the certificate of each call is checked by its SHA-256, and those of
 open streams whenever the settings change and once a second for their end.

@@ -91,9 +91,12 @@ class LinkService:
         return found
 
     async def refuse(self, context: Context, refusal: LinkRefusal) -> None:
-        self.metrics.count_refused(refusal.reason.value)
-        self._log_refusal(refusal, context.peer())
+        self.note_refusal(refusal, context.peer())
         await context.abort(refusal.status, str(refusal))
+
+    def note_refusal(self, refusal: LinkRefusal, peer: str) -> None:
+        self.metrics.count_refused(refusal.reason.value)
+        self._log_refusal(refusal, peer)
 
     def check_streams(self) -> None:
         """Closes the streams of hosts that are silent, and those of certificates that are not listed any more or have expired."""

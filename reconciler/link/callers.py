@@ -8,10 +8,13 @@ changed since the connection began.
     expired               UNAUTHENTICATED      it is listed, and its time is over or has not begun
     old_tls               UNAUTHENTICATED      the connection uses less than TLS 1.3
     not_a_host            PERMISSION_DENIED    it belongs to the link itself or to a client
+    not_a_client          PERMISSION_DENIED    it belongs to the link itself or to a host
+    no_right              PERMISSION_DENIED    the entry of the client does not list the right of the call
+    no_namespace          PERMISSION_DENIED    the entry of the client does not list the namespace that the call is about
     other_name            PERMISSION_DENIED    it belongs to another poollet than the one that Hello names
     other_fleet           FAILED_PRECONDITION  Hello names another fleet
     bad_hello             INVALID_ARGUMENT     no Hello in time, or one without poollet, host and instance, or with a text too long
-    too_many              RESOURCE_EXHAUSTED   streams or messages beyond the limits, or messages that the host does not read
+    too_many              RESOURCE_EXHAUSTED   streams, calls or messages beyond the limits, or messages that the other end does not read
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ import grpc
 
 from schemas.settings.certificate import Certificate, read_certificate
 from schemas.settings.fleet import FleetSettings
-from schemas.settings.link import CertificateEntry
+from schemas.settings.link import CertificateEntry, ClientEntry, Right
 
 TLS = "TLSv1.3"
 PEM_LENGTH = 64 * 1024
@@ -40,6 +43,9 @@ class LinkRefusalReason(StrEnum):
     EXPIRED = "expired"
     OLD_TLS = "old_tls"
     NOT_A_HOST = "not_a_host"
+    NOT_A_CLIENT = "not_a_client"
+    NO_RIGHT = "no_right"
+    NO_NAMESPACE = "no_namespace"
     OTHER_NAME = "other_name"
     OTHER_FLEET = "other_fleet"
     BAD_HELLO = "bad_hello"
@@ -78,6 +84,7 @@ class Callers:
     fleet: str = ""
     by_identity: Mapping[str, Caller] = field(default_factory=dict)
     roots: bytes = b""
+    clients: Mapping[str, ClientEntry] = field(default_factory=dict)
 
     @classmethod
     def of(cls, settings: FleetSettings) -> Callers:
@@ -91,6 +98,7 @@ class Callers:
             settings.fleet.id,
             {found.identity: _caller(each, found) for each, found in entries},
             "\n".join(each.pem.strip() for each, _ in entries).encode(),
+            settings.clients,
         )
 
     def identify(self, auth: Mapping[str, Iterable[bytes]], now: datetime) -> Caller | LinkRefusal:
@@ -149,6 +157,36 @@ def check_host(caller: Caller, name: str, fleet: str, expected_fleet: str) -> Li
             LinkRefusalReason.OTHER_FLEET, grpc.StatusCode.FAILED_PRECONDITION, cause, cure, caller.identity
         )
     return None
+
+
+def check_client(caller: Caller) -> LinkRefusal | None:
+    """Whether this caller may call the API at all."""
+    if caller.kind == "clients":
+        return None
+    owner = f"poollet {caller.name}" if caller.name else "the link"
+    cause = f"certificate SHA-256 {caller.identity} belongs to {owner}, and not to a client"
+    cure = "use a certificate that gitvirt.yaml lists under clients.<name>.certificates"
+    return _denied(LinkRefusalReason.NOT_A_CLIENT, cause, cure, caller.identity)
+
+
+def check_right(
+    caller: Caller, entry: ClientEntry, right: Right, namespaces: Iterable[str] = ()
+) -> LinkRefusal | None:
+    """Whether the client may do that, in these namespaces. Nodes have none."""
+    if right not in entry.rights:
+        cause = f"client {caller.name} does not have the right {right}"
+        cure = f"add {right} to clients.{caller.name}.rights of gitvirt.yaml"
+        return _denied(LinkRefusalReason.NO_RIGHT, cause, cure, caller.identity)
+    for namespace in namespaces:
+        if not entry.may(right, namespace):
+            cause = f"client {caller.name} has the right {right}, but not in namespace {namespace}"
+            cure = f"add {namespace} to clients.{caller.name}.namespaces of gitvirt.yaml"
+            return _denied(LinkRefusalReason.NO_NAMESPACE, cause, cure, caller.identity)
+    return None
+
+
+def _denied(reason: LinkRefusalReason, cause: str, cure: str, identity: str) -> LinkRefusal:
+    return LinkRefusal(reason, grpc.StatusCode.PERMISSION_DENIED, cause, cure, identity)
 
 
 def _unauthenticated(reason: LinkRefusalReason, cause: str, cure: str, identity: str) -> LinkRefusal:

@@ -80,6 +80,16 @@ class LinkedHosts:
             self._signs = {name: sign for name, sign in self._signs.items() if name in names}
             self._ended = {name: at for name, at in self._ended.items() if name in names}
 
+    def is_connected(self, name: str) -> bool:
+        with self._lock:
+            return name in self._hosts
+
+    def signed_at(self, name: str) -> datetime | None:
+        """When the host gave its newest sign of life over this link, if it did."""
+        with self._lock:
+            found = self._signs.get(name)
+        return found.at if found is not None else None
+
     def read(self) -> LinkInput:
         with self._lock:
             return LinkInput(True, dict(self._signs), dict(self._ended))

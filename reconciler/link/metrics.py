@@ -22,6 +22,7 @@ class LinkMetrics:
             registry=registry,
         )
         self.heartbeats = Counter("gitvirt_link_heartbeats", "Heartbeats of hosts.", registry=registry)
+        self.calls = Gauge("gitvirt_link_calls", "Calls of API clients that are open now.", registry=registry)
         self._refused = Counter(
             "gitvirt_link_refused", "Calls and streams that were refused.", ["reason"], registry=registry
         )

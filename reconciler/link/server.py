@@ -29,8 +29,14 @@ from iri.proto.gitvirt.link.v1alpha1.agent_pb2 import AgentMessage, LiveMoved, S
 from reconciler.link.agent_calls import LinkService
 from reconciler.link.agent_stream import StreamEnd
 from reconciler.link.callers import Callers
+from reconciler.link.client_calls import ClientCalls
+from reconciler.link.common_services import CommonServices, PoolOf
+from reconciler.link.controller_calls import SERVICE as CONTROLLER
+from reconciler.link.controller_calls import ControllerService
+from reconciler.link.fleet_feed import FleetFeed
 from reconciler.link.linked_hosts import LinkedHosts
 from reconciler.link.metrics import LinkMetrics
+from reconciler.picture.fleet_picture import PictureNews
 from reconciler.world.reports.heartbeat import LinkInput
 from schemas.settings.certificate import LINK_NAME, Certificate, RefusedCertificate, read_certificate
 from schemas.settings.fleet import FleetSettings
@@ -47,7 +53,7 @@ OPTIONS = (
     ("grpc.max_connection_idle_ms", 60_000),
     ("grpc.so_reuseport", 0),
 )
-SERVICE = agent_pb2.DESCRIPTOR.services_by_name["Agent"]
+AGENT = agent_pb2.DESCRIPTOR.services_by_name["Agent"]
 
 
 class LinkSetupError(Exception):
@@ -106,12 +112,17 @@ class LinkServer:
         metrics: LinkMetrics,
         *,
         version: str,
+        pool_of: PoolOf | None = None,
     ) -> None:
         host, port = listen
         self.address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         self.hosts = LinkedHosts()
         self._own, self._metrics = own, metrics
         self._service = LinkService(self.hosts, metrics, wake, steady, str(uuid.uuid4()), version)
+        self._calls = ClientCalls(self._service)
+        self._feed = FleetFeed()
+        self._controller = ControllerService(self._calls, self._feed, self.hosts, steady)
+        self._common = CommonServices(self._calls, (AGENT.full_name, CONTROLLER.full_name), pool_of)
         self._configuration = self._configure(Callers())
         self._given = self._configuration
         self._loop = asyncio.new_event_loop()
@@ -159,11 +170,26 @@ class LinkServer:
     def nudge(self, commit: str, poollets: Collection[str] | None) -> None:
         self.hosts.send(ServerMessage(live_moved=LiveMoved(commit=commit)), poollets)
 
+    def is_viewed(self, settings: FleetSettings) -> bool:
+        return bool(settings.clients)
+
+    def has_picture(self) -> bool:
+        return self._feed.picture is not None
+
+    def show(self, news: PictureNews) -> None:
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._feed.take, news)
+
     # In the event loop's thread
 
     def _take(self, callers: Callers, interval: timedelta) -> None:
         self._service.callers, self._service.interval = callers, interval
+        self._check_streams()
+
+    def _check_streams(self) -> None:
         self._service.check_streams()
+        self._calls.check()
+        self._metrics.calls.set(self._calls.count())
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -179,14 +205,8 @@ class LinkServer:
 
     async def _serve(self) -> None:
         server = grpc.aio.server(options=OPTIONS)
-        handlers: dict[str, grpc.RpcMethodHandler[Any, Any]] = {
-            "Connect": grpc.stream_stream_rpc_method_handler(
-                self._service.connect,
-                request_deserializer=AgentMessage.FromString,
-                response_serializer=ServerMessage.SerializeToString,
-            )
-        }
-        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE.full_name, handlers),))
+        for name, handlers in self._handlers().items():
+            server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(name, handlers),))
         credentials = grpc.dynamic_ssl_server_credentials(
             self._configuration,
             self._fetch,  # type: ignore[arg-type]  # None is for "as before", which the stubs do not know
@@ -202,17 +222,27 @@ class LinkServer:
         await server.start()
         self._started.set()
         await self._sweep_until(self._stopping.wait())
+        stops = StreamEnd(grpc.StatusCode.UNAVAILABLE, "the server stops; connect again", "server stops")
         for stream in self._service.streams:
-            stream.close(
-                StreamEnd(grpc.StatusCode.UNAVAILABLE, "the server stops; connect again", "server stops")
-            )
+            stream.close(stops)
+        self._calls.close_all(stops)
         await server.stop(1.0)
+
+    def _handlers(self) -> dict[str, dict[str, grpc.RpcMethodHandler[Any, Any]]]:
+        """By the full name of each service."""
+        connect = grpc.stream_stream_rpc_method_handler(
+            self._service.connect,
+            request_deserializer=AgentMessage.FromString,
+            response_serializer=ServerMessage.SerializeToString,
+        )
+        controller = {CONTROLLER.full_name: self._controller.handlers()}
+        return {AGENT.full_name: {"Connect": connect}, **controller, **self._common.handlers()}
 
     async def _sweep_until(self, stopped: Awaitable[object]) -> None:
         waiting = asyncio.ensure_future(stopped)
         while not waiting.done():
             await asyncio.wait([waiting], timeout=SWEEP_SECONDS)
-            self._service.check_streams()
+            self._check_streams()
 
     # In a thread of gRPC
 

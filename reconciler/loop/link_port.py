@@ -1,19 +1,25 @@
 """What the loop asks of the link, and tells it: a seam, so that ticks know neither gRPC nor certificates. `reconciler.link` implements it.
 
 What comes in is a value, taken once in a tick: whether hosts are there (`LinkInput`). What goes out is a nudge: which hosts a commit
-concerns. Both may be lost, late or repeated, and every decision is the same, only later.
+concerns; and a picture of the fleet for viewers of the API. All may be lost, late or repeated, and every decision is the same, only later.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Mapping
 from typing import Protocol
 
+from reconciler.loop.outcome import Committed, NoChange
+from reconciler.picture.fleet_picture import PictureKeeper, PictureNews
 from reconciler.plan.types import Action, Change, Plan
 from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.reports.heartbeat import NO_LINK, LinkInput
-from schemas.kinds import Kind
+from reconciler.world.world import World
+from schemas.kinds import Key, Kind
 from schemas.settings.fleet import FleetSettings
+
+log = logging.getLogger(__name__)
 
 # Kinds whose documents concern the host of their pool alone, and none while they have no pool.
 OF_ONE_POOL = frozenset((Kind.MACHINE, Kind.VOLUME, Kind.VOLUME_SNAPSHOT, Kind.NETWORK_INTERFACE))
@@ -33,6 +39,12 @@ class LinkPort(Protocol):
     def nudge(self, commit: str, poollets: Collection[str] | None) -> None:
         """`live` is at this commit, which concerns these hosts; None: all."""
 
+    def is_viewed(self, settings: FleetSettings) -> bool:
+        """Whether pictures are wanted with these settings. Without viewers none is painted."""
+
+    def show(self, news: PictureNews) -> None:
+        """The fleet as it is after a tick that ended well."""
+
 
 class NoLink:
     """Of a process that serves no link."""
@@ -45,6 +57,47 @@ class NoLink:
 
     def nudge(self, commit: str, poollets: Collection[str] | None) -> None:
         """Hosts see it when they look next."""
+
+    def is_viewed(self, settings: FleetSettings) -> bool:
+        del settings
+        return False
+
+    def show(self, news: PictureNews) -> None:
+        """There is no viewer."""
+
+
+class LinkFeed:
+    """What the link is told after each tick that ended well. The thread that ticks owns it; it may forget everything at any time."""
+
+    def __init__(self, link: LinkPort) -> None:
+        self._link = link
+        self._settings: FleetSettings | None = None
+        self._keeper: PictureKeeper | None = None
+
+    def tell(self, world: World, outcome: Committed | NoChange, dirty: Collection[Key]) -> None:
+        """The picture before the settings, so that whoever is let in finds one; the commit last: whoever has no right to the link any
+        more is not told of it. `dirty` are the keys that the tick looked at."""
+        settings, commit = world.rules.settings, None
+        if isinstance(outcome, Committed):
+            commit = outcome.commit
+        has_new_settings, self._settings = settings != self._settings, settings
+        if not self._link.is_viewed(settings):
+            self._keeper = None
+        else:
+            self._show(world, outcome.plan, dirty, commit)
+        self._link.follow(settings)
+        if commit is not None:
+            pools = {**world.volume_pools, **world.pools}
+            self._link.nudge(commit, find_concerned(outcome.plan, pools, has_new_settings=has_new_settings))
+
+    def _show(self, world: World, plan: Plan, dirty: Collection[Key], commit: str | None) -> None:
+        """A defect here must not stop ticks: viewers then see the picture of before, and the next one is painted from nothing."""
+        self._keeper = self._keeper or PictureKeeper()
+        try:
+            self._link.show(self._keeper.update(world, plan, dirty, commit))
+        except Exception:
+            self._keeper = None
+            log.exception("the picture for viewers of the API failed; they see the one before")
 
 
 def find_concerned(

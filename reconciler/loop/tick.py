@@ -55,7 +55,7 @@ from reconciler.gitstore.repo import Draft, Pushed, Refs, Repo, Snapshot, Unchan
 from reconciler.gitstore.repo import Outcome as PushOutcome
 from reconciler.loop.health import HealthProblem
 from reconciler.loop.health_problems import find_health_problems
-from reconciler.loop.link_port import LinkPort, NoLink, find_concerned
+from reconciler.loop.link_port import LinkFeed, LinkPort, NoLink
 from reconciler.loop.metrics import Metrics
 from reconciler.loop.outcome import (
     Committed,
@@ -77,7 +77,7 @@ from reconciler.world.source.parse_cache.cache import ParseCache
 from reconciler.world.world import World
 from reconciler.write import Written
 from reconciler.write.tick_commit import CommitIdentity, CommitInputs, draft_commit, plan_commit
-from schemas.kinds import Kind
+from schemas.kinds import Key, Kind
 from schemas.problem import Problem
 from schemas.settings.fleet import FleetSettings
 
@@ -133,7 +133,8 @@ class Reconciler:
         self._no_inputs_before: datetime | None = None  # while the server refuses them
         self._may_have_old_lines = True
         self._has_begun = False
-        self._linked: FleetSettings | None = None  # the settings that the link was told
+        self._feed = LinkFeed(self._around.link)
+        self._dirty: frozenset[Key] = frozenset()  # what the tick looked at
         self.health_problems: tuple[HealthProblem, ...] = ()
 
     def close(self) -> None:
@@ -163,21 +164,11 @@ class Reconciler:
             objects = {kind.value: relations.live_counts[kind] for kind in Kind}
             self._metrics.set_success(clock().timestamp(), objects)
             self._metrics.set_states(relations.state_counts)
-            self._tell_link(outcome)
+            self._feed.tell(self.world, outcome, self._dirty)
         if (problems := find_health_problems(self.world, outcome)) is not None:
             self.health_problems = problems
             self._metrics.set_health(each.cause for each in problems)
         return outcome
-
-    def _tell_link(self, outcome: Committed | NoChange) -> None:
-        """The settings first: whoever has no right to the link any more is not told of the commit."""
-        settings, link = self.world.rules.settings, self._around.link
-        has_new_settings, self._linked = settings != self._linked, settings
-        link.follow(settings)
-        if isinstance(outcome, Committed):
-            pools = {**self.world.volume_pools, **self.world.pools}
-            concerned = find_concerned(outcome.plan, pools, has_new_settings=has_new_settings)
-            link.nudge(outcome.commit, concerned)
 
     def _tick_or_fail(self, clock: Callable[[], datetime], steady: Callable[[], datetime]) -> Outcome:
         try:
@@ -264,7 +255,7 @@ class Reconciler:
         with self._tracer.span("plan") as note:
             plan = plan_commit(self.repo, self.world, advance, now)
             note("changes", len(plan.changes))
-        self._due = advance.due
+        self._due, self._dirty = advance.due, advance.dirty
         for key, when in plan.due:
             self.world.remind(key, when)
         self.world.postpone(plan.postponed)

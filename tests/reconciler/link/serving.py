@@ -59,16 +59,19 @@ class Served:
 
 @contextmanager
 def serving(
-    folder: Path, *names: str, link: LinkCertificate | None = None, port: int = 0
+    folder: Path, *names: str, link: LinkCertificate | None = None, port: int = 0, **more: Any
 ) -> Iterator[Served]:
     link = link or make_certificate("link", is_link=True)
     wakes: SimpleQueue[float] = SimpleQueue()
     registry = CollectorRegistry()
     own = read_key_pair(*link.write(folder, "link"))
     metrics = LinkMetrics(registry)
-    made = LinkServer(
-        ("127.0.0.1", port), own, lambda: wakes.put(time.monotonic()), read_steady_clock, metrics, version="1"
-    )
+
+    def wake() -> None:
+        wakes.put(time.monotonic())
+
+    address = ("127.0.0.1", port)
+    made = LinkServer(address, own, wake, read_steady_clock, metrics, version="1", **more)
     with made as server:
         served = Served(server, link, registry, wakes=wakes)
         served.list_hosts(*names)

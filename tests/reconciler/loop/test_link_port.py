@@ -10,6 +10,7 @@ import pytest
 from reconciler.gitstore.repo import Refs
 from reconciler.loop.outcome import Committed, NoChange
 from reconciler.loop.tick import ProcessInputs, Reconciler
+from reconciler.picture.fleet_picture import PictureNews
 from reconciler.world.reports.heartbeat import LinkInput
 from reconciler.write.tick_commit import CommitIdentity
 from schemas.kinds import Kind
@@ -36,6 +37,9 @@ class RecordedLink:
     ended: set[str] = field(default_factory=set)
     settings: list[FleetSettings] = field(default_factory=list)
     nudges: list[frozenset[str] | None] = field(default_factory=list)
+    shown: list[PictureNews] = field(default_factory=list)
+    has_viewers: bool = False
+    is_broken: bool = False
 
     def read(self) -> LinkInput:
         return LinkInput(True, {}, dict.fromkeys(self.ended, self.clock()))
@@ -45,6 +49,13 @@ class RecordedLink:
 
     def nudge(self, commit: str, poollets: Collection[str] | None) -> None:
         self.nudges.append(None if poollets is None else frozenset(poollets))
+
+    def is_viewed(self, settings: FleetSettings) -> bool:
+        return self.has_viewers
+
+    def show(self, news: PictureNews) -> None:
+        assert not self.is_broken, "a defect of a viewer"
+        self.shown.append(news)
 
 
 class LinkedSite:
@@ -69,6 +80,14 @@ class LinkedSite:
         found = documents(client, take_snapshot(client).target, Kind.MACHINE)
         specs = {each.key.name: each.body["spec"] for each in found}
         return {name: spec.get("machinePoolRef", {}).get("name", "") for name, spec in specs.items()}
+
+    def push_and_tick(self, files: dict[str, str | None]) -> str:
+        """What the tick committed."""
+        self.people.push(files)
+        self.clock.go(1)
+        outcome = self.reconciler.tick(self.clock)
+        assert isinstance(outcome, Committed), outcome
+        return outcome.commit
 
     def head(self) -> str | None:
         return take_snapshot(self.world.client()).target
@@ -138,3 +157,33 @@ def test_new_settings_are_in_force_once_they_are_on_live(site: LinkedSite) -> No
     assert isinstance(site.reconciler.tick(site.clock), Committed)
     assert site.link.settings[-1].heartbeat.interval == "20s"
     assert site.link.nudges == [None]
+
+
+def test_a_picture_is_of_what_the_tick_wrote_and_names_what_may_differ(site: LinkedSite) -> None:
+    site.link.has_viewers = True
+    site.push_and_tick({f"m/{name}.yaml": machine(name) for name in ("web", "db")})
+    assert site.link.shown[-1].keys is None, "the first one is whole"
+    site.settle()
+    site.link.shown.clear()
+    commit = site.push_and_tick({"m/new.yaml": machine("new")})
+    (news,) = site.link.shown
+    assert news.picture.live == commit
+    assert {key.name: each.pool for key, each in news.picture.instances.items()} == site.pools()
+    assert news.keys is not None
+    assert [key.name for key in news.keys] == ["new"]
+
+
+def test_no_picture_is_painted_without_viewers(site: LinkedSite) -> None:
+    site.push_and_tick({"m/web.yaml": machine("web")})
+    assert site.link.shown == []
+
+
+def test_a_defect_of_pictures_stops_no_tick(site: LinkedSite, caplog: pytest.LogCaptureFixture) -> None:
+    site.link.has_viewers = site.link.is_broken = True
+    site.push_and_tick({"m/web.yaml": machine("web")})
+    assert "the picture for viewers of the API failed" in caplog.text
+    assert site.link.nudges[-1] == frozenset({site.pools()["web"]})
+    site.link.is_broken = False
+    site.clock.go(1)
+    site.reconciler.tick(site.clock)
+    assert site.link.shown[-1].keys is None

@@ -1,0 +1,189 @@
+"""The service Controller: what API clients ask. Runs in the event loop's thread.
+
+    ListNodes, WatchNodes, WatchInstances     from the newest picture of the fleet; they never ask the thread that ticks
+    all others                                not built: UNIMPLEMENTED, after the right was checked
+
+A watch sends what is there first, each with the cause INITIAL, then one message SYNCED without content, then each change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import grpc
+from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
+
+from iri.proto.gitvirt.link.v1alpha1 import controller_pb2
+from iri.proto.gitvirt.link.v1alpha1.controller_pb2 import (
+    InstanceEvent,
+    ListNodesRequest,
+    ListNodesResponse,
+    Node,
+    NodeEvent,
+    WatchInstancesRequest,
+    WatchNodesRequest,
+)
+from reconciler.link.agent_calls import Context
+from reconciler.link.client_calls import CallRefusedError, ClientCall, ClientCalls
+from reconciler.link.fleet_feed import Change, FleetFeed
+from reconciler.link.fleet_messages import to_instance_event, to_node, to_node_event
+from reconciler.link.linked_hosts import LinkedHosts
+from reconciler.picture.changes import InstanceCause, NodeCause
+from reconciler.picture.fleet_picture import FleetPicture
+from reconciler.picture.instance import InstancePicture
+from reconciler.picture.node import NodePicture
+from schemas.settings.link import Right
+
+SERVICE = controller_pb2.DESCRIPTOR.services_by_name["Controller"]
+T = TypeVar("T")
+Handler = Callable[[Any, Context], Awaitable[Any]]
+
+# What is not built yet: the right that it will need, and what to use in its place.
+NOT_BUILT: Mapping[str, tuple[Right, str]] = {
+    "Schedule": ("schedule", "commit the manifest to the source branch"),
+    "Update": ("update", "commit the change to the source branch"),
+    "Stop": ("stop", "`gitvirt stop` commits it"),
+    "Destroy": ("destroy", "`gitvirt delete` commits it"),
+    "Console": ("console", "`gitvirt console` opens one on the host"),
+    "Logs": ("logs", "`gitvirt logs` shows them on the host"),
+    "Forward": ("forward", "`gitvirt ssh` goes through the host"),
+    "Usage": ("read", "ListNodes has the capacity in use, and hosts have metrics of their own"),
+}
+
+
+class ControllerService:
+    """`steady` is the clock of heartbeats over the link."""
+
+    def __init__(
+        self, calls: ClientCalls, feed: FleetFeed, hosts: LinkedHosts, steady: Callable[[], datetime]
+    ) -> None:
+        self._calls, self._feed, self._hosts, self._steady = calls, feed, hosts, steady
+
+    def handlers(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
+        """One for each method of the service."""
+        built: dict[str, Handler] = {
+            "ListNodes": self.list_nodes,
+            "WatchNodes": self.watch_nodes,
+            "WatchInstances": self.watch_instances,
+        }
+        built |= {name: self._not_built(name) for name in NOT_BUILT}
+        return {
+            each.name: make_handler(each, built[each.name]) for each in SERVICE.methods if each.name in built
+        }
+
+    async def list_nodes(self, request: ListNodesRequest, context: Context) -> ListNodesResponse:
+        async def body(_call: ClientCall) -> ListNodesResponse:
+            picture = self._take_picture()
+            chosen = select_nodes(picture, request.selector)
+            return ListNodesResponse(nodes=[self._to_node(picture, each) for each in chosen])
+
+        return await self._calls.run(context, "read", body)
+
+    async def watch_nodes(self, request: WatchNodesRequest, context: Context) -> None:
+        def wants(change: Change) -> bool:
+            found = change.picture
+            return isinstance(found, NodePicture) and is_selected(found, request.selector)
+
+        async def body(call: ClientCall) -> None:
+            with self._feed.view(call, wants) as viewer:
+                picture = self._take_picture()
+                for found in select_nodes(picture, request.selector):
+                    await context.write(to_node_event(NodeCause.INITIAL, self._to_node(picture, found)))
+                await context.write(NodeEvent(cause=NodeEvent.CAUSE_SYNCED))
+                while True:
+                    change = await viewer.next()
+                    if isinstance(change.picture, NodePicture) and isinstance(change.cause, NodeCause):
+                        node = self._to_node(self._take_picture(), change.picture)
+                        await context.write(to_node_event(change.cause, node))
+
+        await self._calls.run(context, "read", body)
+
+    async def watch_instances(self, request: WatchInstancesRequest, context: Context) -> None:
+        async def body(call: ClientCall) -> None:
+            self._calls.check_namespaces(call, set(request.namespaces))
+
+            def is_wanted(found: InstancePicture) -> bool:
+                namespace, labels = found.key.namespace, dict(found.labels)
+                is_named = not request.namespaces or namespace in request.namespaces
+                return is_named and call.may_see(namespace) and matches(labels, request.selector)
+
+            def wants(change: Change) -> bool:
+                return isinstance(change.picture, InstancePicture) and is_wanted(change.picture)
+
+            with self._feed.view(call, wants) as viewer:
+                instances = self._take_picture().instances
+                for key in sorted(instances):
+                    if is_wanted(instances[key]):
+                        await context.write(to_instance_event(InstanceCause.INITIAL, instances[key]))
+                await context.write(InstanceEvent(cause=InstanceEvent.CAUSE_SYNCED))
+                while True:
+                    change = await viewer.next()
+                    found, cause = change.picture, change.cause
+                    if isinstance(found, InstancePicture) and isinstance(cause, InstanceCause):
+                        event = to_instance_event(
+                            cause, found, is_expected=change.is_expected, is_gone=change.is_gone
+                        )
+                        await context.write(event)
+
+        await self._calls.run(context, "read", body)
+
+    def _take_picture(self) -> FleetPicture:
+        if self._feed.picture is None:
+            words = "the reconciler has not read the fleet yet; call again in a moment"
+            raise CallRefusedError(grpc.StatusCode.UNAVAILABLE, words)
+        return self._feed.picture
+
+    def _to_node(self, picture: FleetPicture, found: NodePicture) -> Node:
+        """With what the link itself knows: that is newer than the last tick."""
+        sign, at = picture.signs.get(found.name), self._hosts.signed_at(found.name)
+        if at is not None:
+            linked = datetime.now(UTC) - (self._steady() - at)
+            sign = max(linked, sign) if sign is not None else linked
+        return to_node(found, sign, is_linked=self._hosts.is_connected(found.name))
+
+    def _not_built(self, name: str) -> Handler:
+        right, instead = NOT_BUILT[name]
+
+        async def body(_call: ClientCall) -> None:
+            words = f"{name} is not built in this version of gitvirt; {instead}"
+            raise CallRefusedError(grpc.StatusCode.UNIMPLEMENTED, words)
+
+        async def handler(_request: object, context: Context) -> None:
+            await self._calls.run(context, right, body)
+
+        return handler
+
+
+def make_handler(method: Any, behavior: Handler) -> grpc.RpcMethodHandler[Any, Any]:
+    """With the messages and the kind of streams that the descriptor says."""
+    kinds = {
+        (False, False): grpc.unary_unary_rpc_method_handler,
+        (False, True): grpc.unary_stream_rpc_method_handler,
+        (True, False): grpc.stream_unary_rpc_method_handler,
+        (True, True): grpc.stream_stream_rpc_method_handler,
+    }
+    request: type[Message] = GetMessageClass(method.input_type)
+    answer: type[Message] = GetMessageClass(method.output_type)
+    return kinds[method.client_streaming, method.server_streaming](
+        behavior,
+        request_deserializer=request.FromString,
+        response_serializer=answer.SerializeToString,
+    )
+
+
+def select_nodes(picture: FleetPicture, selector: Mapping[str, str]) -> Iterable[NodePicture]:
+    return (
+        picture.nodes[name] for name in sorted(picture.nodes) if is_selected(picture.nodes[name], selector)
+    )
+
+
+def is_selected(node: NodePicture, selector: Mapping[str, str]) -> bool:
+    """Whether one of its pools has all these labels. Without a selector, also a node without pools."""
+    return not selector or any(matches(dict(each.labels), selector) for each in node.pools)
+
+
+def matches(labels: Mapping[str, str], selector: Mapping[str, str]) -> bool:
+    return all(labels.get(name) == value for name, value in selector.items())
