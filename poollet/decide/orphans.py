@@ -27,7 +27,7 @@ from poollet.decide.capacity_ledger import find_pool
 from poollet.decide.decision_pass import DecisionPass
 from poollet.decide.fences import fence, must_be_stopped, why_fenced
 from poollet.decide.gates import CallEffect, GateInput, closed_gate
-from poollet.decide.inventory import Absent, ListedObject, UnconfirmedAbsent
+from poollet.decide.inventory import Absent, ListedObject, UnconfirmedAbsent, handles
 from poollet.decide.plan import removal_calls
 from poollet.decide.preconditions import digest_orders
 from schemas import report
@@ -84,6 +84,9 @@ def report_orphan(ref: Ref, found: ListedObject, current: DecisionPass) -> repor
         name=name[:253],
         charge=dict(format_vector(current.ledger.object_charge(pool, found))),
         reason=why_fenced(ref, found, current) or UNORDERED,
+        handles=tuple(sorted(each[:512] for each in handles(found.object)))[:1024]
+        if isinstance(found.object, RuntimeMachine)
+        else (),
     )
 
 

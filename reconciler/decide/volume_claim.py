@@ -8,7 +8,8 @@ to one volume, and what a former host of the machine attaches late is refused.
     claim         event                                                           claim
     none          a placed machine that stays needs the volume                    that machine; of several the first by name
     none          hosts report it attached to a machine (`live` was lost)         that machine, also where it needs it no longer; none, if
-                                                                                  that machine is unknown or `live` is still lost
+                                                                                  that machine is unknown or `live` is still lost. An
+                                                                                  orphan is such a machine
     M             `live` was rewound, and it is attached to others alone          none
     M             the host of the volume reports it attached to M                 M, whatever else is true
     M             M does not exist, or is another machine of that name            none
@@ -41,11 +42,12 @@ from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.references import machines_of, volumes_of
 from reconciler.plan.types import Action
 from reconciler.world.objects.object_state import ObjectState
+from reconciler.world.reports.host_report import HostReport
 from reconciler.world.reports.object_report import ObjectReport
 from reconciler.world.view import View
 from schemas.kinds import Key, Kind
 from schemas.model import ClaimRef, Machine, VolumeStatus
-from schemas.report.objects import AttachedVolume, ReportedMachineStatus
+from schemas.report.objects import AttachedVolume, Orphan, ReportedMachineStatus
 
 RECHECK = timedelta(
     seconds=5
@@ -58,7 +60,11 @@ def update_claim(view: View, edit: ObjectEdit) -> ObjectEdit:
     if edit.record.claim is not None or edit.assignment is None:
         return edit
     machine = next_holder(view, edit)
-    return edit if machine is None else grant_claim(edit, claim_of(machine))
+    if machine is not None:
+        return grant_claim(edit, claim_of(machine))
+    # Nothing else looks at the volume again when an orphan that has it is gone.
+    is_awaited = any(orphans_attached(view, edit.known, handle_of(edit)))
+    return edit.recheck_by(edit.now + RECHECK) if is_awaited else edit
 
 
 def drop_rewound_claim(view: View, edit: ObjectEdit) -> ObjectEdit:
@@ -184,10 +190,22 @@ def attached_uids(view: View, edit: ObjectEdit) -> frozenset[str]:
         for each in (accepted.report, *accepted.claims) if key.namespace == volume.namespace else ():
             if each is not None and each.is_there and has_volume(each, volume.name, handle):
                 found.add(each.uid)
-    return frozenset(found)
+    return frozenset(
+        found | {orphan.uid or orphan.id for _, orphan in orphans_attached(view, edit.known, handle)}
+    )
 
 
-def handle_of(edit: ObjectEdit) -> str:
+def orphans_attached(view: View, volume: ObjectState, handle: str) -> Iterator[tuple[HostReport, Orphan]]:
+    """Machines without an order on `live` that hosts report with this volume."""
+    for name in view.reports.orphan_index.speakers(handle) if handle else ():
+        report = view.reports.by_poollet[name]
+        for orphan in report.orphans:
+            is_near = orphan.kind == Kind.MACHINE.value and orphan.namespace == volume.key.namespace
+            if is_near and handle in orphan.handles and view.is_granted(report, orphan):
+                yield report, orphan
+
+
+def handle_of(edit: ObjectEdit | ObjectState) -> str:
     """The handle by which hosts attach it; empty before its host has reported one."""
     status = edit.record.status
     return status.access.handle if isinstance(status, VolumeStatus) and status.access is not None else ""
@@ -253,6 +271,8 @@ def claim_conflict(view: View, machine: ObjectState) -> str:
         claim = volume.record.claim
         if claim is not None and claim.uid != machine.record.uid:
             return f"volume {key.name} is claimed by machine {claim.name}"
+        if claim is None and (held := describe_orphan(view, machine, volume)):
+            return held
         rivals = [
             other for other in machines_of(view, volume) if other.is_active and other.key != machine.key
         ]
@@ -263,6 +283,18 @@ def claim_conflict(view: View, machine: ObjectState) -> str:
             )
             if first is not None:
                 return f"machine {first.key.name} needs volume {key.name} too"
+    return ""
+
+
+def describe_orphan(view: View, machine: ObjectState, volume: ObjectState) -> str:
+    """The orphan that keeps the volume from this machine, with what people can do; an empty text if there is none."""
+    for report, orphan in orphans_attached(view, volume, handle_of(volume)):
+        if orphan.uid != machine.record.uid:
+            named = f"{orphan.namespace}/{orphan.name}, uid {orphan.uid or 'unknown'}"
+            return (
+                f"volume {volume.key.name} is attached to an orphan on pool {orphan.pool} of poollet {report.name} ({named}); "
+                "it is free once that machine is removed"
+            )
     return ""
 
 

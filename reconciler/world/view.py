@@ -33,6 +33,7 @@ from reconciler.world.reports.authority import NO_REPORT, AcceptedReports, Autho
 from reconciler.world.reports.heartbeat import EVER, NOT_EXPIRED, Heartbeat, Writer
 from reconciler.world.reports.host_report import HostReport
 from reconciler.world.reports.object_report import ObjectReport
+from reconciler.world.reports.orphan_index import pool_of_orphan
 from reconciler.world.reports.recovery_wait import MissingHost, find_missing_hosts, find_unreported_hosts
 from reconciler.world.reports.reports import Reports
 from reconciler.world.reports.rewind import NO_REWIND, LiveSeen, PendingRecovery, Rewind
@@ -325,15 +326,17 @@ class View:
 
     def orphans_named(self, key: Key) -> Iterator[tuple[HostReport, Orphan]]:
         """Objects of that kind and name that hosts report without an order, by reports that may be alive and belong to poollets of
-        their pools. An object of an earlier life of the name counts too: beside it the name would run twice."""
+        their pools. An object of an earlier life of the name counts too: beside it the name would run twice. The very object of `live`
+        counts also on a silent host, for as long as that has the grant of its pool: silence shows no absence."""
+        uid = known.record.uid if (known := self.objects.get(key)) is not None else ""
         for name in self.reports.orphan_index.speakers(key):
             report = self.reports.by_poollet[name]
-            if not self.is_ours(report) or not self.may_be_alive(report.writer):
-                continue
             for orphan in report.orphans:
                 is_named = (orphan.kind, orphan.namespace, orphan.name) == key
-                is_owned = self.authority.owns(name, pool_of_orphan(orphan))
-                if is_named and is_owned and orphan.uid not in self.retained_volumes:
+                is_owned = self.is_ours(report) and self.authority.owns(name, pool_of_orphan(orphan))
+                is_same = uid != "" and orphan.uid == uid and self.is_granted(report, orphan)
+                may_run = is_same or self.may_be_alive(report.writer)
+                if is_named and is_owned and may_run and orphan.uid not in self.retained_volumes:
                     yield report, orphan
 
     def orphans(self) -> Iterator[tuple[str, Orphan]]:
@@ -342,11 +345,13 @@ class View:
         The ledger charges them, so that nothing is placed over them. The reconciler orders nothing about them.
         """
         for name, report in sorted(self.reports.by_poollet.items()):
-            for orphan in report.orphans:
-                pool = pool_of_orphan(orphan)
-                is_granted = report.host != "" and self.grant(pool).host == report.host
-                if is_granted and self.is_ours(report) and self.authority.owns(name, pool):
-                    yield name, orphan
+            yield from ((name, orphan) for orphan in report.orphans if self.is_granted(report, orphan))
+
+    def is_granted(self, report: HostReport, orphan: Orphan) -> bool:
+        """Whether that host has the grant of the pool on which it reports an orphan. Silent, it still counts: its machine may run."""
+        pool = pool_of_orphan(orphan)
+        is_granted = report.host != "" and self.grant(pool).host == report.host
+        return is_granted and self.is_ours(report) and self.authority.owns(report.name, pool)
 
     def is_ours(self, report: HostReport) -> bool:
         """Whether anything in the report counts: of this fleet, by the poollet of that ref, and signed where that is asked for."""
@@ -392,9 +397,3 @@ class View:
         """Frozen files of the source, and why."""
         problem_files = self.source.problem_files
         return {path: found.problems for path, found in problem_files.items() if found.is_malformed}
-
-
-def pool_of_orphan(orphan: Orphan) -> Key:
-    """The pool that an orphan is reported on, of the kind that fits the object's."""
-    kind = Kind.MACHINE_POOL if orphan.kind == "Machine" else Kind.VOLUME_POOL
-    return Key(kind, "", orphan.pool)

@@ -233,7 +233,8 @@ class SnapshotReport(AssignmentReport, frozen=True):
 
 
 class Orphan(ReportPart, frozen=True):
-    """An object with our labels that is not assigned here: charged to the pool, and not changed."""
+    """An object with our labels that is not assigned here: charged to the pool, and not changed. `handles` are those of the disks that a
+    machine has, or is to have: of a volume that machines on several hosts reach, no other record says so."""
 
     kind: Literal["Machine", "Volume", "VolumeSnapshot"]
     pool: str
@@ -243,6 +244,7 @@ class Orphan(ReportPart, frozen=True):
     name: str = ""
     charge: dict[str, str | int] = {}
     reason: str = ""
+    handles: tuple[str, ...] = ()
 
 
 class OrphanList(ReportPart, frozen=True, omit_defaults=False):

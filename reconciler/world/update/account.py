@@ -21,9 +21,9 @@ from reconciler.world.objects.relations import pool_of
 from reconciler.world.objects.validation import find_rivals
 from reconciler.world.pools.announcement import pool_state
 from reconciler.world.pools.capacity_ledger import Charge, orphan_charge
+from reconciler.world.reports.orphan_index import pool_of_orphan
 from reconciler.world.state import State
 from reconciler.world.update.delta import POOL_OF_CLASS, POOLS, Changed, Delta
-from reconciler.world.view import pool_of_orphan
 from schemas.kinds import Key, Kind
 from schemas.model import MachineClass, VolumeClass
 

@@ -121,6 +121,19 @@ def test_an_orphan_is_reported_and_charged_and_left_alone() -> None:
     assert here.settle().machines[("default", "new")].phase == "rejected"
 
 
+def test_an_orphan_is_reported_with_the_volumes_that_it_has_attached() -> None:
+    """Machines on other hosts reach the storage too, and nothing else says that this one may write to it."""
+    uses = {"volumes": [{"name": "data", "volumeRef": {"name": "data"}}]}
+    here = site(volume(claim="web"), machine(spec=uses))
+    here.settle()
+    (there,) = here.machines().values()
+    (disk,) = there.spec.volumes
+    assert disk.connection is not None
+    here.documents = []
+    found = {one.kind: one.handles for one in here.settle().orphans}
+    assert found == {"Machine": (disk.connection.handle,), "Volume": ()}
+
+
 def test_an_orphan_is_removed_only_by_its_file_on_live() -> None:
     here = make_orphan()
     for order in (OrphanOrder(WEB_UID, "elsewhere"), OrphanOrder(uid_of(Kind.MACHINE, "x"), "a")):

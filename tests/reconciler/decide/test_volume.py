@@ -9,6 +9,8 @@ from msgspec.structs import replace
 
 from reconciler.decide.decide import decide_needs
 from reconciler.decide.need import Adopt, Blocked, Keep, Need, Place, PoolUnreachable
+from reconciler.world.pools.grants import Grant
+from reconciler.world.reports.authority import Authority
 from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.reports.host_report import HostReport
 from reconciler.world.reports.object_report import ObjectReport
@@ -264,6 +266,59 @@ def test_a_claim_of_a_rewound_live_ends_when_another_machine_has_the_volume(
     found = need(world)
     assert isinstance(found, Adopt) == is_adopted
     assert found.record.claim is None
+
+
+def with_orphan(world: Small, *, handle: str = "here", name: str = "old", **changes: Any) -> Small:
+    """Host b has a machine without an order, with a disk of that handle."""
+    poollet = report.PoolletReport(fleet=FLEET, name="b", host_id="b", instance="1", interval="15s")
+    given: dict[str, Any] = {"kind": "Machine", "pool": "b", "id": "x://y", "namespace": "default"}
+    found = report.Orphan(**(given | {"uid": uid_of(name), "name": name, "handles": (handle,)} | changes))
+    there = HostReport("b", LIVE, LIVE, NOW, host="b", poollet=poollet, orphans=(found,))
+    world.reports.by_poollet["b"] = there
+    world.reports.orphan_index.replace("b", (), there.orphans)
+    world.authority = Authority(world.rules.settings, world.rules.settings, ("a", "b"))
+    return world
+
+
+@pytest.mark.parametrize("heartbeat", [Heartbeat.ALIVE, Heartbeat.EXPIRED])
+def test_no_machine_gets_a_volume_that_an_orphan_has_attached(heartbeat: Heartbeat) -> None:
+    """Two guests would write to it. A silent host has not detached it."""
+    world = with_orphan(with_handle(small(user())))
+    world.reports.heartbeats["b", "b"] = heartbeat
+    found = need(world)
+    assert found.record.claim is None
+    assert found.due is not None, "it is looked at again when the orphan may be gone"
+    blocked = next(each for each in decide_needs(world, {WEB}, NOW) if each.key == WEB)
+    assert isinstance(blocked, Blocked)
+    assert blocked.reason == "VolumeInUse"
+    shown = blocked.record.condition("Accepted")
+    assert shown is not None
+    assert "volume data is attached to an orphan on pool b of poollet b (default/old, uid " in shown.message
+
+
+def test_a_claim_of_a_rewound_live_ends_when_an_orphan_has_the_volume() -> None:
+    world = with_orphan(with_handle(lose_live(hold(small(user()), "web")))).with_report(DATA, "present")
+    assert need(world).record.claim is None
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(lambda world: with_orphan(world, handle="another"), id="another disk"),
+        pytest.param(lambda world: with_orphan(world, namespace="other"), id="another namespace"),
+        pytest.param(lambda world: with_orphan(world, kind="Volume"), id="no machine"),
+        pytest.param(lambda world: with_orphan(world, handles=()), id="a report without handles"),
+        pytest.param(
+            lambda world: with_orphan(world).pool("b", grant=Grant("since", 2)), id="its host lost the grant"
+        ),
+        pytest.param(lambda world: with_orphan(world, pool="a"), id="a pool of another poollet"),
+        pytest.param(lambda world: with_orphan(world, name="web"), id="the machine itself, moved since"),
+    ],
+)
+def test_other_orphans_keep_no_machine_from_its_volume(make: Callable[[Small], Small]) -> None:
+    claim = need(make(with_handle(small(user())))).record.claim
+    assert claim is not None
+    assert claim.name == "web"
 
 
 def test_the_second_machine_waits_for_a_claimed_volume() -> None:

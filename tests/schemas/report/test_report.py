@@ -200,7 +200,9 @@ def every_field() -> report.Report:
                 status=report.ReportedSnapshotStatus("libvirt://3", "Ready", "10Gi", (condition,)),
             )
         },
-        orphans=(report.Orphan("Machine", "host-1", "7", UID, "default", "old", {"cpu": 1}, "not on live"),),
+        orphans=(
+            report.Orphan("Machine", "host-1", "7", UID, "default", "old", {"cpu": 1}, "not on live", ("h",)),
+        ),
         events=(
             report.ReportedEvent(
                 "Machine", "web-1", "Warning", "Crashed", 3, TIME, "default", UID, "it crashed", TIME
