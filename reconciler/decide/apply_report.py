@@ -27,12 +27,13 @@ object of the same name with another uid is adopted; an object that two hosts re
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from msgspec.structs import replace
 
+from reconciler.decide.claims import was_claimed
 from reconciler.decide.object_edit import ObjectEdit, assignment_id
 from reconciler.decide.pool_requests import DIGITS, PoolRequests, status_of
 from reconciler.plan.types import Action
@@ -195,21 +196,37 @@ def update_status(edit: ObjectEdit, report: ObjectReport, trouble: str) -> Objec
 def adoption_claims(view: View, edit: ObjectEdit, fact: PoolFact) -> tuple[ObjectReport, ...]:
     """Hosts that report an object which `live` assigns to no pool: candidates for an adoption, after `live` was lost. After it was rewound
     also those that report an object which it assigns elsewhere, or under another assignment. An object that a host knows only as an
-    orphan is one of them then: its order was lost with `live`.
+    orphan is one of them then: its order was lost with `live`. It stays one while the object waits because of what was reported then.
 
     A host that loses its grant in this tick is not one of them: the object would be adopted and released by turns. An assignment that
     ends in this tick is not adopted either, because `known` is asked, not the edit.
     """
     if edit.known.record.assignment is not None and not view.is_live_lost:
         return ()
-    kind = POOL_OF[edit.known.key.kind]
     claims = view.accepted_reports(edit.known.key).claims
-    if view.is_live_lost:
+    if view.is_live_lost or was_claimed(edit.known):
         claims = (*claims, *orphan_claims(view, edit.known.key, claims))
-    held = {each.poollet for each in view.held_reports(edit.known.key)}
+    return usable_claims(view, edit, fact, claims)
+
+
+def usable_claims(
+    view: View, edit: ObjectEdit, fact: PoolFact, claims: Iterable[ObjectReport]
+) -> tuple[ObjectReport, ...]:
+    """Without those of a host that loses its grant in this tick, or whose report is held."""
+    kind, held = POOL_OF[edit.known.key.kind], {each.poollet for each in view.held_reports(edit.known.key)}
     return tuple(
         one for one in claims if Key(kind, "", one.pool) not in fact.ended and one.poollet not in held
     )
+
+
+def claims_beside(view: View, edit: ObjectEdit, fact: PoolFact) -> tuple[ObjectReport, ...]:
+    """What hosts report of an object that is to go, beside the pool of its assignment: by whatever `live` each of them goes."""
+    accepted = view.accepted_reports(edit.known.key)
+    found = (*accepted.claims, *accepted.rivals)
+    found = (*found, *orphan_claims(view, edit.known.key, found))
+    # An earlier life of the name on the pool's own host is not a second one of this object.
+    own = edit.assignment.pool if edit.assignment is not None else None
+    return tuple(each for each in usable_claims(view, edit, fact, found) if each.pool != own)
 
 
 def orphan_claims(view: View, key: Key, claims: Sequence[ObjectReport]) -> Iterator[ObjectReport]:
@@ -233,7 +250,7 @@ def adopt(view: View, edit: ObjectEdit, report: ObjectReport) -> ObjectEdit | No
     rewound `live` has the older life: there the report counts.
     """
     is_other = edit.record.uid not in ("", report.uid) and edit.before is not None and edit.before.uid != ""
-    if is_other and not view.is_live_lost:
+    if is_other and not view.is_live_lost and not was_claimed(edit.known):
         return None
     if edit.assignment is not None or is_other:
         edit = edit.unassign()

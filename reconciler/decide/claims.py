@@ -9,7 +9,10 @@ one has a stolen key, or runs what another `live` ordered. A claim then moves no
     lost, rewound    on a pool that fits the object                             is adopted (outcome.adopt_reported)
     lost, rewound    against its pin, its selector or its class                 blocked: PoolDoesNotFit
     whole            it was claimed when `live` was lost, and blocked for one   is adopted, or blocked as in the rows above
-                     of these reasons or because two hosts claimed it
+                     of these reasons or because two hosts claimed it. An orphan
+                     is such a claim too: no host has an order for it any more
+    lost, rewound,   of an object that is to go: deleted, or absent from the    is adopted wherever it is, so that it goes from
+    and afterwards   source                                                     there; blocked while several have it
     whole            any other                                                  blocked: ReportedWithoutAssignment
     any              in a report that is refused, or on a pool of another       blocked: ReportedByRefusedPoollet
                      poollet
@@ -19,7 +22,8 @@ one has a stolen key, or runs what another `live` ordered. A claim then moves no
 So a stolen key gets no object. It can hold those that are unplaced and that its report names, until people remove that report. Objects
 with an assignment are never concerned. A snapshot that was lost with its host is its own case (`may_return`).
 
-Must never happen: a claim moves an object against what people declare; an object that a refused report names is placed a second time.
+Must never happen: a claim moves an object against what people declare; an object that a refused report names is placed a second time; the
+document of an object is removed while a host has it that reported it when `live` was lost.
 """
 
 from __future__ import annotations
@@ -42,12 +46,16 @@ DOES_NOT_FIT = "PoolDoesNotFit"
 WHEN_LOST = (MULTIPLE, DOES_NOT_FIT)  # on live they show that the object was claimed while live was lost
 
 
+def was_claimed(known: ObjectState) -> bool:
+    """Whether `live` says that it waits because of what hosts reported when `live` was lost."""
+    accepted = known.record.condition(ACCEPTED)
+    return accepted is not None and accepted.reason in WHEN_LOST
+
+
 def why_not_adopted(view: View, known: ObjectState, claims: Sequence[ObjectReport]) -> Obstacle | None:
     """Why none of these claims may be adopted, by the table above; None if they may, or if there are none."""
-    accepted = known.record.condition(ACCEPTED)
-    was_claimed = accepted is not None and accepted.reason in WHEN_LOST
     for claim in claims:
-        if not view.is_live_lost and not was_claimed:
+        if not view.is_live_lost and not was_claimed(known):
             return Obstacle(NOT_ASSIGNED, describe_claim(view, known, claim))
         if why := why_pool_differs(view, known, claim.pool):
             message = f"poollet {claim.poollet} reports it on pool {claim.pool}, and {why}"

@@ -36,9 +36,9 @@ from reconciler.decide import placement as placing
 from reconciler.decide.apply_report import PoolFact, under_grant, update_status
 from reconciler.decide.compose import compose
 from reconciler.decide.deletion import DeletionReview, review_deletions
-from reconciler.decide.need import Adopt, Drain, Need, Place, Postpone
+from reconciler.decide.need import Adopt, Blocked, Drain, Need, Place, Postpone
 from reconciler.decide.object_edit import ObjectEdit, identify
-from reconciler.decide.outcome import keep, recover
+from reconciler.decide.outcome import keep, settle_leaving
 from reconciler.decide.placement.quotas import SCOPES, PlacedAmounts, find_placed_after, quota_status
 from reconciler.decide.pool_requests import PoolRequests, judge_requests
 from reconciler.decide.references import interfaces_of, machines_of, volumes_of
@@ -191,8 +191,8 @@ def decide_object(view: View, edit: ObjectEdit, facts: TickFacts) -> Need:
     A pool that is absent and still announced is not a deletion: it stays, as an announced pool.
     """
     known = edit.known
-    if (taken_over := adopt_before_deletion(view, edit, facts.requests)) is not None:
-        return taken_over
+    if (found := settle_before_deletion(view, edit, facts.requests)) is not None:
+        return found
     if known.key in view.relations.absent and not deletion.is_announced(view, known.key):
         return undo.remove_absent(view, observe(view, edit), facts.review, facts.kept)
     if edit.record.is_deleting:
@@ -215,15 +215,13 @@ def decide_object(view: View, edit: ObjectEdit, facts: TickFacts) -> Need:
             return keep(observe(view, edit))
 
 
-def adopt_before_deletion(view: View, edit: ObjectEdit, requests: PoolRequests) -> Adopt | None:
-    """What a host has of an object that is to go, while `live` is lost or rewound. Without a pool on that `live` its document would be
-    dropped at once, and it would stay on the host, a machine even running."""
+def settle_before_deletion(view: View, edit: ObjectEdit, requests: PoolRequests) -> Adopt | Blocked | None:
+    """What becomes of an object that is to go, and that hosts have beside the assignment on `live`, after `live` was lost or rewound."""
     key = edit.known.key
     is_going = edit.record.is_deleting or key in view.relations.absent
-    if not view.is_live_lost or not is_going or key.kind not in POOL_OF:
+    if not is_going or key.kind not in POOL_OF:
         return None
-    found = recover(view, edit, pool_fact(view, edit, requests))
-    return found if isinstance(found, Adopt) else None
+    return settle_leaving(view, edit, pool_fact(view, edit, requests))
 
 
 def with_quota_use(view: View, changes: tuple[Change, ...], now: datetime) -> tuple[Change, ...]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from shlex import quote
 
-from reconciler.decide.apply_report import PoolFact, adopt, adoption_claims, apply_status
-from reconciler.decide.claims import MULTIPLE, list_rivals, refused_claims, why_not_adopted
+from reconciler.decide.apply_report import PoolFact, adopt, adoption_claims, apply_status, claims_beside
+from reconciler.decide.claims import MULTIPLE, list_rivals, refused_claims, was_claimed, why_not_adopted
 from reconciler.decide.need import Adopt, Blocked, Keep, PoolUnreachable
 from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.pool_requests import status_of
@@ -77,11 +77,39 @@ def recover(view: View, edit: ObjectEdit, fact: PoolFact) -> Adopt | Blocked | N
     return block_claimed(edit, [*claims, fact.report])
 
 
+def settle_leaving(view: View, edit: ObjectEdit, fact: PoolFact) -> Adopt | Blocked | None:
+    """An object that is to go, which hosts reported when `live` was lost: its deletion waits until one host has it, and goes on there.
+
+    Its document would be dropped at once on a `live` that has it on no pool, and it would stay on the host, a machine even running. Whether
+    the pool fits does not matter: it goes from there. None: no other host has it.
+    """
+    if not view.is_live_lost and not was_claimed(edit.known):
+        return None
+    claims, own = claims_beside(view, edit, fact), fact.report
+    if not claims:
+        return None
+    if edit.assignment is not None:
+        if own is not None and own.is_there:
+            return block_claimed(edit, [*claims, own])
+        if not view.is_live_lost:
+            is_over = own is not None and own.phase in ("gone", "rejected")
+            return block_claimed(edit.unassign() if is_over else edit, claims)
+        edit = edit.unassign()
+    if len(claims) > 1:
+        return block_claimed(edit, claims)
+    adopted = adopt(view, edit, claims[0])
+    return Adopt(**adopted.clear_condition(ACCEPTED).need_fields()) if adopted is not None else None
+
+
 def block_claimed(edit: ObjectEdit, claims: Sequence[ObjectReport]) -> Blocked:
     """On several hosts: it may run more than once, and people must say which one stays."""
     who = " and ".join(sorted({each.poollet for each in claims}))
-    message = f"poollets {who} report it at once; remove it from all hosts but one"
-    return block(edit, MULTIPLE, message)
+    uids = {each.uid for each in claims}
+    file = f"{ORPHANS}{uids.pop() if len(uids) == 1 else 'UID'}.yaml"
+    cure = f"To DELETE it from one, with its data, commit {file} with the line `pool: POOL`"
+    return block(
+        edit, MULTIPLE, f"poollets {who} report it at once; remove it from all hosts but one. {cure}"
+    )
 
 
 def adopt_reported(view: View, edit: ObjectEdit, fact: PoolFact) -> Adopt | Blocked | None:

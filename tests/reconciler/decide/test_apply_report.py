@@ -292,7 +292,10 @@ def test_no_poollet_adopts_a_machine_that_two_of_them_report() -> None:
     assert isinstance(blocked, Blocked)
     shown = blocked.record.condition("Accepted")
     assert shown is not None
-    assert shown.message == "poollets a and b report it at once; remove it from all hosts but one"
+    assert shown.message == (
+        "poollets a and b report it at once; remove it from all hosts but one. To DELETE it from one, with its data, "
+        f"commit .gitvirt/orphans/{claim().uid}.yaml with the line `pool: POOL`"
+    )
     found.claims[WEB] = (claim(),)
     assert isinstance(adopt_reported(found, edit_of(web(on="")), PoolFact()), Adopt)
     found.claims[WEB] = ()
