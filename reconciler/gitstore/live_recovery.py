@@ -11,20 +11,22 @@ and that `live` lacks:
 A host applies a `live` that lacks its last applied commit under two conditions:
 
     a recovery commit on the first-parent line names that commit    else nothing there takes account of what runs on this host
-    a commit of a person approves it                                the digest names the recovery commit, or an applied commit that
-                                                                    the recovery commit names
+    a commit of a person approves it                                the digest names the recovery commit; or approvals name each
+                                                                    applied commit that the recovery commit names
 
 Everything on `live` before the recovery commit may be about machines that run elsewhere by now. So no approval alone is enough.
 
-One digest is enough for all hosts: that of the recovery commit. Before there is one, the digest of an applied commit approves the
-recovery from it. A recovery commit has an id of its own, so no revert and no restore can use its approval again.
+One digest is enough for all hosts: that of the recovery commit. It has an id of its own, so no revert and no restore can use its approval
+again. Before there is one, the digest of an applied commit approves the recovery from it. That approval stays on the source, and a second
+restore of the same backup merges it again. Hosts have applied later commits by then, which no person approved: so all that the recovery
+names must be approved, and the one host that is still where it was releases nobody.
 
 Limits: of trees it reads the files that approve, and nothing else. The reconciler and the hosts ask the same functions, so they print the same digest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -93,7 +95,7 @@ def recovery_digest(fleet: str, subject: ObjectId) -> str:
 
 
 def recovery_digests(fleet: str, recovery: Recovery) -> frozenset[str]:
-    """All that approve it."""
+    """Of all that an approval of it may name."""
     return frozenset(recovery_digest(fleet, each) for each in (recovery.commit, *recovery.applied))
 
 
@@ -102,22 +104,31 @@ def is_recovery_approved(history: ReadsLine, head: ObjectId, recovery: Recovery,
 
     An approval of an applied commit may be older than the recovery: it came with the source commit that the recovery merges.
     """
-    digests = recovery_digests(fleet, recovery)
-    if any(has_file(history, head, recovery.before, digest) for digest in digests):
-        return True
-    if has_approval(history, history.commits(head, recovery.commit), digests):
-        return True
-    return recovery.before is not None and has_approval(
-        history, history.commits(recovery.commit, recovery.before), digests
+    given = {*list_approvals(history, history.commits(head, recovery.commit))}
+    if recovery.before is not None:
+        given.update(list_approvals(history, history.commits(recovery.commit, recovery.before)))
+    given.update(
+        digest
+        for digest in recovery_digests(fleet, recovery)
+        if has_file(history, head, recovery.before, digest)
     )
+    return approve_recovery(given, recovery, fleet)
 
 
-def has_approval(history: ReadsLine, commits: Iterable[ObjectId], digests: frozenset[str]) -> bool:
-    return any(
-        name == TRAILER and any(is_approval_of(value, digest) for digest in digests)
-        for commit in commits
-        for name, value in parse_requests(decode_commit(history.read(commit)).message)
-    )
+def approve_recovery(given: Collection[str], recovery: Recovery, fleet: str) -> bool:
+    """Whether these approvals, as people gave them, approve it: its commit, or each applied commit that it names."""
+
+    def is_approved(subject: ObjectId) -> bool:
+        return any(is_approval_of(value, recovery_digest(fleet, subject)) for value in given)
+
+    return is_approved(recovery.commit) or all(is_approved(each) for each in recovery.applied)
+
+
+def list_approvals(history: ReadsLine, commits: Iterable[ObjectId]) -> Iterator[str]:
+    """The values of all trailers that approve something."""
+    for commit in commits:
+        found = parse_requests(decode_commit(history.read(commit)).message)
+        yield from (value for name, value in found if name == TRAILER)
 
 
 def has_file(history: ReadsLine, head: ObjectId, before: ObjectId | None, digest: str) -> bool:

@@ -13,7 +13,12 @@ from collections.abc import Iterator
 from reconciler.gitstore.approval import is_approval_of
 from reconciler.gitstore.errors import RepoError
 from reconciler.gitstore.live_commit import reconciled_source
-from reconciler.gitstore.live_recovery import Recovery, recovery_digest, recovery_digests
+from reconciler.gitstore.live_recovery import (
+    Recovery,
+    approve_recovery,
+    recovery_digest,
+    recovery_digests,
+)
 from reconciler.gitstore.objects.commit import decode_commit
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.repo import Repo
@@ -181,9 +186,8 @@ def _pending(state: State, repo: Repo, named: dict[str, ObjectId]) -> Iterator[P
             waiting.setdefault(recovery.commit, (recovery, []))[1].append(name)
     known = {each.commit: each.differences for each in state.recoveries}
     for recovery, hosts in waiting.values():
-        digests = recovery_digests(fleet, recovery)
-        given = (each.value for each in state.head.confirmations if each.about is Confirm.APPROVAL)
-        if any(is_approval_of(value, digest) for value in given for digest in digests):
+        given = [each.value for each in state.head.confirmations if each.about is Confirm.APPROVAL]
+        if approve_recovery(given, recovery, fleet):
             continue
         differences = known.get(recovery.commit)
         if differences is None:
