@@ -7,6 +7,7 @@ Reads both branches and the reports, and writes nothing. Exit code 0, also if so
 | awaiting approval, held | the plan of the next tick (`Plan.awaiting`, `Plan.holds`) | `approve`, `plan --repo`, /healthz |
 | not applied | errors of the source, and objects of files that cannot be used | `validate`, `plan`, `get` |
 | not as declared | conditions of objects, with the newest reports | `get`, `describe` |
+| orphans | the newest reports | the condition `OnAnotherHost` of an object of that name |
 | certificates | gitvirt.yaml, and the time | `get pools`, `validate` |
 
 An object is in the first part that has it, and in no other.
@@ -42,8 +43,11 @@ from reconciler.gitstore.live_commit import reconciled_source
 from reconciler.gitstore.objects.commit import Commit, decode_commit
 from reconciler.plan.types import PendingApproval
 from reconciler.query.inventory import FleetInventory, InventoryItem
-from schemas.kinds import Kind
+from reconciler.world.view import View
+from schemas import live_layout
+from schemas.kinds import Key, Kind
 from schemas.problem import Problem, Severity
+from schemas.report.objects import Orphan
 
 if TYPE_CHECKING:  # it loads a library of cryptography, which a fleet without certificates does without
     from schemas.settings.certificate_dates import ExpiringCertificate
@@ -67,6 +71,25 @@ class NotApplied:
 
 
 @dataclass(frozen=True, slots=True)
+class FoundOrphan:
+    """An object on a host that `live` does not assign there, and the poollet that reports it."""
+
+    poollet: str
+    orphan: Orphan
+
+    @property
+    def object(self) -> str:
+        """By its name where the host knows it, else by what its runtime calls it."""
+        found = self.orphan
+        return str(Key(Kind(found.kind), found.namespace, found.name)) if found.name else found.id
+
+    @property
+    def file(self) -> str:
+        """The file that orders its deletion; empty where only its host can remove it."""
+        return f"{live_layout.ORPHANS}{self.orphan.uid}.yaml" if self.orphan.uid else ""
+
+
+@dataclass(frozen=True, slots=True)
 class FleetStatus:
     """`unsynced` counts commits of the source that are not on the target branch yet; None where it has none."""
 
@@ -82,6 +105,7 @@ class FleetStatus:
     unwell: tuple[InventoryItem, ...]
     expiring: tuple[ExpiringCertificate, ...] = ()
     kept: tuple[InventoryItem, ...] = ()  # deleted machines that an undo brings back
+    orphans: tuple[FoundOrphan, ...] = ()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -133,7 +157,14 @@ def collect_status(fleet: FleetRepo, inventory: FleetInventory) -> FleetStatus:
         tuple(unwell),
         find_expiring(fleet),
         tuple(kept),
+        tuple(list_orphans(seen.world)),
     )
+
+
+def list_orphans(view: View) -> Iterator[FoundOrphan]:
+    """Those of all reports of this fleet, whether or not the host has a grant: nothing else says that they are there."""
+    for name, report in sorted(view.reports.by_poollet.items()):
+        yield from (FoundOrphan(name, orphan) for orphan in report.orphans if view.is_ours(report))
 
 
 def list_unapplied(inventory: FleetInventory, problems: Iterable[Problem]) -> tuple[NotApplied, ...]:
@@ -201,6 +232,11 @@ def list_parts(
         "`gitvirt describe OBJECT` says why",
         [row_of(terminal, item) for item in found.unwell],
     )
+    yield (
+        "Orphans",
+        "on a host without an order; to DELETE one with its data, commit its file with the line `pool: POOL`",
+        [row_of_orphan(each) for each in found.orphans],
+    )
     yield "Certificates", "expire soon, or have expired", [(str(each), each.cure) for each in found.expiring]
     yield (
         "Deleted, kept for an undo",
@@ -209,6 +245,16 @@ def list_parts(
             row_of_kept(terminal, item)
             for item in sorted(found.kept, key=lambda each: not find_replacement(each))
         ],
+    )
+
+
+def row_of_orphan(each: FoundOrphan) -> tuple[str, str, str, str]:
+    cure = each.file or f"no uid: remove it on the host of poollet {each.poollet}"
+    return (
+        printable(each.object),
+        printable(f"pool {each.orphan.pool}"),
+        printable(cure),
+        printable(each.orphan.reason),
     )
 
 
@@ -277,6 +323,18 @@ def value(found: FleetStatus) -> dict[str, object]:
             for each in found.expiring
         ],
         "kept": [str(item.key) for item in found.kept],
+        "orphans": [orphan_value(each) for each in found.orphans],
+    }
+
+
+def orphan_value(each: FoundOrphan) -> dict[str, object]:
+    return {
+        "object": each.object,
+        "uid": each.orphan.uid or "",
+        "poollet": each.poollet,
+        "pool": each.orphan.pool,
+        "reason": each.orphan.reason,
+        "file": each.file,
     }
 
 

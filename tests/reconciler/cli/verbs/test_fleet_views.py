@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.cli.exits import Exit
+from schemas import report
 from tests.reconciler.cli.verbs.conftest import RUNNING, gitvirt, machine
 from tests.reconciler.cli.verbs.test_mutate import Capture
 from tests.reconciler.gitstore.git import commit, git
@@ -47,6 +48,35 @@ def test_status_says_how_far_the_target_branch_is_behind(fleet: Path, capsys: Ca
     found = json.loads(capsys.readouterr().out)
     assert (found["unsynced"], found["states"]["machines"]) == (2, {"Running": 1, "Pending": 2})
     assert found["notAsDeclared"] == ["Machine/default/web-2"]
+
+
+def test_status_lists_orphans_with_the_file_that_deletes_each(fleet: Path, capsys: Capture) -> None:
+    """Nothing else shows an object that is on a host and in no file."""
+    uid = "00000000-0000-4000-8000-00000000000f"
+    poollet = report.PoolletReport(
+        fleet="6f1c1f0e-0d0f-4b5e-9b3e-5a1f6f0f7a11", name="rack-a", host_id="1", instance=uid, interval="15s"
+    )
+    orphans = (
+        report.Orphan("Machine", "rack-a", "sim://1", uid, "default", "old", reason="not assigned here"),
+        report.Orphan("Volume", "rack-a", "sim://2"),
+    )
+    git(fleet, "checkout", "-q", "report")
+    commit(fleet, report.render(report.Report(poollet=poollet, orphans=orphans)), "report")
+    git(fleet, "push", "-q", "origin", "report:refs/poollets/rack-a")
+    git(fleet, "checkout", "-q", "main")
+    assert gitvirt("status") == Exit.OK
+    printed = capsys.readouterr().out
+    for text in (
+        "Orphans",
+        "commit its file with the line `pool: POOL`",
+        f"Machine/default/old  pool rack-a  .gitvirt/orphans/{uid}.yaml",
+        "no uid: remove it on the host of poollet rack-a",
+    ):
+        assert text in printed, printed
+    assert gitvirt("status", "-o", "json") == Exit.OK
+    first, second = json.loads(capsys.readouterr().out)["orphans"]
+    assert (first["object"], first["uid"], first["pool"]) == ("Machine/default/old", uid, "rack-a")
+    assert (second["object"], second["file"]) == ("sim://2", "")
 
 
 def test_status_before_the_first_reconcile(fleet: Path, capsys: Capture) -> None:
