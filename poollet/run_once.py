@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from poollet.threads import AgentThreads
+from schemas.settings.duration import format_duration
 
 PATIENCE_MS = 60_000
 PAUSE_SECONDS = 0.1
@@ -64,4 +65,4 @@ def _run_until(running: AgentThreads, is_done: Callable[[], bool]) -> str:
         if all(one.is_flushed for one in remote.publishers) and is_done():
             return next((one.waiting for one in remote.publishers if one.waiting), "")
         time.sleep(PAUSE_SECONDS)
-    return f"not everything was done within {PATIENCE_MS // 1000} s"
+    return f"not everything was done within {format_duration(PATIENCE_MS // 1000)}"

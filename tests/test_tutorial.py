@@ -21,7 +21,7 @@ PREPARED = {"docs/maintenance.md": "docs/recipes.md"}
 MARK = "=== block "
 # What differs from run to run: moments, durations, commits, scores, and ages at the end of a row.
 VARYING = re.compile(
-    r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|\b[0-9a-f]{10}\b|(?<=after )[\d.]+ s|(?<=scored )[\d,]+"
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ|\b[0-9a-f]{10}\b|(?<=after )\d[\d.smhd]*|(?<=scored )[\d,]+"
     r"|(?<= )(?:\d+m)?\d+s$",
     re.MULTILINE,
 )
@@ -54,9 +54,9 @@ def test_a_page_shows_whole_lines_in_order(page: str, is_match: bool) -> None:
 
 
 def test_what_differs_from_run_to_run_is_not_compared() -> None:
-    page = "2026-11-19 11:27:25  0d194672b3  gitvirt  schedule web-1: scored 988,281\nRunning after 3.1 s\n"
+    page = "2026-11-19T11:27:25Z  0d194672b3  gitvirt  schedule web-1: scored 988,281\nRunning after 3.1s\n"
     assert matches(
-        page, "2027-01-01 00:00:00  ffffffffff  gitvirt  schedule web-1: scored 1\nRunning after 10.0 s\n"
+        page, "2027-01-01T00:00:00Z  ffffffffff  gitvirt  schedule web-1: scored 1\nRunning after 10s\n"
     )
 
 

@@ -87,7 +87,7 @@ class AttachedSession:
         )
         outcome = self._keys.put(keys, self._connection.socket)
         if outcome is PutOutcome.STALLED:
-            reason = f"the guest took no keys for {self._connection.patience.keys:g} s; the session ends"
+            reason = f"the guest took no keys for {self._connection.patience.keys:g}s; the session ends"
             self._connection.send_status(channels.encode_failure(reason))
         elif escape:
             self._connection.send_status(channels.encode_end(None))

@@ -105,7 +105,7 @@ class SimulatedHost:
             now_ns = self.run_due()
             if not even_when_down and now_ns < self.record.down_until_ns:
                 seconds = (self.record.down_until_ns - now_ns) / SECOND_NS
-                raise Unavailable(f"the host is restarting and will be back in {seconds:.1f} s")
+                raise Unavailable(f"the host is restarting and will be back in {seconds:.1f}s")
             self._event_ns = now_ns
             try:
                 yield now_ns

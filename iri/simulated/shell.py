@@ -166,7 +166,7 @@ class Shell:
         machine = self._access.machine()
         seconds = (self._access.now_ns() - machine.created_at) // 1_000_000_000
         boots = machine.detail.boots
-        self.say(f"created {seconds} s ago, booted {'once' if boots == 1 else f'{boots} times'}")
+        self.say(f"created {seconds}s ago, booted {'once' if boots == 1 else f'{boots} times'}")
 
     def print_size(self, _words: list[str]) -> None:
         """The size of your terminal."""

@@ -32,6 +32,7 @@ from reconciler.cli.terminal import Terminal, out, printable
 from schemas.edit import Value
 from schemas.settings.certificate import Certificate, read_certificate
 from schemas.settings.certificate_dates import day
+from schemas.settings.duration import format_duration
 from schemas.settings.host import PoolletSettings
 
 # ssh-keygen asks for nothing, so a call that takes longer hangs.
@@ -126,7 +127,7 @@ def make_key(key: Path, name: str) -> None:
     except OSError as error:
         raise CommandError(f"cannot create the key {key}: {error.strerror}", OTHER_KEY) from None
     except subprocess.TimeoutExpired:
-        cause = f"cannot create the key {key}: ssh-keygen did not end within {KEY_SECONDS} s"
+        cause = f"cannot create the key {key}: ssh-keygen did not end within {format_duration(KEY_SECONDS)}"
         raise CommandError(cause, OTHER_KEY) from None
     if done.returncode != 0:
         raise CommandError(f"cannot create the key {key}: {printable(done.stderr.strip())}", OTHER_KEY)

@@ -49,6 +49,7 @@ from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.report_author import CANDIDATE
 from schemas.report import PoolletReport
 from schemas.settings import fleet
+from schemas.settings.duration import format_duration
 
 CLONE = (
     "another poollet named {} with the hostID {} is alive, in another boot or with machines that this host lacks: one of the two hosts is a "
@@ -202,7 +203,7 @@ class ReportLease:
             seconds = (until_ms - moment_ms + 999) // 1000
             return Wait(
                 until_ms,
-                f"{writer} wrote the report of {self.name} last; this host, {self.host_id}, takes the report over unless it changes within {seconds} s",
+                f"{writer} wrote the report of {self.name} last; this host, {self.host_id}, takes the report over unless it changes within {format_duration(seconds)}",
             )
         message = (
             f"another poollet named {self.name} is alive on {writer}, and this is host {self.host_id}; "

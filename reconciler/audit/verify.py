@@ -49,6 +49,7 @@ from reconciler.gitstore.objects.commit import (
 )
 from reconciler.gitstore.objects.tree import File, ObjectId
 from reconciler.gitstore.repo import Draft, ExistingBlob, Repo
+from reconciler.world.record import stamp
 from reconciler.world.replay_world import ReplayWorld, UnknownVerdictError
 from reconciler.world.source.parse_cache.cache import ParseCache
 from reconciler.write.tick_commit import CommitIdentity
@@ -297,7 +298,7 @@ def _why_different(step: Step, made: Replay | None) -> str:
     if _plain(newest).message != _plain(expected).message:
         return "the rules give it another message"
     if newest.time != expected.time:
-        return f"the rules date it {expected.time.isoformat()}"
+        return f"the rules date it {stamp(expected.time)}"
     return "the rules give it other parents"
 
 

@@ -30,6 +30,7 @@ from reconciler.cli.output import Column, add_format, is_value, show_table, show
 from reconciler.cli.progress import Progress
 from reconciler.cli.terminal import TextStyle, err, out, printable
 from reconciler.gitstore.objects.tree import ObjectId
+from reconciler.world.record import stamp
 
 EXAMPLES = """examples:
   gitvirt audit verify                      every commit of the target branch
@@ -53,7 +54,7 @@ MOST_FILES = 20
 BACK = re.compile(r"(?P<name>.*?)(~(?P<back>\d{0,9}))?")
 SECRET = re.compile(rb"kind\W+Secret\b")
 COLUMNS = (
-    Column[AuditedCommit]("WHEN", lambda each: each.time.strftime("%Y-%m-%d %H:%M:%S %z")),
+    Column[AuditedCommit]("WHEN", lambda each: stamp(each.time)),
     Column[AuditedCommit]("COMMIT", lambda each: each.commit[:10]),
     Column[AuditedCommit](
         "RESULT", lambda each: each.result.value, lambda each: STYLES.get(each.result, TextStyle.RED)

@@ -35,6 +35,7 @@ from reconciler.query.pool_usage import pool_of
 from reconciler.world.record import EVICTION, condition
 from schemas.kinds import Key, Kind
 from schemas.model import Machine
+from schemas.settings.duration import format_duration
 
 RUNNING = "Running"
 MOST_NAMED = 5  # machines that are left; more are counted
@@ -82,7 +83,7 @@ class DrainProgress:
         """Where they all are, and how to wait for those that do not run yet: that the pool is empty does not say that they run."""
         names = ", ".join(f"MachinePool/{name}" for name in sorted(self.pools))
         what = describe_end([inventory.items.get(key) for key in sorted(self.followed)])
-        self.terminal.line(printable(f"{names}: drained after {seconds:.1f} s, {what}"))
+        self.terminal.line(printable(f"{names}: drained after {format_duration(seconds)}, {what}"))
         if waiting := sorted(key for key in self.followed if is_to_start(inventory.items.get(key))):
             words = " ".join(f"{key.namespace}/{key.name}" for key in waiting)
             count = many(len(waiting), "machine")
@@ -138,7 +139,7 @@ def describe_left(left: dict[Key, InventoryItem], lines: dict[Key, str], seconds
     ]
     rest = len(named) - MOST_NAMED
     more = f"; and {rest:,} more" if rest > 0 else ""
-    cause = f"not drained after {seconds:g} s: {'; '.join(named[:MOST_NAMED])}{more}"
+    cause = f"not drained after {format_duration(seconds)}: {'; '.join(named[:MOST_NAMED])}{more}"
     return printable(
         cause
     ), "`gitvirt explain MACHINE` shows where it fits; `gitvirt uncordon POOL` ends the drain"

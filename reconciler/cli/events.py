@@ -21,6 +21,7 @@ from reconciler.cli.objects import nouns
 from reconciler.cli.output import Column, add_format, is_value, show_table, show_value
 from reconciler.cli.terminal import TextStyle, err, out
 from reconciler.gitstore.objects.commit import decode_commit
+from reconciler.world.record import stamp
 from schemas.kinds import Key, Kind
 from schemas.report import ReportedEvent
 
@@ -172,7 +173,7 @@ def value(each: ShownEvent) -> dict[str, object]:
 
 
 COLUMNS: list[Column[ShownEvent]] = [
-    Column("WHEN", lambda each: each.time.astimezone().strftime("%Y-%m-%d %H:%M:%S %z")),
+    Column("WHEN", lambda each: stamp(each.time)),
     Column("WHO", lambda each: each.who, lambda _: TextStyle.CYAN),
     Column("ABOUT", lambda each: each.about),
     Column("REASON", lambda each: each.reason, lambda each: TextStyle.YELLOW if each.is_warning else None),

@@ -33,6 +33,7 @@ from reconciler.query.object_history import (
     list_life_of,
     split_lives,
 )
+from reconciler.world.record import stamp
 from schemas.kinds import Key
 
 EXAMPLES = """examples:
@@ -176,7 +177,7 @@ def commits_of(fleet: FleetRepo, item: InventoryItem) -> Iterator[HistoryEntry]:
 
 
 COLUMNS: list[Column[HistoryEntry]] = [
-    Column("WHEN", lambda event: event.time.astimezone().strftime("%Y-%m-%d %H:%M:%S %z")),
+    Column("WHEN", lambda event: stamp(event.time)),
     Column("COMMIT", lambda event: event.commit[:10], lambda _: TextStyle.YELLOW),
     Column(
         "WHO",

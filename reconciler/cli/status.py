@@ -26,7 +26,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from reconciler.cli.access.expiring_certificates import find_expiring
-from reconciler.cli.duration import format_age
 from reconciler.cli.exits import Exit
 from reconciler.cli.fleet_repo import FleetRepo, add_repo, named_fleet, source_branch
 from reconciler.cli.kept_machine import find_replacement, is_kept
@@ -48,6 +47,7 @@ from schemas import live_layout
 from schemas.kinds import Key, Kind
 from schemas.problem import Problem, Severity
 from schemas.report.objects import Orphan
+from schemas.settings.duration import format_duration
 
 if TYPE_CHECKING:  # it loads a library of cryptography, which a fleet without certificates does without
     from schemas.settings.certificate_dates import ExpiringCertificate
@@ -279,10 +279,10 @@ def describe_sync(terminal: Terminal, found: FleetStatus, branch: str, now: date
     """Whether the target branch has what the source says, and since when it does not."""
     if found.unsynced is None or found.last_write is None:
         return "never; start `gitvirt run`"
-    ago = format_age((now - found.last_write).total_seconds())
+    ago = format_duration(int((now - found.last_write).total_seconds()))
     if found.unsynced_since is None:
         return f"{terminal.paint('up to date', TextStyle.GREEN)} with {branch}, last commit {ago} ago"
-    late = format_age((now - found.unsynced_since).total_seconds())
+    late = format_duration(int((now - found.unsynced_since).total_seconds()))
     words = f"{found.unsynced} commits of {branch} are not synced, for {late}"
     return f"{terminal.paint(words, TextStyle.YELLOW)}; last commit {ago} ago. Does `gitvirt run` run?"
 

@@ -61,6 +61,7 @@ from reconciler.world.record import ACCEPTED, DELETION_HELD, SCHEDULED
 from schemas import live_layout
 from schemas.kinds import Key, Kind
 from schemas.model import Machine
+from schemas.settings.duration import format_duration
 
 EXAMPLES = """examples:
   gitvirt wait machine web-1 --for state=Running --timeout 60s
@@ -138,7 +139,7 @@ def wait_until(arguments: argparse.Namespace, waker: Waker) -> int:
     why = late.obstacle if late.item is None and late.obstacle else describe_state(late)
     raise CommandError(
         printable(
-            f"{late.key} is not {describe_condition(late.condition)} after {arguments.timeout:g} s: {why}{others}"
+            f"{late.key} is not {describe_condition(late.condition)} after {format_duration(arguments.timeout)}: {why}{others}"
         ),
         cure_of(late),
         Exit.TIMED_OUT,
@@ -312,7 +313,7 @@ def show(arguments: argparse.Namespace, result: WaitResult) -> None:
     """One object got there. Programs get all of them at the end."""
     if arguments.output == "table":
         words = describe_condition(result.condition)
-        out().line(f"{result.key}: {words} after {result.seconds:.1f} s")
+        out().line(f"{result.key}: {words} after {format_duration(result.seconds)}")
     elif arguments.output == "name":
         out().line(str(result.key))
     out().stream.flush()

@@ -59,6 +59,7 @@ from reconciler.world.record import ACCEPTED, EVICTION, SCHEDULED, moment
 from reconciler.world.view import View
 from schemas.effects.removal import list_local_disks
 from schemas.model import Evict, Machine
+from schemas.settings.duration import format_duration
 
 
 def decide_machine(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
@@ -138,7 +139,7 @@ def drain(view: View, edit: ObjectEdit, machine: Machine, cause: EvictionCause) 
         return Drain(**edit.need_fields(), reason=message, is_ordered=False)
     began = edit.condition(EVICTION)
     if cause.after_seconds and (began is None or began.reason not in ("EvictionPending", "Evicting")):
-        message = f"{cause.message}, tolerated for {cause.after_seconds} s"
+        message = f"{cause.message}, tolerated for {format_duration(cause.after_seconds)}"
         edit = edit.set_condition(EVICTION, "Unknown", "WithinTolerationSeconds", message)
         began = edit.condition(EVICTION)
         since = moment(began.last_transition_time) if began is not None else None

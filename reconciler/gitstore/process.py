@@ -26,6 +26,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from schemas.settings.duration import format_duration
+
 MOST_OUTPUT_BYTES = 64 * 2**20
 MOST_ERROR_BYTES = 256 * 2**10
 TOO_LARGE = b"\nfatal: its output was larger than %d MiB\n" % (MOST_OUTPUT_BYTES >> 20)
@@ -117,7 +119,7 @@ def run_to_end(
             return exited
         case ProgramTimedOut():
             name = " ".join(word for word in arguments[:3] if not word.startswith("-"))
-            raise OSError(errno.ETIMEDOUT, f"{name} took longer than {seconds:.0f} s")
+            raise OSError(errno.ETIMEDOUT, f"{name} took longer than {format_duration(int(seconds))}")
         case CannotRun(reason):
             raise OSError(errno.ENOENT, reason)
 

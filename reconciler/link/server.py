@@ -39,6 +39,7 @@ from reconciler.link.metrics import LinkMetrics
 from reconciler.picture.fleet_picture import PictureNews
 from reconciler.world.reports.heartbeat import LinkInput
 from schemas.settings.certificate import LINK_NAME, Certificate, RefusedCertificate, read_certificate
+from schemas.settings.duration import format_duration
 from schemas.settings.fleet import FleetSettings
 
 log = logging.getLogger(__name__)
@@ -138,7 +139,7 @@ class LinkServer:
         if self._failure is not None:
             raise self._failure
         if not has_started:
-            cause = f"the link at {self.address} did not start within {START_SECONDS:g} s"
+            cause = f"the link at {self.address} did not start within {format_duration(START_SECONDS)}"
             raise LinkSetupError(cause, "look at the load of this machine, and start again")
         log.info("serving the link address=%s certificate=%s", self.address, self._own.certificate.identity)
         return self

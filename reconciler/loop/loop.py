@@ -52,6 +52,7 @@ from reconciler.loop.tick import Reconciler
 from reconciler.plan.types import Plan
 from schemas.backoff import Backoff, jitter
 from schemas.problem import Severity
+from schemas.settings.duration import format_duration
 
 log = logging.getLogger(__name__)
 
@@ -152,7 +153,7 @@ class Loop:
         if seconds > most and not problems:
             problems = (HealthProblem(HealthCause.NO_SUCCESS, self._last_result),)
         cause = problems[0].message if problems else self._last_result
-        return Health(not problems, f"{cause}; last success {seconds:.0f} s ago", problems)
+        return Health(not problems, f"{cause}; last success {format_duration(int(seconds))} ago", problems)
 
     def is_live(self) -> bool:
         """Whether ticks end, well or not. A tick that never ends is a defect that a restart may cure."""

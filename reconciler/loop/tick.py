@@ -84,6 +84,7 @@ from schemas.settings.fleet import FleetSettings
 log = logging.getLogger(__name__)
 
 REFUSED_FOR = timedelta(hours=1)
+LATE = "no host is judged as lost in this tick: the Git server was slow, or this process did not run; an answer took %.0fs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,9 +209,9 @@ class Reconciler:
         now, read_times = clock(), ReadTimes(start, steady(), self._around.link.read(), self._failed)
         self._failed = None
         if read_times.is_late:
-            cause = "the Git server was slow, or this process did not run"  # the clock cannot tell the two
-            took = (read_times.end - start).total_seconds()
-            log.warning("%.0f s for an answer: %s; no host is judged as lost in this tick", took, cause)
+            log.warning(
+                LATE, (read_times.end - start).total_seconds()
+            )  # the clock cannot tell the two causes
         with self._tracer.span("advance") as note:
             advance = self.world.advance(self.repo, snapshot, now, read_times)
             note("dirty", len(advance.dirty))

@@ -28,13 +28,14 @@ from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.repo import Draft, Edit, ExistingBlob, Identity, Refs
 from reconciler.gitstore.store import Store
 from reconciler.gitstore.worktree import revision
-from reconciler.gitstore.worktree.checkout import find_remote_url, format_age, last_fetch_time
+from reconciler.gitstore.worktree.checkout import find_remote_url, last_fetch_time
 from reconciler.query.ignored_paths import read_ignored_paths
 from reconciler.query.source import FolderSource
 from schemas.manifest.ignore import PATH as IGNORE
 from schemas.manifest.ignore import Ignore, is_manifest
 from schemas.problem import Problem
 from schemas.settings import fleet
+from schemas.settings.duration import format_duration
 
 _AUTHOR = Identity("gitvirt plan", "")
 
@@ -147,7 +148,9 @@ class _Desk:
 
     def _as_of(self, target: str) -> str:
         moment = last_fetch_time(self.git_directory, target) if self.git_directory else None
-        when = "an unknown time ago" if moment is None else format_age(moment, self.now)
+        when = "an unknown time ago"
+        if moment is not None:
+            when = f"{format_duration(int((self.now - moment).total_seconds()))} ago"
         return f"{target} is as of its last fetch, {when}; run `git fetch` to update it"
 
     def lay_over(self) -> None:

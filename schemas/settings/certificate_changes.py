@@ -23,7 +23,7 @@ from schemas.settings.link import CertificateEntry, ClientEntry
 
 Listed = dict[str, tuple[CertificateEntry, Certificate]]
 # The link checks the caller of each call, and closes open streams this soon after the commit.
-CLOSES_WITHIN = "5 s"
+CLOSES_WITHIN = "5s"
 
 
 def compare_certificates(before: FleetSettings, after: FleetSettings) -> Iterator[Violation]:

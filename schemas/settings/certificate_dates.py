@@ -102,7 +102,7 @@ def _check(each: Listed, now: datetime, *, is_newest: bool) -> Iterator[Violatio
         message = f"{name} expires on {day(found.ends)}, in {(found.ends - now).days} days"
         yield Violation(entry.pointer, "GV618", message, describe_rotation(entry), Severity.WARNING)
     if found.begins > now:
-        message = f"{name} is not valid before {found.begins.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+        message = f"{name} is not valid before {found.begins.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
         yield Violation(
             entry.pointer, "GV619", message, "compare the clocks of both machines", Severity.WARNING
         )

@@ -1,4 +1,4 @@
-"""Durations in settings (`15s`, `1h30m`, `500ms`) as exact milliseconds."""
+"""Durations (`15s`, `1h30m`, `500ms`): those of settings as exact milliseconds, and the one form in which all texts show them."""
 
 from __future__ import annotations
 
@@ -22,3 +22,13 @@ def milliseconds(text: str) -> int:
             raise ValueError(f"{text!r} is finer than a millisecond")
         total += product // 1000
     return total
+
+
+def format_duration(seconds: float) -> str:
+    """The two largest units that are not zero: 45s, 3m10s, 2h5m, 4d1h. Below ten seconds with tenths, unless the number is whole: 0.3s, 7s."""
+    whole = max(0, int(seconds))
+    if whole < 10 and seconds > whole:
+        return f"{seconds:.1f}s"
+    parts = ((whole // 86400, "d"), (whole // 3600 % 24, "h"), (whole // 60 % 60, "m"), (whole % 60, "s"))
+    first = next((index for index, (count, _) in enumerate(parts) if count), len(parts) - 1)
+    return "".join(f"{count}{unit}" for count, unit in parts[first : first + 2] if count) or "0s"

@@ -19,7 +19,7 @@ PACKAGES = ("reconciler", "poollet", "schemas", "iri")
 NAME = re.compile(r"[A-Z][a-z]+(?:[A-Z][a-z]+)*")
 # Words of others: of the system, of Git and of systemd.
 OTHERS = ("No space left on device", "Read-only file system", "MemoryMax")
-COMMANDS = ("git ", "gitvirt ", "systemctl ", "journalctl ")
+COMMANDS = ("git ", "gitvirt ", "systemctl ", "journalctl ", "virsh ")
 # Of an outcome that is not the remote's.
 TROUBLES = {"refused", "damage", "error"}
 

@@ -26,11 +26,12 @@ from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
 from iri.proto.volume.v1alpha1 import api_pb2 as volume_pb
 from iri.runtime import KIND_NAMES, EventType, RuntimeEvent, RuntimeKind
 from iri.wire.message_codec import encode
-from reconciler.cli.duration import format_age, parse_duration
+from reconciler.cli.duration import parse_duration
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.output import Column, is_value, show_table, show_value
 from reconciler.cli.terminal import Terminal, TextStyle, out, printable
 from schemas.model.quantity import units
+from schemas.settings.duration import format_duration
 
 EVENTS_SECONDS = 3600
 EVENT_STYLES = {EventType.WARNING: TextStyle.YELLOW}
@@ -175,7 +176,7 @@ def _events(terminal: Terminal, arguments: argparse.Namespace) -> None:
         show_value(terminal, arguments.output, [event_value(event) for event in events])
         return
     columns: list[Column[RuntimeEvent]] = [
-        Column("AGE", lambda event: format_age(now - event.time)),
+        Column("AGE", lambda event: format_duration(int(now - event.time))),
         Column("TYPE", lambda event: event.type, lambda event: EVENT_STYLES.get(event.type)),
         Column("REASON", lambda event: event.reason),
         Column("OBJECT", lambda event: f"{KIND_NAMES[event.kind].lower()}/{event.id}"),

@@ -17,10 +17,10 @@ from iri.machine import AttachmentState, AttachmentStatus, RuntimeMachine
 from iri.runtime import RuntimeKind, RuntimeObject
 from iri.volume import Access, RuntimeSnapshot, RuntimeVolume
 from iri.wire.calls import OBJECT_CALLS
-from reconciler.cli.duration import format_age
 from reconciler.cli.output import Column, is_value, show_table, show_value
 from reconciler.cli.terminal import Terminal, TextStyle, printable
 from schemas.model.quantity import units
+from schemas.settings.duration import format_duration
 
 FORMATS = ("table", "wide", "json", "yaml", "name")
 NAME_LABELS = (
@@ -114,7 +114,7 @@ def format_size(volume: RuntimeVolume) -> str:
 FIRST_COLUMNS: list[Column[RuntimeObject]] = [Column("ID", lambda item: item.id), Column("NAME", name_of)]
 STATE_COLUMNS: list[Column[RuntimeObject]] = [
     Column("STATE", format_state, lambda item: STATE_STYLES.get(item.status.state.name)),
-    Column("AGE", lambda item: format_age(time.time() - item.created_at / 1e9)),
+    Column("AGE", lambda item: format_duration(int(time.time() - item.created_at / 1e9))),
 ]
 MACHINE_COLUMNS: list[Column[RuntimeMachine]] = [
     Column("CLASS", lambda machine: machine.spec.class_name),

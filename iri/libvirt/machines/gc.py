@@ -36,7 +36,7 @@ def collect_garbage(deps: MachineDeps, wake: Callable[[str], None]) -> float:
             wake(id)
         drop_orphaned_secrets(deps)
     except IRIError as error:
-        log.info("garbage collection failed, next one in %.0f s error=%s", PERIOD_SECONDS, error)
+        log.info("garbage collection failed, next one in %.0fs error=%s", PERIOD_SECONDS, error)
     return PERIOD_SECONDS
 
 

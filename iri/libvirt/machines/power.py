@@ -91,9 +91,9 @@ def stop_step(deps: MachineDeps, guest: Guest) -> float:
     since = now if guest.stopping_since is None else guest.stopping_since
     if is_first:
         deps.store.update(guest.id, lambda found: replace(found, stopping_since=now))
-        deps.record_event(guest, "Stopping", "Stop", f"the guest has {rules.stop_timeout:g} s to power off")
+        deps.record_event(guest, "Stopping", "Stop", f"the guest has {rules.stop_timeout:g}s to power off")
     if now - since >= rules.stop_timeout:
-        force_off(deps, guest, f"the guest did not power off within {rules.stop_timeout:g} s")
+        force_off(deps, guest, f"the guest did not power off within {rules.stop_timeout:g}s")
         return rules.press
     if (
         guest.observed.has_agent

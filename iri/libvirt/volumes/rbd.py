@@ -263,7 +263,7 @@ class Rbd:
             raise FailedPrecondition(f"the program {command[0]} is not installed on this host") from None
         except subprocess.TimeoutExpired:
             raise TimedOut(
-                f"Ceph pool {self._pool.ceph_pool}: {command[0]} did not finish within {seconds:.0f} s"
+                f"Ceph pool {self._pool.ceph_pool}: {command[0]} did not finish within {seconds:.0f}s"
             ) from None
         if done.returncode:
             raise self._failure(done.returncode, done.stderr)

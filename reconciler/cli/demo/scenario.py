@@ -20,6 +20,7 @@ from reconciler.cli.objects import columns
 from reconciler.query.inventory import FleetInventory, InventoryItem, read_inventory
 from reconciler.query.pool_usage import pool_of
 from schemas.kinds import Kind
+from schemas.settings.duration import format_duration
 
 WEB_3 = """apiVersion: compute.ironcore.dev/v1alpha1
 kind: Machine
@@ -78,21 +79,25 @@ class Scenario:
         the target branch."""
         say, processes, hosts = self.screen.say, self.processes, self.processes.hosts
         took = self.wait(all_running, "all machines run")
-        say(f"All machines run after {took:.1f} s. A commit adds one more")
+        say(f"All machines run after {format_duration(took)}. A commit adds one more")
         (processes.checkout / "machines/web-3.yaml").write_text(hosts.fit_manifest(WEB_3))
         processes.commit("add web-3")
         took = self.wait(lambda now: all_running(now) and has(now, "web-3"), "web-3 runs")
         lost = self.host_of("web-3")
-        say(f"web-3 runs on {lost}, {took:.1f} s after its commit. {hosts.failing.format(name=lost)}")
+        say(
+            f"web-3 runs on {lost}, {format_duration(took)} after its commit. {hosts.failing.format(name=lost)}"
+        )
         guests = hosts.guests(lost)
         processes.fail(lost)
         took = self.wait(lambda now: not is_ready(now, lost), f"{lost} is not ready")
-        still = f"The reconciler noticed after {took:.1f} s. {describe_guests(len(guests))}"
+        still = f"The reconciler noticed after {format_duration(took)}. {describe_guests(len(guests))}"
         say(f"{still}, so gitvirt leaves them alone. Now the host comes back")
         processes.come_back(lost)
         took = self.wait(lambda now: all_running(now) and is_ready(now, lost), f"{lost} is back")
         same = ", in the same QEMU process" if guests and guests == hosts.guests(lost) else ""
-        say(f"{lost} is back after {took:.1f} s, with every machine as before{same}. A commit removes web-3")
+        say(
+            f"{lost} is back after {format_duration(took)}, with every machine as before{same}. A commit removes web-3"
+        )
         (processes.checkout / "machines/web-3.yaml").unlink()
         processes.commit("web-3 is no longer needed")
         self.undo()
@@ -100,7 +105,7 @@ class Scenario:
         processes.commit("web-3 is really no longer needed")
         took = self.wait(lambda now: not has(now, "web-3"), "web-3 is gone")
         say(
-            f"Gone after {took:.1f} s: stopped, {UNDO} later ordered on live, confirmed by the host, its file removed"
+            f"Gone after {format_duration(took)}: stopped, {UNDO} later ordered on live, confirmed by the host, its file removed"
         )
         host = self.host_of("web-1")
         console = open_session(processes, host, "web-1", hosts.keys)
@@ -113,17 +118,19 @@ class Scenario:
         before = self.uid_of("web-3")
         took = self.wait(lambda now: is_kept(now, "web-3"), "web-3 is to stop")
         self.screen.say(
-            f"web-3 was ordered to stop after {took:.1f} s, and its disk is kept for {UNDO} (limits.undo). Someone needs it: git revert"
+            f"web-3 was ordered to stop after {format_duration(took)}, and its disk is kept for {UNDO} (limits.undo). Someone needs it: git revert"
         )
         self.processes.git(self.processes.checkout, "revert", "--no-edit", "HEAD")
         self.processes.git(self.processes.checkout, "push", "--quiet", "origin", "main")
         took = self.wait(lambda now: all_running(now) and has(now, "web-3"), "web-3 is back")
         same = "the same machine, with its disk" if self.uid_of("web-3") == before else "a new machine"
-        self.screen.say(f"web-3 runs again after {took:.1f} s: {same}. Now a commit removes it for good")
+        self.screen.say(
+            f"web-3 runs again after {format_duration(took)}: {same}. Now a commit removes it for good"
+        )
 
     def finish(self, seconds: float) -> None:
         """Shows the history of the play and what to try next."""
-        self.screen.say(f"The history of these {seconds:.0f} s: git log --graph live")
+        self.screen.say(f"The history of these {format_duration(seconds)}: git log --graph live")
         history = self.processes.git(self.processes.repo, "log", "--graph", "--format=%h %an: %s", "live")
         for line in history.rstrip().splitlines():
             self.screen.quote(line)
@@ -163,10 +170,10 @@ class Scenario:
                 self.screen.show(now.repo, found)
                 self.screen.settle()
                 return took
-            self.screen.show(now.repo, found, f"{took:.0f} s  until {what}")
+            self.screen.show(now.repo, found, f"{format_duration(took)}  until {what}")
             self.processes.check()
             if took > PATIENCE_SECONDS:
-                cause = f"{what}: not reached after {PATIENCE_SECONDS:.0f} s"
+                cause = f"{what}: not reached after {format_duration(PATIENCE_SECONDS)}"
                 cure = f"this is a bug; the logs were in {self.processes.folder / 'logs'}"
                 raise CommandError(cause, cure, Exit.TIMED_OUT)
             now = next(follow_fleet(now, self.processes.interrupt.waker, 1.0), now)

@@ -74,4 +74,4 @@ def summary(outcome: ValidationOutcome, terminal: Terminal) -> str:
     checked = f"{count_words(outcome.objects, 'object')} in {count_words(len(outcome.files), 'file')}"
     if outcome.foreign:
         checked += f", {count_words(outcome.foreign, 'document')} of other kinds ignored"
-    return f"{verdict}: {checked} ({outcome.seconds:.2f} s)"
+    return f"{verdict}: {checked} ({outcome.seconds:.2f}s)"

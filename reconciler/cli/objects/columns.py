@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from reconciler.cli.duration import format_age
 from reconciler.cli.output import Column
 from reconciler.cli.terminal import TextStyle
 from reconciler.query.inventory import InventoryItem
@@ -22,6 +21,7 @@ from schemas import live_layout
 from schemas.kinds import Kind
 from schemas.model import Condition
 from schemas.model.quantity import Quantity
+from schemas.settings.duration import format_duration
 
 GOOD = frozenset({"Running", "Ready", "Available", "Attached"})
 POOLS = (Kind.MACHINE_POOL, Kind.VOLUME_POOL)
@@ -86,13 +86,12 @@ def shown_state(item: InventoryItem) -> ShownState:
 
 
 def show_end(until: str, now: datetime) -> str:
-    """When a wait ends, in the local zone; with the date, if that is another day."""
+    """When a wait ends, in UTC as all times are; the time of day alone, if that is today."""
     ends = moment(until)
     if ends is None:
         return until
-    local = ends.astimezone()
-    is_today = local.date() == now.astimezone().date()
-    return local.strftime("%H:%M %Z" if is_today else "%Y-%m-%d %H:%M %Z")
+    is_today = ends.date() == now.astimezone(UTC).date()
+    return ends.strftime("%H:%MZ" if is_today else "%Y-%m-%dT%H:%MZ")
 
 
 def find_unknown(item: InventoryItem) -> Condition | None:
@@ -187,7 +186,7 @@ def creation_time(item: InventoryItem) -> datetime | None:
 def age_cell(item: InventoryItem) -> str:
     """How long it exists, by the clock of this computer."""
     since = creation_time(item)
-    return "" if since is None else format_age((datetime.now(UTC) - since).total_seconds())
+    return "" if since is None else format_duration(int((datetime.now(UTC) - since).total_seconds()))
 
 
 AGE = Column[InventoryItem]("AGE", age_cell)

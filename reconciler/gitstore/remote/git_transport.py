@@ -64,6 +64,7 @@ from reconciler.gitstore.remote.transport import (
     RemoteUnavailable,
     Transport,
 )
+from schemas.settings.duration import format_duration
 
 # Between two looks at a ref that another writer may be moving.
 PAUSE_SECONDS = (0.05, 0.25)
@@ -280,7 +281,9 @@ def _timed_out(seconds: float, redaction: Redactor, errors: bytes) -> RemoteUnav
     result = redaction.clean(errors.decode("utf-8", "replace")).splitlines()
     after = f"; its last message: {result[-1]}" if result else ""
     return RemoteUnavailable(
-        RemoteErrorKind.NETWORK, f"the remote did not answer within {seconds:.1f} s{after}", WAIT_CURE
+        RemoteErrorKind.NETWORK,
+        f"the remote did not answer within {format_duration(seconds)}{after}",
+        WAIT_CURE,
     )
 
 

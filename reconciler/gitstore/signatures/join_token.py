@@ -156,9 +156,11 @@ def _judge_claim(claim: JoinClaim, name: str, facts: JoinFacts) -> JoinRefused |
         return JoinRefused(JoinFault.OTHER_NAME, message, f"join as {claim.name}, or {new}")
     left = claim.expiry - facts.now
     if left <= timedelta(0):
-        return JoinRefused(JoinFault.EXPIRED, f"the token expired at {claim.expiry:%H:%M:%S} UTC", new)
+        return JoinRefused(
+            JoinFault.EXPIRED, f"the token expired at {claim.expiry.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}", new
+        )
     if left > LONGEST:
-        message = f"the token is valid until {claim.expiry:%Y-%m-%d %H:%M} UTC; at most one hour is allowed"
+        message = f"the token is valid until {claim.expiry.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}; at most one hour is allowed"
         return JoinRefused(JoinFault.LONG, message, f"{new}; compare the clocks of both machines")
     if claim.nonce in facts.used:
         message = f"the token for {claim.name} was used already"

@@ -15,6 +15,7 @@ from reconciler.gitstore import process
 from reconciler.gitstore.errors import RepoError
 from reconciler.gitstore.objects.commit import Sign
 from reconciler.gitstore.redaction import Redactor
+from schemas.settings.duration import format_duration
 
 SIGN_SECONDS = 30.0
 FINGERPRINT = re.compile(r"[0-9A-Fa-f]{40}")
@@ -87,6 +88,8 @@ def _sign(arguments: list[str], ambient: Mapping[str, str], payload: bytes, key:
             ]
             raise SigningError(f"cannot sign with {key}: {words[0]}", cure)
         case process.ProgramTimedOut(seconds, _):
-            raise SigningError(f"cannot sign with {key}: no signature within {seconds:.0f} s", cure)
+            raise SigningError(
+                f"cannot sign with {key}: no signature within {format_duration(int(seconds))}", cure
+            )
         case process.CannotRun(reason):
             raise SigningError(reason, f"install {arguments[0]}")

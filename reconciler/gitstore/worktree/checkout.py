@@ -15,7 +15,6 @@ import pygit2
 from reconciler.gitstore.repo import Identity
 
 _USUAL = "origin"
-_MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
 def find_remote_url(directory: Path) -> str | None:
@@ -103,12 +102,3 @@ def _times(git_directory: Path, branch: str) -> Iterator[float]:
             log = folder / "logs" / "refs" / "remotes" / "origin" / name
             if log.is_file():
                 yield log.stat().st_mtime
-
-
-def format_age(then: datetime, now: datetime) -> str:
-    """How long ago, for people, in the largest unit that is not zero: `3 days ago`. A time in the future is less than a minute ago."""
-    seconds = int((now - then).total_seconds())
-    for size, word in ((_DAY, "day"), (_HOUR, "hour"), (_MINUTE, "minute")):
-        if (count := seconds // size) > 0:
-            return f"{count} {word}{'' if count == 1 else 's'} ago"
-    return "less than a minute ago"

@@ -34,6 +34,7 @@ from datetime import datetime, timedelta
 from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.reports.host_report import HostReport
 from reconciler.world.reports.reports import Reports
+from schemas.settings.duration import format_duration
 
 NAMED_AT_MOST = 5
 FIRST_REPORTS = timedelta(seconds=5)  # for hosts that start together with the reconciler
@@ -127,4 +128,4 @@ def describe_start_wait(awaited: Sequence[AwaitedHost]) -> str:
     if more := len(awaited) - len(names):
         names.append(f"{more:,} more")
     seconds = max(each.seconds for each in awaited)
-    return f"waits for the first report since start of {', '.join(names)}, at most {seconds:.0f} s"
+    return f"waits for the first report since start of {', '.join(names)}, at most {format_duration(int(seconds))}"

@@ -293,7 +293,7 @@ def test_a_guest_that_takes_no_keys_ends_the_session_with_the_reason(
     with user_at(impatient.offer("m1", DeafConsole), protocol) as user:
         for _ in range(20):
             user.type(b"x" * 10_000)
-        assert user.the_end()[1] == (1, "the guest took no keys for 1 s; the session ends")
+        assert user.the_end()[1] == (1, "the guest took no keys for 1s; the session ends")
     eventually_offers(impatient, "m1")
 
 

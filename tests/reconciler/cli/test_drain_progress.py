@@ -88,7 +88,7 @@ def test_it_prints_where_each_machine_went_and_ends_when_the_pool_is_drained(
     count = f"{len(leaving)} machine" + ("s" if len(leaving) > 1 else "")
     assert f"MachinePool/{pool}: drained after " in printed
     ends = printed[printed.index("drained after ") :].splitlines()
-    assert ends[0].endswith((f" s, {count} moved", " on no pool yet")), ends
+    assert ends[0].endswith((f"s, {count} moved", " on no pool yet")), ends
     assert " left" not in ends[0], "it reads as if machines were still there"
     states = {line.split(" ")[0]: line for line in printed.splitlines() if line.startswith("Machine/")}
     late = sorted(key for key, line in states.items() if not line.endswith(": Running"))
@@ -105,7 +105,7 @@ def test_after_the_timeout_it_says_what_is_left_and_why(
     assert drain(site, pool, "--wait", "--timeout", "0") == Exit.TIMED_OUT
     printed = capsys.readouterr().err
     why = "stays: the reconciler has not ordered it to leave"
-    assert f"error: not drained after 0 s: Machine/default/{left[0]} {why}" in printed
+    assert f"error: not drained after 0s: Machine/default/{left[0]} {why}" in printed
     assert "`gitvirt uncordon POOL` ends the drain" in printed
 
 

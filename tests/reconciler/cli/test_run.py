@@ -202,7 +202,7 @@ def test_metrics_and_health_on_request(site: Site) -> None:
         health = json.loads(answer.read())
     assert health["ok"] is True
     assert re.fullmatch(
-        r"(nothing to write|committed [0-9a-f]{12}); last success \d+ s ago", health["reason"]
+        r"(nothing to write|committed [0-9a-f]{12}); last success [\dmh]+s ago", health["reason"]
     )
     with urlopen(f"http://{address}/metrics", timeout=60) as answer:
         metrics = answer.read().decode()

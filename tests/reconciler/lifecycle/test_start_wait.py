@@ -47,7 +47,7 @@ def test_nothing_is_placed_before_each_host_was_seen_to_report() -> None:
     world.tick()
     assert waits_for(world) == ["a", "b"]
     assert world.pool_of("new") == ""
-    assert world.plans[-1].awaited == "waits for the first report since start of a, b, at most 75 s"
+    assert world.plans[-1].awaited == "waits for the first report since start of a, b, at most 1m15s"
     assert [key.name for key in world.plans[-1].postponed] == ["new"]
     world.report("a", world.hosts["a"].report(world.assignable()))
     world.tick()
@@ -201,9 +201,9 @@ def test_run_once_counts_a_report_that_is_dated_within_its_timeout(age: float, i
 
 def test_the_words_name_the_hosts_and_the_longest_time() -> None:
     hosts = [AwaitedHost(f"host-{number}", str(number), 40.0 + number) for number in range(7)]
-    assert describe_start_wait(hosts[:1]) == "waits for the first report since start of host-0, at most 40 s"
+    assert describe_start_wait(hosts[:1]) == "waits for the first report since start of host-0, at most 40s"
     assert describe_start_wait(hosts) == (
-        "waits for the first report since start of host-0, host-1, host-2, host-3, host-4, 2 more, at most 46 s"
+        "waits for the first report since start of host-0, host-1, host-2, host-3, host-4, 2 more, at most 46s"
     )
     assert describe_start_wait([]) == ""
 
@@ -232,7 +232,7 @@ def test_run_once_waits_for_silent_hosts_for_one_timeout_and_says_so(
     assert waits_for(world) == []
     logged = [record.getMessage() for record in caplog.records]
     (first,) = [each for each in logged if each.startswith("nothing is placed yet")]
-    assert "objects=1 cause=waits for the first report since start of a, b, at most 7" in first
+    assert "objects=1 cause=waits for the first report since start of a, b, at most 1m1" in first
     assert "known hosts have reported, or their timeouts are over" in logged
 
 

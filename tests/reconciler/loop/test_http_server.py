@@ -46,13 +46,13 @@ def test_health(site: Site) -> None:
     status, body = site.get("/healthz")
     assert (status, json.loads(body)) == (200, {"ok": True, "reason": "wrote 1f2e", "problems": []})
     held = HealthProblem(HealthCause.SOURCE_HELD, "main was force-pushed", "Gitvirt-Approve: 1f2e")
-    site.health = Health(False, "main was force-pushed, 90 s ago", (held,))
+    site.health = Health(False, "main was force-pushed, 1m30s ago", (held,))
     status, body = site.get("/healthz")
     assert (status, json.loads(body)) == (
         503,
         {
             "ok": False,
-            "reason": "main was force-pushed, 90 s ago",
+            "reason": "main was force-pushed, 1m30s ago",
             "problems": [
                 {"cause": "SourceHeld", "message": "main was force-pushed", "cure": "Gitvirt-Approve: 1f2e"}
             ],

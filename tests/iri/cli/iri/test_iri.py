@@ -18,7 +18,6 @@ from iri.proto.gitvirt.sim.v1alpha1 import api_pb2 as sim_pb
 from iri.simulated.control import ControlService
 from iri.simulated.faults.fault_rules import FaultRule
 from reconciler.cli import main
-from reconciler.cli.duration import format_age
 from reconciler.cli.exits import Exit
 from tests.iri.cli.iri.conftest import Command
 
@@ -329,20 +328,3 @@ def _until(wanted: Any) -> None:
             return
         threading.Event().wait(0.05)
     raise AssertionError("the line did not appear")
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (-1, "0s"),
-        (0.4, "0s"),
-        (59, "59s"),
-        (60, "1m"),
-        (61, "1m1s"),
-        (7200, "2h"),
-        (7260, "2h1m"),
-        (90061, "1d1h"),
-    ],
-)
-def test_ages_show_their_two_largest_units(seconds: float, text: str) -> None:
-    assert format_age(seconds) == text

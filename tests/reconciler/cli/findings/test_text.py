@@ -28,17 +28,17 @@ def test_a_finding_shows_place_cause_line_and_cure() -> None:
         "                             ^\n"
         '  hint: did you mean "small"?\n'
         "\n"
-        "1 error: 1 object in 1 file (0.02 s)\n"
+        "1 error: 1 object in 1 file (0.02s)\n"
     )
 
 
 def test_nothing_found() -> None:
-    assert render_text(FINE, {}) == "ok: 3 objects in 2 files, 1 document of other kinds ignored (0.01 s)\n"
+    assert render_text(FINE, {}) == "ok: 3 objects in 2 files, 1 document of other kinds ignored (0.01s)\n"
 
 
 def test_counts_and_no_control_characters() -> None:
     text = render_text(MIXED, {})
-    assert text.endswith("1 error, 1 warning, 1 notice: 7 objects in 4 files (1.50 s)\n")
+    assert text.endswith("1 error, 1 warning, 1 notice: 7 objects in 4 files (1.50s)\n")
     assert "\x1b" not in text
     assert "\x00" not in text
     assert r"caf\xe9.yaml: warning GV184" in text

@@ -51,7 +51,7 @@ def test_a_verb_says_that_the_machine_is_kept_and_how_it_comes_back(
     head = git(fleet, "ls-remote", "origin", "main").split()[0]
     assert gitvirt(*words.split()) == Exit.FAILED
     shown = capsys.readouterr().err
-    assert "Machine/default/web-1 is deleted, and kept with its disks until 2026-01-01 " in shown
+    assert "Machine/default/web-1 is deleted, and kept with its disks until 2026-01-01T" in shown
     assert f"`git revert {removal[:10]}` on main brings it back" in shown
     assert f"`gitvirt purge default/web-1` deletes it now, which {LOSS}" in shown
     assert "did you mean" not in shown
@@ -84,11 +84,11 @@ def test_views_say_it_too(fleet: Path, capsys: Capture) -> None:
     assert gitvirt("describe", "web-1") == Exit.OK
     assert f"Undo: `git revert {removal[:10]}` on main brings it back" in capsys.readouterr().out
     gitvirt("explain", "machine", "web-1", "--repo", str(fleet))
-    assert "blocked: deleted, and kept with its disks until 2026-01-01 " in capsys.readouterr().out
+    assert "blocked: deleted, and kept with its disks until 2026-01-01T" in capsys.readouterr().out
     assert gitvirt("status") == Exit.OK
     shown = capsys.readouterr().out
     assert "Deleted, kept for an undo" in shown
-    assert "Machine/default/web-1  Deleted (undo until 2026-01-01 " in shown
+    assert "Machine/default/web-1  Deleted (undo until 2026-01-01T" in shown
     assert gitvirt("wait", "web-1", "--timeout", "0s") == Exit.TIMED_OUT
     assert "waiting for Machine/default/web-1, which is deleted, and kept" in capsys.readouterr().err
     assert gitvirt("wait", "web-1", "--for", "state=Deleted", "--timeout", "0s") == Exit.OK

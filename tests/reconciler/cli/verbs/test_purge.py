@@ -29,7 +29,7 @@ def remove_web_1(fleet: Path) -> None:
 def test_it_commits_the_approval_of_this_wait(fleet: Path, capsys: Capture) -> None:
     remove_web_1(fleet)
     assert gitvirt("get", "machine", "web-1") == Exit.OK
-    assert "Deleted (undo until 2026-01-01 " in capsys.readouterr().out
+    assert "Deleted (undo until 2026-01-01T" in capsys.readouterr().out
     head = git(fleet, "rev-parse", "origin/main")
     assert gitvirt("purge", "machine/web-1") == Exit.USAGE  # no terminal to ask on
     assert "purge destroys data" in capsys.readouterr().err

@@ -131,7 +131,7 @@ def test_wait_knows_every_state_that_get_shows(fleet: Path, capsys: Capture) -> 
         assert (
             gitvirt("wait", "machine", "web-1", "--for", f"state={each}", "--timeout", "0s") == Exit.TIMED_OUT
         )
-    assert "is not Deleting (held) after 0 s: it is Running" in capsys.readouterr().err
+    assert "is not Deleting (held) after 0s: it is Running" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def test_wait_says_at_once_why_it_cannot_succeed_yet(broken: Path, capsys: Captu
     assert gitvirt("wait", "new-1", "--timeout", "0") == Exit.TIMED_OUT
     first, last, cure = capsys.readouterr().err.splitlines()
     assert first == f"{NEW_1} cannot become Running yet: {WHY}; {CURE}"
-    assert last == f"error: {NEW_1} is not Running after 0 s: {WHY}; {CURE}"
+    assert last == f"error: {NEW_1} is not Running after 0s: {WHY}; {CURE}"
     assert cure == "  fix its file, commit and push; `gitvirt validate` checks it"
 
 
