@@ -134,12 +134,9 @@ def open_fleet(
             better = refs
             if found.settings is not None:
                 better = named_refs(found.settings)
-            if (
-                guess is None
-                and snapshot.source is None
-                and snapshot.default_branch not in (None, refs.target)
-            ):
-                better = replace(refs, source=snapshot.default_branch)
+            default = snapshot.default_branch
+            if guess is None and snapshot.source is None and default not in (None, refs.target):
+                better = replace(refs, source=default)
             if better == refs and snapshot.source is None and snapshot.target is not None:
                 found = read_effective_settings(repo, snapshot.target)
                 if found.settings is not None:
