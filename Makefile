@@ -85,7 +85,7 @@ proto: setup-test ## generate the code of iri/proto from its .proto files
 wheel: setup-test ## build wheel and sdist into dist/, with the list of what they need
 	@$(BIN)/python -m hatchling build -d dist && cp requirements.run.lock dist/
 
-lock: setup-test ## resolve the dependencies anew into requirements.lock
+lock: setup-test ## resolve the dependencies again, into requirements.lock
 	@tools/lock
 
 clean: ## remove what make made

@@ -7,7 +7,8 @@ machine; if it cannot, nothing is committed (exit code 5). Without a pool it tak
 
 It lists the local disks that this DESTROYS and asks; `--yes` answers for scripts. A paused machine is refused.
 
-Limits: the machine stays pinned to the new pool until people remove `machinePoolRef`. It does not wait.
+Limits: the machine stays pinned to the new pool until people remove `machinePoolRef`. It does not wait; it prints the `gitvirt wait` that
+does, which ends once the machine runs on the new pool, and not before.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
         f"moves: STOPS on {assignment.pool}, starts on {target}",
         f"already ordered to move to {target}",
         losses=lambda _fleet, _keys: losses,
-        waiting=f"--for status.assignment.pool={target}",
+        waiting=f"--for state={'Running' if machine.spec.power == 'On' else 'Shutdown'}",
     )
     return change.apply_change(arguments, key, intent)
 
@@ -108,7 +109,7 @@ def find_target(seen: PlanInput, key: Key, assignment: Assignment, named: str) -
     if named == assignment.pool:
         raise CommandError(f"{name} is on {printable(named)} already", "name another pool", Exit.USAGE)
     if volume := find_bound_volume(seen.world, assignment.pool, machine):
-        cause = f"volume {volume} is only on the host of {assignment.pool}, out of reach of {name} elsewhere"
+        cause = f"volume {volume} is only on the host of {assignment.pool}, so {name} cannot leave that host"
         raise CommandError(cause, "copy its data to a volume that other hosts reach", Exit.UNPLACEABLE)
     if pin_of(machine) and not named:
         cause = f"{name} is pinned to {printable(pin_of(machine))}"

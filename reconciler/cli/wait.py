@@ -6,8 +6,8 @@ exist yet is waited for, with a hint of similar names, since a script may wait b
 too, and the errors are told at once: the commit that fixes them may be what the script waits for. A remote that
 stops to answer meanwhile is asked again until the timeout.
 
-A machine that `gitvirt replace` ordered to be recreated is not in any state before it is: what runs until then is the old one. Its order names
-the assignment that ends, so a state counts once the machine is under another assignment.
+A machine that `gitvirt replace` ordered to be recreated, or `gitvirt move` to another pool, is not in any state before that is done: what runs
+until then is the machine as it was (objects/pending_order.py). Each change of state or pool on the way is told on standard error.
 
 Limits: only the reconciler knows that a host no longer reports: without one the last state stays.
 """
@@ -27,6 +27,7 @@ from reconciler.cli.fleet_repo import FleetRepo, add_repo, check_settings, named
 from reconciler.cli.interrupt import until_interrupted
 from reconciler.cli.kept_machine import describe_kept, describe_ways, find_replacement, is_kept
 from reconciler.cli.objects import columns
+from reconciler.cli.objects.pending_order import find_order
 from reconciler.cli.objects.references import (
     ANY,
     NamedObjects,
@@ -57,10 +58,9 @@ from reconciler.query.inventory import (
     read_inventory,
     read_manifests,
 )
+from reconciler.query.pool_usage import pool_of
 from reconciler.world.record import ACCEPTED, DELETION_HELD, SCHEDULED
-from schemas import live_layout
 from schemas.kinds import Key, Kind
-from schemas.model import Machine
 from schemas.settings.duration import format_duration
 
 EXAMPLES = """examples:
@@ -156,11 +156,11 @@ class WaitResult:
     seconds: float = 0.0
     hint: str = ""
     obstacle: str = ""
-    is_old: bool = False  # what it shows is the machine that is going to be recreated
+    order: str = ""  # of people, that ends its assignment: what it shows is the machine as it was before
 
     @property
     def is_met(self) -> bool:
-        is_early = self.is_old and self.condition[0] in (*STATE_FIELDS, "condition")
+        is_early = bool(self.order) and self.condition[0] in (*STATE_FIELDS, "condition")
         return not is_early and is_met(self.item, self.condition)
 
 
@@ -197,13 +197,15 @@ def look(fleet: FleetRepo, before: Mapping[Key, WaitResult], seconds: float) -> 
     for key, result in before.items():
         item = inventory.items.get(key)
         now = replace(result, item=item, seconds=seconds, hint=hint_of(fleet, inventory, key))
-        now = replace(now, is_old=item is not None and is_to_be_recreated(fleet, item))
+        now = replace(now, order="" if item is None else find_order(fleet, item))
         now = replace(now, obstacle=find_obstacle(inventory, now))
         if now.obstacle and now.obstacle != result.obstacle:
             what = describe_condition(result.condition)
             err().line(printable(f"{key} cannot become {what} yet: {now.obstacle}"))
         elif now.hint not in ("", result.hint) and not (now.obstacle or now.is_met):
             note_hint(now)
+        elif seconds and not now.is_met and (step := describe_step(now)) not in ("", describe_step(result)):
+            err().line(printable(f"{key} is {step}"))
         found[key] = now
     return found
 
@@ -242,21 +244,6 @@ def find_obstacle(inventory: FleetInventory, result: WaitResult) -> str:
     if unmet is not None:
         return unmet.message or unmet.reason
     return f"it is paused; `gitvirt resume {item.key}`" if columns.is_paused(item) else ""
-
-
-def is_to_be_recreated(fleet: FleetRepo, item: InventoryItem) -> bool:
-    """Whether the source orders to recreate the machine as it is on the target branch, under that assignment."""
-    machine = item.object
-    if not isinstance(machine, Machine) or machine.status.assignment is None:
-        return False
-    declared = (
-        each.object
-        for file in read_manifests(fleet.repo, fleet.snapshot.source, [item.path])
-        for each in read_file(file)[0]
-        if each.key == item.key
-    )
-    orders = [each.metadata.annotations.get(live_layout.RECREATE) for each in (*declared, machine)]
-    return machine.status.assignment.id in orders
 
 
 def good_state(kind: Kind) -> str:
@@ -355,6 +342,15 @@ def is_met(item: InventoryItem | None, condition: tuple[str, str]) -> bool:
     return has_value(item, name, value)
 
 
+def describe_step(result: WaitResult) -> str:
+    """Where it is on its way: its state, and the pool of a machine; empty if it does not exist."""
+    item = result.item
+    if item is None:
+        return ""
+    where = pool_of(item) if item.key.kind is Kind.MACHINE else ""
+    return columns.state(item) + (f" on {where}" if where else "")
+
+
 def describe_condition(condition: tuple[str, str]) -> str:
     name, value = condition
     if name == DELETED:
@@ -366,7 +362,7 @@ def describe_state(result: WaitResult) -> str:
     item = result.item
     if item is None:
         return "it does not exist on the target branch"
-    if result.is_old:
-        return f"it is {columns.state(item)}, and ordered to be RECREATED: that is the old one"
+    if result.order:
+        return f"it is {describe_step(result)}, and {result.order}"
     why = columns.message(item) or columns.reason(item)
     return f"it is {columns.state(item)}" + (f" ({printable(why)})" if why else "")

@@ -19,7 +19,7 @@ Everything on `live` before the recovery commit may be about machines that run e
 One digest is enough for all hosts: that of the recovery commit. It has an id of its own, so no revert and no restore can use its approval
 again. Before there is one, the digest of an applied commit approves the recovery from it. That approval stays on the source, and a second
 restore of the same backup merges it again. Hosts have applied later commits by then, which no person approved: so all that the recovery
-names must be approved, and the one host that is still where it was releases nobody.
+names must be approved, and the one host that is still where it was releases no other host.
 
 Limits: of trees it reads the files that approve, and nothing else. The reconciler and the hosts ask the same functions, so they print the same digest.
 """

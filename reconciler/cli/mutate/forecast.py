@@ -28,13 +28,23 @@ PLANNER = Identity("gitvirt", "")
 
 def forecast_plan(fleet: FleetRepo, edits: Sequence[FileEdit], now: datetime) -> Plan | None:
     """The plan of the next tick if these edits were on the source branch. None before there is a target branch."""
-    snapshot = fleet.snapshot
-    if snapshot.source is None or snapshot.target is None or not isinstance(fleet.repo, Store):
+    if fleet.snapshot.source is None or fleet.snapshot.target is None:
         return None
+    repo, after = lay_over(fleet, edits, now)
+    world = World(os.environ)
+    world.assumes_signed = True  # who merges it signs it
+    return make_plan(world, world.advance(repo, after, now), now)
+
+
+def lay_over(fleet: FleetRepo, edits: Sequence[FileEdit], now: datetime) -> tuple[Store, Snapshot]:
+    """The fleet in memory, with a commit of these edits on its source branch."""
+    snapshot = fleet.snapshot
     source, reports = fleet.refs.source or "", fleet.refs.reports
+    assert isinstance(fleet.repo, Store), "a fleet that is named is read through a mirror"
     assert isinstance(reports, str), "the fleet was opened with all reports"
     remote = MemoryRemote(source, fallback=fleet.repo.look_up)
-    remote.refs = {source: snapshot.source, fleet.refs.target or "": snapshot.target}
+    heads = {source: snapshot.source, fleet.refs.target or "": snapshot.target}
+    remote.refs = {ref: head for ref, head in heads.items() if head is not None}
     remote.refs |= {reports + name: commit for name, commit in snapshot.reports.items()}
     objects = MemoryObjects(remote)
     repo = Store(objects, MemoryTransport(objects), fleet.refs)
@@ -55,9 +65,7 @@ def forecast_plan(fleet: FleetRepo, edits: Sequence[FileEdit], now: datetime) ->
     )
     after = repo.snapshot()
     assert isinstance(after, Snapshot), "memory always answers"
-    world = World(os.environ)
-    world.assumes_signed = True  # who merges it signs it
-    return make_plan(world, world.advance(repo, after, now), now)
+    return repo, after
 
 
 def find_held(fleet: FleetRepo, edits: Sequence[FileEdit], keys: Sequence[Key]) -> Mapping[Key, str]:

@@ -126,7 +126,9 @@ def test_wait_does_not_take_the_old_machine_for_the_one_that_replace_orders(
     assert "`gitvirt wait Machine/default/web-1 --for state=Running`" in capsys.readouterr().out
     for condition in ((), ("--for", "state=Running"), ("--for", "condition=Scheduled")):
         assert gitvirt("wait", "web-1", *condition, "--timeout", "0s") == Exit.TIMED_OUT
-    assert "it is Running, and ordered to be RECREATED: that is the old one" in capsys.readouterr().err
+    assert (
+        "it is Running on rack-a, and ordered to be RECREATED: that is the old one" in capsys.readouterr().err
+    )
     git(fleet, "checkout", "-q", "live")
     made = (machine("web-1") + RUNNING).replace(OLD.encode(), NEW.encode())
     commit(fleet, {"machines/web-1.yaml": made}, "default/web-1 is running")

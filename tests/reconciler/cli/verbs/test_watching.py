@@ -183,3 +183,39 @@ def test_a_lost_watch_neither_ends_the_verb_nor_prints(
         assert change().snapshot.target == git(fleet, "rev-parse", "live")
     assert "watch" not in caplog.text
     assert len(capsys.readouterr().err.splitlines()) <= 1
+
+
+def test_wait_follows_a_move_until_the_machine_runs_on_the_other_pool(fleet: Path, tmp_path: Path) -> None:
+    pinned = machine("web-1").replace(b"spec:\n", b"spec:\n  machinePoolRef: {name: rack-b}\n")
+    consent = b"metadata:\n  annotations: {gitvirt.dev/move-consent: 11111111-1111-4111-8111-111111111111}\n"
+    commit(fleet, {"machines/web-1.yaml": pinned.replace(b"metadata:\n", consent)}, "move web-1 to rack-b")
+    git(fleet, "push", "-q", "origin", "main")
+    git(fleet, "checkout", "-q", "live")
+    with watch(tmp_path, "wait", "web-1", "--for", "state=Running") as seen:
+        for status, step in (
+            (RUNNING.replace(b"Running", b"Terminating"), "is Terminating on rack-a"),
+            (b"status: {state: Pending}\n", "is Pending"),
+        ):
+            commit(fleet, {"machines/web-1.yaml": pinned + status}, "a step")
+            git(fleet, "push", "-q", "origin", "live")
+            seen.until(seen.has_complained(f"Machine/default/web-1 {step}\n"))
+            assert seen.output.read_text() == ""
+        there = RUNNING.replace(b"rack-a", b"rack-b").replace(b"11111111-1111", b"33333333-1111")
+        commit(fleet, {"machines/web-1.yaml": pinned + there}, "default/web-1 is running")
+        git(fleet, "push", "-q", "origin", "live")
+        assert seen.process.wait(PATIENCE_SECONDS) == 0
+    assert seen.output.read_text().startswith("Machine/default/web-1: Running after ")
+
+
+def test_a_machine_that_is_ordered_to_move_does_not_run_there_yet(fleet: Path, tmp_path: Path) -> None:
+    pinned = machine("web-1").replace(b"spec:\n", b"spec:\n  machinePoolRef: {name: rack-b}\n")
+    commit(fleet, {"machines/web-1.yaml": pinned}, "pin web-1, without consent to lose its local disk")
+    git(fleet, "push", "-q", "origin", "main")
+    words = [*GITVIRT, "wait", "web-1", "--timeout", "0s"]
+    assert subprocess.run(words, check=False, capture_output=True).returncode == 0
+    moving = pinned.replace(b"spec:\n", b"spec:\n  onPoolLost: Replace\n")
+    commit(fleet, {"machines/web-1.yaml": moving}, "move web-1")
+    git(fleet, "push", "-q", "origin", "main")
+    done = subprocess.run(words, check=False, capture_output=True, text=True)
+    assert done.returncode == 6
+    assert "it is Running on rack-a, and ordered to move: STOPS on rack-a, starts on rack-b" in done.stderr

@@ -1,0 +1,68 @@
+"""A person's editor on one text: $VISUAL, else $EDITOR, else what Git would take.
+
+The text is in a folder of its own that only this account may read, because a file of the source may have values of Secrets. The folder is
+removed when the text is used; whoever could not use it keeps it (`keep`) and names it, so that no typing is lost.
+
+Must never happen: an editor that failed, or that was never started, counts as an edit.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+
+from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.terminal import printable
+
+VARIABLES = ("VISUAL", "EDITOR")
+
+
+def find_editor(environment: Mapping[str, str]) -> str:
+    """The command, as a shell takes it. A CommandError where none is named and none is installed."""
+    for name in VARIABLES:
+        if command := environment.get(name, "").strip():
+            return command
+    for name in ("sensible-editor", "vi", "nano"):
+        if shutil.which(name, path=environment.get("PATH")):
+            return name
+    raise CommandError("there is no editor", "set VISUAL or EDITOR to the command of one", Exit.USAGE)
+
+
+class OpenedText:
+    """The text of one file of the source, in a file of the same name. Use as a context: at its end the folder goes, unless it was kept."""
+
+    def __init__(self, path: str, data: bytes, environment: Mapping[str, str]) -> None:
+        self._command = find_editor(environment)
+        self._folder = Path(tempfile.mkdtemp(prefix="gitvirt-edit-"))
+        self.file = self._folder / PurePosixPath(path).name
+        self.file.write_bytes(data)
+        self._is_kept = False
+
+    def __enter__(self) -> OpenedText:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if not self._is_kept:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def open(self) -> bytes:
+        """Waits until the editor ends, and returns what it left; a CommandError if it failed."""
+        words = ["/bin/sh", "-c", f'{self._command} "$@"', self._command, str(self.file)]
+        done = subprocess.run(words, check=False, env=dict(os.environ))
+        if done.returncode:
+            cause = f"the editor {printable(self._command)} ended with {done.returncode}; nothing was changed"
+            raise CommandError(cause, "set VISUAL or EDITOR to the command of an editor that works")
+        try:
+            return self.file.read_bytes()
+        except OSError as error:
+            cause = f"cannot read what the editor wrote to {printable(str(self.file))}: {error.strerror}"
+            raise CommandError(cause, "save the file under its name; nothing was changed") from None
+
+    def keep(self) -> str:
+        """The file stays after the end; how a message names it."""
+        self._is_kept = True
+        return printable(str(self.file))
