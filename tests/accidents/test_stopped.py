@@ -67,6 +67,30 @@ def test_a_reconciler_that_stood_still_moves_nothing(hosts: Fleet) -> None:
     assert "Unknown" not in hosts.words_since(before)
 
 
+def test_an_outage_of_the_git_server_is_not_taken_for_the_silence_of_hosts(hosts: Fleet) -> None:
+    """The reconciler reaches it first, and people have stated that a host is destroyed, because they could not see it."""
+    hosts.run_machine("calm", pinned("a"))
+    before, control = hosts.head("refs/heads/live"), hosts.reconcilers["control"]
+    poollets = [one.poollet for one in hosts.hosts.values() if one.poollet]
+    for poollet in poollets:
+        poollet.freeze()
+    away, since = hosts.repo.with_name("away.git"), len(control.log_text)
+    hosts.repo.rename(away)
+    hosts.until(lambda: "cannot reconcile" in control.log_text[since:], "what the reconciler says")
+    control.clocks.pass_time(TIMEOUT_SECONDS + 10)
+    away.rename(hosts.repo)
+    hosts.commit("a is gone, I think", {}, "Pool-Destroyed: a=id-a")
+    answer = "WaitingForHeartbeatTimeout"
+    hosts.until(lambda: answer in hosts.live(".gitvirt/pools/a.yaml"), "the wait for host a")
+    for poollet in poollets:
+        poollet.thaw()
+    hosts.until(lambda: "HostStillReporting" in hosts.live(".gitvirt/pools/a.yaml"), "the answer")
+    hosts.run_machine("after-the-outage", pinned("a"))
+    assert hosts.is_running("calm")
+    assert "FENCE" not in hosts.words_since(before)
+    assert "Unknown" not in hosts.words_since(before)
+
+
 def test_machines_that_were_suspended_together_go_on(hosts: Fleet) -> None:
     """CLOCK_MONOTONIC stood still on all of them; the time of day went on."""
     hosts.run_machine("asleep", pinned("a"))

@@ -12,9 +12,10 @@ from iri.simulated.machine_lifecycle import IS_ON, SimulatedMachine
 from poollet import run_once
 from poollet.clock import Clock
 from poollet.decide.decide import decide
-from poollet.threads import AgentThreads, AgentWorker
+from poollet.threads import LONGEST_RETRY_SECONDS, AgentThreads, AgentWorker
 from reconciler.gitstore.remote.transport import RemoteErrorKind, RemoteUnavailable
 from reconciler.gitstore.waker import Waker
+from schemas.settings.fleet import MIN_HEARTBEAT_TIMEOUT_MILLISECONDS
 from tests.poollet.fleet import Fleet, machine, machine_class, uid
 from tests.poollet.stage import Run, StagedHost, Time
 
@@ -127,3 +128,8 @@ def test_once_reports_what_it_could_not_finish() -> None:
     host.fleet.remote.hook = lambda _updates: "not now"
     assert "not everything was done" in run_to_end(host)
     assert not host.is_on
+
+
+def test_after_an_outage_a_report_lands_within_the_rest_of_its_heartbeat_timeout() -> None:
+    """A fifth of it, one interval, may have been over when the outage began."""
+    assert 1000 * LONGEST_RETRY_SECONDS < MIN_HEARTBEAT_TIMEOUT_MILLISECONDS * 4 / 5

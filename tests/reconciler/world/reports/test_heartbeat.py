@@ -8,7 +8,14 @@ import pytest
 
 from reconciler.gitstore.repo import Snapshot
 from reconciler.gitstore.store import CALL_SECONDS
-from reconciler.world.reports.heartbeat import LATE, MIN_TIMEOUT, Heartbeat, ReadTimes
+from reconciler.world.reports.heartbeat import (
+    LATE,
+    MIN_TIMEOUT,
+    Heartbeat,
+    HeartbeatSeen,
+    LinkSign,
+    ReadTimes,
+)
 from reconciler.world.reports.heartbeat_watch import HeartbeatWatch
 from reconciler.world.reports.reports import Reports
 from schemas.report import CandidateReport, Report, render
@@ -282,3 +289,13 @@ def test_the_first_report_of_a_host_that_was_awaited_may_be_years_old() -> None:
     assert refs.reports.expect("a", "one") is Heartbeat.UNCONFIRMED
     refs.restore(older)
     assert refs.look()["one"] is Heartbeat.UNCONFIRMED
+
+
+def test_an_outage_prolongs_a_timeout_until_the_next_sign_of_life() -> None:
+    now, outage = Scene().now, timedelta(minutes=5)
+    seen = HeartbeatSeen("c", now, outage=outage)
+    assert seen.expires == now + MIN_TIMEOUT + outage
+    later = now + timedelta(minutes=6)
+    assert seen.with_sign(LinkSign("c", later, MIN_TIMEOUT)).expires == later + MIN_TIMEOUT
+    assert seen.at("d", later, later, MIN_TIMEOUT).expires == later + MIN_TIMEOUT
+    assert seen.at("c", now, later, MIN_TIMEOUT).expires == seen.expires
