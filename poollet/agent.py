@@ -43,6 +43,7 @@ from poollet.decide.memory import Memory, from_report
 from poollet.decide.preconditions import still_holds
 from poollet.report import pool_report
 from poollet.report.assemble import Pools, assemble_report, select_error_entries, stamp
+from poollet.report.candidate import list_held
 from poollet.report.events import Events
 from poollet.report.pool_report import AnyPool, DeclaredClasses
 from poollet.report.provider_events import ProviderEvents
@@ -376,13 +377,15 @@ class Agent:
         self.publisher.offer(files, interval, news)
 
     def _candidate(self) -> report.CandidateReport:
-        """All that a host without the lease may write: that it is here, and which pools it would serve."""
+        """All that a host without the lease may write: that it is here, which pools it would serve, and what it has."""
+        before = self.publisher.own_candidate()
         return report.CandidateReport(
             name=self.setup.name,
             host_id=self.setup.host_id,
             instance=self.setup.instance,
             pools=tuple(sorted({name for _, name in self._pools})),
             version=self.setup.version,
+            objects=list_held(self._live.fleet, self.connections.values(), before),
         )
 
     def _still_holds(self, action: ObjectAction) -> bool:

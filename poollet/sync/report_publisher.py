@@ -36,6 +36,7 @@ from poollet.sync.report_lease import (
     ReportLease,
     StepDown,
     Wait,
+    writes_candidate,
 )
 from reconciler.gitstore.errors import DamageError, RepoError
 from reconciler.gitstore.objects.tree import ObjectId
@@ -108,6 +109,13 @@ class ReportPublisher:
         is_own = by is not None and by.host_id == self.lease.host_id
         return read(contents.report_files) if is_own else Report()
 
+    def own_candidate(self) -> CandidateReport | None:
+        """What this host wrote beside the report, if it did."""
+        data = self._contents.files.get(CANDIDATE)
+        found = read_file(CANDIDATE, data) if data is not None else None
+        is_own = isinstance(found, CandidateReport) and found.host_id == self.lease.host_id
+        return found if is_own and isinstance(found, CandidateReport) else None
+
     @property
     def position(self) -> tuple[bool, ObjectId | None]:
         """Whether the ref was read at all, and its commit."""
@@ -120,7 +128,7 @@ class ReportPublisher:
             match self._verdict:
                 case Acquire():
                     return self._offer is not None and self._offer.essence == self._essence
-                case Candidate():
+                case Candidate() | Wait():
                     return not self._owes_candidate()
                 case None:
                     return bool(self.ended)
@@ -232,9 +240,9 @@ class ReportPublisher:
                 is_news = self._offer.essence != self._essence
                 is_due = now_ms >= self._due_ms(self._offer) or (is_last and is_news)
                 return self._offer if is_due else None
-            case Candidate() if is_last:
+            case Candidate() | Wait() if is_last:
                 return self._without_candidate()
-            case Candidate() if self._owes_candidate() and (
+            case Candidate() | Wait() if self._owes_candidate() and (
                 self._after_ms is None or now_ms >= self._after_ms
             ):
                 assert self._candidate is not None, "it owes one"
@@ -247,16 +255,19 @@ class ReportPublisher:
         """Whether candidate.json has to be written. One of another host is replaced once in a run, so that
         two candidates do not overwrite each other for ever."""
         there = self._contents.files.get(CANDIDATE)
+        if not writes_candidate(self._verdict):
+            return False
         if self._contents.fault:  # on top of what cannot be read there is no place for it
             return False
         if self._candidate is None or (there is not None and _is_same_candidate(there, self._candidate)):
             return False
-        return there is None or not self._has_replaced
+        return there is None or not self._has_replaced or self.own_candidate() is not None
 
     def _without_candidate(self) -> PendingReport | None:
-        """At a clean end: the report without this host's candidate.json. That of another host stays."""
-        there = self._contents.files.get(CANDIDATE)
-        if there is None or self._candidate is None or not _is_same_candidate(there, self._candidate):
+        """At a clean end: the report without this host's candidate.json. That of another host stays, and so does one that names objects:
+        they are still there."""
+        found = self.own_candidate()
+        if found is None or found.objects:
             return None
         return PendingReport(self._contents.report_files, is_candidate=True)
 
@@ -291,7 +302,7 @@ class ReportPublisher:
             match self._verdict:
                 case Acquire() if self._offer is not None and not self.ended:
                     return self._due_ms(self._offer)
-                case Candidate() if self._owes_candidate():
+                case Candidate() | Wait() if self._owes_candidate():
                     return self._clock.moment_ms() if self._after_ms is None else self._after_ms
                 case _:
                     return None
@@ -367,7 +378,7 @@ def read_ref(repo: Repo, commit: ObjectId | None) -> RefContents:
 def _is_same_candidate(one: bytes, other: bytes) -> bool:
     """Whichever run of the host wrote it: a poollet that starts again and again writes it once."""
     found = [read_file(CANDIDATE, data) for data in (one, other)]
-    hosts = [(each.host_id, each.pools) for each in found if isinstance(each, CandidateReport)]
+    hosts = [(each.host_id, each.pools, each.objects) for each in found if isinstance(each, CandidateReport)]
     return len(hosts) == 2 and hosts[0] == hosts[1]
 
 

@@ -16,6 +16,8 @@ one has a stolen key, or runs what another `live` ordered. A claim then moves no
     whole            any other                                                  blocked: ReportedWithoutAssignment
     any              in a report that is refused, or on a pool of another       blocked: ReportedByRefusedPoollet
                      poollet
+    any              an object of that name on a host that waits as a           blocked: OnAnotherHost
+                     candidate, or until `live` is written again
     any              in a report of another fleet, or of a host whose pool      placed: that host does not count
                      people declared destroyed
 
@@ -31,7 +33,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from reconciler.decide.obstacles import Obstacle
-from reconciler.decide.pool_requests import status_of
+from reconciler.decide.waiting_hosts import is_destroyed, may_hold
+from reconciler.gitstore.approval import commit_command
 from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.objects.relations import POOL_OF, declared_pin
 from reconciler.world.record import ACCEPTED, LOST
@@ -43,6 +46,7 @@ from schemas.model import Machine, Volume
 MULTIPLE = "ReportedByMultiplePools"
 NOT_ASSIGNED = "ReportedWithoutAssignment"
 DOES_NOT_FIT = "PoolDoesNotFit"
+ON_ANOTHER = "OnAnotherHost"
 WHEN_LOST = (MULTIPLE, DOES_NOT_FIT)  # on live they show that the object was claimed while live was lost
 
 
@@ -122,11 +126,25 @@ def refused_claims(view: View, known: ObjectState) -> Iterator[Obstacle]:
             yield Obstacle("ReportedByRefusedPoollet", f"{message}; {cure}")
 
 
-def is_destroyed(view: View, pool: Key, host: str) -> bool:
-    """Whether people declared that host of the pool destroyed."""
-    status = status_of(view, pool)
-    request = status.destroyed if status is not None else None
-    return request is not None and request.state == "Followed" and request.host == host
+def candidate_claims(view: View, key: Key) -> Iterator[Obstacle]:
+    """Hosts without the grant that have an object of that kind and name, which `live` assigns to no pool. They may run it: they had it
+    before they lost the grant, or before `live` was rewound."""
+    for name in view.reports.candidate_index.speakers(key):
+        report = view.reports.by_poollet[name]
+        waiting = report.candidate
+        if waiting is None or not may_hold(view, waiting, report.host):
+            continue
+        for each in waiting.objects:
+            if (each.kind, each.namespace, each.name) == key and each.uid not in view.retained_volumes:
+                where = f"host {waiting.host_id} waits for the pools of poollet {name}, and has {key} (uid {each.uid or 'unknown'})"
+                moves = commit_command(
+                    f"{name}: its host is now {waiting.host_id}", f"Pool-Host: {name}={waiting.host_id}"
+                )
+                yield Obstacle(
+                    ON_ANOTHER,
+                    f"{where}; it is not placed a second time. If that host continues pool {name}, run `{moves}` and `git push`. If nothing "
+                    f"runs there, remove the report, which the host with the grant writes again: {removal(view, name)}",
+                )
 
 
 def may_return(view: View, known: ObjectState, claim: ObjectReport) -> bool:

@@ -49,6 +49,7 @@ from reconciler.schedule.scheduler import schedule
 from reconciler.world.changes import WorldChanges
 from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.objects.relations import POOL_OF
+from reconciler.world.pools.grants import POOL_STATUS
 from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.record import (
     ACCEPTED,
@@ -188,7 +189,8 @@ class TickFacts:
 def decide_object(view: View, edit: ObjectEdit, facts: TickFacts) -> Need:
     """The one need of one object. Deletion comes first, whatever the kind; then the rules of the kind.
 
-    A pool that is absent and still announced is not a deletion: it stays, as an announced pool.
+    A pool that is absent and still announced is not a deletion: it stays, as an announced pool. One that goes follows what people say of
+    its host for as long as anything is on it.
     """
     known = edit.known
     if (found := settle_before_deletion(view, edit, facts.requests)) is not None:
@@ -196,6 +198,8 @@ def decide_object(view: View, edit: ObjectEdit, facts: TickFacts) -> Need:
     if known.key in view.relations.absent and not deletion.is_announced(view, known.key):
         return undo.remove_absent(view, observe(view, edit), facts.review, facts.kept)
     if edit.record.is_deleting:
+        if isinstance(edit.record.status, POOL_STATUS):
+            edit = pool.with_requests(edit, facts.requests)
         return deletion.finish_deletion(view, observe(view, edit))
     edit = edit.clear_condition(DELETION_HELD)
     match known.key.kind:

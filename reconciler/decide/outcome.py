@@ -9,7 +9,15 @@ from collections.abc import Sequence
 from shlex import quote
 
 from reconciler.decide.apply_report import PoolFact, adopt, adoption_claims, apply_status, claims_beside
-from reconciler.decide.claims import MULTIPLE, list_rivals, refused_claims, was_claimed, why_not_adopted
+from reconciler.decide.claims import (
+    MULTIPLE,
+    ON_ANOTHER,
+    candidate_claims,
+    list_rivals,
+    refused_claims,
+    was_claimed,
+    why_not_adopted,
+)
 from reconciler.decide.need import Adopt, Blocked, Keep, PoolUnreachable
 from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.pool_requests import status_of
@@ -143,18 +151,15 @@ def describe_orphan_removal(orphan: Orphan) -> str:
 def block_named(view: View, edit: ObjectEdit) -> Blocked | None:
     """A host has an object of that kind and name, which `live` assigns to no pool: placed elsewhere, the name would run twice.
 
-    Its report lists the object as an orphan, or names a commit that `live` lacks (reports/rewind.py).
+    Its report lists the object as an orphan, or names a commit that `live` lacks (reports/rewind.py); or it waits without the grant.
     """
     key = edit.known.key
     for report, orphan in view.orphans_named(key):
         where = f"host {report.host} of poollet {report.name} has {key} (uid {orphan.uid or 'unknown'}) without an order"
         cure = describe_orphan_removal(orphan)
-        return block(edit, "OnAnotherHost", f"{where}; gitvirt does not place it a second time. {cure}")
+        return block(edit, ON_ANOTHER, f"{where}; it is not placed a second time. {cure}")
     for each in view.held_reports(key):
         message = f"poollet {each.poollet} reports it, and names a commit that live does not contain"
-        return block(
-            edit,
-            "OnAnotherHost",
-            f"{message}; gitvirt places it once a person approves the recovery of live, or the report no longer names that commit",
-        )
-    return None
+        return block(edit, ON_ANOTHER, f"{message}; it is not placed before that is approved or over")
+    found = next(candidate_claims(view, key), None)
+    return block(edit, *found) if found is not None else None

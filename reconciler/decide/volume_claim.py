@@ -35,19 +35,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.references import machines_of, volumes_of
+from reconciler.decide.waiting_hosts import may_hold
 from reconciler.plan.types import Action
 from reconciler.world.objects.object_state import ObjectState
-from reconciler.world.reports.host_report import HostReport
 from reconciler.world.reports.object_report import ObjectReport
 from reconciler.world.view import View
 from schemas.kinds import Key, Kind
 from schemas.model import ClaimRef, Machine, VolumeStatus
-from schemas.report.objects import AttachedVolume, Orphan, ReportedMachineStatus
+from schemas.report.objects import AttachedVolume, HeldObject, Orphan, ReportedMachineStatus
 
 RECHECK = timedelta(
     seconds=5
@@ -63,7 +64,7 @@ def update_claim(view: View, edit: ObjectEdit) -> ObjectEdit:
     if machine is not None:
         return grant_claim(edit, claim_of(machine))
     # Nothing else looks at the volume again when an orphan that has it is gone.
-    is_awaited = any(orphans_attached(view, edit.known, handle_of(edit)))
+    is_awaited = any(list_unordered(view, edit.known, handle_of(edit)))
     return edit.recheck_by(edit.now + RECHECK) if is_awaited else edit
 
 
@@ -190,19 +191,40 @@ def attached_uids(view: View, edit: ObjectEdit) -> frozenset[str]:
         for each in (accepted.report, *accepted.claims) if key.namespace == volume.namespace else ():
             if each is not None and each.is_there and has_volume(each, volume.name, handle):
                 found.add(each.uid)
-    return frozenset(
-        found | {orphan.uid or orphan.id for _, orphan in orphans_attached(view, edit.known, handle)}
-    )
+    return frozenset(found | {unordered.uid for unordered in list_unordered(view, edit.known, handle)})
 
 
-def orphans_attached(view: View, volume: ObjectState, handle: str) -> Iterator[tuple[HostReport, Orphan]]:
-    """Machines without an order on `live` that hosts report with this volume."""
-    for name in view.reports.orphan_index.speakers(handle) if handle else ():
-        report = view.reports.by_poollet[name]
+class Unordered(NamedTuple):
+    """A machine without an order on `live`: an orphan, or one on a host that waits without the grant."""
+
+    uid: str  # or its id, where it has none
+    where: str
+    name: str
+
+
+def list_unordered(view: View, volume: ObjectState, handle: str) -> Iterator[Unordered]:
+    """Those that hosts report with this volume."""
+    reports = view.reports
+    for name in reports.orphan_index.speakers(handle) if handle else ():
+        report = reports.by_poollet[name]
         for orphan in report.orphans:
-            is_near = orphan.kind == Kind.MACHINE.value and orphan.namespace == volume.key.namespace
-            if is_near and handle in orphan.handles and view.is_granted(report, orphan):
-                yield report, orphan
+            if is_near(orphan, volume, handle) and view.is_granted(report, orphan):
+                where = f"an orphan on pool {orphan.pool} of poollet {name}"
+                yield Unordered(orphan.uid or orphan.id, where, f"{orphan.namespace}/{orphan.name}")
+    for name in reports.candidate_index.speakers(handle) if handle else ():
+        report = reports.by_poollet[name]
+        waiting = report.candidate
+        if waiting is None or not may_hold(view, waiting, report.host):
+            continue
+        for each in waiting.objects:
+            if is_near(each, volume, handle):
+                where = f"a machine on host {waiting.host_id}, which waits for the pools of poollet {name}"
+                yield Unordered(each.uid or "unknown", where, f"{each.namespace}/{each.name}")
+
+
+def is_near(found: Orphan | HeldObject, volume: ObjectState, handle: str) -> bool:
+    is_machine = found.kind == Kind.MACHINE.value and found.namespace == volume.key.namespace
+    return is_machine and handle in found.handles
 
 
 def handle_of(edit: ObjectEdit | ObjectState) -> str:
@@ -288,13 +310,10 @@ def claim_conflict(view: View, machine: ObjectState) -> str:
 
 def describe_orphan(view: View, machine: ObjectState, volume: ObjectState) -> str:
     """The orphan that keeps the volume from this machine, with what people can do; an empty text if there is none."""
-    for report, orphan in orphans_attached(view, volume, handle_of(volume)):
-        if orphan.uid != machine.record.uid:
-            named = f"{orphan.namespace}/{orphan.name}, uid {orphan.uid or 'unknown'}"
-            return (
-                f"volume {volume.key.name} is attached to an orphan on pool {orphan.pool} of poollet {report.name} ({named}); "
-                "it is free once that machine is removed"
-            )
+    for found in list_unordered(view, volume, handle_of(volume)):
+        if found.uid != machine.record.uid:
+            named = f"{found.name}, uid {found.uid}"
+            return f"volume {volume.key.name} is attached to {found.where} ({named}); it is free once that machine is removed"
     return ""
 
 

@@ -16,6 +16,7 @@ from schemas.report.objects import (
     CandidateReport,
     EndedList,
     EventList,
+    HeldObject,
     MachineReport,
     ObjectRef,
     Orphan,

@@ -74,14 +74,25 @@ class PoolletReport(ReportPart, frozen=True):
     boot_id: str = msgspec.field(name="bootID", default="")
 
 
+class HeldObject(ReportPart, frozen=True):
+    """An object with our labels on a host that waits. No pool is charged for it. `handles` as those of an Orphan."""
+
+    kind: Literal["Machine", "Volume", "VolumeSnapshot"]
+    name: str
+    namespace: str = ""
+    uid: str | None = None
+    handles: tuple[str, ...] = ()
+
+
 class CandidateReport(ReportPart, frozen=True):
-    """A host without the grant that could serve these pools, written beside the granted host's report. It is not a heartbeat."""
+    """A host without the lease that could serve these pools, written beside the report of the host that has it. It is not a heartbeat."""
 
     name: str
     host_id: str = msgspec.field(name="hostID")
     instance: str
     pools: tuple[str, ...] = ()
     version: str = ""
+    objects: tuple[HeldObject, ...] = ()
 
 
 class ObjectRef(ReportPart, frozen=True):

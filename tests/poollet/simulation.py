@@ -96,18 +96,28 @@ class RemovalCheck:
 
 
 class RuntimeWithEmptyLists(FaultInjectingRuntime):
-    """A runtime whose lists are empty in some rounds, although everything is there."""
+    """A runtime whose lists are empty in some rounds, although everything is there. Where time passes within a round, all later lists of it
+    are whole: a host that lists nothing again later cannot be told from one that lost all."""
 
     def __init__(self, simulation: Simulation, name: str, runtime: Runtime, around: CallWrapper) -> None:
         super().__init__(runtime, around)
         self._simulation, self._name = simulation, name
+        self._lied = -1, 0  # the last round in which it began to, and when
 
     def objects(self, kind: type[AnyObject]) -> Mapping[str, AnyObject]:
         found, now = super().objects(kind), self._simulation.rounds
-        if now in self._simulation.empty.get(self._name, ()):
+        if now in self._simulation.empty.get(self._name, ()) and self._is_same_moment(now):
             return {}
         self._simulation.true_in[self._name] = now
         return found
+
+    def _is_same_moment(self, now: int) -> bool:
+        """Whether no time has passed since the first list of this round."""
+        ms = self._simulation.time.ms
+        round, first_ms = self._lied
+        if round != now:
+            self._lied = now, ms
+        return round != now or first_ms == ms
 
 
 @dataclass

@@ -52,6 +52,7 @@ class Laws:
     people: People
     head: str | None = None
     uids: dict[Key, str] = field(default_factory=dict)
+    placed: set[str] = field(default_factory=set)  # uids that ever had a pool
     given: dict[str, str] = field(default_factory=dict)  # assignments that were ever seen, and their pools
     reports: dict[str, str | None] | None = None  # while `live` is recovered: those of the moment of its loss
 
@@ -156,14 +157,28 @@ class Laws:
         return min((machine_charge(size, one.spec) for size in sizes), key=lambda charge: charge["cpu"])
 
     def _same(self) -> None:
-        """An object keeps its uid for as long as people did not take it back."""
+        """An object keeps its uid for as long as people did not take it back. One that was never given to a pool may become the one of
+        its name that a host has: a restored `live` did not know that one, and it is adopted."""
         live = self.stage.live()
-        for one in (*live.all(Machine), *live.all(Volume)):
+        objects: tuple[Machine | Volume, ...] = (*live.all(Machine), *live.all(Volume))
+        for one in objects:
             uid, before = one.metadata.uid, self.uids.get(one.key)
             if uid and uid != before and not one.metadata.owner_references:
                 is_another = before is None or f"{one.key.kind.value}/{one.key.name}" in self.people.dropped
-                assert is_another, f"{one.key} was {before} and is {uid} now, and people did not remove it"
+                is_adopted = before not in self.placed and self._is_on_host(uid)
+                assert is_another or is_adopted, (
+                    f"{one.key} was {before} and is {uid} now, and people did not remove it"
+                )
                 self.uids[one.key] = uid
+            if uid and one.status.assignment is not None:
+                self.placed.add(uid)
+
+    def _is_on_host(self, uid: str) -> bool:
+        return any(
+            uid in self.stage.uids(name, kind).values()
+            for name in self.stage.hosts
+            for kind in (RuntimeMachine, RuntimeVolume)
+        )
 
     def _remembers(self) -> None:
         """Nothing is forgotten while it is on a host."""
@@ -223,7 +238,7 @@ def _machine(stage: Stage, found: Machine) -> None:
     }
     if assignment is None:
         on = [name for name in there if found.metadata.uid in stage.running(name)]
-        assert not on, f"{found.key} has no place and runs on {on}"
+        assert not on or _waits_for_another(found), f"{found.key} has no place and runs on {on}"
         reasons = [one for one in found.status.conditions if one.status == "False" and one.reason]
         assert reasons, f"{found.key} has no place, and no condition says why"
         return
@@ -255,6 +270,8 @@ def _volume(stage: Stage, found: Volume) -> None:
     assignment, here = found.status.assignment, there.get(found.metadata.uid)
     if here is not None and (here, found.metadata.uid) in stage.remains:
         return
+    if assignment is None and here is not None and _waits_for_another(found):
+        return
     if assignment is not None and here is None:
         assert _list_reasons(stage, found, assignment.pool), (
             f"{found.key} is assigned to {assignment.pool}, not there, and no condition says why"
@@ -263,6 +280,11 @@ def _volume(stage: Stage, found: Volume) -> None:
     assert here == (assignment.pool if assignment is not None else None), (
         f"{found.key} is assigned to {assignment} and on {here}"
     )
+
+
+def _waits_for_another(found: Machine | Volume) -> bool:
+    """A host has it without an order, as after a restore while its report could not be read: people decide, and the condition says so."""
+    return any(one.reason == "OnAnotherHost" for one in found.status.conditions)
 
 
 def _check_kept(stage: Stage, people: People, key: str, desired: Mapping[str, object]) -> None:
@@ -301,7 +323,7 @@ def _check_ended(stage: Stage, declared: Mapping[str, object]) -> None:
         for name in _volumes_of(one)
         if not one.metadata.deletion_timestamp
     }
-    held = _kept_attached(stage)
+    held, in_remains = _kept_attached(stage), _attached_to_remains(stage)
     for path, text in stage.texts().items():
         if not path.endswith(".yaml") or path.startswith(".gitvirt/retained/"):
             continue
@@ -311,8 +333,22 @@ def _check_ended(stage: Stage, declared: Mapping[str, object]) -> None:
             is_generated = path.startswith(".gitvirt/generated/")
             is_used = (one.key.namespace, one.key.name) in used
             is_held = any(handle in text for handle in held)
-            is_excused = is_generated or is_used or is_held or PAUSED.strip() in text
+            is_left = str(one.key) in in_remains
+            is_excused = is_generated or is_used or is_held or is_left or PAUSED.strip() in text
             assert is_excused, f"{one.key} is not declared any more and still at {path} on live"
+
+
+def _attached_to_remains(stage: Stage) -> set[str]:
+    """Volumes whose host says that they cannot go, because a machine has them that an old image brought back: people remove that one."""
+    found = set()
+    for name in stage.hosts:
+        report = hostile_reports.report_of(stage.fleet, name)
+        for (namespace, volume), entry in (report.volumes if report is not None else {}).items():
+            conditions = entry.status.conditions if entry.status is not None else ()
+            is_shown = any(one.reason == "Attached" and one.status == "False" for one in conditions)
+            if is_shown and any((name, uid) in stage.remains for uid in entry.attached_to):
+                found.add(str(Key(Kind.VOLUME, namespace, volume)))
+    return found
 
 
 def _kept_attached(stage: Stage) -> set[str]:

@@ -103,3 +103,8 @@ def key_of(path: str) -> Key | None:
 def tells_of_objects(path: str) -> bool:
     """Whether a file is about what runs on the host: an object, or the list of orphans."""
     return path.split("/")[0] in (*_OBJECTS, "orphans.json")
+
+
+def held_by(report: HostReport) -> tuple[objects.HeldObject, ...]:
+    """What a host has that waits beside the one that reports."""
+    return report.candidate.objects if report.candidate is not None else ()

@@ -1,12 +1,12 @@
-"""Which reports have an orphan of a kind and name, or one with a disk of a handle. An index, so that an object asks at the cost of what it
-finds."""
+"""Which reports have an orphan, or an object of a candidate, of a kind and name, or an orphan with a disk of a handle. An index, so that an
+object asks at the cost of what it finds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from schemas.kinds import Key, Kind
-from schemas.report.objects import Orphan
+from schemas.report.objects import HeldObject, Orphan
 
 
 class OrphanIndex:
@@ -19,8 +19,10 @@ class OrphanIndex:
         """Names of the poollets, sorted."""
         return self._speakers.get(sought, ())
 
-    def replace(self, name: str, before: Iterable[Orphan], after: Iterable[Orphan]) -> set[Key]:
-        """The orphans of one report. Returns the keys of those that were and of those that are."""
+    def replace(
+        self, name: str, before: Iterable[Orphan | HeldObject], after: Iterable[Orphan | HeldObject]
+    ) -> set[Key]:
+        """The objects of one report. Returns the keys of those that were and of those that are."""
         old, new = _entries(before), _entries(after)
         for entry in old ^ new:
             found = {*self.speakers(entry)} - {name} | ({name} if entry in new else set())
@@ -37,7 +39,7 @@ def pool_of_orphan(orphan: Orphan) -> Key:
     return Key(kind, "", orphan.pool)
 
 
-def _entries(orphans: Iterable[Orphan]) -> set[Key | str]:
+def _entries(orphans: Iterable[Orphan | HeldObject]) -> set[Key | str]:
     found: set[Key | str] = set()
     for each in orphans:
         found |= {Key(Kind(each.kind), each.namespace, each.name)} if each.name else set()

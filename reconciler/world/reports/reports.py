@@ -52,7 +52,7 @@ from reconciler.world.reports.heartbeat import (
     Writer,
 )
 from reconciler.world.reports.heartbeat_watch import HeartbeatWatch
-from reconciler.world.reports.host_report import HostReport, key_of
+from reconciler.world.reports.host_report import HostReport, held_by, key_of
 from reconciler.world.reports.object_report import ObjectReport, object_report
 from reconciler.world.reports.orphan_index import OrphanIndex
 from schemas.kinds import Key
@@ -91,7 +91,7 @@ class Reports:
         self.cited: set[str] = set()
         self._now = EVER
         self._speakers: dict[Key, tuple[str, ...]] = {}
-        self.orphan_index = OrphanIndex()
+        self.orphan_index, self.candidate_index = OrphanIndex(), OrphanIndex()
         self.attachment_index = AttachmentIndex()
 
     def advance(
@@ -321,7 +321,9 @@ class Reports:
                 report.poollet = entry if isinstance(entry, objects.PoolletReport) else None
                 moved.poollets.add(report.name)
             case _ if path == CANDIDATE:
+                had = held_by(report)
                 report.candidate = entry if isinstance(entry, objects.CandidateReport) else None
+                moved.keys |= self.candidate_index.replace(report.name, had, held_by(report))
                 moved.keys.update(report.announced_keys)
             case "orphans.json":
                 before, found = report.orphans, entry.orphans if isinstance(entry, objects.OrphanList) else ()
@@ -355,4 +357,4 @@ class Reports:
         for key in keys:
             self._set_entry(report, key, None)
         orphaned = self.orphan_index.replace(report.name, report.orphans, ())
-        return keys | orphaned
+        return keys | orphaned | self.candidate_index.replace(report.name, held_by(report), ())

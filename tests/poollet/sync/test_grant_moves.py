@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from iri.machine import Power, RuntimeMachine
+from iri.simulated.faults.fault_rules import FaultRule
 from poollet.decide.decide import decide
 from schemas import report
 from tests.poollet.fleet import LIVE, REPORTS, SETTINGS, Fleet, grant_files, machine, machine_class, uid
@@ -140,7 +141,8 @@ def test_a_second_host_writes_no_report_while_live_lacks_what_the_first_one_appl
     for _ in range(40):
         hosts.turns(hosts.new, 1)
     after = hosts.old.files()
-    assert {path for path in after.keys() | before.keys() if before.get(path) != after.get(path)} == set()
+    moved = {path for path in after.keys() | before.keys() if before.get(path) != after.get(path)}
+    assert moved == {"candidate.json"}
     assert hosts.powers(hosts.second) == []
     assert "git push origin --delete refs/poollets/host-1" in hosts.new.publisher.waiting
     # `live` is back: it says whose the pool is.
@@ -150,6 +152,45 @@ def test_a_second_host_writes_no_report_while_live_lacks_what_the_first_one_appl
     hosts.new = hosts.run("second", hosts.second, 3)
     hosts.turns(hosts.new, 8)
     assert hosts.powers(hosts.second) == [Power.ON]
+
+
+def list_held(hosts: TwoHosts) -> list[tuple[str, str, str | None]]:
+    """What the second host says that it has."""
+    found = hosts.old.report().candidate
+    assert found is not None
+    assert found.host_id == "second"
+    return [(one.kind, one.name, one.uid) for one in found.objects]
+
+
+def test_a_host_that_waits_says_what_it_has() -> None:
+    """Its hostID is new and its disks are not; or `live` was rewound to a time at which another host had the grant."""
+    hosts = TwoHosts()
+    del hosts.fleet.remote.refs[LIVE]
+    hosts.fleet.commit({"gitvirt.yaml": SETTINGS, "classes/small.yaml": machine_class()})
+    hosts.new = hosts.run("second", hosts.first, 2)
+    hosts.turns(hosts.new, 3)
+    assert list_held(hosts) == [("Machine", "web", uid(1))]
+    head = hosts.fleet.head(REPORTS + "host-1")
+    hosts.turns(hosts.new, 3)
+    assert hosts.fleet.head(REPORTS + "host-1") == head, "once is enough"
+    # It ends, and what it has stays there; its next run finds no runtime, and takes nothing back.
+    hosts.new.agent.leaving = "stopping"
+    hosts.turns(hosts.new, 2)
+    again = hosts.run("second", hosts.first, 3)
+    hosts.first.faults.add(FaultRule(call="ListMachines", code="UNAVAILABLE"))
+    hosts.turns(again, 3)
+    assert list_held(hosts) == [("Machine", "web", uid(1))]
+
+
+def test_what_a_host_that_waits_says_follows_what_it_has() -> None:
+    hosts = TwoHosts()
+    hosts.new = hosts.run("second", hosts.first, 2)
+    hosts.turns(hosts.new, 3)
+    assert list_held(hosts) == [("Machine", "web", uid(1))]
+    for id in list(hosts.first.runtime.objects(RuntimeMachine)):
+        hosts.first.runtime.remove(RuntimeMachine, id)
+    hosts.turns(hosts.new, 4)
+    assert list_held(hosts) == []
 
 
 def test_a_second_host_writes_no_report_while_the_pool_cannot_be_read_on_live() -> None:

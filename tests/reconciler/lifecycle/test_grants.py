@@ -8,12 +8,12 @@ from msgspec.structs import replace
 from reconciler.loop.outcome import Committed, NoChange
 from reconciler.world.pools.grants import Grant
 from schemas.kinds import Key, Kind
-from schemas.model import Assignment, Condition, MachinePool, MachinePoolStatus
-from schemas.report import CandidateReport, MachineReport, Report, ReportedMachineStatus, render
+from schemas.model import Assignment, Condition, GrantedHost, MachinePool, MachinePoolStatus
+from schemas.report import CandidateReport, HeldObject, MachineReport, Report, ReportedMachineStatus, render
 from tests.reconciler.lifecycle.hosts import Fleet, Host
 from tests.reconciler.lifecycle.test_lives import DATA, fleet, other_pool
 from tests.reconciler.world import scene
-from tests.reconciler.world.scene import INSTANCE, LIVE, REPORTS, machine, using, volume
+from tests.reconciler.world.scene import INSTANCE, LIVE, REPORTS, machine, pool, using, volume
 
 NEW = "new"  # the hostID of a host that takes a name over
 WEB = Key(Kind.MACHINE, "default", "web")
@@ -46,9 +46,11 @@ def say(world: Fleet, trailer: str, value: str) -> None:
     world.source({"note.txt": f"{value} {world.now.isoformat()}"}, **{trailer: value})
 
 
-def wait_beside(world: Fleet, name: str, host: str = NEW, instance: str = INSTANCE) -> None:
+def wait_beside(
+    world: Fleet, name: str, host: str = NEW, instance: str = INSTANCE, objects: tuple[HeldObject, ...] = ()
+) -> None:
     """A candidate puts its file beside the report of the host that has the grant, and changes nothing else."""
-    candidate = CandidateReport(name=name, host_id=host, instance=instance, pools=(name,))
+    candidate = CandidateReport(name, host, instance, pools=(name,), objects=objects)
     edits = {"candidate.json": render(Report(candidate=candidate))["candidate.json"]}
     world._commit(REPORTS + name, edits, {}, has_parents=True)
 
@@ -145,6 +147,42 @@ def test_a_candidate_is_no_sign_of_life_and_no_change_of_status() -> None:
     assert world.pool_of("web") == first
 
 
+def test_what_a_candidate_has_is_not_placed_a_second_time() -> None:
+    """It had the machine before it lost the grant, or before `live` was rewound, and nothing else in Git says so."""
+    world = fleet()
+    world.source({"web.yaml": machine("web"), "free.yaml": machine("free")})
+    for _ in range(4):
+        world.hosts_report()
+        wait_beside(world, "a", objects=(HeldObject("Machine", "web", "default", INSTANCE),))
+        world.tick(10)
+    found = next(each for each in world.machine("web").status.conditions if each.type == "Accepted")
+    assert (world.pool_of("web"), found.reason) == ("", "OnAnotherHost")
+    assert f"host {NEW} waits for the pools of poollet a, and has Machine/default/web" in found.message
+    assert f"Pool-Host: a={NEW}" in found.message
+    assert world.pool_of("free")
+    # It has it no longer.
+    wait_beside(world, "a")
+    world.tick(10)
+    assert world.pool_of("web")
+
+
+def test_what_a_destroyed_candidate_had_holds_nothing() -> None:
+    world = fleet(web=machine("web"))
+    first = world.pool_of("web")
+    held = HeldObject("Machine", "late", "default", INSTANCE)
+    replace_host(world, first)
+    world.hosts_report()
+    say(world, "Pool-Destroyed", f"{first}={first}")
+    for _ in range(12):
+        world.hosts_report()
+        world.tick(10)
+    assert status(world, first).host is not None
+    wait_beside(world, first, host=first, objects=(held,))
+    world.source({"late.yaml": machine("late")})
+    world.tick(10)
+    assert world.pool_of("late")
+
+
 def test_a_reconciler_that_starts_beside_a_candidate_takes_it_for_no_sign_of_life() -> None:
     world = fleet(web=machine("web"))
     first = world.pool_of("web")
@@ -192,6 +230,30 @@ def test_a_candidate_voids_no_request() -> None:
     world.settle(seconds=80)
     assert world.pool_of("web") == other
     assert world.grant(first) == Grant("", 2)
+
+
+@pytest.mark.parametrize(("trailer", "host"), [("Pool-Destroyed", ""), ("Pool-Host", NEW)])
+def test_a_pool_that_is_to_go_follows_what_people_say_of_its_host(trailer: str, host: str) -> None:
+    """A machine on it waits for that host, as after a restore; without an answer neither would ever go."""
+    first = "a"
+    world = Fleet({"web.yaml": machine("web"), "a.yaml": pool("a")}, Host("a"))
+    world.settle()
+    world.silent.add(first)
+    del world.remote.refs[REPORTS + first], world.heads[REPORTS + first]
+    world.source({f"{first}.yaml": None, "web.yaml": None})
+    ordered = "metadata:\n  deletionTimestamp: '2026-05-04T12:00:05Z'\n"
+    texts = {path: text.replace("metadata:\n", ordered) for path, text in world.texts().items()}
+    world.live({path: texts[path] for path in ("web.yaml", "a.yaml")})
+    world.tick(200)
+    assert status(world, first).host == GrantedHost(id=first)
+    world.hosts[first] = Host(first, id=host or "another")
+    world.silent.discard(first)
+    world.hosts_report()
+    say(world, trailer, f"{first}={host or first}")
+    for _ in range(8):
+        world.hosts_report()
+        world.tick(30)
+    assert not [key for _, key, _ in world.documents() if key.name == "web"]
 
 
 def test_after_a_destroyed_host_the_next_one_starts_with_nothing() -> None:

@@ -112,7 +112,12 @@ def every_field() -> report.Report:
             leaving="stopping",
         ),
         candidate=report.CandidateReport(
-            name="host-1", host_id="other", instance=UID, pools=("host-1",), version="1"
+            name="host-1",
+            host_id="other",
+            instance=UID,
+            pools=("host-1",),
+            version="1",
+            objects=(report.HeldObject("Machine", "web", "default", UID),),
         ),
         pools={
             "host-1": report.PoolReport(
