@@ -49,6 +49,10 @@ def test_identity_follows_machine_id_and_hardware(
     assert resolve_identity(HERE, hardware, remembered) == want, case
 
 
+def test_each_hardware_and_each_machine_id_makes_another_host() -> None:
+    assert len({PLAIN, BOUND, OF_COPY, UNRELATED.host_id, derive_host_id(OTHER)}) == 5
+
+
 def runtime(hardware: str) -> SimulatedRuntime:
     return SimulatedRuntime(SimulatedHost(Profile(hardware_id=hardware), seed=1))
 
