@@ -48,6 +48,10 @@ from schemas.settings.fleet import PATH
 HEADS = "refs/heads/"
 
 
+class NoAnswerError(CommandError):
+    """The remote cannot be used now; the same call may succeed later."""
+
+
 @dataclass(frozen=True, slots=True)
 class Location:
     """`checkout` is the top of a checkout of the repo, where there is one."""
@@ -197,7 +201,7 @@ def take_snapshot(repo: Repo, location: Location) -> Snapshot:
     together."""
     found = repo.snapshot()
     if isinstance(found, RemoteUnavailable):
-        raise CommandError(f"{location.address}: {found.cause}", found.cure)
+        raise NoAnswerError(f"{location.address}: {found.cause}", found.cure)
     return found
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.fleet_repo import Location
 from reconciler.cli.listen_address import listening
 from reconciler.loop.link_port import LinkPort, NoLink
 from reconciler.loop.metrics import Metrics
@@ -42,8 +43,9 @@ def open_link(
     metrics: Metrics,
     wake: Callable[[], None],
     steady: Callable[[], datetime],
+    location: Location,
 ) -> Iterator[LinkPort]:
-    """What the loop asks and tells; without `--link` it knows of no host."""
+    """What the loop asks and tells; without `--link` it knows of no host. `location` is the repo that clients' calls change."""
     files = (arguments.link_key, arguments.link_certificate)
     if arguments.link is None:
         if any(files):
@@ -53,9 +55,24 @@ def open_link(
         return
     if arguments.once:
         raise CommandError("--link does not go with --once", "leave one of them out", Exit.USAGE)
+    with serve_link(arguments, metrics, wake, steady, location) as server:
+        yield server
+
+
+@contextmanager
+def serve_link(
+    arguments: argparse.Namespace,
+    metrics: Metrics,
+    wake: Callable[[], None],
+    steady: Callable[[], datetime],
+    location: Location,
+) -> Iterator[LinkPort]:
+    """The server, until the block ends."""
     # Read when gRPC is loaded: its handlers at a fork serve programs that go on in the child, and ours are git.
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     from iri.server.reflection_pool import build_reflection_pool
+    from reconciler.cli.controller.source import SourceBranch
+    from reconciler.cli.controller.writer import ControllerWriter
     from reconciler.link.metrics import LinkMetrics
     from reconciler.link.server import LinkServer, LinkSetupError, read_key_pair
 
@@ -70,6 +87,7 @@ def open_link(
             made,
             version=version("gitvirt"),
             pool_of=build_reflection_pool,
+            writer=ControllerWriter(SourceBranch(location, os.environ)),
         )
         with server:
             yield server

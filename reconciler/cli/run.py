@@ -168,7 +168,9 @@ def process(
     pace, waker = LoopIntervals(arguments.interval, arguments.push_interval), Waker()
     with ExitStack() as stack:
         stack.callback(spans.close)
-        link = stack.enter_context(open_link(arguments, metrics, waker.wake, read_steady_clock))
+        link = stack.enter_context(
+            open_link(arguments, metrics, waker.wake, read_steady_clock, location.Location(address))
+        )
         loop = Loop(open_reconciler(Refs(inputs=DEFAULT_INPUTS)), open_reconciler, waker, pace)
         stack.callback(lambda: loop.reconciler.close())
         if arguments.listen is not None:

@@ -7,7 +7,7 @@
     client_calls  calls of API clients: their rights, their limits, and what ends them
     fleet_feed    the newest picture of the fleet → what each viewer has still to be sent
     fleet_*       pictures as messages; the seam to what commits
-    controller_calls, common_services   the services Controller, Health and ServerReflection
+    controller_calls, common_services   the services Controller, Health and ServerReflection; change_calls has those that commit
     server        port, TLS, the event loop in a thread of its own
 
 Theory of operation

@@ -19,7 +19,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NoReturn, TypeVar
@@ -39,11 +39,11 @@ CALLS_PER_SECOND, CALLS_AT_ONCE = 20.0, 100.0
 
 
 class CallRefusedError(Exception):
-    """Raised by the body of a call: its status, and a cause with its cure for the client."""
+    """Raised by the body of a call: its status, and a cause with its cure for the client. `refusal` is set where a right is missing."""
 
-    def __init__(self, status: grpc.StatusCode, words: str) -> None:
+    def __init__(self, status: grpc.StatusCode, words: str, refusal: LinkRefusal | None = None) -> None:
         super().__init__(words)
-        self.status, self.words = status, words
+        self.status, self.words, self.refusal = status, words, refusal
 
 
 @dataclass(eq=False)
@@ -63,6 +63,15 @@ class ClientCall:
     def may_see(self, namespace: str) -> bool:
         """By the entry as it was when the call began; `check` ends calls whose entry is another since."""
         return self.right is not None and self.entry.may(self.right, namespace)
+
+    def permit(self, namespaces: Collection[str], right: Right | None = None) -> None:
+        """Raises CallRefusedError for a namespace that the client may not call for, with this right in place of that of the call. From any
+        thread. All that was permitted is looked at again while the call is open."""
+        needed = right or self.right
+        assert needed is not None, "a call about namespaces has a right"
+        self.namespaces = self.namespaces | set(namespaces)
+        if refusal := check_right(self.caller, self.entry, needed, sorted(namespaces)):
+            raise CallRefusedError(refusal.status, str(refusal), refusal)
 
     def close(self, end: StreamEnd) -> None:
         if not self.end.done():
@@ -113,6 +122,8 @@ class ClientCalls:
                 await _abort(context, call.end.result().status, call.end.result().words)
             return task.result()
         except CallRefusedError as refused:
+            if refused.refusal is not None:
+                self._service.note_refusal(refused.refusal, f"client {call.name}")
             await _abort(context, refused.status, refused.words)
         except grpc.aio.AbortError:
             raise
@@ -124,17 +135,6 @@ class ClientCalls:
         finally:
             task.cancel()
             self._forget(call)
-
-    def check_namespaces(self, call: ClientCall, namespaces: set[str]) -> None:
-        """Raises CallRefusedError for one that the client may not call for; the others are looked at again while the call is open."""
-        assert call.right is not None, "a call about namespaces has a right"
-        call.namespaces |= namespaces
-        if refusal := check_right(call.caller, call.entry, call.right, sorted(namespaces)):
-            self.deny(refusal, call)
-
-    def deny(self, refusal: LinkRefusal, call: ClientCall) -> NoReturn:
-        self._service.note_refusal(refusal, f"client {call.name}")
-        raise CallRefusedError(refusal.status, str(refusal))
 
     def check(self) -> None:
         """Closes calls of certificates that are not listed any more or have expired, and those whose entry does not permit them now."""

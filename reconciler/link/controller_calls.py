@@ -1,7 +1,8 @@
 """The service Controller: what API clients ask. Runs in the event loop's thread.
 
     ListNodes, WatchNodes, WatchInstances     from the newest picture of the fleet; they never ask the thread that ticks
-    all others                                not built: UNIMPLEMENTED, after the right was checked
+    Schedule, Update, Stop, Destroy           a commit, made in a thread of its own (link/change_calls.py)
+    Console, Logs, Forward, Usage             not built: UNIMPLEMENTED, after the right was checked
 
 A watch sends what is there first, each with the cause INITIAL, then one message SYNCED without content, then each change.
 """
@@ -27,8 +28,9 @@ from iri.proto.gitvirt.link.v1alpha1.controller_pb2 import (
     WatchNodesRequest,
 )
 from reconciler.link.agent_calls import Context
-from reconciler.link.client_calls import CallRefusedError, ClientCall, ClientCalls
-from reconciler.link.fleet_feed import Change, FleetFeed
+from reconciler.link.change_calls import ChangeCalls
+from reconciler.link.client_calls import CallRefusedError, ClientCall
+from reconciler.link.fleet_feed import Change
 from reconciler.link.fleet_messages import to_instance_event, to_node, to_node_event
 from reconciler.link.linked_hosts import LinkedHosts
 from reconciler.picture.changes import InstanceCause, NodeCause
@@ -43,10 +45,6 @@ Handler = Callable[[Any, Context], Awaitable[Any]]
 
 # What is not built yet: the right that it will need, and what to use in its place.
 NOT_BUILT: Mapping[str, tuple[Right, str]] = {
-    "Schedule": ("schedule", "commit the manifest to the source branch"),
-    "Update": ("update", "commit the change to the source branch"),
-    "Stop": ("stop", "`gitvirt stop` commits it"),
-    "Destroy": ("destroy", "`gitvirt delete` commits it"),
     "Console": ("console", "`gitvirt console` opens one on the host"),
     "Logs": ("logs", "`gitvirt logs` shows them on the host"),
     "Forward": ("forward", "`gitvirt ssh` goes through the host"),
@@ -57,10 +55,9 @@ NOT_BUILT: Mapping[str, tuple[Right, str]] = {
 class ControllerService:
     """`steady` is the clock of heartbeats over the link."""
 
-    def __init__(
-        self, calls: ClientCalls, feed: FleetFeed, hosts: LinkedHosts, steady: Callable[[], datetime]
-    ) -> None:
-        self._calls, self._feed, self._hosts, self._steady = calls, feed, hosts, steady
+    def __init__(self, changes: ChangeCalls, hosts: LinkedHosts, steady: Callable[[], datetime]) -> None:
+        self._changes, self._hosts, self._steady = changes, hosts, steady
+        self._calls, self._feed = changes.calls, changes.feed
 
     def handlers(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
         """One for each method of the service."""
@@ -68,6 +65,10 @@ class ControllerService:
             "ListNodes": self.list_nodes,
             "WatchNodes": self.watch_nodes,
             "WatchInstances": self.watch_instances,
+            "Schedule": self._changes.schedule,
+            "Update": self._changes.update,
+            "Stop": self._changes.stop,
+            "Destroy": self._changes.destroy,
         }
         built |= {name: self._not_built(name) for name in NOT_BUILT}
         return {
@@ -76,7 +77,7 @@ class ControllerService:
 
     async def list_nodes(self, request: ListNodesRequest, context: Context) -> ListNodesResponse:
         async def body(_call: ClientCall) -> ListNodesResponse:
-            picture = self._take_picture()
+            picture = self._feed.take_picture()
             chosen = select_nodes(picture, request.selector)
             return ListNodesResponse(nodes=[self._to_node(picture, each) for each in chosen])
 
@@ -89,21 +90,21 @@ class ControllerService:
 
         async def body(call: ClientCall) -> None:
             with self._feed.view(call, wants) as viewer:
-                picture = self._take_picture()
+                picture = self._feed.take_picture()
                 for found in select_nodes(picture, request.selector):
                     await context.write(to_node_event(NodeCause.INITIAL, self._to_node(picture, found)))
                 await context.write(NodeEvent(cause=NodeEvent.CAUSE_SYNCED))
                 while True:
                     change = await viewer.next()
                     if isinstance(change.picture, NodePicture) and isinstance(change.cause, NodeCause):
-                        node = self._to_node(self._take_picture(), change.picture)
+                        node = self._to_node(self._feed.take_picture(), change.picture)
                         await context.write(to_node_event(change.cause, node))
 
         await self._calls.run(context, "read", body)
 
     async def watch_instances(self, request: WatchInstancesRequest, context: Context) -> None:
         async def body(call: ClientCall) -> None:
-            self._calls.check_namespaces(call, set(request.namespaces))
+            call.permit(request.namespaces)
 
             def is_wanted(found: InstancePicture) -> bool:
                 namespace, labels = found.key.namespace, dict(found.labels)
@@ -114,7 +115,7 @@ class ControllerService:
                 return isinstance(change.picture, InstancePicture) and is_wanted(change.picture)
 
             with self._feed.view(call, wants) as viewer:
-                instances = self._take_picture().instances
+                instances = self._feed.take_picture().instances
                 for key in sorted(instances):
                     if is_wanted(instances[key]):
                         await context.write(to_instance_event(InstanceCause.INITIAL, instances[key]))
@@ -129,12 +130,6 @@ class ControllerService:
                         await context.write(event)
 
         await self._calls.run(context, "read", body)
-
-    def _take_picture(self) -> FleetPicture:
-        if self._feed.picture is None:
-            words = "the reconciler has not read the fleet yet; call again in a moment"
-            raise CallRefusedError(grpc.StatusCode.UNAVAILABLE, words)
-        return self._feed.picture
 
     def _to_node(self, picture: FleetPicture, found: NodePicture) -> Node:
         """With what the link itself knows: that is newer than the last tick."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import grpc
 
 from reconciler.link.agent_stream import StreamEnd
-from reconciler.link.client_calls import ClientCall
+from reconciler.link.client_calls import CallRefusedError, ClientCall
 from reconciler.picture.changes import InstanceChange, NodeChange, compare_instances, compare_nodes
 from reconciler.picture.fleet_picture import FleetPicture, PictureNews
 
@@ -71,8 +71,12 @@ class FleetFeed:
         finally:
             self._viewers.discard(viewer)
 
-    def count(self) -> int:
-        return len(self._viewers)
+    def take_picture(self) -> FleetPicture:
+        """Raises CallRefusedError before the first tick has ended."""
+        if self.picture is None:
+            words = "the reconciler has not read the fleet yet; call again in a moment"
+            raise CallRefusedError(grpc.StatusCode.UNAVAILABLE, words)
+        return self.picture
 
     def take(self, news: PictureNews) -> None:
         before, self.picture = self.picture, news.picture

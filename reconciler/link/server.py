@@ -29,11 +29,13 @@ from iri.proto.gitvirt.link.v1alpha1.agent_pb2 import AgentMessage, LiveMoved, S
 from reconciler.link.agent_calls import LinkService
 from reconciler.link.agent_stream import StreamEnd
 from reconciler.link.callers import Callers
+from reconciler.link.change_calls import ChangeCalls
 from reconciler.link.client_calls import ClientCalls
 from reconciler.link.common_services import CommonServices, PoolOf
 from reconciler.link.controller_calls import SERVICE as CONTROLLER
 from reconciler.link.controller_calls import ControllerService
 from reconciler.link.fleet_feed import FleetFeed
+from reconciler.link.fleet_writer import FleetWriter
 from reconciler.link.linked_hosts import LinkedHosts
 from reconciler.link.metrics import LinkMetrics
 from reconciler.picture.fleet_picture import PictureNews
@@ -114,6 +116,7 @@ class LinkServer:
         *,
         version: str,
         pool_of: PoolOf | None = None,
+        writer: FleetWriter | None = None,
     ) -> None:
         host, port = listen
         self.address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
@@ -122,7 +125,8 @@ class LinkServer:
         self._service = LinkService(self.hosts, metrics, wake, steady, str(uuid.uuid4()), version)
         self._calls = ClientCalls(self._service)
         self._feed = FleetFeed()
-        self._controller = ControllerService(self._calls, self._feed, self.hosts, steady)
+        self._changes = ChangeCalls(self._calls, self._feed, writer, wake)
+        self._controller = ControllerService(self._changes, self.hosts, steady)
         self._common = CommonServices(self._calls, (AGENT.full_name, CONTROLLER.full_name), pool_of)
         self._configuration = self._configure(Callers())
         self._given = self._configuration
@@ -149,6 +153,7 @@ class LinkServer:
         if self._stopping is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._stopping.set)
         self._thread.join()
+        self._changes.end()
 
     # Of LinkPort: called by the thread that ticks
 

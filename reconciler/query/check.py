@@ -39,7 +39,7 @@ class ComparedRevision:
 @dataclass(frozen=True, slots=True)
 class CheckRequest:
     """What is to be checked. `stream` is the path of what was laid over the source and replaces no file of it. `now` judges certificates;
-    without it their dates are not judged."""
+    without it their dates are not judged. `may_fork`: several processes read a large repo; not within a process that serves gRPC."""
 
     scope: Scope
     source: ManifestSource
@@ -47,6 +47,7 @@ class CheckRequest:
     earlier: ComparedRevision | None = None
     stream: str = ""
     now: datetime | None = None
+    may_fork: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +71,10 @@ def check(request: CheckRequest, progress: Progress) -> CheckResult:
     listing = source.listing(is_ignored)
     manifests = [path for path in listing.files if path == request.stream or files.is_declaring(path, policy)]
     then = list_blob_ids(request.earlier, policy)
-    loaded = load(source, manifests, policy, then, progress)
+    loaded = load(source, manifests, policy, then, progress, may_fork=request.may_fork)
     tree = build_tree(loaded, request)
     wrong_settings += check_link(source, {entry.key.namespace for entry in tree.entries}, request.now)
-    past = load_past(request.earlier, loaded, then, progress) if request.earlier else None
+    past = load_past(request, loaded, then, progress) if request.earlier else None
     findings = [
         *loaded.findings,
         *files.findings(listing.files, policy),
@@ -116,12 +117,14 @@ def list_blob_ids(earlier: ComparedRevision | None, policy: ValidationPolicy) ->
 
 
 def load_past(
-    earlier: ComparedRevision, loaded: LoadedFiles, then: dict[str, str], progress: Progress
+    request: CheckRequest, loaded: LoadedFiles, then: dict[str, str], progress: Progress
 ) -> EarlierRevision:
     """Reads only files that differ between the revisions. Problems of the earlier revision are not reported."""
+    earlier = request.earlier
+    assert earlier is not None, "there is a past only of an earlier revision"
     same = frozenset(loaded.same)
     differing = [path for path in then if path not in same]
-    old = load(earlier.source, differing, ValidationPolicy(), {}, progress)
+    old = load(earlier.source, differing, ValidationPolicy(), {}, progress, may_fork=request.may_fork)
     return EarlierRevision(earlier.name, tuple(old.entries), same, tuple(old.unreadable), knows_status=False)
 
 

@@ -67,10 +67,16 @@ class LoadedFiles(FileResults):
 
 
 def load(
-    source: ManifestSource, paths: Sequence[str], policy: ValidationPolicy, then: Ids, progress: Progress
+    source: ManifestSource,
+    paths: Sequence[str],
+    policy: ValidationPolicy,
+    then: Ids,
+    progress: Progress,
+    *,
+    may_fork: bool = True,
 ) -> LoadedFiles:
     """`then` are the ids that files had at an earlier revision."""
-    cores = len(os.sched_getaffinity(0))
+    cores = len(os.sched_getaffinity(0)) if may_fork else 1
     if len(paths) > FEW and cores > 1:
         from reconciler.query.parallel import parse_in_parallel
 

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 
 from reconciler.cli.fleet_repo import FleetRepo
 from reconciler.cli.mutate.output import FileEdit
+from reconciler.cli.plans.plan_input import PlanInput
 from reconciler.decide.decide import make_plan
 from reconciler.decide.deletion import IN_USE
 from reconciler.gitstore.approval import approve_command
@@ -28,12 +29,18 @@ PLANNER = Identity("gitvirt", "")
 
 def forecast_plan(fleet: FleetRepo, edits: Sequence[FileEdit], now: datetime) -> Plan | None:
     """The plan of the next tick if these edits were on the source branch. None before there is a target branch."""
+    seen = forecast(fleet, edits, now)
+    return make_plan(seen.world, seen.advance, now) if seen is not None else None
+
+
+def forecast(fleet: FleetRepo, edits: Sequence[FileEdit], now: datetime) -> PlanInput | None:
+    """What the next tick would see. The fleet was opened with all reports."""
     if fleet.snapshot.source is None or fleet.snapshot.target is None:
         return None
     repo, after = lay_over(fleet, edits, now)
     world = World(os.environ)
     world.assumes_signed = True  # who merges it signs it
-    return make_plan(world, world.advance(repo, after, now), now)
+    return PlanInput(repo, world, world.advance(repo, after, now), now)
 
 
 def lay_over(fleet: FleetRepo, edits: Sequence[FileEdit], now: datetime) -> tuple[Store, Snapshot]:

@@ -14,7 +14,7 @@ from reconciler.write.tick_commit import CommitIdentity
 from schemas.kinds import Key
 from schemas.report import MachineReport, ReportedMachineStatus
 from schemas.report.objects import ReportedCondition
-from tests.reconciler.gitstore.worlds import MemoryWorld
+from tests.reconciler.gitstore.worlds import MemoryWorld, World
 from tests.reconciler.link.client import ApiClient, list_client
 from tests.reconciler.link.serving import Served, serving
 from tests.reconciler.loop.fleet import FLEET, SMALL, Clock, Host, People, settle
@@ -40,9 +40,9 @@ class StatedHost(Host):
 class ViewedSite:
     """The reconciler ticks when it is told to; its server runs all the time."""
 
-    def __init__(self, served: Served, hosts: tuple[str, ...]) -> None:
+    def __init__(self, served: Served, hosts: tuple[str, ...], world: World | None = None) -> None:
         self.served, self.clock = served, Clock()
-        self.world = MemoryWorld()
+        self.world = world or MemoryWorld()
         self.people = People(self.world.client(), self.clock)
         self.hosts = [StatedHost(self.world.client(), name, self.clock) for name in hosts]
         self.certificates: dict[str, LinkCertificate] = {}
