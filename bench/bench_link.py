@@ -1,6 +1,7 @@
-"""Hosts on the link over real TLS on loopback: one server process, and the hosts' own code in other processes. No Git takes part.
+"""The link over real TLS on loopback.
 
-python bench/bench_link.py [HOSTS]      200 unless told
+python -m bench.bench_link [HOSTS]             200 unless told: one server process, and the hosts' own code in other processes, without Git
+python -m bench.bench_link schedule [CALLS]    30 unless told: Schedule call -> Running, with `gitvirt run`, poollets and simulated hosts
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from statistics import median
 
 from prometheus_client import CollectorRegistry
 
+from iri.proto.gitvirt.link.v1alpha1 import controller_pb2
 from poollet.clock import Clock
 from poollet.link.link_thread import LinkThread
 from poollet.link.poollet_link import LinkEvents, LinkIdentity, PoolletLink
@@ -26,6 +28,8 @@ from reconciler.link.metrics import LinkMetrics
 from reconciler.link.server import LinkServer, read_key_pair
 from reconciler.loop.loop import read_steady_clock
 from schemas.settings.fleet import FleetSettings, parse
+from tests.e2e.linked_fleet import MACHINE, linked_fleet
+from tests.reconciler.link.client import api_client, list_client
 from tests.servers.daemon import free_port
 from tests.servers.link_certificates import link_settings, make_certificate
 
@@ -166,6 +170,35 @@ def measure(folder: Path, hosts: int) -> None:
     print(f"server killed and started: all hosts back with a sign of life after {back:.1f} s")
 
 
+def measure_schedule(folder: Path, calls: int) -> None:
+    """One call after the other, each of a machine of its own, from the call to its last report."""
+    own = make_certificate("bench")
+    with linked_fleet(folder, hosts=("rack-1", "rack-2", "rack-3")) as fleet:
+        clients = "clients:\n" + list_client("bench", own, ("schedule",), ("default",))
+        fleet.commit({"gitvirt.yaml": fleet.settings() + clients})
+        fleet.run_reconciler("one")
+        for name in fleet.hosts:
+            fleet.run_host(name)
+        fleet.until(lambda: fleet.count_connected("one") == len(fleet.hosts))
+        fleet.commit({"machines/first.yaml": MACHINE.format(name="first")})
+        fleet.until(lambda: fleet.is_running("first"))
+        took: dict[str, list[float]] = {}
+        with api_client(f"127.0.0.1:{fleet.servers['one']}", fleet.link, own) as client:
+            for number in range(calls):
+                request = controller_pb2.ScheduleRequest(manifest=MACHINE.format(name=f"m{number}").encode())
+                started = time.monotonic()
+                for status in client.call("Schedule", request):
+                    state = controller_pb2.InstanceState.Name(status.state).removeprefix("INSTANCE_STATE_")
+                    took.setdefault(state, []).append(time.monotonic() - started)
+    for state, times in took.items():
+        times.sort()
+        last = times[int(len(times) * 0.95)]
+        print(f"Schedule -> {state}, {len(times)} calls: p50 {median(times):.3f} s, p95 {last:.3f} s")
+
+
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory(prefix="gv-") as place:
-        measure(Path(place), int(sys.argv[1]) if len(sys.argv) > 1 else 200)
+        if sys.argv[1:2] == ["schedule"]:
+            measure_schedule(Path(place), int(sys.argv[2]) if len(sys.argv) > 2 else 30)
+        else:
+            measure(Path(place), int(sys.argv[1]) if len(sys.argv) > 1 else 200)
