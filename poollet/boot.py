@@ -121,7 +121,7 @@ class BootStarts:
         if not is_applied and waited_ms >= self._rule.wait_ms and not self._has_warned:
             self._has_warned = True
             log.warning(
-                "no live was applied since the start, so guests that were off stay off name=%s; `boot: start` in poollet.yaml starts them all the same",
+                "no live was applied since the start, so guests that were off stay off name=%s; `boot: start` in poollet.yaml starts them without waiting for live",
                 self._name,
             )
         return is_applied and self._holding == self._runtimes.keys()

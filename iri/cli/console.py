@@ -144,6 +144,8 @@ def report_other_host(
         return Exit.OK
     cause = f"{printable(reference)} is on {printable(place.pool)}, not at the runtime of this host"
     cure = f"{place.command}; if the runtime has a socket of its own, add --address SOCKET"
+    if is_simulated(fleet, place.pool):
+        cure = f"{place.command}, where `gitvirt runtime simulated` or its poollet has this SOCKET"
     raise CommandError(cause, printable(cure))
 
 
@@ -174,10 +176,19 @@ def locate_machine(
     if not pool_of(item):
         raise CommandError(f"{name} has no pool", f"`gitvirt explain machine {name}` shows why")
     pool = fleet.get(Kind.MACHINE_POOL, "", pool_of(item))
+    if is_simulated(fleet, pool_of(item)):
+        return ConsoleLocation(False, "", pool_of(item), (), f"gitvirt {verb} --address SOCKET {name}")
     known = pool.object.status.addresses if pool and isinstance(pool.object, MachinePool) else ()
     addresses = tuple(each.address for each in known)
     host = next((each for each in addresses if HOST.fullmatch(each)), pool_of(item))
     return ConsoleLocation(False, "", pool_of(item), addresses, f"{ssh} {host} gitvirt {verb} {name}")
+
+
+def is_simulated(fleet: FleetInventory, pool: str) -> bool:
+    """Whether the host of the pool exists as numbers only: then there is no machine to log in to, but a socket."""
+    found = fleet.get(Kind.MACHINE_POOL, "", pool)
+    host = found.object if found is not None else None
+    return isinstance(host, MachinePool) and host.status.node_info.get("hypervisor") == "simulated"
 
 
 def find_machine_id(client: Client, reference: str) -> str:

@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     in_force = read_in_force(one)
     match rotation.find_step(RotationFacts(own, next_pem, in_force, arguments.force), now):
         case RotationStep.REST:
-            out().line("the certificate is valid for more than 30 days; --force replaces it nevertheless")
+            out().line("the certificate is valid for more than 30 days; --force replaces it now")
         case RotationStep.LIST:
             cause = f"poollets.{one.name} of gitvirt.yaml does not list this host's certificate"
             raise CommandError(cause, JOIN)

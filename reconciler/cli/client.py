@@ -157,7 +157,7 @@ def rotate(arguments: argparse.Namespace, files: PairFiles) -> int:
     match rotation.find_step(facts, datetime.now(UTC)):
         case RotationStep.REST:
             out().line(
-                f"the certificate of {arguments.name} is valid for more than 30 days; --force replaces it nevertheless"
+                f"the certificate of {arguments.name} is valid for more than 30 days; --force replaces it now"
             )
             return Exit.OK
         case RotationStep.LIST:

@@ -104,7 +104,7 @@ def find_target(environment: Mapping[str, str]) -> CommentTarget:
         return gitlab_target(environment)
     if environment.get("GITHUB_ACTIONS"):
         return github_target(environment)
-    cure = "supported are the Actions of GitHub, Gitea and Forgejo, and GitLab CI; each is recognized by its environment variables"
+    cure = "run it in the Actions of GitHub, Gitea or Forgejo, or in GitLab CI; gitvirt recognizes each by its environment variables"
     raise CommandError("this is not a CI job that gitvirt can comment from", cure, Exit.USAGE)
 
 

@@ -67,7 +67,7 @@ def list_notes(fleet: FleetRepo, keys: Sequence[Key]) -> Iterator[str]:
     undo = fleet.settings.limits
     names = shorten_list([str(key) for key in stopped])
     if undo.undo_milliseconds:
-        yield f"{names}: stopped first; its data goes {describe_undo(undo.undo)} (limits.undo)"
+        yield f"{names}: stopped first; its data is DESTROYED {describe_undo(undo.undo)} (limits.undo)"
     else:
         yield f"{names}: limits.undo is 0, so `git revert` does not bring local disks back"
 

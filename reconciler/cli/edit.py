@@ -54,7 +54,7 @@ EXAMPLES = """examples:
   EDITOR='sed -i s/small/large/' gitvirt edit web-1 --yes      in a script
 
 It opens $VISUAL or $EDITOR on the file of the source branch that declares the object, shows the errors and the plan of the change, and
-commits it. `gitvirt explain` and `gitvirt help resources` say what may be written."""
+commits it. `gitvirt help resources` lists every field."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,9 +110,7 @@ def rotate(arguments: argparse.Namespace, files: PairFiles) -> int:
     step = rotation.find_step(facts, datetime.now(UTC))
     match step:
         case RotationStep.REST:
-            out().line(
-                "the certificate of the link is valid for more than 30 days; --force replaces it nevertheless"
-            )
+            out().line("the certificate of the link is valid for more than 30 days; --force replaces it now")
             return Exit.OK
         case RotationStep.LIST:
             raise CommandError("gitvirt.yaml does not list this certificate", "run `gitvirt link init`")

@@ -225,7 +225,7 @@ def note_unapplied(fleet: FleetRepo, result: WaitResult) -> None:
     refused = [each for file in files for each in read_file(file)[1] if each.key in (result.key, None)]
     if refused:
         why = f"{describe_errors(refused[0])}; {describe_cure(refused[0])}"
-        err().line(printable(f"what {result.key} declares now is not applied: {why}"))
+        err().line(printable(f"the present declaration of {result.key} is not applied: {why}"))
 
 
 def find_obstacle(inventory: FleetInventory, result: WaitResult) -> str:

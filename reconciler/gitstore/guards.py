@@ -50,7 +50,7 @@ def of_history(repo: Repo, last: ObjectId | None, head: ObjectId | None) -> tupl
     if last is None or head is None or repo.is_descendant(head, last):
         return ()
     cause = f"the source head {head[:12]} does not descend from {last[:12]}, the last reconciled commit"
-    hint = "if the force push was meant, approve it with the trailer that `gitvirt plan` prints; else push the old head again"
+    hint = "if the force push is intended, approve it with the trailer that `gitvirt plan` prints; else push the old head again"
     return (Problem(file="", code="GV812", message=cause, hint=hint),)
 
 

@@ -68,7 +68,7 @@ class LinkService:
         caller = await self.identify(context)
         if self._open[caller.identity] >= STREAMS_OF_CALLER:
             cause = f"poollet {caller.name} has {STREAMS_OF_CALLER} streams already"
-            cure = "let one process use its certificate"
+            cure = "use each certificate in one process only"
             refusal = LinkRefusal(
                 LinkRefusalReason.TOO_MANY, grpc.StatusCode.RESOURCE_EXHAUSTED, cause, cure, caller.identity
             )

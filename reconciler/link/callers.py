@@ -152,7 +152,7 @@ def check_host(caller: Caller, name: str, fleet: str, expected_fleet: str) -> Li
         )
     if fleet != expected_fleet:
         cause = f"poollet {name} is of fleet {fleet or '(none)'}, and this link of fleet {expected_fleet}"
-        cure = "let repo.url of poollet.yaml and link.addresses of gitvirt.yaml be of one fleet"
+        cure = "set repo.url of poollet.yaml and link.addresses of gitvirt.yaml to the same fleet"
         return LinkRefusal(
             LinkRefusalReason.OTHER_FLEET, grpc.StatusCode.FAILED_PRECONDITION, cause, cure, caller.identity
         )

@@ -99,7 +99,7 @@ _FIXED = {
     Predicate.PINNED: "the pin removed",
     Predicate.VOLUME: "its volumes within reach",
     Predicate.SNAPSHOT: "its snapshot on it",
-    Predicate.ANTI_AFFINITY: "the machines it keeps apart from elsewhere",
+    Predicate.ANTI_AFFINITY: "the machines that it keeps apart from moved to other pools",
     Predicate.REJECTED: "the reason for its rejection fixed",
     Predicate.NO_POOLS: "a pool",
 }

@@ -22,7 +22,7 @@ from schemas.kinds import Key
 SUBJECT_LENGTH = 72
 DESTRUCTIVE = {"delete": "DELETE", "replace": "RECREATE"}  # verbs, and the word for them in a subject
 DESTROYS = "DESTROYS"
-HELD = "is removed from its file, and held until that has ended"
+HELD = "is removed from its file, and its deletion waits for that"
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,4 +182,4 @@ def show_commit(
     for condition, keys in result.waiting:
         names = " ".join(map(str, keys))
         repo = f" --repo {shlex.quote(arguments.repo)}" if arguments.repo else ""
-        terminal.line(f"`gitvirt wait {printable(f'{names} {condition}{repo}')}` waits for its end")
+        terminal.line(f"`gitvirt wait {printable(f'{names} {condition}{repo}')}` waits until that is done")

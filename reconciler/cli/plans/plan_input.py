@@ -15,6 +15,7 @@ to the checkout nor to the remote.
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,12 +29,15 @@ from reconciler.cli.terminal import TextStyle, err, printable
 from reconciler.gitstore import guards
 from reconciler.gitstore.remote.transport import RemoteUnavailable
 from reconciler.gitstore.repo import Repo, Snapshot
+from reconciler.gitstore.store import Store
 from reconciler.gitstore.worktree.revision import open_revision
 from reconciler.query.check import CheckRequest
 from reconciler.query.offline_repo import OfflineRequest, open_offline_repo
 from reconciler.query.scope import Scope, checked_out_branch, find_root, short_branch
 from reconciler.query.source import CommitFiles, FolderSource, RevisionSource
 from reconciler.world.changes import WorldChanges
+from reconciler.world.source.parse_cache import cache as parse_cache
+from reconciler.world.source.parse_cache.cache import ParseCache
 from reconciler.world.source.rules import NO_FLEET
 from reconciler.world.world import World
 from schemas.settings.fleet import PATH
@@ -55,9 +59,9 @@ class PlanInput:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--source", metavar="REV", help="what people want (default: the files on disk)")
+    parser.add_argument("--source", metavar="REV", help="the desired state (default: the files on disk)")
     parser.add_argument(
-        "--target", metavar="REV", help="what is (default: the target branch as fetched last)"
+        "--target", metavar="REV", help="the present state (default: the target branch as fetched last)"
     )
     parser.add_argument("--repo", metavar="URL|DIR", help="look at a remote as it is now, not at a checkout")
 
@@ -134,13 +138,26 @@ def print_notes(notes: tuple[str, ...]) -> None:
         err().line(f"{err().paint('note:', TextStyle.DIM)} {printable(note)}")
 
 
+@contextmanager
+def open_readings(repo: Repo) -> Iterator[ParseCache]:
+    """What earlier verbs and the reconciler parsed of this mirror. Without it all is read again, so that its troubles are not told here."""
+    logging.getLogger(parse_cache.__name__).addHandler(logging.NullHandler())
+    readings = ParseCache(repo.folder if isinstance(repo, Store) else None)
+    try:
+        yield readings
+    finally:
+        readings.close()
+
+
 def advance_world(
     repo: Repo, snapshot: Snapshot, now: datetime, notes: tuple[str, ...] = (), *, is_offline: bool = False
 ) -> PlanInput:
     """A World of this one snapshot. Raises CommandError where the reconciler would refuse to tick: such a plan
     would show everything as gone."""
-    world = World(os.environ, is_offline=is_offline)
-    advance = world.advance(repo, snapshot, now)
+    with open_readings(repo) as readings:
+        world = World(os.environ, readings=readings, is_offline=is_offline)
+        advance = world.advance(repo, snapshot, now)
+        readings.settle()
     for problem in world.unfit:
         where = f"{problem.file}:{problem.line}: " if problem.line else ""
         exit_code = Exit.FAILED if problem is NO_FLEET else Exit.PROBLEMS

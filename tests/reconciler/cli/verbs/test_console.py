@@ -78,6 +78,23 @@ def test_the_command_names_the_address_of_the_host(fleet: Path, capsys: Capture)
     assert "ssh -t 192.0.2.7 gitvirt console default/web-1" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("verb", ["console", "logs"])
+def test_a_simulated_host_is_reached_by_its_socket_and_not_by_ssh(
+    fleet: Path, capsys: Capture, verb: str
+) -> None:
+    git(fleet, "checkout", "-q", "live")
+    status = (
+        POOL_STATUS
+        + b"  addresses: [{type: Hostname, address: simulated}]\n  nodeInfo: {hypervisor: simulated}\n"
+    )
+    commit(fleet, {"pools/rack-a.yaml": POOL + status}, "rack-a is simulated")
+    git(fleet, "push", "-q", "origin", "live")
+    assert gitvirt(verb, "web-1") == Exit.FAILED
+    output = " ".join(capsys.readouterr().err.split())
+    assert f"gitvirt {verb} --address SOCKET default/web-1, where `gitvirt runtime simulated`" in output
+    assert "ssh" not in output
+
+
 @pytest.mark.parametrize("address", ["-oProxyCommand=evil", "a; evil", "$(evil)", "a b", "a`evil`"])
 def test_an_invalid_address_appears_in_no_command(fleet: Path, capsys: Capture, address: str) -> None:
     git(fleet, "checkout", "-q", "live")

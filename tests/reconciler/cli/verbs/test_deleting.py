@@ -80,7 +80,7 @@ def test_a_message_about_something_harmless_stays_as_it_is(fleet: Path) -> None:
 def test_delete_says_how_long_it_can_be_undone(fleet: Path, capsys: Capture) -> None:
     assert gitvirt("delete", "web-1", "--yes") == Exit.OK
     assert (
-        "Machine/default/web-1: stopped first; its data goes 10m after the merge; git revert until then"
+        "Machine/default/web-1: stopped first; its data is DESTROYED 10m after the merge; git revert until then"
         in capsys.readouterr().err
     )
 
@@ -311,5 +311,5 @@ def test_a_deletion_that_awaits_approval_says_so(fleet_in_use: Path, capsys: Cap
         "Machine/default/web-1 awaits approval: 4 of 4 would be deleted: all of them; `gitvirt approve "
         in printed.err
     )
-    assert "Machine/default/web-1 is removed from its file, and held until that has ended: " in printed.out
+    assert "Machine/default/web-1 is removed from its file, and its deletion waits for that: " in printed.out
     assert "will be deleted" not in printed.out

@@ -171,3 +171,16 @@ def test_ssh_prints_the_command(fleet: Path, capsys: Capture, words: str, want: 
     first, *rest = words.split()
     assert gitvirt("ssh", "--print", first, *rest) == Exit.OK
     assert capsys.readouterr().out.strip() == want
+
+
+@pytest.mark.parametrize("words", ["status", "approve", "plan --repo ."])
+def test_what_was_parsed_is_kept_and_changes_no_answer(
+    fleet: Path, tmp_path: Path, capsys: Capture, words: str
+) -> None:
+    code, first = gitvirt(*words.split()), capsys.readouterr()
+    (kept,) = (tmp_path / "cache").rglob("readings.sqlite")
+    written = kept.stat().st_mtime_ns
+    assert (gitvirt(*words.split()), capsys.readouterr()) == (code, first)
+    assert kept.stat().st_mtime_ns == written, "nothing was parsed again"
+    kept.write_bytes(b"damaged")
+    assert (gitvirt(*words.split()), capsys.readouterr()) == (code, first)

@@ -115,7 +115,7 @@ def test_wait_says_that_what_runs_is_not_what_is_declared(
     captured = capsys.readouterr()
     assert "Machine/default/web-1: Running after " in captured.out
     assert captured.err.startswith(
-        "what Machine/default/web-1 declares now is not applied: machines/web-1.yaml:"
+        "the present declaration of Machine/default/web-1 is not applied: machines/web-1.yaml:"
     )
     assert why in captured.err
 
