@@ -233,11 +233,12 @@ class Explored(Life):
         return states[read.now]
 
     def rest(self) -> None:
-        """Once the party that naps, or whose server lags, looks again: until then the others are at rest, and it has not been heard."""
+        """Once the party that naps, or whose server lags, looks again: until then the others are at rest, and it has not been heard. A
+        reconciler that was away while `live` was put back still waits for reports then."""
         self.explored.calm()
-        self.looser.is_restored = False
-        while self.is_cut_off():
+        while self.is_cut_off() or (self.looser.is_restored and self._is_blocked()):
             self._round()
+        self.looser.is_restored = False
         super().rest()
 
     def is_cut_off(self) -> bool:
