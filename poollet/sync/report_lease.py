@@ -25,7 +25,7 @@ enough (`answers_by`).
 `live` is older than a report that names a commit of it (`liveCommit`) which it does not contain: it was lost, or rewound. Then the report
 is all that tells what runs on the other host, and the reconciler writes `live` again from it. While `live` is missing, a report
 without a poollet.json that can be read counts as one that names such a commit.
-A Candidate writes `candidate.json` beside the other host's report, and nothing else; so does a host that waits for `live`. It names
+A Candidate writes `candidate.json` beside the other host's report, and nothing else; so does a host that waits. It names
 the objects that it has, because nothing may be placed a second time. It acts on no assignment, but it
 powers off the machines that `live` assigns to another host, for it may be the host that was cut off. A report whose poollet.json
 cannot be read counts as another host's.
@@ -72,8 +72,8 @@ class Acquire:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Not yet. `until_ms` is when the other host's heartbeat expires, None where nothing but a change of `live` ends it: then the host says
-    meanwhile what it has, as a Candidate does."""
+    """Not yet. `until_ms` is when the other host's heartbeat expires, None where nothing but a change of `live` ends it. Meanwhile the host
+    says what it has, as a Candidate does: the reconciler may wait no longer than it does itself."""
 
     until_ms: int | None
     message: str
@@ -95,11 +95,6 @@ class Candidate:
 
 
 LeaseVerdict: TypeAlias = Acquire | Wait | StepDown | Candidate
-
-
-def writes_candidate(verdict: LeaseVerdict | None) -> bool:
-    """Whether the host writes candidate.json: what it has must be known, however long it waits."""
-    return isinstance(verdict, Candidate) or (isinstance(verdict, Wait) and verdict.until_ms is None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,6 @@ from poollet.sync.report_lease import (
     ReportLease,
     StepDown,
     Wait,
-    writes_candidate,
 )
 from reconciler.gitstore.errors import DamageError, RepoError
 from reconciler.gitstore.objects.tree import ObjectId
@@ -255,8 +254,6 @@ class ReportPublisher:
         """Whether candidate.json has to be written. One of another host is replaced once in a run, so that
         two candidates do not overwrite each other for ever."""
         there = self._contents.files.get(CANDIDATE)
-        if not writes_candidate(self._verdict):
-            return False
         if self._contents.fault:  # on top of what cannot be read there is no place for it
             return False
         if self._candidate is None or (there is not None and _is_same_candidate(there, self._candidate)):

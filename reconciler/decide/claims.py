@@ -132,7 +132,7 @@ def candidate_claims(view: View, key: Key) -> Iterator[Obstacle]:
     for name in view.reports.candidate_index.speakers(key):
         report = view.reports.by_poollet[name]
         waiting = report.candidate
-        if waiting is None or not may_hold(view, waiting, report.host):
+        if waiting is None or not may_hold(view, waiting, report):
             continue
         for each in waiting.objects:
             if (each.kind, each.namespace, each.name) == key and each.uid not in view.retained_volumes:

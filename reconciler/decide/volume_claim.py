@@ -214,7 +214,7 @@ def list_unordered(view: View, volume: ObjectState, handle: str) -> Iterator[Uno
     for name in reports.candidate_index.speakers(handle) if handle else ():
         report = reports.by_poollet[name]
         waiting = report.candidate
-        if waiting is None or not may_hold(view, waiting, report.host):
+        if waiting is None or not may_hold(view, waiting, report):
             continue
         for each in waiting.objects:
             if is_near(each, volume, handle):

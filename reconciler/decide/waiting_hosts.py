@@ -6,18 +6,19 @@ A host that waits beside another one's report names what it has in candidate.jso
 from __future__ import annotations
 
 from reconciler.decide.pool_requests import status_of
+from reconciler.world.reports.host_report import HostReport
 from reconciler.world.view import View
 from schemas.kinds import Key, Kind
 from schemas.report import CandidateReport
 
 
-def may_hold(view: View, waiting: CandidateReport, reporter: str) -> bool:
-    """Whether what a host says counts that waits without the grant. `reporter` is the host that has the lease."""
+def may_hold(view: View, waiting: CandidateReport, report: HostReport) -> bool:
+    """Whether what a host says counts that waits without the lease of the report: also of the same host, after a crash and as a clone."""
     kinds = (Kind.MACHINE_POOL, Kind.VOLUME_POOL)
     pools = [Key(kind, "", pool) for pool in waiting.pools for kind in kinds]
-    return waiting.host_id != reporter and not any(
-        is_destroyed(view, pool, waiting.host_id) for pool in pools
-    )
+    by = report.poollet
+    is_reporter = by is not None and (by.host_id, by.instance) == (waiting.host_id, waiting.instance)
+    return not is_reporter and not any(is_destroyed(view, pool, waiting.host_id) for pool in pools)
 
 
 def is_destroyed(view: View, pool: Key, host: str) -> bool:

@@ -85,6 +85,22 @@ def test_a_host_that_crashed_goes_on_once_its_last_run_is_silent(is_other_boot: 
     assert clones.time.ms - began_ms >= 50_000
 
 
+def test_a_host_that_waits_after_a_crash_says_what_it_has() -> None:
+    """The reconciler may wait no longer for the host than the host for its last run: what it has must be known by then."""
+    clones = Clones(has_copies=False)
+    again = clones.run(clones.first_host, 2, "boot two")
+    clones.turn(again)
+    clones.turn(again)
+    assert not again.publisher.has_landed
+    found = again.report().candidate
+    assert found is not None
+    assert [(one.kind, one.name, one.uid) for one in found.objects] == [("Machine", "web", uid(1))]
+    while not again.publisher.has_landed:
+        clones.turn(again)
+    clones.turn(again)
+    assert again.report().candidate is None
+
+
 def test_a_restart_in_the_same_boot_waits_for_nothing() -> None:
     clones = Clones(has_copies=False)
     again = clones.run(clones.first_host, 2)
