@@ -91,7 +91,7 @@ def test_a_host_that_waits_after_a_crash_says_what_it_has() -> None:
     again = clones.run(clones.first_host, 2, "boot two")
     clones.turn(again)
     clones.turn(again)
-    assert not again.publisher.has_landed
+    assert again.publisher.waiting
     found = again.report().candidate
     assert found is not None
     assert [(one.kind, one.name, one.uid) for one in found.objects] == [("Machine", "web", uid(1))]
