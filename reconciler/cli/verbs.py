@@ -93,6 +93,9 @@ VERBS = {
     "drain": Verb("reconciler.cli.drain", "move all machines off a pool"),
     "pause": Verb("reconciler.cli.pause", "leave an object as it is until it is resumed"),
     "resume": Verb("reconciler.cli.pause", "end a pause"),
+    "schedule": Verb(
+        "reconciler.cli.schedule", "schedule machines by the controller API, and report until they run"
+    ),
     "start": Verb("reconciler.cli.power", "start machines that are off"),
     "stop": Verb("reconciler.cli.power", "stop machines, which keep their place and their disks"),
     "edit": Verb("reconciler.cli.edit", "change an object in your editor: it shows the plan, and commits"),
@@ -141,6 +144,7 @@ JOBS: Mapping[str, tuple[str, ...]] = {
         "approve",
         "purge",
         "pool",
+        "schedule",
     ),
     "review": ("validate", "plan", "comment", "audit", "forge"),
     "operate": ("run", "poollet", "runtime", "link", "client"),
