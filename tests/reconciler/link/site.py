@@ -7,17 +7,27 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from reconciler.gitstore.repo import Refs
+from reconciler.gitstore.repo import Draft, Identity, Pushed, Refs
 from reconciler.loop.outcome import Committed
 from reconciler.loop.tick import ProcessInputs, Reconciler
 from reconciler.write.tick_commit import CommitIdentity
 from schemas.kinds import Key
-from schemas.report import MachineReport, ReportedMachineStatus
+from schemas.report import MachineReport, PoolletReport, Report, ReportedMachineStatus, render
 from schemas.report.objects import ReportedCondition
 from tests.reconciler.gitstore.worlds import MemoryWorld, World
 from tests.reconciler.link.client import ApiClient, list_client
 from tests.reconciler.link.serving import Served, serving
-from tests.reconciler.loop.fleet import FLEET, SMALL, Clock, Host, People, settle
+from tests.reconciler.loop.fleet import (
+    FLEET,
+    INSTANCE,
+    REPORTS,
+    SMALL,
+    Clock,
+    Host,
+    People,
+    settle,
+    take_snapshot,
+)
 from tests.servers.link_certificates import LinkCertificate, link_settings, make_certificate
 
 
@@ -26,6 +36,28 @@ class StatedHost(Host):
     """`states` has state and reason of guests that do not run, by name."""
 
     states: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+    def leave(self) -> None:
+        """Its last report: it says that it leaves, and has nothing any more."""
+        last = PoolletReport(
+            fleet=FLEET,
+            name=self.name,
+            host_id=self.name,
+            instance=INSTANCE,
+            interval="15s",
+            leaving="leaving",
+        )
+        report = Draft(
+            ref=REPORTS + self.name,
+            expected=take_snapshot(self.repo).reports.get(self.name),
+            base=None,
+            edits=dict(render(Report(poollet=last))),
+            message="report",
+            author=Identity(self.name, "host@example.org"),
+            time=self.clock(),
+            has_parents=False,
+        )
+        assert isinstance(self.repo.write([report]), Pushed)
 
     def _obey(self, key: Key, uid: str, order: str, is_ordered: bool) -> MachineReport:
         found = super()._obey(key, uid, order, is_ordered)

@@ -104,6 +104,27 @@ def test_the_life_of_a_node_is_told_with_its_causes(site: ViewedSite, viewer: Ap
     assert (back.name, back.state) == ("host-2", pb.NODE_STATE_READY)
 
 
+def test_a_node_that_leaves_says_so_and_joins_again(site: ViewedSite, viewer: ApiClient) -> None:
+    watch = watch_nodes(viewer)
+    read_initial(watch)
+    leaving = site.hosts.pop()
+    leaving.leave()
+    site.tick(2)
+    left = next_of(watch, NodeEvent.CAUSE_LEFT).node
+    assert (left.name, left.state) == (leaving.name, pb.NODE_STATE_LEFT)
+    site.tick(times=9, seconds=10)  # longer than a heartbeat timeout: one that left is not lost
+    assert node_state(viewer, leaving.name) == pb.NODE_STATE_LEFT
+    site.hosts.append(leaving)
+    site.settle()
+    assert next_of(watch, NodeEvent.CAUSE_JOINED).node.name == leaving.name
+
+
+def node_state(client: ApiClient, name: str) -> int:
+    found = client.call("ListNodes", pb.ListNodesRequest()).nodes
+    (state,) = [each.state for each in found if each.name == name]
+    return int(state)
+
+
 def test_a_listed_host_that_never_reported_is_unconfirmed_and_removed_with_its_entry(
     site: ViewedSite, viewer: ApiClient
 ) -> None:
