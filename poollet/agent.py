@@ -115,7 +115,7 @@ class Agent:
         self.name_interval: Callable[[FleetSettings], str] = lambda settings: settings.heartbeat.interval
         self._decide, self._ask, self._clock = parts.decide, parts.ask, parts.clock
         self._pools = {(Kind(pool.kind), pool.name): pool for pool in setup.pools}
-        self._live = LiveSync(parts.remote, self._pools, parts.publisher.ref)
+        self._live = LiveSync(parts.remote, self._pools, parts.publisher.ref, parts.clock)
         self._events = Events(setup.name, parts.clock)
         self._provider_events = ProviderEvents(self._events)
         self._memory = Memory()
@@ -167,7 +167,8 @@ class Agent:
         self._provider_events.record(decision.memory.entries)
         self._offer(lease, pools, decision, live.settings)
         self._carry_out(decision, host)
-        moments = (decision.recheck_at_ms, lease.until_ms if isinstance(lease, Wait | Candidate) else None)
+        until = lease.until_ms if isinstance(lease, Wait | Candidate) else None
+        moments = (decision.recheck_at_ms, live.recheck_at_ms, until)
         return min((one for one in moments if one is not None), default=None)
 
     @property

@@ -4,6 +4,10 @@ Theory of operation. `read` gives the agent one reading of `live`, `mark_applied
 that its commit was applied, and the report carries that commit (`liveCommit`) over a restart. `holds` asks
 the newest fetched `live`, not that of the pass: an action may have waited for minutes.
 
+Others may write to `live`, and the reconciler's next commit puts back what they changed. Meanwhile the last good
+commit stays applied, as it was. So a pool says LiveForeign only after FOREIGN_MS: a reconciler that lives has ended it
+by then, and no pool was in trouble.
+
 A host belongs to the fleet whose id its last report names. When gitvirt.yaml names another id, nothing is
 applied: all objects here would count as foreign, and would be created a second time.
 
@@ -16,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from poollet.clock import Clock
 from poollet.sync.git_sync import GitSync
 from poollet.sync.live_policy import LiveRejection, LiveVerdict
 from poollet.sync.live_view import LiveView, PoolId
@@ -23,6 +28,8 @@ from poollet.sync.report_lease import Grants
 from reconciler.gitstore.objects.tree import ObjectId
 from schemas.report import Report
 from schemas.settings.fleet import FleetSettings
+
+FOREIGN_MS = 30_000  # three times what a reconciler may be away from the remote
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +43,15 @@ class LiveProblem:
 
 @dataclass(frozen=True, slots=True)
 class LiveState:
-    """One reading of `live`. No `view`: it is not applied. `problem` says what is wrong, also where it is applied all the same."""
+    """One reading of `live`. No `view`: it is not applied. `problem` says what is wrong, also where it is applied all the same.
+    At `recheck_at_ms` it may be another problem although nothing changed."""
 
     verdict: LiveVerdict
     settings: FleetSettings
     view: LiveView | None
     is_own_fleet: bool
     problem: LiveProblem | None
+    recheck_at_ms: int | None = None
 
     @property
     def is_applied(self) -> bool:
@@ -66,12 +75,13 @@ class LiveState:
 class LiveSync:
     """Call `holds` from any thread, the rest from the agent's."""
 
-    def __init__(self, git: GitSync, pools: Iterable[PoolId], report_ref: str) -> None:
+    def __init__(self, git: GitSync, pools: Iterable[PoolId], report_ref: str, clock: Clock) -> None:
         self.git = git
         self.last_applied: ObjectId | None = None
         self.fleet = ""  # whose the objects on this host are
         self._pools = frozenset(pools)
-        self._report_ref = report_ref
+        self._report_ref, self._clock = report_ref, clock
+        self._foreign_until_ms: int | None = None  # until then a foreign head is not reported
         self._uids: frozenset[str] = frozenset()
         self._orders: LiveView | None = None  # the newest that was read: preconditions are asked of it
 
@@ -95,7 +105,21 @@ class LiveSync:
         self.fleet = self.fleet or settings.fleet.id
         is_own = settings.fleet.id == self.fleet
         problem = _problem(verdict, self.last_applied) if is_own else self._other_fleet(settings)
-        return LiveState(verdict, settings, view, is_own, problem)
+        recheck_at_ms = self._time_foreign(verdict)
+        if is_own and recheck_at_ms is not None:
+            problem = None
+        return LiveState(verdict, settings, view, is_own, problem, recheck_at_ms)
+
+    def _time_foreign(self, verdict: LiveVerdict) -> int | None:
+        """Until when a foreign head is not reported; None where it is reported, or is not foreign. Without a good commit nothing is applied,
+        which is reported at once."""
+        if verdict.hold is not LiveRejection.FOREIGN:
+            self._foreign_until_ms = None
+            return None
+        now = self._clock.moment_ms()
+        if self._foreign_until_ms is None:
+            self._foreign_until_ms = now + FOREIGN_MS if verdict.use is not None else now
+        return self._foreign_until_ms if now < self._foreign_until_ms else None
 
     def contains(self, state: LiveState, commit: ObjectId | None) -> bool:
         """Whether `live` has that commit; of no commit, whether there is a `live`. A commit that the mirror

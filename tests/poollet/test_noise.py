@@ -197,3 +197,40 @@ def test_a_lost_host_is_written_at_once_and_so_is_its_return() -> None:
     assert len(site.after({}, seconds=80)) == 1
     site.hosts = ("host-1", "host-2")
     assert len(site.after({}, seconds=10)) == 1
+
+
+def write_foreign(site: Watched) -> None:
+    """A person writes to `live`, and hosts see that before the reconciler does."""
+    site.fleet.commit({"classes/small.yaml": machine_class("small", "8", "8Gi")}, LIVE, trailers=())
+    for name in site.hosts:
+        site._living(name, lambda name=name: site._host(name))  # type: ignore[misc]
+
+
+def list_reasons(site: Watched) -> set[str]:
+    """Why pools are not ready, as `live` says."""
+    found = [getattr(one, "status", None) for one in site.live().objects()]
+    conditions = [each for status in found for each in getattr(status, "conditions", ())]
+    return {each.reason for each in conditions if each.type == "FollowsLive" and each.status != "True"}
+
+
+def test_what_another_wrote_to_live_is_put_back_by_one_commit_and_no_pool_is_in_trouble() -> None:
+    site = start_fleet("host-1", "host-2")
+    site.after({"m/web.yaml": machine("web")})
+    write_foreign(site)
+    (subject,) = site.after({})
+    assert subject.startswith("put back classes/small.yaml"), subject
+    assert list_reasons(site) == set()
+
+
+def test_pools_say_that_live_is_foreign_where_no_reconciler_puts_it_back() -> None:
+    site = start_fleet("host-1", "host-2")
+    site.after({"m/web.yaml": machine("web")})
+    write_foreign(site)
+    for _ in range(31):
+        site.time.ms += 1000
+        for name in site.hosts:
+            site._living(name, lambda name=name: site._host(name))  # type: ignore[misc]
+    for name in site.hosts:
+        assert "LiveForeign" in str(site.runs[name].report().pools), name
+    site.after({})
+    assert list_reasons(site) == set()
