@@ -14,6 +14,9 @@ one pattern maps to the refs of the remote:
     http, https    git remote-https URL       `git push` unfolds a pattern before it calls this helper, so the helper is called itself; the
                                               commands on its input are those of gitremote-helpers(7), and its answer is one line a ref
 
+A push of gitvirt has a few small files and the folders that they are in. Each is like its own version before or like none, so git compares it with
+its neighbors alone, in one thread: to look further costs more than all the rest of a push, and sends hardly less.
+
 What a crash leaves in such a folder is in no later pattern; housekeeping removes it. A deletion has no commit, so it stays a plain refspec.
 """
 
@@ -31,6 +34,7 @@ from reconciler.gitstore.remote.transport import RefUpdate
 
 FOLDER = "refs/gitvirt/outgoing"
 _REJECTED = "rejected"
+_SMALL = ("-c", "pack.window=2", "-c", "pack.threads=1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +83,7 @@ def _by_push(mirror: Path, url: str, updates: Sequence[RefUpdate], refspecs: Seq
         # Alone a ref is atomic by nature, and not every server knows the word.
         options.append("--atomic")
     options += [f"--force-with-lease={lease}" for lease in _leases(updates)]
-    return PushCommand((f"--git-dir={mirror}", "push", *options, url, *refspecs))
+    return PushCommand((*_SMALL, f"--git-dir={mirror}", "push", *options, url, *refspecs))
 
 
 def _by_helper(mirror: Path, url: str, updates: Sequence[RefUpdate], refspecs: Sequence[str]) -> PushCommand:
@@ -90,7 +94,8 @@ def _by_helper(mirror: Path, url: str, updates: Sequence[RefUpdate], refspecs: S
     lines += [f"push {refspec}" for refspec in refspecs]
     # An empty line ends the push, and another one ends the helper.
     given = "\n".join([*lines, "", "", ""]).encode()
-    return PushCommand((f"--git-dir={mirror}", "remote-https", url, url), given, is_helper=True)
+    arguments = (*_SMALL, f"--git-dir={mirror}", "remote-https", url, url)
+    return PushCommand(arguments, given, is_helper=True)
 
 
 def _leases(updates: Sequence[RefUpdate]) -> list[str]:
