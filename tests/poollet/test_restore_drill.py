@@ -19,7 +19,7 @@ from poollet.decide.decide import decide
 from reconciler.decide.compose import pending_approvals
 from reconciler.gitstore.memory import Fault, no_fault
 from reconciler.gitstore.mirror.mirror import Mirror
-from reconciler.gitstore.objects.commit import Sign
+from reconciler.gitstore.objects.commit import SOURCE_TRAILER, Sign
 from reconciler.gitstore.remote import address
 from reconciler.gitstore.remote.access import RemoteAccess
 from reconciler.gitstore.remote.git_transport import GitTransport
@@ -209,3 +209,30 @@ def test_a_file_that_cannot_be_read_while_live_is_lost_gives_no_machine_away(dri
     assert (drill.guests(A), drill.guests(B)) == (ran, {})
     shown = repository.git(drill.fleet.repo, "show", f"{LIVE}:web.yaml")
     assert "OnAnotherHost" in shown
+
+
+@pytest.mark.parametrize("is_applied", [True, False], ids=["imitated, so that hosts apply it", "foreign"])
+def test_live_that_was_put_back_by_hand_as_the_page_says_runs_on(drill: Drill, is_applied: bool) -> None:
+    """docs/audit.md#put-live-back: no reconciler runs while `live` is forced back. Hosts that applied the bad commit await an approval."""
+    drill.rounds(6)
+    ran, good, source = drill.guests(A), drill.fleet.head(LIVE), drill.fleet.head(MAIN)
+    assert list(ran) == ["old"]
+    assert good is not None
+    trailers = [(SOURCE_TRAILER, source)] if is_applied else []
+    bad = drill.fleet.commit({"old.yaml": None}, LIVE, trailers=trailers)
+    for _ in range(3):
+        drill.time.ms += ROUND_MS
+        for run in drill.runs.values():
+            run.turn()
+    for run in drill.runs.values():
+        poollet = run.report().poollet
+        assert poollet is not None
+        assert (poollet.live_commit == bad) is is_applied
+    repository.git(drill.fleet.repo, "push", "--quiet", "--force", ".", f"{good}:{LIVE}")
+    drill.start_reconciler()
+    drill.recover()
+    assert drill.guests(A) == ran
+    assert not drill.is_held()
+    assert isinstance(drill.outcome, NoChange)
+    assert bool(drill.approved) is is_applied
+    assert "old" in repository.git(drill.fleet.repo, "show", f"{LIVE}:old.yaml")
