@@ -274,8 +274,8 @@ class ReportPublisher:
         before, files = self._contents.files, dict(pending.files)
         is_new = bool(self._contents.fault) or (self._contents.has_others and not pending.is_candidate)
         is_on_own = self._contents.own_commit == self._own_commit
-        if not pending.is_candidate and is_on_own and CANDIDATE in before:
-            files[CANDIDATE] = before[CANDIDATE]
+        if not pending.is_candidate and is_on_own and CANDIDATE in before and self.own_candidate() is None:
+            files[CANDIDATE] = before[CANDIDATE]  # of another host; a clone of this one has ended by now
         edits: dict[str, Edit] = {
             path: data for path, data in files.items() if is_new or before.get(path) != data
         }

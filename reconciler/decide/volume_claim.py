@@ -169,15 +169,15 @@ def is_attached(view: View, volume: ObjectState, machine: ObjectState) -> bool:
 
 def may_be_volume(disk: AttachedVolume, volume: ObjectState, machine: ObjectState) -> bool:
     """Whether a disk that a machine is reported with is the volume, or may be it: what the machine does not name any longer, and
-    still attached, is reported with its handle alone."""
+    still attached, is reported with its handle alone. An entry that names another volume by now is reported with that name, and has
+    the former volume until that one is ready: so the handle comes first."""
+    handle = handle_of(volume)
+    if handle and disk.handle == handle:
+        return True
     if disk.volume_ref is not None:
         return disk.volume_ref.name == volume.key.name
     entries = machine.object.spec.volumes if isinstance(machine.object, Machine) else ()
-    if disk.name in (entry.name for entry in entries):
-        return False
-    status = volume.record.status
-    access = status.access if isinstance(status, VolumeStatus) else None
-    return disk.handle == "" or (access is not None and access.handle == disk.handle)
+    return disk.handle == "" and disk.name not in (entry.name for entry in entries)
 
 
 def attached_uids(view: View, edit: ObjectEdit) -> frozenset[str]:
@@ -234,13 +234,15 @@ def handle_of(edit: ObjectEdit | ObjectState) -> str:
 
 
 def has_volume(report: ObjectReport, name: str, handle: str) -> bool:
-    """Whether a machine is reported with that volume: by its name and by its handle, as far as both are known."""
+    """Whether a machine is reported with that volume: by its handle, and by its name where that is not known."""
     return isinstance(report.status, ReportedMachineStatus) and any(
-        disk.handle != ""
-        and handle in ("", disk.handle)
-        and (disk.volume_ref.name == name if disk.volume_ref is not None else handle != "")
+        disk.handle == handle if handle else disk.handle != "" and names_volume(disk, name)
         for disk in report.status.volumes
     )
+
+
+def names_volume(disk: AttachedVolume, name: str) -> bool:
+    return disk.volume_ref is not None and disk.volume_ref.name == name
 
 
 def next_holder(view: View, edit: ObjectEdit) -> ObjectState | None:

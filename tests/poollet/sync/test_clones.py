@@ -61,6 +61,7 @@ def test_a_clone_starts_nothing_and_ends_while_the_first_host_goes_on(has_copies
         assert running(clones.second_host) == 0
     assert "clone" in second.publisher.ended
     assert not clones.first.publisher.ended
+    assert clones.first.report().candidate is None, "what a clone said ends with it"
     assert running(clones.first_host) == 1
 
 

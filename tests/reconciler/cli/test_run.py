@@ -259,7 +259,7 @@ def test_another_fleet_id_holds_everything_and_fails(site: Site) -> None:
         code, output = await_end(site.run("--once"))
         assert code == Exit.PROBLEMS
         assert " held reason=" in output
-        assert "error: fleet.id is ffff" in output
+        assert "fleet.id: 7a1cbd1c-6d2c-4b6e-9b5e-0c5f6a1e3f00 -> ffff" in output
         assert "gitvirt init --refork" in output
         assert site.live() == before
     site.push({"gitvirt.yaml": SETTINGS})

@@ -183,6 +183,7 @@ CLAIMS: list[tuple[str, Callable[[], Small], str]] = [
     ("released, not reported", lambda: with_released_claim(), "web"),
     ("released, still attached", lambda: with_released_claim().with_report(WEB, "present", status=report.ReportedMachineStatus(volumes=(report.AttachedVolume(name="data", state="Attached", volume_ref=report.ObjectRef("data")),))), "web"),
     ("released, still attached by its handle", lambda: with_handle(with_released_claim()).with_report(WEB, "present", status=report.ReportedMachineStatus(volumes=(report.AttachedVolume(name="data", state="Attached", handle="here"),))), "web"),
+    ("released, attached until the volume is ready that its entry names now", lambda: with_handle(with_released_claim()).with_report(WEB, "present", status=report.ReportedMachineStatus(volumes=(report.AttachedVolume(name="data", state="Attached", handle="here", volume_ref=report.ObjectRef("other")),))), "web"),
     ("released, an unknown disk is still attached", lambda: with_handle(with_released_claim()).with_report(WEB, "present", status=report.ReportedMachineStatus(volumes=(report.AttachedVolume(name="data", state="Attached"),))), "web"),
     ("released, another disk is still attached", lambda: with_handle(with_released_claim()).with_report(WEB, "present", status=report.ReportedMachineStatus(volumes=(report.AttachedVolume(name="data", state="Attached", handle="there"),))), ""),
     ("released, by a report of before", lambda: before_release(with_released_claim()).with_report(WEB, "present", status=report.ReportedMachineStatus()), "web"),
