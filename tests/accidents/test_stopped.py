@@ -53,6 +53,8 @@ def test_a_poollet_that_stood_still_does_what_it_missed(hosts: Fleet) -> None:
     frozen.clocks.pass_time(TIMEOUT_SECONDS + 10)
     frozen.thaw()
     hosts.until(lambda: not hosts.live("machines/end.yaml"), "the end")
+    # Host a reports the machine that it is to lose as running before it stops it.
+    hosts.until(lambda: hosts.host_of("move") == ["b"], "moved")
     hosts.until(lambda: hosts.is_running("stay", "move"), "running again")
     assert (hosts.host_of("stay"), hosts.host_of("move")) == (["a"], ["b"])
     assert hosts.hosts["a"].machines[uids["stay"]].detail.boots == 1
