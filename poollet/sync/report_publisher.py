@@ -6,11 +6,10 @@ contents that it was given on: when the ref moves, nothing is pushed before the 
 
     verdict      what is pushed
     none yet     nothing
-    Acquire      the report; candidate.json stays where it is on top of this run's last report. Any other one is dropped: the host that
-                 wrote it may be gone. One that still waits writes it again
-    Candidate    candidate.json, in a commit on top of the host's own (report_author.py): where it is absent, and once in a run where it
-                 says something else than that this host waits for these pools; at a clean end it is removed
-    Wait         nothing
+    Acquire      the report; candidate.json of another host stays where it is on top of this run's last report. Any other one is dropped:
+                 the host that wrote it may be gone. One that still waits writes it again
+    Candidate,   candidate.json, in a commit on top of the host's own (report_author.py): where it is absent, where what this host has is
+    Wait         another than it says, and once in a run where another host wrote it. At a clean end it is removed, unless it names objects
     StepDown     nothing, and the process ends
 
 Must never happen: a report is pushed over contents on which the lease was not judged.

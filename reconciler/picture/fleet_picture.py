@@ -1,8 +1,7 @@
 """All nodes and machines after a tick, and what changed since the one before.
 
-PictureKeeper belongs to the thread that ticks. `update` paints the machines that the tick looked at, the nodes whose pools or heartbeats
-may be others, and nothing else; a World that was built anew is painted whole. What it returns is never changed again, so any thread may
-keep it.
+PictureKeeper belongs to the thread that ticks. `update` paints the machines that the tick looked at, and the nodes whose pools or heartbeats
+may be others. A World that was built from nothing is painted whole. What it returns is never changed again, so any thread may keep it.
 
 A machine that the tick wrote is painted as the commit has it: viewers need not wait until it is read back.
 """
