@@ -4,7 +4,7 @@
 
     generated/<Kind>/<namespace>/<owner>-<entry>.yaml  what a machine's ephemeral entries become
     pools/<name>.yaml                                  pools that a host announces and no file declares
-    deleting/<Kind>/<namespace>/<name>.yaml            deletion ordered, while the object's own path is taken
+    deleting/<Kind>/<namespace>/<name>.yaml            deletion ordered or held, while the object's own path is taken
     retained/<Kind>/<namespace>/<name>.yaml            volumes that their policy keeps after their deletion
     frozen/<Kind>/<namespace>/<name>.yaml              absence unverified, while the object's own path is taken
     orphans/<uid>.yaml                                 consent to remove an object that no document declares

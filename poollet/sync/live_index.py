@@ -61,6 +61,10 @@ class LivePlace(NamedTuple):
     path: str
     number: int
 
+    @property
+    def is_leaving(self) -> bool:
+        return self.path.startswith(live_layout.DELETING)
+
 
 @dataclass
 class LiveIndex:
@@ -174,10 +178,10 @@ class LiveIndex:
                 self._add(LivePlace(path, index), new)
 
     def _add(self, place: LivePlace, found: Object) -> None:
-        if is_current(place.path):
+        if is_current(place.path, found):
             self._places.setdefault(found.key, {})[place] = found
             self._choose(found.key)
-        elif isinstance(found, MachinePool | VolumePool):
+        if place.is_leaving and isinstance(found, MachinePool | VolumePool):
             self._ending[found.key] = found
         if pool := assigned_pool(found):
             self._pools.setdefault(pool, {})[place] = found
@@ -186,7 +190,7 @@ class LiveIndex:
     def _remove(self, place: LivePlace, found: Object) -> None:
         if self._places.get(found.key, {}).pop(place, None) is not None:
             self._choose(found.key)
-        elif self._ending.get(found.key) is found:
+        if self._ending.get(found.key) is found:
             del self._ending[found.key]
         if pool := assigned_pool(found):
             self._pools.get(pool, {}).pop(place, None)
@@ -196,11 +200,11 @@ class LiveIndex:
                 self._assigned.pop(found.metadata.uid, None)
 
     def _choose(self, key: Key) -> None:
-        """Of two documents of one key, the one with a uid; else the first by its place."""
+        """Of two documents of one key, the one that is declared; of these the one with a uid; else the first by its place."""
         kind = self._kinds.setdefault(key.kind, {})
         places = self._places.get(key)
         if places:
-            chosen = min(places, key=lambda place: (not places[place].metadata.uid, place))
+            chosen = min(places, key=lambda place: (place.is_leaving, not places[place].metadata.uid, place))
             kind[key] = self._objects[key] = places[chosen]
         else:
             self._places.pop(key, None)

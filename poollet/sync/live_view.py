@@ -79,9 +79,12 @@ class LiveView:
         return found
 
 
-def is_current(path: str) -> bool:
-    """Whether a document at this path is the one that its name refers to."""
-    return not path.startswith((live_layout.DELETING, live_layout.RETAINED))
+def is_current(path: str, object: Object) -> bool:
+    """Whether a document at this path may be the one that its name refers to. One in `deleting/` may until its deletion is ordered: while
+    that is held, machines still use the volume, the class or the network."""
+    if path.startswith(live_layout.DELETING):
+        return not object.metadata.is_deleting
+    return not path.startswith(live_layout.RETAINED)
 
 
 def assigned_pool(object: Object) -> PoolId | None:

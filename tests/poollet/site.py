@@ -133,7 +133,7 @@ class Site:
     def view(self) -> LiveView:
         everything = [*CLASSES, *self.documents]
         objects: dict[Key, Object] = {
-            one.object.key: one.object for one in everything if is_current(one.path)
+            one.object.key: one.object for one in everything if is_current(one.path, one.object)
         }
         here = {uid for one in self.runners.values() for uid in uids_at(one)}
         mine = tuple(

@@ -109,6 +109,21 @@ def test_an_object_in_the_deleting_folder_is_an_order_and_hides_no_other() -> No
     assert {each.object.metadata.uid for each in view.mine} == {uid(1), uid(2)}
 
 
+def test_a_kept_object_in_the_deleting_folder_hides_no_declared_one() -> None:
+    """Another machine of its name waits for its end: that one has no uid yet."""
+    path = ".gitvirt/deleting/Machine/default/web.yaml"
+    fleet = Fleet({"web.yaml": machine("web"), path: machine("web", "a", uid(1), uid(11))})
+    live = LiveIndex()
+    live.advance(Counting(fleet), fleet.head())
+    declared = live.get(WEB)
+    assert declared is not None
+    assert not declared.metadata.uid
+    live.advance(Counting(fleet), fleet.commit({"web.yaml": None}))
+    kept = live.get(WEB)
+    assert kept is not None
+    assert kept.metadata.uid == uid(1)
+
+
 def test_a_pool_whose_deletion_is_ordered_keeps_its_grant_where_its_file_has_other_objects_now() -> None:
     """Without it, its host would delete nothing, and the pool would wait for that for ever."""
     fleet = Fleet(
@@ -218,6 +233,7 @@ TEXTS = (
     machine("web", "b", uid(2), uid(12)),
     machine("db"),
     granted_pool("a", "h1", 2),
+    granted_pool("a", "h1", 2).replace("{name: a}", "{name: a, deletionTimestamp: '2026-05-04T12:00:00Z'}"),
     machine_class() + "---\n" + SNAPSHOT,
     "x/\n",
 )

@@ -11,7 +11,7 @@ from schemas.model import decode
 POOLS = {(Kind.MACHINE_POOL, "a"), (Kind.VOLUME_POOL, "fast")}
 
 
-def document(kind: Kind, pool: str | None) -> LiveDocument:
+def document(kind: Kind, pool: str | None, *, is_ordered_away: bool = False) -> LiveDocument:
     group = "compute" if kind is Kind.MACHINE else "storage"
     status = {"assignment": {"pool": pool, "id": "1"}} if pool else {}
     specs = {
@@ -22,7 +22,8 @@ def document(kind: Kind, pool: str | None) -> LiveDocument:
     body = {
         "apiVersion": f"{group}.ironcore.dev/v1alpha1",
         "kind": kind.value,
-        "metadata": {"name": "x"},
+        "metadata": {"name": "x"}
+        | ({"deletionTimestamp": "2026-05-04T12:00:00Z"} if is_ordered_away else {}),
         "spec": specs[kind],
         "status": status,
     }
@@ -52,12 +53,19 @@ def test_an_object_belongs_to_the_pool_that_it_is_assigned_to(
     [
         ("machines/a.yaml", True, False),
         (".gitvirt/generated/Volume/default/a-root.yaml", True, False),
-        (".gitvirt/deleting/Machine/default/a.yaml", False, False),
         (".gitvirt/retained/Volume/default/a.yaml", False, True),
     ],
 )
 def test_what_left_the_source_is_not_what_its_name_refers_to(
     path: str, current: bool, retained: bool
 ) -> None:
-    assert is_current(path) is current
-    assert LiveDocument(path, document(Kind.VOLUME, None).object).is_retained is retained
+    found = document(Kind.VOLUME, None).object
+    assert is_current(path, found) is current
+    assert LiveDocument(path, found).is_retained is retained
+
+
+def test_a_name_refers_to_what_left_the_source_until_its_deletion_is_ordered() -> None:
+    """Machines that use it hold its deletion."""
+    path = ".gitvirt/deleting/Volume/default/x.yaml"
+    assert is_current(path, document(Kind.VOLUME, None).object)
+    assert not is_current(path, document(Kind.VOLUME, None, is_ordered_away=True).object)
