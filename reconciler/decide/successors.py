@@ -50,7 +50,7 @@ def place_successors(
         return
     made = requests(view, places, now)
     cluster = build_cluster_state(view, made, needs)
-    for decision in schedule(made, cluster, policy(view)):
+    for decision in schedule(made, cluster, policy(view), is_explained=False):
         if isinstance(decision, Placed) and decision.key.kind is Kind.MACHINE:
             record = records.get(decision.key, view.objects[decision.key].record)
             yield Keep(

@@ -11,6 +11,7 @@ Must never happen: a proposal that would not be enough. Where one reason has no 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from reconciler.schedule.decision import Predicate, Reason, Refusal
 from schemas.model.quantity import Quantity, QuantityError, parse
@@ -62,8 +63,13 @@ def _effort(reasons: Iterable[Reason]) -> tuple[int, int, float]:
 
 def _share_short(reason: Reason) -> float:
     """How much of what is needed is not there; nothing where no amounts are told."""
+    return _share(reason.need, reason.have)
+
+
+@lru_cache(maxsize=1024)  # pools of one fleet have few amounts, and each is compared with each
+def _share(needed: str, there: str) -> float:
     try:
-        need, have = parse(reason.need), parse(reason.have)
+        need, have = parse(needed), parse(there)
     except QuantityError:
         return 0.0
     return (need.nano - have.nano) / need.nano if need.nano > 0 else 0.0

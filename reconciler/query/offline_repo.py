@@ -164,7 +164,7 @@ class _Desk:
         before = {file.path: file for file in repo.files(self.head)} if self.head else {}
         # A file that is only ignored is still there: left out, it would look removed.
         hidden = {path for path in before if is_ignored(path, False) and (self.request.root / path).is_file()}
-        gone = {path for path in before if _is_read(path) and path not in paths | hidden}
+        gone = {path for path in before.keys() - paths - hidden if _is_read(path)}
         edits: dict[str, Edit] = dict.fromkeys(gone)
         paths |= {path for path in self._unread_files(listing.files) if path not in before} if gone else set()
         for path in sorted(paths):

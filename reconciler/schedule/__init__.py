@@ -10,7 +10,7 @@ in whatever order the requests come. `explain` does exactly that; the pass reach
 100,000 requests times 10,000 pools cannot be asked one by one:
 
     index          holds                                               valid because
-    queue          requests of one signature and priority as a run     equal requests differ in their key alone
+    queue          requests of one shape and priority as a run         equal requests differ in their key alone
     EligibleCache  the pools that the static filters let pass, by      static filters read only what a pass does not change
                    sort of request; pools that look alike are asked
                    once

@@ -42,7 +42,7 @@ class Predicate(StrEnum):
 class Reason:
     """Why a pool is refused. Whoever acts on a reason reads its fields; `message` is for people alone.
 
-    `taint` is the one that is not tolerated, as `key=value:effect`. `volume` is `namespace/name` of the volume that keeps a machine
+    `taint` is the one that is not tolerated, as `key=value:effect`. `volume` is the machine's entry (`spec.volumes[].name`) that keeps it
     away, and `volume_pool` the pool that refused it; the message is then about that volume pool.
     """
 

@@ -4,7 +4,7 @@ Light, frozen, hashable where it counts: requests that ask for the same are one 
 
 `reconciler.decide.placement` makes these of the World: `requests` of objects that need a pool, `schedule_input` of pools. Everything that a
 placement may depend on is in these fields. A field that is added here and decides something must also be added to the signature of a
-request (`scheduler.signature_of`) and, if a static filter reads it, to its sort (`EligibleCache.sort_of`).
+request (`scheduler.shape_of`) and, if a static filter reads it, to its sort (`EligibleCache.sort_of`).
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class PastRejection:
 class VolumeRequest:
     """A volume that has no pool yet. Its volume class, not its machine, decides which volume pools offer it.
 
-    With a `snapshot`, its data is copied from that, which only the pool that has the snapshot can do; a snapshot without a pool is not
-    taken yet.
+    `entry` is its name in the machine that it is placed with. With a `snapshot`, its data is copied from that, which only the pool that has
+    the snapshot can do; a snapshot without a pool is not taken yet.
     """
 
     key: Key
@@ -67,6 +67,7 @@ class VolumeRequest:
     pinned: str = ""
     snapshot: str = ""
     snapshot_pool: str = ""
+    entry: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,16 @@
 nothing; `gitvirt explain` and the refusals of a decision come from it. A request is decided with what was placed before it in the pass,
 so its refusals may name room that a request of higher priority has just taken.
 
-Once a request of a run is refused, the rest of its run is refused with the same rows: they are equal, and nothing makes room. Only the
-text of past rejections may differ within a run, so rows are kept by that text.
+Once a request of a run is refused, the rest of its run is refused as well: they are equal, and nothing makes room.
+
+A full scan of all pools is what a refusal costs. So refusals are kept by all that their rows may say (`RefusalCache`) until something is placed:
+2,000 machines that differ in their names alone, and in those of their volumes, are explained once, and have one tuple of rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import attrgetter, itemgetter
 
 from reconciler.schedule import filters
@@ -19,63 +21,93 @@ from reconciler.schedule.candidates import Candidates
 from reconciler.schedule.cluster_state import ClusterState
 from reconciler.schedule.decision import Decision, Placed, Predicate, Reason, Refusal, Score, Unschedulable
 from reconciler.schedule.eligible import EligibleCache
-from reconciler.schedule.request import PoolView, Request
+from reconciler.schedule.request import PoolView, Request, VolumeRequest
 from reconciler.schedule.scores import Policy, score
 from reconciler.schedule.terms import Terms, terms_of
-from reconciler.schedule.volumes import bind, unbound
+from reconciler.schedule.volumes import bind, by_size, name_of, unbound
+from schemas.kinds import Key
 from schemas.model.capacity import fits
 
 Signature = tuple[object, ...]
-Words = tuple[str, ...]  # of a request's rejections: requests of one signature may differ in these
+Run = tuple[Signature, list[Request]]  # the shape that its requests have in common
 key_of = attrgetter("key")
 
 
 def schedule(
-    requests: Iterable[Request], on: ClusterState, policy: Policy = Policy.MOST_FREE
+    requests: Iterable[Request],
+    on: ClusterState,
+    policy: Policy = Policy.MOST_FREE,
+    *,
+    is_explained: bool = True,
 ) -> tuple[Decision, ...]:
-    """Decides all requests and charges `on` for those placed. Higher priority first, then the larger, equal ones together, by key."""
+    """Decides all requests and charges `on` for those placed. Higher priority first, then the larger, equal ones together, by key.
+
+    Without `is_explained` no refusal has a row, for callers that only ask what fits."""
     decisions: list[Decision] = []
-    cache = EligibleCache(on, policy)
-    for run in queue(requests, on):
+    cache, why = EligibleCache(on, policy), RefusalCache(on, policy)
+    for shape, run in queue(requests, on):
         candidates = Candidates(run[0], cache) if run[0].machine_class else None
-        refused: dict[Words, tuple[Refusal, ...]] = {}
+        is_refused = False
         for request in run:
-            words = tuple(each.reason for each in request.rejections)
-            if refused and words not in refused:
-                refused[words] = refusals(request, on, policy)
-            if words in refused:
-                decisions.append(Unschedulable(request.key, refused[words]))
-                continue
-            decision = decide(request, on, policy, candidates)
-            if isinstance(decision, Unschedulable):
-                refused[words] = decision.refusals  # nothing makes room before the next of its kind
-            decisions.append(decision)
+            found = None if is_refused else decide(request, on, policy, candidates)
+            if found is None:
+                is_refused = True  # nothing makes room before the next of its kind
+                decisions.append(
+                    Unschedulable(request.key, why.explain(request, shape) if is_explained else ())
+                )
+            else:
+                why.clear()
+                decisions.append(found)
     return tuple(decisions)
 
 
-def decide(request: Request, on: ClusterState, policy: Policy, candidates: Candidates | None) -> Decision:
-    """`candidates` are those of the request's group; None for a volume alone.
+@dataclass(slots=True)
+class RefusalCache:
+    """Refusals of requests that read alike, while the cluster stays as it is. Equal requests get the same tuple, not a copy."""
+
+    cluster: ClusterState
+    policy: Policy
+    found: dict[Signature, tuple[Refusal, ...]] = field(default_factory=dict)
+
+    def explain(self, request: Request, shape: Signature) -> tuple[Refusal, ...]:
+        """`shape` has what requests of one run have in common; the words of past rejections may differ within it."""
+        rejections = (*request.rejections, *(each for one in request.volumes for each in one.rejections))
+        words = tuple(each.reason for each in rejections)
+        rows = self.found.get((shape, words))
+        if rows is None:
+            rows = self.found[shape, words] = refusals(request, self.cluster, self.policy)
+        return rows
+
+    def clear(self) -> None:
+        """Something was placed, so what is free and who is where has changed."""
+        self.found.clear()
+
+
+def decide(
+    request: Request, on: ClusterState, policy: Policy, candidates: Candidates | None
+) -> Placed | None:
+    """None for a request that is refused. `candidates` are those of the request's group; None for a volume alone.
 
     Quota comes first and alone: no pool could cure it, and a person must."""
-    if over := over_quota(request, on):
-        return Unschedulable(request.key, (over,))
+    if over_quota(request, on):
+        return None
     if candidates is None:
         return place_volume(request, on)
     found = candidates.take(request)
     if found is None:
-        return Unschedulable(request.key, refusals(request, on, policy))
+        return None
     pool, by_policy, volumes = found
     points = score(on, on.pools[pool], request, policy, by_policy)
     on.place(request, pool, volumes)
     return Placed(request.key, pool, tuple((volume.key, where) for volume, where in volumes), points)
 
 
-def place_volume(request: Request, on: ClusterState) -> Decision:
+def place_volume(request: Request, on: ClusterState) -> Placed | None:
     """A volume that no unplaced machine waits for."""
     near_pool = on.pools.get(request.near_pool)
     bound = bind(on, near_pool, request.volumes) if near_pool or not request.near_pool else None
     if bound is None:
-        return Unschedulable(request.key, refusals(request, on, Policy.MOST_FREE))
+        return None
     on.place(request, "", bound)
     return Placed(request.key, "", tuple((volume.key, where) for volume, where in bound), Score(0, ()))
 
@@ -115,7 +147,11 @@ def explain(
 
 
 def refusals(request: Request, on: ClusterState, policy: Policy) -> tuple[Refusal, ...]:
-    """A full scan of all pools, with every filter. Costly, so `schedule` calls it once for a run of equal requests."""
+    """A full scan of all pools, with every filter. Costly, so `schedule` keeps it for requests that read alike (`RefusalCache`).
+
+    A request over its quota is told that alone."""
+    if over := over_quota(request, on):
+        return (over,)
     return tuple(row for row in explain(request, on, policy) if isinstance(row, Refusal))
 
 
@@ -162,7 +198,7 @@ def over_quota(request: Request, on: ClusterState) -> Refusal | None:
     return Refusal("", tuple(reasons)) if reasons else None
 
 
-def queue(requests: Iterable[Request], on: ClusterState) -> list[list[Request]]:
+def queue(requests: Iterable[Request], on: ClusterState) -> list[Run]:
     """Runs of equal requests, in the order of decision. Larger ones first, because what is left after small ones may hold
     no large one."""
     requests = tuple(requests)
@@ -170,28 +206,29 @@ def queue(requests: Iterable[Request], on: ClusterState) -> list[list[Request]]:
     for term in wanted_terms:
         on.tally(term)  # from the beginning on, which costs least
     terms = Terms((*on.terms(), *wanted_terms))
-    grouped: dict[tuple[int, Signature], list[Request]] = {}
+    grouped: dict[tuple[int, Key | None, Signature], list[Request]] = {}
     for request in requests:
-        grouped.setdefault((request.priority, signature_of(request, terms)), []).append(request)
-    runs = []
-    for (priority, _), members in grouped.items():
+        only = request.key if request.volumes else None  # its volumes have names of their own
+        grouped.setdefault((request.priority, only, shape_of(request, terms)), []).append(request)
+    runs: list[tuple[tuple[int, int, int, Key], Run]] = []
+    for (priority, _, shape), members in grouped.items():
         members.sort(key=key_of)
         charge = members[0].charge
         rank = (-priority, -charge.get("memory", 0), -charge.get("cpu", 0), members[0].key)
-        runs.append((rank, members))
+        runs.append((rank, (shape, members)))
     runs.sort(key=itemgetter(0))
-    return [members for _, members in runs]
+    return [run for _, run in runs]
 
 
-def signature_of(request: Request, terms: Terms) -> Signature:
-    """What makes requests equal to the scheduler. Of the labels that is only who counts them.
+def shape_of(request: Request, terms: Terms) -> Signature:
+    """What makes requests equal to the scheduler, but for the names of volumes. Of the labels that is only who counts them.
 
-    A request with volumes is equal to none: its volumes have names, pins and charges of their own. The priority is not in it, since
-    `queue` groups by that too, and a namespace only where a rule or a quota reads it."""
+    The priority is not in it, since `queue` groups by that too, and a namespace only where a rule or a quota reads it. The words of
+    rejections are not in it: no message decides who is placed first."""
     counted = terms.counting(request.key.namespace, request.labels)
     return (
         request.key.namespace if request.anti_affinity or request.spread or request.quota else "",
-        request.key if request.volumes else None,
+        tuple(volume_shape(volume) for volume in by_size(request.volumes)),
         request.machine_class,
         tuple(sorted(request.charge.items())),
         counted,
@@ -204,4 +241,19 @@ def signature_of(request: Request, terms: Terms) -> Signature:
         request.rejections,
         request.pinned,
         tuple(sorted(request.quota.items())),
+    )
+
+
+def volume_shape(volume: VolumeRequest) -> Signature:
+    """All that a reason may say about a volume: its entry in the machine in place of its name."""
+    return (
+        name_of(volume),
+        volume.volume_class,
+        tuple(sorted(volume.charge.items())),
+        volume.selector,
+        volume.tolerations,
+        volume.rejections,
+        volume.pinned,
+        volume.snapshot,
+        volume.snapshot_pool,
     )

@@ -17,7 +17,6 @@ from reconciler.schedule.cluster_state import ClusterState, take
 from reconciler.schedule.decision import Predicate, Reason
 from reconciler.schedule.request import PoolView, VolumePoolView, VolumeRequest
 from reconciler.schedule.scores import free_share, scored_needs
-from schemas.kinds import Key
 
 Bound = tuple[tuple[VolumeRequest, str], ...]
 
@@ -40,11 +39,16 @@ def choices(
 ) -> Iterator[tuple[VolumeRequest, str | None, Taken]]:
     """The largest first, each to the pool that is freest afterwards; what one takes the next does not see."""
     taken: Taken = {}
-    for volume in sorted(volumes, key=lambda volume: (-volume.charge.get("storage", 0), volume.key)):
+    for volume in by_size(volumes):
         name = choose(cluster, pool, volume, taken)
         yield volume, name, taken
         if name is not None:
             take(taken.setdefault(name, {}), {resource: -count for resource, count in volume.charge.items()})
+
+
+def by_size(volumes: Iterable[VolumeRequest]) -> list[VolumeRequest]:
+    """The order in which they are placed: the largest first, equal ones by key."""
+    return sorted(volumes, key=lambda volume: (-volume.charge.get("storage", 0), volume.key))
 
 
 def choose(cluster: ClusterState, pool: PoolView | None, volume: VolumeRequest, taken: Taken) -> str | None:
@@ -88,13 +92,14 @@ def unbound(cluster: ClusterState, pool: PoolView, volumes: tuple[VolumeRequest,
                 yield replace(
                     reason,
                     predicate=Predicate.VOLUME_CAPACITY,
-                    volume=name_of(volume.key),
+                    volume=name_of(volume),
                     volume_pool=volume_pool.name,
                 )
         if not candidates:
             message = "no volume pool reaches it" if cluster.volume_pools else "there are no volume pools"
-            yield Reason(Predicate.VOLUME_CAPACITY, message, volume=name_of(volume.key))
+            yield Reason(Predicate.VOLUME_CAPACITY, message, volume=name_of(volume))
 
 
-def name_of(key: Key) -> str:
-    return f"{key.namespace}/{key.name}"
+def name_of(volume: VolumeRequest) -> str:
+    """How a reason calls it: by the machine's entry, so that reasons of equal machines are equal."""
+    return volume.entry or f"{volume.key.namespace}/{volume.key.name}"

@@ -75,7 +75,8 @@ class Builder:
         for source_change in self.plan.source_changes:
             self.add_source_change(source_change)
         for change in self.plan.changes:
-            if change.key not in (self.entries.keys() | self.renamed) and not self.is_background(change):
+            is_new = change.key not in self.entries and change.key not in self.renamed
+            if is_new and not self.is_background(change):
                 self.add_change(change)
         self.add_held()
         self.add_waiting()
@@ -277,7 +278,10 @@ class Builder:
         )
 
     def add_unschedulable(self) -> None:
-        """With the reasons of every pool. One that no change is about was so before."""
+        """With the reasons of every pool. One that no change is about was so before.
+
+        The scheduler gives equal objects one tuple of refusals, and that is described once."""
+        described: dict[int, tuple[str, ...]] = {}  # by the identity of the tuple, which the plan keeps
         for each in self.plan.unschedulable:
             made = self.entries.get(each.key)
             is_known = made is None and each.key not in self.changes
@@ -285,10 +289,12 @@ class Builder:
                 made = self.entry(PlanSection.UNSCHEDULABLE, each.key)
             if is_known:
                 made = replace(made, standing=Standing.KNOWN)
-            described = tuple(facts.describe_refusals(each.refusals))
+            why = described.get(id(each.refusals))
+            if why is None:
+                why = described[id(each.refusals)] = tuple(facts.describe_refusals(each.refusals))
             is_section = made.section in (PlanSection.ADD, PlanSection.UNSCHEDULABLE)
             section = PlanSection.UNSCHEDULABLE if is_section else made.section
-            self.entries[each.key] = replace(made, section=section, facts=described)
+            self.entries[each.key] = replace(made, section=section, facts=why)
 
     def tell(self, key: Key, fact: str) -> None:
         made = self.entries[key]

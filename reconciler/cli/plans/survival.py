@@ -70,7 +70,7 @@ def try_each_loss(view: View, plan: Plan, targets: Mapping[Key, str], now: datet
     stranded, disks = [], 0
     for pool, keys in sorted(residents.items()):
         requested = [requests[key] for key in keys if key in requests]
-        decisions = schedule(requested, cluster.without_pool(pool), policy)
+        decisions = schedule(requested, cluster.without_pool(pool), policy, is_explained=False)
         if lost := tuple(sorted(each.key for each in decisions if isinstance(each, Unschedulable))):
             stranded.append((pool, lost))
         disks = max(disks, sum(count_disks(view, key) for key in keys))

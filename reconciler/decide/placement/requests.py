@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from reconciler.decide.need import Adopt, Need, Place
@@ -72,7 +73,7 @@ def _machine(view: View, need: Place, others: Mapping[Key, Place | Adopt], now: 
     if size is None or not isinstance(size.object, MachineClass):
         return None
     volumes, placed, quotas = [], set(), [machine_need(view, namespace, size.object)]
-    for key, volume_spec in _volumes(view, machine):
+    for entry, key, volume_spec in _volumes(view, machine):
         record = _record(view, key, others)
         if record.pool:
             placed.add(record.pool)
@@ -81,7 +82,7 @@ def _machine(view: View, need: Place, others: Mapping[Key, Place | Adopt], now: 
             pin = volume_spec.volume_pool_ref.name if volume_spec.volume_pool_ref else ""
             if there is not None and there.origin is Origin.DECLARED:
                 pin = pin_of(there.object)
-            volumes.append(_volume(view, key, volume_spec, record, pin, now))
+            volumes.append(replace(_volume(view, key, volume_spec, record, pin, now), entry=entry))
             quotas.append(volume_need(view, namespace, volume_spec))
     return Request(
         key=need.key,
@@ -101,17 +102,17 @@ def _machine(view: View, need: Place, others: Mapping[Key, Place | Adopt], now: 
     )
 
 
-def _volumes(view: View, machine: Machine) -> Iterator[tuple[Key, VolumeSpec]]:
-    """Volumes that it names, as far as they exist, and those that its ephemeral entries generate, whether or not they exist yet."""
+def _volumes(view: View, machine: Machine) -> Iterator[tuple[str, Key, VolumeSpec]]:
+    """By entry: volumes that it names, as far as they exist, and those that its ephemeral entries generate, whether or not they exist yet."""
     for entry in machine.spec.volumes:
         if entry.volume_ref:
             key = Key(Kind.VOLUME, machine.namespace, entry.volume_ref.name)
             known = view.objects.get(key)
             if known is not None and isinstance(known.object, Volume):
-                yield key, known.object.spec
+                yield entry.name, key, known.object.spec
         elif entry.ephemeral:
             key = Key(Kind.VOLUME, machine.namespace, derived_name(machine, entry.name))
-            yield key, entry.ephemeral.volume_template.spec
+            yield entry.name, key, entry.ephemeral.volume_template.spec
 
 
 def _record(view: View, key: Key, others: Mapping[Key, Place | Adopt]) -> Record:

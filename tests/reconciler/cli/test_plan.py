@@ -21,6 +21,18 @@ from tests.servers.repository import git
 
 DOC = Path(__file__).parents[3] / "docs" / "plan.md"
 LARGE = SMALL.replace("small", "large").replace("cpu: 2", "cpu: 8").replace("4Gi", "64Gi")
+FAST = """\
+apiVersion: storage.ironcore.dev/v1alpha1
+kind: VolumeClass
+metadata: {name: fast}
+capabilities: {tps: 100Mi, iops: 1000}
+"""
+VOLUME = """\
+apiVersion: storage.ironcore.dev/v1alpha1
+kind: Volume
+metadata: {{name: {}-data, namespace: default}}
+spec: {{volumeClassRef: {{name: fast}}, resources: {{storage: 1Gi}}}}
+"""
 FETCH = ("+refs/heads/*:refs/remotes/origin/*", "+refs/poollets/*:refs/poollets/*")
 
 
@@ -283,6 +295,20 @@ def test_unschedulable_objects_and_errors_have_exit_codes(site: Site, gitvirt: C
     code, text = gitvirt("plan")
     assert code == Exit.PROBLEMS
     assert "machines/bad.yaml" in text
+
+
+def test_machines_that_differ_in_names_alone_are_explained_together(site: Site, gitvirt: Command) -> None:
+    """Each has a volume of its own, which the reasons call by the name that all of them use for it."""
+    names = [f"app-{number}" for number in range(1, 13)]
+    files: dict[str, str | None] = {
+        f"machines/{name}.yaml": f"{machine(name)}  volumes:\n  - {{name: data, volumeRef: {{name: {name}-data}}}}\n---\n{VOLUME.format(name)}"
+        for name in names
+    }
+    site.edit({"fast.yaml": FAST, **files})
+    code, text = gitvirt("plan")
+    assert code == Exit.UNPLACEABLE, text
+    assert "+ Machine/default/app-1 .. app-12 (12) for the same reasons" in text
+    assert text.count("VolumeDoesNotFit: volume data: there are no volume pools") == 1
 
 
 def test_a_held_deletion_names_its_approval(site: Site, gitvirt: Command) -> None:

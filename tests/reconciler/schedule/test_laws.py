@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 
 from reconciler.schedule.cluster_state import ClusterState, build_cluster_state
 from reconciler.schedule.decision import Placed, Unschedulable
-from reconciler.schedule.request import AntiAffinityRule, PoolView, Request, SpreadRule, VolumePoolView
+from reconciler.schedule.request import (
+    AntiAffinityRule,
+    PoolView,
+    Request,
+    SpreadRule,
+    VolumePoolView,
+    VolumeRequest,
+)
 from reconciler.schedule.scheduler import Fit, explain, schedule
 from reconciler.schedule.scores import Policy
 from schemas.model.part import Selector, Taint, Toleration
@@ -53,6 +60,12 @@ VOLUME_POOLS = st.lists(
         for i, (size, reach) in enumerate(rows)
     ]
 )
+
+
+def disks(name: str, count: int) -> tuple[VolumeRequest, ...]:
+    return tuple(volume(f"{name}-{n}", entry=f"disk-{n}") for n in range(count))
+
+
 MACHINES = st.lists(
     st.builds(
         lambda app, cpu, priority, anti, spread, tolerates, volumes, selector: {
@@ -77,8 +90,7 @@ MACHINES = st.lists(
     max_size=9,
 ).map(
     lambda rows: [
-        machine(f"m{i}", **{**row, "volumes": tuple(volume(f"m{i}-{n}") for n in range(row["volumes"]))})
-        for i, row in enumerate(rows)
+        machine(f"m{i}", **{**row, "volumes": disks(f"m{i}", row["volumes"])}) for i, row in enumerate(rows)
     ]
 )
 POLICIES = st.sampled_from(list(Policy))
@@ -152,6 +164,26 @@ def test_schedule_and_explain_agree(
             best = min(fits, key=lambda row: (-row.score.points, row.pool))
             assert decision.pool == best.pool
             assert decision.score == best.score
+
+
+@given(POOLS, VOLUME_POOLS, MACHINES, POLICIES)
+@settings(max_examples=300)
+def test_a_pass_decides_and_explains_as_one_request_after_the_other(
+    pools: list[PoolView], volume_pools: list[VolumePoolView], requests: list[Request], policy: Policy
+) -> None:
+    """Refusals of equal requests are kept, and each still says what is true at its turn."""
+    decisions = schedule(requests, fresh(pools, volume_pools), policy)
+    alone, by_key = fresh(pools, volume_pools), {request.key: request for request in requests}
+    for decision in decisions:
+        request = by_key[decision.key]
+        if isinstance(decision, Unschedulable):
+            rows = explain(request, alone, policy)
+            assert decision.refusals == rows
+        assert schedule([request], alone, policy) == (decision,)
+    silent = schedule(requests, fresh(pools, volume_pools), policy, is_explained=False)
+    assert [each for each in silent if isinstance(each, Placed)] == [
+        each for each in decisions if isinstance(each, Placed)
+    ]
 
 
 @given(POOLS, MACHINES)

@@ -7,7 +7,7 @@ import pytest
 from reconciler.schedule.cluster_state import ClusterState, Quota, build_cluster_state
 from reconciler.schedule.decision import Predicate, Reason, Refusal
 from reconciler.schedule.request import AntiAffinityRule, PastRejection, Request, SpreadRule
-from reconciler.schedule.scheduler import Fit, explain, over_quota, queue, signature_of
+from reconciler.schedule.scheduler import Fit, explain, over_quota, queue, shape_of
 from reconciler.schedule.terms import Term, Terms
 from schemas.kinds import Key, Kind
 from schemas.model.part import Toleration
@@ -34,7 +34,7 @@ SMALL, BIG = {"cpu": 1000, "memory": GIB}, {"cpu": 1000, "memory": 2 * GIB}
 def test_requests_are_decided_in_runs(requests: list[Request], want: list[list[str]]) -> None:
     for given in (requests, requests[::-1]):
         runs = queue(given, build_cluster_state([]))
-        assert [[request.key.name for request in run] for run in runs] == want
+        assert [[request.key.name for request in run] for _, run in runs] == want
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_requests_are_decided_in_runs(requests: list[Request], want: list[list[s
 )
 def test_the_signature_holds_everything_that_decides(changes: dict[str, object], is_equal: bool) -> None:
     terms = Terms([Term("default", WEB, ZONE)])
-    found = signature_of(machine("a"), terms), signature_of(machine("b", **changes), terms)
+    found = shape_of(machine("a"), terms), shape_of(machine("b", **changes), terms)
     assert (found[0] == found[1]) is is_equal
 
 
@@ -68,14 +68,14 @@ def test_the_text_of_a_rejection_is_not_in_the_signature() -> None:
     one, two = (
         machine(name, rejections=(PastRejection("p", reason),)) for name, reason in (("a", "x"), ("b", "y"))
     )
-    assert signature_of(one, Terms()) == signature_of(two, Terms())
+    assert shape_of(one, Terms()) == shape_of(two, Terms())
 
 
 def test_namespaces_differ_only_where_a_rule_or_a_quota_looks_at_them() -> None:
     def both(**changes: object) -> bool:
         here = machine("a", **changes)
         there = Request(Key(Kind.MACHINE, "other", "a"), here.machine_class, here.charge, **changes)  # type: ignore[arg-type]
-        return signature_of(here, Terms()) == signature_of(there, Terms())
+        return shape_of(here, Terms()) == shape_of(there, Terms())
 
     assert both()
     assert not both(spread=SpreadRule(WEB, ZONE))
