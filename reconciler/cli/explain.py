@@ -23,18 +23,19 @@ from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.kept_machine import describe_kept, find_replacement, is_kept
 from reconciler.cli.objects import columns
 from reconciler.cli.objects.references import SCHEDULED, add_objects, read_reference, select_keys
+from reconciler.cli.objects.selectors import refuse_unapplied, suggest_item
+from reconciler.cli.objects.unapplied import find_unapplied
 from reconciler.cli.output import add_format, is_value, show_value
 from reconciler.cli.plans import phrases, plan_input
 from reconciler.cli.plans.plan_input import PlanInput
 from reconciler.cli.terminal import Terminal, TextStyle, out, printable
-from reconciler.cli.verbs import closest
 from reconciler.decide import placement as placing
 from reconciler.decide.need import Place
 from reconciler.decide.obstacles import obstacles
 from reconciler.decide.successors import without_assignment
 from reconciler.plan.significance import WAITING
 from reconciler.plan.suggestion import suggest
-from reconciler.query.inventory import FleetInventory, InventoryItem
+from reconciler.query.inventory import FleetInventory, InventoryItem, read_inventory
 from reconciler.schedule.decision import Refusal
 from reconciler.schedule.scheduler import Fit, explain
 from reconciler.world.objects.object_state import ObjectState, Origin
@@ -119,14 +120,7 @@ def explain_object(seen: PlanInput, key: Key) -> Explanation:
     world = seen.world
     known = world.objects.get(key)
     if known is None:
-        names = {
-            other.name
-            for other in world.objects
-            if (other.kind, other.namespace) == (key.kind, key.namespace)
-        }
-        near = closest(key.name, names)
-        cure = f"did you mean {near}?" if near else "it may be in another namespace: -n NS"
-        raise CommandError(f"there is no {printable(str(key))}", cure)
+        raise describe_unknown(seen, key)
     # As if it were to be placed now, with what it takes where it is given back.
     need = Place(key=key, before=known.record, record=without_assignment(known.record))
     requests = placing.requests(world, [need], seen.now)
@@ -138,6 +132,15 @@ def explain_object(seen: PlanInput, key: Key) -> Explanation:
     blocked = (*kept, *(() if kept else (each.message for each in obstacles(world, known))))
     pending, fault = find_pending_class(known), find_fault(known.record)
     return Explanation(key, known.record.pool, blocked, rows, pending, fault)
+
+
+def describe_unknown(seen: PlanInput, key: Key) -> CommandError:
+    """That there is no such object, or that people declared it in a file with errors."""
+    declared = read_inventory(seen.repo, seen.world.heads[0], key.kind)
+    if (refused := find_unapplied(declared, key)) is not None:
+        return refuse_unapplied(refused)
+    cause = f"there is no {printable(str(key))}"
+    return CommandError(cause, suggest_item(list_objects(seen), key.kind, key.name))
 
 
 def explain_kept(known: ObjectState) -> tuple[str, ...]:

@@ -17,12 +17,13 @@ import argparse
 from datetime import UTC, datetime
 
 from reconciler.cli.exits import CommandError, Exit
-from reconciler.cli.explain import explain_object, rank_rows
+from reconciler.cli.explain import describe_unknown, explain_object, rank_rows
 from reconciler.cli.fleet_repo import check_settings, named_fleet
 from reconciler.cli.kept_machine import refuse_kept
 from reconciler.cli.mutate import change
 from reconciler.cli.mutate.consent import add_yes
 from reconciler.cli.mutate.paused import refuse_paused
+from reconciler.cli.objects import nouns
 from reconciler.cli.objects.references import MACHINES, read_reference
 from reconciler.cli.objects.selectors import add_selectors
 from reconciler.cli.plans import phrases
@@ -35,7 +36,7 @@ from reconciler.world.objects.relations import pin_of
 from schemas import live_layout
 from schemas.edit import Annotation, Changes, Field
 from schemas.effects.removal import list_local_disks
-from schemas.kinds import Key
+from schemas.kinds import Key, Kind
 from schemas.model import Assignment, Machine, Object
 
 EXAMPLES = """examples:
@@ -51,6 +52,7 @@ CONSENT = Annotation(live_layout.MOVE_CONSENT)
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("machine", metavar="MACHINE", help="[NAMESPACE/]NAME")
     parser.add_argument("pool", metavar="POOL", nargs="?", default="", help="default: the best other pool")
+    parser.add_argument("after_pool", metavar="", nargs="?", default="", help=argparse.SUPPRESS)
     add_selectors(parser)
     parser.set_defaults(all=False)
     add_yes(parser)
@@ -58,6 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    shift_kind(arguments)
     arguments.objects = [arguments.machine]
     (key,) = read_reference(arguments, MACHINES, "MACHINE").keys
     with named_fleet(arguments.repo, with_reports=True) as fleet:
@@ -85,6 +88,19 @@ def run(arguments: argparse.Namespace) -> int:
     return change.apply_change(arguments, key, intent)
 
 
+def shift_kind(arguments: argparse.Namespace) -> None:
+    """`machine web-1 rack-b1`, as other verbs take it: the kind in front is passed over. A third word without it is refused."""
+    if arguments.pool and nouns.ALIASES.get(arguments.machine.lower()) is Kind.MACHINE:
+        arguments.machine, arguments.pool, arguments.after_pool = (
+            arguments.pool,
+            arguments.after_pool,
+            "",
+        )
+    if arguments.after_pool:
+        cause = f"unrecognized arguments: {printable(arguments.after_pool)}"
+        raise CommandError(cause, "`gitvirt move --help` lists its arguments", Exit.USAGE)
+
+
 def list_changes(target: str, consent: Assignment | None) -> Changes:
     """`consent` is the assignment that ends with its local disks; None for a machine without any."""
     pin: Changes = {Field.MACHINE_POOL_REF: {"name": target}}
@@ -95,7 +111,7 @@ def find_assignment(seen: PlanInput, key: Key) -> Assignment:
     """A CommandError for a machine that does not exist, or that is on no pool."""
     known, name = seen.world.objects.get(key), printable(f"{key.namespace}/{key.name}")
     if known is None:
-        raise CommandError(f"there is no machine {name}", "`gitvirt get machines -A` lists all")
+        raise describe_unknown(seen, key)
     if known.record.assignment is None:
         cure = f"`gitvirt explain machine {name}` shows why"
         raise CommandError(f"{name} is on no pool, so there is nothing to move", cure)

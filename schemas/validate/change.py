@@ -194,8 +194,11 @@ def of_removed(tree: Tree, past: EarlierRevision, uses: ReferenceIndex) -> Itera
         if is_there or old.key in tree.invalid or old.path in unreadable:
             continue
         if users := uses.of(old.key):
-            names = shorten_list([str(user.key) for user in users])
-            message = f"{old.key} was removed since {past.revision}, but {names} still refer to it"
+            names, verb = (
+                shorten_list([str(user.key) for user in users]),
+                "refers" if len(users) == 1 else "refer",
+            )
+            message = f"{old.key} was removed since {past.revision}, but {names} still {verb} to it"
             hint = "restore the object, or remove the references to it in the same change"
             files = tuple(sorted({user.path for user in users}))
             yield Finding(old.path, None, str(old.key), "", "GV413", message, hint, also=files)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from reconciler.cli.exits import CommandError
 from reconciler.cli.fleet_repo import check_settings, named_fleet
@@ -18,7 +19,7 @@ from schemas.model import Assignment, Machine
 
 def read_assignments(arguments: argparse.Namespace, verb: str) -> Mapping[Key, Assignment]:
     """Of the machines that the arguments name or select, as the target branch has them; a CommandError for one that is on no pool,
-    or is deleted and kept for an undo. Selectors pass over the latter."""
+    whose file has errors, or that is deleted and kept for an undo. Selectors pass over the last."""
     reference = read_reference(arguments, MACHINES, "MACHINE")
     with named_fleet(arguments.repo) as fleet:
         check_settings(fleet, changes=True)
@@ -28,6 +29,9 @@ def read_assignments(arguments: argparse.Namespace, verb: str) -> Mapping[Key, A
             keys = [key for key in keys if not is_kept(live.items[key])] or keys
         for key in keys:
             refuse_kept(fleet, key, live)
+        if any(key not in live.items for key in keys):
+            source = read_inventory(fleet.repo, fleet.snapshot.source, Kind.MACHINE)
+            live = replace(live, unapplied=source.unapplied)
     found = {}
     for key in keys:
         machine, name = find_by_key(live, key).object, printable(f"{key.namespace}/{key.name}")

@@ -37,7 +37,7 @@ from reconciler.cli.mutate.consent import ask_consent, show_losses
 from reconciler.cli.mutate.output import FileEdit, MutationResult, ObjectChange
 from reconciler.cli.objects.nouns import TakenKinds
 from reconciler.cli.objects.references import read_reference, select_keys
-from reconciler.cli.objects.selectors import find_by_key, read_current
+from reconciler.cli.objects.selectors import find_by_key, read_current, refuse_unapplied
 from reconciler.cli.objects.unapplied import find_unapplied
 from reconciler.cli.output import add_format
 from reconciler.cli.terminal import err, out, printable
@@ -216,8 +216,11 @@ def find_removal(
 
 
 def find_declared(fleet: FleetRepo, source: FleetInventory, key: Key) -> InventoryItem:
-    """The object as the source has it; a CommandError for one that is deleted and kept or held, and for one that does not exist."""
-    if key not in source.items and find_unapplied(source, key) is None:
+    """The object as the source has it; a CommandError for one that is deleted and kept or held, for one that does not exist, and for one
+    whose file has errors: a change of it would be committed, and have no effect."""
+    if (refused := find_unapplied(source, key)) is not None:
+        raise refuse_unapplied(refused)
+    if key not in source.items:
         refuse_kept(fleet, key)
         refuse_held(fleet, key)
     return find_by_key(source, key)

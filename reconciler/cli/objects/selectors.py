@@ -31,7 +31,7 @@ from reconciler.query.disk_cache import DiskCache
 from reconciler.query.inventory import FleetInventory, InventoryItem, read_inventory
 from reconciler.query.newest_reports import read_newest_reports
 from reconciler.query.overlay import with_reports
-from reconciler.query.unapplied import list_unapplied
+from reconciler.query.unapplied import UnappliedObject, list_unapplied
 from schemas.kinds import DEFAULT_NAMESPACE, Key, Kind
 from schemas.model import TYPES
 
@@ -217,13 +217,17 @@ def find_by_key(inventory: FleetInventory, key: Key) -> InventoryItem:
     if found := inventory.items.get(key):
         return found
     if refused := find_unapplied(inventory, key):
-        raise CommandError(
-            printable(describe_unapplied(refused)), printable(describe_cure(refused)), Exit.PROBLEMS
-        )
+        raise refuse_unapplied(refused)
     cause = f"there is no {key.kind} {printable(key.name)}"
     if key.namespace:
         cause += f" in namespace {printable(key.namespace)}"
     raise CommandError(cause, suggest_item(inventory, key.kind, key.name))
+
+
+def refuse_unapplied(refused: UnappliedObject) -> CommandError:
+    """What a verb says about an object whose file has errors."""
+    cause, cure = describe_unapplied(refused), describe_cure(refused)
+    return CommandError(printable(cause), printable(cure), Exit.PROBLEMS)
 
 
 def suggest_item(inventory: FleetInventory, kind: Kind, name: str) -> str:

@@ -296,7 +296,7 @@ CHANGES = [
             "GV312 notice m.yaml /spec/machinePoolRef/name",
             "GV312 notice m.yaml /spec/volumes/1/ephemeral/volumeTemplate/spec/volumePoolRef/name",
         },
-        "MachineClass/gone was removed since the earlier revision, but Machine/default/web still refer to it",
+        "MachineClass/gone was removed since the earlier revision, but Machine/default/web still refers to it",
     ),
     change_of(
         "a volume goes and its snapshot stays",

@@ -115,6 +115,16 @@ def test_replace_asks_and_refuses_what_cannot_be_recreated(
     assert "is paused" in capsys.readouterr().err
 
 
+def test_move_takes_the_kind_in_front_as_other_verbs_do(fleet: Path, capsys: Capture) -> None:
+    for words in ("machine web-1 rack-a", "m default/web-1 rack-a", "machine/web-1 rack-a", "web-1 rack-a"):
+        assert gitvirt("move", *words.split(), "--yes") == Exit.USAGE
+        assert "default/web-1 is on rack-a already" in capsys.readouterr().err
+    assert gitvirt("move", "machine", "web-1", "--yes") == Exit.UNPLACEABLE
+    assert "default/web-1 does not fit on any other pool" in capsys.readouterr().err
+    assert gitvirt("move", "web-1", "rack-a", "rack-b") == Exit.USAGE
+    assert "unrecognized arguments: rack-b" in capsys.readouterr().err
+
+
 def test_move_commits_nothing_where_the_machine_does_not_fit(fleet: Path, capsys: Capture) -> None:
     announce(fleet)
     before = remote(fleet)

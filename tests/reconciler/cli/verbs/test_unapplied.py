@@ -12,6 +12,7 @@ from reconciler.cli.exits import Exit
 from tests.reconciler.cli.verbs.conftest import RUNNING, gitvirt, machine
 from tests.reconciler.cli.verbs.test_fleet_views import push
 from tests.reconciler.cli.verbs.test_mutate import Capture
+from tests.reconciler.gitstore.git import git
 
 BROKEN = b"""apiVersion: compute.ironcore.dev/v1alpha1
 kind: Machine
@@ -59,9 +60,21 @@ def test_get_names_them_below_its_table_and_refuses_them_by_name(broken: Path, c
     assert f"{NEW_1} is not applied: {WHY}; {CURE}\n{NEW_2} is not applied: {WHY}; {CURE}\n" in captured.err
     assert gitvirt("get", "machines", "-n", "lab") == Exit.OK
     assert NEW_1 not in capsys.readouterr().err
-    for verb in (("get", "machine", "new-1"), ("describe", "new-2"), ("restart", "new-1")):
-        assert gitvirt(*verb) == Exit.PROBLEMS
+    views = ("get machine new-1", "describe new-2", "explain new-1", "explain new-2 --repo .")
+    for verb in views:
+        assert gitvirt(*verb.split()) == Exit.PROBLEMS
         assert f"is not applied: {WHY}\n  {CURE}\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ["restart", "stop", "pause", "replace --yes", "move --yes", "delete --yes"])
+def test_no_change_is_committed_to_a_file_with_errors(broken: Path, capsys: Capture, verb: str) -> None:
+    """It would have no effect; and the verb would say that the machine stops."""
+    before = git(broken, "rev-parse", "origin/main")
+    for name in ("new-1", "new-2"):
+        assert gitvirt(*verb.split(), name) == Exit.PROBLEMS
+        assert f"Machine/default/{name} is not applied: {WHY}\n  {CURE}\n" in capsys.readouterr().err
+    git(broken, "fetch", "-q")
+    assert git(broken, "rev-parse", "origin/main") == before
 
 
 def test_diff_says_why_the_source_is_not_on_the_target_branch(broken: Path, capsys: Capture) -> None:
