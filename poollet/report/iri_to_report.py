@@ -17,6 +17,7 @@ from typing import Literal
 from iri.machine import AttachmentState, AttachmentStatus, MachineState, RuntimeMachine
 from iri.volume import Access, RuntimeSnapshot, RuntimeVolume, SnapshotState, VolumeState
 from poollet.report.conditions import ACCESS_SECRET, condition
+from poollet.sync.volume_users import VolumeUsers
 from schemas import report
 from schemas.live_layout import MAX_TEXT
 from schemas.model import Machine
@@ -67,26 +68,30 @@ def other_class(machine: Machine, there: RuntimeMachine) -> report.ObjectRef | N
     return report.ObjectRef(name) if is_other and CLASS_NAME.fullmatch(name) else None
 
 
-def attached_volumes(machine: Machine, there: RuntimeMachine) -> tuple[report.AttachedVolume, ...]:
-    """The volumes of the manifest in its order, then others that are still attached."""
+def attached_volumes(
+    machine: Machine, there: RuntimeMachine, users: VolumeUsers
+) -> tuple[report.AttachedVolume, ...]:
+    """The entries of the manifest in its order, then disks that are still attached. Each has the volume that is attached: an entry that
+    names another one by now has its former one until that is detached."""
     seen = index_by_name(there.status.volumes)
     desired = {disk.name: disk for disk in there.spec.volumes}
+    entries = {entry.name: machine.volume_key(entry) for entry in machine.spec.volumes}
     result = []
-    for entry in machine.spec.volumes:
-        status = seen.pop(entry.name, None)
-        disk = desired.get(entry.name)
-        handle = disk.connection.handle if disk is not None and disk.connection is not None else ""
-        key = machine.volume_key(entry)
+    for name in (*entries, *sorted(seen.keys() - entries.keys())):
+        status = seen.get(name)
+        disk = desired.get(name)
+        given = disk.connection.handle if disk is not None and disk.connection is not None else ""
+        handle = status.handle if status is not None and status.handle else given
+        # A provider may have a handle of its own for an attached disk: the one that it was given comes first.
+        volume = users.identify(entries.get(name), machine.namespace, given or handle)
         result.append(
             report.AttachedVolume(
-                name=entry.name,
+                name=name,
                 state=attachment_state(status),
-                handle=(status.handle if status is not None and status.handle else handle)[:MAX_TEXT],
-                volume_ref=report.ObjectRef(key.name) if key is not None else None,
+                handle=handle[:MAX_TEXT],
+                volume_ref=report.ObjectRef(volume.name) if volume is not None else None,
             )
         )
-    for name, rest in sorted(seen.items()):
-        result.append(report.AttachedVolume(name, attachment_state(rest), rest.handle[:MAX_TEXT]))
     return tuple(result)
 
 

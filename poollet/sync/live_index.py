@@ -9,6 +9,7 @@ removed nor changed by what it says now.
     _places, _objects     documents by key; the one that references lead to
     _pools, _assigned     documents with an assignment, by pool and by uid, also where two have one key
     _ending               pools in .gitvirt/deleting/: their grants hold until what they have is gone
+    _volume_users         of _objects: handles of volumes, and the machines that name them
 
 Limits: it decides nothing. Which commit to apply is live_policy.py's, and what the objects order is worked
 out by pure code that reads a view of this. One thread at a time advances it.
@@ -31,6 +32,7 @@ from poollet.sync.live_view import (
     grants_of,
     is_current,
 )
+from poollet.sync.volume_users import VolumeUsers
 from reconciler.gitstore.objects.tree import FileMode, ObjectId
 from reconciler.gitstore.repo import FileChange
 from schemas import live_layout
@@ -82,6 +84,7 @@ class LiveIndex:
     _assigned: dict[str, dict[LivePlace, Object]] = field(default_factory=dict)  # by uid
     _ending: dict[Key, Object] = field(default_factory=dict)
     _orphans: dict[str, OrphanOrder] = field(default_factory=dict)
+    _volume_users: VolumeUsers = field(default_factory=VolumeUsers)
 
     def get(self, key: Key) -> Object | None:
         return self._objects.get(key)
@@ -113,6 +116,7 @@ class LiveIndex:
             unread=tuple(
                 path for path in self.unreadable_files if is_manifest(path) and not self._ignore(path)
             ),
+            volume_users=self._volume_users,
         )
 
     def advance(self, tree: LiveTree, commit: ObjectId | None) -> bool:
@@ -162,6 +166,7 @@ class LiveIndex:
         files, self._files = self._files, {}
         for index in (self._places, self._kinds, self._objects, self._pools, self._assigned, self._ending):
             index.clear()
+        self._volume_users = VolumeUsers()
         self._ignore = ignore
         for path, objects in files.items():
             self._put(path, objects)
@@ -203,6 +208,7 @@ class LiveIndex:
         """Of two documents of one key, the one that is declared; of these the one with a uid; else the first by its place."""
         kind = self._kinds.setdefault(key.kind, {})
         places = self._places.get(key)
+        before = self._objects.get(key)
         if places:
             chosen = min(places, key=lambda place: (place.is_leaving, not places[place].metadata.uid, place))
             kind[key] = self._objects[key] = places[chosen]
@@ -210,6 +216,7 @@ class LiveIndex:
             self._places.pop(key, None)
             self._objects.pop(key, None)
             kind.pop(key, None)
+        self._volume_users.replace(before, self._objects.get(key))
 
 
 def _orphan_order(path: str, data: bytes) -> OrphanOrder | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
+from poollet.sync.volume_users import VolumeUsers
 from schemas import live_layout
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, MachinePool, Object, Volume, VolumePool, VolumeSnapshot
@@ -68,6 +69,7 @@ class LiveView:
     grants: Mapping[PoolId, PoolGrant] = field(default_factory=dict)
     orphan_orders: tuple[OrphanOrder, ...] = ()
     unread: tuple[str, ...] = ()
+    volume_users: VolumeUsers = field(default_factory=VolumeUsers)
 
     @cached_property
     def by_uid(self) -> Mapping[str, tuple[LiveDocument, ...]]:

@@ -169,8 +169,8 @@ def is_attached(view: View, volume: ObjectState, machine: ObjectState) -> bool:
 
 def may_be_volume(disk: AttachedVolume, volume: ObjectState, machine: ObjectState) -> bool:
     """Whether a disk that a machine is reported with is the volume, or may be it: what the machine does not name any longer, and
-    still attached, is reported with its handle alone. An entry that names another volume by now is reported with that name, and has
-    the former volume until that one is ready: so the handle comes first."""
+    still attached, may be reported with its handle alone. An entry that names another volume by now has the former one until that
+    one is ready, and a poollet of an earlier version reports it with the new name: so the handle comes first."""
     handle = handle_of(volume)
     if handle and disk.handle == handle:
         return True

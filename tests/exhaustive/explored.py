@@ -45,12 +45,13 @@ class Deviation:
 
 @dataclass(frozen=True)
 class Scenario:
-    """`acts` by rounds; what was before is prepared without faults."""
+    """`acts` by rounds; what was before is prepared without faults. `check` fails unless what people asked for is so at rest."""
 
     name: str
     prepare: Callable[[Explored], None]
     acts: Mapping[int, Callable[[Explored], object]]
     rounds: int = 8
+    check: Callable[[Explored], None] = lambda _life: None
 
 
 @dataclass(frozen=True)
@@ -240,6 +241,7 @@ class Explored(Life):
             self._round()
         self.looser.is_restored = False
         super().rest()
+        self.scenario.check(self)
 
     def is_cut_off(self) -> bool:
         deviation = self.deviation

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from schemas.kinds import Key, Kind
+from schemas.model import Machine, Volume
 from tests.exhaustive.explored import Explored, Scenario
 from tests.poollet.fleet import LIVE
 from tests.soak.people import COMPUTE, STORAGE
@@ -106,6 +108,39 @@ def hand_over(life: Explored) -> str:
     return put(life, Machine__a=machine("a"), Machine__e=machine("e", using("kept")))
 
 
+def disk(host: str, name: str) -> str:
+    return f"  machinePoolRef: {{name: {host}}}\n{using(name)}"
+
+
+def pair(life: Explored) -> None:
+    """Two machines of one host, each with a volume of its own."""
+    idle(life)
+    host = life.stage.hosts[0]
+    kept, data = (f"{volume(name)}  volumePoolRef: {{name: {host}}}\n" for name in VOLUMES)
+    put(life, Volume__kept=kept, Volume__data=data)
+    put(life, Machine__a=machine("a", disk(host, "kept")), Machine__b=machine("b", disk(host, "data")))
+    life.rounds(5)
+    assert len(life.stage.running(host)) == 2
+
+
+def swap(life: Explored) -> str:
+    host = life.stage.hosts[0]
+    return put(life, Machine__a=machine("a", disk(host, "data")), Machine__b=machine("b", disk(host, "kept")))
+
+
+def has_swapped(life: Explored) -> None:
+    live = {each.key: each for each in life.stage.live().objects()}
+    for name, of in (("a", "data"), ("b", "kept")):
+        machine, volume = live[Key(Kind.MACHINE, "default", name)], live[Key(Kind.VOLUME, "default", of)]
+        assert isinstance(machine, Machine)
+        assert isinstance(volume, Volume)
+        (disk,) = machine.status.volumes
+        assert volume.status.access is not None
+        assert (disk.state, disk.handle) == ("Attached", volume.status.access.handle)
+        assert disk.volume_ref is not None
+        assert disk.volume_ref.name == of
+
+
 SCENARIOS = (
     Scenario(
         "create",
@@ -118,4 +153,5 @@ SCENARIOS = (
     Scenario("new host", busy, {0: rename, 3: say}, rounds=10),
     Scenario("restored live", back_up, {0: restore, 3: Explored.confirm, 6: Explored.confirm}, rounds=10),
     Scenario("volume handed over", busy, {0: hand_over}, rounds=10),
+    Scenario("volumes swapped", pair, {0: swap}, rounds=10, check=has_swapped),
 )

@@ -45,6 +45,7 @@ from poollet.sync.live_view import (
     assigned_pool,
     is_current,
 )
+from poollet.sync.volume_users import VolumeUsers
 from schemas.kinds import Key, Kind
 from schemas.model import Object
 from tests.poollet.documents import CLASSES, EPOCH, FLEET, GIB, HOST
@@ -142,7 +143,8 @@ class Site:
             if assigned_pool(one.object) in self.facts.pools or one.object.metadata.uid in here - {""}
         )
         grants = {pool: grant for pool, grant in self.grants.items() if pool in self.facts.pools}
-        return LiveView("c0ffee", objects, mine, grants, self.orphan_orders, self.unread)
+        users = VolumeUsers(objects.values())
+        return LiveView("c0ffee", objects, mine, grants, self.orphan_orders, self.unread, users)
 
     def list_all(self) -> RuntimeLists:
         lists: dict[ListKey, Listing | ListFailed] = {}

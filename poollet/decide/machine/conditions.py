@@ -66,7 +66,7 @@ def report_machine(
         state=iri_to_report.machine_state(there),
         observed_revision=before.observed_revision if before is not None else "",
         conditions=sort_conditions((*ours, *others)),
-        volumes=iri_to_report.attached_volumes(machine, there),
+        volumes=iri_to_report.attached_volumes(machine, there, current.view.volume_users),
         network_interfaces=iri_to_report.attached_interfaces(machine, there, mapping),
         restart=there.annotations.get(live_layout.RESTART, "")[: iri_to_report.LONGEST_NAME],
         machine_class_ref=iri_to_report.other_class(machine, there),

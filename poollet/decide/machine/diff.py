@@ -4,12 +4,16 @@ Detach comes before attach, because a device or a name is free only then. So a d
 device is given to the next disk. Nothing is detached because it is not ready: only because the manifest does not name it any more, or names
 something else in its place. What keeps its device meanwhile blocks the disk that is to have that device.
 
+    the entry names another volume, which is    the former one
+    ready                                       is detached, and the new one attached
+    not ready                                   stays, unless another entry or another machine is to have it (replaced.py)
+
 Must never happen: a volume is attached to two machines at a time; a local disk is recreated, which would destroy its data.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -42,9 +46,13 @@ class MachineDiff:
 
 
 def diff_disks(
-    needs: MachineDependencies, there: RuntimeMachine, holders: Mapping[str, set[str]]
+    needs: MachineDependencies,
+    there: RuntimeMachine,
+    holders: Mapping[str, set[str]],
+    replaced: Collection[str] = (),
 ) -> MachineDiff:
-    """`holders`: ids of machines by the handle of a volume that they have attached."""
+    """`holders`: ids of machines by the handle of a volume that they have attached. `replaced`: disks that are not to stay until what their
+    entries name is ready."""
     has = {disk.name: disk for disk in there.spec.volumes}
     leaving = find_leaving(there.status.volumes, has)
     detach: list[DetachVolume] = [DetachVolume(name) for name in has if name not in needs.disks]
@@ -52,7 +60,9 @@ def diff_disks(
     blocked: list[NotReady] = []
     for name, desired in needs.disks.items():
         if isinstance(desired, NotReady):
-            continue  # a disk that is attached stays attached
+            if name in replaced and name in has:
+                detach.append(DetachVolume(name))
+            continue  # any other disk that is attached stays attached
         found = has.get(name)
         if found is None:
             others = find_holders(desired, holders) - {there.id}

@@ -45,6 +45,7 @@ from poollet.decide.machine.conditions import (
 )
 from poollet.decide.machine.diff import MachineDiff
 from poollet.decide.machine.late_attach import with_late_attachments
+from poollet.decide.machine.replaced import is_given_away, replaced_disks
 from poollet.decide.machine.unchanged_cache import TrackedLookup, find_unchanged, remember_machine
 from poollet.decide.memory import Entry
 from poollet.decide.secrets import NotReady
@@ -53,7 +54,7 @@ from poollet.report.entries import rejection_reasons, report_pending, up_to_date
 from schemas import live_layout, report
 from schemas.effects.field_change import HIDDEN, FieldChange
 from schemas.kinds import Kind
-from schemas.model import Machine, Volume
+from schemas.model import Machine
 from schemas.model.charge import INSUFFICIENT_FOR_RESIZE
 
 OFF = frozenset((MachineState.SUSPENDED, MachineState.TERMINATED, MachineState.STOPPED))
@@ -142,9 +143,7 @@ def released_disks(machine: Machine, there: RuntimeMachine, current: DecisionPas
     found = []
     for entry in machine.spec.volumes:
         key = machine.volume_key(entry)
-        volume = current.view.objects.get(key) if key is not None and entry.name in attached else None
-        claim = volume.spec.claim_ref if isinstance(volume, Volume) else None
-        if claim is not None and (claim.released or claim.uid != machine.metadata.uid):
+        if key is not None and entry.name in attached and is_given_away(key, machine, current):
             found.append(entry.name)
     return found
 
@@ -157,7 +156,8 @@ def diff_machine(
     current: DecisionPass,
 ) -> MachineDiff:
     """All changes in the order of their calls: power comes last, so that a guest starts with its devices."""
-    disks = machine_diff.diff_disks(needs, there, current.inventory.holders)
+    replaced = replaced_disks(machine, there, current)
+    disks = machine_diff.diff_disks(needs, there, current.inventory.holders, replaced)
     interfaces = machine_diff.diff_interfaces(needs, there)
     token = restart_token(machine, there)
     resize, resize_problems = resize_changes(order, machine, there, needs, current)

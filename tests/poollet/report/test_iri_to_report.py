@@ -26,8 +26,9 @@ from iri.machine import (
 )
 from iri.volume import Access, RuntimeSnapshot, RuntimeVolume, RuntimeVolumeStatus
 from poollet.report import iri_to_report
+from poollet.sync.volume_users import VolumeUsers
 from schemas import report
-from schemas.model import Machine
+from schemas.model import Machine, Volume
 from tests.poollet.documents import interfaces, machine, referring, snapshot, volume
 from tests.poollet.site import Site, site
 
@@ -130,7 +131,17 @@ def model(**spec: Any) -> Machine:
     return found
 
 
+def on_live(name: str, handle: str) -> Volume:
+    access = {"driver": "rbd", "handle": handle}
+    found = volume(name, status={"state": "Available", "access": access}).object
+    assert isinstance(found, Volume)
+    return found
+
+
 Row = tuple[str, str, str, str | None]
+ON_LIVE = (on_live("former", "f"), on_live("present", "p"))
+FORMER = Disk(name="present", connection=VolumeConnection(driver="rbd", handle="f"))
+UNKNOWN = Disk(name="present", connection=VolumeConnection(driver="rbd", handle="x"))
 
 # the machine's volumes, the machine on the host, (name, state, handle, Volume) of each
 VOLUMES: dict[str, tuple[list[dict[str, Any]], RuntimeMachine, list[Row]]] = {
@@ -173,6 +184,31 @@ VOLUMES: dict[str, tuple[list[dict[str, Any]], RuntimeMachine, list[Row]]] = {
         ],
     ),
     "names that a report cannot carry": ([], guest(attach(""), attach("x" * 254)), []),
+    "its entry names another volume by now": (
+        referring("present"),
+        guest(attach("present"), disks=(FORMER,)),
+        [("present", "Attached", "dev", "former")],
+    ),
+    "the former one is being detached": (
+        referring("present"),
+        guest(attach("present", handle="f")),
+        [("present", "Attached", "f", "former")],
+    ),
+    "its entry names another volume, and live does not know this one": (
+        referring("present"),
+        guest(attach("present"), disks=(UNKNOWN,)),
+        [("present", "Attached", "dev", None)],
+    ),
+    "its entry names a volume without a handle": (
+        referring("data"),
+        guest(attach("data"), disks=(replace(FORMER, name="data"),)),
+        [("data", "Attached", "dev", "former")],
+    ),
+    "not declared any more, and known on live": (
+        [],
+        guest(attach("old", handle="f")),
+        [("old", "Attached", "f", "former")],
+    ),
 }
 
 
@@ -180,7 +216,7 @@ VOLUMES: dict[str, tuple[list[dict[str, Any]], RuntimeMachine, list[Row]]] = {
 def test_volumes_are_reported_as_the_host_has_them(
     declared: list[dict[str, Any]], there: RuntimeMachine, want: list[Row]
 ) -> None:
-    found = iri_to_report.attached_volumes(model(volumes=declared), there)
+    found = iri_to_report.attached_volumes(model(volumes=declared), there, VolumeUsers(ON_LIVE))
     assert [
         (one.name, one.state, one.handle, one.volume_ref.name if one.volume_ref else None) for one in found
     ] == want

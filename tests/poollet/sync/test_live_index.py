@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 
 import pytest
 from hypothesis import given, settings
@@ -20,6 +21,10 @@ from tests.poollet.fleet import SETTINGS, Fleet, machine, machine_class, uid
 SNAPSHOT = (
     "apiVersion: storage.ironcore.dev/v1alpha1\nkind: VolumeSnapshot\n"
     "metadata: {name: s1}\nspec: {volumeRef: {name: data}}\n"
+)
+DATA = (
+    "apiVersion: storage.ironcore.dev/v1alpha1\nkind: Volume\nmetadata: {name: data}\n"
+    "spec: {volumeClassRef: {name: standard}, resources: {storage: 1Gi}}\nstatus: {access: {driver: rbd, handle: h}}\n"
 )
 ENDING = ".gitvirt/deleting/MachinePool/a.yaml"
 NEW_POOL = "apiVersion: compute.ironcore.dev/v1alpha1\nkind: MachinePool\nmetadata: {name: a}\n"
@@ -60,6 +65,7 @@ def describe(live: LiveIndex) -> dict[str, object]:
         "unread": set(view.unread),
         "settings": live.settings,
         "classes": classes,
+        "volume users": deepcopy(vars(view.volume_users)),
     }
 
 
@@ -232,6 +238,9 @@ TEXTS = (
     machine("web", "a", uid(1), uid(11)),
     machine("web", "b", uid(2), uid(12)),
     machine("db"),
+    machine("db", spec="  volumes: [{name: data, volumeRef: {name: data}}]\n"),
+    DATA,
+    DATA.replace("handle: h", "handle: g"),
     granted_pool("a", "h1", 2),
     granted_pool("a", "h1", 2).replace("{name: a}", "{name: a, deletionTimestamp: '2026-05-04T12:00:00Z'}"),
     machine_class() + "---\n" + SNAPSHOT,
