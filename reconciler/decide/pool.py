@@ -61,7 +61,8 @@ def decide_pool(view: View, edit: ObjectEdit, requests: PoolRequests = NO_REQUES
     is_same = dict(known.object.metadata.labels) == dict(state.announced.labels)
     if known.origin is Origin.ANNOUNCED and known.live is not None and is_same:
         return keep(edit)
-    edit = edit.log_change(Action.ANNOUNCE, f"reported by poollet {state.poollet}")
+    by = f"reported by poollet {state.poollet}" if state.poollet else "its host announces it"
+    edit = edit.log_change(Action.ANNOUNCE, by)
     return Keep(**edit.need_fields(), body=body)
 
 

@@ -5,17 +5,20 @@ merge and after it. The cost is that of the files that changed.
 
 A machine that is kept for an undo and declared again is compared with itself, so an equal declaration changes nothing. A file that was frozen until now is
 compared with what is in force, which is its last good content on `live`, not with the text that was refused:
-to restore that text changes nothing, and what else was changed in it meanwhile applies only now.
+to restore that text changes nothing, and what else was changed in it meanwhile applies only now. A pool that loses its file and is
+still announced is not gone: it loses what the file said.
 
 Limits: without a `live` there is nothing to compare with; then every object is new, and a tick does not ask.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
+from reconciler.decide.deletion import is_announced
+from reconciler.decide.pool import announcement
 from reconciler.gitstore.objects.tree import File
 from reconciler.gitstore.repo import Repo
 from reconciler.plan.source_changes import Documents, SourceChange, compare_sources
@@ -50,9 +53,22 @@ def read_changed_documents(repo: Repo, view: View) -> tuple[Documents, Documents
             now_there = read_documents(repo, change.path, change.after)
             after |= now_there
             before |= read_accepted(repo, view, now_there)
+    after |= list_undeclared(view, before.keys() - after.keys())
     same = {key for key in before.keys() & after.keys() if before[key] == after[key]}
     was, now = ({key: body for key, body in each.items() if key not in same} for each in (before, after))
     return was, now
+
+
+def list_undeclared(view: View, gone: Iterable[Key]) -> dict[Key, Mapping[str, object]]:
+    """Pools that their hosts announce, and that lost their file: they stay, with nothing but what the host says of them."""
+    found: dict[Key, Mapping[str, object]] = {}
+    for key in gone:
+        if key in view.relations.absent and is_announced(view, key):
+            state = view.find_pool(key)
+            assert state is not None
+            assert state.announced is not None, "it is announced"
+            found[key] = announcement(key, state.announced.labels)
+    return found
 
 
 def read_accepted(

@@ -193,6 +193,9 @@ class Builder:
         if key.kind is Kind.MACHINE_POOL:
             leaving = [move for move in self.moves.values() if move.source == key.name]
             made = replace(made, facts=tuple(facts.describe_leaving(leaving)))
+        if change is not None and change.action is Action.ANNOUNCE:
+            stays = "the pool stays: its host announces it, and only its file is removed"
+            made = replace(made, facts=(stays, *made.facts))
         self.entries[key] = made
 
     def add_kept(self, known: ObjectState, fields: Sequence[FieldEffect] = ()) -> None:

@@ -286,6 +286,41 @@ def test_both_sides_of_a_conflict_are_noted(site: Site, gitvirt: Command) -> Non
     assert "machines/web-1.yaml was changed on both sides" in gitvirt.notes
 
 
+POOL = """apiVersion: compute.ironcore.dev/v1alpha1
+kind: MachinePool
+metadata:
+  name: rack-a1
+  labels: {topology.ironcore.dev/zone: a}
+spec: {unschedulable: true}
+"""
+
+
+def test_a_pool_without_its_file_stays_and_loses_its_settings(site: Site, gitvirt: Command) -> None:
+    """A renamed file was shown as DELETE of the pool and its capacity; what really ends, the labels, was not."""
+    zone = "  machinePoolSelector: {topology.ironcore.dev/zone: a}\n"
+    site.people.push({"pools/rack-a1.yaml": POOL.replace("spec: {unschedulable: true}\n", "")})
+    site.settle()
+    site.people.push({"machines/web-1.yaml": machine("web-1", spec=zone), "pools/rack-a1.yaml": POOL})
+    site.settle()
+    git(site.checkout, "pull", "--quiet", str(site.world.repo), "main")
+    site.fetch()
+    (site.checkout / "pools" / "rack-a1.yaml").unlink()
+    code, text = gitvirt("plan")
+    assert code == Exit.OK
+    assert text.startswith("1 to change\n\nchange\n  ~ MachinePool/rack-a1\n")
+    assert "DELETE" not in text
+    for line in (
+        "metadata.labels: {topology.ironcore.dev/zone: a} -> none",
+        "spec.unschedulable: true -> false",
+        "the pool stays: its host announces it, and only its file is removed",
+    ):
+        assert line in text
+    site.people.push({"pools/rack-a1.yaml": None})
+    site.reconciler.tick(site.clock)
+    site.fetch()
+    assert gitvirt("get", "pools", "-o", "name", "--repo", str(site.world.repo))[1].count("MachinePool/") == 2
+
+
 def test_unschedulable_objects_and_errors_have_exit_codes(site: Site, gitvirt: Command) -> None:
     site.edit({"machines/big.yaml": machine("big").replace("small", "large")})
     code, text = gitvirt("plan")
