@@ -42,6 +42,7 @@ from iri.change import RuntimeChange
 from iri.console_log import LogRequest
 from iri.host import Offers, RuntimeClasses, RuntimeInfo
 from iri.machine import RuntimeMachine
+from iri.usage import RuntimeUsage
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 
 RuntimeObject = RuntimeMachine | RuntimeVolume | RuntimeSnapshot
@@ -133,7 +134,7 @@ class ConsoleLog(Protocol):
 
 
 class Runtime(Protocol):
-    """What every runtime does, in thirteen methods. A caller cannot tell a client of a socket from the runtime behind it."""
+    """What every runtime does, in fourteen methods. A caller cannot tell a client of a socket from the runtime behind it."""
 
     def about(self) -> RuntimeInfo:
         """The runtime's name and version, and the host below. Cheap."""
@@ -182,3 +183,6 @@ class Runtime(Protocol):
 
     def console_log(self, machine_id: str, request: LogRequest) -> ConsoleLog:
         """NotFound without such a machine, FailedPrecondition when it has no such log. It is read also while the machine is off."""
+
+    def usage(self) -> RuntimeUsage:
+        """What machines that run, and the host, have used until now. Unimplemented for a runtime that does not measure."""

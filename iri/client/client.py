@@ -34,6 +34,7 @@ from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as host_pb
 from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
 from iri.proto.volume.v1alpha1 import api_pb2 as volume_pb
 from iri.runtime import AnyObject, RuntimeEvent, RuntimeObject
+from iri.usage import RuntimeUsage
 from iri.volume import RuntimeVolume
 from iri.wire.calls import (
     HOST,
@@ -242,6 +243,10 @@ class Client:
         method = HOST["ReadConsoleLog"]
         message = build_request(method, machine_id=machine_id, **to_builtins(request))
         return RemoteLog(self._connection(method).stream(method, message))
+
+    def usage(self) -> RuntimeUsage:
+        """Unimplemented without a host service, or without one that measures."""
+        return freeze(RuntimeUsage, self._read(HOST["GetUsage"]).usage)
 
     def _connection(self, method: MethodDescriptor) -> ServerConnection:
         """Unimplemented without an address for the service. The host service is asked at the machine runtime first."""

@@ -31,6 +31,7 @@ from iri.console_log import LogRequest
 from iri.errors import FailedPrecondition, InvalidArgument, Unavailable
 from iri.host import Offers, RuntimeClasses, RuntimeInfo
 from iri.journal import Journal
+from iri.libvirt.connect.counters import LibvirtCounters
 from iri.libvirt.connect.domains import LibvirtDomains
 from iri.libvirt.connect.link import LibvirtLink
 from iri.libvirt.connect.machine_secrets import MachineSecrets
@@ -41,6 +42,7 @@ from iri.libvirt.connect.storage import LibvirtSecrets
 from iri.libvirt.domain.document import CONSOLE
 from iri.libvirt.ended_file import EndedFile
 from iri.libvirt.folder_lock import FolderLock
+from iri.libvirt.host.devices import measure_disks, measure_networks
 from iri.libvirt.host.hardware import HARDWARE_ID, read_hardware_id
 from iri.libvirt.host.host import Installation, LibvirtHost
 from iri.libvirt.host.kvm_probe import KvmProbe
@@ -48,6 +50,7 @@ from iri.libvirt.images.images import Images
 from iri.libvirt.libvirtd_owner import LibvirtdOwner
 from iri.libvirt.machines.consoles import LONGEST_PATH, Consoles
 from iri.libvirt.machines.deps import MachineDeps
+from iri.libvirt.machines.guest_counters import measure_guest
 from iri.libvirt.machines.held_starts import BOOT_ID, HeldStarts
 from iri.libvirt.machines.log_files import LogFile
 from iri.libvirt.machines.machine_store import MachineStore
@@ -61,6 +64,7 @@ from iri.libvirt.volumes.bootstrap import build_storage
 from iri.libvirt.volumes.disks import VolumeDisks
 from iri.machine import RuntimeMachine
 from iri.runtime import AnyObject, Console, ConsoleLog, RuntimeEvent, Subscription
+from iri.usage import RuntimeHostUsage, RuntimeUsage
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 
 VERSION = version("gitvirt")
@@ -104,7 +108,7 @@ class LibvirtRuntime:
             volume_class=lambda name: self._host.volume_class(name),
             tell=self._record_event,
         )
-        node = LibvirtNode(self._link)
+        node, self._counters = LibvirtNode(self._link), LibvirtCounters(self._link)
         self._host = LibvirtHost(
             node,
             self._volumes,
@@ -227,6 +231,23 @@ class LibvirtRuntime:
         guest = self._store.get(machine_id)
         folder = self._folder / "machines" / guest.id
         return LogFile(folder, request, lambda: guest.id not in self._store.machines)
+
+    def usage(self) -> RuntimeUsage:
+        """Asks libvirt at each call. A machine that ends meanwhile is left out."""
+        stats = self._counters.domains()
+        guests = [guest for id in stats if (guest := self._store.find(id)) is not None]
+        total, used = self._counters.memory_bytes()
+        host = RuntimeHostUsage(
+            cpu_time_ns=self._counters.cpu_time_ns(),
+            cpus=self._host.platform().cpus,
+            load=os.getloadavg()[0],
+            memory_bytes=total,
+            memory_used_bytes=used,
+            disks=measure_disks(),
+            networks=measure_networks(),
+        )
+        machines = tuple(measure_guest(guest, stats[guest.id]) for guest in guests)
+        return RuntimeUsage(time_ns=time.time_ns(), host=host, machines=machines)
 
     def _record_event(self, machine_id: str, reason: str, message: str) -> None:
         """For the storage, which prepares disks of machines and does not know the machines. No effect once the machine is gone."""

@@ -78,6 +78,9 @@ class HostService:
                 fill(description, objects[id].detail)
         return response
 
+    def get_usage(self, _: pb.GetUsageRequest) -> pb.GetUsageResponse:
+        return pb.GetUsageResponse(usage=encode(pb.Usage, self._runtime.usage()))
+
     def watch_events(
         self, _: pb.WatchEventsRequest, on_disconnect: Callable[[Callable[[], None]], object]
     ) -> Iterator[pb.WatchEventsResponse]:

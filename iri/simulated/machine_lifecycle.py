@@ -86,6 +86,7 @@ class SimulatedMachine(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     # (interface name, address) where the network assigned the address
     leases: tuple[tuple[str, str], ...] = ()
     is_hung: bool = False
+    booted_ns: int = 0  # when its system started last
 
     @property
     def object(self) -> RuntimeMachine:
@@ -154,9 +155,10 @@ def step(
 
 def finish_boot(guest: SimulatedMachine, model: HostModel) -> SimulatedMachine:
     """The operating system has started, with the resources that waited for a boot."""
+    booted_ns = guest.phase_due_ns
     guest = change_detail(guest, boots=boot_count(guest) + 1, pending_changes=())
     resources = guest.resources_at_boot or guest.resources
-    guest = replace(guest, resources=resources, resources_at_boot=None)
+    guest = replace(guest, resources=resources, resources_at_boot=None, booted_ns=booted_ns)
     return enter_phase(guest, MachinePhase.RUNNING, model)
 
 

@@ -34,7 +34,7 @@ from iri.host import (
 from iri.journal import Watcher
 from iri.machine import RuntimeMachine
 from iri.runtime import AnyObject, ChangeNotice, Console, ConsoleLog, RuntimeEvent, Subscription
-from iri.simulated import machine_calls, shell, volume_calls
+from iri.simulated import counters, machine_calls, shell, volume_calls
 from iri.simulated.boot_log import BootLog
 from iri.simulated.host import SimulatedHost
 from iri.simulated.kept_console import KeptConsole, KeptConsoles
@@ -43,6 +43,7 @@ from iri.simulated.machine_lifecycle import HAS_SYSTEM, SimulatedMachine
 from iri.simulated.shell import GuestAccess
 from iri.simulated.state.usage import STORAGE
 from iri.simulated.volume_lifecycle import SimulatedSnapshot, SimulatedVolume
+from iri.usage import RuntimeUsage
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 
 NAME = "gitvirt-simulated"
@@ -58,6 +59,7 @@ class SimulatedRuntime:
     def __init__(self, host: SimulatedHost) -> None:
         self.host = host
         self._kept_consoles = KeptConsoles()
+        self._started_ns = host.clock.now_ns()
 
     def about(self) -> RuntimeInfo:
         """The host's id depends on the seed alone, so it survives a restart."""
@@ -193,6 +195,13 @@ class SimulatedRuntime:
 
     def console_log(self, machine_id: str, request: LogRequest) -> ConsoleLog:
         return BootLog(self.host, machine_id, request)
+
+    def usage(self) -> RuntimeUsage:
+        with self.host.lock() as now_ns:
+            guests = self.host.state.list_records(SimulatedMachine).values()
+            machines = counters.measure_machines(guests, now_ns, self.host.model)
+            measured = counters.measure_host(machines, now_ns - self._started_ns, self.host.profile)
+        return RuntimeUsage(time_ns=now_ns, host=measured, machines=machines)
 
     def _guest_access(self, machine_id: str) -> GuestAccess:
         """What the shell may do; each use locks the host."""

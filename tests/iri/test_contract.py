@@ -22,6 +22,7 @@ from tests.iri.contract.logs import LogPromises
 from tests.iri.contract.machines import MachinePromises
 from tests.iri.contract.subject import Subject
 from tests.iri.contract.unavailable import UnavailablePromises
+from tests.iri.contract.usage import UsagePromises
 from tests.iri.contract.volumes import VolumePromises
 from tests.iri.quick_host import PROFILE, quick_host
 
@@ -55,7 +56,13 @@ def subject_of(host: SimulatedHost, runtime: SimulatedRuntime | Client) -> Subje
 
 
 class EveryPromise(
-    MachinePromises, DevicePromises, UnavailablePromises, VolumePromises, HostPromises, LogPromises
+    MachinePromises,
+    DevicePromises,
+    UnavailablePromises,
+    VolumePromises,
+    HostPromises,
+    LogPromises,
+    UsagePromises,
 ):
     pass
 

@@ -31,6 +31,7 @@ from iri.machine import Disk, RuntimeNetworkInterface
 
 MIB = 1 << 20
 CONSOLE = "console.sock"
+STATS_SECONDS = 15  # how often the guest's balloon driver says how its memory is used
 OWN_PORTS = 3  # serial bus, random numbers, balloon
 MOST_CPUS_BY_ITSELF = 16
 TRANSLATION_SHARE = 4  # 1/4 of the memory for QEMU's cache of translated code, where it emulates
@@ -196,6 +197,7 @@ def own_devices(plan: DomainPlan) -> tuple[Element, ...]:
     random = element("rng", model="virtio")
     child(random, "backend", "/dev/urandom", model="random")
     balloon = element("memballoon", model="virtio")
+    child(balloon, "stats", period=STATS_SECONDS)
     parts = [serial, agent, random, balloon]
     if plan.platform.architecture == "x86_64":
         parts.append(element("panic", model="isa"))

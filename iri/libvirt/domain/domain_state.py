@@ -47,6 +47,7 @@ class Hardware(msgspec.Struct, frozen=True, kw_only=True):
 
     disks: Mapping[Alias, str] = {}  # with the target name
     nics: Mapping[Alias, str] = {}  # with the MAC address
+    taps: Mapping[Alias, str] = {}  # with the device on the host; of a running guest, as far as it has one
     targets: frozenset[str] = frozenset()  # all names in use
     cpus: int = 0
     memory_bytes: int = 0  # at the start
@@ -87,6 +88,7 @@ def parse_hardware(document: str) -> Hardware:
     root = parse(document)
     disks: dict[Alias, str] = {}
     nics: dict[Alias, str] = {}
+    taps: dict[Alias, str] = {}
     targets = set()
     for disk in root.iterfind("devices/disk"):
         target = attribute(disk, "target", "dev")
@@ -98,11 +100,14 @@ def parse_hardware(document: str) -> Hardware:
         alias = parse_alias(attribute(nic, "alias", "name"))
         if alias is not None and alias.kind == DeviceKind.NIC.value:
             nics[alias] = attribute(nic, "mac", "address")
+            if tap := attribute(nic, "target", "dev"):
+                taps[alias] = tap
     vcpu = root.find("vcpu")
     cpus = int(vcpu.get("current") or vcpu.text or 0) if vcpu is not None else 0
     return Hardware(
         disks=disks,
         nics=nics,
+        taps=taps,
         targets=frozenset(targets),
         cpus=cpus,
         memory_bytes=kibibytes(root, "memory"),

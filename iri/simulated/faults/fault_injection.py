@@ -19,6 +19,7 @@ from iri.server.call_handlers import CallWrapper
 from iri.simulated.control import SERVICE
 from iri.simulated.faults.fault_rules import FaultRules
 from iri.simulated.host import SimulatedHost
+from iri.usage import RuntimeUsage
 from iri.wire.calls import CHANGE_CALLS, HOST
 
 CONTROL_CALLS = frozenset(method.name for method in SERVICE.methods)
@@ -104,3 +105,7 @@ class FaultInjectingRuntime:
     def console_log(self, machine_id: str, request: LogRequest) -> ConsoleLog:
         with self._wrap("ReadConsoleLog"):
             return self._runtime.console_log(machine_id, request)
+
+    def usage(self) -> RuntimeUsage:
+        with self._wrap("GetUsage"):
+            return self._runtime.usage()

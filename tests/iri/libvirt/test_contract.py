@@ -25,6 +25,7 @@ from tests.iri.contract.logs import LogPromises
 from tests.iri.contract.machines import MachinePromises
 from tests.iri.contract.subject import Subject, eventually
 from tests.iri.contract.unavailable import UnavailablePromises
+from tests.iri.contract.usage import UsagePromises
 from tests.iri.contract.volumes import VolumePromises
 from tests.iri.libvirt.world import CLASSES, console_log, micro_settings, running_runtime, with_power
 from tests.servers.leftovers import leftovers
@@ -50,7 +51,13 @@ def runtime(libvirtd: Libvirtd, settings: Settings) -> Iterator[LibvirtRuntime]:
 
 
 class TestLibvirt(
-    MachinePromises, DevicePromises, UnavailablePromises, VolumePromises, HostPromises, LogPromises
+    MachinePromises,
+    DevicePromises,
+    UnavailablePromises,
+    VolumePromises,
+    HostPromises,
+    LogPromises,
+    UsagePromises,
 ):
     @pytest.fixture
     def subject(self, runtime: LibvirtRuntime, settings: Settings) -> Iterator[Subject]:

@@ -244,6 +244,7 @@ UNDEMANDING = [
     "Host.DescribeVolumes",
     "Host.WatchEvents",
     "Host.HoldStarts",
+    "Host.GetUsage",
 ]
 
 

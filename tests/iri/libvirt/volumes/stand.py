@@ -18,6 +18,7 @@ from iri.libvirt.volumes.bootstrap import build_storage
 from iri.libvirt.volumes.settings import DirPool, Pool, StorageSettings
 from iri.machine import RuntimeMachine
 from iri.runtime import AnyObject, Console, ConsoleLog, RuntimeEvent, Subscription
+from iri.usage import RuntimeUsage
 from iri.volume import ImageSource, Resources, RuntimeVolume, VolumeDataSource
 from tests.iri.contract.subject import Subject
 
@@ -141,6 +142,9 @@ class Stand:
 
     def console_log(self, machine_id: str, request: LogRequest) -> ConsoleLog:
         raise NotFound("there are no machines")
+
+    def usage(self) -> RuntimeUsage:
+        raise Unimplemented("there are no machines")
 
 
 def volume_class(name: str) -> RuntimeVolumeClass:

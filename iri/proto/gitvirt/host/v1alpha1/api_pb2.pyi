@@ -657,3 +657,219 @@ class WatchEventsResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___WatchEventsResponse: _TypeAlias = WatchEventsResponse  # noqa: Y015
+
+@_typing.final
+class GetUsageRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetUsageRequest: _TypeAlias = GetUsageRequest  # noqa: Y015
+
+@_typing.final
+class GetUsageResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    USAGE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def usage(self) -> Global___Usage: ...
+    def __init__(
+        self,
+        *,
+        usage: Global___Usage | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["usage", b"usage"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["usage", b"usage"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetUsageResponse: _TypeAlias = GetUsageResponse  # noqa: Y015
+
+@_typing.final
+class Usage(_message.Message):
+    """One measurement. Counters grow from the start of the guest, or of the host. What the runtime does not know is 0."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TIME_NS_FIELD_NUMBER: _builtins.int
+    HOST_FIELD_NUMBER: _builtins.int
+    MACHINES_FIELD_NUMBER: _builtins.int
+    time_ns: _builtins.int
+    """Unix nanoseconds."""
+    @_builtins.property
+    def host(self) -> Global___HostUsage: ...
+    @_builtins.property
+    def machines(self) -> _containers.RepeatedCompositeFieldContainer[Global___MachineUsage]: ...
+    def __init__(
+        self,
+        *,
+        time_ns: _builtins.int = ...,
+        host: Global___HostUsage | None = ...,
+        machines: _abc.Iterable[Global___MachineUsage] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["host", b"host"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["host", b"host", "machines", b"machines", "time_ns", b"time_ns"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Usage: _TypeAlias = Usage  # noqa: Y015
+
+@_typing.final
+class HostUsage(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CPU_TIME_NS_FIELD_NUMBER: _builtins.int
+    CPUS_FIELD_NUMBER: _builtins.int
+    LOAD_FIELD_NUMBER: _builtins.int
+    MEMORY_BYTES_FIELD_NUMBER: _builtins.int
+    MEMORY_USED_BYTES_FIELD_NUMBER: _builtins.int
+    DISKS_FIELD_NUMBER: _builtins.int
+    NETWORKS_FIELD_NUMBER: _builtins.int
+    cpu_time_ns: _builtins.int
+    """That the processors worked, all together."""
+    cpus: _builtins.int
+    """Online."""
+    load: _builtins.float
+    """The mean of the last minute."""
+    memory_bytes: _builtins.int
+    memory_used_bytes: _builtins.int
+    @_builtins.property
+    def disks(self) -> _containers.RepeatedCompositeFieldContainer[Global___DiskUsage]: ...
+    @_builtins.property
+    def networks(self) -> _containers.RepeatedCompositeFieldContainer[Global___NetworkUsage]: ...
+    def __init__(
+        self,
+        *,
+        cpu_time_ns: _builtins.int = ...,
+        cpus: _builtins.int = ...,
+        load: _builtins.float = ...,
+        memory_bytes: _builtins.int = ...,
+        memory_used_bytes: _builtins.int = ...,
+        disks: _abc.Iterable[Global___DiskUsage] | None = ...,
+        networks: _abc.Iterable[Global___NetworkUsage] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cpu_time_ns", b"cpu_time_ns", "cpus", b"cpus", "disks", b"disks", "load", b"load", "memory_bytes", b"memory_bytes", "memory_used_bytes", b"memory_used_bytes", "networks", b"networks"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___HostUsage: _TypeAlias = HostUsage  # noqa: Y015
+
+@_typing.final
+class MachineUsage(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MACHINE_ID_FIELD_NUMBER: _builtins.int
+    CPU_TIME_NS_FIELD_NUMBER: _builtins.int
+    MEMORY_USED_BYTES_FIELD_NUMBER: _builtins.int
+    GUEST_MEMORY_BYTES_FIELD_NUMBER: _builtins.int
+    GUEST_AVAILABLE_BYTES_FIELD_NUMBER: _builtins.int
+    DISKS_FIELD_NUMBER: _builtins.int
+    NETWORKS_FIELD_NUMBER: _builtins.int
+    machine_id: _builtins.str
+    cpu_time_ns: _builtins.int
+    memory_used_bytes: _builtins.int
+    """Of the host's memory."""
+    guest_memory_bytes: _builtins.int
+    """That the guest has, and what its programs could still get of it, by its own balloon driver."""
+    guest_available_bytes: _builtins.int
+    @_builtins.property
+    def disks(self) -> _containers.RepeatedCompositeFieldContainer[Global___DiskUsage]: ...
+    @_builtins.property
+    def networks(self) -> _containers.RepeatedCompositeFieldContainer[Global___NetworkUsage]: ...
+    def __init__(
+        self,
+        *,
+        machine_id: _builtins.str = ...,
+        cpu_time_ns: _builtins.int = ...,
+        memory_used_bytes: _builtins.int = ...,
+        guest_memory_bytes: _builtins.int = ...,
+        guest_available_bytes: _builtins.int = ...,
+        disks: _abc.Iterable[Global___DiskUsage] | None = ...,
+        networks: _abc.Iterable[Global___NetworkUsage] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cpu_time_ns", b"cpu_time_ns", "disks", b"disks", "guest_available_bytes", b"guest_available_bytes", "guest_memory_bytes", b"guest_memory_bytes", "machine_id", b"machine_id", "memory_used_bytes", b"memory_used_bytes", "networks", b"networks"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MachineUsage: _TypeAlias = MachineUsage  # noqa: Y015
+
+@_typing.final
+class DiskUsage(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    READ_BYTES_FIELD_NUMBER: _builtins.int
+    WRITTEN_BYTES_FIELD_NUMBER: _builtins.int
+    READS_FIELD_NUMBER: _builtins.int
+    WRITES_FIELD_NUMBER: _builtins.int
+    USED_BYTES_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Of the machine's disk, or of the host's device."""
+    read_bytes: _builtins.int
+    written_bytes: _builtins.int
+    reads: _builtins.int
+    writes: _builtins.int
+    used_bytes: _builtins.int
+    """That the disk takes where it is stored."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        read_bytes: _builtins.int = ...,
+        written_bytes: _builtins.int = ...,
+        reads: _builtins.int = ...,
+        writes: _builtins.int = ...,
+        used_bytes: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "read_bytes", b"read_bytes", "reads", b"reads", "used_bytes", b"used_bytes", "writes", b"writes", "written_bytes", b"written_bytes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DiskUsage: _TypeAlias = DiskUsage  # noqa: Y015
+
+@_typing.final
+class NetworkUsage(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    RECEIVED_BYTES_FIELD_NUMBER: _builtins.int
+    SENT_BYTES_FIELD_NUMBER: _builtins.int
+    RECEIVED_PACKETS_FIELD_NUMBER: _builtins.int
+    SENT_PACKETS_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Of the machine's network interface, or of the host's device."""
+    received_bytes: _builtins.int
+    sent_bytes: _builtins.int
+    received_packets: _builtins.int
+    sent_packets: _builtins.int
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        received_bytes: _builtins.int = ...,
+        sent_bytes: _builtins.int = ...,
+        received_packets: _builtins.int = ...,
+        sent_packets: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "received_bytes", b"received_bytes", "received_packets", b"received_packets", "sent_bytes", b"sent_bytes", "sent_packets", b"sent_packets"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___NetworkUsage: _TypeAlias = NetworkUsage  # noqa: Y015
