@@ -39,6 +39,7 @@ from poollet.runtimes.executor import Executor
 from poollet.runtimes.runtime_client import MACHINE_KINDS, VOLUME_KINDS, RuntimeClient
 from poollet.runtimes.runtime_poller import RuntimePoller
 from poollet.runtimes.runtime_processes import RuntimeProcess
+from poollet.runtimes.usage_reader import UsageReader
 from poollet.sync.git_sync import GitSync
 from poollet.sync.live_policy import Trust
 from poollet.sync.report_lease import ReportLease
@@ -392,4 +393,5 @@ def build_worker(
         ask=lambda runtime: observers[runtime].request_list(),
         clock=ambient.clock,
     )
-    return AgentWorker(Agent(setup, parts), tuple(observers.values()), waker)
+    usage = UsageReader(connections, ambient.clock.moment_ms)
+    return AgentWorker(Agent(setup, parts), tuple(observers.values()), waker, usage)

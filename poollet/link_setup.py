@@ -4,6 +4,7 @@
     steady, or no more     the agent's next pass names another interval in its report, and the Git thread looks at another pace
     LiveMoved              the Git thread fetches at once, unless it has that commit
     a report landed        the servers are told
+    usage is wanted        the runtimes are asked, in a thread of their own
 
 A poollet without these files uses Git alone, whatever gitvirt.yaml says of a link.
 """
@@ -13,12 +14,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from iri.proto.gitvirt.link.v1alpha1.agent_pb2 import Usage
 from poollet.link.link_thread import LinkThread
 from poollet.link.poollet_link import LinkEvents, LinkIdentity, PoolletLink
+from poollet.runtimes.usage_message import to_message
 from poollet.sync.report_publisher import ReportPublisher
 from poollet.threads import AgentThreads, AgentWorker
 from reconciler.gitstore.waker import WakeReason
 from schemas.settings.host import PoolletSettings
+
+MEASURE_SECONDS = 10.0
 
 
 def attach_links(running: AgentThreads, hosts: Sequence[PoolletSettings]) -> None:
@@ -57,8 +62,12 @@ def _attach(
         if not commit or commit != running.remote.head:
             running.refs.wake(WakeReason.REFS)
 
+    def measure() -> Usage | None:
+        measured = member.usage.read(MEASURE_SECONDS)
+        return to_message(measured) if measured is not None else None
+
     link.events = LinkEvents(
-        on_changed, on_live_moved, lambda most_ms: publisher.find_heartbeat_commit(most_ms) or ""
+        on_changed, on_live_moved, lambda most_ms: publisher.find_heartbeat_commit(most_ms) or "", measure
     )
     agent.name_interval = link.name_interval
     publisher.lease.answers_by = link.answers_by

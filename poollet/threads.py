@@ -34,6 +34,7 @@ from poollet.clock import Clock
 from poollet.link.link_thread import LinkThread
 from poollet.link.poollet_link import PoolletLink
 from poollet.runtimes.runtime_poller import RuntimePoller
+from poollet.runtimes.usage_reader import UsageReader
 from poollet.sync.git_sync import GitSync
 from reconciler.gitstore.waker import Waker, WakeReason
 from schemas.backoff import Backoff, jitter
@@ -54,11 +55,12 @@ BREATH, LONGEST_BREATH_SECONDS = 2, 1.0
 
 @dataclass(frozen=True)
 class AgentWorker:
-    """One agent with the pollers of its runtimes."""
+    """One agent with the pollers of its runtimes, and what measures them."""
 
     agent: Agent
     observers: Sequence[RuntimePoller]
     waker: Waker
+    usage: UsageReader
 
 
 class AgentThreads:

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import grpc
 
-from iri.proto.gitvirt.link.v1alpha1.agent_pb2 import Heartbeat, Hello, Leaving
+from iri.proto.gitvirt.link.v1alpha1.agent_pb2 import Heartbeat, Hello, Leaving, Usage
 from poollet.clock import Clock
 from poollet.link.link_state import LinkState
 from poollet.link.link_thread import LinkThread
@@ -53,11 +53,12 @@ class LinkIdentity:
 @dataclass
 class LinkEvents:
     """What the link causes, called in the event loop's thread. `standing` gives the commit that a heartbeat may stand for, given how long a
-    report may wait for its push at most, in milliseconds."""
+    report may wait for its push at most, in milliseconds. `measure` alone is called in another thread, and may block."""
 
     on_changed: Callable[[], None] = lambda: None
     on_live_moved: Callable[[str], None] = lambda _: None
     standing: Callable[[int], str] = lambda _: ""
+    measure: Callable[[], Usage | None] = lambda: None
 
 
 @dataclass
@@ -143,6 +144,7 @@ class PoolletLink:
             end=self._on_end,
             standing=self._standing,
             look=self.events.on_live_moved,
+            measure=self.events.measure,
         )
 
     def _hello(self) -> Hello:

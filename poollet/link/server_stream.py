@@ -4,7 +4,7 @@ Theory of operation
 -------------------
     pause       jittered, FIRST_PAUSE doubling up to LONGEST_PAUSE; a stream that was welcomed starts over
     connect     TLS with the pinned certificates of the link; the server answers Hello with Welcome, within DIAL_SECONDS
-    stream      a heartbeat in each interval of Welcome, and at once when the state of the link changed; ReportMoved
+    stream      a heartbeat in each interval of Welcome, and at once when the state of the link changed; ReportMoved; measurements
     end         the server or the network ends it, or it does not answer for 3.5 intervals
 
 After Welcome the host looks at Git once, because it missed what was sent meanwhile.
@@ -32,8 +32,10 @@ from iri.proto.gitvirt.link.v1alpha1.agent_pb2 import (
     Leaving,
     ReportMoved,
     ServerMessage,
+    Usage,
     Welcome,
 )
+from poollet.link.blocking_call import run_blocking
 from schemas.backoff import Backoff
 from schemas.settings.certificate import LINK_NAME
 
@@ -70,6 +72,8 @@ class StreamPort:
     """The commit that a heartbeat stands for, empty for none; and the interval of heartbeats to Git, in milliseconds."""
     look: Callable[[str], None]
     """`live` is at this commit; empty: unknown."""
+    measure: Callable[[], Usage | None]
+    """Blocks for seconds at most."""
 
 
 class ServerStream:
@@ -82,6 +86,7 @@ class ServerStream:
         self._backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE, chance=chance)
         self._news = asyncio.Event()
         self._moved = ""
+        self._usage: Usage | None = None  # measured, and not sent yet
         self._leaving: Leaving.Cause.ValueType | None = None
 
     async def run(self) -> None:
@@ -155,10 +160,11 @@ class ServerStream:
         self._port.look("")
         receiving = asyncio.ensure_future(self._receive(call))
         sending = asyncio.ensure_future(self._send(call, interval))
+        measuring = asyncio.ensure_future(self._measure(welcome.usage_interval.ToTimedelta().total_seconds()))
         try:
             await asyncio.wait([receiving, sending], return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in (receiving, sending):
+            for task in (receiving, sending, measuring):
                 task.cancel()
         if sending.done() and not sending.cancelled() and sending.exception() is None:
             return sending.result()
@@ -173,6 +179,13 @@ class ServerStream:
                 case "live_moved":
                     self._port.look(message.live_moved.commit)
 
+    async def _measure(self, interval: float) -> None:
+        """As often as the server wants, and never where it does not say so."""
+        while interval > 0:
+            self._usage = await run_blocking(self._port.measure, "measure")
+            self._news.set()
+            await asyncio.sleep(max(LEAST_INTERVAL_SECONDS, interval))
+
     async def _send(self, call: Call, interval: float) -> str:
         """Heartbeats and news, until the server does not answer any more, or the poollet ends."""
         loop = asyncio.get_running_loop()
@@ -184,6 +197,9 @@ class ServerStream:
             if moved := self._moved:
                 self._moved = ""
                 await call.write(AgentMessage(report_moved=ReportMoved(commit=moved)))
+            if (usage := self._usage) is not None:
+                self._usage = None
+                await call.write(AgentMessage(usage=usage))
             if self._leaving is not None:
                 await call.write(AgentMessage(leaving=Leaving(cause=self._leaving)))
                 await call.done_writing()

@@ -32,6 +32,7 @@ from reconciler.link.agent_stream import AgentStream, StreamEnd
 from reconciler.link.callers import Caller, Callers, LinkRefusal, LinkRefusalReason, check_host
 from reconciler.link.linked_hosts import LinkedHosts
 from reconciler.link.metrics import LinkMetrics
+from reconciler.link.usage_board import UsageBoard
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +41,7 @@ STREAMS_OF_CALLER = 4  # one, and others that are about to take its place or to 
 TEXT_LENGTH = 253
 LOGGED_AGAIN = timedelta(minutes=10)
 LOGGED_AT_MOST = 1000
+USAGE_INTERVAL = timedelta(seconds=15)
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -57,6 +59,8 @@ class LinkService:
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     callers: Callers = field(default_factory=Callers)
     interval: timedelta = timedelta(seconds=2)
+    usage_interval: timedelta = USAGE_INTERVAL
+    board: UsageBoard = field(default_factory=UsageBoard)
 
     def __post_init__(self) -> None:
         self.streams: set[AgentStream] = set()
@@ -135,6 +139,7 @@ class LinkService:
             instance=self.instance,
             version=self.version,
             heartbeat_interval=to_duration(self.interval),
+            usage_interval=to_duration(self.usage_interval),
             number=stream.first_number(),
         )
         await context.write(ServerMessage(welcome=welcome))
@@ -172,6 +177,7 @@ class LinkService:
         elif reason in set(LinkRefusalReason):
             self.metrics.count_refused(reason)
         if was_newest:
+            self.board.forget(stream.name)
             log.info("host not connected any more poollet=%s reason=%s", stream.name, reason)
 
     async def _read(self, stream: AgentStream, context: Context) -> None:
@@ -189,6 +195,8 @@ class LinkService:
                         self.wake()  # what waits for this host can be placed
                 case "report_moved":
                     self.wake()
+                case "usage" if self.hosts.is_newest(stream.name, stream):
+                    self.board.put(stream.name, message.usage)
                 case "leaving":
                     return
 

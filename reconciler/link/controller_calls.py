@@ -2,7 +2,8 @@
 
     ListNodes, WatchNodes, WatchInstances     from the newest picture of the fleet; they never ask the thread that ticks
     Schedule, Update, Stop, Destroy           a commit, made in a thread of its own (link/change_calls.py)
-    Console, Logs, Forward, Usage             not built: UNIMPLEMENTED, after the right was checked
+    Usage                                     what hosts measured (link/usage_calls.py)
+    Console, Logs, Forward                    not built: UNIMPLEMENTED, after the right was checked
 
 A watch sends what is there first, each with the cause INITIAL, then one message SYNCED without content, then each change.
 """
@@ -33,6 +34,8 @@ from reconciler.link.client_calls import CallRefusedError, ClientCall
 from reconciler.link.fleet_feed import Change
 from reconciler.link.fleet_messages import to_instance_event, to_node, to_node_event
 from reconciler.link.linked_hosts import LinkedHosts
+from reconciler.link.usage_board import UsageBoard
+from reconciler.link.usage_calls import UsageCalls
 from reconciler.picture.changes import InstanceCause, NodeCause
 from reconciler.picture.fleet_picture import FleetPicture
 from reconciler.picture.instance import InstancePicture
@@ -48,16 +51,18 @@ NOT_BUILT: Mapping[str, tuple[Right, str]] = {
     "Console": ("console", "`gitvirt console` opens one on the host"),
     "Logs": ("logs", "`gitvirt logs` shows them on the host"),
     "Forward": ("forward", "`gitvirt ssh` goes through the host"),
-    "Usage": ("read", "ListNodes has the capacity in use, and hosts have metrics of their own"),
 }
 
 
 class ControllerService:
     """`steady` is the clock of heartbeats over the link."""
 
-    def __init__(self, changes: ChangeCalls, hosts: LinkedHosts, steady: Callable[[], datetime]) -> None:
-        self._changes, self._hosts, self._steady = changes, hosts, steady
+    def __init__(
+        self, changes: ChangeCalls, hosts: LinkedHosts, board: UsageBoard, steady: Callable[[], datetime]
+    ) -> None:
+        self._changes, self._hosts, self._board, self._steady = changes, hosts, board, steady
         self._calls, self._feed = changes.calls, changes.feed
+        self._usage = UsageCalls(self._calls, self._feed, board)
 
     def handlers(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
         """One for each method of the service."""
@@ -69,6 +74,7 @@ class ControllerService:
             "Update": self._changes.update,
             "Stop": self._changes.stop,
             "Destroy": self._changes.destroy,
+            "Usage": self._usage.usage,
         }
         built |= {name: self._not_built(name) for name in NOT_BUILT}
         return {
@@ -137,7 +143,10 @@ class ControllerService:
         if at is not None:
             linked = datetime.now(UTC) - (self._steady() - at)
             sign = max(linked, sign) if sign is not None else linked
-        return to_node(found, sign, is_linked=self._hosts.is_connected(found.name))
+        node = to_node(found, sign, is_linked=self._hosts.is_connected(found.name))
+        if (used := self._board.find_node(found.name)) is not None:
+            node.usage.CopyFrom(used)
+        return node
 
     def _not_built(self, name: str) -> Handler:
         right, instead = NOT_BUILT[name]

@@ -84,6 +84,12 @@ class LinkedHosts:
         with self._lock:
             return name in self._hosts
 
+    def is_newest(self, name: str, stream: HostStream) -> bool:
+        """Whether no newer stream of the name took the place of this one."""
+        with self._lock:
+            host = self._hosts.get(name)
+            return host is not None and host.stream is stream
+
     def signed_at(self, name: str) -> datetime | None:
         """When the host gave its newest sign of life over this link, if it did."""
         with self._lock:

@@ -126,7 +126,7 @@ class LinkServer:
         self._calls = ClientCalls(self._service)
         self._feed = FleetFeed()
         self._changes = ChangeCalls(self._calls, self._feed, writer, wake)
-        self._controller = ControllerService(self._changes, self.hosts, steady)
+        self._controller = ControllerService(self._changes, self.hosts, self._service.board, steady)
         self._common = CommonServices(self._calls, (AGENT.full_name, CONTROLLER.full_name), pool_of)
         self._configuration = self._configure(Callers())
         self._given = self._configuration

@@ -12,6 +12,7 @@ from iri.simulated.machine_lifecycle import IS_ON, SimulatedMachine
 from poollet import run_once
 from poollet.clock import Clock
 from poollet.decide.decide import decide
+from poollet.runtimes.usage_reader import UsageReader
 from poollet.threads import LONGEST_RETRY_SECONDS, AgentThreads, AgentWorker
 from reconciler.gitstore.remote.transport import RemoteErrorKind, RemoteUnavailable
 from reconciler.gitstore.waker import Waker
@@ -107,7 +108,7 @@ def run_to_end(host: UnreachableHost) -> str:
 
     run = host.start()
     run.remote.fetch()
-    member = AgentWorker(run.agent, (), Waker())
+    member = AgentWorker(run.agent, (), Waker(), UsageReader({}, moment_ms))
     return run_once.run(
         AgentThreads(run.remote, [member], 60.0, Clock(moment_ms=moment_ms), random.Random(1))
     )

@@ -173,7 +173,6 @@ def test_another_right_leaves_open_calls_alone(served: Served) -> None:
         ("Console", iter((ConsoleRequest(),)), "console"),
         ("Logs", LogsRequest(), "logs"),
         ("Forward", iter((ForwardRequest(),)), "forward"),
-        ("Usage", UsageRequest(), "read"),
     ],
 )
 def test_what_is_not_built_says_so_and_what_to_use(

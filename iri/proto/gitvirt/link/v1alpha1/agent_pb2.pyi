@@ -415,8 +415,13 @@ class NodeUsage(_message.Message):
     MEMORY_USED_BYTES_FIELD_NUMBER: _builtins.int
     DISKS_FIELD_NUMBER: _builtins.int
     NETWORKS_FIELD_NUMBER: _builtins.int
+    CPUS_FIELD_NUMBER: _builtins.int
+    MEMORY_BYTES_FIELD_NUMBER: _builtins.int
     load: _builtins.float
     memory_used_bytes: _builtins.int
+    cpus: _builtins.int
+    """Online, and in total: what the use is a share of."""
+    memory_bytes: _builtins.int
     @_builtins.property
     def cpu_time(self) -> _duration_pb2.Duration:
         """Time that the processors worked, all together."""
@@ -433,10 +438,12 @@ class NodeUsage(_message.Message):
         memory_used_bytes: _builtins.int = ...,
         disks: _abc.Iterable[Global___DiskUsage] | None = ...,
         networks: _abc.Iterable[Global___NetworkUsage] | None = ...,
+        cpus: _builtins.int = ...,
+        memory_bytes: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["cpu_time", b"cpu_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cpu_time", b"cpu_time", "disks", b"disks", "load", b"load", "memory_used_bytes", b"memory_used_bytes", "networks", b"networks"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cpu_time", b"cpu_time", "cpus", b"cpus", "disks", b"disks", "load", b"load", "memory_bytes", b"memory_bytes", "memory_used_bytes", b"memory_used_bytes", "networks", b"networks"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -453,11 +460,16 @@ class MachineUsage(_message.Message):
     MEMORY_USED_BYTES_FIELD_NUMBER: _builtins.int
     DISKS_FIELD_NUMBER: _builtins.int
     NETWORKS_FIELD_NUMBER: _builtins.int
+    GUEST_MEMORY_BYTES_FIELD_NUMBER: _builtins.int
+    GUEST_AVAILABLE_BYTES_FIELD_NUMBER: _builtins.int
     uid: _builtins.str
     namespace: _builtins.str
     name: _builtins.str
     memory_used_bytes: _builtins.int
     """Of the host's memory."""
+    guest_memory_bytes: _builtins.int
+    """That the guest has, and what its programs could still get of it, by its own balloon driver; 0 without one."""
+    guest_available_bytes: _builtins.int
     @_builtins.property
     def cpu_time(self) -> _duration_pb2.Duration: ...
     @_builtins.property
@@ -474,10 +486,12 @@ class MachineUsage(_message.Message):
         memory_used_bytes: _builtins.int = ...,
         disks: _abc.Iterable[Global___DiskUsage] | None = ...,
         networks: _abc.Iterable[Global___NetworkUsage] | None = ...,
+        guest_memory_bytes: _builtins.int = ...,
+        guest_available_bytes: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["cpu_time", b"cpu_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cpu_time", b"cpu_time", "disks", b"disks", "memory_used_bytes", b"memory_used_bytes", "name", b"name", "namespace", b"namespace", "networks", b"networks", "uid", b"uid"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cpu_time", b"cpu_time", "disks", b"disks", "guest_available_bytes", b"guest_available_bytes", "guest_memory_bytes", b"guest_memory_bytes", "memory_used_bytes", b"memory_used_bytes", "name", b"name", "namespace", b"namespace", "networks", b"networks", "uid", b"uid"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

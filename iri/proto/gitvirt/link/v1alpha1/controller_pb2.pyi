@@ -941,7 +941,9 @@ class UsageRequest(_message.Message):
         """Empty: all that the client may see."""
 
     @_builtins.property
-    def instances(self) -> _containers.RepeatedCompositeFieldContainer[Global___InstanceRef]: ...
+    def instances(self) -> _containers.RepeatedCompositeFieldContainer[Global___InstanceRef]:
+        """Of these alone, without their nodes unless those are named too."""
+
     def __init__(
         self,
         *,
@@ -963,19 +965,25 @@ class UsageReport(_message.Message):
 
     NODE_FIELD_NUMBER: _builtins.int
     USAGE_FIELD_NUMBER: _builtins.int
+    PREVIOUS_FIELD_NUMBER: _builtins.int
     node: _builtins.str
     """The name of the poollet that measured."""
     @_builtins.property
     def usage(self) -> _agent_pb2.Usage: ...
+    @_builtins.property
+    def previous(self) -> _agent_pb2.Usage:
+        """The measurement before it: two of them make a rate. Absent where there is none yet."""
+
     def __init__(
         self,
         *,
         node: _builtins.str = ...,
         usage: _agent_pb2.Usage | None = ...,
+        previous: _agent_pb2.Usage | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["usage", b"usage"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["previous", b"previous", "usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["node", b"node", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["node", b"node", "previous", b"previous", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
