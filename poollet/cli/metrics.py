@@ -16,10 +16,11 @@ from collections import Counter
 from collections.abc import Iterator
 
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from poollet.agent import Agent
+from poollet.cli.usage_metrics import collect_usage
 from poollet.threads import AgentThreads
 from reconciler.loop.health import Health, HealthProblem
 
@@ -27,7 +28,8 @@ PREFIX = "gitvirt_poollet_"
 
 
 class PoolletMetrics(Collector):
-    """Of all poollets of one process. Labels are names of poollets, runtimes, kinds and states: their number does not grow with objects."""
+    """Of all poollets of one process. Labels are names of poollets, runtimes, kinds and states; but for what is used (usage_metrics.py), their
+    number does not grow with objects."""
 
     def __init__(self, running: AgentThreads) -> None:
         self._running = running
@@ -37,7 +39,7 @@ class PoolletMetrics(Collector):
     def exposition(self) -> bytes:
         return generate_latest(self._registry)
 
-    def collect(self) -> Iterator[GaugeMetricFamily]:
+    def collect(self) -> Iterator[Metric]:
         agents = [one.agent for one in self._running.members]
         remote = GaugeMetricFamily(
             f"{PREFIX}remote_reachable", "Whether the fleet's repo could be fetched last."
@@ -58,6 +60,7 @@ class PoolletMetrics(Collector):
         yield from count_servers(self._running)
         yield count_objects(agents)
         yield from describe_runtimes(agents)
+        yield from collect_usage({one.agent.setup.name: one.usage for one in self._running.members})
 
     def health(self) -> Health:
         """Ok if nothing of the table above is so."""

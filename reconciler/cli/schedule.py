@@ -15,17 +15,16 @@ Limits: it knows the API alone. Address and certificate of the link come from gi
 from __future__ import annotations
 
 import argparse
-import contextlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reconciler.cli.api_client import add_client, call, open_channel, read_file, translate
 from reconciler.cli.duration import parse_duration
 from reconciler.cli.exits import CommandError, Exit
-from reconciler.cli.fleet_repo import add_repo, named_fleet
+from reconciler.cli.fleet_repo import add_repo
 from reconciler.cli.terminal import Terminal, err, out, printable
-from schemas.settings.link import is_address
 
 if TYPE_CHECKING:
     from iri.proto.gitvirt.link.v1alpha1.controller_pb2 import InstanceStatus
@@ -51,17 +50,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--timeout", type=parse_duration, default=DEFAULT_TIMEOUT, metavar="TIME", help="(default: 10m)"
     )
     parser.add_argument(
-        "--link", metavar="ADDR", help="address of the link (default: the first of gitvirt.yaml)"
-    )
-    parser.add_argument(
-        "--link-certificate",
-        type=Path,
-        metavar="FILE",
-        help="its certificate (default: those of gitvirt.yaml)",
-    )
-    parser.add_argument("--certificate", type=Path, required=True, metavar="FILE", help="the client's own")
-    parser.add_argument("--key", type=Path, required=True, metavar="FILE", help="private key of the client")
-    parser.add_argument(
         "--path", default="", metavar="PATH", help="of the file in the repo (default: chosen)"
     )
     parser.add_argument("-m", "--message", default="", metavar="TEXT", help="subject of the commit")
@@ -69,6 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--request-key", default="", metavar="KEY", help="a second call with it commits nothing"
     )
     parser.add_argument("--dry-run", action="store_true", help="check only")
+    add_client(parser)
     add_repo(parser)
 
 
@@ -76,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     # Loaded here: the overview of verbs needs no gRPC.
     import grpc
 
-    from iri.proto.gitvirt.link.v1alpha1.controller_pb2 import InstanceStatus, ScheduleRequest
+    from iri.proto.gitvirt.link.v1alpha1.controller_pb2 import ScheduleRequest
 
     data = sys.stdin.buffer.read() if arguments.file == "-" else read_file(Path(arguments.file))
     request = ScheduleRequest(
@@ -87,17 +76,13 @@ def run(arguments: argparse.Namespace) -> int:
         dry_run=arguments.dry_run,
     )
     with open_channel(arguments) as channel:
-        call: Any = channel.unary_stream(
-            "/gitvirt.link.v1alpha1.Controller/Schedule",
-            request_serializer=ScheduleRequest.SerializeToString,
-            response_deserializer=InstanceStatus.FromString,
-        )(request, timeout=arguments.timeout)
+        reports = call(channel, "Schedule")(request, timeout=arguments.timeout)
         try:
-            last = show(call, is_watched=arguments.watch)
+            last = show(reports, is_watched=arguments.watch)
         except grpc.RpcError as error:
-            raise translate(error) from None
+            raise refusal(error) from None
         finally:
-            call.cancel()
+            reports.cancel()
     if arguments.dry_run:
         out().line("the manifest has no problems; nothing was committed")
     failed = [name for name, state in last.items() if state not in FINAL]
@@ -131,58 +116,15 @@ def describe(terminal: Terminal, name: str, state: str, status: InstanceStatus) 
         terminal.line(printable(f"    {reason.reason}: {reason.message}"))
 
 
-@contextlib.contextmanager
-def open_channel(arguments: argparse.Namespace) -> Iterator[Any]:
+def refusal(error: Any) -> CommandError:
     import grpc
 
-    from schemas.settings.certificate import LINK_NAME
-
-    address, trusted = arguments.link, None
-    if arguments.link_certificate is not None:
-        trusted = read_file(arguments.link_certificate)
-    if address is None or trusted is None:
-        with named_fleet(arguments.repo) as fleet:
-            link = fleet.settings.link if fleet.settings is not None else None
-        if link is None or not link.addresses:
-            raise CommandError(
-                "gitvirt.yaml names no link", "give --link ADDR and --link-certificate FILE", Exit.USAGE
-            )
-        address = address or link.addresses[0]
-        trusted = trusted or "\n".join(link.certificates).encode()
-    if not is_address(address):
-        raise CommandError(
-            f"{printable(address)} is not host:port", "write link.example.org:7443", Exit.USAGE
-        )
-    credentials = grpc.ssl_channel_credentials(
-        trusted, read_file(arguments.key), read_file(arguments.certificate)
-    )
-    options = (("grpc.ssl_target_name_override", LINK_NAME),)
-    with grpc.secure_channel(address, credentials, options) as channel:
-        yield channel
-
-
-def read_file(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        words = f"{printable(str(path))} cannot be read: {error.strerror}"
-        raise CommandError(words, "name a file that this account may read") from None
-
-
-def translate(error: Any) -> CommandError:
-    import grpc
-
-    status, words = error.code(), str(error.details())
-    lines = [printable(line) for line in words.splitlines()] or [status.name]
-    match status:
+    match error.code():
         case grpc.StatusCode.DEADLINE_EXCEEDED:
             cure = "the commit stays; `gitvirt get machines` shows its machines"
             return CommandError("the time of --timeout is over", cure, Exit.TIMED_OUT)
         case grpc.StatusCode.INVALID_ARGUMENT:
-            for line in lines:
-                err().line(line)
+            for line in str(error.details()).splitlines():
+                err().line(printable(line))
             return CommandError("the manifest was refused", "the lines above say why", Exit.PROBLEMS)
-        case grpc.StatusCode.UNAVAILABLE:
-            cure = "check the address, and that gitvirt.yaml on live lists both certificates"
-            return CommandError(f"the link does not answer: {lines[0]}", cure)
-    return CommandError(lines[0])
+    return translate(error)

@@ -1,5 +1,5 @@
-"""`gitvirt top`: how full the pools are, by the capacity that assignments charge. It shows no use inside of guests,
-which is not in the repo.
+"""`gitvirt top`: how full the pools are, by the capacity that assignments charge. What machines and hosts really use is not in the repo: it is
+asked over the link (top_use.py).
 
 The numbers are those of the scheduler: the same charge function decides whether a machine fits. A pool can be
 fuller than 100% after its host announced less capacity. Reads the target branch, writes nothing, exit code 0.
@@ -10,6 +10,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from reconciler.cli.api_client import add_client, is_named
+from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.fleet_changes import add_watch, show_screen
 from reconciler.cli.fleet_repo import add_repo
 from reconciler.cli.objects import columns
@@ -23,22 +25,46 @@ EXAMPLES = """examples:
   gitvirt top
   gitvirt top --watch
   gitvirt top -o json
+  gitvirt top machines                 what machines really use, measured by their hosts
+  gitvirt top hosts --sort cpu --watch
 
-A bar shows the requested share of what the pool can offer: capacity minus reserve, times overcommit. The actual use
-inside the guests is not in the repo."""
+Without a word, or with `pools`, a bar shows the requested share of what the pool can offer: capacity minus reserve, times
+overcommit. `machines` and `hosts` are what hosts measure every 15 seconds; they need a client of the API (--client) with the
+right read. MEMORY of a machine is what it takes of the host's; IN THE GUEST is what its balloon driver says."""
 
 WIDTH = 12  # of a bar, where there is room for it
 FRAME_LINES = 4  # titles of two tables, the line between them, and the cursor
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "what", nargs="?", choices=("pools", "machines", "hosts"), default="pools", help="(default: pools)"
+    )
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="of hosts, or [NAMESPACE/]NAME of machines (default: all)"
+    )
+    parser.add_argument("-n", "--namespace", metavar="NS", help="machines of this namespace alone")
+    parser.add_argument("--sort", choices=("name", "cpu", "memory"), default="name", help="(default: name)")
     add_watch(parser, "show it again after each change")
     add_format(parser)
+    add_client(parser)
     add_repo(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.what != "pools":
+        from reconciler.cli.top_use import show_use  # with gRPC's messages, which pools do not need
+
+        return show_use(arguments)
+    refuse_options(arguments)
     return show_screen(arguments, COUNTED, lambda inventory: show(inventory, arguments))
+
+
+def refuse_options(arguments: argparse.Namespace) -> None:
+    """Those that pools have no use for."""
+    if arguments.names or arguments.namespace or arguments.sort != "name" or is_named(arguments):
+        cause = "names, --namespace, --sort and the options of the link do not go with pools"
+        raise CommandError(cause, "write `gitvirt top machines` or `gitvirt top hosts`", Exit.USAGE)
 
 
 def show(inventory: FleetInventory, arguments: argparse.Namespace) -> None:

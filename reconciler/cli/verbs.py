@@ -58,7 +58,7 @@ VERBS = {
     "describe": Verb("reconciler.cli.describe", "show one object: spec, status, conditions, events, commits"),
     "history": Verb("reconciler.cli.history", "show who changed an object, when and why"),
     "tree": Verb("reconciler.cli.tree", "show machines under their pools, with volumes and interfaces"),
-    "top": Verb("reconciler.cli.top", "show how full the pools are"),
+    "top": Verb("reconciler.cli.top", "show how full the pools are, and what machines and hosts really use"),
     "events": Verb("reconciler.cli.events", "show recent events of hosts and commits"),
     "status": Verb(
         "reconciler.cli.status", "show the fleet on one screen: synced, states, what awaits approval"

@@ -37,6 +37,11 @@ def test_metrics_and_health_of_a_host_whose_repo_goes_away(fleet_repo: FleetRepo
         assert 'gitvirt_poollet_report_landed{poollet="host-1"} 1.0' in metrics
         assert "gitvirt_poollet_remote_reachable 1.0" in metrics
         assert re.search(r'gitvirt_runtime_answers{poollet="host-1",runtime="[^"]+"} 1.0', metrics)
+        assert re.search(
+            r'gitvirt_machine_cpu_seconds_total{machine="web-1",namespace="default",poollet="host-1"} \d',
+            metrics,
+        )
+        assert re.search(r'gitvirt_host_memory_used_bytes{poollet="host-1"} [1-9]', metrics)
         named = set(re.findall(r"^# HELP (gitvirt_\w+)", metrics, re.MULTILINE))
         assert named == set(re.findall(r"^\| `(gitvirt_\w+)", POOLLET.read_text(), re.MULTILINE))
         fleet_repo.repo.rename(fleet_repo.folder / "away.git")
