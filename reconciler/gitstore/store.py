@@ -46,7 +46,7 @@ import contextlib
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -78,8 +78,12 @@ _SNAPSHOTS_KEPT = 2
 # Git looks each name up in all that the remote lists; beyond this many it is cheaper to ask for all reports.
 _NAMES_AT_MOST = 64
 # The deadline of a call to the remote. Less than the least heartbeat timeout (schemas.settings.fleet): a host whose call hangs can
-# still make another one before it counts as lost. All fetches of a snapshot together take no longer, but for an eighth (broken_refs.py).
+# still make another one before it counts as lost. All fetches of a snapshot together take no longer, but for an eighth (broken_refs.py),
+# and for what no shorter time can do: source and target come whole or not at all. Into an empty mirror they have CLONE_CALLS times as
+# long, at once. Into one that is far behind twice as long after each fetch that took all of its time, so that a host reports in between. A
+# connection over which nothing comes ends before that (git_command.py).
 CALL_SECONDS = 40.0
+CLONE_CALLS = 24
 # What a damaged mirror may look like.
 _OURS = (RemoteErrorKind.MIRROR, RemoteErrorKind.PROTOCOL)
 
@@ -109,7 +113,8 @@ class Store(ObjectReader):
         self._absent: set[ObjectId] = set()  # missing even after a thorough look: just not in this repo
         self._failures = {"fetch": 0, "push": 0}  # in a row
         self._is_suspicious = False
-        self._are_heads_slow = False
+        self._are_heads_slow = False  # their last fetch failed
+        self._head_calls = 1  # how many times as long as a call they may take
         self._turn = threading.Lock()
 
     def snapshot(self) -> Snapshot | RemoteUnavailable:
@@ -235,12 +240,17 @@ class Store(ObjectReader):
             outcome = self._transport.fetch(self._names(refs), seconds)
             if isinstance(outcome, RefsFetched):
                 missing.update(outcome.missing)
+            if set(refs) <= set(heads):
+                is_short = isinstance(outcome, RemoteUnavailable) and outcome.is_timeout
+                self._head_calls = min(2 * self._head_calls, CLONE_CALLS) if is_short else 1
             return outcome
 
+        outcome = self._fetch_heads(fetch, heads) if heads and differing else None
+        failure = outcome if isinstance(outcome, RemoteUnavailable) else None
         deadline = time.monotonic() + self._seconds
-        outcome = self._fetch_all(fetch, differing, heads, deadline) if differing else None
-        failure = None
-        if isinstance(outcome, RemoteUnavailable):
+        if failure is None and (set(differing) - set(heads) or (differing and outcome is None)):
+            outcome = self._fetch_all(fetch, differing, heads, deadline)
+        if failure is None and isinstance(outcome, RemoteUnavailable):
             failure = self._broken.fetch_apart(fetch, differing, there, outcome, deadline, self._seconds)
         self._are_heads_slow = failure is not None
         if failure is not None:
@@ -250,31 +260,33 @@ class Store(ObjectReader):
             self._broken.fetch_late(fetch, late, there, deadline, self._seconds)
         if self._broken.failure:
             self._heal(is_thorough=False)
-        if outcome is not None or late:
+        if differing or late:
             self._have = self._read_refs()
-        # A ref that was listed and did not come is unknown, which must never pass for absent.
-        if lost := sorted(there.keys() - self._have.keys() - missing - self._broken.refs().keys()):
-            return RemoteUnavailable(
-                RemoteErrorKind.PROTOCOL,
-                f"the remote lists {lost[0]} but does not send it",
-                "run `git fetch` to see why",
-            )
-        return None
+        return self._find_lost(there.keys() - missing)
+
+    def _find_lost(self, needed: Set[str]) -> RemoteUnavailable | None:
+        """A ref that was listed and did not come is unknown, which must never pass for absent."""
+        lost = sorted(needed - self._have.keys() - self._broken.refs().keys())
+        if not lost:
+            return None
+        cause = f"the remote lists {lost[0]} but does not send it"
+        return RemoteUnavailable(RemoteErrorKind.PROTOCOL, cause, "run `git fetch` to see why")
+
+    def _fetch_heads(self, fetch: Fetch, heads: Sequence[str]) -> RefsFetched | RemoteUnavailable | None:
+        """Source and target alone where they may need much time, so that no report is blamed; else None."""
+        is_first = not any(ref in self._have for ref in heads)
+        if not (is_first or self._are_heads_slow):
+            return None
+        return self._fetch_healed(
+            fetch, heads, self._seconds * (CLONE_CALLS if is_first else self._head_calls)
+        )
 
     def _fetch_all(
         self, fetch: Fetch, refs: Sequence[str], heads: Sequence[str], deadline: float
     ) -> RefsFetched | RemoteUnavailable:
         """In half of the time, where reports may be what takes it: the other half is for each of them apart."""
-        has_reports = not set(refs) <= set(heads)
-        # Source and target of a large repo may need all of the time: alone, so that no report is blamed.
-        is_first = heads and not any(ref in self._have for ref in heads)
-        outcome: RefsFetched | RemoteUnavailable | None = None
-        if not has_reports or is_first or self._are_heads_slow:
-            outcome = self._fetch_healed(fetch, heads, self._seconds)
-        if has_reports and not isinstance(outcome, RemoteUnavailable):
-            outcome = self._fetch_healed(fetch, refs, (deadline - time.monotonic()) / 2)
-        assert outcome is not None
-        return outcome
+        share = 1 if set(refs) <= set(heads) else 2
+        return self._fetch_healed(fetch, refs, (deadline - time.monotonic()) / share)
 
     def _fetch_healed(
         self, fetch: Fetch, refs: Sequence[str], seconds: float

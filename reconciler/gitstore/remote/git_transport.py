@@ -284,6 +284,7 @@ def _timed_out(seconds: float, redaction: Redactor, errors: bytes) -> RemoteUnav
         RemoteErrorKind.NETWORK,
         f"the remote did not answer within {format_duration(seconds)}{after}",
         WAIT_CURE,
+        is_timeout=True,
     )
 
 

@@ -29,12 +29,15 @@ class RemoteErrorKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RemoteUnavailable:
-    """The remote could not be used. Nothing was changed, unless `is_unknown`: then a push may have landed."""
+    """The remote could not be used. Nothing was changed, unless `is_unknown`: then a push may have landed.
+
+    `is_timeout`: the call took all of its time, so that more time might do."""
 
     kind: RemoteErrorKind
     cause: str
     cure: str
     is_unknown: bool = False
+    is_timeout: bool = False
 
 
 @dataclass(frozen=True, slots=True)

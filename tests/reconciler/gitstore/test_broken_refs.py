@@ -26,19 +26,26 @@ class SlowTransport(MemoryTransport):
         super().__init__(objects)
         self._world = world
         self.slow: set[str] = set()
-        self.late: set[str] = set()  # refs that need three quarters of the time of a call
+        self.late: dict[str, float] = {}  # refs that need so much of the time of a call
         self.calls: list[tuple[str, ...]] = []
 
     def fetch(self, needed: Sequence[str], seconds: float) -> RefsFetched | RemoteUnavailable:
         self.calls.append(tuple(needed))
         refs, names_needed = self._world.refs(), RefSet(needed)
         names = {ref for ref in refs if ref in names_needed}
-        is_late = any(self.local.fetched.get(ref) != refs[ref] for ref in names & self.late)
-        takes = 9.0 if self.slow & {refs[ref] for ref in names} else SECONDS * 3 / 4 if is_late else 0
+        late = [
+            each
+            for ref, each in self.late.items()
+            if ref in names and self.local.fetched.get(ref) != refs[ref]
+        ]
+        takes = 9.0 if self.slow & {refs[ref] for ref in names} else SECONDS * max(late, default=0)
         threading.Event().wait(min(takes, seconds))
         if takes > seconds:
             return RemoteUnavailable(
-                RemoteErrorKind.NETWORK, f"it did not answer within {seconds:.0f} s", "wait"
+                RemoteErrorKind.NETWORK,
+                f"it did not answer within {seconds:.0f} s",
+                "wait",
+                is_timeout=True,
             )
         return super().fetch(needed, seconds)
 
@@ -158,7 +165,7 @@ def test_a_source_that_takes_most_of_the_time_still_comes(is_first: bool) -> Non
         site.snapshot()
         site.beat()
     head = site.push(MAIN, "large")
-    site.transport.late = {MAIN}
+    site.transport.late = {MAIN: 3 / 4}
     found = site.store.snapshot()
     if not is_first:
         assert isinstance(found, RemoteUnavailable)
@@ -168,3 +175,26 @@ def test_a_source_that_takes_most_of_the_time_still_comes(is_first: bool) -> Non
     site.transport.late.clear()
     found, _ = site.snapshot()
     assert site.current(found) == set(site.hosts)
+
+
+@pytest.mark.parametrize("is_first", [False, True], ids=["far behind", "an empty mirror"])
+def test_a_history_that_needs_more_than_the_time_of_a_call_comes(is_first: bool) -> None:
+    """It comes whole or not at all: with one limit for all calls, no host with a slow line could ever begin again after it lost its disk."""
+    site = Site(2)
+    if not is_first:
+        site.snapshot()
+        site.beat()
+    head = site.push(MAIN, "large")
+    site.transport.late = {MAIN: 5 / 4}
+    if not is_first:
+        late = site.store.snapshot()
+        assert isinstance(late, RemoteUnavailable)
+    found = site.store.snapshot()
+    assert isinstance(found, Snapshot), found
+    assert found.source == head
+    assert site.current(found) == set(site.hosts), "reports have a time of their own"
+    site.transport.late = {MAIN: 5 / 4}
+    site.push(MAIN, "stalled")
+    start = time.monotonic()
+    assert isinstance(site.store.snapshot(), RemoteUnavailable)
+    assert time.monotonic() - start < SECONDS * (1 + RECHECK), "what is small again has the time of a call"
