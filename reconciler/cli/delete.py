@@ -94,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
         removes=True,
         losses=list_losses,
         held=find_held,
-        notes=lambda fleet, keys: tuple(list_notes(fleet, keys)),
+        notes=lambda fleet, _edits, keys: tuple(list_notes(fleet, keys)),
         waiting=describe_wait,
     )
     return change.apply_named(arguments, ANY, intent, "OBJECT")

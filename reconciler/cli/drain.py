@@ -4,8 +4,8 @@ Writes one commit on the source branch: the pool becomes unschedulable and gets 
 evicts machines, at most `limits.evict` at once. With `--force` the taint says that local disks may be lost; without
 it machines with local disks stay, because their data cannot move.
 
-Before it commits, it says of each machine on the pool whether it moves, stays, or loses a local disk. It asks before one is lost (`--yes` for
-scripts), and the commit names each loss.
+Before it commits, it says of each machine on the pool where it goes, or that it stays or can start nowhere, and what it loses: `drain_forecast`.
+It asks before a local disk is lost (`--yes` for scripts), and the commit names each loss.
 
 With `--wait` it then follows the machines until none has to leave any more: `drain_progress`.
 
@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Collection, Iterator, Sequence
 
+from reconciler.cli.drain_forecast import forecast_drain
 from reconciler.cli.drain_progress import DrainProgress
 from reconciler.cli.duration import parse_duration
 from reconciler.cli.exits import CommandError, Exit
@@ -24,6 +25,7 @@ from reconciler.cli.fleet_repo import FleetRepo, named_fleet
 from reconciler.cli.interrupt import until_interrupted
 from reconciler.cli.mutate import change, pools
 from reconciler.cli.mutate.consent import add_yes
+from reconciler.cli.mutate.output import FileEdit
 from reconciler.cli.objects import columns
 from reconciler.cli.objects.references import POOLS, read_reference, select_keys
 from reconciler.cli.objects.selectors import read_current
@@ -77,7 +79,8 @@ def run(arguments: argparse.Namespace) -> int:
         f"already being drained{ending}",
         may_declare=True,
         losses=lambda fleet, keys: tuple(list_losses(fleet, keys, is_forced=is_forced)),
-        notes=lambda fleet, keys: tuple(list_notes(fleet, keys, is_forced=is_forced)),
+        notes=lambda fleet, edits, keys: tuple(list_notes(fleet, edits, keys, is_forced=is_forced)),
+        reads_reports=True,
     )
     code = change.apply_named(arguments, pools.taken_pools(arguments), intent, "POOL")
     if not arguments.wait or code != Exit.OK:
@@ -136,14 +139,13 @@ def list_losses(fleet: FleetRepo, keys: Sequence[Key], *, is_forced: bool) -> It
             yield from list_local_disks(machine)
 
 
-def list_notes(fleet: FleetRepo, keys: Sequence[Key], *, is_forced: bool) -> Iterator[str]:
-    """One line for each machine: whether it leaves, and what only this host has of it."""
+def list_notes(
+    fleet: FleetRepo, edits: Sequence[FileEdit], keys: Sequence[Key], *, is_forced: bool
+) -> Iterator[str]:
+    """One line for each machine: where it goes, what only this host has of it, and whether it can start again."""
+    if not keys:
+        return
+    drain = forecast_drain(fleet, edits)
     for item, machine, cause in list_leaving(fleet, keys, is_forced=is_forced):
-        disks = "; ".join(map(str, list_local_disks(machine)))
-        if columns.is_paused(item):
-            yield f"{item.key} stays: it is paused"
-        elif disks and not accepts_data_loss(machine, cause):
-            yield f"{item.key} stays: {disks} is only on this host, and --force would DESTROY it"
-        else:
-            loss = f", loses {disks}" if disks else ""
-            yield f"{item.key} moves{loss}; `gitvirt explain {item.key}` shows where it fits"
+        line = drain.describe(machine, accepts_loss=accepts_data_loss(machine, cause))
+        yield f"{item.key} {'stays: it is paused' if columns.is_paused(item) else line}"

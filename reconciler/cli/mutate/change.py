@@ -70,8 +70,12 @@ class Mutation:
     losses: Callable[[FleetRepo, Sequence[Key]], Sequence[Loss]] = (
         lambda _fleet, _keys: ()
     )  # what it destroys
-    notes: Callable[[FleetRepo, Sequence[Key]], Sequence[str]] = lambda _fleet, _keys: ()  # what else it does
+    # What else it does, given all edits.
+    notes: Callable[[FleetRepo, Sequence[FileEdit], Sequence[Key]], Sequence[str]] = (
+        lambda _fleet, _edits, _keys: ()
+    )
     may_declare: bool = False  # a pool that was only announced gets a file of its own
+    reads_reports: bool = False  # to forecast what the reconciler does about it
     # Which of its objects the reconciler would not change at once, and why, given all edits.
     held: Callable[[FleetRepo, Sequence[FileEdit], Sequence[Key]], Mapping[Key, str]] = (
         lambda _fleet, _edits, _keys: {}
@@ -126,7 +130,7 @@ def apply_changes(
     was not computed for.
     """
     holds: dict[Key, str] = {}
-    with named_fleet(arguments.repo, with_reports=intent.removes) as fleet:
+    with named_fleet(arguments.repo, with_reports=intent.removes or intent.reads_reports) as fleet:
         check_settings(fleet, changes=True)
         refuse_unsigned(fleet, arguments)
         keys = choose(fleet)
@@ -137,7 +141,7 @@ def apply_changes(
                     holds[key] = hold
                     err().line(printable(f"{key} {hold}"))
             result = result.with_holds(holds)
-            for note in intent.notes(fleet, result.changed_keys) if turn == 0 else ():
+            for note in intent.notes(fleet, result.edits, result.changed_keys) if turn == 0 else ():
                 err().line(printable(note))
             if turn == 0 and (arguments.dry_run or arguments.branch):
                 show_losses(result.losses)

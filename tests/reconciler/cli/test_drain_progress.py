@@ -5,17 +5,32 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from reconciler.cli import main
+from reconciler.cli.drain_forecast import DrainForecast
 from reconciler.cli.exits import Exit
-from schemas.kinds import Kind
+from reconciler.cli.plans.moves import MachineMove
+from schemas.kinds import Key, Kind
+from schemas.manifest import parse
+from schemas.model import Machine, decode
 from tests.reconciler.gitstore.worlds import MirrorWorld
 from tests.reconciler.loop.fleet import SETTINGS, SMALL, Cast, machine
 
 NAMES = ("web-1", "web-2", "web-3")
+POOL = """apiVersion: compute.ironcore.dev/v1alpha1
+kind: MachinePool
+metadata:
+  name: {}
+  labels: {{topology.ironcore.dev/zone: a}}
+"""
+WEB = Key(Kind.MACHINE, "default", "web-1")
+HELD = MachineMove(
+    WEB, "rack-a", "its pool is being drained", is_held=True, needs_consent=True, target="rack-b"
+)
 
 
 class Site:
@@ -118,6 +133,70 @@ def test_a_machine_that_stays_says_what_it_waits_for(site: Site, capsys: pytest.
     site.cast.settle()
     assert drain(site, pool, "--wait", "--timeout", "0") == Exit.TIMED_OUT
     assert " stays for now: " in capsys.readouterr().out
+
+
+def test_it_says_beforehand_where_each_machine_goes(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    """It said "moves" of machines that no other pool could take."""
+    zone = "  machinePoolSelector: {topology.ironcore.dev/zone: a}\n"
+    pool = max(("rack-a", "rack-b"), key=lambda name: len(site.on_pool(name)))
+    (other,) = {"rack-a", "rack-b"} - {pool}
+    fixed, *free = site.on_pool(pool)
+    site.cast.people.push(
+        {"pool.yaml": POOL.format(pool), f"{fixed}.yaml": machine(fixed, spec=zone)},
+    )
+    site.cast.settle()
+    assert drain(site, pool, "--dry-run") == Exit.OK
+    printed = capsys.readouterr().err
+    assert f"Machine/default/{fixed} STOPS and can start NOWHERE: {other}: SelectorMismatch: " in printed
+    for name in free:
+        assert f"Machine/default/{name} moves to {other}\n" in printed
+
+
+DISK, VOLUME = "local disk root of web-1, 5Gi", "data"
+LINES = {
+    "a local disk": (
+        HELD,
+        DISK,
+        "",
+        "stays: local disk root of web-1, 5Gi is only on this host, and --force would DESTROY it",
+    ),
+    "a local disk, and no other pool": (
+        replace(HELD, target=""),
+        DISK,
+        "",
+        "stays: local disk root of web-1, 5Gi is only on this host, and --force would DESTROY it; no other pool could take it",
+    ),
+    "a volume of the host": (
+        replace(HELD, target=""),
+        "",
+        VOLUME,
+        "stays: volume data is only on this host; --force would STOP it, and it could start nowhere",
+    ),
+    "a volume of the host, forced": (
+        replace(HELD, target="", is_held=False, needs_consent=False),
+        "",
+        VOLUME,
+        "STOPS and can start NOWHERE: volume data is only on this host",
+    ),
+    "a pin": (replace(HELD, needs_consent=False), "", "", "stays: its pool is being drained"),
+    "a local disk, forced": (
+        replace(HELD, is_held=False, needs_consent=False),
+        DISK,
+        "",
+        "moves to rack-b, loses local disk root of web-1, 5Gi",
+    ),
+}
+
+
+@pytest.mark.parametrize(("move", "disks", "volume", "line"), LINES.values(), ids=LINES.keys())
+def test_each_line_says_what_is_lost_and_what_stops(
+    move: MachineMove, disks: str, volume: str, line: str
+) -> None:
+    disk = "  volumes:\n  - {name: root, localDisk: {sizeLimit: 5Gi}}\n"
+    (document,) = parse("web-1.yaml", machine("web-1", spec=disk if disks else "").encode()).documents
+    found = decode(Kind.MACHINE, document.body)
+    assert isinstance(found, Machine)
+    assert DrainForecast({WEB: move}, {WEB: volume}).describe(found, accepts_loss=False) == line
 
 
 @pytest.mark.parametrize(

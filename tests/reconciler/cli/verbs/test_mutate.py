@@ -99,7 +99,9 @@ def test_a_forced_drain_destroys_nothing_without_consent(fleet: Path, capsys: Ca
     before = git(fleet, "ls-remote", "origin")
     assert gitvirt("drain", "rack-a", "--force") == Exit.USAGE
     printed = capsys.readouterr().err
-    assert "Machine/default/web-1 moves, loses local disk root of web-1, 5Gi" in printed
+    assert (
+        "Machine/default/web-1 leaves once its host obeys, and loses local disk root of web-1, 5Gi" in printed
+    )
     assert "DESTROYS local disk root of web-1, 5Gi" in printed
     assert "add --yes" in printed
     assert git(fleet, "ls-remote", "origin") == before
