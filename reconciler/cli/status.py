@@ -7,6 +7,7 @@ Reads both branches and the reports, and writes nothing. Exit code 0, also if so
 | awaiting approval, held | the plan of the next tick (`Plan.awaiting`, `Plan.holds`) | `approve`, `plan --repo`, /healthz |
 | not applied | errors of the source, and objects of files that cannot be used | `validate`, `plan`, `get` |
 | not as declared | conditions of objects, with the newest reports | `get`, `describe` |
+| hosts that live waits for | reports, while `live` is lost or rewound | the log of `gitvirt run`, `plan --repo` |
 | orphans | the newest reports | the condition `OnAnotherHost` of an object of that name |
 | certificates | gitvirt.yaml, and the time | `get pools`, `validate` |
 
@@ -25,6 +26,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from reconciler.cli import missing_hosts
 from reconciler.cli.access.expiring_certificates import find_expiring
 from reconciler.cli.exits import Exit
 from reconciler.cli.fleet_repo import FleetRepo, add_repo, named_fleet, source_branch
@@ -42,6 +44,7 @@ from reconciler.gitstore.live_commit import reconciled_source
 from reconciler.gitstore.objects.commit import Commit, decode_commit
 from reconciler.plan.types import PendingApproval
 from reconciler.query.inventory import FleetInventory, InventoryItem
+from reconciler.world.reports.recovery_wait import MissingHost
 from reconciler.world.view import View
 from schemas import live_layout
 from schemas.kinds import Key, Kind
@@ -106,6 +109,7 @@ class FleetStatus:
     expiring: tuple[ExpiringCertificate, ...] = ()
     kept: tuple[InventoryItem, ...] = ()  # deleted machines that an undo brings back
     orphans: tuple[FoundOrphan, ...] = ()
+    missing: tuple[MissingHost, ...] = ()  # hosts that a lost or rewound live waits for
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -158,6 +162,7 @@ def collect_status(fleet: FleetRepo, inventory: FleetInventory) -> FleetStatus:
         find_expiring(fleet),
         tuple(kept),
         tuple(list_orphans(seen.world)),
+        tuple(missing_hosts.sort_missing(seen.world.missing_hosts, now)),
     )
 
 
@@ -196,7 +201,7 @@ def show(terminal: Terminal, found: FleetStatus, address: str, branch: str, now:
     for kind in COUNTED:
         rows.append((nouns.plural(kind), describe_states(terminal, found.states[kind])))
     terminal.table((), rows)
-    for title, cure, part in list_parts(terminal, found):
+    for title, cure, part in (missing_hosts.part_of_status(found.missing, now), *list_parts(terminal, found)):
         if part:
             terminal.line()
             terminal.line(f"{terminal.paint(title, TextStyle.BOLD)}  {cure}")
@@ -324,6 +329,7 @@ def value(found: FleetStatus) -> dict[str, object]:
         ],
         "kept": [str(item.key) for item in found.kept],
         "orphans": [orphan_value(each) for each in found.orphans],
+        "missingHosts": [missing_hosts.value_of_missing(each) for each in found.missing],
     }
 
 

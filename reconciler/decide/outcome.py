@@ -137,7 +137,8 @@ def adopt_reported(view: View, edit: ObjectEdit, fact: PoolFact) -> Adopt | Bloc
 def describe_orphan_removal(orphan: Orphan) -> str:
     """What people can do about an orphan that blocks a name. A host wrote uid and pool, and the command is for a shell."""
     facts = (
-        "gitvirt cannot adopt that object: save its data on the host, or declare this one under another name"
+        "gitvirt cannot adopt that object: save its data on the host, or declare this one under another name; if live was recovered "
+        "while the source lacked this object, put live back and recover it again (docs/operations.md)"
     )
     if not orphan.uid:
         return f"{facts}; without a uid it can only be removed on the host"

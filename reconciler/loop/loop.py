@@ -253,9 +253,10 @@ class Loop:
                 self._log_plan(plan)
             case Conflict():
                 log.info("another reconciler wrote first, reading again")
-            case TickBlocked(_, reason):
+            case TickBlocked(_, reason, _, ends):
                 self._last_result = reason
-                self._log_trouble("blocked reason=%s", reason)
+                message = "blocked reason=%s waits_for=%s" if ends else "blocked reason=%s"
+                self._log_trouble(message, reason, beside=(ends,) if ends else ())
             case Failed(trouble, cause, cure):
                 self._last_result = f"{trouble}: {cause}"
                 self._log_trouble("cannot reconcile trouble=%s cause=%s cure=%s", trouble, cause, cure)
@@ -264,10 +265,10 @@ class Loop:
             case _:
                 assert_never(outcome)
 
-    def _log_trouble(self, message: str, *words: str) -> None:
-        """Once, until it is another."""
+    def _log_trouble(self, message: str, *words: str, beside: tuple[str, ...] = ()) -> None:
+        """Once, until it is another. `beside` is logged with it, and makes it no other."""
         if self._logged_trouble != (text := "\n".join(words)):
-            log.warning(message, *words)
+            log.warning(message, *words, *beside)
         self._logged_trouble = text
 
     def _log_start_wait(self, plan: Plan) -> None:

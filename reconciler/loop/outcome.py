@@ -58,6 +58,9 @@ class TickBlocked:
     problems: tuple[Problem, ...]
     reason: str
     has_no_source: bool = False
+    ends: str = (
+        ""  # until when it waits, and for whom: for the log alone, because it differs from tick to tick
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,7 @@ from reconciler.plan.significance import is_progress
 from reconciler.plan.types import Plan
 from reconciler.world.changes import WorldChanges
 from reconciler.world.reports.heartbeat import HeartbeatSeen, ReadTimes, Writer
+from reconciler.world.reports.recovery_wait import describe_ends
 from reconciler.world.reports.rewind import LiveSeen
 from reconciler.world.reports.start_wait import StartWait
 from reconciler.world.source.parse_cache.cache import ParseCache
@@ -222,7 +223,8 @@ class Reconciler:
         if refs != self.refs:
             return RefsChanged(refs)
         if self.world.missing_hosts:
-            return TickBlocked(advance.problems, describe_wait(self.world))
+            missing = self.world.missing_hosts
+            return TickBlocked(advance.problems, describe_wait(self.world), ends=describe_ends(missing))
         return self._decide(advance, snapshot, now)
 
     def _decide(self, advance: WorldChanges, snapshot: Snapshot, now: datetime) -> Outcome:

@@ -23,10 +23,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-from reconciler.world.reports.heartbeat import Heartbeat
+from reconciler.world.reports.heartbeat import EVER, MIN_TIMEOUT, Heartbeat
 from reconciler.world.reports.host_report import HostReport
 from reconciler.world.reports.reports import Reports
 
@@ -43,11 +43,22 @@ class Why(StrEnum):
     UNREPORTED = "live grants this pool to a host that has no report"
 
 
+BY_TIME = frozenset(
+    (Why.GONE, Why.REPLACED, Why.UNPROVEN)
+)  # the others end when their host reports, or people say that it is gone
+
+
 @dataclass(frozen=True, slots=True)
 class MissingHost:
+    """`reported` is the date of its last report, by its own clock. `until`, a time of day, is when the wait for it ends by itself, or when
+    it counts as silent; None where time ends nothing."""
+
     name: str
     why: Why
     host: str = ""  # the hostID, where the name is that of a pool
+    reported: datetime | None = None
+    until: datetime | None = None
+    timeout: timedelta = MIN_TIMEOUT
 
 
 def find_missing_hosts(reports: Reports, since: datetime | None = None) -> Iterator[MissingHost]:
@@ -55,12 +66,14 @@ def find_missing_hosts(reports: Reports, since: datetime | None = None) -> Itera
     timeout, is not among them. What it reported before may lack what it was assigned last."""
     for (name, host), beat in sorted(reports.heartbeats.items()):
         report = reports.by_poollet.get(name)
-        changed = reports.heartbeats_seen[name, host].since
-        if beat is Heartbeat.ALIVE and since is not None and changed <= since:
+        seen = reports.heartbeats_seen[name, host]
+        if beat is Heartbeat.ALIVE and since is not None and seen.since <= since:
             beat = Heartbeat.UNCONFIRMED
         why = _why(report, beat) if report is None or report.host == host else _why_replaced(beat)
         if why is not None:
-            yield MissingHost(name, why)
+            reported = None if seen.written == EVER else seen.written
+            until = reports.now + (seen.expires - reports.time) if why in BY_TIME else None
+            yield MissingHost(name, why, "", reported, until, seen.timeout)
 
 
 def find_unreported_hosts(
@@ -106,6 +119,27 @@ def words(waits_for: Sequence[MissingHost], ref: str, cause: str = "live was los
     if all(each.why in (Why.GONE, Why.REPLACED) for each in urgent):
         return message
     return ". ".join((message, *cures(urgent, ref)))
+
+
+def describe_ends(waits_for: Sequence[MissingHost]) -> str:
+    """Until when each of them is waited for, at most. Beside `words`, which stays equal while only time passes."""
+    urgent = sorted(waits_for, key=lambda each: (each.why is Why.UNPROVEN, each.name))
+    found = [describe_end(each) for each in urgent[:NAMED_AT_MOST]]
+    if more := len(urgent) - len(found):
+        found.append(f"{more:,} more")
+    return "; ".join(found)
+
+
+def describe_end(each: MissingHost) -> str:
+    if each.until is not None:
+        means = ", and then until it reports" if each.why is Why.UNPROVEN else ""
+        return f"{each.name} until {format_second(each.until)}{means}"
+    last = "" if each.reported is None else f" (last report {format_second(each.reported)})"
+    return f"{each.name} until it reports{last}"
+
+
+def format_second(when: datetime) -> str:
+    return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def cures(urgent: Sequence[MissingHost], ref: str) -> Iterator[str]:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from datetime import datetime, timedelta
+
 import pytest
 
 from reconciler.decide.compose import pending_approvals
+from reconciler.gitstore.repo import Refs
+from reconciler.gitstore.waker import Waker
+from reconciler.loop.loop import Loop, LoopIntervals
 from reconciler.loop.outcome import Committed, TickBlocked
+from reconciler.loop.tick import Reconciler
 from reconciler.world.reports.recovery_wait import MissingHost, Why, words
 from tests.reconciler.lifecycle.hosts import Fleet, Host
 from tests.reconciler.lifecycle.test_lives import fleet
@@ -74,6 +81,47 @@ def why_waiting(world: Fleet) -> str:
     (plans,) = pending_approvals(world.reconciler.world)
     assert plans.reason == outcome.reason
     return outcome.reason
+
+
+def test_the_log_says_until_when_each_is_waited_for() -> None:
+    """What waits for a time has one; the rest waits for people, and the date of the last report helps them to find the host."""
+    world = fleet(*(Host(name) for name in "abc"), web=machine("web"))
+    for ref in (LIVE, REPORTS + "a"):
+        del world.remote.refs[ref], world.heads[ref]
+    began = world.now
+    world.tick()
+    outcome = world.tick(seconds=10)
+    assert isinstance(outcome, TickBlocked)
+    times = [end.split(" until ", 1) for end in outcome.ends.split("; ")]
+    assert [name for name, _ in times] == ["a", "b", "c"]
+    until = {name: datetime.fromisoformat(end.split(",")[0]) for name, end in times}
+    assert all(began < each <= began + timedelta(seconds=120) for each in until.values())
+    assert times[1][1].endswith(", and then until it reports")
+    for _ in range(8):
+        world.edit_report("c")
+        outcome = world.tick(seconds=10)
+    assert isinstance(outcome, TickBlocked)
+    assert re.fullmatch(r"b until it reports \(last report \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\)", outcome.ends)
+
+
+def test_it_is_logged_once_while_only_time_passes(caplog: pytest.LogCaptureFixture) -> None:
+    world = fleet(Host("a"), web=machine("web"))
+    world.tick(seconds=300)
+    del world.remote.refs[LIVE], world.heads[LIVE]
+
+    def clock() -> datetime:
+        world.now += timedelta(seconds=10)
+        return world.now
+
+    def never(refs: Refs, before: Reconciler) -> Reconciler:
+        raise AssertionError(refs, before)
+
+    loop = Loop(world.reconciler, never, Waker(), LoopIntervals(0), clock=clock, steady=clock)
+    with caplog.at_level("WARNING", logger="reconciler.loop.loop"):
+        for _ in range(3):
+            loop._tick()
+    (line,) = [each for each in caplog.messages if each.startswith("blocked ")]
+    assert re.search(r" waits_for=a until it reports \(last report \S+Z\)$", line), line
 
 
 def test_each_is_named_until_it_has_reported() -> None:

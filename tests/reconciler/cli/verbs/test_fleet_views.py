@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,44 @@ def test_status_lists_orphans_with_the_file_that_deletes_each(fleet: Path, capsy
     first, second = json.loads(capsys.readouterr().out)["orphans"]
     assert (first["object"], first["uid"], first["pool"]) == ("Machine/default/old", uid, "rack-a")
     assert (second["object"], second["file"]) == ("sim://2", "")
+
+
+def test_status_names_the_hosts_that_a_lost_live_waits_for(fleet: Path, capsys: Capture) -> None:
+    for name, age in (("rack-a", timedelta(0)), ("rack-b", timedelta(hours=3))):
+        put_report(fleet, name, datetime.now(UTC) - age)
+    git(fleet, "push", "-q", "origin", "--delete", "live")
+    assert gitvirt("status") == Exit.OK
+    printed = capsys.readouterr().out
+    part = printed[printed.index("Hosts that live waits for") :].splitlines()
+    assert "once each of these has reported" in part[0]
+    assert part[1].split("  ")[:2] == ["rack-b", "last report 3h ago"]
+    assert "start it" in part[1]
+    assert part[2].startswith("rack-a")
+    assert "the reconciler counts its next report" in part[2]
+    assert gitvirt("status", "-o", "json") == Exit.OK
+    found = json.loads(capsys.readouterr().out)["missingHosts"]
+    assert [(each["name"], each["reason"]) for each in found] == [
+        ("rack-b", "UNPROVEN"),
+        ("rack-a", "UNPROVEN"),
+    ]
+    assert datetime.now(UTC) - datetime.fromisoformat(found[0]["lastReport"]) > timedelta(hours=2)
+
+
+def put_report(fleet: Path, name: str, written: datetime) -> None:
+    """Of a host with one machine that `live` assigned to it."""
+    uid = "00000000-0000-4000-8000-00000000000f"
+    poollet = report.PoolletReport(
+        fleet="6f1c1f0e-0d0f-4b5e-9b3e-5a1f6f0f7a11", name=name, host_id=name, instance=uid, interval="15s"
+    )
+    entry = report.MachineReport(uid, uid, "present", name)
+    whole = report.Report(poollet=poollet, machines={("default", f"on-{name}"): entry})
+    git(fleet, "checkout", "-q", "--orphan", f"report-{name}")
+    git(fleet, "rm", "-r", "-q", "--force", ".")
+    with pytest.MonkeyPatch.context() as given:
+        given.setenv("GIT_COMMITTER_DATE", written.isoformat())
+        commit(fleet, report.render(whole), "report")
+    git(fleet, "push", "-q", "--force", "origin", f"report-{name}:refs/poollets/{name}")
+    git(fleet, "checkout", "-q", "main")
 
 
 def test_status_before_the_first_reconcile(fleet: Path, capsys: Capture) -> None:
