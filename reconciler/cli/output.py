@@ -56,7 +56,7 @@ def style_rows(terminal: Terminal, column: Column[AnyItem], item: AnyItem) -> st
     """The text of one cell: control characters become visible, because names and messages come from files and hosts
     that may not be ours."""
     text = printable(column.cell(item)) or NOTHING
-    style = column.style(item)
+    style = column.style(item) if terminal.has_color else None
     return terminal.paint(text, style) if style else text
 
 

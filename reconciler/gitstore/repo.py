@@ -154,6 +154,9 @@ class Repo(Protocol):
     def file(self, commit: ObjectId, path: str) -> File | None:
         """The file at a path, at the cost of the folders above it. None when there is none, or a folder is there."""
 
+    def missing_files(self, commit: ObjectId, other: ObjectId) -> Iterator[File]:
+        """Every file of a commit at whose path another one has none, in no order."""
+
     def size(self, id: ObjectId) -> int:
         """The bytes of an object, by its header: it is not read."""
 

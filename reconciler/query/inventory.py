@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from reconciler.gitstore.errors import RepoError
@@ -43,10 +43,10 @@ class InventoryItem:
     index: int
     object: Object
     body: Mapping[str, Any]
+    key: Key = field(init=False)  # kept, since tables ask for it ten times an object
 
-    @property
-    def key(self) -> Key:
-        return self.object.key
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", self.object.key)
 
     @property
     def is_retained(self) -> bool:

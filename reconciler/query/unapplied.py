@@ -55,8 +55,9 @@ def list_unapplied(
     source, target = snapshot.source, snapshot.target
     if source is None or target is None:
         return
-    there = {file.path for file in repo.files(target)}
-    files = [file for file in repo.files(source) if file.path not in there or file.path in frozen]
+    stale = (repo.file(source, path) for path in frozen)
+    found = {file.path: file for file in (*repo.missing_files(source, target), *filter(None, stale))}
+    files = [found[path] for path in sorted(found)]
     ignore = repo.file(source, PATH) if files else None
     is_ignored = Ignore(b"" if ignore is None else repo.read(ignore.id))
     for file in files:

@@ -70,6 +70,9 @@ class ObjectReader:
         found = tree.find(self.listing, self.tree(commit), path)
         return None if found is None or found[0] is FileMode.FOLDER else File(path, *found)
 
+    def missing_files(self, commit: ObjectId, other: ObjectId) -> Iterator[File]:
+        return tree_diff.list_missing(self.listing, self.tree(commit), self.tree(other))
+
     def size(self, id: ObjectId) -> int:
         return self._header(id)[1]
 

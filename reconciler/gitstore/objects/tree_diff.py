@@ -8,12 +8,23 @@ from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
 from reconciler.gitstore.errors import MalformedError
-from reconciler.gitstore.objects.tree import File, FileMode, ObjectId, Read, entries, mode_of, order, text
+from reconciler.gitstore.objects.tree import (
+    File,
+    FileMode,
+    ObjectId,
+    Read,
+    entries,
+    files,
+    mode_of,
+    order,
+    text,
+)
 from reconciler.gitstore.repo import FileChange
 
 _Entry: TypeAlias = tuple[bytes, bytes, bytes]  # octal mode, name, raw id
 _NAME = itemgetter(1)
 _FOLDER = b"40000"
+_FOLDERS = (_FOLDER, b"040000")  # as older programs wrote it
 _PLAIN = b"100644"
 _ENTRY = re.compile(rb"[0-7]{5,6} [^\0/]+\0.{20}", re.DOTALL)
 _ENTRIES = re.compile(rb"(?:[0-7]{5,6} [^\0/]+\0.{20})*+", re.DOTALL)
@@ -50,6 +61,23 @@ def diff_trees(
             else:
                 _compare(prefix, before, after, below, enters)
         waiting.extend(reversed(below))
+
+
+def list_missing(read: Read, tree: ObjectId, other: ObjectId) -> Iterator[File]:
+    """Every leaf below `tree` at whose path `other` has none. Only names are compared, which costs less than a diff where most contents differ."""
+    waiting: list[tuple[str, ObjectId, ObjectId]] = [("", tree, other)] if tree != other else []
+    while waiting:
+        prefix, here, there = waiting.pop()
+        theirs = {name: (octal, id) for octal, name, id in entries(read(there))}
+        for octal, name, id in entries(read(here)):
+            found_octal, found = theirs.get(name, (b"", b""))
+            if octal not in _FOLDERS:
+                if found_octal in (b"", *_FOLDERS):
+                    yield File(prefix + text(name), mode_of(octal), id.hex())
+            elif found_octal not in _FOLDERS:
+                yield from files(read, id.hex(), prefix + text(name))
+            elif found != id:
+                waiting.append((f"{prefix}{text(name)}/", id.hex(), found.hex()))
 
 
 def _parse_both(old: bytes, new: bytes) -> tuple[list[_Entry], list[_Entry]]:

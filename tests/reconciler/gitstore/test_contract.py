@@ -176,6 +176,10 @@ class TestReading:
             (None, b"4"),
         ]
         assert list(robot.diff(second, second)) == []
+        assert {file.path for file in robot.missing_files(first, second)} == {
+            change.path for change in changes if change.after is None
+        }
+        assert list(robot.missing_files(second, second)) == []
         assert [change.path for change in robot.diff(None, first)] == ["a/x", "a/y", "b"]
         assert [change.path for change in robot.diff(first, None)] == ["a/x", "a/y", "b"]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from reconciler.gitstore.errors import MalformedError
 from reconciler.gitstore.objects.database import ObjectType, hash_object
 from reconciler.gitstore.objects.tree import File, FileMode, entries, files
-from reconciler.gitstore.objects.tree_diff import diff_trees
+from reconciler.gitstore.objects.tree_diff import diff_trees, list_missing
 from reconciler.gitstore.objects.tree_edit import EMPTY, PathError, edit_tree
 from reconciler.gitstore.repo import Edit, ExistingBlob, FileChange
 from tests.reconciler.gitstore.git import git, init
@@ -71,6 +71,16 @@ def test_the_difference_is_what_differs(old: Model, new: Model) -> None:
     assert found == want
 
 
+@given(models(), models())
+def test_what_is_missing_is_what_the_difference_adds(old: Model, new: Model) -> None:
+    shelf = Shelf()
+    before, after = shelf.store_model(old), shelf.store_model(new)
+    found = list(list_missing(shelf.read, after, before))
+    assert len({file.path for file in found}) == len(found)
+    added = (each.after for each in diff_trees(shelf.read, before, after) if each.before is None)
+    assert set(found) == {file for file in added if file is not None}
+
+
 @given(models(), st.booleans())
 def test_the_difference_to_nothing_is_everything(model: Model, is_gone: bool) -> None:
     shelf = Shelf()
@@ -122,6 +132,14 @@ def test_edits_that_change_nothing_make_no_objects(model: Model) -> None:
     edits |= {path + "/none": None for path in model} | {"none": None}
     done = edit_tree(shelf.read, tree, edits)
     assert (done.tree, done.objects) == (tree, {})
+
+
+def test_only_folders_that_differ_are_read_for_what_is_missing() -> None:
+    shelf, tree = wide()
+    other = shelf.edit_tree(tree, {"f7/m3": b"new", "f7/m20": b"new"})
+    shelf.reads.clear()
+    assert [file.path for file in list_missing(shelf.read, other, tree)] == ["f7/m20"]
+    assert len(shelf.reads) == 4  # two roots, two folders
 
 
 def wide() -> tuple[Shelf, str]:
