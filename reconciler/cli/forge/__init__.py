@@ -85,6 +85,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="REF",
         help="reports.ref of gitvirt.yaml (default: refs/heads/gitvirt/poollets/)",
     )
+    parser.add_argument(
+        "--audit",
+        default="",
+        metavar="REF",
+        help="audit.ref of gitvirt.yaml: also judge who may write the record (default: there is none)",
+    )
     add_format(parser)
 
 
@@ -103,6 +109,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.source,
         arguments.target,
         arguments.reports,
+        arguments.audit,
     )
     if arguments.reconciler in fleet.accounts:
         raise CommandError(

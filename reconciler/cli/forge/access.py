@@ -93,7 +93,8 @@ class Forge(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """Who is who on the forge. `hosts` maps poollets to accounts; `people` are accounts and groups that may merge."""
+    """Who is who on the forge. `hosts` maps poollets to accounts; `people` are accounts and groups that may merge. `audit` is empty where
+    nothing is recorded."""
 
     hosts: Mapping[str, str]
     reconciler: str
@@ -101,6 +102,7 @@ class Fleet:
     source: str = "main"
     target: str = "live"
     reports: str = "refs/heads/gitvirt/poollets/"
+    audit: str = ""
     accounts: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -109,4 +111,14 @@ class Fleet:
     @property
     def report_branches(self) -> str:
         """The beginning of the names of report branches; empty where reports are other refs."""
-        return self.reports.removeprefix("refs/heads/") if self.reports.startswith("refs/heads/") else ""
+        return branch_prefix(self.reports)
+
+    @property
+    def audit_branches(self) -> str:
+        """The same for inputs of the audit trail."""
+        return branch_prefix(self.audit)
+
+
+def branch_prefix(ref: str) -> str:
+    """What names of branches below a ref begin with; empty where it holds no branches."""
+    return ref.removeprefix("refs/heads/") if ref.startswith("refs/heads/") else ""

@@ -22,6 +22,8 @@ from reconciler.cli.forge.access import BranchAccess, Fleet, Forge, Writers
 # Names that no rule was written for: of a person's branch, and of the report of a host that is not set up yet.
 OTHER_BRANCH = "a-branch-of-a-person"
 NEW_HOST = "a-host-without-a-rule"
+FAR_MONTH = "9999-12"  # of inputs: a rule for one month alone ends with it
+ONLY_BRANCHES = "rules of this forge cover branches and tags only"
 
 
 class Verdict(StrEnum):
@@ -59,6 +61,7 @@ def _cure(forge: Forge, fleet: Fleet, found: AttackResult) -> str:
         "main": fleet.source,
         "report": fleet.report_branches and f"{fleet.report_branches}{next(iter(fleet.hosts))}",
         "nested": f"refs/heads/{fleet.target}",
+        "audit": fleet.audit_branches and f"{fleet.audit_branches}*",
     }.get(found.attack.partition("-")[0], "")
     return forge.cure(found.attack, branch)
 
@@ -79,6 +82,8 @@ def _results(forge: Forge, fleet: Fleet) -> Iterator[AttackResult]:
     yield _pair(fleet, main)
     yield _stale(fleet, main, other)
     yield from _reports(forge, fleet)
+    if fleet.audit:
+        yield from _audit(forge, fleet)
     yield _judge(
         fleet, "other-branches", "a host writes another branch, such as a person's", other.push.union(other.force),
         hosts, other.rule,
@@ -152,9 +157,7 @@ def _reports(forge: Forge, fleet: Fleet) -> Iterator[AttackResult]:
         if forge.covers_other_refs:
             yield AttackResult("report-push", what, Verdict.UNKNOWN, f"no rules of {fleet.reports} were read")
         else:
-            yield AttackResult(
-                "report-push", what, Verdict.ALLOWED, "rules of this forge cover branches and tags only"
-            )
+            yield AttackResult("report-push", what, Verdict.ALLOWED, ONLY_BRANCHES)
         return
     own = {name: forge.branch(fleet.report_branches + name) for name in fleet.hosts}
     for attack, what in (("report-push", "pushes to"), ("report-merge", "merges a pull request into")):
@@ -191,6 +194,32 @@ def _own_report(fleet: Fleet, own: dict[str, BranchAccess]) -> AttackResult:
             return AttackResult(attack, what, Verdict.ALLOWED, why)
     verdict = Verdict.UNKNOWN if unread else Verdict.REFUSED
     return AttackResult(attack, what, verdict, unread or "each host may force-push its own report")
+
+
+def _audit(forge: Forge, fleet: Fleet) -> Iterator[AttackResult]:
+    """Who writes inputs can make `gitvirt audit verify` believe what the reconciler never read; no decision reads them."""
+    what = f"a host writes inputs of the audit trail ({fleet.audit})"
+    if not fleet.audit_branches:
+        verdict = Verdict.UNKNOWN if forge.covers_other_refs else Verdict.ALLOWED
+        why = f"no rules of {fleet.audit} were read" if forge.covers_other_refs else ONLY_BRANCHES
+        yield AttackResult("audit-push", what, verdict, why)
+        return
+    month = forge.branch(fleet.audit_branches + FAR_MONTH)
+    yield _judge(fleet, "audit-push", what, month.push.union(month.force), fleet.accounts, month.rule)
+    what = "a host merges a pull request into inputs of the audit trail"
+    yield _judge(fleet, "audit-merge", what, month.merge, fleet.accounts, month.rule)
+    yield _own_inputs(fleet, month)
+
+
+def _own_inputs(fleet: Fleet, month: BranchAccess) -> AttackResult:
+    """Not an attack: where the reconciler may not push its inputs, nothing is recorded."""
+    attack, what = "audit-own", "a rule keeps the reconciler from recording inputs"
+    if month.push.is_every_writer or fleet.reconciler in month.push.names:
+        return AttackResult(attack, what, Verdict.REFUSED, f"{fleet.reconciler} may push them")
+    if month.push.unknown:
+        return AttackResult(attack, what, Verdict.UNKNOWN, month.push.unknown)
+    why = f"{fleet.reconciler} may not push {fleet.audit_branches}{FAR_MONTH} ({month.rule})"
+    return AttackResult(attack, what, Verdict.ALLOWED, why)
 
 
 def _worst(findings: Iterable[AttackResult]) -> AttackResult:

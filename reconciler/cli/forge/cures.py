@@ -13,6 +13,11 @@ _NO_RULES_FOR_REFS = (
     "{ref: refs/heads/gitvirt/poollets/}, with a rule for each host"
 )
 
+_NO_RULES_FOR_INPUTS = (
+    "set audit: {ref: refs/heads/gitvirt/inputs/} in gitvirt.yaml, with a rule for gitvirt/inputs/* like that of live; or keep it, and trust only "
+    "reports that hosts sign (poollets.<name>.signers): then inputs that others forge do not verify"
+)
+
 _GITEA_RULE = (
     "PATCH PATH/branch_protections/BRANCH (POST PATH/branch_protections with rule_name for a new rule) "
 )
@@ -26,6 +31,11 @@ _GITEA_REPORT = (
     + '{"enable_push": true, "enable_push_whitelist": true, "push_whitelist_usernames": [HOST], "enable_force_push": true, '
     '"enable_force_push_allowlist": true, "force_push_allowlist_usernames": [HOST], "enable_merge_whitelist": true, '
     '"merge_whitelist_usernames": []}: one rule for each host, before the rule **'
+)
+_GITEA_INPUTS = (
+    _GITEA_RULE
+    + '{"enable_push": true, "enable_push_whitelist": true, "push_whitelist_usernames": [RECONCILER], "enable_force_push": false, '
+    '"enable_merge_whitelist": true, "merge_whitelist_usernames": []}, before the rule **'
 )
 GITEA = {
     "live-push": _GITEA_RULE
@@ -45,6 +55,9 @@ GITEA = {
     + '{"enable_merge_whitelist": true, "merge_whitelist_usernames": [], "merge_whitelist_teams": []}',
     "report-own": _GITEA_REPORT + "; force pushes to protected branches need Gitea 1.23",
     "report-new": _GITEA_REST,
+    "audit-push": _GITEA_INPUTS,
+    "audit-merge": _GITEA_INPUTS,
+    "audit-own": _GITEA_INPUTS,
     "other-branches": _GITEA_REST,
     "nested-ref": _GITEA_REST,
     "tags": 'POST PATH/tag_protections {"name_pattern": "/.*/", "whitelist_usernames": [PEOPLE]}',
@@ -79,6 +92,7 @@ _GITHUB_REST = (
     + _GITHUB_WRITES
     + ', "include": ["~ALL"], main, live and the reports of hosts under "exclude", and the role of people as actor'
 )
+_GITHUB_INPUTS = _GITHUB_LIVE + '; and the same name under "exclude" of the ruleset for the rest'
 GITHUB = {
     "live-push": _GITHUB_LIVE,
     "live-merge": _GITHUB_LIVE,
@@ -91,6 +105,9 @@ GITHUB = {
     "report-merge": _GITHUB_REPORT,
     "report-own": _GITHUB_REPORT,
     "report-new": _GITHUB_REST,
+    "audit-push": _GITHUB_INPUTS,
+    "audit-merge": _GITHUB_INPUTS,
+    "audit-own": _GITHUB_INPUTS,
     "other-branches": _GITHUB_REST,
     "nested-ref": _GITHUB_REST,
     "tags": _GITHUB_RULESET + _GITHUB_WRITES + ', "target": "tag" and "include": ["~ALL"]',
@@ -127,6 +144,9 @@ GITLAB = {
     "report-merge": _GITLAB_REPORT,
     "report-own": _GITLAB_REPORT,
     "report-new": _GITLAB_REST,
+    "audit-push": _GITLAB_LIVE,
+    "audit-merge": _GITLAB_LIVE,
+    "audit-own": _GITLAB_LIVE,
     "other-branches": _GITLAB_REST,
     "nested-ref": _GITLAB_REST,
     "tags": "POST PATH/protected_tags with name=*, create_access_level=40",
@@ -135,7 +155,9 @@ GITLAB = {
 
 
 def describe_cure(table: Mapping[str, str], attack: str, path: str, branch: str) -> str:
-    """Reports without a branch are refs that no forge has rules for."""
+    """Reports and inputs without a branch are refs that no forge has rules for."""
     if attack == "report-push" and not branch:
         return _NO_RULES_FOR_REFS
+    if attack == "audit-push" and not branch:
+        return _NO_RULES_FOR_INPUTS
     return table[attack].replace("PATH", path).replace("BRANCH", branch)
