@@ -14,6 +14,8 @@ import msgspec
 from reconciler.plan.significance import condition_of, is_ready_again, new_failure, state_of, words_of
 from reconciler.plan.types import Action, Change
 from reconciler.world.pools.grants import POOL_STATUS
+from reconciler.world.record import Record
+from reconciler.world.reports.status_update import READY
 from reconciler.write.object_names import full_name
 from schemas.effects.effect import Loss
 from schemas.effects.words import describe_losses
@@ -69,7 +71,8 @@ def phrase_of(change: Change) -> Phrase:
             return Phrase(state=change.action.noun)
         case Action.STATUS | Action.ANNOUNCE if verb := _pool_verb(change):
             return Phrase(verb=verb)
-        case Action.STATUS if state := state_of(change):
+        case Action.STATUS if state_of(change):
+            state = _shown_state(change.after)
             return Phrase(state=_STATE_WORDS.get(state, state.lower()))
         case Action.STATUS if (failure := new_failure(change)) is not None:
             how = "failing" if failure.status == "False" else "unknown"
@@ -137,9 +140,19 @@ def _changed_fields(change: Change) -> Iterator[str]:
 
 def _transition(change: Change) -> str:
     """`Pending -> Running`."""
-    after = state_of(change) if change.action is Action.STATUS else ""
-    before = str(getattr(change.before.status, "state", "")) if change.before is not None else ""
+    if change.action is not Action.STATUS or not state_of(change):
+        return ""
+    before, after = _shown_state(change.before), _shown_state(change.after)
     return f"{before} -> {after}" if before and after else ""
+
+
+def _shown_state(record: Record | None) -> str:
+    """As `gitvirt get` shows it: a pool that does not report is Pending on `live`, and Unknown to people."""
+    status = record.status if record is not None else None
+    is_unknown = isinstance(status, POOL_STATUS) and any(
+        (each.type, each.status) == (READY, "Unknown") for each in status.conditions
+    )
+    return "Unknown" if is_unknown else str(getattr(status, "state", ""))
 
 
 def _claim_verb(change: Change) -> str:

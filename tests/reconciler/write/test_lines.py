@@ -11,7 +11,7 @@ from reconciler.write.object_names import full_name, list_names
 from reconciler.write.phrase import line_of
 from reconciler.write.yaml_documents import cut_document, join_documents, remove_documents
 from schemas.kinds import Key, Kind
-from schemas.model import Condition, MachineStatus
+from schemas.model import Condition, MachinePoolStatus, MachineStatus
 
 WEB = Key(Kind.MACHINE, "default", "web")
 ON_A = Record(uid="u", pool="a", status=MachineStatus(state="Pending"))
@@ -68,6 +68,34 @@ def test_each_action_is_one_sentence(
     action: Action, before: Record | None, after: Record | None, want: str
 ) -> None:
     assert line_of(Change(WEB, action, before, after)) == want
+
+
+POOL = Key(Kind.MACHINE_POOL, "", "rack-a")
+LOST = "the report of h has not changed within the heartbeat timeout"
+REPORTED = Condition(type="Ready", status="True", reason="Reported")
+POOL_READY = Record(status=MachinePoolStatus(state="Ready", conditions=(REPORTED,)))
+POOL_LOST, POOL_NEW = (
+    Record(status=MachinePoolStatus(state="Pending", conditions=(ready,)))
+    for ready in (
+        Condition(type="Ready", status="Unknown", reason="ReportLost", message=LOST),
+        Condition(type="Ready", status="False", reason="NotReady"),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "short", "want"),
+    [
+        pytest.param(POOL_READY, POOL_LOST, "rack-a is unknown", f"rack-a: Ready -> Unknown: {LOST} (Ready: ReportLost)", id="lost"),
+        pytest.param(POOL_LOST, POOL_READY, "rack-a is ready", "rack-a: Unknown -> Ready", id="back"),
+        pytest.param(POOL_NEW, POOL_READY, "rack-a is ready", "rack-a: Pending -> Ready", id="new"),
+    ],
+)  # fmt: skip
+def test_a_lost_pool_is_unknown_as_get_shows_it(before: Record, after: Record, short: str, want: str) -> None:
+    """live has it as Pending, so `h-1 is pending` was in the log of each host that died."""
+    change = Change(POOL, Action.STATUS, before, after)
+    assert subject(CommitContents([change])) == short
+    assert line_of(change) == want
 
 
 @pytest.mark.parametrize(
