@@ -155,6 +155,6 @@ def test_each_gap_allows_its_attacks_and_has_a_cure(
     assert all("gitvirt/inputs/*" in found[attack]["cure"] for attack in want)
 
 
-def test_nothing_is_said_of_inputs_where_nothing_is_recorded(forge: RulesForge, capsys: Capture) -> None:
+def test_inputs_are_not_judged_where_nothing_is_recorded(forge: RulesForge, capsys: Capture) -> None:
     set_up_gitea(forge)
     assert not judge(forge, "gitea", capsys, "")[1].keys() & ATTACKS
