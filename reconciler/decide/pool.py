@@ -144,7 +144,7 @@ def with_report_fault(edit: ObjectEdit, fault: str) -> ObjectEdit:
     if not fault:
         return edit.clear_condition(REPORT_UNREADABLE)
     message = f"{fault}. gitvirt ignores this report and places nothing new on the pool; the poollet replaces its report while it runs"
-    return edit.set_condition(REPORT_UNREADABLE, "True", "Unreadable", message)
+    return edit.set_condition(REPORT_UNREADABLE, "True", REPORT_UNREADABLE, message)
 
 
 def announcement(key: Key, labels: Mapping[str, str]) -> Mapping[str, Value]:

@@ -16,7 +16,14 @@ from typing import Any, NamedTuple
 from reconciler.cli.output import Column
 from reconciler.cli.terminal import TextStyle
 from reconciler.query.inventory import InventoryItem
-from reconciler.world.record import ACCEPTED, DELETION_HELD, FROZEN, HOST_MISMATCH, moment
+from reconciler.world.record import (
+    ACCEPTED,
+    DELETION_HELD,
+    FROZEN,
+    HOST_MISMATCH,
+    REPORT_UNREADABLE,
+    moment,
+)
 from schemas import live_layout
 from schemas.kinds import Kind
 from schemas.model import Condition
@@ -132,10 +139,12 @@ def awaiting_approval(item: InventoryItem) -> Condition | None:
 
 
 def first_unmet(item: InventoryItem) -> Condition | None:
-    """Why it is not as it should be: that its deletion is held, or that it cannot be observed, else the first condition that is not met."""
+    """Why it is not as it should be: that its deletion is held, that it cannot be observed, or that its host's report cannot be read; else the
+    first condition that is not met."""
     return (
         awaiting_approval(item)
         or find_unknown(item)
+        or next((each for each in conditions(item) if each.type == REPORT_UNREADABLE), None)
         or next((each for each in conditions(item) if each.status != "True" and each.reason), None)
     )
 

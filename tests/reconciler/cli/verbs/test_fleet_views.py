@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from reconciler.cli.exits import Exit
 from schemas import report
-from tests.reconciler.cli.verbs.conftest import RUNNING, gitvirt, machine
+from tests.reconciler.cli.verbs.conftest import POOL, POOL_STATUS, RUNNING, gitvirt, machine
 from tests.reconciler.cli.verbs.test_mutate import Capture
 from tests.reconciler.gitstore.git import commit, git
 
@@ -78,6 +79,20 @@ def test_status_lists_orphans_with_the_file_that_deletes_each(fleet: Path, capsy
     first, second = json.loads(capsys.readouterr().out)["orphans"]
     assert (first["object"], first["uid"], first["pool"]) == ("Machine/default/old", uid, "rack-a")
     assert (second["object"], second["file"]) == ("sim://2", "")
+
+
+def test_a_report_that_cannot_be_read_is_in_every_view(fleet: Path, capsys: Capture) -> None:
+    """The pool is Ready until its heartbeat expires, and gets nothing new: only `describe` said so."""
+    unreadable = b"""  conditions:
+    - {type: Ready, status: "True", reason: Reported}
+    - {type: ReportUnreadable, status: "True", reason: ReportUnreadable, message: it is a blob and not a commit}
+"""
+    push(fleet, "live", {"pools/rack-a.yaml": POOL + POOL_STATUS + unreadable})
+    assert gitvirt("get", "pools") == Exit.OK
+    assert re.search(r"rack-a +Ready .* ReportUnreadable\n", capsys.readouterr().out)
+    assert gitvirt("status") == Exit.OK
+    row = r"MachinePool/rack-a +Ready +ReportUnreadable +it is a blob and not a commit\n"
+    assert re.search(row, capsys.readouterr().out)
 
 
 def test_status_names_the_hosts_that_a_lost_live_waits_for(fleet: Path, capsys: Capture) -> None:
