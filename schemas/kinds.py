@@ -181,7 +181,19 @@ def recognize_document(body: object) -> Recognized:
     found = recognize(written_version, written_kind)
     if isinstance(found, Kind) or ("apiVersion" in body and "kind" in body):
         return found
-    return _misspelled_key(body) or found
+    return _misspelled_key(body) or _headless(body) or found
+
+
+def _headless(body: Mapping[object, object]) -> NearMiss | None:
+    """An object without its first two lines: in a repo of manifests that is a mistake, and a skipped object looks deleted."""
+    metadata = body.get("metadata")
+    is_object = (
+        isinstance(metadata, Mapping) and "name" in metadata and {"spec", "capabilities"} & body.keys()
+    )
+    if not is_object or {"apiVersion", "kind"} & body.keys():
+        return None
+    hint = "write both, such as apiVersion: compute.ironcore.dev/v1alpha1 and kind: Machine; name the path of another program's file in .gitvirtignore"
+    return NearMiss("metadata", "this object has neither apiVersion nor kind", hint)
 
 
 @lru_cache(maxsize=1024)

@@ -7,6 +7,7 @@ in `validate`; the reconciler decides what a malformed file means for the object
     of our kinds and valid                          a Document
     of our kinds and invalid                        problems, and its identity if that can be read
     nearly of our kinds (a misspelled kind)         an error, GV220: it was meant for gitvirt
+    an object without apiVersion and kind           the same
     of an unknown kind in one of our API groups     the same: gitvirt would skip it, and its object would look deleted
     of a kind that only IronCore has (a Bucket)     a warning, GV222: gitvirt does nothing about it
     of other kinds, or no object at all             a notice, GV221: other tools may have files in the repo, too

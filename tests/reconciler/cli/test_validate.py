@@ -68,6 +68,45 @@ def test_the_example_is_fine(capsys: pytest.CaptureFixture[str]) -> None:
     assert code == Exit.OK
 
 
+WEB = """apiVersion: compute.ironcore.dev/v1alpha1
+kind: Machine
+metadata:
+  name: web
+spec:
+  machineClassRef: {name: small}
+"""
+ROOT_KEYS = {
+    "a field that is nearly one": ("spec:", "specs:", "there is no field 'specs'", "did you mean spec?"),
+    "metadata misspelled": ("metadata:", "metdata:", "there is no field 'metdata'", "did you mean metadata?"),
+    "a key in other letters": ("kind:", "Kind:", "there is no field 'Kind'", "did you mean kind?"),
+    "the version misspelled": ("apiVersion:", "apiversion:", "there is no field 'apiversion'", "did you mean apiVersion?"),
+    "a field of no kind": ("spec:", "extra: 1\nspec:", "there is no field 'extra'", ""),
+    "the first two lines are missing": ("apiVersion: compute.ironcore.dev/v1alpha1\nkind: Machine\n", "", "neither apiVersion nor kind", "write both"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("strict", [(), ("--strict",)], ids=["", "strict"])
+@pytest.mark.parametrize(("old", "new", "message", "hint"), ROOT_KEYS.values(), ids=ROOT_KEYS.keys())
+def test_a_mistake_at_the_root_of_a_document_is_an_error(
+    repo: Path,
+    capsys: pytest.CaptureFixture[str],
+    strict: tuple[str, ...],
+    old: str,
+    new: str,
+    message: str,
+    hint: str,
+) -> None:
+    """Otherwise the document is another program's, and its object looks deleted."""
+    assert old in WEB
+    write_files(repo, {"m/web.yaml": WEB.replace(old, new)})
+    (repo / "m" / "wrong.yaml").unlink()
+    code, text = call_validate(capsys, "--against", "HEAD", *strict)
+    assert code == Exit.PROBLEMS
+    assert message in text
+    assert hint in text
+    assert "was removed since" not in text
+
+
 PUBLISHED = """\
 apiVersion: compute.OpenKCM.dev/v1alpha1
 kind: MachinePool

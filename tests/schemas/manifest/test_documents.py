@@ -103,6 +103,7 @@ def test_each_document_has_its_identity(text: str, keys: list[tuple[int, Key]]) 
         (NETWORK.replace("Network", "Netwrok"), "GV220", (2, 7), "/kind", "Netwrok"),
         (NETWORK.replace("kind: Network\n", ""), "GV220", (1, 1), "/kind", "no kind"),
         (NETWORK.replace("v1alpha1", "v1beta1"), "GV220", (1, 13), "/apiVersion", "v1beta1"),
+        ("metadata:\n  name: lan\nspec: {}\n", "GV220", (1, 1), "/metadata", "neither apiVersion nor kind"),
         # lists
         (
             "apiVersion: v1\nkind: List\nitems:\n- " + NETWORK.replace("\n", "\n  ").rstrip() + "\n",
