@@ -14,8 +14,9 @@ one has a stolen key, or runs what another `live` ordered. A claim then moves no
     lost, rewound,   of an object that is to go: deleted, or absent from the    is adopted wherever it is, so that it goes from
     and afterwards   source                                                     there; blocked while several have it
     whole            any other                                                  blocked: ReportedWithoutAssignment
-    any              in a report that is refused, or on a pool of another       blocked: ReportedByRefusedPoollet
-                     poollet
+    any              in a report that is refused, or on a pool of another       blocked: ReportedByRefusedPoollet. Its deletion
+                     poollet                                                    waits too, and goes on where it is once the report
+                                                                                counts
     any              an object of that name on a host that waits as a           blocked: OnAnotherHost
                      candidate, or until `live` is written again
     any              in a report of another fleet, or of a host whose pool      placed: that host does not count
@@ -47,6 +48,7 @@ MULTIPLE = "ReportedByMultiplePools"
 NOT_ASSIGNED = "ReportedWithoutAssignment"
 DOES_NOT_FIT = "PoolDoesNotFit"
 ON_ANOTHER = "OnAnotherHost"
+REFUSED = "ReportedByRefusedPoollet"
 WHEN_LOST = (MULTIPLE, DOES_NOT_FIT)  # on live they show that the object was claimed while live was lost
 
 
@@ -54,6 +56,12 @@ def was_claimed(known: ObjectState) -> bool:
     """Whether `live` says that it waits because of what hosts reported when `live` was lost."""
     accepted = known.record.condition(ACCEPTED)
     return accepted is not None and accepted.reason in WHEN_LOST
+
+
+def was_refused(known: ObjectState) -> bool:
+    """Whether `live` says that a refused report names it. Nothing is adopted because of that, unless it is to go."""
+    accepted = known.record.condition(ACCEPTED)
+    return accepted is not None and accepted.reason == REFUSED
 
 
 def why_not_adopted(view: View, known: ObjectState, claims: Sequence[ObjectReport]) -> Obstacle | None:
@@ -111,7 +119,7 @@ def why_pool_differs(view: View, known: ObjectState, pool: str) -> str:
 
 def refused_claims(view: View, known: ObjectState) -> Iterator[Obstacle]:
     """Reports that do not count and say that the object is on their host."""
-    for claim in view.reports.says(known.key):
+    for claim in (*view.reports.says(known.key), *list_orphans_named(view, known.key)):
         report, pool = view.reports.by_poollet[claim.poollet], Key(POOL_OF[known.key.kind], "", claim.pool)
         why = view.authority.is_ours(report)
         if why and report.poollet is not None and report.poollet.fleet != view.rules.settings.fleet.id:
@@ -123,7 +131,17 @@ def refused_claims(view: View, known: ObjectState) -> Iterator[Obstacle]:
             cure = (
                 f"correct that, or if nothing runs there, remove the report: {removal(view, claim.poollet)}"
             )
-            yield Obstacle("ReportedByRefusedPoollet", f"{message}; {cure}")
+            yield Obstacle(REFUSED, f"{message}; {cure}")
+
+
+def list_orphans_named(view: View, key: Key) -> Iterator[ObjectReport]:
+    """Orphans of that kind and name in all reports, as claims; not the data of retained volumes, which have a document of their own."""
+    for name in view.reports.orphan_index.speakers(key):
+        report = view.reports.by_poollet[name]
+        for each in report.orphans:
+            is_named = (each.kind, each.namespace, each.name) == key
+            if is_named and each.uid not in view.retained_volumes:
+                yield ObjectReport(name, report.host, each.pool, each.uid or "", "", "present")
 
 
 def candidate_claims(view: View, key: Key) -> Iterator[Obstacle]:

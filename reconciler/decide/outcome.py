@@ -16,6 +16,7 @@ from reconciler.decide.claims import (
     list_rivals,
     refused_claims,
     was_claimed,
+    was_refused,
     why_not_adopted,
 )
 from reconciler.decide.need import Adopt, Blocked, Keep, PoolUnreachable
@@ -70,17 +71,18 @@ def recover(view: View, edit: ObjectEdit, fact: PoolFact) -> Adopt | Blocked | N
     """What hosts report beside the assignment that a lost or rewound `live` has. None: nothing, or `live` is neither.
 
     The pool of the assignment confirms it by its own report. If it does, the object is on two hosts. If it does not, the assignment is
-    older than what runs. It comes before all other rules, also for a paused object: what is not adopted now is an orphan afterwards.
+    older than what runs, also where only a refused report says so: its pool would create the object a second time. It comes before all
+    other rules, also for a paused object: what is not adopted now is an orphan afterwards.
     """
     if not view.is_live_lost:
         return None
     claims = adoption_claims(view, edit, fact)
-    if not claims:
-        return None
     is_confirmed = edit.assignment is not None and fact.report is not None and fact.report.is_there
-    if not is_confirmed:
+    if not is_confirmed and (claims or any(refused_claims(view, edit.known))):
         edit = edit.unassign() if edit.assignment is not None else edit
         return adopt_reported(view, edit, fact)
+    if not claims:
+        return None
     assert fact.report is not None, "it confirms"
     return block_claimed(edit, [*claims, fact.report])
 
@@ -89,9 +91,15 @@ def settle_leaving(view: View, edit: ObjectEdit, fact: PoolFact) -> Adopt | Bloc
     """An object that is to go, which hosts reported when `live` was lost: its deletion waits until one host has it, and goes on there.
 
     Its document would be dropped at once on a `live` that has it on no pool, and it would stay on the host, a machine even running. Whether
-    the pool fits does not matter: it goes from there. None: no other host has it.
+    the pool fits does not matter: it goes from there. What a refused report names is unknown, so it waits until that is corrected; of what
+    `live` assigns to a pool, the report of that pool counts alone, unless `live` was lost. None: no other host has it.
     """
-    if not view.is_live_lost and not was_claimed(edit.known):
+    is_recovering = view.is_live_lost or was_claimed(edit.known) or was_refused(edit.known)
+    may_be_dropped = is_recovering or edit.assignment is None
+    if may_be_dropped and (refused := next(refused_claims(view, edit.known), None)):
+        is_there = fact.report is not None and fact.report.is_there
+        return block(edit if is_there or edit.assignment is None else edit.unassign(), *refused)
+    if not is_recovering:
         return None
     claims, own = claims_beside(view, edit, fact), fact.report
     if not claims:

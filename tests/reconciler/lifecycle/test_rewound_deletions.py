@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace as dataclass_replace
+
 import pytest
 
 from schemas.kinds import Key, Kind
+from schemas.report import MachineReport
 from tests.reconciler.lifecycle.hosts import Fleet
-from tests.reconciler.lifecycle.test_rewound import CORDON, WEB, Restored, start_fleet
-from tests.reconciler.world.scene import machine, pool, volume
+from tests.reconciler.lifecycle.test_rewound import CORDON, DRAIN, WEB, Restored, start_fleet
+from tests.reconciler.world.scene import SETTINGS, machine, pool, volume
 
 DATA = Key(Kind.VOLUME, "default", "data")
 ANYWHERE = "  volumePoolSelector: {}\n"
@@ -154,3 +157,59 @@ def test_a_volume_that_two_hosts_report_is_not_forgotten() -> None:
     recover_all(world)
     assert hosts_with(world, DATA) == [place.pool]
     assert [path for path in world.texts() if path.startswith(".gitvirt/retained/")]
+
+
+NOT_OF_A = SETTINGS + "poollets: {a: {pools: [shelf]}}\n"
+
+
+@pytest.mark.parametrize("is_assigned", [False, True], ids=["on no pool", "on another pool"])
+def test_what_a_refused_report_names_is_not_forgotten(is_assigned: bool) -> None:
+    """Web ran on a, and left the source; pool a belongs to poollet a no longer. Whether web runs there is unknown until that is corrected."""
+    cordon = {"a": pool("a", CORDON), "b": pool("b")} if is_assigned else {"a": pool("a", CORDON)}
+    world = start_fleet(**cordon, web=machine("web"))
+    backup = world.heads["refs/heads/live"]
+    assert world.pool_of("web") == ("b" if is_assigned else "")
+    world.source({"a.yaml": pool("a"), "b.yaml": pool("b", DRAIN)})
+    world.settle()
+    assert world.running("web") == ["a"]
+    world.source({"web.yaml": None, "gitvirt.yaml": NOT_OF_A})
+    world.restore(live=backup)
+    world.fresh()
+    recover_all(world)
+    reason, message = read_accepted(world, "web")
+    assert reason == "ReportedByRefusedPoollet", "its document would be dropped, and a would run it"
+    assert "pool a does not belong to that poollet" in message
+    assert hosts_with(world, WEB) == ["a"]
+    world.source({"gitvirt.yaml": SETTINGS})
+    recover_all(world)
+    assert hosts_with(world, WEB) == []
+    assert "web.yaml" not in world.texts()
+
+
+def test_what_a_refused_report_names_is_not_created_again_by_the_pool_that_a_rewound_live_names() -> None:
+    world = start_fleet(a=pool("a", CORDON), b=pool("b"), web=machine("web"))
+    backup = world.heads["refs/heads/live"]
+    world.source({"a.yaml": pool("a"), "b.yaml": pool("b", DRAIN)})
+    world.settle()
+    assert hosts_with(world, WEB) == ["a"]
+    world.source({"gitvirt.yaml": NOT_OF_A, "b.yaml": pool("b")})
+    world.restore(live=backup)
+    world.fresh()
+    recover_all(world)
+    assert read_accepted(world, "web")[0] == "ReportedByRefusedPoollet"
+    assert hosts_with(world, WEB) == ["a"]
+
+
+def test_a_refused_report_holds_no_deletion_of_what_another_pool_had() -> None:
+    """A stolen key names what it likes: an object that its own pool reports as gone goes."""
+    world = start_fleet(a=pool("a"), web=machine("web"))
+    assert world.pool_of("web") == "a"
+    claim = world.hosts["b"].report(world.assignable())
+    uid, id = world.hosts["a"].has[WEB]
+    entry = MachineReport(uid, id, "present", "a")
+    world.silent.add("b")
+    world.report("b", dataclass_replace(claim, machines={("default", "web"): entry}))
+    world.source({"web.yaml": None})
+    world.settle()
+    assert hosts_with(world, WEB) == []
+    assert "web.yaml" not in world.texts()
