@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from schemas import live_layout
 from schemas.model import Machine, MachinePool, Network, Taint, Toleration, Volume, VolumePool
 from schemas.problem import Severity
+from schemas.spelling import nearest
 from schemas.validate.finding import Finding
 from schemas.validate.inputs import ValidationPolicy
 from schemas.validate.tree import AnyDeclaration
@@ -20,6 +22,8 @@ def findings(entry: AnyDeclaration, body: Mapping[str, Any], policy: ValidationP
     """All rules for one document."""
     yield from of_object(entry)
     yield from of_reserved_fields(entry, body, policy)
+    if not policy.is_target:
+        yield from of_annotations(entry)
 
 
 def of_object(entry: AnyDeclaration) -> Iterator[Finding]:
@@ -148,3 +152,27 @@ def of_reserved_fields(
         if (body.get(part) or {}).get(field):
             message = f"the reconciler records {field}; gitvirt ignores the value in this file"
             yield entry.finding("GV363", f"/{part}/{field}", message, "remove the field", Severity.NOTICE)
+
+
+ANNOTATIONS = (
+    live_layout.PAUSED,
+    live_layout.RESTART,
+    live_layout.RECREATE,
+    live_layout.MOVE_CONSENT,
+)
+TRUTHS = ("true", "yes", "on", "1")
+
+
+def of_annotations(entry: AnyDeclaration) -> Iterator[Finding]:
+    """GV364: one that is nearly an annotation of gitvirt, or a pause in other words. Nothing reads it, and no output would say so."""
+    domain = live_layout.PAUSED.partition("/")[0] + "/"
+    for name, value in entry.object.metadata.annotations.items():
+        pointer = "/metadata/annotations/" + name.replace("~", "~0").replace("/", "~1")
+        if name == live_layout.PAUSED and value != "true" and value.lower() in TRUTHS:
+            message = f'{name} pauses the object only if it is "true", not "{value}"'
+            yield entry.finding("GV364", pointer, message, 'write "true"', Severity.WARNING)
+        if not name.startswith(domain) or name in ANNOTATIONS:
+            continue
+        if meant := nearest(name.removeprefix(domain), (each.removeprefix(domain) for each in ANNOTATIONS)):
+            message = f"gitvirt has no annotation {name}, so it has no effect"
+            yield entry.finding("GV364", pointer, message, f"did you mean {domain}{meant}?", Severity.WARNING)

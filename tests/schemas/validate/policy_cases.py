@@ -41,6 +41,23 @@ POLICY_CASES = [
             "GV363 notice n.yaml /spec/machineRef",
         },
     ),
+    Case(
+        "annotations that have no effect",
+        {
+            "m.yaml": machine(
+                metadata={"annotations": {"gitvirt.dev/pausd": "true", "example.org/pausd": "x"}}
+            ),
+            "v.yaml": volume(metadata={"annotations": {"gitvirt.dev/paused": "True"}}),
+            "db.yaml": machine(
+                "db", metadata={"annotations": {"gitvirt.dev/paused": "true", "gitvirt.dev/lab": "x"}}
+            ),
+        },
+        {
+            "GV364 warning m.yaml /metadata/annotations/gitvirt.dev~1pausd",
+            "GV364 warning v.yaml /metadata/annotations/gitvirt.dev~1paused",
+        },
+        quote="did you mean gitvirt.dev/paused?",
+    ),
     Case("status on the target branch", {"m.yaml": machine(status={"state": "Running"})}, policy=TARGET),
     # names of files
     Case(
