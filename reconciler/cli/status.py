@@ -8,6 +8,7 @@ Reads both branches and the reports, and writes nothing. Exit code 0, also if so
 | not applied | errors of the source, and objects of files that cannot be used | `validate`, `plan`, `get` |
 | not as declared | conditions of objects, with the newest reports | `get`, `describe` |
 | hosts that live waits for | reports, while `live` is lost or rewound | the log of `gitvirt run`, `plan --repo` |
+| hosts that wait without a pool | candidate.json of the newest reports | `HostMismatch`, `OnAnotherHost` |
 | orphans | the newest reports | the condition `OnAnotherHost` of an object of that name |
 | certificates | gitvirt.yaml, and the time | `get pools`, `validate` |
 
@@ -26,8 +27,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from reconciler.cli import missing_hosts
+from reconciler.cli import candidate_hosts, missing_hosts
 from reconciler.cli.access.expiring_certificates import find_expiring
+from reconciler.cli.candidate_hosts import CandidateHost
 from reconciler.cli.exits import Exit
 from reconciler.cli.fleet_repo import FleetRepo, add_repo, named_fleet, source_branch
 from reconciler.cli.kept_machine import find_replacement, is_kept
@@ -110,6 +112,7 @@ class FleetStatus:
     kept: tuple[InventoryItem, ...] = ()  # deleted machines that an undo brings back
     orphans: tuple[FoundOrphan, ...] = ()
     missing: tuple[MissingHost, ...] = ()  # hosts that a lost or rewound live waits for
+    candidates: tuple[CandidateHost, ...] = ()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -163,6 +166,7 @@ def collect_status(fleet: FleetRepo, inventory: FleetInventory) -> FleetStatus:
         tuple(kept),
         tuple(list_orphans(seen.world)),
         tuple(missing_hosts.sort_missing(seen.world.missing_hosts, now)),
+        tuple(candidate_hosts.list_candidates(seen.world)),
     )
 
 
@@ -201,7 +205,12 @@ def show(terminal: Terminal, found: FleetStatus, address: str, branch: str, now:
     for kind in COUNTED:
         rows.append((nouns.plural(kind), describe_states(terminal, found.states[kind])))
     terminal.table((), rows)
-    for title, cure, part in (missing_hosts.part_of_status(found.missing, now), *list_parts(terminal, found)):
+    parts = (
+        missing_hosts.part_of_status(found.missing, now),
+        *list_parts(terminal, found),
+        candidate_hosts.part_of_status(found.candidates),
+    )
+    for title, cure, part in parts:
         if part:
             terminal.line()
             terminal.line(f"{terminal.paint(title, TextStyle.BOLD)}  {cure}")
@@ -330,6 +339,7 @@ def value(found: FleetStatus) -> dict[str, object]:
         "kept": [str(item.key) for item in found.kept],
         "orphans": [orphan_value(each) for each in found.orphans],
         "missingHosts": [missing_hosts.value_of_missing(each) for each in found.missing],
+        "waitingHosts": [candidate_hosts.value_of(each) for each in found.candidates],
     }
 
 

@@ -41,8 +41,9 @@ from reconciler.world.objects.relations import POOL_OF, declared_pin
 from reconciler.world.record import ACCEPTED, LOST
 from reconciler.world.reports.object_report import ObjectReport
 from reconciler.world.view import View
-from schemas.kinds import Key
+from schemas.kinds import Key, Kind
 from schemas.model import Machine, Volume
+from schemas.report import CandidateReport
 
 MULTIPLE = "ReportedByMultiplePools"
 NOT_ASSIGNED = "ReportedWithoutAssignment"
@@ -155,14 +156,29 @@ def candidate_claims(view: View, key: Key) -> Iterator[Obstacle]:
         for each in waiting.objects:
             if (each.kind, each.namespace, each.name) == key and each.uid not in view.retained_volumes:
                 where = f"host {waiting.host_id} waits for the pools of poollet {name}, and has {key} (uid {each.uid or 'unknown'})"
-                moves = commit_command(
-                    f"{name}: its host is now {waiting.host_id}", f"Pool-Host: {name}={waiting.host_id}"
-                )
                 yield Obstacle(
                     ON_ANOTHER,
-                    f"{where}; it is not placed a second time. If that host continues pool {name}, run `{moves}` and `git push`. If nothing "
-                    f"runs there, remove the report, which the host with the grant writes again: {removal(view, name)}",
+                    f"{where}; it is not placed a second time. {cure_of_candidate(view, name, waiting)}",
                 )
+
+
+def cure_of_candidate(view: View, name: str, waiting: CandidateReport) -> str:
+    """What ends the wait: that host gets its pools, or its candidate.json goes, which no other host removes."""
+    kinds = (Kind.MACHINE_POOL, Kind.VOLUME_POOL)
+    pools = [
+        pool
+        for pool in waiting.pools
+        if any(view.authority.owns(name, Key(kind, "", pool)) for kind in kinds)
+    ]
+    moves = commit_command(
+        f"{name}: its host is now {waiting.host_id}",
+        *(f"Pool-Host: {pool}={waiting.host_id}" for pool in pools),
+    )
+    continues = f"If that host continues pool {', '.join(pools)}, run `{moves}` and `git push`. "
+    return (
+        f"{continues if pools else ''}If nothing runs there, or it is gone for good and powered off, remove the report, which the "
+        f"host with the grant writes again: {removal(view, name)}"
+    )
 
 
 def may_return(view: View, known: ObjectState, claim: ObjectReport) -> bool:

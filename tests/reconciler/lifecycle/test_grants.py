@@ -47,10 +47,16 @@ def say(world: Fleet, trailer: str, value: str) -> None:
 
 
 def wait_beside(
-    world: Fleet, name: str, host: str = NEW, instance: str = INSTANCE, objects: tuple[HeldObject, ...] = ()
+    world: Fleet,
+    name: str,
+    host: str = NEW,
+    instance: str = INSTANCE,
+    objects: tuple[HeldObject, ...] = (),
+    pools: str = "",
 ) -> None:
     """A candidate puts its file beside the report of the host that has the grant, and changes nothing else."""
-    candidate = CandidateReport(name, host, instance, pools=(name,), objects=objects)
+    named = tuple(pools.split()) or (name,)
+    candidate = CandidateReport(name, host, instance, pools=named, objects=objects)
     edits = {"candidate.json": render(Report(candidate=candidate))["candidate.json"]}
     world._commit(REPORTS + name, edits, {}, has_parents=True)
 
@@ -164,6 +170,21 @@ def test_what_a_candidate_has_is_not_placed_a_second_time() -> None:
     wait_beside(world, "a")
     world.tick(10)
     assert world.pool_of("web")
+
+
+def test_the_way_out_names_the_pools_that_a_candidate_waits_for_and_may_have() -> None:
+    world = fleet()
+    world.source({"web.yaml": machine("web")})
+    held = (HeldObject("Machine", "web", "default", INSTANCE),)
+    for _ in range(3):
+        world.hosts_report()
+        wait_beside(world, "a", objects=held, pools="a-disks a-guests b")
+        world.tick(10)
+    found = next(each for each in world.machine("web").status.conditions if each.type == "Accepted")
+    assert f"--trailer 'Pool-Host: a-disks={NEW}' --trailer 'Pool-Host: a-guests={NEW}'`" in found.message
+    assert "Pool-Host: b=" not in found.message, "that one is another poollet's"
+    assert "gone for good and powered off, remove the report" in found.message
+    assert "git push origin --delete refs/" in found.message
 
 
 def test_what_a_destroyed_candidate_had_holds_nothing() -> None:

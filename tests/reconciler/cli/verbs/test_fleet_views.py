@@ -116,6 +116,29 @@ def test_status_names_the_hosts_that_a_lost_live_waits_for(fleet: Path, capsys: 
     assert datetime.now(UTC) - datetime.fromisoformat(found[0]["lastReport"]) > timedelta(hours=2)
 
 
+def test_status_names_a_host_that_waits_with_objects_and_the_command_that_ends_it(
+    fleet: Path, capsys: Capture
+) -> None:
+    """It may never come back, and nothing else removes what it wrote."""
+    put_report(fleet, "rack-a", datetime.now(UTC))
+    uid = "00000000-0000-4000-8000-0000000000ff"
+    held = tuple(report.HeldObject("Machine", f"m{number}", "default") for number in range(5))
+    waiting = report.CandidateReport("rack-a", "former", uid, ("rack-a",), objects=held)
+    git(fleet, "checkout", "-q", "report-rack-a")
+    commit(fleet, report.render(report.Report(candidate=waiting)), "candidate")
+    git(fleet, "push", "-q", "origin", "report-rack-a:refs/poollets/rack-a")
+    git(fleet, "checkout", "-q", "main")
+    assert gitvirt("status") == Exit.OK
+    printed = capsys.readouterr().out
+    part = printed[printed.index("Hosts that wait without a pool") :].splitlines()
+    names = ", ".join(f"Machine/default/m{number}" for number in range(3))
+    assert f"host former  poollet rack-a  has {names} and 2 more" in part[1]
+    assert part[1].endswith("git push origin --delete refs/poollets/rack-a")
+    assert gitvirt("status", "-o", "json") == Exit.OK
+    (found,) = json.loads(capsys.readouterr().out)["waitingHosts"]
+    assert (found["hostID"], found["pools"], len(found["objects"])) == ("former", ["rack-a"], 5)
+
+
 def put_report(fleet: Path, name: str, written: datetime) -> None:
     """Of a host with one machine that `live` assigned to it."""
     uid = "00000000-0000-4000-8000-00000000000f"
