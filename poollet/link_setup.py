@@ -5,6 +5,7 @@
     LiveMoved              the Git thread fetches at once, unless it has that commit
     a report landed        the servers are told
     usage is wanted        the runtimes are asked, in a thread of their own
+    a pipe is to open      the runtime that has the machine opens a console or a log, likewise
 
 A poollet without these files uses Git alone, whatever gitvirt.yaml says of a link.
 """
@@ -17,6 +18,7 @@ from pathlib import Path
 from iri.proto.gitvirt.link.v1alpha1.agent_pb2 import Usage
 from poollet.link.link_thread import LinkThread
 from poollet.link.poollet_link import LinkEvents, LinkIdentity, PoolletLink
+from poollet.runtimes.pipe_ends import open_end
 from poollet.runtimes.usage_message import to_message
 from poollet.sync.report_publisher import ReportPublisher
 from poollet.threads import AgentThreads, AgentWorker
@@ -67,7 +69,11 @@ def _attach(
         return to_message(measured) if measured is not None else None
 
     link.events = LinkEvents(
-        on_changed, on_live_moved, lambda most_ms: publisher.find_heartbeat_commit(most_ms) or "", measure
+        on_changed,
+        on_live_moved,
+        lambda most_ms: publisher.find_heartbeat_commit(most_ms) or "",
+        measure,
+        lambda wanted: open_end(agent.connections, wanted),
     )
     agent.name_interval = link.name_interval
     publisher.lease.answers_by = link.answers_by

@@ -1,7 +1,8 @@
-"""`gitvirt console`: attaches to a machine's serial console, found by id, uid or name at a runtime of this host.
+"""`gitvirt console`: attaches to a machine's serial console, found by id, uid or name at a runtime of this host, or over the link.
 
     the machine is                               the command
     at the runtime of this host                  attaches to it
+    elsewhere, and a client of the API is here   attaches to it over the link (link_ends.py); at once where an option names the link
     on another host, by the fleet's repository   names the command for that host: ssh -t HOST gitvirt console NAME
     deleted, and kept for an undo                fails, and names the ways to bring it back or to purge it
     unknown to both                              fails with the runtime's answer
@@ -14,17 +15,20 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
 from uuid import UUID
 
 from iri.cli.iri import add_address
 from iri.cli.iri.connection import command_error, connect_runtimes
-from iri.cli.iri.exec import add_linger, attach_terminal
+from iri.cli.iri.exec import add_linger, attach_terminal, find_exit_code, open_keyboard
 from iri.client import MACHINE, Client
 from iri.errors import IRIError
+from iri.exec.console_client import attach_line
 from iri.identity import UID_LABELS
 from iri.machine import RuntimeMachine
+from reconciler.cli.api_client import add_client, is_at_hand, is_named, open_channel
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.fleet_repo import add_repo, named_fleet
 from reconciler.cli.interrupt import end_at_once
@@ -41,10 +45,12 @@ from schemas.model import MachinePool
 EXAMPLES = """examples:
   gitvirt console web-1
   gitvirt console production/web-1
+  gitvirt console web-1 --client ann                 over the link, from anywhere
   gitvirt console --address /tmp/host-1.sock 3f2c9a1e-...
 
-The machine is looked up at a runtime of this host: at --address, else where `gitvirt iri` looks. For a machine on
-another host the command prints what to run there: ssh -t HOST gitvirt console web-1
+The machine is looked up at a runtime of this host: at --address, else where `gitvirt iri` looks. A machine on another host
+is reached over the link, with a client of the API that has the right console (--client). Without one, the command prints what to
+run on that host: ssh -t HOST gitvirt console web-1
 If the runtime listens on a socket of its own, name it with --address, also on its own host.
 Ctrl-] leaves the console; the machine goes on. `exec` is another name for `console`, because the runtime interface calls
 a serial console so. To run a command inside of a guest: ssh GUEST COMMAND."""
@@ -63,6 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", choices=("json", "yaml"), help="show where the console is, without attaching"
     )
+    add_client(parser)
     add_repo(parser)
 
 
@@ -70,12 +77,16 @@ def run(arguments: argparse.Namespace) -> int:
     """Attaches, or prints where the console is; errors of the runtime come first, then what the repository knows."""
     reference = normalize_reference(arguments.machine, arguments.namespace)
     with end_at_once(), ExitStack() as open:
+        if is_named(arguments) and not arguments.output:
+            return attach_over_link(arguments, reference)
         try:
             client = open.enter_context(connect_runtimes(arguments, MACHINE))
             found = find_machine_id(client, reference)
         except (CommandError, IRIError) as error:
             trouble = command_error(error) if isinstance(error, IRIError) else error
             refuse_deleted(arguments, reference)
+            if may_use_link(arguments, reference, trouble):
+                return attach_over_link(arguments, reference)
             return report_other_host(arguments, reference, trouble)
         if arguments.output:
             at = f"--address {arguments.address} " if arguments.address else ""
@@ -87,6 +98,26 @@ def run(arguments: argparse.Namespace) -> int:
         except (CommandError, IRIError):
             refuse_deleted(arguments, reference)
             raise
+
+
+def may_use_link(arguments: argparse.Namespace, reference: str, trouble: CommandError) -> bool:
+    """Whether the link is asked for a machine that the runtime here does not have. It knows names alone."""
+    is_here = arguments.address or arguments.output or trouble.exit_code is Exit.USAGE
+    return not is_here and not is_uuid(reference) and is_at_hand(arguments)
+
+
+def attach_over_link(arguments: argparse.Namespace, reference: str) -> int:
+    """Until either side ends it, as at a runtime of this host."""
+    from iri.cli.link_ends import LinkLine  # loads gRPC's messages
+
+    with open_channel(arguments) as channel:
+        line = LinkLine(channel, reference)
+        try:
+            keyboard = open_keyboard(reference)
+            outcome = attach_line(line, keyboard, sys.stdout.fileno(), arguments.linger)
+        finally:
+            line.close()
+    return find_exit_code(outcome, keyboard, "call again")
 
 
 @dataclass(frozen=True)

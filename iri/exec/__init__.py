@@ -4,7 +4,7 @@ A console session passes through these modules in this order:
 
     exec_server       Exec asks it for a URL, with a ticket in it
     tickets           a ticket: attaches once, within a minute
-    console_client    the user's side: opens the URL (websocket), reads the keyboard, prints the output
+    console_client    the user's side: opens the URL (websocket), reads the keyboard, prints the output; over any console_line
     exec_server       reads the request (upgrade_request), and claims the machine's one session (sessions)
     admission         redeems the ticket, and chooses the protocol (websocket_protocol, or spdy for other clients)
     attached_session  copies both ways, between console_connection and key_queue, until one side ends it

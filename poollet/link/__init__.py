@@ -2,6 +2,7 @@
 
     link_state       addresses, heartbeats, time → connected to all? for how long? Pure
     server_stream    one address: connects, sends, receives, and again after a pause
+    host_pipes       the server's wish → bytes between it and something on this host
     poollet_link     one poollet: settings → addresses; what its agent and its report ask
     link_thread      the event loop of a process, with all links of all its poollets
 

@@ -21,8 +21,9 @@ from pathlib import Path
 
 import grpc
 
-from iri.proto.gitvirt.link.v1alpha1.agent_pb2 import Heartbeat, Hello, Leaving, Usage
+from iri.proto.gitvirt.link.v1alpha1.agent_pb2 import Heartbeat, Hello, Leaving, OpenPipe, Usage
 from poollet.clock import Clock
+from poollet.link.host_pipes import PipeEnd, PipeRefusedError
 from poollet.link.link_state import LinkState
 from poollet.link.link_thread import LinkThread
 from poollet.link.server_stream import ServerStream, StreamPort
@@ -50,15 +51,22 @@ class LinkIdentity:
     certificate: Path
 
 
+def refuse_pipe(_wanted: OpenPipe) -> PipeEnd:
+    """For a poollet without runtimes."""
+    raise PipeRefusedError("Unimplemented", "this poollet opens nothing")
+
+
 @dataclass
 class LinkEvents:
     """What the link causes, called in the event loop's thread. `standing` gives the commit that a heartbeat may stand for, given how long a
-    report may wait for its push at most, in milliseconds. `measure` alone is called in another thread, and may block."""
+    report may wait for its push at most, in milliseconds. `measure` and `open_end`
+    alone are called in other threads, and may block."""
 
     on_changed: Callable[[], None] = lambda: None
     on_live_moved: Callable[[str], None] = lambda _: None
     standing: Callable[[int], str] = lambda _: ""
     measure: Callable[[], Usage | None] = lambda: None
+    open_end: Callable[[OpenPipe], PipeEnd] = refuse_pipe
 
 
 @dataclass
@@ -145,6 +153,7 @@ class PoolletLink:
             standing=self._standing,
             look=self.events.on_live_moved,
             measure=self.events.measure,
+            open_end=self.events.open_end,
         )
 
     def _hello(self) -> Hello:

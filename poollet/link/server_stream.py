@@ -4,7 +4,7 @@ Theory of operation
 -------------------
     pause       jittered, FIRST_PAUSE doubling up to LONGEST_PAUSE; a stream that was welcomed starts over
     connect     TLS with the pinned certificates of the link; the server answers Hello with Welcome, within DIAL_SECONDS
-    stream      a heartbeat in each interval of Welcome, and at once when the state of the link changed; ReportMoved; measurements
+    stream      a heartbeat in each interval of Welcome, and at once when the state of the link changed; ReportMoved; measurements; pipes (host_pipes.py)
     end         the server or the network ends it, or it does not answer for 3.5 intervals
 
 After Welcome the host looks at Git once, because it missed what was sent meanwhile.
@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -30,12 +31,15 @@ from iri.proto.gitvirt.link.v1alpha1.agent_pb2 import (
     Heartbeat,
     Hello,
     Leaving,
+    OpenPipe,
+    PipeRefused,
     ReportMoved,
     ServerMessage,
     Usage,
     Welcome,
 )
 from poollet.link.blocking_call import run_blocking
+from poollet.link.host_pipes import HostPipes, PipeEnd, PipePort
 from schemas.backoff import Backoff
 from schemas.settings.certificate import LINK_NAME
 
@@ -52,6 +56,8 @@ OPTIONS = (
     ("grpc.enable_retries", 0),
     ("grpc.max_receive_message_length", 1024 * 1024),
 )
+# Of a pipe, which has no heartbeats of its own.
+KEEPALIVE = (("grpc.keepalive_time_ms", 20_000), ("grpc.keepalive_timeout_ms", 10_000))
 
 Call = Any  # grpc.aio.StreamStreamCall, which the stubs describe with parameters that differ between versions
 
@@ -74,6 +80,8 @@ class StreamPort:
     """`live` is at this commit; empty: unknown."""
     measure: Callable[[], Usage | None]
     """Blocks for seconds at most."""
+    open_end: Callable[[OpenPipe], PipeEnd]
+    """Blocks; raises PipeRefusedError."""
 
 
 class ServerStream:
@@ -87,6 +95,8 @@ class ServerStream:
         self._news = asyncio.Event()
         self._moved = ""
         self._usage: Usage | None = None  # measured, and not sent yet
+        self._refused: deque[PipeRefused] = deque()
+        self._pipes = HostPipes(PipePort(port.open_end, self._dial, self._refuse_pipe))
         self._leaving: Leaving.Cause.ValueType | None = None
 
     async def run(self) -> None:
@@ -112,6 +122,17 @@ class ServerStream:
     def leave(self, cause: Leaving.Cause.ValueType) -> None:
         """Ends the stream on purpose, with what waits."""
         self._leaving = cause
+        self._news.set()
+
+    def _dial(self) -> grpc.aio.Channel | str:
+        """A connection of its own, for one pipe; or why there is none."""
+        credentials = self._port.credentials()
+        if isinstance(credentials, str):
+            return credentials
+        return grpc.aio.secure_channel(self.address, credentials, (*OPTIONS, *KEEPALIVE))
+
+    def _refuse_pipe(self, refused: PipeRefused) -> None:
+        self._refused.append(refused)
         self._news.set()
 
     async def _pause(self) -> None:
@@ -166,6 +187,8 @@ class ServerStream:
         finally:
             for task in (receiving, sending, measuring):
                 task.cancel()
+            self._refused.clear()
+            await self._pipes.end()
         if sending.done() and not sending.cancelled() and sending.exception() is None:
             return sending.result()
         return await describe_end(call)
@@ -178,6 +201,10 @@ class ServerStream:
                     self._port.take(self.address, message.heartbeat)
                 case "live_moved":
                     self._port.look(message.live_moved.commit)
+                case "open_pipe":
+                    self._pipes.open(message.open_pipe)
+                case "close_pipe":
+                    self._pipes.close(message.close_pipe.id)
 
     async def _measure(self, interval: float) -> None:
         """As often as the server wants, and never where it does not say so."""
@@ -200,6 +227,8 @@ class ServerStream:
             if (usage := self._usage) is not None:
                 self._usage = None
                 await call.write(AgentMessage(usage=usage))
+            while self._refused:
+                await call.write(AgentMessage(pipe_refused=self._refused.popleft()))
             if self._leaving is not None:
                 await call.write(AgentMessage(leaving=Leaving(cause=self._leaving)))
                 await call.done_writing()

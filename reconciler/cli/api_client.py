@@ -85,6 +85,14 @@ def find_client(arguments: argparse.Namespace) -> ClientFiles | None:
     return ClientFiles(folder / f"{pairs[0]}.key", folder / f"{pairs[0]}.crt") if len(pairs) == 1 else None
 
 
+def is_at_hand(arguments: argparse.Namespace) -> bool:
+    """Whether there is a client, and a link that it may call, without any option that says so."""
+    try:
+        return find_client(arguments) is not None and bool(find_link(arguments))
+    except CommandError:
+        return False
+
+
 def require_client(arguments: argparse.Namespace) -> ClientFiles:
     found = find_client(arguments)
     if found is None:

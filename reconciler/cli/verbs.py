@@ -48,10 +48,10 @@ VERBS = {
         "make or rotate the certificate of an API client, and list it with its rights",
     ),
     "runtime": Verb("iri.cli.runtime", "run a server of the runtime interface: libvirt, or simulated"),
-    "console": Verb("iri.cli.console", "open a machine's serial console, on the host where it runs"),
+    "console": Verb("iri.cli.console", "open a machine's serial console, on its host or over the link"),
     "exec": Verb("iri.cli.console", "the same as console"),
     "logs": Verb(
-        "iri.cli.logs", "print what a machine wrote to its serial console, on the host where it runs"
+        "iri.cli.logs", "print what a machine wrote to its serial console, on its host or over the link"
     ),
     "iri": Verb("iri.cli.iri", "talk to a runtime directly, like irictl"),
     "get": Verb("reconciler.cli.get", "list objects: machines, pools, volumes, ..."),

@@ -7,6 +7,8 @@
     client_calls  calls of API clients: their rights, their limits, and what ends them
     fleet_feed    the newest picture of the fleet → what each viewer has still to be sent
     fleet_*       pictures as messages; the seam to what commits
+    usage_board   what hosts measured last → reports for those who follow (usage_calls)
+    pipes, pipe_calls   byte streams between a client's call and a host's: hosts' half, and clients'
     controller_calls, common_services   the services Controller, Health and ServerReflection; change_calls has those that commit
     server        port, TLS, the event loop in a thread of its own
 
@@ -18,6 +20,8 @@ Nothing here decides, and nothing here has to be remembered: a server that start
     a heartbeat               a sign of life, if it stands for a heartbeat commit (world/reports/heartbeat.py)
     ReportMoved               the loop is woken, and reads the ref
     its stream ends           its pools get nothing new until it reports again (schedule: LinkLost); `live` is not written
+    a measurement             shown to clients with the right `read`
+    a pipe                    bytes for the one client that wanted it
 
 What a client asks is answered from the picture that each tick hands over (`reconciler.picture`), or becomes a commit on the source
 branch; ticks read neither.

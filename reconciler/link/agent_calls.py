@@ -27,7 +27,7 @@ from typing import Any
 import grpc
 from google.protobuf.duration_pb2 import Duration
 
-from iri.proto.gitvirt.link.v1alpha1.agent_pb2 import AgentMessage, Hello, ServerMessage, Welcome
+from iri.proto.gitvirt.link.v1alpha1.agent_pb2 import AgentMessage, Hello, PipeRefused, ServerMessage, Welcome
 from reconciler.link.agent_stream import AgentStream, StreamEnd
 from reconciler.link.callers import Caller, Callers, LinkRefusal, LinkRefusalReason, check_host
 from reconciler.link.linked_hosts import LinkedHosts
@@ -61,6 +61,8 @@ class LinkService:
     interval: timedelta = timedelta(seconds=2)
     usage_interval: timedelta = USAGE_INTERVAL
     board: UsageBoard = field(default_factory=UsageBoard)
+    on_refused_pipe: Callable[[AgentStream, PipeRefused], None] = lambda _stream, _refused: None
+    on_end: Callable[[AgentStream], None] = lambda _stream: None
 
     def __post_init__(self) -> None:
         self.streams: set[AgentStream] = set()
@@ -169,6 +171,7 @@ class LinkService:
 
     def _forget(self, stream: AgentStream) -> None:
         self.streams.discard(stream)
+        self.on_end(stream)
         was_newest = self.hosts.leave(stream.name, stream, self.steady())
         self.metrics.hosts.set(self.hosts.count())
         reason = stream.end.result().reason if stream.end.done() else "closed by the host or the network"
@@ -197,6 +200,8 @@ class LinkService:
                     self.wake()
                 case "usage" if self.hosts.is_newest(stream.name, stream):
                     self.board.put(stream.name, message.usage)
+                case "pipe_refused":
+                    self.on_refused_pipe(stream, message.pipe_refused)
                 case "leaving":
                     return
 

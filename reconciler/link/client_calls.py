@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 OPEN_CALLS = 32  # of one client, by all of its connections
+END_SECONDS = 3.0  # of a body that was cancelled
 CALLS_PER_SECOND, CALLS_AT_ONCE = 20.0, 100.0
 
 
@@ -119,6 +120,7 @@ class ClientCalls:
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             if not task.done():
                 task.cancel()  # first: the client may not even read the status
+                await asyncio.wait([task], timeout=END_SECONDS)  # it may still write to the call
                 await _abort(context, call.end.result().status, call.end.result().words)
             return task.result()
         except CallRefusedError as refused:

@@ -3,7 +3,8 @@
     ListNodes, WatchNodes, WatchInstances     from the newest picture of the fleet; they never ask the thread that ticks
     Schedule, Update, Stop, Destroy           a commit, made in a thread of its own (link/change_calls.py)
     Usage                                     what hosts measured (link/usage_calls.py)
-    Console, Logs, Forward                    not built: UNIMPLEMENTED, after the right was checked
+    Console, Logs                             a pipe to the host of a machine (link/pipe_calls.py)
+    Forward                                   not built: UNIMPLEMENTED, after the right was checked
 
 A watch sends what is there first, each with the cause INITIAL, then one message SYNCED without content, then each change.
 """
@@ -28,13 +29,12 @@ from iri.proto.gitvirt.link.v1alpha1.controller_pb2 import (
     WatchInstancesRequest,
     WatchNodesRequest,
 )
-from reconciler.link.agent_calls import Context
+from reconciler.link.agent_calls import Context, LinkService
 from reconciler.link.change_calls import ChangeCalls
 from reconciler.link.client_calls import CallRefusedError, ClientCall
 from reconciler.link.fleet_feed import Change
 from reconciler.link.fleet_messages import to_instance_event, to_node, to_node_event
-from reconciler.link.linked_hosts import LinkedHosts
-from reconciler.link.usage_board import UsageBoard
+from reconciler.link.pipe_calls import PipeCalls
 from reconciler.link.usage_calls import UsageCalls
 from reconciler.picture.changes import InstanceCause, NodeCause
 from reconciler.picture.fleet_picture import FleetPicture
@@ -48,21 +48,17 @@ Handler = Callable[[Any, Context], Awaitable[Any]]
 
 # What is not built yet: the right that it will need, and what to use in its place.
 NOT_BUILT: Mapping[str, tuple[Right, str]] = {
-    "Console": ("console", "`gitvirt console` opens one on the host"),
-    "Logs": ("logs", "`gitvirt logs` shows them on the host"),
     "Forward": ("forward", "`gitvirt ssh` goes through the host"),
 }
 
 
 class ControllerService:
-    """`steady` is the clock of heartbeats over the link."""
+    """`service` has what hosts say."""
 
-    def __init__(
-        self, changes: ChangeCalls, hosts: LinkedHosts, board: UsageBoard, steady: Callable[[], datetime]
-    ) -> None:
-        self._changes, self._hosts, self._board, self._steady = changes, hosts, board, steady
+    def __init__(self, changes: ChangeCalls, pipes: PipeCalls, service: LinkService) -> None:
+        self._changes, self._pipes, self._service = changes, pipes, service
         self._calls, self._feed = changes.calls, changes.feed
-        self._usage = UsageCalls(self._calls, self._feed, board)
+        self._usage = UsageCalls(self._calls, self._feed, service.board)
 
     def handlers(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
         """One for each method of the service."""
@@ -75,6 +71,8 @@ class ControllerService:
             "Stop": self._changes.stop,
             "Destroy": self._changes.destroy,
             "Usage": self._usage.usage,
+            "Console": self._pipes.console,
+            "Logs": self._pipes.logs,
         }
         built |= {name: self._not_built(name) for name in NOT_BUILT}
         return {
@@ -139,12 +137,12 @@ class ControllerService:
 
     def _to_node(self, picture: FleetPicture, found: NodePicture) -> Node:
         """With what the link itself knows: that is newer than the last tick."""
-        sign, at = picture.signs.get(found.name), self._hosts.signed_at(found.name)
+        sign, at = picture.signs.get(found.name), self._service.hosts.signed_at(found.name)
         if at is not None:
-            linked = datetime.now(UTC) - (self._steady() - at)
+            linked = datetime.now(UTC) - (self._service.steady() - at)
             sign = max(linked, sign) if sign is not None else linked
-        node = to_node(found, sign, is_linked=self._hosts.is_connected(found.name))
-        if (used := self._board.find_node(found.name)) is not None:
+        node = to_node(found, sign, is_linked=self._service.hosts.is_connected(found.name))
+        if (used := self._service.board.find_node(found.name)) is not None:
             node.usage.CopyFrom(used)
         return node
 

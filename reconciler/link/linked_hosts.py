@@ -84,11 +84,15 @@ class LinkedHosts:
         with self._lock:
             return name in self._hosts
 
-    def is_newest(self, name: str, stream: HostStream) -> bool:
-        """Whether no newer stream of the name took the place of this one."""
+    def find_stream(self, name: str) -> HostStream | None:
+        """The newest one; None while the host is not connected."""
         with self._lock:
             host = self._hosts.get(name)
-            return host is not None and host.stream is stream
+        return host.stream if host is not None else None
+
+    def is_newest(self, name: str, stream: HostStream) -> bool:
+        """Whether no newer stream of the name took the place of this one."""
+        return self.find_stream(name) is stream
 
     def signed_at(self, name: str) -> datetime | None:
         """When the host gave its newest sign of life over this link, if it did."""

@@ -6,6 +6,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from reconciler.link.callers import LinkRefusalReason
 
+PIPE_KINDS = ("console", "logs", "forward")
+
 
 class LinkMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -23,11 +25,23 @@ class LinkMetrics:
         )
         self.heartbeats = Counter("gitvirt_link_heartbeats", "Heartbeats of hosts.", registry=registry)
         self.calls = Gauge("gitvirt_link_calls", "Calls of API clients that are open now.", registry=registry)
+        self.pipes = Gauge(
+            "gitvirt_link_pipes", "Consoles, logs and forwarded connections that are open.", registry=registry
+        )
+        self._opened_pipes = Counter(
+            "gitvirt_link_pipes_opened", "Those that were opened.", ["kind"], registry=registry
+        )
+        for kind in PIPE_KINDS:
+            self._opened_pipes.labels(kind)
         self._refused = Counter(
             "gitvirt_link_refused", "Calls and streams that were refused.", ["reason"], registry=registry
         )
         for reason in LinkRefusalReason:
             self._refused.labels(reason.value)
+
+    def count_pipe(self, kind: str, now: int) -> None:
+        self._opened_pipes.labels(kind).inc()
+        self.pipes.set(now)
 
     def count_refused(self, reason: str) -> None:
         self._refused.labels(reason).inc()

@@ -33,11 +33,13 @@ from reconciler.link.change_calls import ChangeCalls
 from reconciler.link.client_calls import ClientCalls
 from reconciler.link.common_services import CommonServices, PoolOf
 from reconciler.link.controller_calls import SERVICE as CONTROLLER
-from reconciler.link.controller_calls import ControllerService
+from reconciler.link.controller_calls import ControllerService, make_handler
 from reconciler.link.fleet_feed import FleetFeed
 from reconciler.link.fleet_writer import FleetWriter
 from reconciler.link.linked_hosts import LinkedHosts
 from reconciler.link.metrics import LinkMetrics
+from reconciler.link.pipe_calls import PipeCalls
+from reconciler.link.pipes import Pipes
 from reconciler.picture.fleet_picture import PictureNews
 from reconciler.world.reports.heartbeat import LinkInput
 from schemas.settings.certificate import LINK_NAME, Certificate, RefusedCertificate, read_certificate
@@ -54,6 +56,10 @@ OPTIONS = (
     ("grpc.max_concurrent_streams", 64),
     ("grpc.server_handshake_timeout_ms", 10_000),
     ("grpc.max_connection_idle_ms", 60_000),
+    # A client or a host whose network is cut must not keep a console: no FIN says that it is gone.
+    ("grpc.keepalive_time_ms", 20_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+    ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
     ("grpc.so_reuseport", 0),
 )
 AGENT = agent_pb2.DESCRIPTOR.services_by_name["Agent"]
@@ -126,7 +132,10 @@ class LinkServer:
         self._calls = ClientCalls(self._service)
         self._feed = FleetFeed()
         self._changes = ChangeCalls(self._calls, self._feed, writer, wake)
-        self._controller = ControllerService(self._changes, self.hosts, self._service.board, steady)
+        self._pipes = Pipes(self._service)
+        self._service.on_refused_pipe, self._service.on_end = self._pipes.refuse, self._pipes.end_all
+        pipe_calls = PipeCalls(self._calls, self._feed, self.hosts, self._pipes, metrics)
+        self._controller = ControllerService(self._changes, pipe_calls, self._service)
         self._common = CommonServices(self._calls, (AGENT.full_name, CONTROLLER.full_name), pool_of)
         self._configuration = self._configure(Callers())
         self._given = self._configuration
@@ -241,8 +250,9 @@ class LinkServer:
             request_deserializer=AgentMessage.FromString,
             response_serializer=ServerMessage.SerializeToString,
         )
+        agent = {"Connect": connect, "Pipe": make_handler(AGENT.methods_by_name["Pipe"], self._pipes.serve)}
         controller = {CONTROLLER.full_name: self._controller.handlers()}
-        return {AGENT.full_name: {"Connect": connect}, **controller, **self._common.handlers()}
+        return {AGENT.full_name: agent, **controller, **self._common.handlers()}
 
     async def _sweep_until(self, stopped: Awaitable[object]) -> None:
         waiting = asyncio.ensure_future(stopped)

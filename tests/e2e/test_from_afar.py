@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +17,13 @@ import pytest
 from reconciler.cli import main
 from reconciler.cli.exits import Exit
 from tests.e2e.linked_fleet import MACHINE, LinkedFleet, linked_fleet
+from tests.iri.exec.screen import Screen
 from tests.reconciler.link.client import list_client
 from tests.servers.link_certificates import make_certificate
 
 ANN, BOB = make_certificate("ann"), make_certificate("bob")
-JSON_PAGE = Path(__file__).parents[2] / "docs" / "json.md"
+ROOT = Path(__file__).parents[2]
+JSON_PAGE = ROOT / "docs" / "json.md"
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +53,7 @@ def home(fleet: LinkedFleet, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(fleet.folder / "config"))
     monkeypatch.setenv("GITVIRT_CACHE", str(fleet.folder / "cache-people"))
     monkeypatch.setenv("GITVIRT_CLIENT", "ann")
-    monkeypatch.delenv("IRI_MACHINE_RUNTIME_ENDPOINT", raising=False)
+    monkeypatch.setenv("IRI_MACHINE_RUNTIME_ENDPOINT", "/nonexistent/machines.sock")
     monkeypatch.chdir(fleet.folder)
 
 
@@ -106,3 +111,97 @@ def test_top_shows_a_client_its_own_namespaces_and_says_what_is_wrong(
     assert gitvirt(fleet, "top", "--sort", "cpu") == Exit.USAGE
     assert gitvirt(fleet, "top", "hosts", "--client", "carol") == Exit.FAILED
     assert "carol.key cannot be read" in capsys.readouterr().err
+
+
+def person(fleet: LinkedFleet, *words: str) -> Screen:
+    """At a real terminal."""
+    command = [sys.executable, "-m", "reconciler", *words, "--repo", str(fleet.repo)]
+    return Screen(command, {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "NO_COLOR": "1"})
+
+
+@contextmanager
+def at_console(fleet: LinkedFleet, *words: str) -> Iterator[Screen]:
+    screen = person(fleet, "console", *words)
+    try:
+        screen.expect(b"Ctrl-] leaves it.")
+        screen.type(b"\r")
+        screen.expect(b"login: ")
+        yield screen
+    finally:
+        screen.close()
+
+
+def until_free(fleet: LinkedFleet) -> None:
+    """The console can be opened again: another person can type there."""
+
+    def is_free() -> bool:
+        screen = person(fleet, "console", "web")
+        try:
+            screen.expect(b"login: ")
+        except (AssertionError, OSError):  # the verb ended with a refusal, and its terminal with it
+            return False
+        finally:
+            screen.close()
+        return True
+
+    fleet.until(is_free)
+
+
+def test_a_console_is_used_from_afar_and_left_with_its_key(fleet: LinkedFleet) -> None:
+    with at_console(fleet, "web") as screen:
+        assert screen.is_raw()
+        screen.type(b"root\recho it-works\r")
+        screen.expect(b"it-works\r\n")
+        second = person(fleet, "console", "web")
+        try:
+            second.expect(b"only one at a time")
+            assert second.end() == Exit.FAILED
+        finally:
+            second.close()
+        screen.type(b"\x1d")
+        assert screen.end() == Exit.OK
+        assert screen.is_restored()
+    until_free(fleet)
+
+
+@pytest.mark.parametrize("killed", ["client", "one", "rack-1"])
+def test_a_console_is_free_again_after_a_kill(fleet: LinkedFleet, killed: str) -> None:
+    """Of the verb, of the reconciler that serves the link, and of the poollet."""
+    with at_console(fleet, "web") as screen:
+        if killed == "client":
+            screen.process.kill()
+        else:
+            fleet.kill(killed)
+            screen.expect(b"error: ")
+            assert screen.end() == Exit.FAILED
+            assert screen.is_restored()
+    if killed == "one":
+        fleet.run_reconciler("one")
+    elif killed == "rack-1":
+        fleet.run_host("rack-1")
+    fleet.until(lambda: fleet.count_connected("one") == 1)
+    until_free(fleet)
+
+
+def test_a_log_is_read_from_afar(fleet: LinkedFleet, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert gitvirt(fleet, "logs", "web") == Exit.OK
+    whole = capfdbinary.readouterr().out
+    assert whole.startswith(b"simulated guest ")
+    assert gitvirt(fleet, "logs", "--tail", "1", "default/web", "--client", "ann") == Exit.OK
+    assert capfdbinary.readouterr().out == whole.splitlines(keepends=True)[-1]
+    screen = person(fleet, "logs", "-f", "web")
+    screen.expect(b"login: ")
+    screen.type(b"\x03")
+    assert screen.end() == 130
+    screen.close()
+
+
+def test_logs_and_consoles_need_their_rights(fleet: LinkedFleet, capsys: pytest.CaptureFixture[str]) -> None:
+    for verb in ("logs", "console"):
+        assert gitvirt(fleet, verb, "other/x", "--client", "bob") == Exit.FAILED
+        printed = capsys.readouterr().err
+        assert f"client bob does not have the right {verb}" in printed
+        assert f"add {verb} to clients.bob.rights of gitvirt.yaml" in printed
+    assert gitvirt(fleet, "logs", "staging/x") == Exit.FAILED
+    assert "not in namespace staging" in capsys.readouterr().err
+    assert gitvirt(fleet, "logs", "wbe") == Exit.FAILED

@@ -19,7 +19,8 @@ from typing import assert_never
 
 from iri.cli.iri.connection import connect_runtimes
 from iri.client import MACHINE, Client
-from iri.exec.console_client import LINGER_SECONDS, SessionBroken, SessionEnded, SessionLeft, attach
+from iri.exec.console_client import LINGER_SECONDS, attach
+from iri.exec.console_line import SessionBroken, SessionEnded, SessionLeft, SessionOutcome
 from iri.exec.keyboard import Keyboard
 from reconciler.cli import interrupt
 from reconciler.cli.exits import CommandError, Exit
@@ -61,23 +62,34 @@ def attach_terminal(client: Client, machine_id: str, linger_seconds: float) -> i
         raise CommandError(
             f"machine {printable(machine_id)} has no console", "this runtime serves no consoles"
         )
+    keyboard = open_keyboard(machine_id)
+    outcome = attach(url, keyboard, sys.stdout.fileno(), linger_seconds, farewell)
+    cure = f"`gitvirt iri get machine {printable(machine_id)}` shows its state; only one session is possible at a time"
+    return find_exit_code(outcome, keyboard, cure)
+
+
+def open_keyboard(machine: str) -> Keyboard:
+    """Standard input. A person is told how to leave."""
     if sys.stdin is None:
         raise CommandError("standard input is closed", "give it a terminal, a pipe or /dev/null")
     keyboard = Keyboard(sys.stdin.fileno())
-    terminal = err()
     if keyboard.is_terminal:
-        terminal.line(f"Console of machine {printable(machine_id)}; Ctrl-] leaves it.")
+        terminal = err()
+        terminal.line(f"Console of machine {printable(machine)}; Ctrl-] leaves it.")
         terminal.stream.flush()
-    outcome = attach(url, keyboard, sys.stdout.fileno(), linger_seconds, farewell)
+    return keyboard
+
+
+def find_exit_code(outcome: SessionOutcome, keyboard: Keyboard, cure: str) -> int:
+    """By the table above."""
     match outcome:
         case SessionEnded(exit_status):
             return exit_status
         case SessionLeft():
             if keyboard.is_terminal:
-                terminal.line("")
+                err().line("")
             return interrupt.CODE if keyboard.is_interrupted else Exit.OK
         case SessionBroken(reason):
-            cure = f"`gitvirt iri get machine {printable(machine_id)}` shows its state; only one session is possible at a time"
             raise CommandError(printable(reason), cure)
         case _:
             assert_never(outcome)

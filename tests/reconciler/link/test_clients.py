@@ -170,8 +170,6 @@ def test_another_right_leaves_open_calls_alone(served: Served) -> None:
 @pytest.mark.parametrize(
     ("method", "request_message", "right"),
     [
-        ("Console", iter((ConsoleRequest(),)), "console"),
-        ("Logs", LogsRequest(), "logs"),
         ("Forward", iter((ForwardRequest(),)), "forward"),
     ],
 )

@@ -652,7 +652,7 @@ Global___Reason: _TypeAlias = Reason  # noqa: Y015
 
 @_typing.final
 class PipeRefused(_message.Message):
-    """The host does not open this pipe."""
+    """The host does not open this pipe. `reason` is NotFound, FailedPrecondition, ResourceExhausted, Unimplemented or Unavailable."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -726,6 +726,7 @@ class ServerMessage(_message.Message):
     LIVE_MOVED_FIELD_NUMBER: _builtins.int
     OFFER_FIELD_NUMBER: _builtins.int
     OPEN_PIPE_FIELD_NUMBER: _builtins.int
+    CLOSE_PIPE_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def welcome(self) -> Global___Welcome: ...
     @_builtins.property
@@ -736,6 +737,8 @@ class ServerMessage(_message.Message):
     def offer(self) -> Global___Offer: ...
     @_builtins.property
     def open_pipe(self) -> Global___OpenPipe: ...
+    @_builtins.property
+    def close_pipe(self) -> Global___ClosePipe: ...
     def __init__(
         self,
         *,
@@ -744,12 +747,13 @@ class ServerMessage(_message.Message):
         live_moved: Global___LiveMoved | None = ...,
         offer: Global___Offer | None = ...,
         open_pipe: Global___OpenPipe | None = ...,
+        close_pipe: Global___ClosePipe | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["heartbeat", b"heartbeat", "live_moved", b"live_moved", "message", b"message", "offer", b"offer", "open_pipe", b"open_pipe", "welcome", b"welcome"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["close_pipe", b"close_pipe", "heartbeat", b"heartbeat", "live_moved", b"live_moved", "message", b"message", "offer", b"offer", "open_pipe", b"open_pipe", "welcome", b"welcome"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["heartbeat", b"heartbeat", "live_moved", b"live_moved", "message", b"message", "offer", b"offer", "open_pipe", b"open_pipe", "welcome", b"welcome"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["close_pipe", b"close_pipe", "heartbeat", b"heartbeat", "live_moved", b"live_moved", "message", b"message", "offer", b"offer", "open_pipe", b"open_pipe", "welcome", b"welcome"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["welcome", "heartbeat", "live_moved", "offer", "open_pipe"]  # noqa: Y015
+    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["welcome", "heartbeat", "live_moved", "offer", "open_pipe", "close_pipe"]  # noqa: Y015
     _WhichOneofArgType_message: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
 
@@ -925,8 +929,11 @@ class OpenPipe(_message.Message):
     CONSOLE_FIELD_NUMBER: _builtins.int
     LOGS_FIELD_NUMBER: _builtins.int
     FORWARD_FIELD_NUMBER: _builtins.int
+    CLIENT_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Random, for one use."""
+    client: _builtins.str
+    """The name of the client in gitvirt.yaml, for the host's log."""
     @_builtins.property
     def console(self) -> Global___ConsoleTarget: ...
     @_builtins.property
@@ -940,16 +947,38 @@ class OpenPipe(_message.Message):
         console: Global___ConsoleTarget | None = ...,
         logs: Global___LogsTarget | None = ...,
         forward: Global___ForwardTarget | None = ...,
+        client: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["console", b"console", "forward", b"forward", "kind", b"kind", "logs", b"logs"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["console", b"console", "forward", b"forward", "id", b"id", "kind", b"kind", "logs", b"logs"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["client", b"client", "console", b"console", "forward", b"forward", "id", b"id", "kind", b"kind", "logs", b"logs"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["console", "logs", "forward"]  # noqa: Y015
     _WhichOneofArgType_kind: _TypeAlias = _typing.Literal["kind", b"kind"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
 Global___OpenPipe: _TypeAlias = OpenPipe  # noqa: Y015
+
+@_typing.final
+class ClosePipe(_message.Message):
+    """Nothing more is wanted of this pipe: the client left. The status of the Pipe may be stuck behind bytes that the host does not take."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ClosePipe: _TypeAlias = ClosePipe  # noqa: Y015
 
 @_typing.final
 class MachineTarget(_message.Message):
@@ -1003,10 +1032,13 @@ class LogsTarget(_message.Message):
     MACHINE_FIELD_NUMBER: _builtins.int
     TAIL_LINES_FIELD_NUMBER: _builtins.int
     FOLLOW_FIELD_NUMBER: _builtins.int
+    PREVIOUS_FIELD_NUMBER: _builtins.int
     tail_lines: _builtins.int
     """Lines from the end; 0 for all that is kept."""
     follow: _builtins.bool
     """Go on with what comes later."""
+    previous: _builtins.bool
+    """Of the start before the last one."""
     @_builtins.property
     def machine(self) -> Global___MachineTarget: ...
     def __init__(
@@ -1015,10 +1047,11 @@ class LogsTarget(_message.Message):
         machine: Global___MachineTarget | None = ...,
         tail_lines: _builtins.int = ...,
         follow: _builtins.bool = ...,
+        previous: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["machine", b"machine"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["follow", b"follow", "machine", b"machine", "tail_lines", b"tail_lines"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["follow", b"follow", "machine", b"machine", "previous", b"previous", "tail_lines", b"tail_lines"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1050,7 +1083,7 @@ Global___ForwardTarget: _TypeAlias = ForwardTarget  # noqa: Y015
 
 @_typing.final
 class Chunk(_message.Message):
-    """A part of a byte stream, in either direction. Chunks have 64 KiB at most."""
+    """A part of a byte stream, in either direction. Chunks have 64 KiB at most. The first that a client gets is empty: the pipe is open."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1058,14 +1091,22 @@ class Chunk(_message.Message):
     DATA_FIELD_NUMBER: _builtins.int
     TERMINAL_SIZE_FIELD_NUMBER: _builtins.int
     IS_END_FIELD_NUMBER: _builtins.int
+    EXIT_STATUS_FIELD_NUMBER: _builtins.int
+    PROBLEM_FIELD_NUMBER: _builtins.int
     pipe_id: _builtins.str
     """In the first chunk of the host, and in no other."""
     data: _builtins.bytes
     is_end: _builtins.bool
     """No more data in this direction."""
+    exit_status: _builtins.int
+    """With `is_end`, from the host: of the program behind a console, where it has one."""
     @_builtins.property
     def terminal_size(self) -> Global___TerminalSize:
         """The terminal of a console has this size now."""
+
+    @_builtins.property
+    def problem(self) -> Global___Reason:
+        """With `is_end`, from the host: why the pipe was cut off. Absent: it ended as it should."""
 
     def __init__(
         self,
@@ -1074,12 +1115,16 @@ class Chunk(_message.Message):
         data: _builtins.bytes = ...,
         terminal_size: Global___TerminalSize | None = ...,
         is_end: _builtins.bool = ...,
+        exit_status: _builtins.int | None = ...,
+        problem: Global___Reason | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["terminal_size", b"terminal_size"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_exit_status", b"_exit_status", "exit_status", b"exit_status", "problem", b"problem", "terminal_size", b"terminal_size"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["data", b"data", "is_end", b"is_end", "pipe_id", b"pipe_id", "terminal_size", b"terminal_size"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_exit_status", b"_exit_status", "data", b"data", "exit_status", b"exit_status", "is_end", b"is_end", "pipe_id", b"pipe_id", "problem", b"problem", "terminal_size", b"terminal_size"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__exit_status: _TypeAlias = _typing.Literal["exit_status"]  # noqa: Y015
+    _WhichOneofArgType__exit_status: _TypeAlias = _typing.Literal["_exit_status", b"_exit_status"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__exit_status) -> _WhichOneofReturnType__exit_status | None: ...
 
 Global___Chunk: _TypeAlias = Chunk  # noqa: Y015
 

@@ -880,8 +880,13 @@ class LogsRequest(_message.Message):
     INSTANCE_FIELD_NUMBER: _builtins.int
     TAIL_LINES_FIELD_NUMBER: _builtins.int
     FOLLOW_FIELD_NUMBER: _builtins.int
+    PREVIOUS_FIELD_NUMBER: _builtins.int
     tail_lines: _builtins.int
+    """At most so many of the last lines. 0: all that is kept; negative: none of them."""
     follow: _builtins.bool
+    """Go on with what it writes from now on, also after it was stopped and started again."""
+    previous: _builtins.bool
+    """Of the start before the last one."""
     @_builtins.property
     def instance(self) -> Global___InstanceRef: ...
     def __init__(
@@ -890,10 +895,11 @@ class LogsRequest(_message.Message):
         instance: Global___InstanceRef | None = ...,
         tail_lines: _builtins.int = ...,
         follow: _builtins.bool = ...,
+        previous: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["instance", b"instance"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["follow", b"follow", "instance", b"instance", "tail_lines", b"tail_lines"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["follow", b"follow", "instance", b"instance", "previous", b"previous", "tail_lines", b"tail_lines"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
