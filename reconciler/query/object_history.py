@@ -30,7 +30,8 @@ from datetime import datetime, timedelta
 from reconciler.gitstore.objects.commit import Commit, decode_commit
 from reconciler.gitstore.objects.tree import File, FileMode, ObjectId
 from reconciler.gitstore.repo import Identity, Repo
-from schemas.kinds import Key
+from reconciler.write.object_names import full_name, noun
+from schemas.kinds import Key, Kind
 from schemas.manifest import Document, parse
 from schemas.manifest.ignore import is_manifest
 
@@ -213,15 +214,29 @@ def list_source_commits(
 def history_entry(
     repo: Repo, id: ObjectId, commit: Commit, key: Key, file: File | None, *, is_of_people: bool
 ) -> HistoryEntry:
-    """The name must be a whole word of the line: `default/web` is not in a line about `default/web-1`."""
     subject, _, body = commit.message.partition("\n")
-    named = re.compile(rf"(?<![\w./-]){re.escape(f'{key.namespace}/{key.name}'.lstrip('/'))}(?![\w/-])")
-    line = next((line for line in body.splitlines() if line.startswith("- ") and named.search(line)), None)
-    what = subject.strip() if line is None or is_of_people else line.removeprefix("- ").strip()
+    line = None if is_of_people else find_line(body, key)
+    what = subject.strip() if line is None else line
     found = next((each for each in read_documents(repo, file, key.name) if each.key == key), None)
     uid = "" if found is None else read_uid(found)
     is_removal = found is None and (file is None or not is_malformed(repo, file))
     return HistoryEntry(id, commit.time, commit.author, subject.strip(), what, is_of_people, uid, is_removal)
+
+
+def find_line(body: str, key: Key) -> str | None:
+    """The line that is about the object, else the first one that names it: that of a machine names its pool, too. The name must be a whole
+    word: `default/web` is not in a line about `default/web-1`, and a volume of that name is called `volume default/web`."""
+    named = re.compile(rf"(?<![\w./-]){re.escape(f'{key.namespace}/{key.name}'.lstrip('/'))}(?![\w/-])")
+    lines = [line.removeprefix("- ").strip() for line in body.splitlines() if line.startswith("- ")]
+    naming = [line for line in lines if named.search(line)]
+    nouns = tuple(noun(kind) for kind in Kind if full_name(key._replace(kind=kind)) != full_name(key))
+    full = re.compile(rf"(?:^|(?<= )){re.escape(full_name(key))}(?![\w/-])")
+    for line in naming:
+        head, _, _ = line.partition(": ")
+        before = head[: found.start()] if (found := full.search(head)) is not None else None
+        if before is not None and not before.rstrip().endswith((*nouns, "onto", "from")):
+            return line
+    return next(iter(naming), None)
 
 
 def is_malformed(repo: Repo, file: File) -> bool:
