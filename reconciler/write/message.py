@@ -114,12 +114,11 @@ def _of_groups(groups: Sequence[Group], losses: Mapping[Key, Sequence[Loss]]) ->
             return text
     for count in range(len(groups) - 1, 0, -1):
         left = sum(len(changes) for _, changes in groups[count:])
-        text = (
-            "; ".join(_group(group, losses, 1) for group in groups[:count])
-            + f"; {left:,} more change{'s' if left > 1 else ''}"
-        )
-        if len(text) <= LONGEST_SUBJECT:
-            return text
+        rest = f"; {left:,} more change{'s' if left > 1 else ''}"
+        for most in _NAMES:
+            text = "; ".join(_group(group, losses, most) for group in groups[:count]) + rest
+            if len(text) <= LONGEST_SUBJECT:
+                return text
     return _group(groups[0], losses, 1)
 
 

@@ -61,6 +61,12 @@ def on(pool: str, number: int) -> Change:
             "DELETE mark-deleted-0; schedule web-0..web-11 onto a; 3 more changes",
             id="what destroys comes first",
         ),
+        pytest.param(
+            [on("rack-a1", 1), on("rack-a1", 7), *of(1, Action.UNSCHEDULABLE), *of(1, Action.ADOPT), *of(1, Action.CLAIM)],
+            [],
+            "schedule web-1, web-7 onto rack-a1; 3 more changes",
+            id="both are named where groups are left out",
+        ),
         pytest.param([], ["machines/web-1.yaml"], "sync main: machines/web-1.yaml", id="only people's"),
         pytest.param([], [f"m/{n}.yaml" for n in range(1200)], "sync main: 1,200 files", id="many files"),
         pytest.param([], [f"machines/production/frontend-{n}.yaml" for n in range(3)], "sync main: 3 files", id="long names"),
