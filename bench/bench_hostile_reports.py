@@ -30,8 +30,9 @@ from tests.reconciler.loop.fleet import REPORTS, SETTINGS, SMALL, machine
 from tests.servers import repository
 
 MACHINES = 2_000
-CASES: dict[str, Callable[[Path], str | None]] = {
-    "normal": lambda _: None,
+NORMAL = "normal"
+TOGETHER = "all at once"
+CASES: dict[str, Callable[[Path], str]] = {
     "4 million machines": hostile.names,
     "134 million files": hostile.levels,
     "a wide folder": hostile.wide_folder,
@@ -50,14 +51,14 @@ def make_fleet(repo: Path, machines: int) -> None:
     hostile.point(repo, "refs/heads/main", hostile.put_commit(repo, hostile.put_tree(repo, *lines)))
 
 
-def run_ticks(repo: Path, mirrors: Path, report: str) -> dict[str, float]:
-    """One tick without the report, and three with it, in this process; what they took, in MB and seconds."""
+def run_ticks(repo: Path, mirrors: Path, *reports: str) -> dict[str, float]:
+    """One tick without the reports, and three with them, in this process; what they took, in MB and seconds."""
     address = parse_address(str(repo), repo.parent)
     store = open_store(address, RemoteAccess(), Refs(), mirrors=mirrors, ambient=os.environ)
     reconciler = Reconciler(store, Refs(), CommitIdentity("bench"))
     for tick in range(4):
-        if tick == 1 and report:
-            hostile.point(repo, REPORTS + "evil", report)
+        for number, report in enumerate(reports if tick == 1 else ()):
+            hostile.point(repo, f"{REPORTS}evil{number}", report)
         outcome = reconciler.tick(lambda: datetime.now(UTC))
         assert isinstance(outcome, Committed | NoChange), outcome
     reconciler.close()
@@ -73,8 +74,9 @@ def measure(case: str, machines: int = MACHINES) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         repo = Path(folder) / "fleet.git"
         make_fleet(repo, machines)
-        report = CASES[case](repo) or ""
-        command = [sys.executable, __file__, "--ticks", str(repo), f"{folder}/mirrors", report]
+        cases = () if case == NORMAL else CASES if case == TOGETHER else (case,)
+        reports = [CASES[each](repo) for each in cases]
+        command = [sys.executable, __file__, "--ticks", str(repo), f"{folder}/mirrors", *reports]
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
         found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
         return found
@@ -82,11 +84,11 @@ def measure(case: str, machines: int = MACHINES) -> dict[str, float]:
 
 def main(words: list[str]) -> None:
     if words[:1] == ["--ticks"]:
-        sys.stdout.write(json.dumps(run_ticks(Path(words[1]), Path(words[2]), words[3])) + "\n")
+        sys.stdout.write(json.dumps(run_ticks(Path(words[1]), Path(words[2]), *words[3:])) + "\n")
         return
-    normal = measure("normal")
-    for case in words or CASES:
-        found = normal if case == "normal" else measure(case)
+    normal = measure(NORMAL)
+    for case in words or (NORMAL, *CASES, TOGETHER):
+        found = normal if case == NORMAL else measure(case)
         share = found["own"] / normal["own"]
         sys.stdout.write(
             f"{case:22} {found['own']:5.0f} MB, {share:4.2f} of normal; git {found['git']:4.0f} MB; CPU {found['seconds']:5.1f} s\n"

@@ -251,8 +251,11 @@ class Reports:
         except Exception as error:
             log.exception("a report cannot be read name=%s commit=%s", name, commit)
             fault = f"{type(error).__name__}: {error}"
-        if fault and (report.base is not None or not report.fault):
+        if fault:
+            is_news = report.base is not None or not report.fault
             self._drop(report, moved)
+            if is_news:
+                moved.poollets.add(name)
         if fault != report.fault:
             moved.faults.add(name)
             moved.poollets.add(name)
@@ -267,12 +270,16 @@ class Reports:
             if report.base is None:
                 raise
             self._drop(report, moved)
+            moved.poollets.add(report.name)
             self._take_in_since(repo, report, moved)
 
     def _take_in_since(self, repo: Repo, report: HostReport, moved: Moved) -> None:
         host, commit, base = report.host, report.commit, report.base
-        for change in changed_files(repo, base, commit):
+        changes = []
+        for change in changed_files(repo, base, commit):  # no file of a report that is too large is read
             report.size.count(repo, change)
+            changes.append(change)
+        for change in changes:
             moved.blobs_read += change.after is not None
             entry = read_part(repo, change.after) if change.after is not None else None
             self._set(report, change.path, entry, moved)
@@ -290,7 +297,6 @@ class Reports:
     def _drop(self, report: HostReport, moved: Moved) -> None:
         """What the report said is not said any more. Who wrote it last, and the heartbeat, are kept."""
         moved.keys.update(self._unlist(report))
-        moved.poollets.add(report.name)
         report.poollet = report.candidate = report.base = None
         report.orphans, report.events, report.size = (), (), ReportSize()
         report.unread.clear()

@@ -278,4 +278,16 @@ def test_the_peak_memory_stays_near_that_without_a_hostile_report() -> None:
     """All cases, and larger ones, are measured by bench/bench_hostile_reports.py."""
     normal = measure("normal", machines=200)["own"]
     for case in ("4 million machines", "600,000 values"):
-        assert measure(case, machines=200)["own"] < 1.5 * normal
+        assert measure(case, machines=200)["own"] < 1.2 * normal
+
+
+def test_a_poollet_that_pushed_two_reports_that_are_too_large_may_report_again(site: Site) -> None:
+    """What was counted of them counts no more."""
+    good = repository.git(site.repo, "rev-parse", f"{REPORTS}host-0").strip()
+    for width in (200, 201):
+        point(site.repo, EVIL, hostile_reports.names(site.repo, width))
+        site.tick()
+        assert site.fault() == "it has more than 20,000 files"
+    point(site.repo, EVIL, good)
+    site.tick()
+    assert site.fault() == ""
