@@ -60,6 +60,8 @@ def test_an_interrupted_demo_leaves_nothing(
         demo.process.send_signal(number)
         assert demo.end() == code, demo.said
         assert "Traceback" not in demo.said
+        is_announced = "The demo is stopped. Its processes and its folder are removed" in demo.said
+        assert is_announced is (number is not signal.SIGKILL)
         demo.assert_nothing_is_left()
 
 

@@ -20,7 +20,7 @@ import signal
 from typing import TYPE_CHECKING
 
 from reconciler.cli.exits import CommandError, Exit
-from reconciler.cli.terminal import out
+from reconciler.cli.terminal import err, out
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,13 +63,17 @@ def run(arguments: argparse.Namespace) -> int:
     if shutil.which("git") is None:
         raise CommandError("git is not installed", "apt-get install git")
     interrupt = Interrupt()
-    with open_folder() as (folder, held):
-        processes = DemoProcesses(folder, held, interrupt, hosts_of(arguments, folder, held))
-        try:
-            run_scenario(DemoScreen(out()), processes, keep=arguments.keep)
-        finally:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # who is in a hurry still wants nothing left
-            processes.close()
+    try:
+        with open_folder() as (folder, held):
+            processes = DemoProcesses(folder, held, interrupt, hosts_of(arguments, folder, held))
+            try:
+                run_scenario(DemoScreen(out()), processes, keep=arguments.keep)
+            finally:
+                signal.signal(signal.SIGINT, signal.SIG_IGN)  # who is in a hurry still wants nothing left
+                processes.close()
+    finally:
+        if interrupt.came:
+            err().line("\nThe demo is stopped. Its processes and its folder are removed")
     return Exit.OK
 
 
