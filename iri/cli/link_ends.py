@@ -11,28 +11,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from iri.exec.console_line import LineClosedError, SessionBroken, SessionEnded, SessionOutcome
-from reconciler.cli.api_client import call, translate
-from reconciler.cli.exits import CommandError, Exit
-from reconciler.cli.terminal import printable
-from schemas.kinds import DEFAULT_NAMESPACE
+from reconciler.cli.api_client import call, parse_instance, translate
 
 if TYPE_CHECKING:  # verbs load gRPC when they call
     from iri.console_log import LogRequest
-    from iri.proto.gitvirt.link.v1alpha1.controller_pb2 import ConsoleRequest, InstanceRef
+    from iri.proto.gitvirt.link.v1alpha1.controller_pb2 import ConsoleRequest
 
 WAITING = 16  # messages on their way; more wait at the keyboard
 LOOK_SECONDS = 0.2
-
-
-def parse_instance(reference: str) -> InstanceRef:
-    """NAME or NAMESPACE/NAME."""
-    from iri.proto.gitvirt.link.v1alpha1.controller_pb2 import InstanceRef
-
-    namespace, _, name = reference.rpartition("/")
-    if not name or "/" in namespace:
-        words = f"the link does not know {printable(reference)}"
-        raise CommandError(words, "write [NAMESPACE/]NAME", Exit.USAGE)
-    return InstanceRef(namespace=namespace or DEFAULT_NAMESPACE, name=name)
 
 
 class LinkLine:

@@ -32,7 +32,7 @@ from poollet.link.blocking_call import run_blocking
 log = logging.getLogger(__name__)
 
 CHUNK_BYTES = 64 * 1024
-MOST_PIPES = 16
+MOST_PIPES = 64
 CLOSE_SECONDS = 2.0
 PIPE = "/gitvirt.link.v1alpha1.Agent/Pipe"
 # What a call raises whose other end is not there any more: the server, or the client behind it.

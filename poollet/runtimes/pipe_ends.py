@@ -1,4 +1,4 @@
-"""Ends of pipes on this host: the console of a machine, and its log. Errors of a runtime become refusals of the link here.
+"""Ends of pipes on this host: the console of a machine, its log, and its ports (forward_end). Errors of a runtime become refusals of the link here.
 
 A machine is found by its uid among those that a runtime lists, with the name that the poollet gave it. So a pipe leads to no machine of others,
 and to none that took a name since.
@@ -15,6 +15,7 @@ from iri.machine import RuntimeMachine
 from iri.proto.gitvirt.link.v1alpha1.agent_pb2 import LogsTarget, MachineTarget, OpenPipe
 from iri.runtime import Console, ConsoleLog
 from poollet.link.host_pipes import PipeEnd, PipeRefusedError
+from poollet.runtimes.forward_end import open_forward
 from poollet.runtimes.runtime_client import RuntimeClient
 from poollet.runtimes.runtime_lists import Listing, ListKey
 from poollet.runtimes.usage_reader import NAME_LABEL, NAMESPACE_LABEL, UID_LABEL
@@ -85,6 +86,9 @@ def open_end(clients: Mapping[str, RuntimeClient], wanted: OpenPipe) -> PipeEnd:
             client, machine = find_machine(clients, wanted.logs.machine)
             with refusing():
                 return LogEnd(client.runtime.console_log(machine.id, to_request(wanted.logs)))
+        case "forward":
+            _, machine = find_machine(clients, wanted.forward.machine)
+            return open_forward(machine, wanted.forward.port)
         case _:
             raise PipeRefusedError(
                 "Unimplemented", "the poollet of this host is older than the server; update it"

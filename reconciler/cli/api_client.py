@@ -15,12 +15,16 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.fleet_repo import named_fleet
 from reconciler.cli.terminal import printable
+from schemas.kinds import DEFAULT_NAMESPACE
 from schemas.settings.link import is_address
+
+if TYPE_CHECKING:  # verbs load gRPC when they call
+    from iri.proto.gitvirt.link.v1alpha1.controller_pb2 import InstanceRef
 
 CLIENT = "GITVIRT_CLIENT"
 SERVICE = "gitvirt.link.v1alpha1.Controller"
@@ -159,6 +163,17 @@ def call(channel: Any, method: str) -> Any:
         request_serializer=request.SerializeToString,
         response_deserializer=answer.FromString,
     )
+
+
+def parse_instance(reference: str) -> InstanceRef:
+    """NAME or NAMESPACE/NAME."""
+    from iri.proto.gitvirt.link.v1alpha1.controller_pb2 import InstanceRef
+
+    namespace, _, name = reference.rpartition("/")
+    if not name or "/" in namespace:
+        words = f"the link does not know {printable(reference)}"
+        raise CommandError(words, "write [NAMESPACE/]NAME", Exit.USAGE)
+    return InstanceRef(namespace=namespace or DEFAULT_NAMESPACE, name=name)
 
 
 def read_file(path: Path) -> bytes:

@@ -64,7 +64,11 @@ VERBS = {
         "reconciler.cli.status", "show the fleet on one screen: synced, states, what awaits approval"
     ),
     "diff": Verb("reconciler.cli.diff", "compare what is declared with what is on the target branch"),
-    "ssh": Verb("reconciler.cli.ssh", "log in to a machine with ssh, by the address that its host reports"),
+    "ssh": Verb(
+        "reconciler.cli.ssh",
+        "log in to a machine with ssh, by the address that its host reports or over the link",
+    ),
+    "forward": Verb("reconciler.cli.forward", "reach ports of a machine from this computer, over the link"),
     "inventory": Verb(
         "reconciler.cli.inventory", "print machines and addresses for Ansible, ssh, Prometheus or /etc/hosts"
     ),
@@ -148,7 +152,7 @@ JOBS: Mapping[str, tuple[str, ...]] = {
     ),
     "review": ("validate", "plan", "comment", "audit", "forge"),
     "operate": ("run", "poollet", "runtime", "link", "client"),
-    "reach machines": ("ssh", "console", "exec", "logs", "inventory"),
+    "reach machines": ("ssh", "console", "exec", "logs", "forward", "inventory"),
     "on a host": ("iri",),
 }
 

@@ -3,8 +3,7 @@
     ListNodes, WatchNodes, WatchInstances     from the newest picture of the fleet; they never ask the thread that ticks
     Schedule, Update, Stop, Destroy           a commit, made in a thread of its own (link/change_calls.py)
     Usage                                     what hosts measured (link/usage_calls.py)
-    Console, Logs                             a pipe to the host of a machine (link/pipe_calls.py)
-    Forward                                   not built: UNIMPLEMENTED, after the right was checked
+    Console, Logs, Forward                    a pipe to the host of a machine (link/pipe_calls.py)
 
 A watch sends what is there first, each with the cause INITIAL, then one message SYNCED without content, then each change.
 """
@@ -31,7 +30,7 @@ from iri.proto.gitvirt.link.v1alpha1.controller_pb2 import (
 )
 from reconciler.link.agent_calls import Context, LinkService
 from reconciler.link.change_calls import ChangeCalls
-from reconciler.link.client_calls import CallRefusedError, ClientCall
+from reconciler.link.client_calls import ClientCall
 from reconciler.link.fleet_feed import Change
 from reconciler.link.fleet_messages import to_instance_event, to_node, to_node_event
 from reconciler.link.pipe_calls import PipeCalls
@@ -40,16 +39,10 @@ from reconciler.picture.changes import InstanceCause, NodeCause
 from reconciler.picture.fleet_picture import FleetPicture
 from reconciler.picture.instance import InstancePicture
 from reconciler.picture.node import NodePicture
-from schemas.settings.link import Right
 
 SERVICE = controller_pb2.DESCRIPTOR.services_by_name["Controller"]
 T = TypeVar("T")
 Handler = Callable[[Any, Context], Awaitable[Any]]
-
-# What is not built yet: the right that it will need, and what to use in its place.
-NOT_BUILT: Mapping[str, tuple[Right, str]] = {
-    "Forward": ("forward", "`gitvirt ssh` goes through the host"),
-}
 
 
 class ControllerService:
@@ -73,11 +66,9 @@ class ControllerService:
             "Usage": self._usage.usage,
             "Console": self._pipes.console,
             "Logs": self._pipes.logs,
+            "Forward": self._pipes.forward,
         }
-        built |= {name: self._not_built(name) for name in NOT_BUILT}
-        return {
-            each.name: make_handler(each, built[each.name]) for each in SERVICE.methods if each.name in built
-        }
+        return {each.name: make_handler(each, built[each.name]) for each in SERVICE.methods}
 
     async def list_nodes(self, request: ListNodesRequest, context: Context) -> ListNodesResponse:
         async def body(_call: ClientCall) -> ListNodesResponse:
@@ -145,18 +136,6 @@ class ControllerService:
         if (used := self._service.board.find_node(found.name)) is not None:
             node.usage.CopyFrom(used)
         return node
-
-    def _not_built(self, name: str) -> Handler:
-        right, instead = NOT_BUILT[name]
-
-        async def body(_call: ClientCall) -> None:
-            words = f"{name} is not built in this version of gitvirt; {instead}"
-            raise CallRefusedError(grpc.StatusCode.UNIMPLEMENTED, words)
-
-        async def handler(_request: object, context: Context) -> None:
-            await self._calls.run(context, right, body)
-
-        return handler
 
 
 def make_handler(method: Any, behavior: Handler) -> grpc.RpcMethodHandler[Any, Any]:

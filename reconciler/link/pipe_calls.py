@@ -1,4 +1,4 @@
-"""Calls of clients that reach into a machine: Console and Logs. This is the half that clients know; link/pipes.py has the hosts'.
+"""Calls of clients that reach into a machine: Console, Logs and Forward. This is the half that clients know; link/pipes.py has the hosts'.
 
 Theory of operation
 -------------------
@@ -28,11 +28,17 @@ import grpc
 from iri.proto.gitvirt.link.v1alpha1.agent_pb2 import (
     Chunk,
     ConsoleTarget,
+    ForwardTarget,
     LogsTarget,
     MachineTarget,
     OpenPipe,
 )
-from iri.proto.gitvirt.link.v1alpha1.controller_pb2 import ConsoleRequest, InstanceRef, LogsRequest
+from iri.proto.gitvirt.link.v1alpha1.controller_pb2 import (
+    ConsoleRequest,
+    ForwardRequest,
+    InstanceRef,
+    LogsRequest,
+)
 from reconciler.link.agent_calls import Context
 from reconciler.link.agent_stream import AgentStream
 from reconciler.link.client_calls import CallRefusedError, ClientCall, ClientCalls
@@ -42,7 +48,7 @@ from reconciler.link.metrics import LinkMetrics
 from reconciler.link.pipes import ChunkWriter, HostPipe, Pipes, to_refusal
 from reconciler.picture.instance import InstancePicture
 from schemas.kinds import DEFAULT_NAMESPACE, Key, Kind
-from schemas.settings.link import Right
+from schemas.settings.link import HIGHEST_PORT, Right
 
 log = logging.getLogger(__name__)
 
@@ -87,6 +93,18 @@ class PipeCalls:
             await self._run(call, context, machine, (stream, OpenPipe(logs=target)), None)
 
         await self._calls.run(context, "logs", body)
+
+    async def forward(self, _requests: object, context: Context) -> None:
+        async def body(call: ClientCall) -> None:
+            first = await read_first(context, ForwardRequest)
+            machine, stream = self._find(call, first.instance)
+            if not 0 < first.port <= HIGHEST_PORT:
+                words = f"{first.port} is not a port; set `port` in the first message"
+                raise CallRefusedError(grpc.StatusCode.INVALID_ARGUMENT, words)
+            wanted = OpenPipe(forward=ForwardTarget(machine=to_target(machine), port=first.port))
+            await self._run(call, context, machine, (stream, wanted), read_chunks(context))
+
+        await self._calls.run(context, "forward", body)
 
     def _find(self, call: ClientCall, instance: InstanceRef) -> tuple[InstancePicture, AgentStream]:
         """The machine, and the stream of the host that has it. Raises CallRefusedError."""
@@ -136,6 +154,8 @@ class PipeCalls:
         right: Right | None = call.right
         request = await self._pipes.request(stream, call.name, wanted)
         who = f"client={call.name} right={right} machine={machine.key} uid={machine.uid} host={stream.name}"
+        if wanted.HasField("forward"):
+            who += f" port={wanted.forward.port}"
         log.info("%s opened %s", kind, who)
         self._metrics.count_pipe(kind, self._pipes.count())
         reason, started = "the client left", asyncio.get_running_loop().time()

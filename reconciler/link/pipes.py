@@ -32,7 +32,8 @@ from reconciler.link.client_calls import CallRefusedError
 OPEN_SECONDS = 10.0
 STALL_SECONDS = 60.0  # until a chunk is taken by the other end
 FINISH_SECONDS = 1.0
-PIPES_OF_HOST, PIPES_OF_CLIENT = 16, 4  # at one host
+PIPES_OF_HOST = 64
+PIPES_OF_CLIENT = {"console": 4, "logs": 4, "forward": 16}  # at one host, of each kind
 STATUSES = {
     "NotFound": grpc.StatusCode.NOT_FOUND,
     "FailedPrecondition": grpc.StatusCode.FAILED_PRECONDITION,
@@ -66,6 +67,7 @@ class PipeRequest:
     id: str
     stream: AgentStream
     client: str
+    kind: str
     opened: asyncio.Future[HostPipe]
 
 
@@ -77,9 +79,10 @@ class Pipes:
 
     async def request(self, stream: AgentStream, client: str, wanted: OpenPipe) -> PipeRequest:
         """Once the host has opened it. `end` it in any case. Raises CallRefusedError."""
-        self._check_limits(stream, client)
+        kind = wanted.WhichOneof("kind") or ""
+        self._check_limits(stream, client, kind)
         wanted.id, wanted.client = secrets.token_urlsafe(24), client
-        made = PipeRequest(wanted.id, stream, client, asyncio.get_running_loop().create_future())
+        made = PipeRequest(wanted.id, stream, client, kind, asyncio.get_running_loop().create_future())
         self._requests[wanted.id] = made
         self._open[made] = None
         try:
@@ -150,11 +153,12 @@ class Pipes:
         finally:
             pipe.ended.set()
 
-    def _check_limits(self, stream: AgentStream, client: str) -> None:
+    def _check_limits(self, stream: AgentStream, client: str, kind: str) -> None:
+        """One client must not take all pipes of a host, nor all logs that its runtime serves."""
         of_host = [request for request in self._open if request.stream is stream]
-        own = sum(request.client == client for request in of_host)
-        if own >= PIPES_OF_CLIENT:
-            words = f"client {client} has {own} consoles, logs and connections open at host {stream.name} already; close one first"
+        own = sum((request.client, request.kind) == (client, kind) for request in of_host)
+        if own >= PIPES_OF_CLIENT[kind]:
+            words = f"client {client} has {own} of kind {kind} open at host {stream.name} already; close one first"
             raise CallRefusedError(grpc.StatusCode.RESOURCE_EXHAUSTED, words)
         if len(of_host) >= PIPES_OF_HOST:
             words = f"{len(of_host)} consoles, logs and connections are open at host {stream.name} already; call again later"

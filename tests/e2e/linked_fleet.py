@@ -55,6 +55,7 @@ class LinkedFleet:
     certificates: dict[str, LinkCertificate] = field(default_factory=dict)
     processes: dict[str, Process] = field(default_factory=dict)
     http: dict[str, int] = field(default_factory=dict)
+    inside: tuple[str, ...] = ()  # words that take processes into a network namespace
 
     def end(self) -> None:
         for process in self.processes.values():
@@ -138,7 +139,9 @@ class LinkedFleet:
             f"127.0.0.1:{self.http[name]}",
         )
         given = {"GITVIRT_CACHE": str(self.folder / f"cache-{name}")}
-        self.processes[name] = Process(self.folder / f"{name}.log", (), (*arguments, *link, *more), given)
+        self.processes[name] = Process(
+            self.folder / f"{name}.log", self.inside, (*arguments, *link, *more), given
+        )
 
     def run_host(self, name: str, *, has_link: bool = True) -> None:
         key, certificate = self.certificates[name].write(self.folder, name)
@@ -150,7 +153,7 @@ class LinkedFleet:
             f"pools: [{{name: {name}}}]\nintervals: {{poll: 4s}}\n{link}"
         )
         arguments = ("poollet", "--config", str(config))
-        self.processes[name] = Process(self.folder / f"{name}.log", (), arguments, {})
+        self.processes[name] = Process(self.folder / f"{name}.log", self.inside, arguments, {})
 
     def metric(self, name: str, metric: str) -> float:
         """Of a reconciler; 0 while it does not answer."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,9 +19,10 @@ from iri.proto.gitvirt.link.v1alpha1.controller_pb2 import ConsoleRequest, Insta
 from iri.runtime import Console, ConsoleLog
 from iri.simulated.runtime import SimulatedRuntime
 from poollet.clock import Clock
-from poollet.link.host_pipes import PipeEnd
+from poollet.link.host_pipes import PipeEnd, PipeRefusedError
 from poollet.link.link_thread import LinkThread
 from poollet.link.poollet_link import LinkEvents, LinkIdentity, PoolletLink
+from poollet.runtimes.forward_end import ForwardEnd
 from poollet.runtimes.pipe_ends import open_end
 from poollet.runtimes.runtime_client import MACHINE_KINDS, RuntimeClient
 from reconciler.picture.fleet_picture import FleetPicture, PictureNews
@@ -103,6 +105,12 @@ class PipedHost:
         self.thread.start()
 
     def open_end(self, wanted: OpenPipe) -> PipeEnd:
+        """A port of a machine is one of this computer: the twin has no network."""
+        if wanted.HasField("forward"):
+            try:
+                return ForwardEnd(socket.create_connection(("127.0.0.1", wanted.forward.port)))
+            except OSError as error:
+                raise PipeRefusedError("FailedPrecondition", str(error.strerror)) from None
         return open_end({"sim": self.client}, wanted)
 
     def end(self) -> None:

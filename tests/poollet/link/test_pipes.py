@@ -249,7 +249,7 @@ def test_a_client_that_does_not_read_ends_and_others_go_on_meanwhile(
 def test_one_client_cannot_take_all_pipes_of_a_host(
     site: PipedSite, ann: ApiClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipes, "PIPES_OF_CLIENT", 2)
+    monkeypatch.setitem(pipes.PIPES_OF_CLIENT, "logs", 2)
     follows = [Watch(log_of(ann, name, follow=True)) for name in ("web", "db")]
     for each in follows:
         each.until(lambda chunk: chunk.data)

@@ -167,22 +167,6 @@ def test_another_right_leaves_open_calls_alone(served: Served) -> None:
         assert watch.next().cause == NodeEvent.CAUSE_REMOVED
 
 
-@pytest.mark.parametrize(
-    ("method", "request_message", "right"),
-    [
-        ("Forward", iter((ForwardRequest(),)), "forward"),
-    ],
-)
-def test_what_is_not_built_says_so_and_what_to_use(
-    served: Served, method: str, request_message: Any, right: str
-) -> None:
-    permit(served, right)
-    with client_of(served) as client:
-        status, words = refused(client, method, request_message)
-    assert status is grpc.StatusCode.UNIMPLEMENTED
-    assert words.startswith(f"{method} is not built in this version of gitvirt; ")
-
-
 def test_a_client_that_has_too_many_calls_open_is_refused_one_more_and_others_are_not(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
