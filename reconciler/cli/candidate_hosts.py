@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from reconciler.cli.terminal import printable
-from reconciler.decide.claims import removal
-from reconciler.decide.waiting_hosts import may_hold
+from reconciler.decide.waiting_hosts import may_hold, removal
 from reconciler.world.view import View
 from schemas.kinds import Key, Kind
 

@@ -34,7 +34,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from reconciler.decide.obstacles import Obstacle
-from reconciler.decide.waiting_hosts import is_destroyed, may_hold
+from reconciler.decide.waiting_hosts import is_destroyed, may_hold, removal
 from reconciler.gitstore.approval import commit_command
 from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.objects.relations import POOL_OF, declared_pin
@@ -91,10 +91,6 @@ def describe_claim(view: View, known: ObjectState, claim: ObjectReport) -> str:
         f"poollet {claim.poollet} reports it on pool {claim.pool}, and {fact}; if that host cannot be trusted, "
         f"remove its key and its report: {removal(view, claim.poollet)}"
     )
-
-
-def removal(view: View, poollet: str) -> str:
-    return f"git push origin --delete {view.rules.settings.reports.ref}{poollet}"
 
 
 def why_pool_differs(view: View, known: ObjectState, pool: str) -> str:

@@ -41,7 +41,7 @@ from msgspec.structs import replace
 
 from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.references import machines_of, volumes_of
-from reconciler.decide.waiting_hosts import may_hold
+from reconciler.decide.waiting_hosts import may_hold, removal
 from reconciler.plan.types import Action
 from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.reports.object_report import ObjectReport
@@ -200,6 +200,7 @@ class Unordered(NamedTuple):
     uid: str  # or its id, where it has none
     where: str
     name: str
+    poollet: str  # that says so
 
 
 def list_unordered(view: View, volume: ObjectState, handle: str) -> Iterator[Unordered]:
@@ -210,7 +211,7 @@ def list_unordered(view: View, volume: ObjectState, handle: str) -> Iterator[Uno
         for orphan in report.orphans:
             if is_near(orphan, volume, handle) and view.is_granted(report, orphan):
                 where = f"an orphan on pool {orphan.pool} of poollet {name}"
-                yield Unordered(orphan.uid or orphan.id, where, f"{orphan.namespace}/{orphan.name}")
+                yield Unordered(orphan.uid or orphan.id, where, f"{orphan.namespace}/{orphan.name}", name)
     for name in reports.candidate_index.speakers(handle) if handle else ():
         report = reports.by_poollet[name]
         waiting = report.candidate
@@ -219,7 +220,7 @@ def list_unordered(view: View, volume: ObjectState, handle: str) -> Iterator[Uno
         for each in waiting.objects:
             if is_near(each, volume, handle):
                 where = f"a machine on host {waiting.host_id}, which waits for the pools of poollet {name}"
-                yield Unordered(each.uid or "unknown", where, f"{each.namespace}/{each.name}")
+                yield Unordered(each.uid or "unknown", where, f"{each.namespace}/{each.name}", name)
 
 
 def is_near(found: Orphan | HeldObject, volume: ObjectState, handle: str) -> bool:
@@ -315,7 +316,10 @@ def describe_orphan(view: View, machine: ObjectState, volume: ObjectState) -> st
     for found in list_unordered(view, volume, handle_of(volume)):
         if found.uid != machine.record.uid:
             named = f"{found.name}, uid {found.uid}"
-            return f"volume {volume.key.name} is attached to {found.where} ({named}); it is free once that machine is removed"
+            return (
+                f"volume {volume.key.name} is attached to {found.where} ({named}); it is free once that machine is removed; if that host "
+                f"cannot be trusted, remove its key and its report: {removal(view, found.poollet)}"
+            )
     return ""
 
 

@@ -21,6 +21,11 @@ def may_hold(view: View, waiting: CandidateReport, report: HostReport) -> bool:
     return not is_reporter and not any(is_destroyed(view, pool, waiting.host_id) for pool in pools)
 
 
+def removal(view: View, poollet: str) -> str:
+    """The command that removes a report. A host that runs, and still has its key, writes it again."""
+    return f"git push origin --delete {view.rules.settings.reports.ref}{poollet}"
+
+
 def is_destroyed(view: View, pool: Key, host: str) -> bool:
     """Whether people declared that host of the pool destroyed."""
     status = status_of(view, pool)

@@ -295,6 +295,7 @@ def test_no_machine_gets_a_volume_that_an_orphan_has_attached(heartbeat: Heartbe
     shown = blocked.record.condition("Accepted")
     assert shown is not None
     assert "volume data is attached to an orphan on pool b of poollet b (default/old, uid " in shown.message
+    assert shown.message.endswith("remove its key and its report: git push origin --delete refs/poollets/b")
 
 
 def test_a_claim_of_a_rewound_live_ends_when_an_orphan_has_the_volume() -> None:

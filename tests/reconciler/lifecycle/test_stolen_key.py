@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
+import msgspec
 import pytest
 
+from schemas.kinds import Key
 from schemas.model import Condition
-from schemas.report import objects
-from tests.reconciler.lifecycle.hosts import Fleet
+from schemas.report import Report, objects
+from tests.reconciler.lifecycle.hosts import Assigned, Fleet, Host
 from tests.reconciler.lifecycle.test_lives import fleet
 from tests.reconciler.world import scene
-from tests.reconciler.world.scene import FLEET, LIVE, REPORTS, machine
+from tests.reconciler.world.scene import FLEET, LIVE, REPORTS, machine, using, volume
 
 PINNED = machine("p", "  machinePoolRef: {name: vault}\n")
 SELECTING = machine("s", "  machinePoolSelector: {zone: secure}\n")
@@ -88,6 +93,63 @@ def test_it_captures_nothing_against_its_declaration_while_live_is_lost(spec: st
         world.tick()
     assert world.where() == before
     assert find_condition(world, "p").reason in (reason, "ReportedWithoutAssignment")
+
+
+class Storing(Host):
+    """Reports access data of its volumes."""
+
+    def report(self, live: Mapping[Key, Assigned]) -> Report:
+        found = super().report(live)
+        made = {
+            key: msgspec.structs.replace(
+                each,
+                status=msgspec.structs.replace(
+                    each.status, access=objects.ReportedVolumeAccess("file", handle_of(key[1]))
+                ),
+            )
+            for key, each in found.volumes.items()
+            if each.status is not None
+        }
+        return replace(found, volumes={**found.volumes, **made})
+
+
+def handle_of(name: str) -> str:
+    return f"/vol/{name}"
+
+
+def list_attached(world: Fleet, *handles: str) -> None:
+    """Its report has an orphan with these volumes attached, whose handles it read in the repo."""
+    uid = "00000000-0000-4000-8000-0000000000ff"
+    orphan = objects.Orphan("Machine", "evil", "x://y", uid, "default", "old", handles=handles)
+    world.report("evil", replace(scene.report("evil", 1, classes=()), orphans=(orphan,)))
+
+
+def test_it_delays_free_volumes_that_it_names_until_its_report_is_removed() -> None:
+    """Those that machines have stay theirs; and so does all that it does not name."""
+    names = ("one", "two", "three")
+    volumes = {name: volume(name, "  volumePoolRef: {name: a}\n") for name in names}
+    world = fleet(Storing("a"), Storing("b"), **volumes, web=machine("web", using("one")))
+
+    def claims() -> list[str]:
+        found = [world.volume(name).spec.claim_ref for name in names]
+        return ["" if each is None else each.name for each in found]
+
+    def tick(times: int) -> None:
+        for _ in range(times):
+            list_attached(world, handle_of("one"), handle_of("two"))
+            world.hosts_report()
+            world.tick()
+
+    tick(3)
+    world.source({"db.yaml": machine("db", using("two")), "app.yaml": machine("app", using("three"))})
+    tick(4)
+    assert claims() == ["web", "", "app"]
+    found = find_condition(world, "db")
+    assert found.reason == "VolumeInUse"
+    assert found.message.endswith("git push origin --delete refs/poollets/evil")
+    del world.remote.refs[REPORTS + "evil"], world.heads[REPORTS + "evil"]
+    world.settle()
+    assert claims() == ["web", "db", "app"]
 
 
 @pytest.mark.parametrize("how", ["unowned pool", "unreadable"])
