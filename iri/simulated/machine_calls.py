@@ -65,7 +65,7 @@ def create(host: SimulatedHost, desired: RuntimeMachine, now_ns: int) -> Runtime
         machine=replace(machine, spec=spec, status=status),
         resources=find_class_resources(host, spec.class_name),
         local_bytes=usage.sum_local_disks(spec.volumes, host.profile.local_disk_bytes),
-        leases=host.state.networks.pick_leases(spec.network_interfaces),
+        leases=host.state.networks.pick_leases(machine.id, spec.network_interfaces),
     )
     host.state.usage.require_room(host.profile.limit, None, guest)
     host_record, ready_ns = host.pull_images(host_record, images, now_ns)
@@ -149,7 +149,7 @@ def _attach(
     machine, pending = hotplug.attach(guest.machine, guest.pending_devices, device, now_ns, host.model)
     leases = guest.leases
     if isinstance(device, RuntimeNetworkInterface):
-        leases = (*leases, *host.state.networks.pick_leases((device,)))
+        leases = (*leases, *host.state.networks.pick_leases(guest.machine.id, (device,)))
     local_bytes = usage.sum_local_disks(machine.spec.volumes, host.profile.local_disk_bytes)
     return replace(guest, machine=machine, pending_devices=pending, leases=leases, local_bytes=local_bytes)
 

@@ -1,4 +1,8 @@
-"""Addresses on simulated networks: a range per network, and the lowest free address for each interface.
+"""Addresses on simulated networks: a range per network, and a free address for each interface.
+
+On a network with a cidr, which is one of this host alone, that is the lowest free one. A network without a cidr may be a bridge that other
+hosts share, and no host knows which addresses the others gave: there the search begins at a place that the machine's id decides, so that two
+hosts hardly ever give the same one.
 
 An address that a machine brings in its spec is taken too; two machines may bring the same one, which is reported as an
 event and not refused, as on a real network. Nothing here is on disk: it is computed from the machines' records.
@@ -37,8 +41,14 @@ class AddressRange:
     def is_in_use(self) -> bool:
         return bool(self._users)
 
-    def find_free(self) -> int | None:
-        """The lowest free address, None when all are taken. `take` takes it."""
+    def find_free(self, start: int = 0) -> int | None:
+        """The lowest free address, or the first one from `start` addresses on; None when all are taken. `take` takes it."""
+        if start:
+            found = self._first + start % max(1, self._last - self._first)
+            while found in self._users and found < self._last:
+                found += 1
+            if found not in self._users and found <= self._last:
+                return found
         while self._cursor in self._users:
             self._cursor += 1
         return self._cursor if self._cursor <= self._last else None
@@ -65,14 +75,18 @@ class SimulatedNetworks:
     def __init__(self) -> None:
         self._ranges: dict[tuple[str, str], AddressRange] = {}
 
-    def pick_leases(self, interfaces: Iterable[RuntimeNetworkInterface]) -> tuple[tuple[str, str], ...]:
+    def pick_leases(
+        self, machine_id: str, interfaces: Iterable[RuntimeNetworkInterface]
+    ) -> tuple[tuple[str, str], ...]:
         """(interface name, address) for each interface that brings no address, where its network has one left."""
         found = []
         for interface in interfaces:
             if interface.ips or interface.attributes.get("dhcp") == "false":
                 continue
             addresses = self._range(interface)
-            address = addresses.find_free()
+            is_shared = not interface.attributes.get("cidr")
+            start = zlib.crc32(f"{machine_id}/{interface.name}".encode()) if is_shared else 0
+            address = addresses.find_free(start)
             if address is not None:
                 addresses.take(address)  # so that the next interface of this machine gets another
                 found.append((interface, address))

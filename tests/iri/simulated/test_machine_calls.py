@@ -376,13 +376,27 @@ def test_an_address_that_two_machines_have_is_an_event(world: World) -> None:
     assert "AddressInUse" in world.reasons(made.id)
 
 
+def test_hosts_that_share_a_bridge_give_different_addresses() -> None:
+    """Each gave the lowest free one, so that two machines of a fleet had the same."""
+    nics = [interface("a", "bridge:br0") for _ in range(3)]
+    hosts = [World(), World()]
+    made = [
+        host.running(machine(f"{name}{number}", nic))
+        for host, name in zip(hosts, "xy", strict=True)
+        for number, nic in enumerate(nics)
+    ]
+    given = [each.detail.network_interfaces[0].ips for each in made]
+    assert len(set(given)) == 6
+
+
 def test_addresses_come_back_with_the_machine(world: World) -> None:
-    first = world.running(machine("m1", interface()))
+    ranged = interface("a", "lan", cidr="192.168.7.0/24")
+    first = world.running(machine("m1", ranged))
     address = first.detail.network_interfaces[0].ips
     world.runtime.remove(RuntimeMachine, first.id)
     world.pass_seconds(10)
     world.runtime.objects(RuntimeMachine)
-    assert world.running(machine("m2", interface())).detail.network_interfaces[0].ips == address
+    assert world.running(machine("m2", ranged)).detail.network_interfaces[0].ips == address
 
 
 def test_an_unknown_machine_or_class_is_named(world: World) -> None:
