@@ -86,7 +86,8 @@ class HostOrder:
 
 
 def list_orders(view: LiveView, facts: PoolletFacts) -> tuple[HostOrder, ...]:
-    """One for each uid, and one for each name: what is on its way out comes before what takes its name."""
+    """One for each uid, and one for each name: what is on its way out comes before what takes its name, and a retained volume, of which
+    nothing has to be done, after it."""
     by_ref: dict[Ref, HostOrder] = {}
     for document in view.mine:
         object = document.object
@@ -101,8 +102,12 @@ def list_orders(view: LiveView, facts: PoolletFacts) -> tuple[HostOrder, ...]:
 
 
 def first_of(same: list[HostOrder]) -> HostOrder:
-    """Of one name. A second one is not begun before the first has left the target branch."""
-    return min(same, key=lambda order: (not isinstance(order.intent, Withdraw), order.ref.uid))
+    """Of one name. A second one is not begun before the first has left the target branch. A retained volume never leaves by itself."""
+
+    def rank(order: HostOrder) -> tuple[int, str]:
+        return (0 if isinstance(order.intent, Withdraw) else 2 if order.at.is_retained else 1), order.ref.uid
+
+    return min(same, key=rank)
 
 
 def is_granted(assignment: Assignment, pool: PoolId, facts: PoolletFacts, view: LiveView) -> bool:

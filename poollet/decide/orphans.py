@@ -30,6 +30,7 @@ from poollet.decide.gates import CallEffect, GateInput, closed_gate
 from poollet.decide.inventory import Absent, ListedObject, UnconfirmedAbsent, handles
 from poollet.decide.plan import removal_calls
 from poollet.decide.preconditions import digest_orders
+from poollet.sync.live_view import assigned_pool
 from schemas import report
 from schemas.kinds import Kind
 from schemas.model.charge import format_vector
@@ -52,7 +53,11 @@ def report_orphans(current: DecisionPass, ordered: Collection[Ref]) -> tuple[rep
     """In a stable order, with the known orphans of runtimes that do not answer at present."""
     found = list_unordered(current, ordered)
     seen = {(NAMES[ref.kind], one.object.id) for ref, one in found}
-    result = [orphan for ref, one in found if (orphan := report_orphan(ref, one, current)) is not None]
+    result = [
+        orphan
+        for ref, one in found
+        if not is_retained(ref, current) and (orphan := report_orphan(ref, one, current)) is not None
+    ]
     if current.inputs.view is None:  # its class is not known then, and its charge neither
         known = {(one.kind, one.id): one for one in current.inputs.memory.orphans}
         result = [known.get((one.kind, one.id), one) for one in result]
@@ -67,6 +72,16 @@ def report_orphans(current: DecisionPass, ordered: Collection[Ref]) -> tuple[rep
         fence(ref, machines, why, current)
     result += [one for one in keep_unconfirmed(current, ordered) if (one.kind, one.id) not in seen]
     return tuple(sorted(result, key=lambda one: (one.kind, one.pool, one.id)))
+
+
+def is_retained(ref: Ref, current: DecisionPass) -> bool:
+    """Whether `live` retains it on this host. It has no order of its own while another volume has its name; it is charged by `live`, and no
+    person may take it for a volume that nothing needs."""
+    pools = current.inputs.facts.pools
+    return any(
+        each.is_retained and assigned_pool(each.object) in pools
+        for each in current.view.by_uid.get(ref.uid, ())
+    )
 
 
 def report_orphan(ref: Ref, found: ListedObject, current: DecisionPass) -> report.Orphan | None:

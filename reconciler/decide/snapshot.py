@@ -1,14 +1,15 @@
 """What a volume snapshot that stays needs. Pure.
 
-A snapshot is never placed: once its volume is made it gets the assignment of the volume, with host and epoch, and keeps it when the
-volume goes. It has its own assignment so that it can outlive its volume, and be deleted by an order of its own.
+A snapshot is never placed: once its volume is made it gets the pool of the volume, with host and epoch, and keeps it when the volume goes. Its
+assignment has an id of its own, so that it can outlive its volume, and be deleted by an order of its own: a host that deletes it ends the id, and
+creates nothing under that any more.
 
 When its host is destroyed, its data is gone. It stays `Failed` with the reason `Lost` (`apply_report.mark_lost`) and without an assignment until people
 delete it: its volume comes back with the same uid and empty, and a snapshot of that would restore an empty disk. Only a host that reports
 the snapshot itself gets it back.
 
 Must never happen: a snapshot that was lost is taken again; a snapshot is assigned to a pool that does not have its volume, or under a grant that ends in this tick; an assigned
-snapshot moves.
+snapshot moves; two objects have one assignment.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from reconciler.decide.apply_report import PoolFact, adopt, adoption_claims, app
 from reconciler.decide.claims import may_return
 from reconciler.decide.deletion import is_paused, was_made
 from reconciler.decide.need import Adopt, Blocked, Need
-from reconciler.decide.object_edit import ObjectEdit
+from reconciler.decide.object_edit import ObjectEdit, assignment_id
 from reconciler.decide.obstacles import first_obstacle
 from reconciler.decide.outcome import keep, pause, recover, wait_for_pool
 from reconciler.plan.types import Action
+from reconciler.world.pools.grants import Grant
 from reconciler.world.record import ACCEPTED
 from reconciler.world.view import View
 from schemas.kinds import Key, Kind
@@ -42,7 +44,7 @@ def decide_snapshot(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
 
 
 def assign_with_volume(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
-    """Adopt it, leave it lost, block it, or take the assignment of its volume.
+    """Adopt it, leave it lost, block it, or assign it to the pool of its volume.
 
     A volume that was not made yet gives none: its pool may still refuse it, and another pool would have it then.
     """
@@ -67,5 +69,6 @@ def assign_with_volume(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
     # What `live` says of the volume is older than what this tick makes of its pool's grant: it may be released, or another host's.
     if Key(Kind.VOLUME_POOL, "", assignment.pool) in fact.ended:
         return keep(edit)
-    edit = edit.with_record(pool=assignment.pool).with_status(assignment=assignment)
+    grant = Grant(assignment.host, assignment.epoch)
+    edit = edit.assign(assignment.pool, assignment_id(edit.record.uid, view.live_commit), grant)
     return keep(edit.log_change(Action.SCHEDULE, f"with volume {volume.key.name}"))

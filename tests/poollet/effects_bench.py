@@ -77,6 +77,7 @@ class Observed:
     volumes: Mapping[str, tuple[str, str, int]]  # host, id, bytes
     local_disks: frozenset[tuple[str, str, str]]  # machine, host and id, disk
     stored: frozenset[tuple[str, str]] = frozenset()  # volumes by name and id; also those that were replaced
+    snapshots: frozenset[tuple[str, str]] = frozenset()  # by name and id
 
 
 class Bench(Protocol):
@@ -173,7 +174,8 @@ def read_printed_losses(printed: list[str]) -> set[str]:
 
 def list_lost(before: Observed, after: Observed) -> set[str]:
     disks = {f"local disk {disk} of {name}" for name, _, disk in before.local_disks - after.local_disks}
-    return disks | {f"volume {name}" for name, _ in before.stored - after.stored}
+    snapshots = {f"snapshot {name}" for name, _ in before.snapshots - after.snapshots}
+    return disks | snapshots | {f"volume {name}" for name, _ in before.stored - after.stored}
 
 
 @dataclass(frozen=True)

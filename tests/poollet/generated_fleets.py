@@ -31,6 +31,7 @@ HOSTS = ("host-1", "host-2", "host-3")
 MACHINES = ("m1", "m2", "m3", "m4", "m5", "m6")
 NEW = ("n1", "n2")
 VOLUMES = ("v1", "v2", "v3")
+SNAPSHOTS = tuple(f"daily-{name}" for name in VOLUMES)
 SETTINGS, QUOTA = "gitvirt", "quota"
 IN_X = {"labelSelector": {"matchLabels": {"app": "x"}}}
 
@@ -190,7 +191,8 @@ def set_undo(objects: Documents, undo: str) -> None:
 
 
 def snapshot(objects: Documents, name: str) -> None:
-    objects.setdefault("daily", document("VolumeSnapshot", STORAGE, "daily", volumeRef={"name": name}))
+    made = f"daily-{name}"
+    objects.setdefault(made, document("VolumeSnapshot", STORAGE, made, volumeRef={"name": name}))
 
 
 EDITS: dict[str, Callable[..., None]] = {
@@ -208,7 +210,7 @@ EDITS: dict[str, Callable[..., None]] = {
 
 def edit(machines: tuple[str, ...]) -> st.SearchStrategy[Edit]:
     """What one commit does to one object."""
-    names, all_names = st.sampled_from(machines), st.sampled_from((*machines, *VOLUMES, "daily", QUOTA))
+    names, all_names = st.sampled_from(machines), st.sampled_from((*machines, *VOLUMES, *SNAPSHOTS, QUOTA))
     return st.one_of(
         st.tuples(st.just("toggle"), names, st.sampled_from(TRAITS)),
         st.tuples(st.just("disk"), names, st.sampled_from(tuple(DISKS))),
@@ -244,6 +246,8 @@ def fleets(draw: st.DrawFn) -> Change:
             ("toggle", name, trait)
             for trait in draw(st.sets(st.sampled_from(["Delete", "Retain"]), max_size=1))
         ]
+    # Of several the deletion of one is not held, as that of all of a kind is.
+    made += [("snapshot", name) for name in VOLUMES[: draw(st.sampled_from([0, 2, 3]))]]
     made += draw(
         st.lists(edit(MACHINES).filter(lambda each: each[0] in ("quota", "undo", "snapshot")), max_size=2)
     )

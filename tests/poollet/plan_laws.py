@@ -20,6 +20,7 @@ HEADLINE = re.compile(
     r"  (?:-/\+|[-+~>!]) (?P<prefix>\w+/(?:[\w-]+/)?)(?P<names>.*?)(?P<count> \(\d+\))?(?P<where>(?: on | onto | stays on ).*?| \S+ -> \S+)?(?: \(as before\)| for the same reasons)*"
 )
 LOSS = re.compile(r"(local disk|volume|snapshot) ([\w-]+)")
+DESTROYED = re.compile(r"(local disk|volume|snapshot) ([\w-]+)(?: of ([\w-]+))?")
 GRAVE = re.compile("DELETE|DESTROY|RECREATE")
 
 
@@ -239,10 +240,12 @@ def place(guest: Guest) -> tuple[object, ...]:
 
 
 def check_messages(lost: set[str], messages: Sequence[str], plan: ReadPlan) -> None:
-    """What was destroyed is named in a subject on live, in the plan and in the comment."""
-    if not lost:
-        return
-    subjects = [message.partition("\n")[0] for message in messages]
-    assert any(GRAVE.search(subject) for subject in subjects), (lost, messages)
-    assert GRAVE.search(plan.text), plan.text
-    assert GRAVE.search(plan.markdown), plan.markdown
+    """Each thing that was destroyed is named by a commit on live whose subject has the word, in the plan and in the comment."""
+    grave = [message for message in messages if GRAVE.search(message.partition("\n")[0])]
+    for each in sorted(lost):
+        kind, name, owner = DESTROYED.fullmatch(each).groups()  # type: ignore[union-attr]
+        line = re.compile(rf"/{re.escape(owner or name)}\b.*|\b{re.escape(f'{kind} {name}')}\b.*")
+        assert any(line.search(message) for message in grave), (each, messages)
+        for shown in (plan.text, plan.markdown):
+            assert GRAVE.search(shown), shown
+            assert f"{kind} {name}" in shown, (each, shown)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from iri.host import RuntimeClasses, RuntimeMachineClass, RuntimeVolumeClass
 from iri.simulated.machine_lifecycle import IS_ON, SimulatedMachine, boot_count
-from iri.volume import RuntimeVolume
+from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.decide import model_to_iri
 from poollet.decide.actions import Ref
 from tests.iri.quick_host import PROFILE
@@ -36,6 +36,7 @@ def observe(simulation: Simulation) -> Observed:
     volumes: dict[str, tuple[str, str, int]] = {}
     disks: set[tuple[str, str, str]] = set()
     stored: set[tuple[str, str]] = set()
+    snapshots: set[tuple[str, str]] = set()
     for host, staged in simulation.machines.items():
         state = staged.host.state
         for record in state.list_records(SimulatedMachine).values():
@@ -61,7 +62,10 @@ def observe(simulation: Simulation) -> Observed:
             size = found.spec.resources.storage_bytes if found.spec.resources else 0
             volumes[name] = (host, found.id, size)
             stored.add((name, found.id))
-    return Observed(machines, volumes, frozenset(disks), frozenset(stored))
+        for taken in state.objects(RuntimeSnapshot).values():
+            _, name = model_to_iri.read_name(Ref(RuntimeSnapshot, ""), taken.labels)
+            snapshots.add((name, taken.id))
+    return Observed(machines, volumes, frozenset(disks), frozenset(stored), frozenset(snapshots))
 
 
 @dataclass

@@ -103,6 +103,26 @@ def live(fleet: Change, cpu: int, steps: list[Step]) -> None:
             run(bench, before)
 
 
+def test_a_volume_has_new_snapshots_after_one_of_it_was_deleted() -> None:
+    """Under the name of the deleted one, and under another one."""
+    bench = make_bench((("add", "v1"), ("add", "v2"), ("snapshot", "v1"), ("snapshot", "v2")), 6)
+    run(bench, declare(bench.objects, (("remove", "daily-v1"),)))
+    other = {**declare(bench.objects, (("snapshot", "v1"),))}
+    other["weekly"] = {**other["daily-v1"], "metadata": {"name": "weekly"}}
+    run(bench, other)
+    assert {name for name, _ in bench.observe().snapshots} == {"daily-v1", "daily-v2", "weekly"}
+
+
+def test_a_machine_comes_back_beside_the_retained_volume_of_its_earlier_life() -> None:
+    """Its new ephemeral volume has the name of the retained one."""
+    bench = make_bench((("add", "m1"), ("add", "m2"), ("add", "m3"), ("disk", "m1", "kept")), 6)
+    before = bench.objects
+    for _ in range(4):
+        run(bench, declare(before, (("remove", "m1"),)))
+        run(bench, before)
+        assert bench.observe().machines["m1"].is_on
+
+
 QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
 

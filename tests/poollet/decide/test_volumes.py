@@ -384,3 +384,18 @@ def test_a_retained_snapshot_that_was_never_taken_is_not_taken() -> None:
     here = site(volume(), snapshot(path=".gitvirt/retained/VolumeSnapshot/default/shot.yaml"))
     here.settle()
     assert here.sim.runtime.objects(RuntimeSnapshot) == {}
+
+
+@pytest.mark.parametrize("turn", range(1, 7))
+def test_a_new_volume_is_created_beside_a_retained_one_of_its_name(turn: int) -> None:
+    """Whichever of the two has the smaller uid. The retained one is not an orphan, for which a person would be offered the file that deletes it."""
+    here = site(volume())
+    here.settle()
+    (kept,) = here.volumes()
+    here.documents = [volume(path=".gitvirt/retained/Volume/default/data.yaml"), volume(turn=turn)]
+    decision = here.settle()
+    assert kept in here.volumes()
+    assert len(here.volumes()) == 2
+    assert decision.volumes[DATA].uid == uid_of(Kind.VOLUME, "data", turn)
+    assert decision.volumes[DATA].phase == "present"
+    assert decision.orphans == ()

@@ -1,4 +1,4 @@
-"""A volume snapshot gets the assignment of its volume once that is made, and nothing else."""
+"""A volume snapshot is assigned to the pool of its volume once that is made, and to no other."""
 
 from __future__ import annotations
 
@@ -124,12 +124,16 @@ def test_a_snapshot_goes_with_its_volume(make: Callable[[], Small], want: type[N
     assert (type(need), need.record.pool) == (want, pool)
 
 
-def test_the_assignment_is_that_of_the_volume() -> None:
+def test_the_assignment_is_where_the_volume_is_and_has_an_id_of_its_own() -> None:
+    """A host that deletes a snapshot ends its assignment: with the id of the volume no other snapshot of that could be taken."""
     made = world()
     (need,) = [each for each in decide_needs(made, {DAILY}, NOW) if each.key == DAILY]
-    assert need.record.assignment == made.objects[DATA].record.assignment
-    assert isinstance(need.record.assignment, Assignment)
-    assert (need.record.assignment.host, need.record.assignment.epoch) == ("a", 1)
+    found, of_volume = need.record.assignment, made.objects[DATA].record.assignment
+    assert isinstance(found, Assignment)
+    assert of_volume is not None
+    assert (found.pool, found.host, found.epoch) == (of_volume.pool, of_volume.host, of_volume.epoch)
+    assert (found.host, found.epoch) == ("a", 1)
+    assert found.id not in ("", of_volume.id)
 
 
 def test_an_invalid_snapshot_gets_no_assignment() -> None:
