@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from reconciler.gitstore.errors import DamageError
-from reconciler.gitstore.objects import ancestry
+from reconciler.gitstore.objects.ancestry import Ancestry
 from reconciler.gitstore.objects.commit import Commit, decode_commit
 from reconciler.gitstore.objects.database import GitObject, ObjectType
 from reconciler.gitstore.objects.first_parents import walk_changes
@@ -64,6 +64,7 @@ class MemoryRemote:
         self.hook = hook
         self.refs: dict[str, ObjectId] = {}
         self.objects: dict[ObjectId, tuple[ObjectType, bytes]] = {}
+        self.commits: dict[ObjectId, Commit] = {}  # of these, as they were read before
         self.late: list[tuple[RefUpdate, ...]] = []  # pushes that the server has not carried out yet
         self._fallback = fallback
         self._moving = threading.Lock()
@@ -99,6 +100,7 @@ class MemoryObjects:
     def __init__(self, remote: MemoryRemote) -> None:
         self.remote = remote
         self.fetched: dict[str, ObjectId] = {}
+        self._ancestry = Ancestry(self._commit)
 
     @property
     def folder(self) -> None:
@@ -125,7 +127,7 @@ class MemoryObjects:
         self.fetched.update(refs)
 
     def commits(self, head: ObjectId, since: ObjectId | None) -> Iterator[ObjectId]:
-        return ancestry.list_commits(self._commit, head, since)
+        return self._ancestry.list_commits(head, since)
 
     def changes(
         self, head: ObjectId, path: str | None, *, removals: bool
@@ -136,7 +138,7 @@ class MemoryObjects:
         return walk_changes(self._commit, self._tree, head, may_show)
 
     def is_descendant(self, commit: ObjectId, ancestor: ObjectId) -> bool:
-        return ancestry.is_descendant(self._commit, commit, ancestor)
+        return self._ancestry.is_descendant(commit, ancestor)
 
     def heal(self, is_thorough: bool) -> bool:
         del is_thorough  # what memory lacks, it never had
@@ -155,7 +157,11 @@ class MemoryObjects:
         return b"" if id == EMPTY.id else self.remote.get(id)[1]
 
     def _commit(self, id: ObjectId) -> Commit:
-        return decode_commit(self.remote.get(id)[1])
+        data = self.remote.get(id)[1]  # which fails where it is not here any more
+        found = self.remote.commits.get(id)
+        if found is None:
+            found = self.remote.commits[id] = decode_commit(data)
+        return found
 
 
 class MemoryTransport:

@@ -51,6 +51,7 @@ class Life:
     steps: int = STEPS
     behavior: str = "gitvirt"  # of the runtimes
     is_audited: bool = False  # whether each commit of a reconciler is computed again
+    acts: Mapping[str, tuple[int, Act]] = field(default_factory=lambda: ACTS)
     stage: Stage = field(init=False)
     people: People = field(init=False)
     laws: Laws = field(init=False)
@@ -88,9 +89,9 @@ class Life:
     def step(self) -> None:
         self.number += 1
         self.stage.rounds += 1
-        names, weights = zip(*((name, weight) for name, (weight, _) in ACTS.items()), strict=True)
+        names, weights = zip(*((name, weight) for name, (weight, _) in self.acts.items()), strict=True)
         name = self.chance.choices(names, weights)[0]
-        done = ACTS[name][1](self)
+        done = self.acts[name][1](self)
         self.reached[name] += name == "nothing" or bool(done)
         self.note(name, done)
         parties = [who for who in PARTIES if self.chance.random() < 0.8]
