@@ -113,6 +113,7 @@ class FleetStatus:
     orphans: tuple[FoundOrphan, ...] = ()
     missing: tuple[MissingHost, ...] = ()  # hosts that a lost or rewound live waits for
     candidates: tuple[CandidateHost, ...] = ()
+    source_held: str = ""  # why the head of the source is not applied
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -167,6 +168,7 @@ def collect_status(fleet: FleetRepo, inventory: FleetInventory) -> FleetStatus:
         tuple(list_orphans(seen.world)),
         tuple(missing_hosts.sort_missing(seen.world.missing_hosts, now)),
         tuple(candidate_hosts.list_candidates(seen.world)),
+        seen.world.head.held.message if seen.world.head.held is not None else "",
     )
 
 
@@ -294,6 +296,9 @@ def describe_sync(terminal: Terminal, found: FleetStatus, branch: str, now: date
     if found.unsynced is None or found.last_write is None:
         return "never; start `gitvirt run`"
     ago = format_duration(int((now - found.last_write).total_seconds()))
+    if found.source_held:
+        held = terminal.paint(f"the head of {branch} is not applied", TextStyle.YELLOW)
+        return f"{held}: {printable(found.source_held)}; last commit {ago} ago"
     if found.unsynced_since is None:
         return f"{terminal.paint('up to date', TextStyle.GREEN)} with {branch}, last commit {ago} ago"
     late = format_duration(int((now - found.unsynced_since).total_seconds()))
@@ -324,6 +329,7 @@ def value(found: FleetStatus) -> dict[str, object]:
         "lastCommit": None if found.last_write is None else found.last_write.isoformat(),
         "unsynced": found.unsynced,
         "unsyncedSince": None if found.unsynced_since is None else found.unsynced_since.isoformat(),
+        "sourceHeld": found.source_held,
         "states": {nouns.plural(kind): dict(found.states[kind]) for kind in COUNTED},
         "awaitingApproval": [
             {"digest": each.digest, "reason": each.reason, "objects": [str(key) for key in each.keys]}

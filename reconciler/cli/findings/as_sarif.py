@@ -17,7 +17,6 @@ from reconciler.cli.findings.outcome import ValidationOutcome
 from schemas.problem import Problem, Severity
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-DOCUMENTATION = "https://gitvirt.dev/problems"
 LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTICE: "note"}
 
 
@@ -45,8 +44,7 @@ def describe_rule(code: str) -> dict[str, Any]:
         "id": code,
         "shortDescription": {"text": explained.title},
         "fullDescription": {"text": explained.cause},
-        "help": {"text": explained.cure},
-        "helpUri": f"{DOCUMENTATION}#{code.lower()}",
+        "help": {"text": f"{explained.cure}\n`gitvirt help {code}` shows this page."},
     }
 
 

@@ -130,3 +130,14 @@ def test_an_approval_ends_what_the_list_names(site: Site, capsys: pytest.Capture
     site.cast.settle()
     assert ask(capsys, site, "approve") == []
     assert site.cast.on_live(Kind.MACHINE) == []
+
+
+def test_status_never_calls_a_held_source_up_to_date(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    """The old head that was pushed by force has no commit that live lacks."""
+    site.begin()
+    site.force_push()
+    assert main(["status", "--repo", str(site.world.repo)]) == Exit.OK
+    (line,) = [each for each in capsys.readouterr().out.splitlines() if each.startswith("reconciled ")]
+    assert "the head of main is not applied: the source head " in line
+    assert "up to date" not in line
+    assert "does not descend from" in str(ask(capsys, site, "status")["sourceHeld"])  # type: ignore[index]
