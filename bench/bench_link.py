@@ -25,7 +25,8 @@ from poollet.clock import Clock
 from poollet.link.link_thread import LinkThread
 from poollet.link.poollet_link import LinkEvents, LinkIdentity, PoolletLink
 from reconciler.link.metrics import LinkMetrics
-from reconciler.link.server import LinkServer, read_key_pair
+from reconciler.link.server import LinkServer
+from reconciler.link.server_key import ServerKey
 from reconciler.loop.loop import read_steady_clock
 from schemas.settings.fleet import FleetSettings, parse
 from tests.e2e.linked_fleet import MACHINE, linked_fleet
@@ -44,7 +45,7 @@ def serve(pipe: Connection, folder: Path, port: int) -> None:
     """The server's process: one answer for each word."""
     settings = read_settings(folder)
     metrics = LinkMetrics(CollectorRegistry())
-    own = read_key_pair(folder / "link.key", folder / "link.crt")
+    own = ServerKey(folder / "link.key", folder / "link.crt", read_steady_clock)
     with LinkServer(
         ("127.0.0.1", port), own, lambda: None, read_steady_clock, metrics, version="1"
     ) as server:

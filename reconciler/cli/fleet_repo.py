@@ -123,6 +123,7 @@ def open_fleet(
     *,
     with_reports: bool = True,
     with_inputs: bool = False,
+    sign: Sign | None = None,
 ) -> Iterator[FleetRepo]:
     """Asks the remote once, or once more where its settings name other branches than expected."""
     environment = os.environ if environment is None else environment
@@ -132,7 +133,7 @@ def open_fleet(
     absent = ""
     for _ in range(3):
         own = access.from_environment({"GITVIRT_GIT_CONFIG": "own", **environment})
-        with closing(open_store_of(location.address, own, refs, environment)) as repo:
+        with closing(open_store_of(location.address, own, refs, environment, sign)) as repo:
             snapshot = take_snapshot(repo, location)
             found = read_effective_settings(repo, snapshot.source)
             better = refs

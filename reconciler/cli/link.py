@@ -142,7 +142,7 @@ def end(arguments: argparse.Namespace, files: PairFiles, new: str) -> int:
 
     if files.next.is_there() and not arguments.dry_run:
         adopt_next(files)
-    note = "restart each server of the link before you merge: hosts then accept the new certificate alone"
+    note = "copy both files to each server of the link before you merge: hosts then accept the new certificate alone"
     made = AccessChange(
         "rotate",
         "link",

@@ -9,11 +9,12 @@ from contextlib import contextmanager
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.fleet_repo import Location
 from reconciler.cli.listen_address import listening
+from reconciler.gitstore.objects.commit import Sign
 from reconciler.loop.link_port import LinkPort, NoLink
 from reconciler.loop.metrics import Metrics
 
@@ -27,6 +28,13 @@ class AddOption(Protocol):
     def __call__(
         self, flag: str, convert: Callable[[str], object], default: object, *, metavar: str, help: str
     ) -> None: ...
+
+
+class ClientsRepo(NamedTuple):
+    """Where API clients' calls commit, and what signs those commits; None: nothing does."""
+
+    location: Location
+    sign: Sign | None
 
 
 def add_link(option: AddOption) -> None:
@@ -43,9 +51,9 @@ def open_link(
     metrics: Metrics,
     wake: Callable[[], None],
     steady: Callable[[], datetime],
-    location: Location,
+    repo: ClientsRepo,
 ) -> Iterator[LinkPort]:
-    """What the loop asks and tells; without `--link` it knows of no host. `location` is the repo that clients' calls change."""
+    """What the loop asks and tells; without `--link` it knows of no host. `repo` is what clients' calls change."""
     files = (arguments.link_key, arguments.link_certificate)
     if arguments.link is None:
         if any(files):
@@ -55,7 +63,7 @@ def open_link(
         return
     if arguments.once:
         raise CommandError("--link does not go with --once", "leave one of them out", Exit.USAGE)
-    with serve_link(arguments, metrics, wake, steady, location) as server:
+    with serve_link(arguments, metrics, wake, steady, repo) as server:
         yield server
 
 
@@ -65,7 +73,7 @@ def serve_link(
     metrics: Metrics,
     wake: Callable[[], None],
     steady: Callable[[], datetime],
-    location: Location,
+    repo: ClientsRepo,
 ) -> Iterator[LinkPort]:
     """The server, until the block ends."""
     # Read when gRPC is loaded: its handlers at a fork serve programs that go on in the child, and ours are git.
@@ -74,11 +82,12 @@ def serve_link(
     from reconciler.cli.controller.source import SourceBranch
     from reconciler.cli.controller.writer import ControllerWriter
     from reconciler.link.metrics import LinkMetrics
-    from reconciler.link.server import LinkServer, LinkSetupError, read_key_pair
+    from reconciler.link.server import LinkServer
+    from reconciler.link.server_key import LinkSetupError, ServerKey
 
     made = LinkMetrics(metrics.registry)
     try:
-        own = read_key_pair(arguments.link_key or KEY, arguments.link_certificate or CERTIFICATE)
+        own = ServerKey(arguments.link_key or KEY, arguments.link_certificate or CERTIFICATE, steady)
         server = LinkServer(
             arguments.link,
             own,
@@ -87,7 +96,7 @@ def serve_link(
             made,
             version=version("gitvirt"),
             pool_of=build_reflection_pool,
-            writer=ControllerWriter(SourceBranch(location, os.environ)),
+            writer=ControllerWriter(SourceBranch(repo.location, os.environ, repo.sign)),
         )
         with server:
             yield server

@@ -39,7 +39,7 @@ from urllib.parse import unquote, urlsplit
 from reconciler.cli import fleet_repo as location
 from reconciler.cli.duration import parse_duration
 from reconciler.cli.exits import CommandError, Exit
-from reconciler.cli.link_option import add_link, open_link
+from reconciler.cli.link_option import ClientsRepo, add_link, open_link
 from reconciler.cli.listen_address import listening
 from reconciler.cli.sd_notify import ServiceNotifier
 from reconciler.cli.stop_signal import StopSignal
@@ -169,7 +169,13 @@ def process(
     with ExitStack() as stack:
         stack.callback(spans.close)
         link = stack.enter_context(
-            open_link(arguments, metrics, waker.wake, read_steady_clock, location.Location(address))
+            open_link(
+                arguments,
+                metrics,
+                waker.wake,
+                read_steady_clock,
+                ClientsRepo(location.Location(address), sign),
+            )
         )
         loop = Loop(open_reconciler(Refs(inputs=DEFAULT_INPUTS)), open_reconciler, waker, pace)
         stack.callback(lambda: loop.reconciler.close())

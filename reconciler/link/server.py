@@ -4,7 +4,7 @@ One thread is enough, because a call only moves small messages: ten thousand str
 ticks hands values over: settings, commits; and takes one: LinkInput. Neither waits for the other.
 
 TLS asks for the roots at each handshake, and gets those of the settings in force. Before the first tick has ended that is the own certificate
-alone, which is not a host's: none is let in.
+alone, which is not a host's: none is let in. So is the own key: one that was replaced counts from the next handshake on (server_key.py).
 
 Must never happen: the key in a log or an error; a port that is open and answers nothing, because the start failed halfway.
 """
@@ -13,13 +13,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import ssl
 import threading
 import uuid
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import grpc
@@ -40,9 +37,9 @@ from reconciler.link.linked_hosts import LinkedHosts
 from reconciler.link.metrics import LinkMetrics
 from reconciler.link.pipe_calls import PipeCalls
 from reconciler.link.pipes import Pipes
+from reconciler.link.server_key import LinkSetupError, ServerKey
 from reconciler.picture.fleet_picture import PictureNews
 from reconciler.world.reports.heartbeat import LinkInput
-from schemas.settings.certificate import LINK_NAME, Certificate, RefusedCertificate, read_certificate
 from schemas.settings.duration import format_duration
 from schemas.settings.fleet import FleetSettings
 
@@ -65,57 +62,13 @@ OPTIONS = (
 AGENT = agent_pb2.DESCRIPTOR.services_by_name["Agent"]
 
 
-class LinkSetupError(Exception):
-    """The link cannot be served here. `cure` says what to do."""
-
-    def __init__(self, cause: str, cure: str) -> None:
-        super().__init__(cause)
-        self.cause, self.cure = cause, cure
-
-
-@dataclass(frozen=True, repr=False)
-class KeyPair:
-    """The server's own. It prints as nothing, because of the key."""
-
-    key: bytes
-    pem: bytes
-    certificate: Certificate
-
-
-def read_key_pair(key: Path, certificate: Path) -> KeyPair:
-    """Raises LinkSetupError; no text of a file is in it."""
-    texts = []
-    for path in (key, certificate):
-        try:
-            texts.append(path.read_bytes())
-        except OSError as error:
-            raise LinkSetupError(
-                f"{path} cannot be read: {error.strerror}", "name a file that this account may read"
-            ) from None
-    if b"PRIVATE KEY-----" not in texts[0]:
-        raise LinkSetupError(f"{key} has no private key in PEM", "docs/link.md shows how to make one")
-    found = read_certificate(texts[1].decode("utf-8", "replace"))
-    if isinstance(found, RefusedCertificate):
-        raise LinkSetupError(f"{certificate}: {found.message}", found.hint)
-    if LINK_NAME not in found.names:
-        cause = f"{certificate}: the certificate is not for the name {LINK_NAME}, which hosts expect"
-        raise LinkSetupError(cause, "docs/link.md shows how to make one")
-    try:
-        # Without a password: a key that has one would be asked for at a terminal.
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password="")
-    except ssl.SSLError:
-        cause = f"{key} is not the private key of {certificate}, or needs a password"
-        raise LinkSetupError(cause, "name the two files that `gitvirt link init` made together") from None
-    return KeyPair(texts[0], texts[1], found)
-
-
 class LinkServer:
     """`with LinkServer(...):` serves until the block ends. A LinkPort of the loop (reconciler/loop/link_port.py)."""
 
     def __init__(
         self,
         listen: tuple[str, int],
-        own: KeyPair,
+        own: ServerKey,
         wake: Callable[[], None],
         steady: Callable[[], datetime],
         metrics: LinkMetrics,
@@ -137,7 +90,8 @@ class LinkServer:
         pipe_calls = PipeCalls(self._calls, self._feed, self.hosts, self._pipes, metrics)
         self._controller = ControllerService(self._changes, pipe_calls, self._service)
         self._common = CommonServices(self._calls, (AGENT.full_name, CONTROLLER.full_name), pool_of)
-        self._configuration = self._configure(Callers())
+        self._callers, self._configuring = Callers(), threading.Lock()
+        self._configuration = self._configure(self._callers)
         self._given = self._configuration
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="link", daemon=True)
@@ -154,7 +108,9 @@ class LinkServer:
         if not has_started:
             cause = f"the link at {self.address} did not start within {format_duration(START_SECONDS)}"
             raise LinkSetupError(cause, "look at the load of this machine, and start again")
-        log.info("serving the link address=%s certificate=%s", self.address, self._own.certificate.identity)
+        log.info(
+            "serving the link address=%s certificate=%s", self.address, self._own.pair.certificate.identity
+        )
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -178,7 +134,7 @@ class LinkServer:
         interval = timedelta(milliseconds=settings.heartbeat.link_milliseconds)
         if (callers, interval) == (self._service.callers, self._service.interval):
             return
-        self._configuration = self._configure(callers)
+        self._reconfigure(callers)
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._take, callers, interval)
 
@@ -259,6 +215,8 @@ class LinkServer:
         while not waiting.done():
             await asyncio.wait([waiting], timeout=SWEEP_SECONDS)
             self._check_streams()
+            if self._own.look():
+                self._reconfigure(None)
 
     # In a thread of gRPC
 
@@ -269,18 +227,24 @@ class LinkServer:
         self._given = self._configuration
         return self._given
 
+    def _reconfigure(self, callers: Callers | None) -> None:
+        """From the thread that ticks and from the event loop's: the later one has both, other callers and another key."""
+        with self._configuring:
+            self._callers = callers or self._callers
+            self._configuration = self._configure(self._callers)
+
     def _configure(self, callers: Callers) -> grpc.ServerCertificateConfiguration:
-        roots = callers.roots or self._own.pem
-        return grpc.ssl_server_certificate_configuration([(self._own.key, self._own.pem)], roots)
+        roots = callers.roots or self._own.pair.pem
+        return grpc.ssl_server_certificate_configuration([(self._own.pair.key, self._own.pair.pem)], roots)
 
     def _warn_about_own(self, callers: Callers) -> None:
         """Once for each cause: hosts do not connect to a server whose certificate is not listed."""
-        found = callers.by_identity.get(self._own.certificate.identity)
+        found = callers.by_identity.get(self._own.pair.certificate.identity)
         cause = "" if found is not None and found.kind == "link" else "is not listed"
         if cause and cause != self._warned:
             log.warning(
                 "hosts will not connect: certificate SHA-256 %s of this server %s; list it in gitvirt.yaml: link.certificates",
-                self._own.certificate.identity,
+                self._own.pair.certificate.identity,
                 cause,
             )
         self._warned = cause

@@ -24,13 +24,14 @@ from typing import TypeVar, assert_never
 
 import grpc
 
+from reconciler.cli.controller.commit_signing import refuse_unsigned
 from reconciler.cli.exits import CommandError
 from reconciler.cli.fleet_repo import FleetRepo, Location, NoAnswerError, check_settings, open_fleet
 from reconciler.cli.mutate.change import PAUSE_SECONDS, TRIES
 from reconciler.cli.mutate.output import FileEdit
 from reconciler.cli.terminal import printable
 from reconciler.gitstore.errors import RepoError
-from reconciler.gitstore.objects.commit import decode_commit, parse_trailers
+from reconciler.gitstore.objects.commit import Sign, decode_commit, parse_trailers
 from reconciler.gitstore.remote.transport import PushConflict, PushRefused, RemoteUnavailable
 from reconciler.gitstore.repo import Draft, Identity, Pushed, Unchanged
 from reconciler.link.client_calls import CallRefusedError
@@ -74,8 +75,8 @@ class SourceCommit:
 class SourceBranch:
     """Opens the fleet for each call. `location` and `environment` are those of the process."""
 
-    def __init__(self, location: Location, environment: Mapping[str, str]) -> None:
-        self._location = location
+    def __init__(self, location: Location, environment: Mapping[str, str], sign: Sign | None = None) -> None:
+        self._location, self._sign = location, sign
         # As the loop does, and not as verbs of a person: no account's own Git configuration counts.
         self._environment = {"GITVIRT_GIT_CONFIG": "none", **environment}
 
@@ -83,13 +84,13 @@ class SourceBranch:
         """What `attempt` returns for the newest source; None is a lost race, and it is called again."""
         with (
             translate_errors(),
-            open_fleet(self._location, self._environment, with_reports=with_reports) as fleet,
+            open_fleet(
+                self._location, self._environment, with_reports=with_reports, sign=self._sign
+            ) as fleet,
         ):
             check_settings(fleet, changes=True)
-            if fleet.settings is not None and fleet.settings.signatures.mode == "enforce":
-                cause = "this fleet accepts only signed commits, and the API makes unsigned ones"
-                raise CallRefusedError(FAILED, f"{cause}; commit the change by pull request")
             for turn in range(TRIES):
+                refuse_unsigned(fleet, self._sign, self._environment)
                 found = attempt(fleet)
                 if found is not None:
                     return found

@@ -16,7 +16,8 @@ from prometheus_client import CollectorRegistry
 
 from iri.proto.gitvirt.link.v1alpha1.agent_pb2 import AgentMessage, Heartbeat, Hello, ServerMessage
 from reconciler.link.metrics import LinkMetrics
-from reconciler.link.server import LinkServer, read_key_pair
+from reconciler.link.server import LinkServer
+from reconciler.link.server_key import ServerKey
 from reconciler.loop.loop import read_steady_clock
 from schemas.settings.certificate import LINK_NAME
 from schemas.settings.fleet import FleetSettings, parse
@@ -64,7 +65,7 @@ def serving(
     link = link or make_certificate("link", is_link=True)
     wakes: SimpleQueue[float] = SimpleQueue()
     registry = CollectorRegistry()
-    own = read_key_pair(*link.write(folder, "link"))
+    own = ServerKey(*link.write(folder, "link"), read_steady_clock)
     metrics = LinkMetrics(registry)
 
     def wake() -> None:

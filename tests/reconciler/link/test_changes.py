@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from reconciler.cli.controller.source import SourceBranch
 from reconciler.cli.controller.writer import ControllerWriter
 from reconciler.cli.fleet_repo import Location
 from reconciler.gitstore.remote.address import parse_address
+from reconciler.gitstore.signatures.signing import load_signer
 from tests.reconciler.gitstore.worlds import MirrorWorld
 from tests.reconciler.link.client import ApiClient, Watch, status_of
 from tests.reconciler.link.serving import serving
@@ -23,6 +25,7 @@ from tests.reconciler.link.site import ViewedSite
 from tests.reconciler.loop.fleet import SMALL, machine
 from tests.servers import repository
 from tests.servers.repository import git
+from tests.servers.sshd import new_key
 
 ALL_RIGHTS = ("read", "schedule", "update", "stop", "destroy")
 DISK = "  volumes: [{name: root, localDisk: {sizeLimit: 5Gi}}]\n"
@@ -51,12 +54,25 @@ class ChangedSite(ViewedSite):
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Iterator[ChangedSite]:
+def own_key(tmp_path: Path) -> Path:
+    """Of the server."""
+    return new_key(tmp_path / "signing", "reconciler")
+
+
+@pytest.fixture
+def site(tmp_path: Path, own_key: Path) -> Iterator[ChangedSite]:
+    with changed_site(tmp_path, own_key) as found:
+        yield found
+
+
+@contextmanager
+def changed_site(tmp_path: Path, own_key: Path | None) -> Iterator[ChangedSite]:
     world = MirrorWorld(tmp_path / "world")
     remote = world.repo
     environment = {"GITVIRT_CACHE": str(tmp_path / "cache"), "HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
     location = Location(parse_address(str(remote), tmp_path))
-    writer = ControllerWriter(SourceBranch(location, environment))
+    sign = load_signer(str(own_key), environment) if own_key is not None else None
+    writer = ControllerWriter(SourceBranch(location, environment, sign))
     with serving(tmp_path, writer=writer) as served:
         made = ChangedSite(served, world, remote)
         try:
@@ -64,6 +80,10 @@ def site(tmp_path: Path) -> Iterator[ChangedSite]:
         finally:
             made.ci.close()
             world.close()
+
+
+def public_half(key: Path) -> str:
+    return " ".join(key.with_suffix(".pub").read_text().split()[:2])
 
 
 def refused(client: ApiClient, method: str, request: Any) -> tuple[grpc.StatusCode, str]:
@@ -433,17 +453,60 @@ def test_a_git_server_that_is_away_is_unavailable(site: ChangedSite) -> None:
     assert status is grpc.StatusCode.UNAVAILABLE
 
 
-def test_signed_commits_alone_are_not_undermined(site: ChangedSite) -> None:
-    text = site.files()["gitvirt.yaml"]
+def enforce_signatures(site: ChangedSite, *signers: str) -> None:
+    listed = "".join(f"\n  - {each}" for each in signers)
     site.push(
-        {
-            "gitvirt.yaml": text
-            + "signatures: {mode: enforce, signers: [ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJsYWJsYWJsYWJsYWJsYWJsYWJsYWJsYWJsYWJsYWJsYWJs]}\n"
-        }
+        {"gitvirt.yaml": f"{site.files()['gitvirt.yaml']}signatures:\n  mode: enforce\n  signers:{listed}\n"}
     )
+    site.settle()
+
+
+def test_where_only_signed_commits_count_those_of_clients_are_signed(
+    site: ChangedSite, own_key: Path
+) -> None:
+    enforce_signatures(site, public_half(own_key))
+    reports = schedule(site, machine("web"))
+    assert reports.next().commit == site.head()
+    assert "BEGIN SSH SIGNATURE" in git(site.remote, "cat-file", "commit", "main")
+    site.settle()
+    reports.until(lambda each: each.state == pb.INSTANCE_STATE_RUNNING)
+    stopped = site.ci.call("Stop", pb.StopRequest(instance=pb.InstanceRef(name="web")))
+    assert stopped.commit == site.head()
+
+
+def test_a_key_that_is_not_a_signer_commits_nothing(site: ChangedSite, tmp_path: Path) -> None:
+    enforce_signatures(site, public_half(new_key(tmp_path / "another", "another")))
+    head = site.head()
     status, words = refused(site.ci, "Schedule", pb.ScheduleRequest(manifest=machine("web").encode()))
     assert status is grpc.StatusCode.FAILED_PRECONDITION
-    assert "only signed commits" in words
+    assert (
+        "this fleet accepts only signed commits, and those of this server do not count: signed by the ssh key "
+        in words
+    )
+    assert "list the public half of its key under signatures.signers of gitvirt.yaml" in words
+    assert site.head() == head
+
+
+def test_nothing_is_built_on_a_commit_that_does_not_count(site: ChangedSite, own_key: Path) -> None:
+    enforce_signatures(site, public_half(own_key))
+    unsigned = site.push({"machines/db.yaml": machine("db")})
+    site.settle()
+    status, words = refused(site.ci, "Schedule", pb.ScheduleRequest(manifest=machine("web").encode()))
+    assert status is grpc.StatusCode.FAILED_PRECONDITION
+    assert unsigned[:12] in words
+    assert "signed merge" in words
+    unsigned = site.push({"gitvirt.yaml": site.files()["gitvirt.yaml"].replace("enforce", "off")})
+    again, _ = refused(site.ci, "Schedule", pb.ScheduleRequest(manifest=machine("web").encode()))
+    assert again is status, "a commit that does not count does not change what counts"
+    assert site.head() == unsigned
+
+
+def test_without_a_key_a_server_says_how_to_give_it_one(tmp_path: Path) -> None:
+    with changed_site(tmp_path, None) as site:
+        enforce_signatures(site, public_half(new_key(tmp_path / "another", "another")))
+        status, words = refused(site.ci, "Schedule", pb.ScheduleRequest(manifest=machine("web").encode()))
+        assert status is grpc.StatusCode.FAILED_PRECONDITION
+        assert "start `gitvirt run` with --signing-key KEY" in words
 
 
 def test_clients_that_commit_at_once_all_succeed_beside_a_person(site: ChangedSite) -> None:

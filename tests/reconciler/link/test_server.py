@@ -12,7 +12,7 @@ import pytest
 
 from iri.proto.gitvirt.link.v1alpha1.agent_pb2 import Leaving, Offer, ReportMoved, ServerMessage
 from reconciler.link.agent_stream import QUEUE_LENGTH
-from reconciler.link.server import LinkSetupError, read_key_pair
+from reconciler.link.server_key import LinkSetupError, read_key_pair
 from tests.reconciler.link.serving import COMMIT, Served, raw_host, serving, wait_for, welcomed
 from tests.servers.link_certificates import make_certificate
 

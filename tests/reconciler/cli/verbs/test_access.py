@@ -140,7 +140,7 @@ def test_a_link_rotates_in_two_steps_and_is_never_without_a_certificate_in_force
     apply(fleet)
     code, output = gitvirt(*link(tmp_path, "rotate", "--branch", "end"))
     assert code == Exit.OK
-    assert "restart each server" in output
+    assert "copy both files to each server" in output
     assert on(fleet).link.certificates == (old, new)
     assert on(fleet, "end").link.certificates == (new,)
     assert (tmp_path / "keys" / "server.crt").read_text() == new
