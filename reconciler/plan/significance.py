@@ -17,15 +17,15 @@ the fleet read progress from the reports.
     volume          Error; Available, unless its machine, which has never   Pending, sizes, and all that is on the way to a deletion. Data of a
                     run yet, is on the same host                            volume that another host attaches is never progress
     snapshot        Ready, Failed                                           Pending, size
-    pool            its state; the classes that it offers, which a plan     capacity, addresses
-                    reads from `live`; another reason why its host does
+    pool            its state; the classes that it offers, which a plan     capacity, addresses; just after the start of the process, the first
+                    reads from `live`; another reason why its host does     grant of all, and that it is ready for the first time
                     not follow `live`: it names the way out
     others          a field that is not named here                          state and addresses of interfaces; what a quota counts
 
 A failure is an outcome once for each type of condition: as long as `live` says that it fails, another error is progress. So a runtime with a
 number in each error makes one commit, and not one for each try.
 
-Must never happen: a decision waits; a fact waits that another object or another host needs from `live`, or that shows that data exists
+Must never happen: a decision waits, but for the first grant of a pool, for seconds; a fact waits that another object or another host needs from `live`, or that shows that data exists
 which a guest may have written.
 
 Limits: this compares fields of two records. It never reads a message to learn a state; `words_of` is for commit subjects alone.
@@ -35,12 +35,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import timedelta
 
 import msgspec
 
 from reconciler.plan.types import Action, Change
 from reconciler.world.objects.relations import holder_of
 from reconciler.world.record import Record, Status, own
+from reconciler.world.reports.start_wait import FIRST_READY, FIRST_REPORTS, time_to_gather
 from reconciler.world.reports.status_update import READY
 from reconciler.world.view import View
 from schemas.kinds import Key, Kind
@@ -81,6 +83,7 @@ _PROGRESS: Mapping[type[Status], frozenset[str]] = {
     ResourceQuotaStatus: frozenset({"hard", "used"}),
 }
 FOLLOWS_LIVE = "FollowsLive"  # the condition in which a host says whether it applies `live`
+_POOLS = (MachinePoolStatus, VolumePoolStatus)
 # The change may be of what is reported alone. What is decided is compared.
 _OF_STATUS = (Action.STATUS, Action.BLOCKED, Action.AWAIT_APPROVAL)
 # States that last. Any other is on the way to one of these.
@@ -152,6 +155,8 @@ def words_of(condition: Condition) -> str:
 def is_progress(change: Change, view: View) -> bool:
     """Whether it can wait for the next commit, by the table above."""
     before, after = change.before, change.after
+    if _is_early(change, view):
+        return True
     if change.action not in _OF_STATUS or before is None or after is None or change.body:
         return False
     if before.status is None or after.status is None or type(before.status) is not type(after.status):
@@ -161,6 +166,20 @@ def is_progress(change: Change, view: View) -> bool:
     if _failing(after.status) - _failing(before.status) or is_ready_again(change):
         return False
     return not _is_outcome(change, after, view)
+
+
+def _is_early(change: Change, view: View) -> bool:
+    """Whether a new pool gets its first host, or that is ready, while hosts start together: one commit has them all. A machine that is placed
+    there is a decision, which takes all of it along at once."""
+    before, after = _statuses(change)
+    if change.action not in (Action.STATUS, Action.ANNOUNCE) or not isinstance(after, _POOLS):
+        return False
+    if after.epoch != 1 or after.host is None:
+        return False
+    if getattr(before, "epoch", 0) == 0:
+        return time_to_gather(view.start_wait, view.reports, FIRST_REPORTS) > timedelta(0)
+    was_never_ready = any((each.type, each.reason) == (READY, "NotAnnounced") for each in _conditions(before))
+    return was_never_ready and time_to_gather(view.start_wait, view.reports, FIRST_READY) > timedelta(0)
 
 
 def _is_outcome(change: Change, after: Record, view: View) -> bool:

@@ -194,7 +194,7 @@ class View:
         pools = [*self.pools.values(), *self.volume_pools.values()]
         if self.start_wait is None or (pools and not any(each.why_not_ready for each in pools)):
             return timedelta(0)
-        return self.start_wait.time_for_first_reports(self.reports)
+        return self.start_wait.time_left(self.reports)
 
     # Pools and hosts
 

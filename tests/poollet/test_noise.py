@@ -32,6 +32,7 @@ SNAPSHOT = (
     "apiVersion: storage.ironcore.dev/v1alpha1\nkind: VolumeSnapshot\nmetadata: {name: before}\n"
     "spec: {volumeRef: {name: data}}\n"
 )
+POOL = "apiVersion: compute.ironcore.dev/v1alpha1\nkind: MachinePool\nmetadata: {{name: {name}}}\n"
 TENTH_MS = 100
 
 
@@ -234,3 +235,36 @@ def test_pools_say_that_live_is_foreign_where_no_reconciler_puts_it_back() -> No
         assert "LiveForeign" in str(site.runs[name].report().pools), name
     site.after({})
     assert list_reasons(site) == set()
+
+
+@pytest.mark.parametrize("is_declared", [False, True], ids=["announced", "declared"])
+def test_hosts_that_start_with_the_fleet_are_granted_in_one_commit(is_declared: bool) -> None:
+    """The first has what people committed, the second what all hosts reported meanwhile. A declared pool was on `live` as not announced: a
+    third says that all are ready."""
+    hosts = tuple(f"host-{number}" for number in range(4))
+    site = Watched(hosts, {}, profile=SLOW_HOST)
+    site.hosts = ()
+    pools = {f"pools/{name}.yaml": POOL.format(name=name) for name in hosts} if is_declared else {}
+    subjects = site.after({"gitvirt.yaml": SETTINGS, **CLASSES, **pools}, seconds=0.3)
+    for number in range(len(hosts)):
+        site.hosts = hosts[: number + 1]
+        subjects += site.after({}, seconds=0.3)
+    subjects += site.after({}, seconds=10)
+    assert len(subjects) == (3 if is_declared else 2), subjects
+    assert site.after({}, seconds=10) == [], "at rest"
+    assert len(site.after({"m/web.yaml": machine("web")})) == 2, "start"
+
+
+def test_a_machine_that_waits_for_the_first_host_does_not_wait_for_others() -> None:
+    site = Watched(("host-1", "host-2"), {}, profile=SLOW_HOST)
+    site.hosts = ("host-1",)
+    subjects = site.after({"gitvirt.yaml": SETTINGS, **CLASSES, "m/web.yaml": machine("web")}, seconds=2)
+    assert any(each.startswith("schedule web") for each in subjects), subjects
+
+
+def test_a_host_that_comes_later_is_granted_at_once() -> None:
+    site = Watched(("host-1", "host-2"), {}, profile=SLOW_HOST)
+    site.hosts = ("host-1",)
+    site.after({"gitvirt.yaml": SETTINGS, **CLASSES})
+    site.hosts = ("host-1", "host-2")
+    assert len(site.after({}, seconds=0.3)) == 1

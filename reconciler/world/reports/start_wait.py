@@ -15,7 +15,8 @@ Only the first look counts: a host that comes later, or a report that a stolen k
 fleet's `heartbeat.interval` at most, whatever interval its report names. A new fleet, without any report and grant, waits for none.
 
 A host that has never reported is known by its pool alone. Where a pool is not ready, or there is none at all, an object that finds no place
-is not called unschedulable in the first seconds: hosts and reconciler often start together, and the reason would be over at once.
+is not called unschedulable in the first seconds: hosts and reconciler often start together, and the reason would be over at once. For the
+same reason first grants of pools are written together, and so is that these pools are ready (plan/significance.py).
 
 `run --once` cannot watch a report for long. There a report also counts that is dated less than its timeout ago by the host's clock: one
 out of a backup is older. `gitvirt plan` waits for none and shows what would be placed; it names the hosts that a start would wait for.
@@ -38,6 +39,7 @@ from schemas.settings.duration import format_duration
 
 NAMED_AT_MOST = 5
 FIRST_REPORTS = timedelta(seconds=5)  # for hosts that start together with the reconciler
+FIRST_READY = timedelta(seconds=10)  # for the heartbeats by which they answer to their grants
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +89,11 @@ class StartWait:
         )
         return tuple(sorted(hosts, key=lambda each: (each.name, each.host)))
 
-    def time_for_first_reports(self, reports: Reports) -> timedelta:
-        """What is left of it. A process that cannot wait for a change has none."""
+    def time_left(self, reports: Reports, time: timedelta = FIRST_REPORTS) -> timedelta:
+        """What is left of a time that began with the process. One that cannot wait for a change has none."""
         if self._began is None or self._counts_dates:
             return timedelta(0)
-        return max(timedelta(0), self._began + FIRST_REPORTS - reports.time)
+        return max(timedelta(0), self._began + time - reports.time)
 
     def _is_over(self, reports: Reports, host: str, deadline: Deadline) -> bool:
         if reports.watch.judged_at >= deadline.until:
@@ -101,6 +103,11 @@ class StartWait:
             return True
         written = [each for each in reports.by_poollet.values() if each.host == host and each.is_accepted]
         return self._counts_dates and any(is_dated_recently(each, reports) for each in written)
+
+
+def time_to_gather(start_wait: StartWait | None, reports: Reports, time: timedelta) -> timedelta:
+    """What is left of a time since the start in which news of new pools wait for those of hosts that start together with theirs."""
+    return start_wait.time_left(reports, time) if start_wait is not None else timedelta(0)
 
 
 def is_dated_recently(report: HostReport, reports: Reports) -> bool:
