@@ -187,13 +187,8 @@ class Auditor:
 
     def _why_unfit(self, step: Step, inputs: TickInputs, named: ObjectId) -> str:
         """Whether they are those of another commit."""
-        replaced = step.trailers(REPLACED_TRAILER)
-        first = step.commits[0][1]
-        live = replaced[0] if replaced else step.parent if inputs.live is not None else None
-        if inputs.live != live:
-            return f"inputs {named[:12]} were read at live {_short(inputs.live)}, and it was made on {_short(live)}"
-        if inputs.live is None and reconciled_source(first) != first.first_parent:
-            return f"inputs {named[:12]} are of the first commit on live, and it is not the first"
+        if why := find_misfit(step, inputs, named):
+            return why
         known = [inputs.source, *(each.commit for each in inputs.verdicts.hosts.values())]
         lost = next((each for each in known if each is not None and not self._has(each)), None)
         return f"inputs {named[:12]} name {_short(lost)}, which is not here" if lost is not None else ""
@@ -272,6 +267,20 @@ class Auditor:
 
     def _text(self, file: File | None) -> bytes | None:
         return self.repo.read(file.id) if file is not None else None
+
+
+def find_misfit(step: Step, inputs: TickInputs, named: ObjectId) -> str:
+    """Why these inputs are not those of this step, by the commit of `live` that they were read at. Empty if they may be."""
+    replaced = step.trailers(REPLACED_TRAILER)
+    first = step.commits[0][1]
+    live = replaced[0] if replaced else step.parent if inputs.live is not None else None
+    if inputs.live != live:
+        return (
+            f"inputs {named[:12]} were read at live {_short(inputs.live)}, and it was made on {_short(live)}"
+        )
+    if inputs.live is None and reconciled_source(first) != first.first_parent:
+        return f"inputs {named[:12]} are of the first commit on live, and it is not the first"
+    return ""
 
 
 def _is_equal(step: Step, made: Replay | None) -> bool:

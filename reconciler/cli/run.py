@@ -31,6 +31,7 @@ import socket
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,8 @@ from reconciler.gitstore.mirror.housekeeping import run_housekeeping
 from reconciler.gitstore.remote import access
 from reconciler.gitstore.remote.address import RemoteAddress
 from reconciler.gitstore.repo import Identity, Refs
+from reconciler.gitstore.signatures.own_key import find_own_signers
+from reconciler.gitstore.signatures.signers import Signers
 from reconciler.gitstore.signatures.signing import load_signer
 from reconciler.gitstore.waker import Waker, watch_refs
 from reconciler.loop import logs
@@ -160,11 +163,14 @@ def process(
         credentials = access.from_environment(environment)
         repo = location.open_store_of(address, credentials, refs, environment, sign)
         start_wait = StartWait(counts_dates=arguments.once)
-        around = ProcessInputs(environment, ParseCache(repo.folder), start_wait, link)
+        around = ProcessInputs(environment, ParseCache(repo.folder), start_wait, link, signers)
         return Reconciler(repo, refs, who, metrics, spans, around)
 
-    if sign is not None:
-        sign(b"a key that cannot sign is told at the start, whether or not there is anything to write")
+    signers: Signers | None = None
+    if (
+        sign is not None
+    ):  # a key that cannot sign is told at the start, whether or not there is anything to write
+        signers = find_own_signers(arguments.signing_key, sign, environment, datetime.now(UTC))
     pace, waker = LoopIntervals(arguments.interval, arguments.push_interval), Waker()
     with ExitStack() as stack:
         stack.callback(spans.close)

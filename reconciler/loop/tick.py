@@ -9,11 +9,12 @@ The steps, and the outcome with which each may end the tick:
     2. is there anything to reconcile (`gitstore.guards`)    TickBlocked, RefsChanged to the default branch
     3. first tick only: which settings are effective         RefsChanged
     4. World.advance: what changed since the last snapshot   TickBlocked (the source is unfit)
-    5. the refs that the settings name; lost reports         RefsChanged, TickBlocked (a lost or rewound live waits for reports)
+    5. the refs that the settings name; commits of others    RefsChanged, TickBlocked (`reconciler.audit.live_check`; a lost or
+       on live; lost reports                                 rewound live waits for reports)
     6. make_plan: decide and schedule. Pure
     7. draft: text edits and a message                       NoChange (also where only progress would be written)
-    8. where the settings ask for it, the inputs of that     -
-       (`reconciler.audit`), as a draft of their own ref
+    8. where the settings ask for it, the inputs of that,    -
+       as a draft of their own ref (inputs_recorder.py)
     9. push of both by one compare-and-swap                  Committed, NoChange, Conflict, Failed
 
 A push without an answer (`is_unknown`) may land at any later time, as long as live stays at the commit that it was made for. So it counts as
@@ -23,9 +24,6 @@ leaves a push that may still land; decide/handover.py says why that does no harm
 
 Nothing after step 1 asks the remote again before the push, so all decisions of a tick are about one moment. `World.acknowledge` is called only
 when live is known to be as planned: after a conflict or a failed push the changes stay dirty, and the next tick decides them again.
-
-A server may refuse the ref of the inputs, by its rights or because it knows no atomic push. Then `live` alone is pushed at once, and inputs are
-not tried again for REFUSED_FOR: a fleet does not stop for its audit trail. Where both are refused, that is the outcome.
 
 A defect in the code, or an object that cannot be read, ends the tick as Failed, and the World is built again from nothing. What it knew of
 heartbeats is kept: no host appears expired, or alive, because a tick failed. So is the newest `live` that it saw: one without it was rewound.
@@ -39,22 +37,21 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from reconciler.audit.inputs_line import InputsLine, find_old_lines, line_of
-from reconciler.audit.tick_inputs import inputs_of
+from reconciler.audit.live_check import LiveCheck
 from reconciler.decide.compose import describe_wait
 from reconciler.gitstore import guards
 from reconciler.gitstore.effective_settings import read_effective_settings
 from reconciler.gitstore.errors import DamageError
-from reconciler.gitstore.objects.commit import INPUTS_TRAILER
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.remote.git_errors import NOT_BARE_CURE, RIGHTS_CURE
 from reconciler.gitstore.remote.transport import PushConflict, PushRefused, RemoteUnavailable
 from reconciler.gitstore.repo import Draft, Pushed, Refs, Repo, Snapshot, Unchanged
-from reconciler.gitstore.repo import Outcome as PushOutcome
+from reconciler.gitstore.signatures.signers import Signers
 from reconciler.loop.health import HealthProblem
 from reconciler.loop.health_problems import find_health_problems
+from reconciler.loop.inputs_recorder import InputsRecorder
 from reconciler.loop.link_port import LinkFeed, LinkPort, NoLink
 from reconciler.loop.metrics import Metrics
 from reconciler.loop.outcome import (
@@ -84,7 +81,6 @@ from schemas.settings.fleet import FleetSettings
 
 log = logging.getLogger(__name__)
 
-REFUSED_FOR = timedelta(hours=1)
 LATE = "no host is judged as lost in this tick: the Git server was slow, or this process did not run; an answer took %.0fs"
 
 
@@ -94,12 +90,13 @@ class ProcessInputs:
 
     `readings` is a cache of parsed files that may be on disk. Without it a start reads every file again, and decides the same.
     `start_wait` begins with the first tick; None places at once, for those who know that all hosts are there. `link` says which hosts are
-    connected, and tells them what was written."""
+    connected, and tells them what was written. `signers` are the keys that the process signs with; None: it signs nothing."""
 
     ambient: Mapping[str, str] = field(default_factory=dict)
     readings: ParseCache = field(default_factory=ParseCache)
     start_wait: StartWait | None = field(default_factory=StartWait)
     link: LinkPort = field(default_factory=NoLink)
+    signers: Signers | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +128,8 @@ class Reconciler:
         self._due: datetime | None = None
         self._failed: datetime | None = None  # when the server was first asked in vain since its last answer
         self._unanswered: UnansweredPush | None = None
-        self._line = InputsLine(repo)
-        self._no_inputs_before: datetime | None = None  # while the server refuses them
-        self._may_have_old_lines = True
+        self._check = LiveCheck(repo, self._around.signers, self._around.ambient)
+        self._inputs = InputsRecorder(repo, refs.inputs, who.author)
         self._has_begun = False
         self._feed = LinkFeed(self._around.link)
         self._dirty: frozenset[Key] = frozenset()  # what the tick looked at
@@ -222,6 +218,8 @@ class Reconciler:
         refs = refs_in_settings(self.world.rules.settings, self.refs)
         if refs != self.refs:
             return RefsChanged(refs)
+        if unproven := self._check.look(self.world, snapshot, now):
+            return TickBlocked(unproven, unproven[0].message)
         if self.world.missing_hosts:
             missing = self.world.missing_hosts
             return TickBlocked(advance.problems, describe_wait(self.world), ends=describe_ends(missing))
@@ -239,10 +237,16 @@ class Reconciler:
             plan = self._plan(advance, now)
         with self._tracer.span("draft"):
             written = self._draft(plan, paths, now)
-        drafts = self._add_inputs(written.draft, advance, snapshot, now) if written.draft is not None else ()
+        drafts: tuple[Draft, ...] = ()
+        if written.draft is not None:
+            with self._tracer.span("inputs"):
+                is_unanswered = self._unanswered is not None
+                drafts = self._inputs.add_inputs(
+                    written.draft, self.world, advance, snapshot, is_unanswered=is_unanswered
+                )
         outcome = self._write(plan, written, drafts)
         if isinstance(outcome, Committed) and len(drafts) > 1:
-            self._remove_old_lines(snapshot.inputs)
+            self._inputs.remove_old_lines(self.world, snapshot.inputs)
         return outcome
 
     def _has_outcome(self, plan: Plan, paths: frozenset[str], now: datetime) -> bool:
@@ -303,57 +307,6 @@ class Reconciler:
         of = CommitInputs(self.who, self.refs.target or "", now, paths, self._unanswered is not None)
         return draft_commit(self.repo, self.world, plan, of)
 
-    def _add_inputs(
-        self, made: Draft, evaluated: WorldChanges, snapshot: Snapshot, now: datetime
-    ) -> tuple[Draft, ...]:
-        """The draft, with that of what it was made from; alone where nothing is recorded."""
-        folder = self.refs.inputs
-        is_refused = self._no_inputs_before is not None and now < self._no_inputs_before
-        if not self.world.rules.settings.audit.ref or folder is None or is_refused:
-            return (made,)
-        with self._tracer.span("inputs"):
-            inputs = inputs_of(self.world, evaluated, now, is_unanswered=self._unanswered is not None)
-            if line_of(inputs) in snapshot.unfetched_inputs:
-                cause = snapshot.unfetched_inputs[line_of(inputs)].cause
-                log.warning("inputs are not recorded ref=%s cause=%s", folder + line_of(inputs), cause)
-                return (made,)
-            recorded = self._line.draft(inputs, snapshot.inputs, folder, self.who.author)
-        return (replace(made, names=((INPUTS_TRAILER, recorded.ref),)), recorded)
-
-    def _push(self, drafts: Sequence[Draft], now: datetime) -> PushOutcome:
-        """All of them; where the server refuses that, the first alone."""
-        outcome = self.repo.write(drafts)
-        if isinstance(outcome, PushRefused) and len(drafts) > 1:
-            alone = self.repo.write([replace(drafts[0], names=())])
-            if isinstance(alone, Pushed):
-                self._no_inputs_before = now + REFUSED_FOR
-                cure = "give the reconciler the right to create and push it, or set audit.ref of gitvirt.yaml"
-                words = outcome.words.replace("\n", "; ")
-                text = "the server refuses inputs, so that audit verify cannot check these commits ref=%s cause=%s cure=%s"
-                log.warning(text, drafts[1].ref, words, cure)
-            return alone
-        if isinstance(outcome, Pushed) and len(drafts) > 1:
-            self._line.note_landed(outcome.commits[drafts[1].ref])
-            self._may_have_old_lines |= drafts[1].expected is None
-        return outcome
-
-    def _remove_old_lines(self, lines: Mapping[str, ObjectId]) -> None:
-        """After a start and where a line began. Kept longer, they do no harm: so this is not tried again before the next line begins."""
-        old = find_old_lines(lines, self.world.rules.settings.audit.keep_days)
-        if not self._may_have_old_lines or not old:
-            return
-        self._may_have_old_lines = False
-        outcome = self.repo.remove({f"{self.refs.inputs}{name}": commit for name, commit in old.items()})
-        if isinstance(outcome, Pushed):
-            log.info("removed inputs that are older than audit.keep refs=%s", ",".join(old))
-        else:
-            cause = (
-                getattr(outcome, "words", "") or getattr(outcome, "cause", "") or "another writer moved them"
-            )
-            log.warning(
-                "old inputs cannot be removed refs=%s cause=%s", ",".join(old), cause.replace("\n", "; ")
-            )
-
     def _write(self, plan: Plan, written: Written, drafts: Sequence[Draft]) -> Outcome:
         """The one push of a tick. Without an answer the outcome is Failed, though the push may have landed: the next snapshot shows it."""
         for problem in written.problems:
@@ -363,13 +316,14 @@ class Reconciler:
             self.world.acknowledge()
             return NoChange(plan)
         with self._tracer.span("write") as note:
-            outcome = self._push(drafts, written.draft.time)
+            outcome = self._inputs.push(drafts, written.draft.time)
             note("result", type(outcome).__name__)
         match outcome:
             case Pushed(commits):
                 self._unanswered = None
                 commit = commits[written.draft.ref]
                 self.world.acknowledge(commit)
+                self._check.note_written(commit)
                 self._metrics.count_changes(plan)
                 return Committed(plan, commit, written.draft.message.partition("\n")[0])
             case Unchanged():

@@ -125,7 +125,7 @@ class Verifier:
         return _unreadable("its signature is neither ssh nor OpenPGP")
 
     def _verify_ssh(self, signed: SignedText, at: datetime) -> Verdict:
-        blob = _public_key(signed.signature)
+        blob = read_public_key(signed.signature)
         if blob is None:
             return _unreadable("its ssh signature is damaged")
         keys = [key for key in self.signers.ssh if key.blob == blob]
@@ -206,7 +206,7 @@ def split_commit(commit: bytes) -> SignedText | BadSignature:
     return SignedText(b"\n".join(payload) + separator + body, text)
 
 
-def _public_key(signature: str) -> bytes | None:
+def read_public_key(signature: str) -> bytes | None:
     """Which key says that it signed; ssh-keygen then proves or disproves it."""
     armour = signature.strip().removeprefix(SSH_BEGIN).partition(SSH_END)[0]
     try:
