@@ -326,13 +326,28 @@ def observe_entry(key: Key, entry: Entry, current: DecisionPass) -> Entry:
         case Unknown():
             return replace(entry, phase="unknown")
         case Present(RuntimeMachine() as there) if isinstance(entry, report.MachineReport):
-            status = entry.status or report.ReportedMachineStatus()
-            status = replace(status, state=iri_to_report.machine_state(there))
-            return replace(entry, phase="present", status=status)
+            provider = current.provider(pool.runtime)
+            return replace(entry, phase="present", status=observe_machine(entry.status, there, provider))
         case Present():
             return replace(entry, phase="present")
         case _:
             return entry
+
+
+def observe_machine(
+    before: report.ReportedMachineStatus | None, there: RuntimeMachine, provider: str
+) -> report.ReportedMachineStatus:
+    """What it is and what it has attached: as reported last, and what its runtime lists beside that. A creation or an attach that was not
+    answered may have taken effect, or may take effect yet."""
+    status = before or report.ReportedMachineStatus()
+    known = {(disk.name, disk.handle) for disk in status.volumes}
+    late = [each for each in iri_to_report.listed_volumes(there) if (each.name, each.handle) not in known]
+    return replace(
+        status,
+        machine_id=iri_to_report.full_id(provider, there.id),
+        state=iri_to_report.machine_state(there),
+        volumes=(*status.volumes, *late),
+    )
 
 
 def ref_of(key: Key, entry: Entry) -> Ref:

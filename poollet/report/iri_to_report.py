@@ -95,6 +95,15 @@ def attached_volumes(
     return tuple(result)
 
 
+def listed_volumes(there: RuntimeMachine) -> tuple[report.AttachedVolume, ...]:
+    """All that the runtime lists as attached, or on its way, where no manifest is known."""
+    seen = index_by_name(there.status.volumes)
+    return tuple(
+        report.AttachedVolume(name, attachment_state(one), one.handle[:MAX_TEXT])
+        for name, one in sorted(seen.items())
+    )
+
+
 def index_by_name(found: Iterable[AttachmentStatus]) -> dict[str, AttachmentStatus]:
     """Without names that a report cannot carry."""
     return {entry.name: entry for entry in found if 0 < len(entry.name) <= LONGEST_NAME}

@@ -39,7 +39,16 @@ from reconciler.decide.pool_requests import DIGITS, PoolRequests, status_of
 from reconciler.plan.types import Action
 from reconciler.world.objects.relations import POOL_OF
 from reconciler.world.pools.grants import Grant, follow_grant
-from reconciler.world.record import EVICTION, LOST, PLACED, SCHEDULED, active_rejections, retry_at, stamp
+from reconciler.world.record import (
+    ADOPTED,
+    EVICTION,
+    LOST,
+    PLACED,
+    SCHEDULED,
+    active_rejections,
+    retry_at,
+    stamp,
+)
 from reconciler.world.reports.object_report import ObjectReport
 from reconciler.world.reports.status_update import is_unobserved, status_from_report
 from reconciler.world.view import View
@@ -231,9 +240,13 @@ def claims_beside(view: View, edit: ObjectEdit, fact: PoolFact) -> tuple[ObjectR
 
 def orphan_claims(view: View, key: Key, claims: Sequence[ObjectReport]) -> Iterator[ObjectReport]:
     """Orphans of that name as claims, on pools that are granted to the host which lists them. The assignment that it is adopted under is
-    a new one."""
-    known = {(each.poollet, each.uid) for each in claims}
+    a new one. One of another uid is an earlier object of that name, where a host reports the very object that `live` has."""
+    known, found = {(each.poollet, each.uid) for each in claims}, view.objects.get(key)
+    own = found.record.uid if found is not None else ""
+    is_reported = own in {each.uid for each in claims}
     for report, orphan in view.orphans_named(key):
+        if is_reported and orphan.uid != own:
+            continue
         pool = Key(POOL_OF[key.kind], "", orphan.pool)
         if not orphan.uid or (report.name, orphan.uid) in known or view.grant(pool).host != report.host:
             continue
@@ -266,6 +279,8 @@ def adopt(view: View, edit: ObjectEdit, report: ObjectReport) -> ObjectEdit | No
         edit = edit.with_status(
             previous_assignment=None
         )  # an orphan is reported without a status, and is there
+    if edit.known.key.kind is Kind.VOLUME and report.status is None:
+        edit = edit.set_condition("Ready", "Unknown", ADOPTED, "its host has not yet said how it is attached")
     return edit.log_change(Action.ADOPT, f"poollet {report.poollet} reports it on pool {report.pool}")
 
 

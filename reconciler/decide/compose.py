@@ -25,7 +25,7 @@ from reconciler.decide.object_edit import ObjectEdit, assignment_id
 from reconciler.decide.placement import awaits_link, policy
 from reconciler.decide.pool_requests import judge_requests
 from reconciler.decide.references import volumes_of
-from reconciler.decide.volume_claim import attached_uids
+from reconciler.decide.volume_claim import attached_uids, is_handle_awaited
 from reconciler.gitstore.approval import DIGITS, approval_trailer, is_approval_of
 from reconciler.gitstore.live_recovery import recovery_digest
 from reconciler.plan.types import Action, Change, PendingApproval, Plan, UnschedulableObject
@@ -124,6 +124,8 @@ def decide_assigned(view: View, needs: dict[Key, Need], decision: Placed, now: d
 def may_claim(view: View, edit: ObjectEdit, claim: ClaimRef) -> bool:
     """Whether a machine that is placed now gets the volume with its place: a free one, or one that it had under its last assignment. Its former
     host can no longer use that claim: it reports the machine gone or rejected, or it would not be placed."""
+    if is_handle_awaited(edit):
+        return False
     held, attached = edit.record.claim, attached_uids(view, edit)
     return not attached - {claim.uid} if held is None else held.uid == claim.uid and not attached
 

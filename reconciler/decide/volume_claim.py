@@ -7,6 +7,7 @@ to one volume, and what a former host of the machine attaches late is refused.
 
     claim         event                                                           claim
     none          a placed machine that stays needs the volume                    that machine; of several the first by name
+    none          its host took it over, and has not said its handle yet          none: a machine may have it attached by that handle
     none          hosts report it attached to a machine (`live` was lost)         that machine, also where it needs it no longer; none, if
                                                                                   that machine is unknown or `live` is still lost. An
                                                                                   orphan is such a machine
@@ -44,6 +45,7 @@ from reconciler.decide.references import machines_of, volumes_of
 from reconciler.decide.waiting_hosts import may_hold, removal
 from reconciler.plan.types import Action
 from reconciler.world.objects.object_state import ObjectState
+from reconciler.world.record import ADOPTED
 from reconciler.world.reports.object_report import ObjectReport
 from reconciler.world.view import View
 from schemas.kinds import Key, Kind
@@ -234,6 +236,13 @@ def handle_of(edit: ObjectEdit | ObjectState) -> str:
     return status.access.handle if isinstance(status, VolumeStatus) and status.access is not None else ""
 
 
+def is_handle_awaited(edit: ObjectEdit) -> bool:
+    """Whether it was taken over from an orphan, and its host has not reported since by which handle it is attached. A machine of another
+    host may have it, and is known by that handle alone."""
+    ready = edit.condition("Ready")
+    return handle_of(edit) == "" and ready is not None and ready.reason == ADOPTED
+
+
 def has_volume(report: ObjectReport, name: str, handle: str) -> bool:
     """Whether a machine is reported with that volume: by its handle, and by its name where that is not known."""
     return isinstance(report.status, ReportedMachineStatus) and any(
@@ -253,6 +262,8 @@ def next_holder(view: View, edit: ObjectEdit) -> ObjectState | None:
     not, and gives it back as any other: another machine that got it meanwhile would be a second writer. While `live` is not written
     again, and where the machine that has it is unknown, no machine gets it.
     """
+    if is_handle_awaited(edit):
+        return None
     attached = attached_uids(view, edit)
     asking = [
         machine

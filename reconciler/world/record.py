@@ -178,6 +178,7 @@ DELETED = "Deleted"  # the reason of Ready, of poollets: a machine that is kept 
 REPLACEMENT_WAITS = (
     "ReplacementWaits"  # the reason of ACCEPTED for a kept machine: another one of its name waits for its end
 )
+ADOPTED = "Adopted"  # the reason of Ready for a volume that was taken over, until its host reports its handle
 LOST = "Lost"  # the reason of Ready for an object with data that is gone: of poollets, and of a snapshot whose host is destroyed
 FROZEN = "Frozen"  # the reason of ACCEPTED for an object whose file cannot be used: it stays as it was
 OWN = frozenset(

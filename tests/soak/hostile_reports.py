@@ -103,7 +103,7 @@ def decode(text: str) -> Mapping[str, object]:
     """Of one file; nothing where another stranger has put garbage."""
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

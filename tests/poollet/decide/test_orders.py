@@ -14,14 +14,16 @@ from poollet.decide.assignments import Ensure, Intent, Retain, Skip, Withdraw, l
 from poollet.decide.gates import HostPermissions
 from poollet.decide.memory import Memory
 from poollet.sync.live_view import LiveDocument, OrphanOrder
-from schemas.kinds import Kind
+from schemas.kinds import Key, Kind
 from schemas.live_layout import SHARE
 from schemas.model.capacity import WHOLE_HOST, share
+from schemas.report import MachineReport
 from tests.poollet.documents import document, machine, uid_of, volume
 from tests.poollet.site import DISKS, A, Site, kinds_of, runner, site, with_allocatable
 
 WEB = ("default", "web")
 WEB_UID = uid_of(Kind.MACHINE, "web")
+USES = {"volumes": [{"name": "data", "volumeRef": {"name": "data"}}]}
 PAUSED = {"gitvirt.dev/paused": "true"}
 
 INTENTS = {
@@ -227,6 +229,25 @@ def test_running_objects_are_reported_before_any_order_is_known() -> None:
     here.host = HostPermissions(is_live_applied=False)
     decision = here.rounds(2)
     assert [(one.uid, one.name) for one in decision.orphans] == [(WEB_UID, "web")]
+
+
+def test_what_was_created_late_is_reported_with_its_disks_while_no_orders_are_known() -> None:
+    """The creation was not answered before `live` was rewound. Another machine would get the volume meanwhile."""
+    here = site(volume(claim="web"), machine(spec=USES))
+    there = here.settle()
+    entry = there.machines[WEB]
+    assert entry.status is not None
+    early = replace(entry, status=replace(entry.status, machine_id="", state="Pending", volumes=()))
+    here.memory = replace_entry(here.memory, early)
+    here.host = HostPermissions(is_live_applied=False)
+    found = here.rounds(2).machines[WEB].status
+    assert found is not None
+    assert (found.machine_id, found.state) == (entry.status.machine_id, "Running")
+    assert [each.handle for each in found.volumes] == [each.handle for each in entry.status.volumes] != []
+
+
+def replace_entry(memory: Memory, entry: MachineReport) -> Memory:
+    return with_changes(memory, entries={**memory.entries, Key(Kind.MACHINE, *WEB): entry})
 
 
 def test_orders_for_pools_of_another_poollet_are_ignored() -> None:

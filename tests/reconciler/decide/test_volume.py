@@ -303,6 +303,32 @@ def test_a_claim_of_a_rewound_live_ends_when_an_orphan_has_the_volume() -> None:
     assert need(world).record.claim is None
 
 
+def test_an_earlier_object_of_the_name_does_not_keep_what_live_has_from_its_host() -> None:
+    """After a restore: it was an orphan before, and stays one."""
+    world = with_orphan(lose_live(claims(small(on=""))), kind="Volume", name="data", uid=uid_of("earlier"))
+    found = need(world)
+    assert isinstance(found, Adopt)
+    assert (found.record.uid, found.record.pool) == (uid_of("data"), HERE.pool)
+
+
+def test_no_machine_gets_a_volume_that_was_an_orphan_before_its_host_says_how_it_is_attached() -> None:
+    """A machine on another host may have it, and is known by the handle alone."""
+    world = with_orphan(lose_live(small(on="")), kind="Volume", name="data", handles=())
+    adopted = need(world)
+    assert isinstance(adopted, Adopt)
+    world.is_lost, there = False, world.objects[DATA]
+    world.add(user(), msgspec.structs.replace(there, record=adopted.record))
+    world.reports.orphan_index.replace("b", world.reports.by_poollet["b"].orphans, ())
+    assert need(world).record.claim is None
+    access = report.ReportedVolumeAccess("shared", "here", {})
+    ready = report.ReportedCondition(type="Ready", status="True", reason="Available")
+    status = report.ReportedVolumeStatus("x://y", "Available", access, conditions=(ready,))
+    world.with_report(DATA, "present", status=status)
+    claim = need(world).record.claim
+    assert claim is not None
+    assert claim.name == "web"
+
+
 @pytest.mark.parametrize(
     "make",
     [
