@@ -50,6 +50,7 @@ from poollet.report.provider_events import ProviderEvents
 from poollet.runtimes.executor import Executor, OnEnd, StillValid
 from poollet.runtimes.runtime_client import RuntimeClient
 from poollet.runtimes.runtime_lists import Listing, RuntimeLists
+from poollet.sync.confirmation import Confirmation, Remembers
 from poollet.sync.git_sync import GitSync
 from poollet.sync.live_sync import LiveProblem, LiveState, LiveSync
 from poollet.sync.live_view import PoolId
@@ -95,14 +96,14 @@ class AgentParts:
     ask: Callable[[str], None]
     clock: Clock
     decide: Callable[[DecisionInput], Decision] = decide
+    remembers: Remembers = lambda _: True
 
 
 class Agent:
     """What one poollet remembers between passes, and the pass itself.
 
-    One thread calls `run_pass`. Two methods are called from the executor's threads and touch nothing that
-    a pass writes without a lock: `_still_holds` right before a call, and `_on_action_ended` after an
-    action.
+    One thread calls `run_pass`. Two methods are called from the executor's threads and touch nothing that a pass writes without a lock:
+    `_still_holds` right before a call, and `_on_action_ended` after an action.
     """
 
     def __init__(self, setup: AgentIdentity, parts: AgentParts) -> None:
@@ -121,6 +122,7 @@ class Agent:
         self._memory = Memory()
         self.last_report = Report()
         self.problem: LiveProblem | None = None  # why the head of `live` is not applied
+        self.confirmation = Confirmation(setup.name, setup.host_id, setup.instance, parts.remembers)
         self._has_begun = False
         self._is_quiet = False
 
@@ -143,9 +145,7 @@ class Agent:
                 return None
             self._note(live.problem)
             lease = self._judge_lease(live)
-            if isinstance(
-                lease, Acquire | Wait
-            ):  # a candidate must not take the place of the host with the grant
+            if isinstance(lease, Acquire | Wait):  # a candidate must not displace the host with the grant
                 self.name_interval(live.settings)
             declared_classes = self._declared_classes()
             is_early = any(one.state.is_preliminary for one in self.connections.values())
@@ -157,11 +157,12 @@ class Agent:
                 is_live_applied=live.view is not None,
                 has_lease=isinstance(lease, Acquire),
                 has_landed=self.publisher.has_landed,
+                is_confirmed=self.confirmation.update(live.grants),
                 is_leaving=self.leaving is not None,
             )
             decision = self._run_decide(live, facts, host)
-        self._live.mark_applied(live)
-        if live.is_applied:
+        if host.is_confirmed and live.is_applied:
+            self._live.mark_applied(live)
             self.on_applied()
         self._memory = decision.memory
         self._provider_events.record(decision.memory.entries)
@@ -190,6 +191,7 @@ class Agent:
         self._events.start(self.last_report.events)
         self._provider_events.start(self.last_report)
         self._live.start(self.last_report)
+        self.confirmation.begin(self.publisher.own_commit)
         self._has_begun = True
 
     def _judge_lease(self, live: LiveState) -> LeaseVerdict | None:
@@ -224,11 +226,8 @@ class Agent:
     def _lacks_machines(self) -> bool:
         """Whether the last report has machines that no runtime lists: then that report may be of a clone of this host. A runtime that does
         not answer may lack them too."""
-        reported = {
-            one.uid
-            for one in self.last_report.machines.values()
-            if one.phase == "present" and has_id(one.status)
-        }
+        entries = self.last_report.machines.values()
+        reported = {one.uid for one in entries if one.phase == "present" and has_id(one.status)}
         return not reported <= self._uids_here()
 
     def _carry_out(self, decision: Decision, host: HostPermissions) -> None:
@@ -238,7 +237,8 @@ class Agent:
         if closed is not None:
             self.executor.cancel_queued()
         self.executor.submit(decision.actions)
-        self._is_quiet = not decision.actions and (host.has_landed or not host.has_lease)
+        is_waiting = host.has_lease and (not host.has_landed or self.confirmation.is_due)
+        self._is_quiet = not decision.actions and not is_waiting
 
     def _uids_here(self) -> frozenset[str]:
         """Of the objects of this or another fleet that runtimes list: `live` may assign them anywhere."""
@@ -354,13 +354,12 @@ class Agent:
         if not isinstance(lease, Acquire):
             self.publisher.stand_by(render(Report(candidate=self._candidate()))[CANDIDATE])
             return
-        interval = self.name_interval(settings)
         by = report.PoolletReport(
             fleet=self._live.fleet,
             name=self.setup.name,
             host_id=self.setup.host_id,
             instance=self.setup.instance,
-            interval=interval,
+            interval=(interval := self.name_interval(settings)),
             live_commit=self._live.last_applied,
             version=self.setup.version,
             hardware_id=self.setup.hardware_id,
@@ -370,11 +369,13 @@ class Agent:
                 for name, connection in sorted(self.connections.items())
             },
             leaving=self.leaving,
+            asks=self.confirmation.asks,
         )
         at = stamp(self._clock.now())
         self.last_report = assemble_report(by, pools, decision, self._events.all(), self.last_report, at)
         files = render(self.last_report)
         news = {**files, **render(select_error_entries(self.last_report, self._provider_events.reasons))}
+        self.publisher.is_asking = self.confirmation.asks != ""
         self.publisher.offer(files, interval, news)
 
     def _candidate(self) -> report.CandidateReport:
@@ -394,7 +395,6 @@ class Agent:
         return not self.publisher.ended and self._live.holds(lambda view: still_holds(action, view))
 
     def _on_action_ended(self, action: ObjectAction, error: str) -> None:
-        """Called in the thread that ran the action. The lists so far do not show it, so a new one is
-        requested."""
+        """Called in the thread that ran the action. The lists so far do not show it, so a new one is requested."""
         self._events.record_result(action, error)
         self._ask(action.runtime)

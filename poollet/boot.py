@@ -32,6 +32,7 @@ from typing import Literal
 from iri.errors import IRIError, Unimplemented
 from iri.runtime import Runtime
 from poollet.clock import Clock
+from reconciler.gitstore.objects.tree import ObjectId
 
 log = logging.getLogger(__name__)
 
@@ -40,25 +41,37 @@ BootMode = Literal["ask", "start"]
 
 
 class LandedFile:
-    """When this host's last report landed, in Unix milliseconds. It may be lost, and is never newer than that."""
+    """Which report of this host landed last, and when, in Unix milliseconds. It may be lost, and is never newer than that."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
         self._path, self._clock = path, clock
 
-    def write(self) -> None:
-        """Called after each report that landed. A disk that is full must not keep the host from reporting."""
+    def write(self, commit: ObjectId, is_asking: bool = False) -> None:
+        """Called after each report that landed; one of a run that asks is not remembered. A disk that is full must not keep the host from
+        reporting."""
+        if is_asking:
+            return
         try:
             partial = self._path.with_suffix(".partial")
-            partial.write_text(str(self._clock.now_ms()), "ascii")
+            partial.write_text(f"{self._clock.now_ms()} {commit}\n", "ascii")
             partial.replace(self._path)
         except OSError as error:
             log.warning("cannot note when the report landed path=%s error=%s", self._path, error)
 
+    def remembers(self, commit: ObjectId | None) -> bool:
+        """Whether the report on the ref is the last one of this host that landed. It is not where this file was lost or is older, as on a disk
+        that was restored; nor where the ref is, as on a Git server that was."""
+        try:
+            words = self._path.read_text("ascii").split()
+        except (OSError, ValueError):
+            return False
+        return len(words) == 2 and words[1] == commit
+
     def age_ms(self) -> int | None:
         """None where it is not known: no file, one that cannot be read, or a time to come."""
         try:
-            age_ms = self._clock.now_ms() - int(self._path.read_text("ascii"))
-        except (OSError, ValueError):
+            age_ms = self._clock.now_ms() - int(self._path.read_text("ascii").split()[0])
+        except (OSError, ValueError, IndexError):
             return None
         return age_ms if age_ms >= 0 else None
 

@@ -374,7 +374,8 @@ def build_worker(
     ref = remote.live.settings.reports.ref + settings.name
     lease = ReportLease(settings.name, identity.host_id, instance, ref, boot_id=read_boot_id())
     publisher = ReportPublisher(lease, ambient.clock, ambient.chance, milliseconds(settings.intervals.push))
-    publisher.on_landed = landed_file(settings, ambient.clock).write
+    landed = landed_file(settings, ambient.clock)
+    publisher.on_landed = landed.write
     remote.publishers.append(publisher)
     seconds = milliseconds(settings.intervals.list) / 1000
     observers = {
@@ -392,6 +393,7 @@ def build_worker(
         ),
         ask=lambda runtime: observers[runtime].request_list(),
         clock=ambient.clock,
+        remembers=landed.remembers,
     )
     usage = UsageReader(connections, ambient.clock.moment_ms)
     return AgentWorker(Agent(setup, parts), tuple(observers.values()), waker, usage)

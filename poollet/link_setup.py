@@ -12,7 +12,7 @@ A poollet without these files uses Git alone, whatever gitvirt.yaml says of a li
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from iri.proto.gitvirt.link.v1alpha1.agent_pb2 import Usage
@@ -20,8 +20,9 @@ from poollet.link.link_thread import LinkThread
 from poollet.link.poollet_link import LinkEvents, LinkIdentity, PoolletLink
 from poollet.runtimes.pipe_ends import open_end
 from poollet.runtimes.usage_message import to_message
-from poollet.sync.report_publisher import ReportPublisher
+from poollet.sync.report_publisher import OnLanded
 from poollet.threads import AgentThreads, AgentWorker
+from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.waker import WakeReason
 from schemas.settings.host import PoolletSettings
 
@@ -77,16 +78,15 @@ def _attach(
     )
     agent.name_interval = link.name_interval
     publisher.lease.answers_by = link.answers_by
-    publisher.on_landed = _after(publisher.on_landed, publisher, link)
+    publisher.on_landed = _after(publisher.on_landed, link)
     return link
 
 
-def _after(landed: Callable[[], None], publisher: ReportPublisher, link: PoolletLink) -> Callable[[], None]:
+def _after(landed: OnLanded, link: PoolletLink) -> OnLanded:
     """What was done after a report has landed, and then the servers are told."""
 
-    def on_landed() -> None:
-        landed()
-        _, commit = publisher.position
-        link.report_moved(commit or "")
+    def on_landed(commit: ObjectId, is_asking: bool) -> None:
+        landed(commit, is_asking)
+        link.report_moved(commit)
 
     return on_landed

@@ -34,7 +34,16 @@ from poollet.decide.capacity_ledger import find_pool, requested_bytes
 from poollet.decide.decision import Decision, DecisionInput, by_name
 from poollet.decide.decision_pass import DecisionPass, OrderedObject, has_id, next_memory
 from poollet.decide.dependencies import check_class
-from poollet.decide.inventory import Absent, Duplicates, InFlight, Inventory, Presence, Present, Unknown
+from poollet.decide.inventory import (
+    Absent,
+    Duplicates,
+    InFlight,
+    Inventory,
+    Presence,
+    Present,
+    UnconfirmedAbsent,
+    Unknown,
+)
 from poollet.decide.machine.plan import OFF
 from poollet.decide.memory import FINAL, Entry
 from poollet.decide.plan import plan_object
@@ -88,6 +97,8 @@ def order_objects(current: DecisionPass) -> list[OrderedObject]:
     ordered_objects = []
     for order in list_orders(inputs.view, inputs.facts):
         ordered_object = OrderedObject(order, find_presence(order, current))
+        if not inputs.host.is_confirmed and is_absent(ordered_object):
+            continue  # not accepted: it may be on another host by now
         ordered_objects.append(ordered_object)
         current.gates[order.ref] = order.at._replace(
             host=inputs.host,
@@ -95,6 +106,10 @@ def order_objects(current: DecisionPass) -> list[OrderedObject]:
             is_answered=is_answered(ordered_object, current),
         )
     return ordered_objects
+
+
+def is_absent(ordered_object: OrderedObject) -> bool:
+    return isinstance(ordered_object.presence, Absent | UnconfirmedAbsent)
 
 
 def find_presence(order: HostOrder, current: DecisionPass) -> Presence:

@@ -9,6 +9,7 @@ for what the runtime lists:
     LiveNotApplied     `live` is missing, unsigned, rewritten or unread        create change remove discard fence
     NoReportLease      another host's report is on the ref                     create change remove discard        report
     ReportNotLanded    no report of this run is on the ref yet                 create change remove discard
+    OrdersNotConfirmed this run began without memory, and is not answered yet  create change remove discard
     Leaving            the process ends, or the host leaves                    create change remove discard fence
     UnreadableFiles    a file on `live` cannot be read                                              discard
     NotGranted         its assignment is not this host's, or of another epoch  create change remove                report
@@ -33,6 +34,9 @@ is queued when that is closed.
 
 Why a report has to land first: two runs of one name would both act until one of them loses a push. After the first push
 of this run the other one finds another run's report on the ref, and stops.
+
+Why a run without memory waits: its own report and `live` may both be out of a backup, and neither shows that. It asks in its report
+(`asks`), and a reconciler that has heard of the other hosts answers on `live` (agent.py).
 
 A call that all gates let pass waits further for what it needs: dependencies and the volume's claim
 (dependencies), for its next attempt (retry), and right before it is made `live` is asked once more
@@ -72,6 +76,7 @@ class HostPermissions:
     is_live_applied: bool = True
     has_lease: bool = True
     has_landed: bool = True
+    is_confirmed: bool = True
     is_leaving: bool = False
 
     @property
@@ -116,6 +121,7 @@ GATES: tuple[Gate, ...] = (
         "NoReportLease", ORDERED | {CallEffect.DISCARD, CallEffect.REPORT}, lambda at: not at.host.has_lease
     ),
     Gate("ReportNotLanded", ORDERED | {CallEffect.DISCARD}, lambda at: not at.host.has_landed),
+    Gate("OrdersNotConfirmed", ORDERED | {CallEffect.DISCARD}, lambda at: not at.host.is_confirmed),
     Gate("Leaving", EVERY_CALL, lambda at: at.host.is_leaving),
     Gate("UnreadableFiles", frozenset((CallEffect.DISCARD,)), lambda at: at.has_unreadable_files),
     Gate("NotGranted", ORDERED | {CallEffect.REPORT}, lambda at: not at.is_granted),

@@ -21,10 +21,12 @@ Pools = Collection[PoolId]
 
 @dataclass(frozen=True, slots=True)
 class PoolGrant:
-    """The only host that may act on a pool's assignments, and the number of that grant: it grows with each."""
+    """The only host that may act on a pool's assignments, and the number of that grant: it grows with each. `answered` is what that host
+    asked for last."""
 
     host: str
     epoch: int
+    answered: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,5 +106,5 @@ def grants_of(objects: Lookup, pools: Pools) -> dict[PoolId, PoolGrant]:
     for kind, name in pools:
         pool = objects.get(Key(kind, "", name))
         if isinstance(pool, MachinePool | VolumePool) and pool.status.host is not None:
-            found[kind, name] = PoolGrant(pool.status.host.id, pool.status.epoch)
+            found[kind, name] = PoolGrant(pool.status.host.id, pool.status.epoch, pool.status.host.answered)
     return found

@@ -22,7 +22,7 @@ import random
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 from poollet.clock import Clock
 from poollet.sync.report_essence import POOLLET, without_volatile_fields
@@ -49,6 +49,9 @@ from schemas.settings.duration import milliseconds
 
 log = logging.getLogger(__name__)
 
+# With the commit of a report that landed, and whether this run still asks if it may act.
+OnLanded: TypeAlias = Callable[[ObjectId, bool], None]
+
 AUTHOR_MAIL = "poollet@gitvirt.dev"
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 # Of the interval that the report names, when a heartbeat is due: a late one counts as none.
@@ -71,7 +74,8 @@ class ReportPublisher:
     def __init__(self, lease: ReportLease, clock: Clock, chance: random.Random, least_ms: int = 0) -> None:
         self.lease = lease
         self.ref = lease.ref
-        self.on_landed: Callable[[], None] = lambda: None  # called after each report that landed
+        self.on_landed: OnLanded = lambda _commit, _is_asking: None
+        self.is_asking = False  # whether the offered report asks
         self.ended = ""
         self.waiting = ""
         self._clock = clock
@@ -113,6 +117,11 @@ class ReportPublisher:
         found = read_file(CANDIDATE, data) if data is not None else None
         is_own = isinstance(found, CandidateReport) and found.host_id == self.lease.host_id
         return found if is_own and isinstance(found, CandidateReport) else None
+
+    @property
+    def own_commit(self) -> ObjectId | None:
+        """Of the report on the ref, below what candidates wrote on it."""
+        return self._contents.own_commit
 
     @property
     def position(self) -> tuple[bool, ObjectId | None]:
@@ -250,8 +259,7 @@ class ReportPublisher:
                 return None
 
     def _owes_candidate(self) -> bool:
-        """Whether candidate.json has to be written. One of another host is replaced once in a run, so that
-        two candidates do not overwrite each other for ever."""
+        """One of another host is replaced once in a run, so that two candidates do not overwrite each other for ever."""
         there = self._contents.files.get(CANDIDATE)
         if self._contents.fault:  # on top of what cannot be read there is no place for it
             return False
@@ -304,8 +312,7 @@ class ReportPublisher:
                     return None
 
     def _due_ms(self, offer: PendingReport) -> int:
-        """When the offer may be pushed: news after the shortest pause between pushes, a heartbeat before its
-        interval is over, and neither before the pause after a failed push."""
+        """News after the shortest pause between pushes, a heartbeat before its interval is over, neither before the pause after a failure."""
         is_news = offer.essence != self._essence
         pause_ms = self._least_ms if is_news else round(offer.interval_ms * HEARTBEAT_AT)
         due_ms = self._written_ms + pause_ms
@@ -335,8 +342,7 @@ class ReportPublisher:
         self._after_ms = self._clock.moment_ms() + round(1000 * self._backoff.next())
 
     def _on_pushed(self, commit: ObjectId, written: Draft, pending: PendingReport) -> None:
-        """The ref holds what was written. Known without a fetch, so that the next report is a difference from
-        it."""
+        """The ref holds what was written. Known without a fetch, so that the next report is a difference from it."""
         files = {**self._contents.files, **written.edits}
         own = self._contents.own_commit if pending.is_candidate else commit
         contents = RefContents(
@@ -352,7 +358,7 @@ class ReportPublisher:
             is_complete = self._offer is None or self._offer.essence == pending.essence
             self._owed_ms = None if is_complete else self._clock.moment_ms()
         self.lease.has_landed = True
-        self.on_landed()
+        self.on_landed(commit, self.is_asking)
         self._written_ms = self._clock.moment_ms()
         log.info("report written ref=%s files=%d", self.ref, len(written.edits))
 

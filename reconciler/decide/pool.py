@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 
+from msgspec.structs import replace
+
 from reconciler.decide.need import Keep, Need
 from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.outcome import keep
@@ -38,6 +40,7 @@ from schemas.edit.fields import Value
 from schemas.kinds import Key, api_version
 from schemas.model import GrantedHost
 
+RECHECK = timedelta(seconds=5)  # how soon a host that asks is looked at again
 ANSWERED = timedelta(days=1)  # for so long a pool has the condition of a request that has no effect
 
 
@@ -54,7 +57,7 @@ def decide_pool(view: View, edit: ObjectEdit, requests: PoolRequests = NO_REQUES
     status = update_pool_status(state, edit.record, edit.now)
     if status != edit.record.status:
         edit = edit.with_record(status=status).log_change(Action.STATUS, getattr(status, "state", "").lower())
-    edit = with_mismatch(with_grant(with_requests(edit, requests), state), state)
+    edit = with_mismatch(with_answer(view, with_grant(with_requests(edit, requests), state), state), state)
     for time in (FIRST_REPORTS, FIRST_READY) if edit.change_reasons else ():
         if left := time_to_gather(view.start_wait, view.reports, time):
             edit = edit.recheck_by(edit.now + left)  # until then it may wait for those of other pools
@@ -83,6 +86,21 @@ def with_grant(edit: ObjectEdit, state: PoolState) -> ObjectEdit:
         found = {type: edit.condition(type) for type in (DESTROYED, HOST_MOVED)}
         edit = edit.clear_condition(*(type for type, each in found.items() if each and each.status == "True"))
     return edit
+
+
+def with_answer(view: View, edit: ObjectEdit, state: PoolState) -> ObjectEdit:
+    """A host that has lost its memory asks whether it may act by this `live`: one out of a backup would order what runs elsewhere by now. It
+    may by the commit that grants the pool, and else once all hosts that this process knows have reported: they would show an older `live`.
+    While `live` is lost, a tick writes only when they have."""
+    status = edit.record.status
+    host = status.host if isinstance(status, POOL_STATUS) else None
+    if host is None or host.id != state.grant.host or state.asks in ("", host.answered):
+        return edit
+    is_held = not view.rewind.is_proven and state.poollet in view.rewind.reports
+    if is_held or (view.awaited_hosts and not state.grant.is_new):
+        return edit.recheck_by(edit.now + RECHECK)
+    edit = edit.with_status(host=replace(host, answered=state.asks))
+    return edit.log_change(Action.STATUS, f"host {host.id} had lost its memory, and may act again")
 
 
 def with_requests(edit: ObjectEdit, requests: PoolRequests) -> ObjectEdit:

@@ -136,6 +136,7 @@ class State(View):
                 epoch=0 if granted and not newer else self._highest_epoch(pool),
                 is_rewound=bool(newer),
                 held=self._why_held(name),
+                asks=report.poollet.asks if report.poollet is not None else "",
             )
         if known is None:
             return None

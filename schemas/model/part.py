@@ -193,9 +193,11 @@ class PreviousAssignment(Part, frozen=True):
 
 
 class GrantedHost(Part, frozen=True):
-    """The host that a pool is granted to, by its hostID. Its epoch is a field beside it, and grows with each grant."""
+    """The host that a pool is granted to, by its hostID. Its epoch is a field beside it, and grows with each grant. `answered` is what the
+    host asked for when it had lost its memory: it acts by this `live`."""
 
     id: str
+    answered: str = ""
 
 
 RequestState = Literal["Waiting", "Fenced", "Followed", "Void"]

@@ -14,8 +14,9 @@ from tests.exhaustive.recorded import Heads, Read, Reader, RecordedFleet
 from tests.poollet.simulation import Kill, When
 from tests.soak.laws import Laws
 from tests.soak.people import People
-from tests.soak.stage import AWAY, HOST, LATE, LOST, Stage, Weather
+from tests.soak.stage import HOST, Stage
 from tests.soak.walk import BrokenError, Life
+from tests.soak.weather import AWAY, LATE, LOST, Weather
 
 RECONCILER, HOSTS = "left", ("host-1", "host-2")
 PARTIES = (RECONCILER, *HOSTS)

@@ -30,7 +30,7 @@ from schemas.model import Object
 from schemas.model import Volume as DeclaredVolume
 from tests.iri.quick_host import PROFILE
 from tests.poollet.fleet import LIVE, MAIN, REPORTS, Fleet
-from tests.poollet.stage import Run, StagedHost, Time
+from tests.poollet.stage import Note, Run, StagedHost, Time
 
 When = Literal["before", "after"]
 ROUND_MS = 2_500
@@ -138,6 +138,7 @@ class Simulation:
     runs: dict[str, Run] = field(default_factory=dict)
     reconciler: Reconciler | None = None
     host_ids: dict[str, str] = field(default_factory=dict)
+    notes: dict[str, Note] = field(default_factory=dict)  # on the disks of hosts
     lives: int = 0
     rounds: int = 0
 
@@ -269,6 +270,7 @@ class Simulation:
                 decide=decide,
                 fault=kill_switch.transport,
                 runtime=RuntimeWithEmptyLists(self, name, watched, kill_switch.around),
+                note=self.notes.setdefault(name, Note()),
             )
         self.runs[name].turn()
 

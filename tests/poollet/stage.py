@@ -68,6 +68,19 @@ class Time:
 
 
 @dataclass
+class Note:
+    """What a poollet notes beside its mirror: which of its reports landed last."""
+
+    commit: str | None = None
+
+    def write(self, commit: str, is_asking: bool) -> None:
+        self.commit = self.commit if is_asking else commit
+
+    def remembers(self, commit: str | None) -> bool:
+        return self.commit is not None and self.commit == commit
+
+
+@dataclass
 class StagedHost:
     """A host below a poollet; it outlives the poollet's runs."""
 
@@ -103,6 +116,7 @@ class Run:
     storage_reaches: tuple[str, ...] = ()  # machine pools; by default its own
     hardware_id: str = ""
     boot_id: str = ""
+    note: Note | None = None  # without one it never asks whether it may act
     workers: int = 0  # without any a step is over when the turn is
     repo: Repo = field(init=False)
     remote: GitSync = field(init=False)
@@ -122,6 +136,8 @@ class Run:
         lease = ReportLease(self.name, self.host_id, instance, ref, boot_id=self.boot_id)
         self.publisher = ReportPublisher(lease, clock, chance, self.least_ms)
         self.remote.publishers.append(self.publisher)
+        if self.note is not None:
+            self.publisher.on_landed = self.note.write
         runtime = self.runtime or self.machine.runtime
         self.connection = RuntimeClient("r1", runtime, (*MACHINE_KINDS, *VOLUME_KINDS), clock.moment_ms)
         names = (self.name, *self.more_pools)
@@ -155,6 +171,7 @@ class Run:
                 lambda _: None,
                 clock,
                 self.decide,
+                remembers=self.note.remembers if self.note is not None else lambda _: True,
             ),
         )
 

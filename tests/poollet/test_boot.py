@@ -22,6 +22,9 @@ OTHER = "another host"
 MINUTE = 60_000
 
 
+COMMIT, OTHER = "a" * 40, "b" * 40
+
+
 class Booting:
     """A host with one guest, its poollet's rule, and the file of its last report."""
 
@@ -30,7 +33,7 @@ class Booting:
         self.staged = StagedHost(self.time)
         self.landed = LandedFile(folder / "a.landed", self.time.clock)
         if landed_ms_ago is not None:
-            self.landed.write()
+            self.landed.write(COMMIT)
             self.time.ms += landed_ms_ago
         self.rule = rule
         uid = {UID_LABELS[RuntimeMachine]: "one"}
@@ -107,6 +110,20 @@ def test_a_report_of_a_time_to_come_is_not_recent(tmp_path: Path) -> None:
     assert host.landed.age_ms() is None
     (tmp_path / "a.landed").write_text("yesterday")
     assert host.landed.age_ms() is None
+
+
+def test_a_host_remembers_its_last_report_and_no_other(tmp_path: Path) -> None:
+    landed = LandedFile(tmp_path / "a.landed", Time().clock)
+    assert not landed.remembers(None), "a new host"
+    assert not landed.remembers(COMMIT)
+    landed.write(COMMIT)
+    assert landed.remembers(COMMIT)
+    assert not landed.remembers(None), "its report was removed"
+    landed.write(OTHER, is_asking=True)
+    assert not landed.remembers(OTHER), "the next run asks again"
+    (tmp_path / "a.landed").write_text("1700000000000")
+    assert not landed.remembers(COMMIT), "an earlier version of gitvirt noted the time alone"
+    assert landed.age_ms() is not None
 
 
 def test_a_runtime_that_does_not_answer_is_called_again(tmp_path: Path) -> None:

@@ -30,15 +30,16 @@ from reconciler.loop.tick import ProcessInputs, Reconciler
 from reconciler.world.reports.start_wait import StartWait
 from reconciler.write.tick_commit import CommitIdentity
 from tests.poollet.fleet import LIVE, MAIN, SETTINGS, Fleet, machine, machine_class
-from tests.poollet.stage import Run, StagedHost, Time
+from tests.poollet.stage import Note, Run, StagedHost, Time
 from tests.servers import repository
 
 A, B = "host-1", "host-2"
 NAME = "machinepoollet.ironcore.dev/machine-name"
 POOL = (
     "apiVersion: compute.ironcore.dev/v1alpha1\nkind: MachinePool\nmetadata: {{name: {name}}}\n"
-    "spec: {{unschedulable: {cordon}}}\n"
+    "spec:\n  unschedulable: {cordon}\n"
 )
+DRAINED = "  taints: [{key: gitvirt.dev/drain, effect: NoExecute, value: force}]\n"
 ROUND_MS = 20_000
 VARIANTS = ("all", "silent", "down", "mirror", "live")
 
@@ -72,6 +73,8 @@ class Drill:
     time: Time = field(default_factory=Time)
     hosts: dict[str, StagedHost] = field(default_factory=dict)
     runs: dict[str, Run] = field(default_factory=dict)
+    notes: dict[str, Note] = field(default_factory=dict)
+    lives: int = 0
     silent: set[str] = field(default_factory=set)
     approved: list[str] = field(default_factory=list)
     reconciler: Reconciler = field(init=False)
@@ -81,7 +84,20 @@ class Drill:
         self.start_reconciler()
         for number, name in enumerate((A, B)):
             self.hosts[name] = StagedHost(self.time, seed=number + 1)
-            self.runs[name] = Run(self.fleet, self.time, self.hosts[name], name=name, decide=decide)
+            self.start_poollet(name, Note())
+
+    def start_poollet(self, name: str, note: Note) -> None:
+        """On a disk with that note of its last report."""
+        self.notes[name], self.lives = note, self.lives + 1
+        self.runs[name] = Run(
+            self.fleet,
+            self.time,
+            self.hosts[name],
+            name=name,
+            instance=self.lives,
+            decide=decide,
+            note=note,
+        )
 
     def start_reconciler(self) -> None:
         """A process without memory and without a mirror."""
@@ -191,6 +207,58 @@ def test_no_machine_runs_twice_by_a_restore(drill: Drill, variant: str, is_fresh
     assert not drill.is_held()
     assert isinstance(drill.outcome, NoChange)
     assert len(drill.approved) <= 1 + is_fresh
+
+
+@pytest.mark.parametrize("is_fresh", [False, True], ids=["running", "fresh"])
+@pytest.mark.parametrize("has_disk", [True, False], ids=["restarted", "reinstalled"])
+def test_a_host_that_starts_after_a_restore_takes_no_order_of_the_backup(
+    drill: Drill, *, has_disk: bool, is_fresh: bool
+) -> None:
+    """Its report and live are both out of the backup, and order it to run what has moved to another host since."""
+    drill.rounds(6)
+    assert list(drill.guests(A)) == ["old"]
+    backup = drill.fleet.folder / "backup.git"
+    repository.git(drill.fleet.folder, "clone", "--quiet", "--mirror", str(drill.fleet.repo), str(backup))
+    drill.fleet.commit(
+        {
+            "b.yaml": POOL.format(name=B, cordon="false"),
+            "a.yaml": POOL.format(name=A, cordon="true") + DRAINED,
+        },
+        MAIN,
+    )
+    drill.rounds(8)
+    moved = drill.guests(B)
+    assert list(moved) == ["old"]
+    drill.restore("all", backup)
+    drill.start_poollet(A, drill.notes[A] if has_disk else Note())
+    drill.silent.add(B)
+    if is_fresh:
+        drill.start_reconciler()
+    for _ in range(6):
+        drill.time.ms += ROUND_MS
+        drill.runs[A].turn()
+    assert drill.guests(A) == {}, "no reconciler has answered"
+    drill.silent.clear()
+    drill.recover()
+    assert (drill.guests(A), drill.guests(B)) == ({}, moved)
+    assert not drill.is_held()
+    assert drill.runs[A].publisher.is_asking is False, "it was answered"
+
+
+def test_a_host_that_lost_its_disk_acts_again_once_the_reconciler_has_answered(drill: Drill) -> None:
+    drill.rounds(6)
+    drill.start_poollet(A, Note())
+    drill.runs[A].turn()
+    assert drill.runs[A].publisher.is_asking
+    drill.fleet.commit({"web.yaml": machine("web")}, MAIN)
+    drill.rounds(4)
+    assert not drill.runs[A].publisher.is_asking
+    assert sorted(drill.guests(A)) == ["old", "web"]
+    commits = repository.git(drill.fleet.repo, "log", "--format=%s", LIVE).splitlines()
+    drill.start_poollet(A, drill.notes[A])
+    drill.rounds(3)
+    assert not drill.runs[A].publisher.is_asking, "it remembers"
+    assert repository.git(drill.fleet.repo, "log", "--format=%s", LIVE).splitlines() == commits
 
 
 def test_a_file_that_cannot_be_read_while_live_is_lost_gives_no_machine_away(drill: Drill) -> None:

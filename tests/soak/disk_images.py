@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from iri.ended_assignments import EndedAssignments
 from iri.simulated.state.records import TABLES, HostRecord, Record
-from tests.poollet.stage import StagedHost
+from tests.poollet.stage import Note, StagedHost
 
 if TYPE_CHECKING:
     from tests.soak.walk import Life
@@ -29,6 +29,7 @@ class DiskImage:
     host: HostRecord
     records: tuple[Record, ...]
     ended: tuple[str, ...]
+    note: str | None  # of its poollet
     id: int
 
     def boot(self, staged: StagedHost) -> None:
@@ -46,7 +47,8 @@ def take(life: Life, name: str) -> DiskImage:
     host = life.stage.machines[name].host
     host.run_due()
     records = tuple(host.state.all_records())
-    return DiskImage(host.record, records, host.ended.ids, life.stage.ids[name][-1])
+    note = life.stage.notes.get(name, Note()).commit
+    return DiskImage(host.record, records, host.ended.ids, note, life.stage.ids[name][-1])
 
 
 def image(life: Life) -> str:

@@ -38,6 +38,11 @@ def removed_by_order(stage: Stage, uids: set[str]) -> None:
             assert is_given_up, f"the data of {found.key} was removed, which is to be retained"
 
 
+def _pool_of(found: Object) -> str:
+    assignment = found.status.assignment if isinstance(found, Machine | Volume) else None
+    return assignment.pool if assignment is not None else ""
+
+
 def is_ordered_away(found: Object) -> bool:
     if found.metadata.deletion_timestamp:
         return True
@@ -95,9 +100,13 @@ class Laws:
             ):
                 return False
         self.reports, self.head, self.uids = None, None, {}
-        known = {one.metadata.uid for one in stage.live().objects()}
+        # A host that only waited for its grant does not show that `live` is older: that one has the object elsewhere.
+        places = {one.metadata.uid: _pool_of(one) for one in stage.live().objects()}
         stage.remains |= {
-            (name, uid) for name in stage.hosts for uid in stage.uids(name).values() if uid not in known
+            (name, uid)
+            for name in stage.hosts
+            for uid in stage.uids(name).values()
+            if places.get(uid, "nowhere") not in ("", name)
         }
         self.given |= {id: pool for id, pool, _ in self._list_assigned()}
         return True

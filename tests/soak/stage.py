@@ -5,7 +5,7 @@ Owns who lives and what each may reach. It must not know what people wish for, n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -22,7 +22,7 @@ from iri.simulated.machine_lifecycle import IS_ON, MachinePhase, SimulatedMachin
 from poollet.decide.actions import EndCall, RemoveCall
 from poollet.decide.decide import decide
 from poollet.sync.live_index import LiveIndex
-from reconciler.gitstore.remote.transport import RemoteErrorKind, RemoteUnavailable
+from reconciler.gitstore.remote.transport import RemoteErrorKind
 from reconciler.gitstore.repo import Refs
 from reconciler.gitstore.store import Store
 from reconciler.loop.outcome import Committed, Conflict, Failed, NoChange, Outcome, RefsChanged
@@ -36,19 +36,17 @@ from schemas.settings.fleet import DEFAULT_INPUTS
 from tests.iri.quick_host import PROFILE
 from tests.poollet.fleet import LIVE, REPORTS
 from tests.poollet.simulation import (
-    Kill,
     KilledError,
-    KillSwitch,
     RemovalCheck,
     RuntimeWithEmptyLists,
     Simulation,
-    When,
 )
-from tests.poollet.stage import Run, StagedHost
+from tests.poollet.stage import Note, Run, StagedHost
 from tests.soak import hostile_reports, laws
 from tests.soak.commit_audit import CommitAudit
 from tests.soak.disk_images import DiskImage
 from tests.soak.slow_runtime import SlowRuntime
+from tests.soak.weather import Weather
 
 REFS = Refs(inputs=DEFAULT_INPUTS)
 GIB = 1 << 30
@@ -66,46 +64,6 @@ CLASSES = RuntimeClasses(
 ROOM = {"cpu": 3, "memory": 3 * GIB, "storage": 40 * GIB}
 HOST = replace(PROFILE, classes=CLASSES, capacity=ROOM)
 SOON_MS = 40_000
-AWAY = RemoteUnavailable(RemoteErrorKind.NETWORK, "the remote is away", "wait")
-LOST = RemoteUnavailable(RemoteErrorKind.NETWORK, "the answer was lost", "wait", is_unknown=True)
-LATE = RemoteUnavailable(RemoteErrorKind.NETWORK, "no answer within the deadline", "wait", is_unknown=True)
-
-
-@dataclass
-class Weather(KillSwitch):
-    """Between one party and the remote. `meanwhile` happens in the middle of its next call, `late_answer` between the effect of its next
-    call of that name and the answer, which is then older than the truth."""
-
-    is_away: bool = False
-    lost: int = 0  # answers to pushes that will not arrive
-    late: int = 0  # pushes that the remote carries out only when it is told to
-    meanwhile: Callable[[], None] | None = None
-    late_answer: tuple[str, Callable[[], None]] | None = None
-
-    def transport(self, call: str, when: When) -> RemoteUnavailable | None:
-        super().transport(call, when)
-        if when == "before" and self.meanwhile is not None:
-            act, self.meanwhile = self.meanwhile, None
-            act()
-        if when == "after" and self.late_answer is not None and self.late_answer[0] == call:
-            (_, act), self.late_answer = self.late_answer, None
-            act()
-        if self.is_away:
-            return AWAY
-        if call == "push" and when == "before" and self.late:
-            self.late -= 1
-            return LATE
-        if call == "push" and when == "after" and self.lost:
-            self.lost -= 1
-            return LOST
-        return None
-
-    def doom(self, who: str, calls: int, when: When) -> None:
-        self.kills |= {Kill(who, self.calls + calls, when)}
-
-    def clear_up(self) -> None:
-        self.kills, self.is_away, self.lost, self.late = frozenset(), False, 0, 0
-        self.meanwhile = self.late_answer = None
 
 
 @dataclass
@@ -156,14 +114,19 @@ class Stage(Simulation):
         try:
             self._tick(who) if who in RECONCILERS else self._host(who)
         except KilledError:
-            self.forget(who)
+            self.end(who)
         finally:
             self._busy.discard(who)
 
-    def forget(self, who: str) -> None:
-        """Its process is over, and its disk with it."""
+    def end(self, who: str) -> None:
+        """Its process is over."""
         self.reconcilers.pop(who, None)
         self.runs.pop(who, None)
+
+    def forget(self, who: str) -> None:
+        """Its process is over, and its disk with it."""
+        self.end(who)
+        self.notes.pop(who, None)
 
     def live(self) -> LiveIndex:
         self._reader.snapshot()
@@ -230,13 +193,14 @@ class Stage(Simulation):
 
     def rename(self, name: str) -> None:
         """The host goes on with what it has, under a new hostID."""
-        self.forget(name)
+        self.end(name)
         self.clones.pop(name, None)
         self.ids[name].append(max(self.ids[name]) + 1)
 
     def burn(self, name: str) -> None:
         """The host is replaced by an empty one of the same name."""
         self.rename(name)
+        self.notes.pop(name, None)
         self.ids[name] = self.ids[name][-1:]
         self.replaced[name] = self.replaced.get(name, 0) + 1
         seed = self.hosts.index(name) + 1 + 10 * self.replaced[name]
@@ -245,7 +209,8 @@ class Stage(Simulation):
     def restore_host(self, name: str, image: DiskImage) -> None:
         """It comes back from an older image of its disks."""
         there = set(self.uids(name).values())
-        self.forget(name)
+        self.end(name)
+        self.notes[name] = Note(image.note)
         self.clones.pop(name, None)
         staged = StagedHost(self.time, self.profile, seed=image.host.seed)
         image.boot(staged)
@@ -257,6 +222,7 @@ class Stage(Simulation):
         key = f"{name} clone"
         self.machines[key] = StagedHost(self.time, self.profile, seed=image.host.seed)
         image.boot(self.machines[key])
+        self.notes[key] = Note(image.note)
         host = self.machines[key].host
         with host.lock(even_when_down=True) as now_ns:
             machine_calls.restart_host(host, 1_000_000_000, now_ns, is_crash=True)
@@ -353,7 +319,7 @@ class Stage(Simulation):
         run = self.runs[name]
         run.turn()
         if run.publisher.ended:
-            self.forget(name)  # another run has its ref: it ends, and is started again
+            self.end(name)  # another run has its ref: it ends, and is started again
 
     def _run(self, name: str) -> Run:
         self.lives += 1
@@ -371,6 +337,7 @@ class Stage(Simulation):
             fault=weather.transport,
             runtime=RuntimeWithEmptyLists(self, name, self.slow[name], weather.around),
             boot_id=f"{name}-boot-{self.boots.get(name, 0)}",
+            note=self.notes.setdefault(name, Note()),
             storage_reaches=tuple(self.hosts) if name == SHARED_STORAGE else (),
         )
 
@@ -387,6 +354,7 @@ class Stage(Simulation):
             decide=decide,
             runtime=FaultInjectingRuntime(runtime, RemovalCheck(self, key, runtime).around),
             boot_id=f"{key}-boot",
+            note=self.notes.setdefault(key, Note()),
             storage_reaches=tuple(self.hosts) if name == SHARED_STORAGE else (),
         )
 

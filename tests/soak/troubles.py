@@ -127,7 +127,7 @@ def clear_reports(life: Life) -> str:
         writer = hostile_reports.writer_of(stage.fleet, name)
         ids = [f"{name}-id-{number}" for number in stage.ids[name]]
         if writer in ids[:-1]:
-            stage.forget(name)
+            stage.end(name)
             number = stage.ids[name].pop(ids.index(writer))
             stage.ids[name].append(number)  # `live` may still have granted the pool under a later one
             done.append(f"{name} is {writer} again")

@@ -207,11 +207,11 @@ class Life:
         self.stage.time.ms += REST_MS
 
     def _stay(self) -> None:
-        """Nor does anybody who has forgotten everything, unless something is tried again for ever. Who waits is not looked at
-        again when pools only get fuller: the reasons that it tells may then be those of before."""
+        """Nor does any process that starts again, unless something is tried again for ever; a host that has lost its disk as well is answered.
+        Who waits is not looked at again when pools only get fuller: the reasons that it tells may then be those of before."""
         is_trying = self.stage.is_trying()
         for who in PARTIES:
-            self.stage.forget(who)
+            self.stage.end(who)
         before = self._texts_of_live()
         for _ in range(3):
             self._round()

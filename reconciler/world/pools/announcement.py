@@ -62,6 +62,7 @@ class Announcement:
     epoch: int = 0
     is_rewound: bool = False  # live has an older grant than the one that `epoch` was reported under
     held: str = ""  # why nothing new is placed there, whatever the host reports
+    asks: str = ""  # as the host reports it
 
 
 @dataclass(slots=True)
@@ -112,6 +113,7 @@ def pool_state(
         poollet=announced.poollet if announced else "",
         grant=grant,
         other_host=announced.other_host if announced else "",
+        asks=announced.asks if announced and announced.host == grant.host else "",
         heartbeat=announced.heartbeat if announced else None,
         announced=pool,
         is_remembered=announced is not None and announced.is_remembered,

@@ -26,7 +26,8 @@ class PoolState:
     whole host to be shared. `classes` are those it offers, by name or because they are equal.
 
     `grant` is what it is when this tick has written; `heartbeat` and `announced` are those of the host that has it.
-    `other_host` is the hostID of another host that reports as this pool, or waits to.
+    `other_host` is the hostID of another host that reports as this pool, or waits to. `asks` is what the host with the grant
+    asks for.
     """
 
     key: Key
@@ -34,6 +35,7 @@ class PoolState:
     poollet: str = ""  # whose report announces it
     grant: Grant = NO_GRANT
     other_host: str = ""
+    asks: str = ""
     heartbeat: Heartbeat | None = None  # None: no poollet announces it
     announced: report.PoolReport | report.VolumePoolReport | None = None
     is_remembered: bool = False  # `announced` is what live says, because its host cannot be asked

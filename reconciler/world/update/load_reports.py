@@ -4,7 +4,7 @@ Runs also when no ref moved, because a heartbeat expires by the clock. What it t
 
     a report names an object differently               the object
     a report starts or stops to be accepted            every object and every pool in it
-    the heartbeat of its writer changes                every pool that it announces
+    the heartbeat of its writer changes, or it asks    every pool that it announces
     it begins or ceases to be fresh                    objects in it that their pool has not confirmed
     a host becomes silent, or its silence ends         every known pool that its poollet may speak for
     a report is new, or gone                           pools that are named like it, and what shorter names report of those
@@ -33,6 +33,7 @@ def load_reports(state: State, inputs: UpdateInputs, has_new_rules: bool) -> Del
         state.authority = Authority(state.rules.settings, state.rules.before, state.authority.reporting)
     accepted = {name: report.is_accepted for name, report in reports.by_poollet.items()}
     fresh = {name for name, report in reports.by_poollet.items() if reports.is_fresh(report.writer)}
+    asks = {name: asks_of(report) for name, report in reports.by_poollet.items()}
     beats, silent = dict(reports.heartbeats), dict(reports.silent)
     moved = reports.advance(
         inputs.repo,
@@ -51,7 +52,8 @@ def load_reports(state: State, inputs: UpdateInputs, has_new_rules: bool) -> Del
         if is_other:
             keys.update(report.entries)
             state.problems = None
-        if is_other or beats.get(report.writer) != reports.heartbeats[report.writer]:
+        is_asking = asks.get(name) != asks_of(report)
+        if is_other or is_asking or beats.get(report.writer) != reports.heartbeats[report.writer]:
             keys.update(report.announced_keys)
         if (name in fresh) != reports.is_fresh(report.writer):
             keys.update(state.relations.unconfirmed & report.entries.keys())
@@ -65,6 +67,11 @@ def load_reports(state: State, inputs: UpdateInputs, has_new_rules: bool) -> Del
     if not state.is_fresh:
         keys.update(keys_of_namesakes(state, accepted.keys() ^ reports.by_poollet.keys()))
     return Delta(touched=keys, dirty=set(keys), blobs_read=moved.blobs_read)
+
+
+def asks_of(report: HostReport) -> str:
+    """What the host asks for that writes it."""
+    return report.poollet.asks if report.poollet is not None else ""
 
 
 def keys_of_namesakes(state: State, names: Set[str]) -> Iterator[Key]:

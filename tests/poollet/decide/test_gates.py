@@ -21,6 +21,7 @@ CLOSED: dict[str, tuple[GateInput, set[str]]] = {
     "LiveNotApplied": (GateInput(HostPermissions(is_live_applied=False)), ALL),
     "NoReportLease": (GateInput(HostPermissions(has_lease=False)), ORDERED | {"discard", "report"}),
     "ReportNotLanded": (GateInput(HostPermissions(has_landed=False)), ORDERED | {"discard"}),
+    "OrdersNotConfirmed": (GateInput(HostPermissions(is_confirmed=False)), ORDERED | {"discard"}),
     "Leaving": (GateInput(HostPermissions(is_leaving=True)), ALL),
     "UnreadableFiles": (GateInput(has_unreadable_files=True), {"discard"}),
     "NotGranted": (GateInput(is_granted=False), ORDERED | {"report"}),

@@ -20,6 +20,8 @@ from reconciler.world.pools.grants import Grant
 from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.record import DESTROYED, HOST_MISMATCH, HOST_MOVED, condition
 from reconciler.world.reports.heartbeat import Heartbeat
+from reconciler.world.reports.rewind import Rewind
+from reconciler.world.reports.start_wait import AwaitedHost
 from schemas.kinds import Key, Kind
 from schemas.model import DestroyRequest, GrantedHost, MachinePoolStatus, MoveRequest
 from schemas.report import objects as report
@@ -120,6 +122,44 @@ def test_a_pool_without_a_state_only_follows_requests() -> None:
     need = decide_pool(found, edit_of(found.objects[POOL]), requests)
     assert isinstance(need.record.status, MachinePoolStatus)
     assert (need.record.status.host, need.record.status.epoch) == (None, 2)
+
+
+class Waiting(Small):
+    """A process that has just started, and awaits another host."""
+
+    awaited_hosts = (AwaitedHost("b", "h2", 30.0),)
+
+
+class Held(Small):
+    """The report of the pool's own poollet names a commit that live lacks."""
+
+    rewind = Rewind(reports={"rack": ("c" * 40,)})
+
+
+ANSWERS: dict[str, tuple[type[Small], dict[str, Any], str]] = {
+    "it asks": (Small, {"asks": "run-2"}, "run-2"),
+    "it asks for nothing": (Small, {}, "run-1"),
+    "it was answered": (Small, {"asks": "run-1"}, "run-1"),
+    "another host has the grant": (Small, {"asks": "run-2", "grant": Grant("h9", 1)}, "run-1"),
+    "other hosts are awaited": (Waiting, {"asks": "run-2"}, "run-1"),
+    "it gets the grant now": (Waiting, {"asks": "run-2", "grant": Grant("h1", 2, is_new=True)}, "run-2"),
+    "its report is held": (Held, {"asks": "run-2"}, "run-1"),
+}
+
+
+@pytest.mark.parametrize(("kind", "changes", "answered"), ANSWERS.values(), ids=ANSWERS)
+def test_a_host_without_memory_is_answered_once_live_is_known_to_be_current(
+    kind: type[Small], changes: dict[str, Any], answered: str
+) -> None:
+    world = kind().add(pool(MachinePoolStatus(host=GrantedHost(id="h1", answered="run-1"), epoch=1)))
+    world.pools_by_kind[Kind.MACHINE_POOL]["a"] = state(**changes)
+    need = decide_pool(world, start_edit(world, world.objects[POOL], NOW, NO_REQUESTS))
+    status = need.record.status
+    assert isinstance(status, MachinePoolStatus)
+    assert status.host is not None
+    assert status.host.answered == answered
+    is_asked_again = bool(changes) and answered == "run-1" and kind is not Small
+    assert (need.due is not None) is is_asked_again
 
 
 GRANTS: dict[str, tuple[MachinePoolStatus, Grant, tuple[str, int], bool]] = {
