@@ -7,7 +7,7 @@ All is read when it is asked for, from values that other threads replace as a wh
     RemoteUnreachable    the fleet's repo cannot be fetched or pushed
     RuntimeUnreachable   a runtime does not answer
     ReportNotLanded      no report of this run is on its ref, and the host is not a candidate
-    OrdersNotConfirmed   this run has no memory, and no reconciler has answered it yet (sync/confirmation.py)
+    NotConfirmed         this run has no memory, and no reconciler has answered it yet (sync/confirmation.py)
     LiveNotApplied       the head of `live` is not applied: it awaits an approval, or is of another fleet
 """
 
@@ -147,6 +147,6 @@ def list_problems(running: AgentThreads) -> Iterator[HealthProblem]:
             yield HealthProblem("ReportNotLanded", f"no report of {name} has landed since its start")
         if one.confirmation.is_due:
             text = f"{name} does not know the report on its ref, so live may be old: no reconciler has answered yet"
-            yield HealthProblem("OrdersNotConfirmed", text)
+            yield HealthProblem("NotConfirmed", text)
         if (problem := one.problem) is not None:
             yield HealthProblem("LiveNotApplied", f"{name}: {problem.reason}: {problem.message}")

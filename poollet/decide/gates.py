@@ -9,7 +9,7 @@ for what the runtime lists:
     LiveNotApplied     `live` is missing, unsigned, rewritten or unread        create change remove discard fence
     NoReportLease      another host's report is on the ref                     create change remove discard        report
     ReportNotLanded    no report of this run is on the ref yet                 create change remove discard
-    OrdersNotConfirmed this run began without memory, and is not answered yet  create change remove discard
+    NotConfirmed       this run began without memory, and is not answered yet  create change remove discard
     Leaving            the process ends, or the host leaves                    create change remove discard fence
     UnreadableFiles    a file on `live` cannot be read                                              discard
     NotGranted         its assignment is not this host's, or of another epoch  create change remove                report
@@ -121,7 +121,7 @@ GATES: tuple[Gate, ...] = (
         "NoReportLease", ORDERED | {CallEffect.DISCARD, CallEffect.REPORT}, lambda at: not at.host.has_lease
     ),
     Gate("ReportNotLanded", ORDERED | {CallEffect.DISCARD}, lambda at: not at.host.has_landed),
-    Gate("OrdersNotConfirmed", ORDERED | {CallEffect.DISCARD}, lambda at: not at.host.is_confirmed),
+    Gate("NotConfirmed", ORDERED | {CallEffect.DISCARD}, lambda at: not at.host.is_confirmed),
     Gate("Leaving", EVERY_CALL, lambda at: at.host.is_leaving),
     Gate("UnreadableFiles", frozenset((CallEffect.DISCARD,)), lambda at: at.has_unreadable_files),
     Gate("NotGranted", ORDERED | {CallEffect.REPORT}, lambda at: not at.is_granted),

@@ -82,7 +82,7 @@ class LiveIndex:
     _objects: dict[Key, Object] = field(default_factory=dict)
     _pools: dict[tuple[Kind, str], dict[LivePlace, Object]] = field(default_factory=dict)
     _assigned: dict[str, dict[LivePlace, Object]] = field(default_factory=dict)  # by uid
-    _ending: dict[Key, Object] = field(default_factory=dict)
+    _ending: dict[Key, dict[LivePlace, Object]] = field(default_factory=dict)
     _orphans: dict[str, OrphanOrder] = field(default_factory=dict)
     _volume_users: VolumeUsers = field(default_factory=VolumeUsers)
 
@@ -106,7 +106,8 @@ class LiveIndex:
             return None
         mine = {place: found for pool in pools for place, found in self._pools.get(pool, {}).items()}
         mine |= {place: found for uid in uids for place, found in self._assigned.get(uid, {}).items()}
-        granting: ChainMap[Key, Object] = ChainMap(self._ending, self._objects)
+        ending = {key: places[min(places)] for key, places in self._ending.items() if places}
+        granting: ChainMap[Key, Object] = ChainMap(ending, self._objects)
         return LiveView(
             commit=self.commit,
             objects=MappingProxyType(self._objects),
@@ -187,7 +188,7 @@ class LiveIndex:
             self._places.setdefault(found.key, {})[place] = found
             self._choose(found.key)
         if place.is_leaving and isinstance(found, MachinePool | VolumePool):
-            self._ending[found.key] = found
+            self._ending.setdefault(found.key, {})[place] = found
         if pool := assigned_pool(found):
             self._pools.setdefault(pool, {})[place] = found
             self._assigned.setdefault(found.metadata.uid, {})[place] = found
@@ -195,8 +196,7 @@ class LiveIndex:
     def _remove(self, place: LivePlace, found: Object) -> None:
         if self._places.get(found.key, {}).pop(place, None) is not None:
             self._choose(found.key)
-        if self._ending.get(found.key) is found:
-            del self._ending[found.key]
+        self._ending.get(found.key, {}).pop(place, None)
         if pool := assigned_pool(found):
             self._pools.get(pool, {}).pop(place, None)
             of_uid = self._assigned.get(found.metadata.uid, {})

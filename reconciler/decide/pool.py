@@ -34,7 +34,7 @@ from reconciler.world.record import (
     stamp,
 )
 from reconciler.world.reports.heartbeat import Heartbeat
-from reconciler.world.reports.start_wait import FIRST_READY, FIRST_REPORTS, time_to_gather
+from reconciler.world.reports.start_wait import FIRST_READY, FIRST_REPORTS
 from reconciler.world.view import View
 from schemas.edit.fields import Value
 from schemas.kinds import Key, api_version
@@ -59,7 +59,7 @@ def decide_pool(view: View, edit: ObjectEdit, requests: PoolRequests = NO_REQUES
         edit = edit.with_record(status=status).log_change(Action.STATUS, getattr(status, "state", "").lower())
     edit = with_mismatch(with_answer(view, with_grant(with_requests(edit, requests), state), state), state)
     for time in (FIRST_REPORTS, FIRST_READY) if edit.change_reasons else ():
-        if left := time_to_gather(view.start_wait, view.reports, time):
+        if left := view.time_to_gather(time):
             edit = edit.recheck_by(edit.now + left)  # until then it may wait for those of other pools
     edit = with_report_fault(edit, state.report_fault)
     if known.origin not in (Origin.ANNOUNCED, Origin.LEAVING) or state.announced is None:

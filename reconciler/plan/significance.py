@@ -42,7 +42,7 @@ import msgspec
 from reconciler.plan.types import Action, Change
 from reconciler.world.objects.relations import holder_of
 from reconciler.world.record import Record, Status, own
-from reconciler.world.reports.start_wait import FIRST_READY, FIRST_REPORTS, time_to_gather
+from reconciler.world.reports.start_wait import FIRST_READY, FIRST_REPORTS
 from reconciler.world.reports.status_update import READY
 from reconciler.world.view import View
 from schemas.kinds import Key, Kind
@@ -177,9 +177,9 @@ def _is_early(change: Change, view: View) -> bool:
     if after.epoch != 1 or after.host is None:
         return False
     if getattr(before, "epoch", 0) == 0:
-        return time_to_gather(view.start_wait, view.reports, FIRST_REPORTS) > timedelta(0)
+        return view.time_to_gather(FIRST_REPORTS) > timedelta(0)
     was_never_ready = any((each.type, each.reason) == (READY, "NotAnnounced") for each in _conditions(before))
-    return was_never_ready and time_to_gather(view.start_wait, view.reports, FIRST_READY) > timedelta(0)
+    return was_never_ready and view.time_to_gather(FIRST_READY) > timedelta(0)
 
 
 def _is_outcome(change: Change, after: Record, view: View) -> bool:

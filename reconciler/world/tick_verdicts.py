@@ -6,6 +6,7 @@ from collections import defaultdict
 from datetime import timedelta
 
 from reconciler.world.reports.heartbeat import Heartbeat
+from reconciler.world.reports.start_wait import FIRST_READY, FIRST_REPORTS
 from reconciler.world.verdicts import HostVerdict, Verdicts
 from reconciler.world.world import World
 
@@ -18,6 +19,10 @@ def collect_verdicts(world: World) -> Verdicts:
         is_late=world.reports.is_late,
         awaited=tuple((each.name, each.host) for each in world.awaited_hosts),
         is_starting=world.time_for_first_reports > timedelta(0),
+        gathers=(
+            world.time_to_gather(FIRST_REPORTS) > timedelta(0),
+            world.time_to_gather(FIRST_READY) > timedelta(0),
+        ),
         live_seen=world.rewind.own,
         ours=frozenset(world.verdict_record.ours),
         descents=frozenset(world.verdict_record.descents),

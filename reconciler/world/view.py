@@ -196,6 +196,10 @@ class View:
             return timedelta(0)
         return self.start_wait.time_left(self.reports)
 
+    def time_to_gather(self, time: timedelta) -> timedelta:
+        """What is left of a time since the start in which news of new pools wait for those of hosts that start together with theirs."""
+        return self.start_wait.time_left(self.reports, time) if self.start_wait is not None else timedelta(0)
+
     # Pools and hosts
 
     @property

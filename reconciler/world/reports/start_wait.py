@@ -105,11 +105,6 @@ class StartWait:
         return self._counts_dates and any(is_dated_recently(each, reports) for each in written)
 
 
-def time_to_gather(start_wait: StartWait | None, reports: Reports, time: timedelta) -> timedelta:
-    """What is left of a time since the start in which news of new pools wait for those of hosts that start together with theirs."""
-    return start_wait.time_left(reports, time) if start_wait is not None else timedelta(0)
-
-
 def is_dated_recently(report: HostReport, reports: Reports) -> bool:
     """Whether the host wrote it less than its timeout ago, if its clock is right."""
     return abs(reports.now - report.written) < report.timeout
