@@ -50,7 +50,7 @@ from poollet.report.provider_events import ProviderEvents
 from poollet.runtimes.executor import Executor, OnEnd, StillValid
 from poollet.runtimes.runtime_client import RuntimeClient
 from poollet.runtimes.runtime_lists import Listing, RuntimeLists
-from poollet.sync.confirmation import Confirmation, Remembers
+from poollet.sync.confirmation import OrdersQuestion, Remembers
 from poollet.sync.git_sync import GitSync
 from poollet.sync.live_sync import LiveProblem, LiveState, LiveSync
 from poollet.sync.live_view import PoolId
@@ -122,7 +122,7 @@ class Agent:
         self._memory = Memory()
         self.last_report = Report()
         self.problem: LiveProblem | None = None  # why the head of `live` is not applied
-        self.confirmation = Confirmation(setup.name, setup.host_id, setup.instance, parts.remembers)
+        self.confirmation = OrdersQuestion(setup.name, setup.host_id, setup.instance, parts.remembers)
         self._has_begun = False
         self._is_quiet = False
 

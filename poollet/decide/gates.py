@@ -36,7 +36,7 @@ Why a report has to land first: two runs of one name would both act until one of
 of this run the other one finds another run's report on the ref, and stops.
 
 Why a run without memory waits: its own report and `live` may both be out of a backup, and neither shows that. It asks in its report
-(`asks`), and a reconciler that has heard of the other hosts answers on `live` (agent.py).
+(`asks`), and a reconciler to which the other hosts have reported answers on `live` (sync/confirmation.py).
 
 A call that all gates let pass waits further for what it needs: dependencies and the volume's claim
 (dependencies), for its next attempt (retry), and right before it is made `live` is asked once more

@@ -10,7 +10,7 @@ orders what runs on other hosts by now. Neither shows that it is old. But a host
     is any other, or absent    has another disk or an older one, is new,    asks: its report has `asks`, and it changes nothing before
                                or the Git server was restored               `status.host.answered` of one of its pools says the same
 
-A reconciler answers by the commit that grants the pool, and else once it has heard of all hosts that it knows: they would show that
+A reconciler answers by the commit that grants the pool, and else once all hosts that it knows have reported: they would show that
 `live` is older than what they applied. While `live` is lost, that is part of the commit that takes over what runs (decide/pool.py). A report
 that landed while this run asked is not noted, so that the next run asks again.
 
@@ -37,7 +37,7 @@ Remembers: TypeAlias = Callable[[ObjectId | None], bool]
 log = logging.getLogger(__name__)
 
 
-class Confirmation:
+class OrdersQuestion:
     """One run's. `asks` is what it asks for, empty once it was answered or where it remembers; `is_due`: `live` has a grant for this
     host, so that something waits for the answer."""
 

@@ -37,7 +37,7 @@ from reconciler.world.reports.orphan_index import pool_of_orphan
 from reconciler.world.reports.recovery_wait import MissingHost, find_missing_hosts, find_unreported_hosts
 from reconciler.world.reports.reports import Reports
 from reconciler.world.reports.rewind import NO_REWIND, LiveSeen, PendingRecovery, Rewind
-from reconciler.world.reports.start_wait import AwaitedHost, StartWait
+from reconciler.world.reports.start_wait import FIRST_REPORTS, AwaitedHost, StartWait
 from reconciler.world.source.absence_check import masks_live_objects, why_unverified
 from reconciler.world.source.renamed_files import NOT_RENAMED, Renamed
 from reconciler.world.source.rules import Rules
@@ -71,8 +71,7 @@ class View:
     source_commit: ObjectId | None
     # The source commit that live was made of.
     last: ObjectId | None
-    # The head of live; `own_live` is the newest commit there of a reconciler, which `live` is, and `foreign_edits` are
-    # the files that others changed since.
+    # The head of live; the newest commit there of a reconciler, which `live` is; and the files that others changed since.
     live_commit: ObjectId | None
     own_live: ObjectId | None
     foreign_edits: Sequence[str]
@@ -180,10 +179,8 @@ class View:
     def is_garbage(self, report: HostReport) -> bool:
         """Whether the ref is garbage that belongs to no host: no commit, at a name that gitvirt.yaml does not declare and that owns no pool of
         the source. It holds nothing; whatever else cannot be read may be a host's."""
-        if not report.is_of_no_host or report.name in {
-            *self.rules.settings.poollets,
-            *self.rules.before.poollets,
-        }:
+        declared = {*self.rules.settings.poollets, *self.rules.before.poollets}
+        if not report.is_of_no_host or report.name in declared:
             return False
         pools = (pool.key for found in self.pools_by_kind.values() for pool in found.values())
         return not any(self.authority.owns(report.name, pool) for pool in pools)
@@ -194,10 +191,10 @@ class View:
         pools = [*self.pools.values(), *self.volume_pools.values()]
         if self.start_wait is None or (pools and not any(each.why_not_ready for each in pools)):
             return timedelta(0)
-        return self.start_wait.time_left(self.reports)
+        return self.time_to_gather(FIRST_REPORTS)
 
     def time_to_gather(self, time: timedelta) -> timedelta:
-        """What is left of a time since the start in which news of new pools wait for those of hosts that start together with theirs."""
+        """What is left of a time since the start in which hosts that start together are waited for."""
         return self.start_wait.time_left(self.reports, time) if self.start_wait is not None else timedelta(0)
 
     # Pools and hosts

@@ -1,4 +1,4 @@
-"""What stands between one party of a soak and the remote: it is away, answers are lost, late or old, and the party is killed at a call."""
+"""What one party of a soak meets on the way to the remote: it is away, answers are lost, late or old, and the party is killed at a call."""
 
 from __future__ import annotations
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -19,6 +21,9 @@ from tests.servers.repository import bare, git
 
 PATIENCE_SECONDS = 60.0
 
+ANSWER_SECONDS = 0.2
+COMMITTING = threading.Lock()  # the index is shared
+ANSWERED = re.compile(r'(id: "[^"]*")(?:, answered: "[^"]*")?\}')
 NAMED = f"Source-Commit: {'5' * 40}"  # as a reconciler's commit does
 
 
@@ -39,6 +44,10 @@ class FleetRepo:
         )
 
     def commit(self, files: Mapping[str, str | None], branch: str = "live") -> str:
+        with COMMITTING:
+            return self._commit(files, branch)
+
+    def _commit(self, files: Mapping[str, str | None], branch: str) -> str:
         head = self.head(f"refs/heads/{branch}")
         index = {"GIT_INDEX_FILE": str(self.folder / "index")}
         git(self.repo, "read-tree", *([head] if head else ["--empty"]), **index)
@@ -52,6 +61,21 @@ class FleetRepo:
         )
         git(self.repo, "update-ref", f"refs/heads/{branch}", commit)
         return commit
+
+    def answer(self) -> None:
+        """As a reconciler does: hosts that ask may act."""
+        for ref in git(self.repo, "for-each-ref", "--format=%(refname)", "refs/poollets/").splitlines():
+            name = ref.removeprefix("refs/poollets/")
+            by, path = self.report(name).poollet, f"pools/{name}.yaml"
+            if by is None or not by.asks or not self.head("refs/heads/live"):
+                continue
+            with COMMITTING:
+                if not git(self.repo, "ls-tree", "live", path):
+                    continue
+                before = git(self.repo, "cat-file", "blob", f"live:{path}")
+                after = ANSWERED.sub(rf'\1, answered: "{by.asks}"}}', before)
+                if after != before:
+                    self._commit({path: after + "\n"}, "live")
 
     def head(self, ref: str) -> str:
         return git(self.repo, "for-each-ref", "--format=%(objectname)", ref)
@@ -85,13 +109,34 @@ class Run:
 
 
 @contextmanager
-def running(folder: Path, *arguments: str) -> Iterator[Run]:
+def answering(fleet_repo: FleetRepo) -> Iterator[None]:
+    """Until the block ends, in a thread."""
+    is_over = threading.Event()
+
+    def answer() -> None:
+        while not is_over.wait(ANSWER_SECONDS):
+            if fleet_repo.repo.exists():
+                fleet_repo.answer()
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+
+
+@contextmanager
+def running(folder: Path, *arguments: str, fleet_repo: FleetRepo | None = None) -> Iterator[Run]:
+    """`fleet_repo` is that in the folder if none is given."""
     command = [sys.executable, "-m", "reconciler", "poollet", *arguments]
     log = folder / f"{time.monotonic_ns()}.log"
     with log.open("wb") as file:
         run = Run(subprocess.Popen(command, stderr=file), log)
     try:
-        yield run
+        with answering(fleet_repo or FleetRepo(folder)):
+            yield run
     finally:
         if run.process.poll() is None:
             run.process.kill()

@@ -54,7 +54,7 @@ def test_reading_and_one_ref_are_enough(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("GITVIRT_SSH_CONFIG", "/dev/null")
-    with running(tmp_path, *config(tmp_path, gitolite, socket, "host-1")) as one:
+    with running(tmp_path, *config(tmp_path, gitolite, socket, "host-1"), fleet_repo=fleet_repo) as one:
         until(lambda: fleet_repo.report().machines != {})
         until(
             lambda: getattr(fleet_repo.report().machines["default", "web-1"].status, "state", "") == "Running"
@@ -63,7 +63,7 @@ def test_reading_and_one_ref_are_enough(
     assert code == 0, logged
     assert " error " not in logged
     # The same key under another name writes nothing, acts on nothing, and says why.
-    with running(tmp_path, *config(tmp_path, gitolite, socket, "host-2")) as other:
+    with running(tmp_path, *config(tmp_path, gitolite, socket, "host-2"), fleet_repo=fleet_repo) as other:
         until(lambda: "report refused" in other.log_text)
         code, logged = other.end()
     assert "DENIED" in logged
