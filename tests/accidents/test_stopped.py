@@ -76,6 +76,9 @@ def test_an_outage_of_the_git_server_is_not_taken_for_the_silence_of_hosts(hosts
     poollets = [one.poollet for one in hosts.hosts.values() if one.poollet]
     for poollet in poollets:
         poollet.freeze()
+    # A tick that reads this has read all that they pushed: else it would be taken for a report after the outage.
+    last = hosts.commit("the hosts stand still", {"README.md": "still"})
+    hosts.until(lambda: last in hosts.words_since(before), "a tick")
     away, since = hosts.repo.with_name("away.git"), len(control.log_text)
     hosts.repo.rename(away)
     hosts.until(lambda: "cannot reconcile" in control.log_text[since:], "what the reconciler says")
