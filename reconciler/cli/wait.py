@@ -6,8 +6,8 @@ exist yet is waited for, with a hint of similar names, since a script may wait b
 too, and the errors are told at once: the commit that fixes them may be what the script waits for. A remote that
 stops to answer meanwhile is asked again until the timeout.
 
-A machine that `gitvirt replace` ordered to be recreated, or `gitvirt move` to another pool, is not in any state before that is done: what runs
-until then is the machine as it was (objects/pending_order.py). Each change of state or pool on the way is told on standard error.
+A machine that `gitvirt replace` ordered to be recreated, `gitvirt move` to another pool, or `gitvirt restart` to restart, is not in any state before
+that is done: what runs until then is the machine as it was (objects/pending_order.py). Each change of state or pool on the way is told on standard error.
 
 Limits: only the reconciler knows that a host no longer reports: without one the last state stays.
 """

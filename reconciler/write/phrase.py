@@ -41,6 +41,8 @@ _VERBS: Mapping[Action, tuple[str, str]] = {
 FENCE, GRANT = "FENCE the host of", "grant"
 AGAIN = "again"
 _STATE_WORDS = {"Error": "in error"}  # that are not read after `is`
+# Fields of a status that say nothing to people.
+_UNNAMED = ("conditions", "last_state_transition_time", "observed_revision")
 _FIRST = ("DELETE", "EVICT", "FENCE", "stop")
 _WEIGHT = {action: rank for rank, action in enumerate(Action)}
 
@@ -132,7 +134,7 @@ def _changed_fields(change: Change) -> Iterator[str]:
         return
     for field in msgspec.structs.fields(after):
         was, now = (getattr(status, field.name) for status in (before, after))
-        if was == now or field.name in ("conditions", "last_state_transition_time"):
+        if was == now or field.name in _UNNAMED:
             continue
         is_plain = isinstance(now, str | int | Quantity) and isinstance(was, str | int | Quantity | None)
         yield f"{field.encode_name}: {was or 'none'} -> {now or 'none'}" if is_plain else field.encode_name

@@ -1,7 +1,7 @@
-"""Orders of people that end the present assignment of a machine: `gitvirt replace`, and `gitvirt move`.
+"""Orders of people after which a machine is another run of itself: `gitvirt replace`, `gitvirt move` and `gitvirt restart`.
 
-Until the reconciler has carried one out, what is on the target branch is the machine as it was before: no state of it is the one that a
-script waits for after such an order. Both orders are about one assignment, so the next one shows that they were carried out.
+Until one is carried out, what is on the target branch is the machine as it was before: no state of it is the one that a script waits for after
+such an order. The first two are about one assignment, so the next one shows that they were carried out; of a restart the host reports the token.
 
 Limits: it says what is ordered, not whether it can be done. A pin to another pool counts only if the machine may go there: it has no local
 disk, or people agreed to lose those (`gitvirt.dev/move-consent`, `onPoolLost: Replace`).
@@ -30,7 +30,10 @@ def find_order(fleet: FleetRepo, item: InventoryItem) -> str:
         return "ordered to be RECREATED: that is the old one"
     pins = (pin_of(each) for each in declared if may_leave(each, machine, assignment))
     pin = next((each for each in pins if is_order_to_move(assignment.pool, each)), "")
-    return f"ordered to move: STOPS on {assignment.pool}, starts on {pin}" if pin else ""
+    if pin:
+        return f"ordered to move: STOPS on {assignment.pool}, starts on {pin}"
+    is_pending = any(is_restart_pending(each, machine) for each in declared)
+    return "ordered to restart, which its host has not reported yet" if is_pending else ""
 
 
 def declared_machines(fleet: FleetRepo, item: InventoryItem) -> Iterator[Machine]:
@@ -43,6 +46,14 @@ def declared_machines(fleet: FleetRepo, item: InventoryItem) -> Iterator[Machine
 
 def is_recreated(machines: Iterable[Machine], assignment: Assignment) -> bool:
     return assignment.id in {each.metadata.annotations.get(live_layout.RECREATE) for each in machines}
+
+
+def is_restart_pending(declared: Machine, machine: Machine) -> bool:
+    """Whether its host has to restart it. The host notes the token of a machine that is off, and does not restart a paused one."""
+    notes = declared.metadata.annotations
+    token = notes.get(live_layout.RESTART, "")
+    is_on = declared.spec.power == "On" and notes.get(live_layout.PAUSED) != "true"
+    return is_on and token not in ("", machine.status.restart)
 
 
 def may_leave(declared: Machine, machine: Machine, assignment: Assignment) -> bool:

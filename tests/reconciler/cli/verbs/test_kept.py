@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -131,6 +132,25 @@ def test_wait_does_not_take_the_old_machine_for_the_one_that_replace_orders(
     )
     git(fleet, "checkout", "-q", "live")
     made = (machine("web-1") + RUNNING).replace(OLD.encode(), NEW.encode())
+    commit(fleet, {"machines/web-1.yaml": made}, "default/web-1 is running")
+    git(fleet, "push", "-q", "origin", "live")
+    assert gitvirt("wait", "web-1", "--timeout", "0s") == Exit.OK
+
+
+def test_wait_does_not_take_the_machine_before_a_restart_for_the_one_after_it(
+    fleet: Path, capsys: Capture
+) -> None:
+    assert gitvirt("restart", "web-1") == Exit.OK
+    assert gitvirt("wait", "web-1", "--timeout", "0s") == Exit.TIMED_OUT
+    assert "it is Running on rack-a, and ordered to restart" in capsys.readouterr().err
+    assert gitvirt("pause", "web-1") == Exit.OK
+    assert gitvirt("wait", "web-1", "--timeout", "0s") == Exit.OK
+    assert gitvirt("resume", "web-1") == Exit.OK
+    git(fleet, "pull", "-q", "origin", "main")
+    token = re.search(r"gitvirt.dev/restart: (\S+)", (fleet / "machines" / "web-1.yaml").read_text())
+    assert token is not None
+    git(fleet, "checkout", "-q", "live")
+    made = machine("web-1") + RUNNING + f"  restart: {token[1]}\n".encode()
     commit(fleet, {"machines/web-1.yaml": made}, "default/web-1 is running")
     git(fleet, "push", "-q", "origin", "live")
     assert gitvirt("wait", "web-1", "--timeout", "0s") == Exit.OK
